@@ -1,0 +1,18 @@
+// Package monotonic reads the one clock that every process of a machine shares: CLOCK_MONOTONIC, in
+// nanoseconds. The load generator stamps its windows with it and the agent its samples, which is what
+// lets a report lay client and server under one cursor.
+//
+// It is not for wall-clock times, and its values mean nothing on another machine or after a reboot.
+package monotonic
+
+import "time"
+
+// base pairs Go's own monotonic reading with the kernel's absolute one, so that Now costs a single
+// vDSO read (time.Since) instead of a system call.
+var (
+	base   = time.Now()
+	offset = absolute()
+)
+
+// Now returns CLOCK_MONOTONIC in ns.
+func Now() int64 { return offset + int64(time.Since(base)) }

@@ -1,0 +1,55 @@
+package agent
+
+import "encoding/json"
+
+// Paths under /debug/dyno/ on the debug address.
+const (
+	PathInfo    = "/debug/dyno/info"    // GET: Info
+	PathSamples = "/debug/dyno/samples" // GET: a stream of Samples at 10 Hz, one JSON object a line
+	PathControl = "/debug/dyno/control" // POST: Control
+)
+
+// SamplesPerSecond is how often the stream samples. Samples are taken at multiples of 100 ms of the
+// monotonic clock (agent/monotonic), which is where the load generator's windows begin.
+const SamplesPerSecond = 10
+
+// Info says what the process is.
+type Info struct {
+	Service  string          `json:"service"`
+	PID      int             `json:"pid"`
+	Go       string          `json:"go"`
+	Version  string          `json:"version,omitempty"` // of the main module, with its commit
+	Procs    int             `json:"gomaxprocs"`
+	Assembly json.RawMessage `json:"assembly,omitempty"` // what was chosen for each seam and setting
+	Gauges   []string        `json:"gauges,omitempty"`
+}
+
+// Sample is one reading of the process. Sums grow from the start of the process; a reader takes
+// differences. Figures that the runtime does not have stay 0.
+type Sample struct {
+	At         int64   `json:"t_ns"`           // CLOCK_MONOTONIC
+	CPU        float64 `json:"cpu_s"`          // user and system time of the process, s, sum
+	Goroutines int64   `json:"goroutines"`     // now
+	HeapLive   int64   `json:"heap_live"`      // bytes marked by the last GC cycle
+	HeapGoal   int64   `json:"heap_goal"`      // bytes
+	Allocs     uint64  `json:"allocs"`         // objects, sum
+	AllocBytes uint64  `json:"alloc_bytes"`    // sum
+	GCCycles   uint64  `json:"gc_cycles"`      // sum
+	GCPause    float64 `json:"gc_pause_s"`     // stop-the-world time for GC, s, sum (bucket midpoints)
+	GCPauseMax float64 `json:"gc_pause_max_s"` // the longest pause since the sample before, s (bucket upper bound)
+	GCCPU      float64 `json:"gc_cpu_s"`       // s, sum; moves once per GC cycle
+	MutexWait  float64 `json:"mutex_wait_s"`   // goroutine-seconds blocked on mutexes, sum
+	SchedP99   float64 `json:"sched_p99_s"`    // p99 of the time runnable goroutines waited, since the sample before, s
+
+	Gauges    map[string]float64 `json:"gauges,omitempty"`
+	Profiling bool               `json:"profiling,omitempty"` // a CPU profile or trace was running since the sample before
+}
+
+// Control switches what costs something. A nil field is left as it is.
+type Control struct {
+	MutexFraction *int   `json:"mutex_fraction,omitempty"` // runtime.SetMutexProfileFraction
+	BlockRate     *int   `json:"block_rate,omitempty"`     // runtime.SetBlockProfileRate, ns
+	GOGC          *int   `json:"gogc,omitempty"`           // debug.SetGCPercent; -1: off
+	MemoryLimit   *int64 `json:"memory_limit,omitempty"`   // debug.SetMemoryLimit, bytes
+	Procs         *int   `json:"gomaxprocs,omitempty"`     // runtime.GOMAXPROCS
+}

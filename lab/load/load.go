@@ -1,0 +1,110 @@
+// Package load drives a target and records what came of it. What all kinds of load share lives here:
+// the schedule, fixed before the run; the recorder, with its windows of 100 ms; and the plan. How work
+// is sent is a Driver's affair: requests (raw, std), long-lived sessions, or a job that works through
+// units and reports its progress.
+//
+// In the open model an offer's latency counts from the time the schedule intended it to be sent, through
+// any backlog, so a stall of the target is seen by every offer that fell into it ("coordinated omission"
+// is what a generator does that waits instead). Nothing is dropped: an offer that was scheduled and has
+// not finished at the end is counted, and enters the histogram at its age.
+//
+// The package is not for finding a rate (capacity) or for starting a target (target). Run owns the
+// recorder's goroutine; each driver owns its threads; all have ended when Run returns.
+package load
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Plan is when to offer work and for how long.
+type Plan struct {
+	// Schedule returns the intended times, afresh at each call, over Warmup+Length. Nil asks for the
+	// closed model: every connection sends again as soon as it was answered.
+	Schedule func() Schedule
+	// Connections is how many connections, sessions or workers carry the load.
+	Connections int
+	Warmup      time.Duration // driven but not counted
+	Length      time.Duration // measured; rounded up to whole windows
+	Drain       time.Duration // how long what is under way at the end may still take; ends early when all is done
+	Timeout     time.Duration // of an offer, from its intended time
+	// Classes names the request classes; a driver reports a class by its index. May be empty.
+	Classes []string
+	// Deliveries is how many offers may await their receipt at once; 0: there are no receipts.
+	Deliveries int
+
+	// Start is the schedule's zero on the monotonic clock; Run sets it to a window's start when 0.
+	Start int64
+}
+
+// MeasureFrom is the first measured instant.
+func (p *Plan) MeasureFrom() int64 { return p.Start + int64(p.Warmup) }
+
+// OfferUntil is the instant after which nothing more is offered.
+func (p *Plan) OfferUntil() int64 { return p.MeasureFrom() + int64(p.Length) }
+
+// DrainUntil is the instant at which what is under way counts as unfinished.
+func (p *Plan) DrainUntil() int64 { return p.OfferUntil() + int64(p.Drain) }
+
+// Open reports whether the plan follows a schedule.
+func (p *Plan) Open() bool { return p.Schedule != nil }
+
+// Driver sends one kind of work.
+type Driver interface {
+	// Engine names the driver in results: raw-epoll, raw-uring, std.
+	Engine() string
+	// Drive carries out the plan and reports every offer's fate to rec. It connects before p.Start, sends
+	// until p.OfferUntil, waits for what is under way until p.DrainUntil or until ctx is done, reports the
+	// rest as unfinished, and returns when all its threads have ended. A target that cannot be reached at
+	// all is a result (every offer fails), not an error.
+	Drive(ctx context.Context, p *Plan, rec *Recorder) error
+}
+
+// Sink receives each finished window, in order, with its histograms by tag. It must keep neither.
+// record.Writer is one.
+type Sink interface {
+	Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error
+}
+
+// lead is how long before its start a plan is handed to the driver, so that connections can be made.
+const lead = 100 * time.Millisecond
+
+// Run drives the plan to its end and returns its totals. When ctx is done it stops early and returns
+// what was measured until then together with ctx's error.
+func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...func(context.Context, *Recorder) error) (record.Totals, *Plan, error) {
+	const w = int64(record.WindowLength)
+	p.Warmup = roundUp(p.Warmup)
+	p.Length = max(roundUp(p.Length), record.WindowLength)
+	if p.Start == 0 {
+		p.Start = (monotonic.Now() + int64(lead) + w - 1) / w * w
+	}
+	rec := newRecorder(&p, sink)
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, len(receipts))
+	for _, read := range receipts {
+		go func() { done <- read(background, rec) }()
+	}
+	err := d.Drive(ctx, &p, rec)
+	if len(receipts) > 0 {
+		rec.awaitDeliveries(ctx, p.DrainUntil())
+	}
+	stop()
+	for range receipts {
+		if e := <-done; e != nil && !errors.Is(e, context.Canceled) {
+			err = errors.Join(err, e)
+		}
+	}
+	totals, recErr := rec.finish()
+	return totals, &p, errors.Join(err, recErr, ctx.Err())
+}
+
+func roundUp(d time.Duration) time.Duration {
+	return (d + record.WindowLength - 1) / record.WindowLength * record.WindowLength
+}

@@ -1,0 +1,122 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Corpus is what a request driver sends: prebuilt requests, taken in turn, over and over. Weights, key
+// distributions and templates were resolved when it was built (package corpus), so that encoding costs
+// nothing while the load runs.
+type Corpus struct {
+	Requests []Request
+	Classes  []Class // a Request's Class is an index into it; at least one
+}
+
+// ClassNames returns the classes' names for a Plan; a single class needs no name.
+func (c *Corpus) ClassNames() []string {
+	if len(c.Classes) < 2 {
+		return nil
+	}
+	names := make([]string, len(c.Classes))
+	for i := range c.Classes {
+		names[i] = c.Classes[i].Name
+	}
+	return names
+}
+
+// Request is one prebuilt request.
+type Request struct {
+	Method string
+	Path   string // origin form: path and query
+	Header http.Header
+	Body   []byte
+	IDs    []int // offsets in Body of IDLength bytes that carry the offer's sequence number
+	Class  uint8
+}
+
+// IDLength is the room that a sequence number takes in a body: hexadecimal digits.
+const IDLength = 16
+
+// PutID writes a sequence number into the first IDLength bytes of dst.
+func PutID(dst []byte, seq uint64) {
+	const digits = "0123456789abcdef"
+	_ = dst[IDLength-1]
+	for i := IDLength - 1; i >= 0; i-- {
+		dst[i] = digits[seq&15]
+		seq >>= 4
+	}
+}
+
+// Class is a kind of request and what counts as its success.
+type Class struct {
+	Name  string
+	Check Check
+}
+
+// Check says when an answer is a success. The zero Check asks for a status below 400.
+type Check struct {
+	Status []int             // acceptable statuses
+	Header map[string]string // header -> a part of its value
+	JSON   []JSONTest        // all must hold
+}
+
+// JSONTest is a predicate on one field of a JSON answer.
+type JSONTest struct {
+	Path   string // names joined by dots: "result.status"
+	Equals any    // compared as JSON values; nil asks that the field be absent or null
+	Exists bool   // asks that the field be there, whatever it holds
+}
+
+// NeedsContent reports whether the check looks at more than the status; if not, a driver need keep
+// neither header nor body.
+func (c *Check) NeedsContent() bool { return len(c.Header) > 0 || len(c.JSON) > 0 }
+
+// PassStatus reports whether the status alone passes.
+func (c *Check) PassStatus(status int) bool {
+	if len(c.Status) == 0 {
+		return status < 400
+	}
+	return slices.Contains(c.Status, status)
+}
+
+// PassContent reports whether header and body pass.
+func (c *Check) PassContent(header http.Header, body []byte) bool {
+	for name, part := range c.Header {
+		if !strings.Contains(header.Get(name), part) {
+			return false
+		}
+	}
+	if len(c.JSON) == 0 {
+		return true
+	}
+	var doc any
+	if json.Unmarshal(body, &doc) != nil {
+		return false
+	}
+	for _, t := range c.JSON {
+		if !t.holds(doc) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *JSONTest) holds(doc any) bool {
+	value := doc
+	for _, name := range strings.Split(t.Path, ".") {
+		object, ok := value.(map[string]any)
+		if !ok {
+			value = nil
+			break
+		}
+		value = object[name]
+	}
+	if t.Exists {
+		return value != nil
+	}
+	return fmt.Sprint(value) == fmt.Sprint(t.Equals)
+}

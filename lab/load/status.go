@@ -1,0 +1,47 @@
+package load
+
+import "strconv"
+
+// Status is how an offer ended: an HTTP status (100 and above), or one of the kinds below.
+type Status uint16
+
+// Kinds of failure that have no protocol status.
+const (
+	Other      Status = iota // a driver's own error
+	Timeout                  // no complete answer in time, counted from the intended send time
+	Refused                  // the connection was refused
+	Reset                    // the connection was reset
+	Closed                   // the connection was closed before the answer was complete
+	Malformed                // the answer breaks the protocol
+	Connect                  // the connection could not be made for another reason (DNS, TLS, no route, no port left)
+	OK                       // success without a protocol status
+	Unfinished               // still under way when the run ended; counted apart, never as an error
+	statusEnd
+)
+
+var statusNames = [statusEnd]string{"other", "timeout", "refused", "reset", "closed", "malformed", "connect", "ok", "unfinished"}
+
+// String returns the name used in results: "timeout", "200".
+func (s Status) String() string {
+	if s < statusEnd {
+		return statusNames[s]
+	}
+	return strconv.Itoa(int(s))
+}
+
+// protocol reports whether s is a status that the target sent.
+func (s Status) protocol() bool { return s >= 100 }
+
+// Names of failures in results, besides the kinds above.
+const (
+	failedCheck  = "check"  // an answer in good order that failed a check of its content
+	failedStatus = "status" // an answer whose status is not one that was asked for
+)
+
+// ErrorKinds lists every key that Totals.Errors has, so that results always show the same ones.
+func ErrorKinds() []string {
+	return []string{"timeout", "refused", "reset", "closed", "malformed", "connect", "status", "check", "other"}
+}
+
+// turnedAway reports whether the target refused in good order rather than failed: 429 and 503.
+func (s Status) turnedAway() bool { return s == 429 || s == 503 }

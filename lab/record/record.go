@@ -1,0 +1,171 @@
+// Package record is the waist of the lab: what a measurement was and what it saw, in memory and on
+// disk. Producers (load, probe, experiment) write it, analyses (capacity, compare) read it, reports show
+// it, and none of them needs another to be there. Whatever can be said about a run can be said again
+// from its folder, later and elsewhere.
+//
+// A Run is one process under one steady load. An Experiment is an ordered list of runs, each with its
+// role, variant, pair and round. Times are CLOCK_MONOTONIC nanoseconds (agent/monotonic) unless a name
+// says otherwise.
+//
+// It is not for judging: whether an SLO was met or one variant beats another is said by capacity and
+// compare. The one judgement here is Fit: whether a run may be used at all. It starts no goroutines.
+package record
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Version is the version of the folder format. A reader accepts its own and every older one.
+const Version = 1
+
+// WindowLength is the length of a window. Windows start at multiples of it on the monotonic clock, so
+// that processes which never met agree on where they lie.
+const WindowLength = 100 * time.Millisecond
+
+// Roles a run can have in an experiment.
+const (
+	RoleSearch  = "search"  // a step of the first search for a variant's capacity
+	RoleMeasure = "measure" // a step whose datum enters the result
+	RoleFloor   = "floor"   // the baseline measured against itself
+	RoleSweep   = "sweep"   // one of a declared list of loads
+	RoleLeave   = "leave"   // the last step of a ladder with one earlier step left out
+	RoleSingle  = "single"  // dyno load: one load, no plan
+)
+
+// Step names one run before it happens: what to start, how hard to drive it, and what it is for.
+type Step struct {
+	Role    string        `json:"role"`
+	Variant string        `json:"variant"`
+	Round   int           `json:"round"`
+	Pair    int           `json:"pair"`
+	Rate    float64       `json:"rate_per_s,omitempty"` // 0: closed model, or a schedule that states its own
+	Length  time.Duration `json:"length_ns,omitempty"`  // measured time; 0: the scenario's
+	Hold    bool          `json:"hold,omitempty"`       // confirms a rate that was found; runs at least as long as a gauge's slope needs
+}
+
+// Run is one process under one steady load.
+type Run struct {
+	Version  int           `json:"version"`
+	ID       string        `json:"id"`
+	Step     Step          `json:"step"`
+	Started  time.Time     `json:"started"`
+	Load     Load          `json:"load"`
+	Target   Target        `json:"target"`
+	SLO      SLO           `json:"slo"`
+	Machine  Machine       `json:"machine"`
+	Totals   Totals        `json:"totals"`
+	Around   Surroundings  `json:"surroundings"`
+	Invalid  string        `json:"invalid,omitempty"` // why the run does not count; empty: it does
+	Warnings []string      `json:"warnings,omitempty"`
+	Begin    int64         `json:"begin_ns"`  // first instant measured
+	Length   time.Duration `json:"length_ns"` // measured time, warm-up and drain left out
+
+	// Series is one line per window of series.ndjson, warm-up and drain included.
+	Series []Window `json:"-"`
+	// Dir is the folder the run was read from; empty for a made-up run.
+	Dir string `json:"-"`
+}
+
+// Load says how the run was driven.
+type Load struct {
+	Kind        string        `json:"kind"`          // requests | sessions | jobs
+	Model       string        `json:"model"`         // open | closed
+	Engine      string        `json:"engine"`        // raw-epoll | raw-uring | std | the job's own
+	Schedule    string        `json:"schedule"`      // in words: "poisson 2000/s"
+	URL         string        `json:"url,omitempty"` // without credentials
+	Connections int           `json:"connections,omitempty"`
+	Timeout     time.Duration `json:"timeout_ns,omitempty"`
+	Seed        uint64        `json:"seed,omitempty"`
+}
+
+// Target says what was driven.
+type Target struct {
+	Command  []string        `json:"command,omitempty"`  // redacted
+	Assembly json.RawMessage `json:"assembly,omitempty"` // as the agent resolved it
+	PID      int             `json:"pid,omitempty"`
+	Ready    time.Duration   `json:"ready_ns,omitempty"` // from exec to the ready line
+}
+
+// Machine says where the run happened.
+type Machine struct {
+	OS        string            `json:"os"`
+	Arch      string            `json:"arch"`
+	CPU       string            `json:"cpu"`
+	Cores     int               `json:"cores"`
+	MemoryGiB float64           `json:"memory_gib"`
+	Kernel    string            `json:"kernel"`
+	Go        string            `json:"go"`
+	Settings  map[string]string `json:"settings,omitempty"` // what dyno doctor reads: somaxconn, autogroup, ...
+}
+
+// Surroundings is what the machine did besides the experiment, over the measured time.
+type Surroundings struct {
+	OthersCPU    float64 `json:"others_cpu"`    // cores used by processes that the lab did not start, steal included
+	StealCPU     float64 `json:"steal_cpu"`     // cores taken by the hypervisor
+	TargetCPU    float64 `json:"target_cpu"`    // cores used by the target
+	CompanionCPU float64 `json:"companion_cpu"` // cores used by what stands beside it
+	TargetDelay  float64 `json:"target_delay"`  // seconds per second that the target's threads waited for a CPU
+	PressureCPU  float64 `json:"pressure_cpu"`  // share of time in which some task waited for a CPU (PSI); -1: not known
+	Seen         bool    `json:"seen"`          // false: nothing of the above could be read
+}
+
+// Variant is one way to start the target: a step of a ladder, or one side of a comparison.
+type Variant struct {
+	Name   string   `json:"name"`
+	Change string   `json:"change,omitempty"` // what differs from the step before, in one line
+	Why    string   `json:"why,omitempty"`    // what it is expected to do
+	Args   []string `json:"args,omitempty"`
+}
+
+// Kinds an experiment can have.
+const (
+	KindLoad     = "load"
+	KindCapacity = "capacity"
+	KindLadder   = "ladder"
+	KindCompare  = "compare"
+	KindSweep    = "sweep"
+)
+
+// Experiment is an ordered list of runs and what they were meant to show.
+type Experiment struct {
+	Version  int       `json:"version"`
+	Name     string    `json:"name"`
+	Kind     string    `json:"kind"`
+	Started  time.Time `json:"started"`
+	Command  []string  `json:"command"`            // how to run it again
+	Scenario string    `json:"scenario,omitempty"` // the file's text, redacted
+	Service  string    `json:"service,omitempty"`  // what was measured, for titles
+	Metric   string    `json:"metric,omitempty"`   // capacity | p99 | cpu
+	SLO      SLO       `json:"slo"`
+	Variants []Variant `json:"variants,omitempty"` // in ladder order; the first is the baseline
+	Machine  Machine   `json:"machine"`
+	Order    []string  `json:"runs"` // the runs' IDs, in the order they ran
+	Warnings []string  `json:"warnings,omitempty"`
+
+	// Runs are the runs themselves, in Order.
+	Runs []*Run `json:"-"`
+	// Dir is the folder the experiment was read from.
+	Dir string `json:"-"`
+}
+
+// Select returns the runs for which keep is true, in order.
+func (e *Experiment) Select(keep func(*Run) bool) []*Run {
+	var out []*Run
+	for _, r := range e.Runs {
+		if keep(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Variant returns the variant of that name.
+func (e *Experiment) Variant(name string) (Variant, bool) {
+	for _, v := range e.Variants {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Variant{}, false
+}

@@ -1,0 +1,75 @@
+package record
+
+import (
+	"net/url"
+	"regexp"
+)
+
+// Redacted stands where a secret was.
+const Redacted = "[redacted]"
+
+// secrets match what must not reach a file: the value is group 2.
+var secrets = []*regexp.Regexp{
+	// Authorization: Bearer x, X-Api-Key: x, Cookie: x (a header flag, a YAML line)
+	regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-api-key|api[_-]?key|cookie|set-cookie)(["']?\s*[:=]\s*["']?(?:(?:bearer|basic)\s+)?)([^\s"',][^"',\n]*)`),
+	// --token=x, password: x, secret=x
+	regexp.MustCompile(`(?i)((?:[a-z_-]*(?:token|password|passwd|secret)))(["']?\s*[:=]\s*["']?)([^\s"',]+)`),
+	// scheme://user:password@host
+	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^/\s:@]*)(:)([^/\s@]+)@`),
+	// Standard Webhooks secrets
+	regexp.MustCompile(`(whsec)(_)([A-Za-z0-9+/=]+)`),
+}
+
+// Redact replaces header values, tokens and passwords in text.
+func Redact(s string) string {
+	for i, re := range secrets {
+		tail := ""
+		if i == 2 {
+			tail = "@"
+		}
+		s = re.ReplaceAllString(s, "${1}${2}"+Redacted+tail)
+	}
+	return s
+}
+
+// RedactArgs redacts a command line: also the word after a flag whose name says that it is a secret.
+func RedactArgs(args []string) []string {
+	out := make([]string, len(args))
+	hide := false
+	for i, a := range args {
+		switch {
+		case hide:
+			out[i], hide = Redacted, false
+		case secretFlag.MatchString(a):
+			out[i], hide = a, true
+		default:
+			out[i] = Redact(a)
+		}
+	}
+	return out
+}
+
+var secretFlag = regexp.MustCompile(`(?i)^--?[a-z-]*(token|password|passwd|secret|api-key)$`)
+
+// RedactURL removes credentials from a URL.
+func RedactURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return Redact(s)
+	}
+	u.User = nil
+	return Redact(u.String())
+}
+
+func (r *Run) redact() {
+	r.Target.Command = RedactArgs(r.Target.Command)
+	r.Load.URL = RedactURL(r.Load.URL)
+}
+
+func (e *Experiment) redact() {
+	e.Command = RedactArgs(e.Command)
+	e.Scenario = Redact(e.Scenario)
+	for i := range e.Variants {
+		e.Variants[i].Args = RedactArgs(e.Variants[i].Args)
+	}
+}

@@ -1,0 +1,186 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What an SLO's latency is measured on.
+const (
+	OnResponse = "response" // until the answer
+	OnDelivery = "delivery" // until the sink's receipt
+)
+
+// SLO is the service level objective that a load must meet to count as carried. The zero SLO asks for
+// nothing.
+type SLO struct {
+	On      string             // OnResponse (also when empty) or OnDelivery
+	Latency map[string]float64 // quantile name (p50 ... p999, max, mean) -> bound in ms
+	Errors  float64            // highest share of offers that may fail; 0 asks for none
+	Gauges  map[string]float64 // the service's gauge -> upper bound (exclusive)
+}
+
+// quantileNames are the names an SLO may bound, in order.
+var quantileNames = []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"}
+
+// ParseSLO reads "p99=20ms,errors=0.1%,delivery,async_oldest_age_seconds<0.5".
+func ParseSLO(s string) (SLO, error) {
+	out := SLO{}
+	for _, term := range strings.Split(s, ",") {
+		if term = strings.TrimSpace(term); term == "" {
+			continue
+		}
+		if err := out.parseTerm(term); err != nil {
+			return SLO{}, fmt.Errorf("SLO term %q: %w", term, err)
+		}
+	}
+	if len(out.Latency) == 0 && len(out.Gauges) == 0 {
+		return SLO{}, fmt.Errorf("SLO %q bounds no latency; write for example p99=20ms,errors=0.1%%", s)
+	}
+	return out, nil
+}
+
+func (s *SLO) parseTerm(term string) error {
+	if term == OnDelivery || term == OnResponse {
+		s.On = term
+		return nil
+	}
+	if name, bound, ok := strings.Cut(term, "<"); ok && !strings.HasPrefix(bound, "=") {
+		limit, err := strconv.ParseFloat(strings.TrimSpace(bound), 64)
+		if err != nil || !(limit > 0) {
+			return fmt.Errorf("a gauge's bound is a number above 0, as in queue_depth<1000")
+		}
+		if s.Gauges == nil {
+			s.Gauges = map[string]float64{}
+		}
+		s.Gauges[strings.TrimSpace(name)] = limit
+		return nil
+	}
+	name, value, ok := strings.Cut(strings.Replace(term, "<=", "=", 1), "=")
+	if !ok {
+		return fmt.Errorf("expected name=bound, as in p99=20ms or errors=0.1%%")
+	}
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if name == "errors" {
+		share, err := ParseShare(value)
+		s.Errors = share
+		return err
+	}
+	if _, known := (Quantiles{}).At(name); !known {
+		return fmt.Errorf("no quantile is called %q; there are %s", name, strings.Join(quantileNames, ", "))
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is not a duration above 0, as in 20ms", value)
+	}
+	if s.Latency == nil {
+		s.Latency = map[string]float64{}
+	}
+	s.Latency[name] = float64(d) / float64(time.Millisecond)
+	return nil
+}
+
+// ParseShare reads a share of 1: "0.1%" or "0.001".
+func ParseShare(s string) (float64, error) {
+	number, percent := strings.CutSuffix(s, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || v < 0 || v > 1 || v != v {
+		return 0, fmt.Errorf("%q is not a share between 0 and 1, as in 0.1%% or 0.001", s)
+	}
+	return v, nil
+}
+
+// String writes the SLO the way ParseSLO reads it.
+func (s SLO) String() string {
+	var terms []string
+	if s.On == OnDelivery {
+		terms = append(terms, OnDelivery)
+	}
+	for _, name := range quantileNames {
+		if ms, ok := s.Latency[name]; ok {
+			terms = append(terms, name+"="+time.Duration(ms*float64(time.Millisecond)).String())
+		}
+	}
+	if len(s.Latency) > 0 || s.Errors > 0 {
+		terms = append(terms, "errors="+strconv.FormatFloat(s.Errors*100, 'g', 6, 64)+"%")
+	}
+	for _, name := range sortedKeys(s.Gauges) {
+		terms = append(terms, name+"<"+strconv.FormatFloat(s.Gauges[name], 'g', -1, 64))
+	}
+	return strings.Join(terms, ",")
+}
+
+// Observed returns the quantiles that the SLO bounds.
+func (s SLO) Observed(t Totals) Quantiles {
+	if s.On == OnDelivery {
+		return t.Delivery
+	}
+	return t.Response
+}
+
+// MarshalJSON writes {"on":"delivery","p99_ms":20,"errors":0.001,"gauges":{"queue_depth":1000}}.
+func (s SLO) MarshalJSON() ([]byte, error) {
+	m := map[string]any{"errors": s.Errors}
+	if s.On != "" {
+		m["on"] = s.On
+	}
+	for name, ms := range s.Latency {
+		m[name+"_ms"] = ms
+	}
+	if len(s.Gauges) > 0 {
+		m["gauges"] = s.Gauges
+	}
+	return json.Marshal(m)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *SLO) UnmarshalJSON(b []byte) error {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
+	}
+	*s = SLO{}
+	for key, raw := range m {
+		var into any
+		switch name, isLatency := strings.CutSuffix(key, "_ms"); {
+		case key == "on":
+			into = &s.On
+		case key == "errors":
+			into = &s.Errors
+		case key == "gauges":
+			into = &s.Gauges
+		case isLatency:
+			var ms float64
+			if err := json.Unmarshal(raw, &ms); err != nil {
+				return fmt.Errorf("slo %s: %w", key, err)
+			}
+			if s.Latency == nil {
+				s.Latency = map[string]float64{}
+			}
+			s.Latency[name] = ms
+			continue
+		default:
+			continue // a later version's key
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			return fmt.Errorf("slo %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

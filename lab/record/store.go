@@ -1,0 +1,278 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Names inside a run's and an experiment's folder.
+const (
+	runFile        = "run.json"
+	seriesFile     = "series.ndjson"
+	latencyFile    = "latency.hlog"
+	experimentFile = "experiment.json"
+	runsFolder     = "runs"
+)
+
+// maxLine bounds one line of series.ndjson; a window is about 600 bytes, gauges apart.
+const maxLine = 1 << 20
+
+// Writer writes a run's folder while the run goes on: a window costs memory only until it is written,
+// so a run of hours takes no more than one of seconds. It is not safe for concurrent use.
+type Writer struct {
+	dir     string
+	series  *os.File
+	seriesW *bufio.Writer
+	hlog    *os.File
+	hlogW   *bufio.Writer
+	log     *hdrhistogram.HistogramLogWriter
+}
+
+// Create makes the run's folder and opens its files.
+func Create(dir string) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the run's folder: %w", err)
+	}
+	w := &Writer{dir: dir}
+	var err error
+	if w.series, err = os.Create(filepath.Join(dir, seriesFile)); err != nil {
+		return nil, err
+	}
+	if w.hlog, err = os.Create(filepath.Join(dir, latencyFile)); err != nil {
+		w.series.Close()
+		return nil, err
+	}
+	w.seriesW, w.hlogW = bufio.NewWriter(w.series), bufio.NewWriter(w.hlog)
+	w.log = hdrhistogram.NewHistogramLogWriter(w.hlogW)
+	err = errors.Join(
+		w.log.OutputLogFormatVersion(),
+		w.log.OutputComment("#[Unit: ns. Times: CLOCK_MONOTONIC. Tag: what was measured, status, class]\n"),
+		w.log.OutputStartTime(0),
+		w.log.OutputBaseTime(0),
+		w.log.OutputLegend())
+	if err != nil {
+		w.series.Close()
+		w.hlog.Close()
+		return nil, fmt.Errorf("writing %s: %w", latencyFile, err)
+	}
+	return w, nil
+}
+
+// Window appends a window and its histograms, by tag. It keeps neither.
+func (w *Writer) Window(win Window, hists map[string]*hdrhistogram.Histogram) error {
+	line, err := json.Marshal(win)
+	if err != nil {
+		return fmt.Errorf("encoding a window: %w", err)
+	}
+	w.seriesW.Write(line)
+	if err := w.seriesW.WriteByte('\n'); err != nil {
+		return fmt.Errorf("writing %s: %w", seriesFile, err)
+	}
+	startMs := win.Start / 1e6
+	for _, tag := range sortedKeys(hists) {
+		h := hists[tag]
+		h.SetTag(tag)
+		h.SetStartTimeMs(startMs)
+		h.SetEndTimeMs(startMs + WindowLength.Milliseconds())
+		if err := w.log.OutputIntervalHistogram(h); err != nil {
+			return fmt.Errorf("writing %s: %w", latencyFile, err)
+		}
+	}
+	return nil
+}
+
+// Close writes run.json, redacted, and closes the folder. It closes also when it fails.
+func (w *Writer) Close(r *Run) error {
+	r.Version = Version
+	r.redact()
+	return errors.Join(
+		w.seriesW.Flush(), w.hlogW.Flush(), w.series.Close(), w.hlog.Close(),
+		writeJSON(filepath.Join(w.dir, runFile), r))
+}
+
+// Rewrite replaces run.json, for what was only known after the run had ended.
+func (r *Run) Rewrite() error { return writeJSON(filepath.Join(r.Dir, runFile), r) }
+
+// OpenRun reads a run from its folder.
+func OpenRun(dir string) (*Run, error) {
+	r := &Run{Dir: dir}
+	if err := readJSON(filepath.Join(dir, runFile), r); err != nil {
+		return nil, err
+	}
+	if err := checkVersion(dir, r.Version); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(filepath.Join(dir, seriesFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading a run: %w", err)
+	}
+	defer f.Close()
+	r.Series, err = readSeries(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, seriesFile), err)
+	}
+	return r, nil
+}
+
+func readSeries(f io.Reader) ([]Window, error) {
+	var out []Window
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	for n := 1; lines.Scan(); n++ {
+		var w Window
+		if err := json.Unmarshal(lines.Bytes(), &w); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		out = append(out, w)
+	}
+	return out, lines.Err()
+}
+
+// Histogram merges the run's histograms whose tag is kind or a subdivision of it, over the windows of
+// the named phases (none: measure and drain). It reads latency.hlog each time.
+func (r *Run) Histogram(kind string, phases ...string) (*hdrhistogram.Histogram, error) {
+	if len(phases) == 0 {
+		phases = []string{PhaseMeasure, PhaseDrain}
+	}
+	wanted := map[int64]bool{}
+	for _, w := range r.Series {
+		for _, p := range phases {
+			if w.Phase == p {
+				wanted[w.Start/1e6] = true
+			}
+		}
+	}
+	f, err := os.Open(filepath.Join(r.Dir, latencyFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading a run's latencies: %w", err)
+	}
+	defer f.Close()
+	sum := NewHistogram()
+	log := hdrhistogram.NewHistogramLogReader(f)
+	for {
+		h, err := log.NextIntervalHistogram()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		if h == nil || err != nil {
+			return sum, nil
+		}
+		if wanted[h.StartTimeMs()] && MatchTag(h.Tag(), kind) {
+			sum.Merge(h)
+		}
+	}
+}
+
+// NewExperiment makes an experiment's folder.
+func NewExperiment(dir string, e *Experiment) error {
+	e.Version, e.Dir = Version, dir
+	if err := os.MkdirAll(filepath.Join(dir, runsFolder), 0o755); err != nil {
+		return fmt.Errorf("making the experiment's folder: %w", err)
+	}
+	return e.Save()
+}
+
+// RunDir is the folder of the run with that ID.
+func (e *Experiment) RunDir(id string) string { return filepath.Join(e.Dir, runsFolder, id) }
+
+// NextID names the next run: its place in the order, its role and its variant.
+func (e *Experiment) NextID(s Step) string {
+	name := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			return c
+		}
+		return '-'
+	}, s.Variant)
+	return fmt.Sprintf("%03d-%s-%s", len(e.Order)+1, s.Role, name)
+}
+
+// Add appends a finished run and saves the experiment, so that what was measured survives whatever
+// happens next.
+func (e *Experiment) Add(r *Run) error {
+	e.Order = append(e.Order, r.ID)
+	e.Runs = append(e.Runs, r)
+	return e.Save()
+}
+
+// Save writes experiment.json, redacted.
+func (e *Experiment) Save() error {
+	e.redact()
+	return writeJSON(filepath.Join(e.Dir, experimentFile), e)
+}
+
+// Open reads an experiment from its folder; a single run's folder is read as an experiment of one run.
+func Open(dir string) (*Experiment, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("no folder %s: name the folder that a run printed at its end", dir)
+	}
+	e := &Experiment{Dir: dir}
+	err := readJSON(filepath.Join(dir, experimentFile), e)
+	if errors.Is(err, os.ErrNotExist) {
+		r, err := OpenRun(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%s holds neither %s nor %s: it is not a folder that dyno wrote", dir, experimentFile, runFile)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &Experiment{Version: Version, Name: r.ID, Kind: KindLoad, Started: r.Started, SLO: r.SLO, Machine: r.Machine,
+			Order: []string{r.ID}, Runs: []*Run{r}, Dir: dir}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVersion(dir, e.Version); err != nil {
+		return nil, err
+	}
+	for _, id := range e.Order {
+		if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
+			return nil, fmt.Errorf("%s names a run %q, which is not a folder of its own", experimentFile, id)
+		}
+		r, err := OpenRun(e.RunDir(id))
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", id, err)
+		}
+		e.Runs = append(e.Runs, r)
+	}
+	return e, nil
+}
+
+func checkVersion(dir string, v int) error {
+	if v < 1 || v > Version {
+		return fmt.Errorf("%s has format version %s; this dyno reads up to %d: use the dyno that wrote it, or a newer one", dir, strconv.Itoa(v), Version)
+	}
+	return nil
+}
+
+// writeJSON replaces a file in one step, so that a reader never sees half of it.
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
+	}
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+func readJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

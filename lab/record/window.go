@@ -1,0 +1,157 @@
+package record
+
+// Phases of a run that a window can lie in.
+const (
+	PhaseWarmup  = "warmup"
+	PhaseMeasure = "measure"
+	PhaseDrain   = "drain"   // after the last offer: what was under way may still finish
+	PhaseProfile = "profile" // a profile was being taken: latency from here is never reported
+)
+
+// Window is one line of series.ndjson: 100 ms as the client and the server saw them.
+type Window struct {
+	Start  int64   `json:"t_ns"`
+	Phase  string  `json:"phase"`
+	Client Client  `json:"client"`
+	Server *Server `json:"server,omitempty"` // nil: the target could not be looked into
+}
+
+// Client is the load generator's view of a window. Offers are counted in the window of their intended
+// time, everything else in the window in which it happened.
+type Client struct {
+	Offered   int64 `json:"offered"`
+	Sent      int64 `json:"sent"`
+	Completed int64 `json:"completed"` // answered, well or badly
+	Failed    int64 `json:"failed"`    // of these: errors, and answers that failed a check
+	Delivered int64 `json:"delivered,omitempty"`
+	Refused   int64 `json:"refused,omitempty"` // turned away in good order (HTTP 429, 503, a full queue); also counted in Failed
+	Backlog   int64 `json:"backlog"`           // offered but not finished at the window's end
+
+	P50Ms         float64 `json:"p50_ms"` // response time from the intended send time
+	P99Ms         float64 `json:"p99_ms"`
+	MaxMs         float64 `json:"max_ms"`
+	DeliveryP50Ms float64 `json:"delivery_p50_ms,omitempty"`
+	DeliveryP99Ms float64 `json:"delivery_p99_ms,omitempty"`
+	LagP99Us      float64 `json:"lag_p99_us"` // the generator's own send-lag
+	CPU           float64 `json:"cpu"`        // cores the generator used
+}
+
+// Server is the target's view of the same window. Rates are per second.
+type Server struct {
+	CPU         float64            `json:"cpu"` // cores used
+	RSS         int64              `json:"rss_bytes"`
+	Delay       float64            `json:"delay"` // seconds per second that its threads waited for a CPU
+	Goroutines  int64              `json:"goroutines,omitempty"`
+	HeapLive    int64              `json:"heap_live_bytes,omitempty"`
+	HeapGoal    int64              `json:"heap_goal_bytes,omitempty"`
+	Allocs      float64            `json:"allocs_per_s,omitempty"`
+	AllocBytes  float64            `json:"alloc_bytes_per_s,omitempty"`
+	GCCycles    float64            `json:"gc_cycles_per_s,omitempty"`
+	GCPauseMs   float64            `json:"gc_pause_ms,omitempty"`  // stop-the-world time that fell into the window
+	GCCPU       float64            `json:"gc_cpu,omitempty"`       // cores; moves once per GC cycle
+	MutexWait   float64            `json:"mutex_wait,omitempty"`   // goroutine-seconds per second
+	SchedP99Us  float64            `json:"sched_p99_us,omitempty"` // time runnable goroutines waited
+	Gauges      map[string]float64 `json:"gauges,omitempty"`       // what the service registered
+	ProfileLive bool               `json:"profile_live,omitempty"` // a profile was running in the target
+	AgentSeen   bool               `json:"agent_seen,omitempty"`   // false: only /proc was read
+}
+
+// Quantiles of a duration, in ms.
+type Quantiles struct {
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+	Mean float64 `json:"mean"`
+}
+
+// At returns the quantile called name (p50 ... p999, max, mean).
+func (q Quantiles) At(name string) (ms float64, ok bool) {
+	switch name {
+	case "p50":
+		return q.P50, true
+	case "p90":
+		return q.P90, true
+	case "p95":
+		return q.P95, true
+	case "p99":
+		return q.P99, true
+	case "p999":
+		return q.P999, true
+	case "max":
+		return q.Max, true
+	case "mean":
+		return q.Mean, true
+	}
+	return 0, false
+}
+
+// Lag is the quantiles of the generator's own send-lag, in us: from the instant a request could have
+// been sent (its intended time, or when a connection came free) to the instant it was.
+type Lag struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+}
+
+// Totals sums a run up. Offers belong to the measured time by their intended time, completions and
+// their latencies by when they finished; what finished while draining is included in the latencies, so
+// that the slowest are not left out.
+type Totals struct {
+	Offered     int64 `json:"offered"`
+	Sent        int64 `json:"sent"`
+	Completed   int64 `json:"completed"`
+	Failed      int64 `json:"failed"`
+	Unfinished  int64 `json:"unfinished"`  // scheduled but not finished at the end; in the latencies at its age
+	Delivered   int64 `json:"delivered"`   // receipts that matched an offer
+	Undelivered int64 `json:"undelivered"` // accepted but no receipt at the end; in the latencies at its age
+	Duplicates  int64 `json:"duplicates"`  // receipts that matched none, or one already matched
+
+	Errors map[string]int64 `json:"errors"` // by kind: timeout, refused, reset, closed, malformed, check, status, ...
+	Status map[string]int64 `json:"status"` // by protocol status
+
+	OfferedPerS   float64 `json:"offered_per_s"`
+	AchievedPerS  float64 `json:"achieved_per_s"`
+	DeliveredPerS float64 `json:"delivered_per_s"`
+	Variation     float64 `json:"variation"` // coefficient of variation of the achieved rate across 1 s windows
+
+	Response Quantiles            `json:"response_ms"` // from the intended send time (closed model: from the send)
+	Service  Quantiles            `json:"service_ms"`  // from the actual send
+	Delivery Quantiles            `json:"delivery_ms"` // from the intended send time to the receipt
+	Lag      Lag                  `json:"send_lag_us"`
+	Classes  map[string]Quantiles `json:"classes,omitempty"` // response by request class
+
+	Generator Generator     `json:"generator"`
+	Server    *ServerTotals `json:"server,omitempty"`
+}
+
+// ErrorShare is the share of offers that failed, were never finished or never delivered.
+func (t Totals) ErrorShare() float64 {
+	if t.Offered == 0 {
+		return 0
+	}
+	return float64(t.Failed+t.Unfinished) / float64(t.Offered)
+}
+
+// Generator is what the load generator itself used.
+type Generator struct {
+	CPUSeconds    float64 `json:"cpu_s"`
+	CPUPerMillion float64 `json:"cpu_s_per_million"`
+	BusiestThread float64 `json:"busiest_thread"` // share of one core that the busiest sending thread used
+	Limited       bool    `json:"limited"`        // the generator, not the target, set the pace
+	Why           string  `json:"why,omitempty"`  // how that was seen
+	Realtime      bool    `json:"realtime,omitempty"`
+}
+
+// ServerTotals is what the target used over the measured time.
+type ServerTotals struct {
+	CPUMicrosPerRequest float64            `json:"cpu_us_per_request"`
+	AllocsPerRequest    float64            `json:"allocs_per_request"` // -1: the target has no agent
+	BytesPerRequest     float64            `json:"bytes_per_request"`  // -1: the target has no agent
+	PeakRSS             int64              `json:"peak_rss_bytes"`
+	PeakGoroutines      int64              `json:"peak_goroutines"`
+	GCPauseP99Ms        float64            `json:"gc_pause_p99_ms"`
+	GCShare             float64            `json:"gc_share"`         // of the target's CPU
+	Gauges              map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum
+}
