@@ -217,10 +217,10 @@ func Open(dir string) (*Experiment, error) {
 	e := &Experiment{Dir: dir}
 	err := readJSON(filepath.Join(dir, experimentFile), e)
 	if errors.Is(err, os.ErrNotExist) {
-		r, err := OpenRun(dir)
-		if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, runFile)); err != nil {
 			return nil, fmt.Errorf("%s holds neither %s nor %s: it is not a folder that dyno wrote", dir, experimentFile, runFile)
 		}
+		r, err := OpenRun(dir)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,41 @@
+package record
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestJudge(t *testing.T) {
+	fit := func() *Run {
+		return &Run{Load: Load{Model: "open"}, Machine: Machine{Cores: 2},
+			Totals: Totals{Response: Quantiles{P99: 20}, Lag: Lag{P99: 100}, Generator: Generator{BusiestThread: 0.3}},
+			Around: Surroundings{Seen: true, TargetCPU: 0.8}}
+	}
+	for _, tt := range []struct {
+		name    string
+		change  func(*Run)
+		invalid string // part of the reason; empty: the run counts
+		limited bool
+		warned  bool
+	}{
+		{name: "quiet machine", change: func(*Run) {}},
+		{name: "busy generator", change: func(r *Run) { r.Totals.Generator.BusiestThread = 0.9 }, invalid: "busiest thread used 90%", limited: true},
+		{name: "late generator", change: func(r *Run) { r.Totals.Lag.P99 = 8000 }, invalid: "send-lag", limited: true},
+		{name: "late because the target took the CPU", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Around.TargetCPU = 1.6 }},
+		{name: "closed model has no lag to judge", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Load.Model = "closed" }},
+		{name: "neighbours in the way", change: func(r *Run) { r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, invalid: "other processes took 25%"},
+		{name: "neighbours beside", change: func(r *Run) { r.Around.OthersCPU = 0.5 }, warned: true},
+		{name: "nothing known", change: func(r *Run) { r.Around = Surroundings{OthersCPU: 2} }},
+		{name: "failed already", change: func(r *Run) { r.Invalid = "the target died"; r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, invalid: "the target died"},
+	} {
+		r := fit()
+		tt.change(r)
+		r.Judge()
+		if tt.invalid == "" && r.Invalid != "" || !strings.Contains(r.Invalid, tt.invalid) {
+			t.Errorf("%s: invalid %q, want %q", tt.name, r.Invalid, tt.invalid)
+		}
+		if r.Totals.Generator.Limited != tt.limited || len(r.Warnings) > 0 != tt.warned {
+			t.Errorf("%s: limited %v, warnings %q", tt.name, r.Totals.Generator.Limited, r.Warnings)
+		}
+	}
+}

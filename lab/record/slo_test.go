@@ -1,0 +1,68 @@
+package record
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParseSLO(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want SLO
+		err  string // part of the error
+	}{
+		{in: "p99=20ms", want: SLO{Latency: map[string]float64{"p99": 20}}},
+		{in: "p99<=20ms, errors=0.1%", want: SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001}},
+		{in: "delivery,p999=1s,p50=5ms,errors=0.01,async_oldest_age_seconds<0.5",
+			want: SLO{On: OnDelivery, Latency: map[string]float64{"p999": 1000, "p50": 5}, Errors: 0.01,
+				Gauges: map[string]float64{"async_oldest_age_seconds": 0.5}}},
+		{in: "depth<10", want: SLO{Gauges: map[string]float64{"depth": 10}}},
+		{in: "", err: "bounds no latency"},
+		{in: "errors=1%", err: "bounds no latency"},
+		{in: "p98=20ms", err: "there are p50, p90"},
+		{in: "p99=20", err: "not a duration"},
+		{in: "p99=-1ms", err: "not a duration"},
+		{in: "p99", err: "expected name=bound"},
+		{in: "p99=1ms,errors=110%", err: "not a share"},
+		{in: "depth<NaN", err: "number above 0"},
+	} {
+		got, err := ParseSLO(tt.in)
+		switch {
+		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+			t.Errorf("%q: error %v, want one with %q", tt.in, err, tt.err)
+		case tt.err == "" && err != nil:
+			t.Errorf("%q: %v", tt.in, err)
+		case tt.err == "" && !reflect.DeepEqual(got, tt.want):
+			t.Errorf("%q: got %+v, want %+v", tt.in, got, tt.want)
+		}
+	}
+}
+
+// What String writes, ParseSLO reads; what MarshalJSON writes, UnmarshalJSON reads.
+func FuzzSLO(f *testing.F) {
+	f.Add("delivery,p99=20ms,errors=0.1%,depth<10")
+	f.Add("p50=1us,max=1h")
+	f.Fuzz(func(t *testing.T, s string) {
+		slo, err := ParseSLO(s)
+		if err != nil {
+			return
+		}
+		again, err := ParseSLO(slo.String())
+		if err != nil {
+			t.Fatalf("%q became %q, which is refused: %v", s, slo, err)
+		}
+		if again.On != slo.On || len(again.Latency) != len(slo.Latency) || !reflect.DeepEqual(again.Gauges, slo.Gauges) {
+			t.Fatalf("%q became %q", s, again)
+		}
+		b, err := json.Marshal(slo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back SLO
+		if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, slo) {
+			t.Fatalf("%s became %+v (%v), want %+v", b, back, err, slo)
+		}
+	})
+}

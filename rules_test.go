@@ -1,0 +1,195 @@
+package dyno
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// room is a part of the house and what it may import of the house. Subpackages belong to their room and
+// may import one another freely; what is not listed is forbidden.
+type room struct {
+	dir     string   // relative to the root; a trailing /* stands for each folder in it
+	imports []string // rooms, in the same form
+	reason  string
+}
+
+// house is the house, from the top floor down. The first row that matches a folder holds.
+var house = []room{
+	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
+	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
+	{"bench/*", []string{"lab/*", "agent"}, "comparisons with peers stand on the lab's public packages"},
+	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
+
+	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
+	{"lab/experiment", []string{"lab/record", "lab/load", "lab/probe", "lab/target", "lab/scenario", "lab/capacity", "lab/diagnose", "lab/compare", "lab/tune", "agent"},
+		"floor 4: the only executor; it shows nothing, so that what it ran can be shown in any form"},
+	{"lab/report", []string{"lab/record", "lab/capacity", "lab/diagnose", "lab/compare", "lab/tune"},
+		"floor 3: says again what records and analyses say; it must work on a folder from another machine"},
+	{"lab/capacity", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
+	{"lab/compare", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
+	{"lab/diagnose", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
+	{"lab/tune", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
+	{"lab/load", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the clock, not its siblings"},
+	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},
+	{"lab/target", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist, not its siblings"},
+	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run and knows nobody who runs it"},
+	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
+
+	{"services/*/bots", []string{"services/*", "parts/*", "agent", "lab/load", "lab/record"}, "a bot or job driver sends load, and is the only place in a service that knows the lab"},
+	{"services/*", []string{"parts/*", "agent"}, "a service is useful without the lab and without the other services"},
+	{"parts/*", []string{"parts/*", "agent"}, "floor 0: one structure or mechanism, of use to any service"},
+	{"agent", nil, "floor 0: what other people's services import: the standard library only"},
+}
+
+// outside lists what a room may import from beyond the repository, where that is limited.
+var outside = map[string]func(importPath string) bool{
+	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
+}
+
+const module = "dyno"
+
+func TestArrowsPointDown(t *testing.T) {
+	for _, file := range goFiles(t) {
+		dir := filepath.ToSlash(filepath.Dir(file))
+		from, ok := roomOf(dir)
+		if !ok {
+			if dir != "." {
+				t.Errorf("%s: no room of the house is called %s; add it to the table in rules_test.go with its reason", file, dir)
+			}
+			continue
+		}
+		for _, imported := range importsOf(t, file) {
+			inside, isOurs := strings.CutPrefix(imported, module+"/")
+			if !isOurs {
+				if allowed := outside[from.dir]; allowed != nil && !allowed(imported) && !strings.HasSuffix(file, "_test.go") {
+					t.Errorf("%s imports %s: %s", file, imported, from.reason)
+				}
+				continue
+			}
+			if sameRoom(from.dir, dir, inside) || slices.ContainsFunc(from.imports, func(r string) bool { return within(r, inside) }) {
+				continue
+			}
+			t.Errorf("%s imports %s: %s", file, imported, from.reason)
+		}
+	}
+}
+
+// Every package says what it is for.
+func TestPackageComments(t *testing.T) {
+	documented := map[string]bool{}
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented[filepath.Dir(file)] = documented[filepath.Dir(file)] || f.Doc != nil
+		for _, vague := range []string{"util", "utils", "common", "helper", "helpers", "misc"} {
+			if f.Name.Name == vague {
+				t.Errorf("%s: a package is named after what it provides, not %q", file, vague)
+			}
+		}
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("%s: no package comment says what the package is for", dir)
+		}
+	}
+}
+
+// goFiles lists the repository's Go files by their path from the root.
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "dyno-out" || strings.HasPrefix(d.Name(), ".") && p != "."):
+			return filepath.SkipDir
+		case strings.HasSuffix(p, ".go"):
+			files = append(files, p)
+		}
+		return nil
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("listing Go files: %d found, %v", len(files), err)
+	}
+	return files
+}
+
+func importsOf(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, spec := range f.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func roomOf(dir string) (room, bool) {
+	for _, r := range house {
+		if within(r.dir, dir) {
+			return r, true
+		}
+	}
+	return room{}, false
+}
+
+// within reports whether dir is the room or lies in it; a * in the room's name stands for one folder.
+func within(room, dir string) bool {
+	want, have := strings.Split(room, "/"), strings.Split(dir, "/")
+	if len(have) < len(want) {
+		return false
+	}
+	ok, _ := path.Match(room, strings.Join(have[:len(want)], "/"))
+	return ok
+}
+
+// sameRoom reports whether both folders lie in the same one of the rooms that the pattern stands for.
+func sameRoom(pattern, a, b string) bool {
+	n := len(strings.Split(pattern, "/"))
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	return len(x) >= n && len(y) >= n && slices.Equal(x[:n], y[:n])
+}
+
+func TestRulesCatch(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"lab/record", "lab/load", false},
+		{"lab/capacity", "lab/compare", false},
+		{"lab/load/raw", "lab/load", true},
+		{"services/notify", "lab/load", false},
+		{"services/notify/bots/queues", "lab/load/jobs", true},
+		{"services/notify", "services/chain", false},
+		{"services/notify/sink", "services/notify", true},
+		{"agent", "parts/queue", false},
+		{"cmd/dyno", "services/notify", false},
+		{"lab/report", "lab/experiment", false},
+	} {
+		r, _ := roomOf(tt.from)
+		got := sameRoom(r.dir, tt.from, tt.to) || slices.ContainsFunc(r.imports, func(p string) bool { return within(p, tt.to) })
+		if got != tt.ok {
+			t.Errorf("%s importing %s: permitted %v, want %v", tt.from, tt.to, got, tt.ok)
+		}
+	}
+}
