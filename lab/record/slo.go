@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ type SLO struct {
 
 // quantileNames are the names an SLO may bound, in order.
 var quantileNames = []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"}
+
+// gaugeName is what Prometheus accepts as a metric's name.
+var gaugeName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
 
 // ParseSLO reads "p99=20ms,errors=0.1%,delivery,async_oldest_age_seconds<0.5".
 func ParseSLO(s string) (SLO, error) {
@@ -54,10 +58,13 @@ func (s *SLO) parseTerm(term string) error {
 		if err != nil || !(limit > 0) {
 			return fmt.Errorf("a gauge's bound is a number above 0, as in queue_depth<1000")
 		}
+		if name = strings.TrimSpace(name); !gaugeName.MatchString(name) {
+			return fmt.Errorf("%q cannot be a gauge's name, which has letters, digits and _", name)
+		}
 		if s.Gauges == nil {
 			s.Gauges = map[string]float64{}
 		}
-		s.Gauges[strings.TrimSpace(name)] = limit
+		s.Gauges[name] = limit
 		return nil
 	}
 	name, value, ok := strings.Cut(strings.Replace(term, "<=", "=", 1), "=")
