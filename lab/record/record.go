@@ -41,7 +41,9 @@ type Step struct {
 	Pair    int           `json:"pair"`
 	Rate    float64       `json:"rate_per_s,omitempty"` // 0: closed model, or a schedule that states its own
 	Length  time.Duration `json:"length_ns,omitempty"`  // measured time; 0: the scenario's
-	Hold    bool          `json:"hold,omitempty"`       // confirms a rate that was found; runs at least as long as a gauge's slope needs
+	// Connections is how many carry the load; 0: as many as the scenario says.
+	Connections int  `json:"connections,omitempty"`
+	Hold        bool `json:"hold,omitempty"` // confirms a rate that was found; runs at least as long as a gauge's slope needs
 }
 
 // Run is one process under one steady load.
