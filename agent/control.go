@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+)
+
+// Bounds of what control accepts. They stop slips (a limit given in MiB, a rate of minus one), not intent.
+const (
+	controlBytes   = 4 << 10 // a full Control is below 200 bytes
+	maxGOGC        = 100_000 // percent
+	minMemoryLimit = 1 << 20 // bytes; below it the process would do nothing but collect
+	maxProcs       = 1 << 10
+)
+
+func (a *Agent) serveControl(w http.ResponseWriter, r *http.Request) {
+	if err := a.guard.Check(r); err != nil {
+		writeError(w, http.StatusForbidden, err)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, controlBytes))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		writeError(w, http.StatusRequestEntityTooLarge, fmt.Errorf("a control request has at most %d bytes", controlBytes))
+		return
+	}
+	if err != nil {
+		writeError(w, http.StatusBadRequest, fmt.Errorf("reading the body: %w", err))
+		return
+	}
+	c, err := decodeControl(body)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, a.Control(c))
+}
+
+// decodeControl parses and checks a request, so that it is carried out whole or not at all.
+func decodeControl(body []byte) (Control, error) {
+	var c Control
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Control{}, fmt.Errorf("not a control request: %w; one looks like {\"gogc\":400}", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Control{}, errors.New("something follows the control request")
+	}
+	return c, c.check()
+}
+
+func (c Control) check() error {
+	if c.MutexFraction != nil && *c.MutexFraction < 0 {
+		return fmt.Errorf("mutex_fraction is %d; it must be 0 (off) or more", *c.MutexFraction)
+	}
+	if c.BlockRate != nil && *c.BlockRate < 0 {
+		return fmt.Errorf("block_rate is %d ns; it must be 0 (off) or more", *c.BlockRate)
+	}
+	if c.GOGC != nil && (*c.GOGC < -1 || *c.GOGC > maxGOGC) {
+		return fmt.Errorf("gogc is %d; it must be -1 (off) to %d percent", *c.GOGC, maxGOGC)
+	}
+	if c.MemoryLimit != nil && *c.MemoryLimit < minMemoryLimit {
+		return fmt.Errorf("memory_limit is %d; it counts bytes and must be at least %d", *c.MemoryLimit, minMemoryLimit)
+	}
+	if c.Procs != nil && (*c.Procs < 1 || *c.Procs > maxProcs) {
+		return fmt.Errorf("gomaxprocs is %d; it must be 1 to %d", *c.Procs, maxProcs)
+	}
+	return nil
+}
+
+// Control carries out a change and returns what was set before in the same fields: passing that to
+// Control again restores it. The block rate before the first change is taken to be 0, since the runtime
+// does not tell it. Once GOMAXPROCS has been set, it no longer follows the CPU limit of the container.
+func (a *Agent) Control(c Control) (before Control) {
+	a.control.Lock()
+	defer a.control.Unlock()
+	if c.MutexFraction != nil {
+		before.MutexFraction = new(runtime.SetMutexProfileFraction(*c.MutexFraction))
+	}
+	if c.BlockRate != nil {
+		before.BlockRate = new(a.blockRate)
+		a.blockRate = *c.BlockRate
+		runtime.SetBlockProfileRate(a.blockRate)
+	}
+	if c.GOGC != nil {
+		before.GOGC = new(debug.SetGCPercent(*c.GOGC))
+	}
+	if c.MemoryLimit != nil {
+		before.MemoryLimit = new(debug.SetMemoryLimit(*c.MemoryLimit))
+	}
+	if c.Procs != nil {
+		before.Procs = new(runtime.GOMAXPROCS(*c.Procs))
+	}
+	return before
+}

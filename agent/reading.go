@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"math"
+	"runtime/metrics"
+
+	"dyno/agent/monotonic"
+)
+
+// The figures of a Sample that the Go runtime keeps. The /cpu/classes/ family moves only once per GC
+// cycle, which is why the process's CPU time comes from getrusage instead.
+const (
+	goroutines = iota
+	heapLive
+	heapGoal
+	allocObjects
+	tinyObjects // not in allocObjects, but allocations all the same (testing.B counts them too)
+	allocBytes
+	gcCycles
+	gcCPU
+	mutexWait
+	gcPauses
+	schedLatencies
+	figures
+)
+
+var figureNames = [figures]string{
+	goroutines:     "/sched/goroutines:goroutines",
+	heapLive:       "/gc/heap/live:bytes",
+	heapGoal:       "/gc/heap/goal:bytes",
+	allocObjects:   "/gc/heap/allocs:objects",
+	tinyObjects:    "/gc/heap/tiny/allocs:objects",
+	allocBytes:     "/gc/heap/allocs:bytes",
+	gcCycles:       "/gc/cycles/total:gc-cycles",
+	gcCPU:          "/cpu/classes/gc/total:cpu-seconds",
+	mutexWait:      "/sync/mutex/wait/total:seconds",
+	gcPauses:       "/sched/pauses/total/gc:seconds",
+	schedLatencies: "/sched/latencies:seconds",
+}
+
+// reader reads the process. It keeps the buffers that metrics.Read fills and the histograms of the
+// reading before, so that a reading allocates nothing.
+type reader struct {
+	metrics []metrics.Sample
+	pauses  histogramDelta
+	waits   histogramDelta
+}
+
+func newReader() *reader {
+	r := &reader{metrics: make([]metrics.Sample, figures)}
+	for i, name := range figureNames {
+		r.metrics[i].Name = name
+	}
+	var discarded Sample
+	r.read(&discarded) // the first reading is what the next one's differences are taken from
+	return r
+}
+
+// read fills in everything but the gauges and Profiling.
+func (r *reader) read(s *Sample) {
+	s.At = monotonic.Now()
+	s.CPU = processCPU()
+	metrics.Read(r.metrics)
+	s.Goroutines = int64(r.count(goroutines))
+	s.HeapLive = int64(r.count(heapLive))
+	s.HeapGoal = int64(r.count(heapGoal))
+	s.Allocs = r.count(allocObjects) + r.count(tinyObjects)
+	s.AllocBytes = r.count(allocBytes)
+	s.GCCycles = r.count(gcCycles)
+	s.GCCPU = r.seconds(gcCPU)
+	s.MutexWait = r.seconds(mutexWait)
+	if h := r.histogram(gcPauses); h != nil {
+		s.GCPause = sum(h)
+		s.GCPauseMax = r.pauses.quantile(h, 1)
+	}
+	if h := r.histogram(schedLatencies); h != nil {
+		s.SchedP99 = r.waits.quantile(h, 0.99)
+	}
+}
+
+// count, seconds and histogram return zero for a figure that this version of Go does not have.
+func (r *reader) count(figure int) uint64 {
+	if v := r.metrics[figure].Value; v.Kind() == metrics.KindUint64 {
+		return v.Uint64()
+	}
+	return 0
+}
+
+func (r *reader) seconds(figure int) float64 {
+	if v := r.metrics[figure].Value; v.Kind() == metrics.KindFloat64 {
+		return v.Float64()
+	}
+	return 0
+}
+
+func (r *reader) histogram(figure int) *metrics.Float64Histogram {
+	if v := r.metrics[figure].Value; v.Kind() == metrics.KindFloat64Histogram {
+		return v.Float64Histogram()
+	}
+	return nil
+}
+
+// sum adds up a histogram of durations, each taken at the middle of its bucket, in s.
+func sum(h *metrics.Float64Histogram) float64 {
+	total := 0.0
+	for i, n := range h.Counts {
+		if n > 0 {
+			low, high := bounds(h, i)
+			total += float64(n) * (low + high) / 2
+		}
+	}
+	return total
+}
+
+// bounds returns a bucket's edges, with the finite one in place of an infinite one.
+func bounds(h *metrics.Float64Histogram, bucket int) (low, high float64) {
+	low, high = h.Buckets[bucket], h.Buckets[bucket+1]
+	if math.IsInf(low, -1) {
+		low = high
+	}
+	if math.IsInf(high, 1) {
+		high = low
+	}
+	return low, high
+}
+
+// histogramDelta looks at what a histogram gained since it was looked at last.
+type histogramDelta struct{ before []uint64 }
+
+// quantile returns the upper bound of the bucket that holds the q-quantile of what the histogram gained
+// since the call before; 0 when it gained nothing.
+func (d *histogramDelta) quantile(h *metrics.Float64Histogram, q float64) float64 {
+	if len(d.before) != len(h.Counts) {
+		d.before = make([]uint64, len(h.Counts))
+	}
+	gained := uint64(0)
+	for i, n := range h.Counts {
+		gained += n - d.before[i]
+	}
+	rank, seen, bound := uint64(math.Ceil(q*float64(gained))), uint64(0), 0.0
+	for i, n := range h.Counts {
+		if more := n - d.before[i]; more > 0 && seen < rank {
+			seen += more
+			_, bound = bounds(h, i)
+		}
+	}
+	copy(d.before, h.Counts)
+	return bound
+}
