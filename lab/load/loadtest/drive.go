@@ -1,0 +1,138 @@
+package loadtest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// patience is a bound that no passing test reaches: how long a drive may take before it counts as hung.
+const patience = 60 * time.Second
+
+// windows keeps the series of a drive, to be held against its totals.
+type windows struct{ sum record.Client }
+
+func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram) error {
+	w.sum.Offered += win.Client.Offered
+	w.sum.Sent += win.Client.Sent
+	w.sum.Completed += win.Client.Completed
+	w.sum.Failed += win.Client.Failed
+	w.sum.Backlog = win.Client.Backlog
+	return nil
+}
+
+// burst is a plan that offers n requests at once and waits until all have ended.
+func burst(n, connections int) load.Plan {
+	at := make([]int64, n)
+	return load.Plan{
+		Schedule:    func() load.Schedule { return load.Times(at) },
+		Connections: connections,
+		Length:      record.WindowLength,
+		Drain:       patience,
+		Timeout:     patience,
+	}
+}
+
+// drive runs the plan to its end and holds that its counts add up.
+func drive(t *testing.T, ctx context.Context, p load.Plan, d load.Driver) record.Totals {
+	t.Helper()
+	if d.Engine() == "" {
+		t.Error("the driver does not say which engine it is")
+	}
+	series := &windows{}
+	totals, _, err := load.Run(ctx, p, d, series)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatalf("drive: %v", err)
+	}
+	if totals.Offered != totals.Completed+totals.Unfinished {
+		t.Errorf("offered %d, but completed %d and unfinished %d", totals.Offered, totals.Completed, totals.Unfinished)
+	}
+	failed := int64(0)
+	for _, n := range totals.Errors {
+		failed += n
+	}
+	if failed != totals.Failed {
+		t.Errorf("failed %d, but the kinds of error add up to %d: %v", totals.Failed, failed, totals.Errors)
+	}
+	if totals.Sent > totals.Offered {
+		t.Errorf("sent %d of %d offered", totals.Sent, totals.Offered)
+	}
+	if s := series.sum; s.Offered != totals.Offered || s.Sent != totals.Sent || s.Completed != totals.Completed || s.Failed != totals.Failed {
+		t.Errorf("the windows add up to %+v, the totals to offered %d, sent %d, completed %d, failed %d", s, totals.Offered, totals.Sent, totals.Completed, totals.Failed)
+	}
+	if series.sum.Backlog != 0 {
+		t.Errorf("the last window leaves a backlog of %d", series.sum.Backlog)
+	}
+	return totals
+}
+
+// outcomes lists how the offers ended: by status, and by kind of failure where there is no status.
+func outcomes(t record.Totals) map[string]int64 {
+	out := map[string]int64{}
+	for status, n := range t.Status {
+		out[status] += n
+	}
+	for kind, n := range t.Errors {
+		if n > 0 && kind != "status" && kind != "check" { // those have a status
+			out[kind] += n
+		}
+	}
+	if t.Unfinished > 0 {
+		out["unfinished"] = t.Unfinished
+	}
+	return out
+}
+
+// expect holds that every offer ended in one of the ways wanted.
+func expect(t *testing.T, totals record.Totals, offered int, want ...string) {
+	t.Helper()
+	if totals.Offered != int64(offered) {
+		t.Errorf("%d offers were reported, %d came due", totals.Offered, offered)
+	}
+	for outcome, n := range outcomes(totals) {
+		if !slices.Contains(want, outcome) {
+			t.Errorf("%d of %d offers ended as %s, want %v", n, offered, outcome, want)
+		}
+	}
+}
+
+// succeeded reports whether an outcome is a status that the zero Check passes.
+func succeeded(outcome string) bool {
+	status, err := strconv.Atoi(outcome)
+	return err == nil && status < 400
+}
+
+// get is a corpus of one GET.
+func get() *load.Corpus {
+	return &load.Corpus{Requests: []load.Request{{Method: http.MethodGet, Path: "/"}}, Classes: make([]load.Class, 1)}
+}
+
+// method is a corpus of one request without a body.
+func method(name string) *load.Corpus {
+	return &load.Corpus{Requests: []load.Request{{Method: name, Path: "/"}}, Classes: make([]load.Class, 1)}
+}
+
+// post is a corpus of one POST of size bytes.
+func post(size int) *load.Corpus {
+	body := make([]byte, size)
+	for i := range body {
+		body[i] = 'a' + byte(i%26)
+	}
+	return &load.Corpus{Requests: []load.Request{{Method: http.MethodPost, Path: "/", Body: body}}, Classes: make([]load.Class, 1)}
+}
+
+// checked is a corpus of one GET whose success is subject to a check.
+func checked(c load.Check) *load.Corpus {
+	corpus := get()
+	corpus.Classes[0].Check = c
+	return corpus
+}

@@ -1,0 +1,246 @@
+package loadtest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/record"
+)
+
+// testRefused drives a port on which nobody listens: every offer fails, and the drive itself does not.
+func testRefused(t *testing.T, open New) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + l.Addr().String()
+	l.Close()
+	totals := drive(t, t.Context(), burst(offers, connections), open(url, get(), connections))
+	expect(t, totals, offers, "refused")
+	if totals.Failed != offers {
+		t.Errorf("%d of %d offers failed", totals.Failed, offers)
+	}
+}
+
+// testKeepAlive holds that connections are kept: no more are made than were asked for, and the answers
+// come over them one after the other.
+func testKeepAlive(t *testing.T, open New) {
+	const many = 500
+	s := serve(t, answer(ok128))
+	totals := drive(t, t.Context(), burst(many, connections), open(s.url, get(), connections))
+	expect(t, totals, many, "200")
+	if n := s.accepted.Load(); n < 1 || n > connections {
+		t.Errorf("%d connections were made, want at most %d", n, connections)
+	}
+	if totals.Sent != many {
+		t.Errorf("sent %d of %d", totals.Sent, many)
+	}
+}
+
+// testSequenceNumbers holds that every request carries a number of its own, in every place that asks
+// for it, also when the body is longer than what a socket takes at once.
+func testSequenceNumbers(t *testing.T, open New) {
+	const many = 40
+	const blank = "0000000000000000"
+	short := `{"id":"` + blank + `","again":"` + blank + `"}`
+	long := append([]byte(short), make([]byte, 4<<20)...)
+	long = append(long, blank...)
+	corpus := &load.Corpus{
+		Requests: []load.Request{
+			{Method: http.MethodPost, Path: "/short", Body: []byte(short), IDs: []int{7, 7 + load.IDLength + 11}},
+			{Method: http.MethodPost, Path: "/long", Body: long, IDs: []int{7, 7 + load.IDLength + 11, len(long) - load.IDLength}},
+		},
+		Classes: make([]load.Class, 1),
+	}
+	var mu sync.Mutex
+	seen := map[uint64]int{}
+	s := serve(t, func(p *peer) {
+		for {
+			r, body, ok := p.request()
+			if !ok {
+				return
+			}
+			which := corpus.Requests[0]
+			if r.URL.Path == "/long" {
+				which = corpus.Requests[1]
+			}
+			if len(body) != len(which.Body) {
+				t.Errorf("a body of %d bytes arrived, want %d", len(body), len(which.Body))
+				return
+			}
+			id := string(body[which.IDs[0]:][:load.IDLength])
+			for _, at := range which.IDs {
+				if other := string(body[at:][:load.IDLength]); other != id {
+					t.Errorf("one request carries two numbers: %s and %s", id, other)
+				}
+			}
+			seq, err := strconv.ParseUint(id, 16, 64)
+			if err != nil {
+				t.Errorf("a request carries %q for a number", id)
+			}
+			mu.Lock()
+			seen[seq]++
+			mu.Unlock()
+			p.send(ok128)
+		}
+	})
+	totals := drive(t, t.Context(), burst(many, connections), open(s.url, corpus, connections))
+	expect(t, totals, many, "200")
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) != many {
+		t.Errorf("%d distinct numbers arrived with %d requests", len(seen), many)
+	}
+}
+
+// testClasses holds that each class is judged by its own check and reported apart.
+func testClasses(t *testing.T, open New) {
+	const many = 30
+	corpus := &load.Corpus{
+		Requests: []load.Request{
+			{Method: http.MethodGet, Path: "/read", Class: 0},
+			{Method: http.MethodGet, Path: "/write", Class: 1},
+			{Method: http.MethodGet, Path: "/read", Class: 0},
+		},
+		Classes: []load.Class{
+			{Name: "read"},
+			{Name: "write", Check: load.Check{Header: map[string]string{"X-Stored": "yes"}}},
+		},
+	}
+	s := serve(t, answer(ok128))
+	plan := burst(many, connections)
+	plan.Classes = corpus.ClassNames()
+	totals := drive(t, t.Context(), plan, open(s.url, corpus, connections))
+	expect(t, totals, many, "200")
+	if got := totals.Errors["check"]; got != many/3 || totals.Failed != got {
+		t.Errorf("%d failed, %d of them by a check of content; want %d", totals.Failed, got, many/3)
+	}
+	for _, name := range plan.Classes {
+		if totals.Classes[name].Max == 0 {
+			t.Errorf("no latency was reported for class %s: %v", name, totals.Classes)
+		}
+	}
+}
+
+// testUnfinished holds that what the target never answers is counted when the drive ends before the
+// time-out, also what never found a free connection.
+func testUnfinished(t *testing.T, open New) {
+	plan := burst(offers, connections)
+	plan.Drain = 0
+	totals := drive(t, t.Context(), plan, open(serve(t, stall("")).url, get(), connections))
+	expect(t, totals, offers, "unfinished")
+	if totals.Unfinished != offers {
+		t.Errorf("%d of %d offers are unfinished", totals.Unfinished, offers)
+	}
+	if totals.Sent != connections {
+		t.Errorf("sent %d over %d connections that never answer", totals.Sent, connections)
+	}
+}
+
+// testClosedModel holds that without a schedule every answer is followed by the next request.
+func testClosedModel(t *testing.T, open New) {
+	var served atomic.Int64
+	s := serve(t, func(p *peer) {
+		for {
+			if _, _, ok := p.request(); !ok {
+				return
+			}
+			served.Add(1)
+			p.send(ok128)
+		}
+	})
+	plan := load.Plan{Connections: connections, Length: 2 * record.WindowLength, Drain: patience, Timeout: patience}
+	totals := drive(t, t.Context(), plan, open(s.url, get(), connections))
+	if totals.Completed <= connections || totals.Unfinished != 0 || totals.Failed != 0 {
+		t.Errorf("completed %d, failed %d, unfinished %d over %d connections", totals.Completed, totals.Failed, totals.Unfinished, connections)
+	}
+	if n := served.Load(); n != totals.Sent {
+		t.Errorf("sent %d, but %d arrived", totals.Sent, n)
+	}
+	if n := s.accepted.Load(); n > connections {
+		t.Errorf("%d connections were made, want at most %d", n, connections)
+	}
+}
+
+// testCancel holds that a drive which is called off returns, with everything counted.
+func testCancel(t *testing.T, open New) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := serve(t, func(p *peer) {
+		if _, _, ok := p.request(); ok {
+			cancel()
+			p.gone()
+		}
+	})
+	plan := load.Plan{
+		Schedule:    func() load.Schedule { return load.Constant(1000, patience) },
+		Connections: connections, Length: patience, Drain: patience, Timeout: patience,
+	}
+	begin := time.Now()
+	totals := drive(t, ctx, plan, open(s.url, get(), connections))
+	if time.Since(begin) >= patience {
+		t.Error("the drive went on to its end")
+	}
+	if totals.Unfinished == 0 || totals.Completed != 0 {
+		t.Errorf("completed %d, unfinished %d against a target that never answers", totals.Completed, totals.Unfinished)
+	}
+}
+
+// testRequestBytes holds that method, path, header and body arrive as the corpus has them, in turn.
+func testRequestBytes(t *testing.T, open New) {
+	corpus := &load.Corpus{
+		Requests: []load.Request{
+			{Method: http.MethodGet, Path: "/a?b=c%20d"},
+			{Method: http.MethodPut, Path: "/e", Header: http.Header{"Content-Type": {"text/plain"}, "X-Two": {"1", "2"}}, Body: []byte("hello")},
+			{Method: http.MethodPost, Path: "/empty"},
+			{Method: http.MethodDelete, Path: "/f", Header: http.Header{"Host": {"example.test"}}},
+		},
+		Classes: make([]load.Class, 1),
+	}
+	var mu sync.Mutex
+	seen := map[string]int{}
+	s := serve(t, func(p *peer) {
+		for {
+			r, body, ok := p.request()
+			if !ok {
+				return
+			}
+			line := r.Method + " " + r.RequestURI + " type=" + r.Header.Get("Content-Type")
+			for _, v := range r.Header.Values("X-Two") {
+				line += " two=" + v
+			}
+			line += " length=" + strconv.FormatInt(r.ContentLength, 10) + " body=" + string(body)
+			if r.Host == "example.test" {
+				line += " host=" + r.Host
+			} else if "http://"+r.Host != p.server.url {
+				t.Errorf("Host is %q, the target %s", r.Host, p.server.url)
+			}
+			mu.Lock()
+			seen[line]++
+			mu.Unlock()
+			p.send(ok128)
+		}
+	})
+	const rounds = 5
+	totals := drive(t, t.Context(), burst(rounds*len(corpus.Requests), connections), open(s.url, corpus, connections))
+	expect(t, totals, rounds*len(corpus.Requests), "200")
+	mu.Lock()
+	defer mu.Unlock()
+	for _, line := range []string{
+		"GET /a?b=c%20d type= length=0 body=",
+		"PUT /e type=text/plain two=1 two=2 length=5 body=hello",
+		"POST /empty type= length=0 body=",
+		"DELETE /f type= length=0 body= host=example.test",
+	} {
+		if seen[line] != rounds {
+			t.Errorf("%q arrived %d times, want %d; seen: %v", line, seen[line], rounds, seen)
+		}
+	}
+}
