@@ -1,0 +1,218 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Names of the two assemblies that every service has: no step of the ladder, and all of them.
+const (
+	Baseline = "baseline"
+	Tuned    = "tuned"
+)
+
+// Assembly is what a service can be put together from: for each seam the implementations that exist, its
+// settings, and the ladder from the plain first version to the tuned one.
+type Assembly struct {
+	Seams    []Seam
+	Settings []Setting
+	Ladder   []Step
+}
+
+// Seam is a place where one of several implementations is put in. The first is the baseline's.
+type Seam struct {
+	Name  string
+	Doc   string
+	Impls []Impl
+}
+
+// Impl is one implementation of a seam.
+type Impl struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"` // one line
+}
+
+// Step is one rung of the ladder: one change of a seam or a setting, or several that only make sense
+// together. The assembly of a step's name is the ladder up to and including it.
+type Step struct {
+	Name   string            `json:"name"`
+	Change map[string]string `json:"change"` // seam or setting -> what it becomes
+	Why    string            `json:"why"`    // one line
+}
+
+// Names returns the assemblies that can be asked for: baseline, the steps in order, tuned.
+func (a Assembly) Names() []string {
+	names := []string{Baseline}
+	for _, step := range a.Ladder {
+		names = append(names, step.Name)
+	}
+	return append(names, Tuned)
+}
+
+// Resolve puts an assembly together: every seam's first implementation and every setting's default, then
+// the ladder up to the step called name, then the overrides. A name that does not exist is an error that
+// lists those that do; nothing is ever replaced silently by a default.
+func (a Assembly) Resolve(name string, overrides map[string]string) (Choice, error) {
+	rungs := slices.Index(a.Names(), name)
+	if rungs < 0 {
+		return Choice{}, unknown("assembly", name, a.Names())
+	}
+	c := Choice{name: name, values: make(map[string]string), assembly: a}
+	for _, seam := range a.Seams {
+		c.values[seam.Name] = seam.Impls[0].Name
+	}
+	for _, s := range a.Settings {
+		c.values[s.Name] = s.Default
+	}
+	for _, step := range a.Ladder[:min(rungs, len(a.Ladder))] { // tuned comes after the last step
+		maps.Copy(c.values, step.Change)
+	}
+	for _, key := range slices.Sorted(maps.Keys(overrides)) {
+		if err := a.accepts(key, overrides[key]); err != nil {
+			return Choice{}, err
+		}
+		c.values[key] = overrides[key]
+	}
+	return c, nil
+}
+
+// accepts reports whether a seam or setting called key exists and can become value.
+func (a Assembly) accepts(key, value string) error {
+	var keys []string
+	for _, seam := range a.Seams {
+		if seam.Name == key {
+			return seam.accepts(value)
+		}
+		keys = append(keys, seam.Name)
+	}
+	for _, s := range a.Settings {
+		if s.Name == key {
+			return s.check(value)
+		}
+		keys = append(keys, s.Name)
+	}
+	return unknown("seam or setting", key, keys)
+}
+
+func (s Seam) accepts(impl string) error {
+	var names []string
+	for _, i := range s.Impls {
+		names = append(names, i.Name)
+	}
+	if slices.Contains(names, impl) {
+		return nil
+	}
+	return unknown("implementation of seam "+s.Name, impl, names)
+}
+
+// Check returns an error when the declaration contradicts itself: a name used twice, a seam without
+// implementations, a default out of its bounds, a step that names what does not exist.
+func (a Assembly) Check() error {
+	used := make(map[string]bool)
+	once := func(name string) error {
+		if name == "" || used[name] {
+			return fmt.Errorf("assembly: the name %q is empty or used twice", name)
+		}
+		used[name] = true
+		return nil
+	}
+	for _, seam := range a.Seams {
+		if err := once(seam.Name); err != nil {
+			return err
+		}
+		if len(seam.Impls) == 0 {
+			return fmt.Errorf("assembly: seam %s has no implementation", seam.Name)
+		}
+	}
+	for _, s := range a.Settings {
+		if err := once(s.Name); err != nil {
+			return err
+		}
+		if s.check == nil {
+			return fmt.Errorf("assembly: setting %s was not made by Int, Duration or their like", s.Name)
+		}
+		if err := s.check(s.Default); err != nil {
+			return fmt.Errorf("assembly: default of %w", err)
+		}
+	}
+	clear(used) // steps are names of another kind
+	for _, step := range a.Names() {
+		if err := once(step); err != nil {
+			return err
+		}
+	}
+	for _, step := range a.Ladder {
+		for key, value := range step.Change {
+			if err := a.accepts(key, value); err != nil {
+				return fmt.Errorf("assembly: step %s: %w", step.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Choice is a resolved assembly: what stands in each seam, and each setting's value. Asking for a name
+// that the assembly does not declare, or for a setting as another kind than it was declared, is a mistake
+// in the program and panics.
+type Choice struct {
+	name     string
+	values   map[string]string
+	assembly Assembly
+}
+
+// Name returns the assembly's name, without the overrides.
+func (c Choice) Name() string { return c.name }
+
+// Get returns the implementation chosen for a seam, or a setting as it was written.
+func (c Choice) Get(name string) string {
+	value, ok := c.values[name]
+	if !ok {
+		panic(fmt.Sprintf("daemon: the assembly declares no %q", name))
+	}
+	return value
+}
+
+// Int returns a setting declared with Int.
+func (c Choice) Int(name string) int { return parsed(c, name, strconv.Atoi) }
+
+// Float returns a setting declared with Float.
+func (c Choice) Float(name string) float64 {
+	return parsed(c, name, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
+}
+
+// Bool returns a setting declared with Bool.
+func (c Choice) Bool(name string) bool { return parsed(c, name, strconv.ParseBool) }
+
+// Duration returns a setting declared with Duration.
+func (c Choice) Duration(name string) time.Duration { return parsed(c, name, time.ParseDuration) }
+
+// Bytes returns a setting declared with Bytes.
+func (c Choice) Bytes(name string) int64 { return parsed(c, name, parseBytes) }
+
+func parsed[T any](c Choice, name string, parse func(string) (T, error)) T {
+	v, err := parse(c.Get(name))
+	if err != nil {
+		panic(fmt.Sprintf("daemon: setting %s is of another kind: %v", name, err))
+	}
+	return v
+}
+
+// MarshalJSON gives the choice as {"name":..,"seams":{..},"settings":{..}}.
+func (c Choice) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Name     string            `json:"name"`
+		Seams    map[string]string `json:"seams"`
+		Settings map[string]string `json:"settings"`
+	}{c.name, make(map[string]string), make(map[string]string)}
+	for _, seam := range c.assembly.Seams {
+		out.Seams[seam.Name] = c.values[seam.Name]
+	}
+	for _, s := range c.assembly.Settings {
+		out.Settings[s.Name] = c.values[s.Name]
+	}
+	return json.Marshal(out)
+}

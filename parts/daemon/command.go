@@ -1,0 +1,186 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// command builds the command line.
+func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writer) *cobra.Command {
+	var o options
+	root := &cobra.Command{
+		Use:           s.Name,
+		Short:         s.Short,
+		Long:          s.long(),
+		Example:       s.Example,
+		Args:          noArguments,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd.Flags(), s, env); err != nil {
+				return err
+			}
+			return s.serve(cmd.Context(), o, stdout, stderr)
+		},
+	}
+	root.SetFlagErrorFunc(flagError)
+	o.declare(root.Flags(), s)
+	root.AddCommand(s.assemblies(), s.version())
+	root.AddCommand(s.Commands...)
+	return root
+}
+
+func (s Service) long() string {
+	long := s.Long
+	if long == "" {
+		long = s.Short
+	}
+	return fmt.Sprintf(`%s
+
+Every flag can also be given as an environment variable (--listen as %s_LISTEN) or as a key of the
+YAML file given with --config (listen: 127.0.0.1:8080). A flag wins over the environment, that over the file.
+When it is ready, %s prints one JSON line with the addresses it is bound to. Logs go to stderr.`,
+		long, envPrefix(s.Name), s.Name)
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if len(names) == 0 {
+		return usageError{fmt.Errorf("%s takes no arguments, not even %q", cmd.CommandPath(), args[0])}
+	}
+	return unknown("command", args[0], names)
+}
+
+// flagError turns what pflag says into a usage error, with a suggestion for a flag that does not exist.
+func flagError(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return unknown("flag", missing.GetSpecifiedName(), names)
+	}
+	return usageError{err}
+}
+
+func (s Service) assemblies() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "assemblies",
+		Short:   "Print the seams, their implementations, the settings and the ladder",
+		Example: "  " + s.Name + " assemblies --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				return s.printJSON(cmd.OutOrStdout())
+			}
+			return s.printText(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as one JSON object")
+	return cmd
+}
+
+// printJSON prints the contract's object. Keys may be added, never changed.
+func (s Service) printJSON(w io.Writer) error {
+	type seam struct {
+		Name  string `json:"name"`
+		Doc   string `json:"doc"`
+		Impls []Impl `json:"implementations"`
+	}
+	out := struct {
+		Schema     string    `json:"schema"`
+		Service    string    `json:"service"`
+		Assemblies []string  `json:"assemblies"`
+		Seams      []seam    `json:"seams"`
+		Settings   []Setting `json:"settings"`
+		Ladder     []Step    `json:"ladder"`
+	}{Schema: "dyno.assemblies/1", Service: s.Name, Assemblies: s.Assembly.Names(),
+		Seams: []seam{}, Settings: append([]Setting{}, s.Assembly.Settings...), Ladder: append([]Step{}, s.Assembly.Ladder...)}
+	for _, sm := range s.Assembly.Seams {
+		out.Seams = append(out.Seams, seam(sm))
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}
+
+func (s Service) printText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, seam := range s.Assembly.Seams {
+		fmt.Fprintf(t, "seam %s: %s\n", seam.Name, seam.Doc)
+		for _, i := range seam.Impls {
+			fmt.Fprintf(t, "  %s\t%s\n", i.Name, i.Doc)
+		}
+		fmt.Fprintln(t)
+	}
+	if len(s.Assembly.Settings) > 0 {
+		fmt.Fprintln(t, "settings:")
+	}
+	for _, set := range s.Assembly.Settings {
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", set.Name, set.Default, set.span(), set.Doc)
+	}
+	fmt.Fprintf(t, "\nladder (%s is before the first step, %s after the last):\n", Baseline, Tuned)
+	for _, step := range s.Assembly.Ladder {
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", step.Name, strings.Join(pairs(step.Change), " "), step.Why)
+	}
+	return t.Flush()
+}
+
+// span says in short what a setting takes.
+func (s Setting) span() string {
+	switch {
+	case len(s.Values) > 0:
+		return strings.Join(s.Values, "|")
+	case s.Min != "":
+		return s.Min + ".." + s.Max
+	}
+	return s.Kind
+}
+
+func pairs(m map[string]string) []string {
+	var out []string
+	for k, v := range m {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s Service) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the commit and the Go version",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			version, commit := "unknown", "unknown"
+			if build, ok := debug.ReadBuildInfo(); ok {
+				version = build.Main.Version
+				for _, set := range build.Settings {
+					if set.Key == "vcs.revision" {
+						commit = set.Value
+					}
+				}
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s commit %s %s %s/%s\n",
+				s.Name, version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

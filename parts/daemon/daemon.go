@@ -1,0 +1,116 @@
+// Package daemon is what every service command offers its user and the lab: flags, configuration,
+// assemblies, a ready line, the debug address, draining, exit codes. A command is wiring only:
+//
+//	func main() { daemon.Main(notify.Service()) }
+//
+// It is not a framework for handlers: what a service serves, and how, is the service's own.
+//
+// Main and Run own every goroutine that the package starts (the two HTTP servers, the one that waits for
+// signals) and wait for them before they return; the service owns its own and ends them in Drain.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"dyno/agent"
+)
+
+// Service describes a command.
+type Service struct {
+	Name    string // of the command; environment variables are NAME_FLAG in capitals
+	Short   string // one line
+	Long    string
+	Example string
+	Listen  string // default public address; "": 127.0.0.1:8080
+
+	Assembly Assembly
+	Data     *DataFolder      // nil: the service keeps no state on disk and has no --data
+	Commands []*cobra.Command // further subcommands (backup, inspect)
+
+	// Start brings the service up and returns when it can be used. ctx is cancelled when the process is
+	// told to stop meanwhile; it is not for what goes on after Start has returned.
+	Start func(ctx context.Context, env *Env) (Running, error)
+}
+
+// Env is what a service is started with.
+type Env struct {
+	Listen  net.Listener   // the public address, bound, behind TLS when that was asked for
+	Debug   *http.ServeMux // of the debug address, for a service's own pages; guarded against strangers as a whole
+	Agent   *agent.Agent   // for gauges
+	Data    string         // the data folder, locked; "" when the service has none
+	Choice  Choice         // the assembly
+	Log     *slog.Logger
+	Metrics *prometheus.Registry
+
+	// Draining is closed when the process begins to stop: for streams that would otherwise never end.
+	Draining <-chan struct{}
+
+	// Fail stops the process in good order and makes it exit with 1: for what the service finds out
+	// after Start and cannot mend (its disk is gone). Only the first call counts.
+	Fail func(error)
+}
+
+// Running is a service that has been started.
+type Running struct {
+	// Handler is served on Env.Listen, and on draining its requests are waited for before Drain is called.
+	// Nil: the service serves Env.Listen itself and closes it first thing in Drain.
+	Handler http.Handler
+
+	// Drain finishes what was acknowledged and lets go of everything. It returns early with an error when
+	// ctx ends (--drain-timeout). Nil: there is nothing to finish.
+	Drain func(ctx context.Context) error
+}
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2 // flags and configuration
+)
+
+// usageError marks what the user can mend on the command line or in the configuration.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Main runs the command and exits.
+func Main(s Service) {
+	os.Exit(Run(context.Background(), s, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
+}
+
+// Run runs the command with these arguments and environment and returns its exit code. It ends when the
+// service does; the end of ctx counts as the first SIGTERM.
+func Run(ctx context.Context, s Service, args []string, env func(string) (string, bool), stdout, stderr io.Writer) int {
+	cmd := s.command(env, stdout, stderr)
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := s.Assembly.Check()
+	if err == nil {
+		err = cmd.ExecuteContext(ctx)
+	}
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", s.Name, oneLine(err))
+	if errors.As(err, new(usageError)) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// oneLine gives an error as one line, whatever was wrapped in it.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

@@ -1,0 +1,165 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// DataFolder declares that a service keeps its state in a folder, and in which format.
+type DataFolder struct {
+	Format int // counts from 1; raised whenever an older program could not read what this one writes
+
+	// Upgrade brings a folder of an older format up to Format. It must leave a folder that either format's
+	// program can open if it is interrupted. Nil: there is no older format.
+	Upgrade func(dir string, from int) error
+}
+
+const (
+	lockFile   = "LOCK"   // flocked while a process uses the folder; holds its pid
+	formatFile = "FORMAT" // {"service":"notifyd","format":1}
+)
+
+// errLocked is what lock returns when another process holds the lock.
+var errLocked = errors.New("locked by another process")
+
+// format is the content of formatFile.
+type format struct {
+	Service string `json:"service"`
+	Format  int    `json:"format"`
+}
+
+// open makes the folder if it is missing, locks it and checks its format. The lock ends with close, or
+// with the process however that ends.
+func (d DataFolder) open(dir, service string) (lock *os.File, err error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("data folder: %w; choose another with --data", err)
+	}
+	lock, err = os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
+	if err := flock(lock); errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("data folder %s is in use by %s; stop it or choose another folder with --data", dir, holder(lock))
+	} else if err != nil {
+		return nil, fmt.Errorf("locking data folder %s: %w", dir, err)
+	}
+	if err := errors.Join(lock.Truncate(0), writeAt(lock, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+		return nil, fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	return lock, d.checkFormat(dir, service)
+}
+
+func writeAt(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
+}
+
+// holder names the process that holds the lock, as far as the file tells.
+func holder(lock *os.File) string {
+	buf := make([]byte, 20)
+	n, _ := lock.ReadAt(buf, 0)
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n]))); err == nil && pid > 0 {
+		return fmt.Sprintf("process %d", pid)
+	}
+	return "another process"
+}
+
+func (d DataFolder) checkFormat(dir, service string) error {
+	path := filepath.Join(dir, formatFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := onlyOurs(dir); err != nil {
+			return err
+		}
+		return writeFormat(dir, format{service, d.Format})
+	}
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	var f format
+	if err := json.Unmarshal(text, &f); err != nil || f.Format < 1 {
+		return fmt.Errorf("%s is damaged (%q); restore it from a backup, or write {\"service\":%q,\"format\":%d} if this program wrote the folder",
+			path, clip(text, 60), service, d.Format)
+	}
+	switch {
+	case f.Service != service:
+		return fmt.Errorf("data folder %s belongs to %s, not to %s; choose another with --data", dir, f.Service, service)
+	case f.Format > d.Format:
+		return fmt.Errorf("data folder %s has format %d, written by a newer %s; this one reads up to %d", dir, f.Format, service, d.Format)
+	case f.Format < d.Format:
+		return d.upgrade(dir, f)
+	}
+	return nil
+}
+
+func (d DataFolder) upgrade(dir string, f format) error {
+	if d.Upgrade == nil {
+		return fmt.Errorf("data folder %s has format %d, and there is no way from there to format %d", dir, f.Format, d.Format)
+	}
+	if err := d.Upgrade(dir, f.Format); err != nil {
+		return fmt.Errorf("upgrading data folder %s from format %d to %d: %w", dir, f.Format, d.Format, err)
+	}
+	return writeFormat(dir, format{f.Service, d.Format})
+}
+
+// onlyOurs refuses to take over a folder that already holds something else.
+func onlyOurs(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case lockFile, formatFile + ".new", "lost+found": // the last is in the root of every fresh ext4 volume
+		default:
+			return fmt.Errorf("folder %s holds %s and no %s file, so it is not this service's; choose an empty one with --data", dir, e.Name(), formatFile)
+		}
+	}
+	return nil
+}
+
+// writeFormat replaces the file so that a crash leaves either the old one or the new one.
+func writeFormat(dir string, f format) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	fresh := filepath.Join(dir, formatFile+".new")
+	if err := writeSynced(fresh, append(text, '\n')); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if err := os.Rename(fresh, filepath.Join(dir, formatFile)); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	return syncFolder(dir)
+}
+
+func writeSynced(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func clip(text []byte, n int) []byte { return text[:min(len(text), n)] }

@@ -1,0 +1,280 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	defaultListen = "127.0.0.1:8080"
+	defaultDebug  = "127.0.0.1:0"
+
+	// Kubernetes kills after 30 s; this leaves time to say what was not finished.
+	defaultDrain = 20 * time.Second
+
+	// A configuration file has some dozens of keys; what is larger is another file given by mistake.
+	maxConfigBytes = 1 << 20
+)
+
+// options is what flags, environment and file decide together.
+type options struct {
+	listen, debug, debugToken string
+	data                      string
+	assembly                  string
+	set                       pairsValue
+	config                    string
+	tlsCert, tlsKey           string
+	logLevel                  slog.Level
+	drainTimeout              time.Duration
+
+	choice      Choice
+	certificate *tls.Certificate // nil: no TLS
+}
+
+func (o *options) declare(f *pflag.FlagSet, s Service) {
+	listen := s.Listen
+	if listen == "" {
+		listen = defaultListen
+	}
+	f.SortFlags = false
+	f.StringVar(&o.listen, "listen", listen, "public `ADDR`ess; port 0 picks a free one")
+	f.StringVar(&o.debug, "debug", defaultDebug, "private `ADDR`ess: health, metrics, profiles, agent; port 0 picks a free one")
+	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` that opens more than health and metrics to peers beyond loopback; better given as "+envName(s.Name, "debug-token"))
+	if s.Data != nil {
+		f.StringVar(&o.data, "data", s.Name+"-data", "`DIR` where state lives")
+	}
+	f.StringVar(&o.assembly, "assembly", Tuned, "`NAME`: "+Baseline+", "+Tuned+" or a step of the ladder (see assemblies)")
+	f.Var(&o.set, "set", "`NAME=VALUE` puts another implementation into a seam or changes a setting; repeatable")
+	f.StringVar(&o.config, "config", "", "YAML `FILE` with any of these flags as keys")
+	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
+	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`LEVEL`: debug, info, warn or error")
+	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, "`TIME` to finish what was acknowledged after SIGTERM")
+}
+
+// complete fills in from the environment and the file what the command line left out, and checks the whole.
+func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string, bool)) error {
+	if err := fromEnvironment(f, s.Name, env); err != nil {
+		return err
+	}
+	if o.config != "" {
+		if err := fromFile(f, o.config); err != nil {
+			return err
+		}
+	}
+	if o.drainTimeout <= 0 {
+		return usageError{fmt.Errorf("--drain-timeout is %v; it must be more than 0", o.drainTimeout)}
+	}
+	if s.Data != nil && o.data == "" {
+		return usageError{errors.New("--data is empty; name a folder")}
+	}
+	var err error
+	if o.choice, err = s.Assembly.Resolve(o.assembly, o.set.values()); err != nil {
+		return usageError{err}
+	}
+	return o.loadCertificate()
+}
+
+func (o *options) loadCertificate() error {
+	if o.tlsCert == "" && o.tlsKey == "" {
+		return nil
+	}
+	if o.tlsCert == "" || o.tlsKey == "" {
+		return usageError{errors.New("--tls-cert and --tls-key go together; give both")}
+	}
+	cert, err := tls.LoadX509KeyPair(o.tlsCert, o.tlsKey)
+	if err != nil {
+		return usageError{fmt.Errorf("loading --tls-cert and --tls-key: %w", err)}
+	}
+	o.certificate = &cert
+	return nil
+}
+
+// fromEnvironment sets the flags that the command line did not. Other variables with the service's
+// prefix are not errors: Kubernetes sets such ones for every Service object.
+func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string, bool)) error {
+	var failed error
+	f.VisitAll(func(flag *pflag.Flag) {
+		name := envName(service, flag.Name)
+		value, ok := env(name)
+		if !ok || failed != nil || flag.Name == "help" {
+			return
+		}
+		failed = supply(f, flag, name, strings.FieldsFunc(value, func(r rune) bool {
+			return flag.Name == "set" && (r == ',' || r == ' ') // NOTIFYD_SET="queue=ring,workers=8"
+		}))
+	})
+	return failed
+}
+
+// supply gives a flag values from elsewhere. What the command line said stands; overrides (--set) add up,
+// and what came first keeps its name.
+func supply(f *pflag.FlagSet, flag *pflag.Flag, where string, values []string) error {
+	if set, ok := flag.Value.(*pairsValue); ok {
+		if err := set.below(values); err != nil {
+			return usageError{fmt.Errorf("%s: %w", where, err)}
+		}
+		return nil
+	}
+	if flag.Changed {
+		return nil
+	}
+	value := strings.Join(values, "")
+	if err := f.Set(flag.Name, value); err != nil {
+		return usageError{fmt.Errorf("%s: %q does not do for --%s: it takes a %s", where, value, flag.Name, flag.Value.Type())}
+	}
+	return nil
+}
+
+// fromFile sets the flags that neither the command line nor the environment did.
+func fromFile(f *pflag.FlagSet, path string) error {
+	keys, err := readConfig(path)
+	if err != nil {
+		return usageError{err}
+	}
+	var names []string
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "help" && flag.Name != "config" {
+			names = append(names, flag.Name)
+		}
+	})
+	for _, k := range keys {
+		where := fmt.Sprintf("%s:%d", path, k.line)
+		if !slices.Contains(names, k.name) {
+			return fmt.Errorf("%s: %w", where, unknown("key", k.name, names))
+		}
+		if (k.name == "set") != k.mapping {
+			return usageError{fmt.Errorf("%s: %s takes %s", where, k.name, map[bool]string{true: "a mapping of names to values", false: "a single value"}[k.name == "set"])}
+		}
+		if err := supply(f, f.Lookup(k.name), where, k.values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configKey is one top-level key of a configuration file.
+type configKey struct {
+	name    string
+	line    int
+	mapping bool
+	values  []string // one, or NAME=VALUE for each pair of a mapping
+}
+
+func readConfig(path string) ([]configKey, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	if len(text) > maxConfigBytes {
+		return nil, fmt.Errorf("--config: %s has more than %d bytes: is it the right file?", path, maxConfigBytes)
+	}
+	keys, err := parseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return keys, nil
+}
+
+// parseConfig reads a mapping of keys to single values, or (for set) to a mapping of such.
+func parseConfig(text []byte) ([]configKey, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 0 { // nothing but comments
+		return nil, nil
+	}
+	top := doc.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: a configuration is a mapping such as \"listen: 127.0.0.1:8080\"", top.Line)
+	}
+	var keys []configKey
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		name, value := top.Content[i], top.Content[i+1]
+		if name.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("line %d: a key is a single word", name.Line)
+		}
+		key := configKey{name: name.Value, line: name.Line, mapping: value.Kind == yaml.MappingNode}
+		if slices.ContainsFunc(keys, func(k configKey) bool { return k.name == key.name }) {
+			return nil, fmt.Errorf("line %d: %s is there twice", key.line, key.name)
+		}
+		switch value.Kind {
+		case yaml.ScalarNode:
+			key.values = []string{value.Value}
+		case yaml.MappingNode:
+			for j := 0; j+1 < len(value.Content); j += 2 {
+				k, v := value.Content[j], value.Content[j+1]
+				if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
+					return nil, fmt.Errorf("line %d: %s maps names to single values", k.Line, key.name)
+				}
+				key.values = append(key.values, k.Value+"="+v.Value)
+			}
+		default:
+			return nil, fmt.Errorf("line %d: %s has to be a single value or a mapping", value.Line, key.name)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func envPrefix(service string) string {
+	return strings.ToUpper(strings.ReplaceAll(service, "-", "_"))
+}
+
+func envName(service, flag string) string { return envPrefix(service) + "_" + envPrefix(flag) }
+
+// pairsValue is the pflag.Value of --set: NAME=VALUE, any number of times; the last of a name counts.
+type pairsValue struct{ pairs map[string]string }
+
+func (p *pairsValue) Type() string   { return "NAME=VALUE" }
+func (p *pairsValue) String() string { return strings.Join(pairs(p.pairs), " ") }
+
+func (p *pairsValue) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return errors.New("it takes NAME=VALUE")
+	}
+	if p.pairs == nil {
+		p.pairs = make(map[string]string)
+	}
+	p.pairs[name] = value
+	return nil
+}
+
+// below adds pairs whose names are not taken yet.
+func (p *pairsValue) below(texts []string) error {
+	var lower pairsValue
+	for _, text := range texts {
+		if err := lower.Set(text); err != nil {
+			return fmt.Errorf("%q: %w", text, err)
+		}
+	}
+	upper := p.values()
+	p.pairs = lower.values()
+	maps.Copy(p.pairs, upper)
+	return nil
+}
+
+// values returns a copy.
+func (p *pairsValue) values() map[string]string {
+	out := make(map[string]string, len(p.pairs))
+	maps.Copy(out, p.pairs)
+	return out
+}
