@@ -15,6 +15,8 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"dyno/agent/monotonic"
@@ -39,7 +41,8 @@ type Plan struct {
 	// Deliveries is how many offers may await their receipt at once; 0: there are no receipts.
 	Deliveries int
 
-	// Start is the schedule's zero on the monotonic clock; Run sets it to a window's start when 0.
+	// Start is the schedule's zero on the monotonic clock; Run sets it to a window's start when 0. A
+	// driver whose work begins when it likes may move it before it calls Recorder.Shards.
 	Start int64
 }
 
@@ -75,34 +78,42 @@ type Sink interface {
 // lead is how long before its start a plan is handed to the driver, so that connections can be made.
 const lead = 100 * time.Millisecond
 
-// Run drives the plan to its end and returns its totals. When ctx is done it stops early and returns
-// what was measured until then together with ctx's error.
-func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...func(context.Context, *Recorder) error) (record.Totals, *Plan, error) {
-	const w = int64(record.WindowLength)
+// Receipts follows the receipts of a sink and passes them to Recorder.Delivered until its context is
+// done. Any other end is an error, which ends the run.
+type Receipts func(context.Context, *Recorder) error
+
+// Run drives the plan to its end and returns its totals with the plan as it was carried out. When ctx is
+// done it stops early and returns what was measured until then together with ctx's error; a failing
+// driver, sink or receipts reader ends it likewise.
+func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Receipts) (record.Totals, *Plan, error) {
 	p.Warmup = roundUp(p.Warmup)
 	p.Length = max(roundUp(p.Length), record.WindowLength)
 	if p.Start == 0 {
-		p.Start = (monotonic.Now() + int64(lead) + w - 1) / w * w
+		p.Start = monotonic.Now() + int64(lead)
 	}
-	rec := newRecorder(&p, sink)
-	background, stop := context.WithCancel(ctx)
+	p.Start = (p.Start + window - 1) / window * window
+	driving, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan error, len(receipts))
+	rec := newRecorder(&p, sink, stop)
+	var readers sync.WaitGroup
 	for _, read := range receipts {
-		go func() { done <- read(background, rec) }()
+		readers.Go(func() {
+			if err := read(driving, rec); err != nil && driving.Err() == nil {
+				rec.fail(fmt.Errorf("following receipts: %w", err))
+			}
+		})
 	}
-	err := d.Drive(ctx, &p, rec)
-	if len(receipts) > 0 {
-		rec.awaitDeliveries(ctx, p.DrainUntil())
+	err := d.Drive(driving, &p, rec)
+	if err == nil && len(receipts) > 0 {
+		rec.awaitDeliveries(driving, p.DrainUntil())
+	}
+	if driving.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // why it was cancelled is known here
 	}
 	stop()
-	for range receipts {
-		if e := <-done; e != nil && !errors.Is(e, context.Canceled) {
-			err = errors.Join(err, e)
-		}
-	}
-	totals, recErr := rec.finish()
-	return totals, &p, errors.Join(err, recErr, ctx.Err())
+	readers.Wait()
+	totals := rec.finish(monotonic.Now())
+	return totals, &p, errors.Join(err, rec.failure, ctx.Err())
 }
 
 func roundUp(d time.Duration) time.Duration {

@@ -1,0 +1,136 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Window enters a whole window that another process recorded, in place of single offers: what a Sink
+// was given there. Windows come in order and w.Phase says what counts; quantiles are read from the
+// histograms again. The shard is the recording's only one, and keeps neither w nor hists.
+func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogram) error {
+	t, err := tallyOf(hists)
+	if err != nil {
+		return err
+	}
+	if n := t.warm + t.answered; n > 0 && n != w.Client.Completed {
+		return fmt.Errorf("completed is %d where the response histograms hold %d", w.Client.Completed, n)
+	}
+	s.relayed = true
+	s.Advance(w.Start)
+	iv := s.cur
+	iv.phase, iv.client = w.Phase, w.Client
+	if w.Server != nil {
+		iv.gauges = w.Server.Gauges
+	}
+	iv.finished = s.backlog + w.Client.Offered - w.Client.Backlog
+	s.backlog = w.Client.Backlog
+	if w.Phase != record.PhaseWarmup {
+		iv.measured = t.counts(&w.Client)
+	}
+	iv.more = map[string]*hdrhistogram.Histogram{}
+	for tag, h := range hists {
+		own := s.rec.histogram()
+		iv.more[tag] = own
+		if dropped := own.Merge(h); dropped > 0 {
+			return fmt.Errorf("histogram %s holds %d values above the highest of %d ns", tag, dropped, own.HighestTrackableValue())
+		}
+	}
+	s.Advance(w.Start + window)
+	return nil
+}
+
+// tally is what a window's histograms say about how its offers ended.
+type tally struct {
+	answered   int64 // measured offers that completed
+	unfinished int64
+	warm       int64 // completed offers from before the measured time
+	warmErrors int64 // of these, the ones without a protocol status
+	sent       int64
+	delivery   int64
+	bad        int64 // answered with a status of 400 or above
+	errors     [statusEnd]int64
+}
+
+func tallyOf(hists map[string]*hdrhistogram.Histogram) (t tally, err error) {
+	for tag, h := range hists {
+		kind, _, _ := strings.Cut(tag, ".")
+		n := h.TotalCount()
+		switch kind {
+		case record.HistService:
+		case record.HistLag:
+			t.sent += n
+		case record.HistDelivery:
+			t.delivery += n
+		case record.HistResponse, warmTag:
+			name, _ := splitTag(tag)
+			status, ok := parseStatus(name)
+			if !ok {
+				return t, fmt.Errorf("histogram %q: no status is called %q", tag, name)
+			}
+			t.add(kind == warmTag, status, n)
+		default:
+			return t, fmt.Errorf("histogram %q: a tag begins with response, service, lag, delivery or warmup", tag)
+		}
+	}
+	return t, nil
+}
+
+func (t *tally) add(warm bool, status Status, n int64) {
+	failure := !status.protocol() && status != OK
+	switch {
+	case status == Unfinished:
+		t.unfinished += n
+	case warm:
+		t.warm += n
+		if failure {
+			t.warmErrors += n
+		}
+	default:
+		t.answered += n
+		if failure {
+			t.errors[status] += n
+		} else if status >= 400 {
+			t.bad += n
+		}
+	}
+}
+
+// counts are the sums of a measured window. What failed with a protocol status is told from what failed
+// a check by the status alone; an offer from the warm-up that failed a check afterwards counts too.
+func (t *tally) counts(c *record.Client) counts {
+	m := counts{
+		offered: c.Offered, sent: t.sent, completed: t.answered, unfinished: t.unfinished,
+		delivered: min(c.Delivered, t.delivery), undelivered: max(0, t.delivery-c.Delivered), errors: t.errors,
+	}
+	if t.sent == 0 {
+		m.sent = c.Sent
+	}
+	if t.answered+t.warm == 0 {
+		m.completed = c.Completed
+	}
+	errors := int64(0)
+	for _, n := range t.errors {
+		errors += n
+	}
+	rest := min(max(0, c.Failed-errors-t.warmErrors), m.completed-errors)
+	m.failed = errors + rest
+	m.failedStatus = min(rest, t.bad)
+	m.failedCheck = rest - m.failedStatus
+	return m
+}
+
+// parseStatus reads what Status.String writes.
+func parseStatus(name string) (Status, bool) {
+	if i := slices.Index(statusNames[:], name); i >= 0 {
+		return Status(i), true
+	}
+	code, err := strconv.ParseUint(name, 10, 16)
+	return Status(code), err == nil && code >= 100 && code <= 999
+}

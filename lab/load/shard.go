@@ -1,0 +1,228 @@
+package load
+
+import (
+	"time"
+
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Shard is one thread's view of the recorder. It is not safe for concurrent use.
+type Shard struct {
+	rec         *Recorder
+	index       int
+	cur         *interval
+	seq, stride uint64
+	measureFrom int64
+	cpu         time.Duration // the process's at the last turn of the window; the first shard reads it
+	cpuAt       int64         // when; 0: not yet
+	relayed     bool          // given whole windows of another process
+	backlog     int64         // at the end of the last of them
+}
+
+// interval is what one shard saw in one window.
+type interval struct {
+	shard       int
+	start, next int64  // next: the shard has nothing more to say before this instant
+	phase       string // set by a driver whose job has phases of its own; empty: the plan's
+	client      record.Client
+	gauges      map[string]float64
+	finished    int64 // offers that ended, however
+	measured    counts
+	service     *hdrhistogram.Histogram
+	lag         *hdrhistogram.Histogram
+	delivery    *hdrhistogram.Histogram
+	response    []responses
+	more        map[string]*hdrhistogram.Histogram // by tag
+	threadCPU   time.Duration                      // of the reporting thread, so far; 0: not known
+	last        bool
+}
+
+// counts are sums over offers that were intended within the measured time.
+type counts struct {
+	offered, sent, completed, failed, unfinished int64
+	delivered, undelivered, duplicates           int64
+	errors                                       [statusEnd]int64
+	failedCheck, failedStatus                    int64
+}
+
+func (c *counts) add(o *counts) {
+	c.offered += o.offered
+	c.sent += o.sent
+	c.completed += o.completed
+	c.failed += o.failed
+	c.unfinished += o.unfinished
+	c.delivered += o.delivered
+	c.undelivered += o.undelivered
+	c.duplicates += o.duplicates
+	c.failedCheck += o.failedCheck
+	c.failedStatus += o.failedStatus
+	for i, n := range o.errors {
+		c.errors[i] += n
+	}
+}
+
+// responses is the response times of one status and class.
+type responses struct {
+	status Status
+	class  uint8
+	warm   bool // offered before the measured time
+	hist   *hdrhistogram.Histogram
+}
+
+// quiet reports whether the interval has nothing to add.
+func (iv *interval) quiet() bool {
+	client := iv.client
+	client.CPU = 0
+	return client == record.Client{} && iv.finished == 0 && iv.measured == counts{} && iv.phase == ""
+}
+
+func (s *Shard) open(start int64) *interval { return &interval{shard: s.index, start: start} }
+
+// Advance moves the shard to the window of now. Offer, Sent and Done do so by themselves; a thread that
+// has nothing to report calls it at least every 100 ms, so that windows do not wait for it.
+func (s *Shard) Advance(now int64) {
+	if now < s.cur.start+window {
+		return
+	}
+	s.rotate(now, now/window*window, false)
+	if s.index == 0 {
+		s.rec.advanceDeliveries(now - window) // receipts may be late by a window
+	}
+}
+
+func (s *Shard) rotate(now, next int64, last bool) {
+	s.cur.next, s.cur.last = next, last
+	if s.index == 0 && !s.relayed {
+		s.readCPU(now)
+	}
+	s.rec.intervals <- s.cur
+	s.cur = s.open(next)
+}
+
+// readCPU fills in the cores that the process used since the window turned last.
+func (s *Shard) readCPU(now int64) {
+	used := s.rec.cpu()
+	if s.cpuAt != 0 && now > s.cpuAt {
+		s.cur.client.CPU = float64(used-s.cpu) / float64(now-s.cpuAt)
+	}
+	s.cpu, s.cpuAt = used, now
+}
+
+// ThreadCPU reports the CPU time the calling thread has used so far.
+func (s *Shard) ThreadCPU(used time.Duration) { s.cur.threadCPU = used }
+
+// Offer reports that an offer has come due and returns its sequence number, which is unique in the run.
+// Offers of a shard are reported in the order of their intended times.
+func (s *Shard) Offer(intended int64) (seq uint64) {
+	s.Advance(intended)
+	s.cur.client.Offered++
+	if intended >= s.measureFrom {
+		s.cur.measured.offered++
+	}
+	seq = s.seq
+	s.seq += s.stride
+	if a := s.rec.awaiting; a != nil {
+		if old, overwritten := a.put(seq, intended); overwritten {
+			s.rec.undelivered(old, intended)
+		}
+	}
+	return seq
+}
+
+// Sent reports that an offer was sent at an instant, lag ns after it could have been.
+func (s *Shard) Sent(intended, at, lag int64) {
+	s.Advance(at)
+	s.cur.client.Sent++
+	if intended < s.measureFrom {
+		return
+	}
+	s.cur.measured.sent++
+	s.record(&s.cur.lag, lag)
+}
+
+// Outcome is how an offer ended.
+type Outcome struct {
+	Seq      uint64
+	Intended int64 // ns, monotonic
+	Sent     int64 // ns, monotonic; 0: it was never sent
+	Done     int64 // ns, monotonic
+	Status   Status
+	Class    uint8
+	Success  bool // the answer passed every check
+	Checked  bool // it was a check of the content that failed, not the status
+}
+
+// Done reports how an offer ended.
+func (s *Shard) Done(o *Outcome) {
+	s.Advance(o.Done)
+	s.cur.finished++
+	s.cur.client.Completed++
+	if !o.Success {
+		s.failed(o)
+	}
+	warm := o.Intended < s.measureFrom
+	s.recordResponse(o.Status, o.Class, warm, o.Done-o.Intended)
+	if warm {
+		return
+	}
+	s.cur.measured.completed++
+	if !o.Success {
+		s.cur.measured.fail(o.Status, o.Checked)
+	}
+	if o.Sent != 0 {
+		s.record(&s.cur.service, o.Done-o.Sent)
+	}
+}
+
+func (s *Shard) failed(o *Outcome) {
+	s.cur.client.Failed++
+	if o.Status.turnedAway() {
+		s.cur.client.Refused++
+	}
+	if a := s.rec.awaiting; a != nil { // nobody will deliver what was not accepted
+		a.drop(o.Seq, o.Intended)
+	}
+}
+
+func (c *counts) fail(status Status, checked bool) {
+	c.failed++
+	switch {
+	case checked:
+		c.failedCheck++
+	case status.protocol():
+		c.failedStatus++
+	default:
+		c.errors[status]++
+	}
+}
+
+// Unfinished reports an offer that was still waiting or under way at now, when the run ended.
+func (s *Shard) Unfinished(intended, now int64, class uint8) {
+	s.Advance(now)
+	s.cur.finished++
+	if intended >= s.measureFrom {
+		s.cur.measured.unfinished++
+		s.recordResponse(Unfinished, class, false, now-intended)
+	}
+}
+
+func (s *Shard) record(h **hdrhistogram.Histogram, ns int64) {
+	if *h == nil {
+		*h = s.rec.histogram()
+	}
+	(*h).RecordValue(record.Clamp(ns)) // within range, so it cannot fail
+}
+
+func (s *Shard) recordResponse(status Status, class uint8, warm bool, ns int64) {
+	for i := range s.cur.response {
+		if r := &s.cur.response[i]; r.status == status && r.class == class && r.warm == warm {
+			r.hist.RecordValue(record.Clamp(ns))
+			return
+		}
+	}
+	r := responses{status: status, class: class, warm: warm}
+	s.record(&r.hist, ns)
+	s.cur.response = append(s.cur.response, r)
+}
