@@ -276,3 +276,19 @@ func readJSON(path string, v any) error {
 	}
 	return nil
 }
+
+// ReadLatencies fills in the run's quantiles from latency.hlog, over the windows of the phases measure
+// and drain. It is for a run some of whose windows were found not to count after its totals were taken:
+// those in which a profile ran.
+func (r *Run) ReadLatencies() error {
+	for kind, into := range map[string]*Quantiles{
+		HistResponse: &r.Totals.Response, HistService: &r.Totals.Service, HistDelivery: &r.Totals.Delivery,
+	} {
+		h, err := r.Histogram(kind)
+		if err != nil {
+			return err
+		}
+		*into = QuantilesOf(h)
+	}
+	return nil
+}

@@ -87,6 +87,23 @@ func TestHistogramByPhase(t *testing.T) {
 	}
 }
 
+// A window in which a profile ran does not enter the reported latency.
+func TestReadLatenciesLeavesProfilesOut(t *testing.T) {
+	dir := t.TempDir()
+	writeRun(t, dir, sampleRun())
+	r, err := OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Series[2].Phase = PhaseProfile // the window with 30 ms
+	if err := r.ReadLatencies(); err != nil {
+		t.Fatal(err)
+	}
+	if r.Totals.Response.Max > 20.1 {
+		t.Errorf("max is %v ms, read from a window in which a profile ran", r.Totals.Response.Max)
+	}
+}
+
 func TestSecretsAreNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	e := &Experiment{Name: "x", Scenario: "headers: {Authorization: Bearer s3cret}", Command: []string{"dyno", "-H", "X-Api-Key: s3cret"},
