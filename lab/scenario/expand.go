@@ -16,58 +16,78 @@ func LoadPlaceholder(name string) bool {
 	return strings.HasPrefix(name, "row.") || strings.HasPrefix(name, "random:")
 }
 
-// Expand replaces ${NAME} by what lookup returns for NAME and $$ by $. A placeholder that belongs to the
-// load stays as it is, and so does a $$ before one: the load's template reads it next. An error names
-// the placeholder that lookup does not know, or that has no end.
+// Expand replaces ${NAME} by what lookup returns for NAME, and $$ by $. A placeholder that belongs to the
+// load stays as it is, and so does a $$ before one, because the load's template reads them next. An error
+// names the placeholder that lookup does not know, or that has no end.
 func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
-	var out strings.Builder
-	for {
-		i := strings.IndexByte(s, '$')
-		if i < 0 || i == len(s)-1 {
-			out.WriteString(s)
-			return out.String(), nil
-		}
-		out.WriteString(s[:i])
-		s = s[i:]
-		if s[1] == '$' {
-			if name, _, ok := placeholder(s[1:]); ok && LoadPlaceholder(name) {
-				out.WriteString("$$")
-				out.WriteString(s[2 : 1+len("${}")+len(name)])
-				s = s[1+len("${}")+len(name):]
-				continue
-			}
-			out.WriteByte('$')
-			s = s[2:]
-			continue
-		}
-		if s[1] != '{' {
-			out.WriteByte('$')
-			s = s[1:]
-			continue
-		}
-		name, rest, ok := placeholder(s)
-		if !ok {
-			return "", fmt.Errorf("%q opens a placeholder that never ends; write $$ for a plain $", clip(s))
-		}
-		switch value, known := lookup(name); {
-		case LoadPlaceholder(name):
-			out.WriteString(s[:len(s)-len(rest)])
-		case known:
-			out.WriteString(value)
-		default:
-			return "", fmt.Errorf("nothing is known of ${%s}", clip(name))
-		}
-		s = rest
+	tokens, err := split(s)
+	if err != nil {
+		return "", err
 	}
+	var out strings.Builder
+	for i, t := range tokens {
+		value, known := t.text, true
+		switch {
+		case t.text == "$$" && !beforeLoadPlaceholder(tokens[i+1:]):
+			value = "$"
+		case t.name != "" && !LoadPlaceholder(t.name):
+			value, known = lookup(t.name)
+		}
+		if !known {
+			return "", fmt.Errorf("nothing is known of ${%s}", clip(t.name))
+		}
+		out.WriteString(value)
+	}
+	return out.String(), nil
 }
 
-// placeholder splits a text that begins with ${NAME}.
-func placeholder(s string) (name, rest string, ok bool) {
-	if !strings.HasPrefix(s, "${") {
-		return "", s, false
+// beforeLoadPlaceholder reports whether the text that follows a $$ looks like a load placeholder's name
+// in braces.
+func beforeLoadPlaceholder(next []token) bool {
+	if len(next) == 0 || !strings.HasPrefix(next[0].text, "{") {
+		return false
 	}
-	name, rest, ok = strings.Cut(s[2:], "}")
-	return name, rest, ok
+	name, _, ok := strings.Cut(next[0].text[1:], "}")
+	return ok && LoadPlaceholder(name)
+}
+
+// token is a stretch of text, a $$, or a placeholder.
+type token struct {
+	text string // as written
+	name string // of a placeholder, else empty
+}
+
+// split cuts a text into its tokens. A $ that neither $ nor { follows is plain text.
+func split(s string) ([]token, error) {
+	var out []token
+	for from := 0; s != ""; {
+		i := strings.IndexByte(s[from:], '$')
+		if i < 0 || from+i == len(s)-1 {
+			return append(out, token{text: s}), nil
+		}
+		i += from
+		if s[i+1] != '$' && s[i+1] != '{' {
+			from = i + 1
+			continue
+		}
+		if i > 0 {
+			out = append(out, token{text: s[:i]})
+		}
+		s, from = s[i:], 0
+		t := token{text: s[:2]}
+		if s[1] == '{' {
+			end := strings.IndexByte(s, '}')
+			if end < 0 {
+				return nil, fmt.Errorf("%q opens a placeholder that never ends; write $$ for a plain $", clip(s))
+			}
+			t = token{text: s[:end+1], name: s[2:end]}
+			if t.name == "" {
+				return nil, fmt.Errorf("${} names nothing; write $$ for a plain $")
+			}
+		}
+		out, s = append(out, t), s[len(t.text):]
+	}
+	return out, nil
 }
 
 // clip shortens what is quoted in a message.
@@ -76,5 +96,5 @@ func clip(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	return s[:most] + "..."
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }

@@ -32,7 +32,7 @@ type Scenario struct {
 	Path string `yaml:"-"`
 	// Text is the file's text.
 	Text string `yaml:"-"`
-	// Root is the folder from which relative paths and Go packages count; see Load.
+	// Root is the folder from which relative paths and Go packages count; see Open.
 	Root string `yaml:"-"`
 }
 

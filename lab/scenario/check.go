@@ -1,0 +1,130 @@
+package scenario
+
+import "dyno/lab/record"
+
+// checker finds what a schema cannot say. It asks the document whether a field is there, and the decoded
+// scenario what is in it: a field whose type is wrong is there, and the schema says what is wrong with it.
+type checker struct {
+	*document
+	rules     *schema
+	s         *Scenario
+	decodeErr error // what the schema will have said better
+}
+
+// decode fills in the scenario, as far as the types allow.
+func (c *checker) decode() {
+	c.decodeErr = c.root.Decode(c.s)
+	c.slo()
+	if c.s.Mode == "" {
+		c.s.Mode = c.defaultMode()
+	}
+}
+
+func (c *checker) defaultMode() string {
+	switch {
+	case c.has(at("sweep")):
+		return record.KindSweep
+	case c.has(at("variants")):
+		return record.KindLadder
+	case c.has(at("slo")):
+		return record.KindCapacity
+	}
+	return record.KindLoad
+}
+
+func (c *checker) check() {
+	c.target()
+	c.companions()
+	c.variants()
+	c.sweep()
+	c.mode()
+	c.setup()
+	c.load()
+	c.schedule()
+	c.measure()
+	c.knobs()
+	c.placeholders()
+}
+
+// mode holds the mode against what it needs.
+func (c *checker) mode() {
+	mode, p := c.s.Mode, at("mode")
+	if !c.has(p) && c.has(at("variants")) {
+		p = at("variants") // which made it a ladder
+	}
+	switch mode {
+	case record.KindLadder, record.KindCompare:
+		if !c.has(at("variants", 1)) && !c.has(at("sweep")) {
+			c.faultName(p, "a %s sets variants against each other; list at least two under variants", mode)
+		}
+	case record.KindSweep:
+		if !c.has(at("variants")) && !c.has(at("sweep")) {
+			c.faultName(p, "a sweep needs something to vary: variants, or sweep with its axes")
+		}
+		if !c.has(at("measure", "rates")) {
+			c.faultName(at("measure"), "a sweep runs at every rate of measure.rates, which is missing; write for example rates: [1000, 10000]")
+		}
+	}
+	seeksCapacity := mode == record.KindLadder || mode == record.KindCompare || mode == record.KindCapacity
+	if seeksCapacity && !c.has(at("slo")) {
+		c.faultName(p, "mode %s looks for the highest rate that meets an slo, which is missing; write for example slo: p99=20ms,errors=0.1%%", mode)
+	}
+}
+
+// needOne notes an error unless exactly one of the fields of the mapping at p is there.
+func (c *checker) needOne(p path, example string, names ...string) {
+	var there []string
+	for _, name := range names {
+		if c.has(p.to(name)) {
+			there = append(there, name)
+		}
+	}
+	switch {
+	case len(there) == 0:
+		c.faultName(p, "needs %s; write for example %s", oneOf(names), example)
+	case len(there) > 1:
+		c.onlyOne(p, names...)
+	}
+}
+
+// onlyOne notes an error for each field of the mapping at p after the first of those named.
+func (c *checker) onlyOne(p path, names ...string) {
+	first := ""
+	for _, name := range names {
+		switch {
+		case !c.has(p.to(name)):
+		case first == "":
+			first = name
+		default:
+			c.faultName(p.to(name), "stands beside %s; keep one of them", first)
+		}
+	}
+}
+
+// unique notes an error for each name that was there before; where gives the place of the i-th.
+func (c *checker) unique(names []string, where func(i int) path) {
+	first := make(map[string]int, len(names))
+	for i, name := range names {
+		if j, twice := first[name]; twice && name != "" {
+			c.faultAt(where(i), "%q is there already: see %s", clip(name), c.display(where(j)))
+			continue
+		}
+		first[name] = i
+	}
+}
+
+// oneOf writes "one of a, b or c".
+func oneOf(names []string) string {
+	out := "one of "
+	for i, name := range names {
+		switch {
+		case i == 0:
+		case i == len(names)-1:
+			out += " or "
+		default:
+			out += ", "
+		}
+		out += name
+	}
+	return out
+}

@@ -1,0 +1,206 @@
+package scenario
+
+import (
+	"cmp"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// jobFields are the fields of load that jobs have, too.
+var jobFields = []string{"kind", "args", "schedule", "max_rate"}
+
+func (c *checker) load() {
+	p := at("load")
+	if !c.has(p) {
+		return // the schema asks for it
+	}
+	switch c.s.Load.Kind {
+	case "sessions":
+		c.faultAt(p.to("kind"), "sessions (long-lived connections) are not there yet; there are requests and jobs")
+	case Jobs:
+		c.jobs(p)
+	case Requests, "":
+		c.requests(p)
+	}
+}
+
+func (c *checker) jobs(p path) {
+	fields := c.node(p)
+	if fields.Kind != yaml.MappingNode {
+		return
+	}
+	known := c.rules.at("#/properties/load").fields()
+	for i := 0; i+1 < len(fields.Content); i += 2 {
+		if name := fields.Content[i].Value; slices.Contains(known, name) && !slices.Contains(jobFields, name) {
+			c.faultName(p.to(name), "has no effect on jobs, which send nothing; put what the job needs into args")
+		}
+	}
+	if c.has(at("target", "url")) {
+		c.faultAt(p.to("kind"), "jobs are run by the target's own command, which a target that already runs (url) has not")
+	}
+	if !slices.ContainsFunc(c.s.Load.Args, func(a string) bool { return strings.Contains(a, "${rate}") }) {
+		c.faultName(p.to("args"), "never mentions ${rate}, so that every run would be the same; write for example args: [--rate, \"${rate}\"]")
+	}
+}
+
+func (c *checker) requests(p path) {
+	l := &c.s.Load
+	if !c.has(p.to("url")) {
+		c.faultName(p, "needs url; write for example url: http://${target.listen}/")
+	}
+	if c.has(p.to("args")) {
+		c.faultName(p.to("args"), "belongs to kind: jobs; the target's arguments are target.args")
+	}
+	c.onlyOne(p, "body", "body_file", "corpus")
+	c.address(p.to("url"), l.URL)
+	c.headers(p.to("headers"), l.Headers)
+	c.answers(p.to("check"), l.Check)
+	c.feeder(p.to("feeder"), l.Feeder)
+	c.classes(p)
+	c.engine(p)
+	if c.has(p.to("think")) && l.Schedule.Kind != Closed {
+		c.faultName(p.to("think"), "belongs to the closed model (schedule: {kind: closed}); an open schedule waits for no answer")
+	}
+	if c.s.SLO.On == record.OnDelivery && !c.has(p.to("receipts")) {
+		c.faultAt(at("slo"), "counts until delivery, but load.receipts does not say where to read of deliveries")
+	}
+	c.receipts(p)
+}
+
+func (c *checker) engine(p path) {
+	l := &c.s.Load
+	switch secure := strings.HasPrefix(l.URL, "https:"); {
+	case l.Engine == "raw" && secure:
+		c.faultAt(p.to("engine"), "the raw engine speaks no TLS; write std or auto for %s", clip(l.URL))
+	case l.Engine == "raw" && l.TLS.HTTP2:
+		c.faultAt(p.to("engine"), "the raw engine speaks HTTP/1.1 only; write std or auto for tls.http2")
+	case l.Pipeline > 1 && (l.Engine == "std" || secure):
+		c.faultAt(p.to("pipeline"), "only the raw engine, without TLS, pipelines")
+	}
+}
+
+func (c *checker) address(p path, s string) {
+	if strings.Contains(s, "${") || s == "" {
+		return // known when the target runs
+	}
+	if u, err := url.Parse(s); err != nil || u.Host == "" {
+		c.faultAt(p, "found the text %q; expected a URL, as in http://127.0.0.1:8080/", clip(s))
+	}
+}
+
+func (c *checker) answers(p path, check Check) {
+	c.headers(p.to("header"), check.Header)
+	for i := range check.JSON {
+		c.needOne(p.to("json", i), "equals: ok", "equals", "exists")
+	}
+}
+
+func (c *checker) feeder(p path, f *Feeder) {
+	if f == nil || f.File == "" || f.Format != "" {
+		return
+	}
+	switch ext := filepath.Ext(f.File); ext {
+	case ".csv", ".ndjson", ".jsonl":
+	default:
+		c.faultAt(p.to("file"), "the extension %q does not tell the format; add format: csv or format: ndjson", clip(ext))
+	}
+}
+
+func (c *checker) classes(p path) {
+	l := &c.s.Load
+	if c.has(p.to("classes")) && c.has(p.to("corpus")) {
+		c.faultName(p.to("corpus"), "holds the bodies of all requests and does not go with classes")
+	}
+	names := make([]string, len(l.Classes))
+	for i, class := range l.Classes {
+		own := p.to("classes", i)
+		names[i] = class.Name
+		c.onlyOne(own, "body", "body_file")
+		c.headers(own.to("headers"), class.Headers)
+		if class.Check != nil {
+			c.answers(own.to("check"), *class.Check)
+		}
+	}
+	c.unique(names, func(i int) path { return p.to("classes", i, "name") })
+}
+
+// receipts makes sure that something carries the id that receipts are matched by.
+func (c *checker) receipts(p path) {
+	l := &c.s.Load
+	if !c.has(p.to("receipts")) || l.BodyFile != "" || l.Corpus != "" {
+		return
+	}
+	bodies := []string{l.Body}
+	for _, class := range l.Classes {
+		if class.BodyFile != "" {
+			return
+		}
+		bodies = append(bodies, class.Body)
+	}
+	if !slices.ContainsFunc(bodies, func(b string) bool { return strings.Contains(b, "${id}") }) {
+		c.faultAt(p.to("receipts"), "receipts are matched by ${id}, which no body holds")
+	}
+}
+
+// scheduleFields are the fields of each kind of schedule; a seed goes with all, because keys are drawn
+// with it, too.
+var scheduleFields = map[string][]string{
+	Poisson: {"rate"}, Constant: {"rate"}, Step: {"stages"}, Ramp: {"from", "to"}, File: {"file"}, Closed: {},
+}
+
+func (c *checker) schedule() {
+	p, sch := at("load", "schedule"), &c.s.Load.Schedule
+	kind := cmp.Or(sch.Kind, Poisson)
+	own, known := scheduleFields[kind]
+	if !known || !c.has(at("load")) {
+		return
+	}
+	for _, name := range []string{"rate", "stages", "from", "to", "file"} {
+		if c.has(p.to(name)) && !slices.Contains(own, name) {
+			c.faultName(p.to(name), "has no effect on a %s schedule", kind)
+		}
+	}
+	if c.s.Mode != record.KindLoad {
+		c.steadySchedule(p, kind)
+		return
+	}
+	for _, name := range own {
+		if !c.has(p.to(name)) {
+			c.faultName(p, "a %s schedule in mode load needs %s; for the closed model write schedule: {kind: closed}", kind, name)
+		}
+	}
+	if kind == Ramp && c.has(p.to("from")) && c.has(p.to("to")) && sch.From <= 0 && sch.To <= 0 {
+		c.faultAt(p.to("to"), "a ramp from 0 to 0 offers nothing")
+	}
+	if c.s.Load.Kind == Jobs && kind != Poisson && kind != Constant {
+		c.faultAt(p.to("kind"), "jobs keep a schedule of their own; only its rate can be set")
+	}
+	c.withinMaxRate(p.to("rate"), sch.Rate)
+	c.withinMaxRate(p.to("from"), sch.From)
+	c.withinMaxRate(p.to("to"), sch.To)
+	for i, stage := range sch.Stages {
+		c.withinMaxRate(p.to("stages", i, "rate"), stage.Rate)
+	}
+}
+
+// steadySchedule holds a schedule against a mode that sets the rate itself.
+func (c *checker) steadySchedule(p path, kind string) {
+	if kind != Poisson && kind != Constant {
+		c.faultAt(p.to("kind"), "mode %s sets the rate itself and needs poisson or constant; write mode: load for %s", c.s.Mode, kind)
+	}
+	if c.has(p.to("rate")) {
+		c.faultName(p.to("rate"), "mode %s sets the rate itself; see measure, or write mode: load", c.s.Mode)
+	}
+}
+
+func (c *checker) withinMaxRate(p path, rate float64) {
+	if bound := c.s.Load.MaxRate; bound > 0 && rate > bound {
+		c.faultAt(p, "%g/s is more than load.max_rate, %g/s", rate, bound)
+	}
+}

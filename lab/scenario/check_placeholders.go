@@ -1,0 +1,166 @@
+package scenario
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxRandom bounds ${random:N}, in characters.
+const maxRandom = 1 << 16
+
+// scope is what the placeholders in a text may name.
+type scope struct {
+	owners []string // NAME in ${NAME.FIELD}
+	plain  []string // names without a field
+	load   bool     // those that the load fills in
+}
+
+// placeholders checks every text of the scenario that is expanded.
+func (c *checker) placeholders() {
+	var started []string
+	for i, companion := range c.s.Companions {
+		c.process(at("companions", i), companion.Process, started, companion.Name)
+		started = append(started, companion.Name)
+	}
+	before, running := scope{owners: started}, scope{owners: append(slices.Clone(started), "target")}
+	c.process(at("target"), c.s.Target.Process, started, "target")
+	c.text(at("target", "debug"), c.s.Target.Debug, running)
+	c.variantTexts(before)
+	for i, k := range c.s.Knobs {
+		c.text(at("knobs", i, "arg"), k.Arg, scope{owners: started, plain: []string{"value"}})
+	}
+	for i, r := range c.s.Setup {
+		p := at("setup", i)
+		c.text(p.to("url"), r.URL, running)
+		c.text(p.to("body"), r.Body, running)
+		c.textMap(p.to("headers"), r.Headers, running)
+	}
+	c.loadTexts(before, running)
+}
+
+// process checks what a program is started with; its own ready line is known to its ready.url alone.
+func (c *checker) process(p path, proc Process, started []string, self string) {
+	before := scope{owners: started}
+	c.textList(p.to("command"), proc.Command, before)
+	c.textList(p.to("args"), proc.Args, before)
+	c.textMap(p.to("env"), proc.Env, before)
+	c.text(p.to("ready", "url"), proc.Ready.URL, scope{owners: append(slices.Clone(started), self)})
+}
+
+func (c *checker) variantTexts(before scope) {
+	if c.s.Sweep != nil {
+		axes := before
+		for _, axis := range c.s.Sweep.Axes {
+			axes.plain = append(axes.plain, axis.Name)
+		}
+		c.textList(at("sweep", "args"), c.s.Sweep.Args, axes)
+		return
+	}
+	for i, v := range c.s.Variants {
+		p := at("variants", i)
+		c.textList(p.to("command"), v.Command, before)
+		c.textList(p.to("args"), v.Args, before)
+		c.textMap(p.to("env"), v.Env, before)
+	}
+}
+
+func (c *checker) loadTexts(before, running scope) {
+	p, l := at("load"), &c.s.Load
+	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: []string{"rate", "duration", "warmup"}})
+	c.text(p.to("receipts"), l.Receipts, running)
+	running.load = true
+	c.text(p.to("url"), l.URL, running)
+	c.text(p.to("body"), l.Body, running)
+	c.textMap(p.to("headers"), l.Headers, running)
+	for i, class := range l.Classes {
+		own := p.to("classes", i)
+		c.text(own.to("path"), class.Path, running)
+		c.text(own.to("body"), class.Body, running)
+		c.textMap(own.to("headers"), class.Headers, running)
+	}
+}
+
+func (c *checker) textList(p path, list []string, in scope) {
+	for i, text := range list {
+		c.text(p.to(i), text, in)
+	}
+}
+
+func (c *checker) textMap(p path, texts map[string]string, in scope) {
+	for name, text := range texts {
+		c.text(p.to(name), text, in)
+	}
+}
+
+// text checks the placeholders of one text; the first that is wrong is reported.
+func (c *checker) text(p path, text string, in scope) {
+	tokens, err := split(text)
+	if err != nil {
+		c.faultAt(p, "%v", err)
+		return
+	}
+	for _, t := range tokens {
+		if t.name == "" {
+			continue
+		}
+		if wrong := c.wrongPlaceholder(t.name, in); wrong != "" {
+			c.faultAt(p, "${%s}: %s", clip(t.name), wrong)
+			return
+		}
+	}
+}
+
+// wrongPlaceholder says what is wrong with a placeholder, or nothing.
+func (c *checker) wrongPlaceholder(name string, in scope) string {
+	if LoadPlaceholder(name) {
+		return c.wrongLoadPlaceholder(name, in)
+	}
+	owner, field, dotted := strings.Cut(name, ".")
+	switch {
+	case slices.Contains(in.plain, name):
+		return ""
+	case dotted && slices.Contains(in.owners, owner):
+		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
+			return "expected a field of the ready line, as in ${" + owner + ".listen}"
+		}
+		return ""
+	case dotted && owner == "target":
+		return "the target has not started when this is needed"
+	case dotted && slices.ContainsFunc(c.s.Companions, func(k Companion) bool { return k.Name == owner }):
+		return owner + " has not started when this is needed; companions start in order"
+	}
+	return c.unknownPlaceholder(name, owner, dotted, in)
+}
+
+func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) string {
+	if dotted && len(in.owners) > 0 {
+		return "nothing is called " + clip(owner) + "; " + didYouMean(owner, in.owners)
+	}
+	known := slices.Clone(in.plain)
+	if in.load {
+		known = append(known, "id", "run", "key", "row.NAME", "random:256")
+	}
+	for _, owner := range in.owners {
+		known = append(known, owner+".listen")
+	}
+	if len(known) == 0 {
+		return "no placeholder has a meaning here; write $$ for a plain $"
+	}
+	return "unknown placeholder; " + didYouMean(name, known)
+}
+
+func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
+	kind, count, random := strings.Cut(name, ":")
+	switch n, err := strconv.Atoi(count); {
+	case !in.load:
+		return "changes from request to request and has a meaning in the load's url, headers and bodies alone"
+	case random && kind == "random" && (err != nil || n < 1 || n > maxRandom):
+		return "expected a number of characters from 1 to " + strconv.Itoa(maxRandom) + ", as in ${random:256}"
+	case name == "key" && !c.has(at("load", "keys")):
+		return "is drawn from load.keys, which is missing; write for example keys: {count: 10000}"
+	case strings.HasPrefix(name, "row.") && !c.has(at("load", "feeder")):
+		return "comes from load.feeder, which is missing; write for example feeder: {file: testdata/users.csv}"
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+)
+
+// reserved are names that placeholders have already.
+var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "duration", "warmup", "value"}
+
+func (c *checker) target() {
+	p := at("target")
+	if !c.has(p) {
+		return // the schema asks for it
+	}
+	own := func(v Variant) bool { return v.Build != "" || len(v.Command) > 0 }
+	if len(c.s.Variants) == 0 || slices.ContainsFunc(c.s.Variants, func(v Variant) bool { return !own(v) }) {
+		c.needOne(p, "build: ./cmd/notifyd", "build", "command", "url")
+	} else {
+		c.onlyOne(p, "build", "command", "url")
+	}
+	if c.has(p.to("url")) {
+		for _, name := range []string{"args", "env", "dir", "ready", "cpus"} {
+			if c.has(p.to(name)) {
+				c.faultName(p.to(name), "has no effect on a target that already runs (url)")
+			}
+		}
+		for _, name := range []string{"variants", "sweep", "knobs"} {
+			if c.has(at(name)) {
+				c.faultName(at(name), "a target that already runs (url) cannot be started another way; name build or command instead")
+			}
+		}
+	}
+	c.env(p.to("env"), c.s.Target.Env)
+}
+
+func (c *checker) companions() {
+	names := make([]string, len(c.s.Companions))
+	for i, companion := range c.s.Companions {
+		p := at("companions", i)
+		names[i] = companion.Name
+		c.needOne(p, "build: ./cmd/notifyd", "build", "command")
+		if slices.Contains(reserved, companion.Name) {
+			c.faultAt(p.to("name"), "%q is taken: ${%s...} means something else", companion.Name, companion.Name)
+		}
+		c.env(p.to("env"), companion.Env)
+	}
+	c.unique(names, func(i int) path { return at("companions", i, "name") })
+}
+
+func (c *checker) variants() {
+	names := make([]string, len(c.s.Variants))
+	for i, v := range c.s.Variants {
+		names[i] = v.Name
+		c.onlyOne(at("variants", i), "build", "command")
+		c.env(at("variants", i, "env"), v.Env)
+	}
+	c.unique(names, func(i int) path { return at("variants", i, "name") })
+	c.onlyOne(nil, "variants", "sweep")
+}
+
+func (c *checker) setup() {
+	for i, r := range c.s.Setup {
+		c.headers(at("setup", i, "headers"), r.Headers)
+	}
+}
+
+func (c *checker) env(p path, env map[string]string) {
+	for name, value := range env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			c.faultName(p.to(name), "no environment variable can be called or hold this")
+		}
+	}
+}
+
+// headers refuses what would end a header field early.
+func (c *checker) headers(p path, headers map[string]string) {
+	for name, value := range headers {
+		if name == "" || strings.ContainsFunc(name, notToken) {
+			c.faultName(p.to(name), "is no name of a header field; expected letters, digits and -, as in Content-Type")
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			c.faultAt(p.to(name), "a header field holds one line of printable text")
+		}
+	}
+}
+
+// notToken reports whether r may not stand in a header field's name (RFC 9110, 5.6.2).
+func notToken(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}

@@ -1,0 +1,265 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of a file that somebody may have been handed.
+const (
+	maxBytes = 256 << 10 // a scenario is a page or two; 256 kB leaves room for long lists of rates
+	maxNodes = 20_000    // after aliases were followed
+	maxText  = 1 << 20   // bytes of all values, after aliases were followed
+	maxDepth = 64        // the schema is 6 deep
+)
+
+// document is a YAML file in which every alias and merge key was replaced by what it stands for. Nodes
+// keep the position at which they were written.
+type document struct {
+	file  string
+	root  *yaml.Node
+	errs  Errors
+	nodes int
+	text  int // bytes of the values so far
+	// following holds the anchors on the way from the root to the node at hand.
+	following map[*yaml.Node]bool
+}
+
+// readDocument parses b. The document is nil when b is not YAML, or not one mapping.
+func readDocument(file string, b []byte) (*document, Errors) {
+	at := func(line int, format string, args ...any) Errors {
+		return Errors{{File: file, Line: line, Column: 1, Message: fmt.Sprintf(format, args...)}}
+	}
+	if len(b) > maxBytes {
+		return nil, at(1, "the file has %d bytes; a scenario has at most %d: move bodies and lists to files of their own (body_file, corpus, feeder)", len(b), maxBytes)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(b))
+	var n yaml.Node
+	switch err := decoder.Decode(&n); {
+	case errors.Is(err, io.EOF):
+		return nil, at(1, "the file is empty; dyno init writes a scenario to start from")
+	case err != nil:
+		line, message := syntaxError(err)
+		return nil, at(line, "not YAML: %s", message)
+	}
+	var second yaml.Node
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		line, message := max(1, second.Line), "a second document begins here; a file holds one scenario"
+		if err != nil {
+			line, message = syntaxError(err)
+			message = "not YAML: " + message
+		}
+		return nil, at(line, "%s", message)
+	}
+	d := &document{file: file, following: map[*yaml.Node]bool{}}
+	d.root = d.resolve(n.Content[0], 0)
+	if d.root == nil {
+		return nil, d.errs
+	}
+	if d.root.Kind != yaml.MappingNode {
+		d.fault(d.root, nil, "found %s; a scenario is a mapping that begins like name: my-service", found(d.root))
+		return nil, d.errs
+	}
+	return d, nil
+}
+
+var yamlLine = regexp.MustCompile(`^line (\d+): `)
+
+// syntaxError takes the line out of an error of the YAML package, which knows no column.
+func syntaxError(err error) (line int, message string) {
+	message = strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		message = message[len(m[0]):]
+	}
+	return max(1, line), message
+}
+
+// fault notes an error at a node; where is the node's place in the document.
+func (d *document) fault(n *yaml.Node, where path, format string, args ...any) {
+	if len(d.errs) == maxErrors {
+		return
+	}
+	d.errs = append(d.errs, Error{File: d.file, Line: max(1, n.Line), Column: max(1, n.Column), Field: d.display(where),
+		Message: fmt.Sprintf(format, args...)})
+}
+
+// resolve copies a node without aliases and merge keys. It returns nil after an error that leaves
+// nothing to go on with.
+func (d *document) resolve(n *yaml.Node, depth int) *yaml.Node {
+	d.nodes++
+	d.text += len(n.Value)
+	if d.nodes > maxNodes || d.text > maxText {
+		d.fault(n, nil, "more than %d values or %d bytes once aliases are followed; no scenario needs so much", maxNodes, maxText)
+		return nil
+	}
+	if depth > maxDepth {
+		d.fault(n, nil, "nested more than %d deep", maxDepth)
+		return nil
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		if n.Alias == nil || d.following[n.Alias] {
+			d.fault(n, nil, "the anchor &%s contains itself", n.Value)
+			return nil
+		}
+		d.following[n.Alias] = true
+		defer delete(d.following, n.Alias)
+		return d.resolve(n.Alias, depth+1)
+	case yaml.MappingNode:
+		return d.resolveMapping(n, depth)
+	case yaml.SequenceNode:
+		out := *n
+		out.Anchor, out.Content = "", make([]*yaml.Node, 0, len(n.Content))
+		for _, item := range n.Content {
+			item = d.resolve(item, depth+1)
+			if item == nil {
+				return nil
+			}
+			out.Content = append(out.Content, item)
+		}
+		return &out
+	default:
+		out := *n
+		out.Anchor = ""
+		return &out
+	}
+}
+
+// resolveMapping copies a mapping; its own fields go before merged ones, and a field written twice is an
+// error.
+func (d *document) resolveMapping(n *yaml.Node, depth int) *yaml.Node {
+	out := *n
+	out.Anchor, out.Content = "", nil
+	first := map[string]int{} // line of each of its own fields
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], d.resolve(n.Content[i+1], depth+1)
+		if value == nil {
+			return nil
+		}
+		switch line, twice := first[key.Value]; {
+		case key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge":
+			merged = append(merged, value)
+		case key.Kind != yaml.ScalarNode:
+			d.fault(key, nil, "found %s where a field's name should be", found(key))
+			return nil
+		case twice:
+			d.fault(key, nil, "%s is written twice in one mapping; the first is on line %d", key.Value, line)
+		default:
+			first[key.Value] = key.Line
+			name := *key
+			name.Anchor, name.Tag = "", "!!str" // 200: or true: as a field's name is text
+			out.Content = append(out.Content, &name, value)
+		}
+	}
+	for _, m := range merged {
+		if !d.merge(&out, m) {
+			return nil
+		}
+	}
+	return &out
+}
+
+// merge adds the fields of a mapping, or of each of a list of mappings, that into has not.
+func (d *document) merge(into, from *yaml.Node) bool {
+	switch from.Kind {
+	case yaml.SequenceNode:
+		for _, item := range from.Content {
+			if item.Kind != yaml.MappingNode || !d.merge(into, item) {
+				d.fault(item, nil, "<< merges mappings; found %s", found(item))
+				return false
+			}
+		}
+		return true
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(from.Content); i += 2 {
+			if _, value := entry(into, from.Content[i].Value); value == nil {
+				into.Content = append(into.Content, from.Content[i], from.Content[i+1])
+			}
+		}
+		return true
+	}
+	d.fault(from, nil, "<< merges mappings; found %s", found(from))
+	return false
+}
+
+// entry returns a mapping's field; both are nil when it has none of that name.
+func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// plain returns the node as the JSON values that the schema speaks of.
+func (d *document) plain(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		out := make(map[string]any, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			out[n.Content[i].Value] = d.plain(n.Content[i+1])
+		}
+		return out
+	case yaml.SequenceNode:
+		out := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			out[i] = d.plain(item)
+		}
+		return out
+	}
+	return d.scalar(n)
+}
+
+// scalar returns null, bool, number or string. What YAML calls a time stamp is text here.
+func (d *document) scalar(n *yaml.Node) any {
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool", "!!int", "!!float":
+		var v any
+		if err := n.Decode(&v); err != nil {
+			d.fault(n, nil, "%q is not what its tag says", clip(n.Value))
+			return n.Value
+		}
+		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			d.fault(n, nil, "%s is no number to measure with", n.Value)
+			return 0
+		}
+		return v
+	case "!!str", "!!timestamp":
+		return n.Value
+	}
+	d.fault(n, nil, "the tag %s means nothing here", clip(n.Tag))
+	return n.Value
+}
+
+// found describes a node in a message.
+func found(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!str":
+		return fmt.Sprintf("the text %q", clip(n.Value))
+	}
+	return clip(n.Value)
+}
