@@ -24,6 +24,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Config of an Agent. The zero value works: it names no service and lets only loopback peers change things.
@@ -94,9 +95,16 @@ func (a *Agent) Marking(h http.Handler) http.Handler {
 // sawProfile reports whether a profile has been running at any time since it was asked last.
 func (a *Agent) sawProfile() bool { return a.profiled.Swap(false) || a.profiles.Load() > 0 }
 
-// Close ends every stream and waits for the goroutines behind them. An Agent whose gauge never returns
-// never closes. Streams asked for later are refused.
-func (a *Agent) Close() { a.stream.close() }
+// Close ends every stream and waits for the goroutines behind them; for gauges that do not return, one
+// second in all. Streams asked for later are refused.
+func (a *Agent) Close() {
+	a.stream.close()
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	for _, g := range a.allGauges() {
+		g.wait(patience)
+	}
+}
 
 // ServeHTTP answers PathInfo, PathSamples and PathControl.
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {

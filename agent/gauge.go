@@ -2,7 +2,6 @@ package agent
 
 import (
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,14 +18,11 @@ type gauge struct {
 	busy   atomic.Bool
 	answer chan float64 // of the reading under way; holds one, so that a late reading does not block
 	run    func()       // made once, so that starting it does not allocate
-	ended  *sync.WaitGroup
 }
 
 func newGauge(name string, read func() float64) *gauge {
 	g := &gauge{name: name, read: read, answer: make(chan float64, 1)}
 	g.run = func() {
-		ended := g.ended
-		defer ended.Done()
 		defer g.busy.Store(false)
 		defer func() {
 			if recover() != nil {
@@ -40,8 +36,8 @@ func newGauge(name string, read func() float64) *gauge {
 
 // value returns a fresh reading, or false when there was none to be had: the reading before is still
 // under way, or this one panicked, was not finite or took too long. Only one sampler may call it at a
-// time. The timer is the caller's, for reuse; running counts the reading.
-func (g *gauge) value(timer *time.Timer, running *sync.WaitGroup) (float64, bool) {
+// time. The timer is the caller's, for reuse.
+func (g *gauge) value(timer *time.Timer) (float64, bool) {
 	if !g.busy.CompareAndSwap(false, true) {
 		return 0, false
 	}
@@ -49,8 +45,6 @@ func (g *gauge) value(timer *time.Timer, running *sync.WaitGroup) (float64, bool
 	case <-g.answer: // of a reading that nobody waited for any longer
 	default:
 	}
-	running.Add(1)
-	g.ended = running
 	go g.run()
 	timer.Reset(gaugePatience)
 	select {
@@ -59,5 +53,16 @@ func (g *gauge) value(timer *time.Timer, running *sync.WaitGroup) (float64, bool
 		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 	case <-timer.C:
 		return 0, false
+	}
+}
+
+// wait waits for a reading that is still under way, until the timer fires. No sampler may be running.
+func (g *gauge) wait(timer *time.Timer) {
+	if g.busy.Load() {
+		select {
+		case <-g.answer:
+		case <-timer.C:
+			timer.Reset(0) // for the gauges after this one
+		}
 	}
 }

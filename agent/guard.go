@@ -29,10 +29,10 @@ func NewGuard(token string) *Guard {
 }
 
 // Check returns nil when the request may go ahead, else an error that wraps ErrRefused and says what
-// would help. Requests that change nothing (GET, HEAD) are not subject to the check of their origin.
+// would help.
 func (g *Guard) Check(r *http.Request) error {
-	if err := g.origins.Check(r); err != nil {
-		return fmt.Errorf("%w: a page of another site sent this request (%v)", ErrRefused, err)
+	if err := g.origins.Check(r); err != nil || embedded(r) {
+		return fmt.Errorf("%w: a page of another site sent this request", ErrRefused)
 	}
 	if sent, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && g.token {
 		digest := sha256.Sum256([]byte(sent))
@@ -62,6 +62,12 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// embedded reports whether another site's page loads this as a part of itself, rather than linking to it:
+// CrossOriginProtection lets every GET pass, but a profile is started by one.
+func embedded(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
 // fromLoopback reports whether the request was sent on this machine. One that a proxy here passed on

@@ -31,7 +31,7 @@ type stream struct {
 	listeners map[*listener]struct{}
 	stop      chan struct{} // non-nil while the sampler runs
 	closed    bool
-	running   sync.WaitGroup // samplers and their gauges; at most one sampler has not been told to stop
+	running   sync.WaitGroup // samplers; at most one has not been told to stop
 }
 
 // listener is one reader's bounded queue. It is closed when the reader is dropped or the stream ends.
@@ -161,7 +161,7 @@ func (a *Agent) run(stop <-chan struct{}) {
 		sample.Profiling = a.sawProfile()
 		clear(sample.Gauges)
 		for _, g := range a.allGauges() {
-			if v, ok := g.value(patience, &a.stream.running); ok {
+			if v, ok := g.value(patience); ok {
 				sample.Gauges[g.name] = v
 			}
 		}

@@ -84,6 +84,10 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// Usage marks an error of Start or of a subcommand as one that the user mends on the command line or in
+// the configuration: the exit code is 2 instead of 1.
+func Usage(err error) error { return usageError{err} }
+
 // Main runs the command and exits.
 func Main(s Service) {
 	os.Exit(Run(context.Background(), s, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
@@ -96,7 +100,7 @@ func Run(ctx context.Context, s Service, args []string, env func(string) (string
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	err := s.Assembly.Check()
+	err := s.check()
 	if err == nil {
 		err = cmd.ExecuteContext(ctx)
 	}
@@ -108,6 +112,17 @@ func Run(ctx context.Context, s Service, args []string, env func(string) (string
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// check finds mistakes in the declaration.
+func (s Service) check() error {
+	if s.Name == "" || s.Start == nil {
+		return errors.New("the service declares no Name or no Start")
+	}
+	if s.Data != nil && s.Data.Format < 1 {
+		return errors.New("the data folder declares no Format; it counts from 1")
+	}
+	return s.Assembly.Check()
 }
 
 // oneLine gives an error as one line, whatever was wrapped in it.

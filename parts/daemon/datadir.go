@@ -36,33 +36,40 @@ type format struct {
 
 // open makes the folder if it is missing, locks it and checks its format. The lock ends with close, or
 // with the process however that ends.
-func (d DataFolder) open(dir, service string) (lock *os.File, err error) {
+func (d DataFolder) open(dir, service string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("data folder: %w; choose another with --data", err)
 	}
-	lock, err = os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			lock.Close()
-		}
-	}()
-	if err := flock(lock); errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("data folder %s is in use by %s; stop it or choose another folder with --data", dir, holder(lock))
-	} else if err != nil {
-		return nil, fmt.Errorf("locking data folder %s: %w", dir, err)
+	if err = hold(lock, dir); err == nil {
+		err = d.checkFormat(dir, service)
 	}
-	if err := errors.Join(lock.Truncate(0), writeAt(lock, strconv.Itoa(os.Getpid())+"\n")); err != nil {
-		return nil, fmt.Errorf("data folder %s: %w", dir, err)
+	if err != nil {
+		lock.Close()
+		return nil, err
 	}
-	return lock, d.checkFormat(dir, service)
+	return lock, nil
 }
 
-func writeAt(f *os.File, text string) error {
-	_, err := f.WriteAt([]byte(text), 0)
-	return err
+// hold locks the file and leaves this process's pid in it for whoever finds it locked.
+func hold(lock *os.File, dir string) error {
+	err := flock(lock)
+	if errors.Is(err, errLocked) {
+		return fmt.Errorf("data folder %s is in use by %s; stop it or choose another folder with --data", dir, holder(lock))
+	}
+	if err == nil {
+		err = lock.Truncate(0)
+	}
+	if err == nil {
+		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("locking data folder %s: %w", dir, err)
+	}
+	return nil
 }
 
 // holder names the process that holds the lock, as far as the file tells.

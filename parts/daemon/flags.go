@@ -4,16 +4,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 )
 
 const (
@@ -22,9 +18,6 @@ const (
 
 	// Kubernetes kills after 30 s; this leaves time to say what was not finished.
 	defaultDrain = 20 * time.Second
-
-	// A configuration file has some dozens of keys; what is larger is another file given by mistake.
-	maxConfigBytes = 1 << 20
 )
 
 // options is what flags, environment and file decide together.
@@ -107,13 +100,15 @@ func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string,
 	var failed error
 	f.VisitAll(func(flag *pflag.Flag) {
 		name := envName(service, flag.Name)
-		value, ok := env(name)
-		if !ok || failed != nil || flag.Name == "help" {
+		value, _ := env(name)
+		if value == "" || failed != nil || flag.Name == "help" {
 			return
 		}
-		failed = supply(f, flag, name, strings.FieldsFunc(value, func(r rune) bool {
-			return flag.Name == "set" && (r == ',' || r == ' ') // NOTIFYD_SET="queue=ring,workers=8"
-		}))
+		values := []string{value}
+		if flag.Name == "set" { // NOTIFYD_SET=queue=ring,workers=8
+			values = strings.Split(value, ",")
+		}
+		failed = supply(f, flag, name, values)
 	})
 	return failed
 }
@@ -130,108 +125,12 @@ func supply(f *pflag.FlagSet, flag *pflag.Flag, where string, values []string) e
 	if flag.Changed {
 		return nil
 	}
-	value := strings.Join(values, "")
-	if err := f.Set(flag.Name, value); err != nil {
-		return usageError{fmt.Errorf("%s: %q does not do for --%s: it takes a %s", where, value, flag.Name, flag.Value.Type())}
-	}
-	return nil
-}
-
-// fromFile sets the flags that neither the command line nor the environment did.
-func fromFile(f *pflag.FlagSet, path string) error {
-	keys, err := readConfig(path)
-	if err != nil {
-		return usageError{err}
-	}
-	var names []string
-	f.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "help" && flag.Name != "config" {
-			names = append(names, flag.Name)
-		}
-	})
-	for _, k := range keys {
-		where := fmt.Sprintf("%s:%d", path, k.line)
-		if !slices.Contains(names, k.name) {
-			return fmt.Errorf("%s: %w", where, unknown("key", k.name, names))
-		}
-		if (k.name == "set") != k.mapping {
-			return usageError{fmt.Errorf("%s: %s takes %s", where, k.name, map[bool]string{true: "a mapping of names to values", false: "a single value"}[k.name == "set"])}
-		}
-		if err := supply(f, f.Lookup(k.name), where, k.values); err != nil {
-			return err
+	for _, value := range values {
+		if err := f.Set(flag.Name, value); err != nil {
+			return usageError{fmt.Errorf("%s: %w", where, err)}
 		}
 	}
 	return nil
-}
-
-// configKey is one top-level key of a configuration file.
-type configKey struct {
-	name    string
-	line    int
-	mapping bool
-	values  []string // one, or NAME=VALUE for each pair of a mapping
-}
-
-func readConfig(path string) ([]configKey, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
-	}
-	if len(text) > maxConfigBytes {
-		return nil, fmt.Errorf("--config: %s has more than %d bytes: is it the right file?", path, maxConfigBytes)
-	}
-	keys, err := parseConfig(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return keys, nil
-}
-
-// parseConfig reads a mapping of keys to single values, or (for set) to a mapping of such.
-func parseConfig(text []byte) ([]configKey, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, err
-	}
-	if len(doc.Content) == 0 { // nothing but comments
-		return nil, nil
-	}
-	top := doc.Content[0]
-	if top.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("line %d: a configuration is a mapping such as \"listen: 127.0.0.1:8080\"", top.Line)
-	}
-	var keys []configKey
-	for i := 0; i+1 < len(top.Content); i += 2 {
-		name, value := top.Content[i], top.Content[i+1]
-		if name.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("line %d: a key is a single word", name.Line)
-		}
-		key := configKey{name: name.Value, line: name.Line, mapping: value.Kind == yaml.MappingNode}
-		if slices.ContainsFunc(keys, func(k configKey) bool { return k.name == key.name }) {
-			return nil, fmt.Errorf("line %d: %s is there twice", key.line, key.name)
-		}
-		switch value.Kind {
-		case yaml.ScalarNode:
-			key.values = []string{value.Value}
-		case yaml.MappingNode:
-			for j := 0; j+1 < len(value.Content); j += 2 {
-				k, v := value.Content[j], value.Content[j+1]
-				if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
-					return nil, fmt.Errorf("line %d: %s maps names to single values", k.Line, key.name)
-				}
-				key.values = append(key.values, k.Value+"="+v.Value)
-			}
-		default:
-			return nil, fmt.Errorf("line %d: %s has to be a single value or a mapping", value.Line, key.name)
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
 }
 
 func envPrefix(service string) string {

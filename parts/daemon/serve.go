@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -24,10 +23,11 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
-)
 
-// errDrain says that the process ended before its work did.
-var errDrain = errors.New("drain did not finish")
+	// How long what has been told to stop may take to do so: a service that says why its drain was not
+	// finished, a profile that is being written.
+	lastWords = 500 * time.Millisecond
+)
 
 // process is one run of a service.
 type process struct {
@@ -35,53 +35,28 @@ type process struct {
 	options  options
 	log      *slog.Logger
 	phase    phase
-	listener net.Listener
+	listener net.Listener // public, without TLS
 	debug    net.Listener
-	env      *Env
+	lock     *os.File // of the data folder; nil: none
+	agent    *agent.Agent
+	pages    *http.Server // on the debug address
 	servers  sync.WaitGroup
+	draining chan struct{}
 	failed   chan error // the first reason to stop that is not a signal
 }
 
 // serve runs the service until it is told to stop or fails.
-func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
-	ctx, stopSignals := watchSignals(ctx, s.Name, stderr)
-	defer stopSignals()
-
-	p := &process{service: s, options: o, log: newLog(stderr, o.logLevel), failed: make(chan error, 1)}
-	p.phase.Store(starting)
-	if p.listener, err = bind("listen", o.listen); err != nil {
-		return err
-	}
-	defer p.listener.Close()
-	if p.debug, err = bind("debug", o.debug); err != nil {
-		return err
-	}
-	defer p.debug.Close()
-
-	data := ""
-	if s.Data != nil {
-		lock, err := s.Data.open(o.data, s.Name)
-		if err != nil {
-			return err
-		}
-		defer lock.Close()
-		data = o.data
-	}
-
-	a, err := s.newAgent(o)
+func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	ctx, stopWatching := watchSignals(ctx, s.Name, stderr)
+	defer stopWatching()
+	p := &process{service: s, options: o, log: newLog(stderr, o.logLevel),
+		draining: make(chan struct{}), failed: make(chan error, 1)}
+	defer p.close()
+	env, err := p.open()
 	if err != nil {
 		return err
 	}
-	drainBegins := make(chan struct{})
-	p.env = &Env{Listen: p.public(), Debug: http.NewServeMux(), Agent: a, Data: data, Choice: o.choice,
-		Log: p.log, Metrics: newMetrics(), Draining: drainBegins, Fail: p.fail}
-	debugServer := p.http(debugHandler(p.env.Debug, a, o.debugToken, p.env.Metrics, &p.phase))
-	p.start("debug", debugServer, p.debug)
-	defer p.servers.Wait()
-	defer debugServer.Close()
-	defer a.Close() // ends the streams
-
-	running, err := s.Start(ctx, p.env)
+	running, err := s.Start(ctx, env)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil // told to stop before it was up
@@ -91,45 +66,108 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 	var public *http.Server
 	if running.Handler != nil {
 		public = p.http(running.Handler)
-		p.start("listen", public, p.env.Listen)
+		p.start("listen", public, env.Listen)
 	}
 	p.phase.Store(ready)
 	if err := p.announce(stdout); err != nil {
 		p.fail(err)
 	}
-
 	var cause error
 	select {
 	case <-ctx.Done():
 	case cause = <-p.failed:
 	}
 	p.phase.Store(draining)
-	close(drainBegins)
+	close(p.draining)
 	p.log.Info("draining", "timeout", o.drainTimeout.String())
 	return errors.Join(cause, p.drain(public, running))
 }
 
-// drain stops accepting, waits for the requests under way and lets the service finish.
-func (p *process) drain(public *http.Server, running Running) error {
-	ctx, cancel := context.WithTimeout(context.Background(), p.options.drainTimeout)
-	defer cancel()
+// open takes the addresses and the data folder and brings the debug address up, so that a service that
+// takes long to start can be looked into. Connections to the public address wait until it has started.
+func (p *process) open() (*Env, error) {
+	p.phase.Store(starting)
 	var err error
+	if p.listener, err = bind("listen", p.options.listen); err != nil {
+		return nil, err
+	}
+	if p.debug, err = bind("debug", p.options.debug); err != nil {
+		return nil, err
+	}
+	if addr := p.debug.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() && p.options.debugToken == "" {
+		p.log.Warn("the debug address is open beyond loopback; without --debug-token it tells peers there health and metrics only",
+			"debug", addr.String())
+	}
+	if d := p.service.Data; d != nil {
+		if p.lock, err = d.open(p.options.data, p.service.Name); err != nil {
+			return nil, err
+		}
+	}
+	choice, err := json.Marshal(p.options.choice)
+	if err != nil {
+		return nil, err
+	}
+	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
+	env := &Env{Listen: p.public(), Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
+		Choice: p.options.choice, Log: p.log, Metrics: newMetrics(), Draining: p.draining, Fail: p.fail}
+	p.pages = p.http(debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase))
+	p.start("debug", p.pages, p.debug)
+	return env, nil
+}
+
+// close lets go of what open took, and waits for the servers.
+func (p *process) close() {
+	if p.pages != nil {
+		p.agent.Close() // ends the streams, which the server would wait for
+		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+		defer cancel()
+		if p.pages.Shutdown(ctx) != nil {
+			p.pages.Close()
+		}
+	}
+	for _, l := range []net.Listener{p.listener, p.debug} {
+		if l != nil {
+			l.Close() // again, where a server had it
+		}
+	}
+	p.servers.Wait()
+	if p.lock != nil {
+		p.lock.Close() // last: the next process may start from here on
+	}
+}
+
+// drain stops accepting, waits for the requests under way and lets the service finish, all within
+// --drain-timeout.
+func (p *process) drain(public *http.Server, running Running) error {
+	limit := p.options.drainTimeout
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var hung error
 	if public != nil {
-		if err = public.Shutdown(ctx); err != nil {
-			err = fmt.Errorf("requests were still under way: %w", err)
+		// A quarter of the time is left for the service, however long its clients take.
+		requests, cancel := context.WithTimeout(ctx, limit*3/4)
+		defer cancel()
+		if err := public.Shutdown(requests); err != nil {
+			hung = fmt.Errorf("requests were still under way after %v and were cut off", limit*3/4)
 			public.Close()
 		}
 	}
-	if running.Drain != nil {
-		err = errors.Join(err, running.Drain(ctx))
+	if running.Drain == nil {
+		return hung
 	}
-	if err == nil {
-		return nil
+	drained := make(chan error, 1)
+	go func() { drained <- running.Drain(ctx) }() // outlives this only when the process is about to end
+	select {
+	case err := <-drained:
+		return errors.Join(hung, err)
+	case <-ctx.Done():
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w within --drain-timeout %v: %w", errDrain, p.options.drainTimeout, err)
+	select {
+	case err := <-drained: // the service's own account of what it left
+		return errors.Join(hung, err)
+	case <-time.After(lastWords):
+		return errors.Join(hung, fmt.Errorf("the drain did not finish within --drain-timeout %v", limit))
 	}
-	return fmt.Errorf("draining: %w", err)
 }
 
 // fail asks the process to stop with an error. Only the first counts.
@@ -207,33 +245,4 @@ func bind(flag, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return nil, usageError{fmt.Errorf("--%s %q is no address such as 127.0.0.1:8080: %w", flag, addr, err)}
-}
-
-// watchSignals returns a context that the first SIGTERM or SIGINT ends. The second ends the process.
-func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2) // the second must not be lost while the first is being handled
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	quit := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		for told := false; ; told = true {
-			select {
-			case <-quit:
-				return
-			case <-signals:
-			}
-			if told {
-				fmt.Fprintf(stderr, "%s: second signal: leaving before the drain has finished\n", name)
-				os.Exit(exitFailed)
-			}
-			cancel()
-		}
-	})
-	return ctx, func() {
-		signal.Stop(signals)
-		close(quit)
-		watching.Wait()
-		cancel()
-	}
 }

@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// A configuration file has some dozens of keys; what is larger is another file given by mistake.
+const maxConfigBytes = 1 << 20
+
+// fromFile sets the flags that neither the command line nor the environment did.
+func fromFile(f *pflag.FlagSet, path string) error {
+	keys, err := readConfig(path)
+	if err != nil {
+		return usageError{fmt.Errorf("--config: %w", err)}
+	}
+	var names []string
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "help" && flag.Name != "config" {
+			names = append(names, flag.Name)
+		}
+	})
+	for _, k := range keys {
+		where := fmt.Sprintf("%s:%d", path, k.line)
+		if !slices.Contains(names, k.name) {
+			return fmt.Errorf("%s: %w", where, unknown("key", k.name, names))
+		}
+		if k.name == "set" && !k.mapping {
+			return usageError{fmt.Errorf("%s: set takes a mapping of names to values", where)}
+		}
+		if k.name != "set" && k.mapping {
+			return usageError{fmt.Errorf("%s: %s takes a single value", where, k.name)}
+		}
+		if err := supply(f, f.Lookup(k.name), where, k.values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readConfig(path string) ([]configKey, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxConfigBytes {
+		return nil, fmt.Errorf("%s has more than %d bytes: is it the right file?", path, maxConfigBytes)
+	}
+	keys, err := parseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return keys, nil
+}
+
+// configKey is one top-level key of a configuration file.
+type configKey struct {
+	name    string
+	line    int
+	mapping bool
+	values  []string // one, or NAME=VALUE for each pair of a mapping
+}
+
+// parseConfig reads a mapping of keys to single values or to mappings of names to single values.
+func parseConfig(text []byte) ([]configKey, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 0 { // nothing but comments
+		return nil, nil
+	}
+	top := doc.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return nil, atLine(top, `a configuration is a mapping such as "listen: 127.0.0.1:8080"`)
+	}
+	var keys []configKey
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		name, value := top.Content[i], top.Content[i+1]
+		if name.Kind != yaml.ScalarNode {
+			return nil, atLine(name, "a key is a single word")
+		}
+		if slices.ContainsFunc(keys, func(k configKey) bool { return k.name == name.Value }) {
+			return nil, atLine(name, name.Value+" is there twice")
+		}
+		values, err := configValues(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name.Value, err)
+		}
+		keys = append(keys, configKey{name.Value, name.Line, value.Kind == yaml.MappingNode, values})
+	}
+	return keys, nil
+}
+
+func configValues(value *yaml.Node) ([]string, error) {
+	if value.Kind != yaml.MappingNode {
+		text, err := configScalar(value)
+		return []string{text}, err
+	}
+	var pairs []string
+	for i := 0; i+1 < len(value.Content); i += 2 {
+		name, err := configScalar(value.Content[i])
+		if err != nil {
+			return nil, err
+		}
+		text, err := configScalar(value.Content[i+1])
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, name+"="+text)
+	}
+	return pairs, nil
+}
+
+func configScalar(n *yaml.Node) (string, error) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return "", atLine(n, "a single value is missing here")
+	}
+	return n.Value, nil
+}
+
+func atLine(n *yaml.Node, what string) error {
+	return fmt.Errorf("line %d: %s", n.Line, what)
+}
