@@ -61,6 +61,7 @@ func (c *checker) variantTexts(before scope) {
 		p := at("variants", i)
 		c.textList(p.to("command"), v.Command, before)
 		c.textList(p.to("args"), v.Args, before)
+		c.textList(p.to("undo"), v.Undo, before)
 		c.textMap(p.to("env"), v.Env, before)
 	}
 }

@@ -10,28 +10,30 @@ var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "
 
 func (c *checker) target() {
 	p := at("target")
-	if !c.has(p) {
-		return // the schema asks for it
-	}
-	own := func(v Variant) bool { return v.Build != "" || len(v.Command) > 0 }
-	if len(c.s.Variants) == 0 || slices.ContainsFunc(c.s.Variants, func(v Variant) bool { return !own(v) }) {
+	shared := func(v Variant) bool { return !v.own() }
+	if len(c.s.Variants) == 0 || slices.ContainsFunc(c.s.Variants, shared) {
 		c.needOne(p, "build: ./cmd/notifyd", "build", "command", "url")
 	} else {
 		c.onlyOne(p, "build", "command", "url")
 	}
-	if c.has(p.to("url")) {
-		for _, name := range []string{"args", "env", "dir", "ready", "cpus"} {
-			if c.has(p.to(name)) {
-				c.faultName(p.to(name), "has no effect on a target that already runs (url)")
-			}
-		}
-		for _, name := range []string{"variants", "sweep", "knobs"} {
-			if c.has(at(name)) {
-				c.faultName(at(name), "a target that already runs (url) cannot be started another way; name build or command instead")
-			}
+	c.env(p.to("env"), c.s.Target.Env)
+	if !c.has(p.to("url")) {
+		return
+	}
+	for _, name := range []string{"args", "env", "dir", "ready", "cpus"} {
+		if c.has(p.to(name)) {
+			c.faultName(p.to(name), "has no effect on a target that already runs (url)")
 		}
 	}
-	c.env(p.to("env"), c.s.Target.Env)
+	const runs = "the target already runs (url) and cannot be started another way; name build or command instead"
+	for _, name := range []string{"sweep", "knobs"} {
+		if c.has(at(name)) {
+			c.faultName(at(name), runs)
+		}
+	}
+	if i := slices.IndexFunc(c.s.Variants, shared); i >= 0 {
+		c.faultAt(at("variants", i), runs)
+	}
 }
 
 func (c *checker) companions() {
@@ -52,8 +54,14 @@ func (c *checker) variants() {
 	names := make([]string, len(c.s.Variants))
 	for i, v := range c.s.Variants {
 		names[i] = v.Name
-		c.onlyOne(at("variants", i), "build", "command")
-		c.env(at("variants", i, "env"), v.Env)
+		p := at("variants", i)
+		c.onlyOne(p, "build", "command", "url")
+		for _, name := range []string{"args", "env", "undo"} {
+			if v.URL != "" && c.has(p.to(name)) {
+				c.faultName(p.to(name), "has no effect on a variant that already runs (url)")
+			}
+		}
+		c.env(p.to("env"), v.Env)
 	}
 	c.unique(names, func(i int) path { return at("variants", i, "name") })
 	c.onlyOne(nil, "variants", "sweep")

@@ -199,8 +199,12 @@ type Variant struct {
 	Why     string            `yaml:"why"`    // what it is expected to do
 	Build   string            `yaml:"build"`  // another program altogether
 	Command []string          `yaml:"command"`
+	URL     string            `yaml:"url"`  // instead: something that already runs
 	Args    []string          `yaml:"args"` // appended to the target's; with Build or Command: instead of them
 	Env     map[string]string `yaml:"env"`  // on top of the target's
+	// Undo are arguments that, appended to the last variant's, take this variant's change back: a thorough
+	// ladder leaves each step out once.
+	Undo []string `yaml:"undo"`
 }
 
 // Measure says how long and how often. Zero leaves the choice to the plan (--quick, --thorough).

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -24,22 +25,28 @@ func (s *Scenario) Variant(name string) (Variant, error) {
 	return Variant{}, fmt.Errorf("%s has no variant %q; there are %s", s.Path, name, strings.Join(names, ", "))
 }
 
+// own reports whether the variant names a program or an address of its own.
+func (v Variant) own() bool { return v.Build != "" || len(v.Command) > 0 || v.URL != "" }
+
 // TargetOf returns the target as the variant starts it. A variant that names a program of its own gets
 // its own arguments alone; any other gets its arguments after the target's. Its environment lies on top
-// of the target's in both cases.
+// of the target's in both cases. A variant with a URL is not started, and nothing of the target is its.
 func (s *Scenario) TargetOf(v Variant) Target {
+	if v.URL != "" {
+		if v.URL == s.Target.URL {
+			return s.Target
+		}
+		return Target{URL: v.URL}
+	}
 	t := s.Target
-	switch {
-	case v.Build != "" || len(v.Command) > 0:
-		t.Build, t.Command, t.Args = v.Build, v.Command, v.Args
-	default:
-		t.Args = append(append([]string(nil), t.Args...), v.Args...)
+	if v.own() {
+		t.Build, t.Command, t.Args, t.URL = v.Build, v.Command, v.Args, ""
+	} else {
+		t.Args = slices.Concat(t.Args, v.Args)
 	}
 	if len(v.Env) > 0 {
-		t.Env = maps.Clone(t.Env)
-		if t.Env == nil {
-			t.Env = map[string]string{}
-		}
+		t.Env = make(map[string]string, len(s.Target.Env)+len(v.Env))
+		maps.Copy(t.Env, s.Target.Env)
 		maps.Copy(t.Env, v.Env)
 	}
 	return t
