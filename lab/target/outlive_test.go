@@ -1,0 +1,153 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	roleVar = "TARGET_TEST_ROLE"
+	roleLab = "lab"
+)
+
+// actAsLab starts a process that has a child of its own, says who they are and waits to be killed.
+func actAsLab() {
+	s := shell(`sleep 1000 & echo "{\"child\":\"$!\"}"; trap '' TERM; while :; do sleep 1; done`)
+	s.ReadyLine = true
+	p, err := Start(context.Background(), s)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	if os.Getenv("TARGET_TEST_PANIC") != "" {
+		defer panic("the lab fails")
+	}
+	fmt.Println(p.PID(), p.Ready()["child"], theGuardian.shell.Process.Pid)
+	if os.Getenv("TARGET_TEST_PANIC") == "" {
+		select {}
+	}
+}
+
+// However the lab ends, what it started ends too: the process, its child, and the guardian.
+func TestNothingOutlivesTheLab(t *testing.T) {
+	for _, how := range []string{"kill -9", "panic", "guardian killed first"} {
+		t.Run(how, func(t *testing.T) {
+			lab := exec.Command(os.Args[0])
+			lab.Env = append(os.Environ(), roleVar+"="+roleLab)
+			if how == "panic" {
+				lab.Env = append(lab.Env, "TARGET_TEST_PANIC=1")
+			}
+			out, err := lab.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := lab.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var process, child, shell int
+			if _, err := fmt.Fscan(out, &process, &child, &shell); err != nil {
+				t.Fatalf("the lab said nothing of use: %v", err)
+			}
+			t.Cleanup(func() { syscall.Kill(-process, syscall.SIGKILL) }) // if it does fail
+			gone := []int{process, child, shell}
+			if how == "guardian killed first" {
+				syscall.Kill(shell, syscall.SIGKILL)
+				gone = []int{process} // the kernel's part alone
+			}
+			if how != "panic" {
+				lab.Process.Kill()
+			}
+			lab.Wait()
+			for _, pid := range gone {
+				awaitGone(t, pid)
+			}
+		})
+	}
+}
+
+// A guardian that somebody killed is replaced when the next process starts, and told of all of them.
+func TestGuardianIsReplaced(t *testing.T) {
+	first := start(t, shell("exec sleep 1000"))
+	old := theGuardian.shell
+	old.Process.Kill()
+	awaitZombie(t, old.Process.Pid)
+	start(t, shell("exec sleep 1000"))
+	if theGuardian.shell == old {
+		t.Fatal("the dead guardian was kept")
+	}
+	if !theGuardian.groups[first.PID()] {
+		t.Error("the new guardian was not told of the process that was there before it")
+	}
+	theGuardian.mu.Lock()
+	theGuardian.pipe.Close() // as if the lab had died
+	theGuardian.mu.Unlock()
+	ended(t, first)
+	var exit *ExitError
+	if !errors.As(first.Err(), &exit) || exit.Signal != syscall.SIGKILL {
+		t.Errorf("the first process ended with %v, want the guardian's SIGKILL", first.Err())
+	}
+}
+
+// poll calls done until it is true. It waits between calls by a ticker; only its time-out can fail.
+func poll(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Errorf("gave up waiting: %s", what)
+			return
+		}
+	}
+}
+
+// awaitGone waits until no process has that ID, or only a dead one that its parent has not reaped.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	poll(t, "process "+strconv.Itoa(pid)+" should end", func() bool {
+		return syscall.Kill(pid, 0) == syscall.ESRCH || isZombie(pid)
+	})
+}
+
+func awaitZombie(t *testing.T, pid int) {
+	t.Helper()
+	poll(t, "process "+strconv.Itoa(pid)+" should be dead", func() bool { return isZombie(pid) })
+}
+
+func isZombie(pid int) bool {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+}
+
+func awaitText(t *testing.T, file, text string) {
+	t.Helper()
+	poll(t, file+" should hold text", func() bool {
+		b, _ := os.ReadFile(file)
+		return strings.Contains(string(b), text)
+	})
+}
+
+func firstNumber(t *testing.T, file string) int {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	n, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatalf("the log begins with %q: %v", line, err)
+	}
+	return n
+}
