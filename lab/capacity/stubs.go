@@ -6,21 +6,6 @@ import (
 	"dyno/lab/record"
 )
 
-// Judge says whether a run met its SLO.
-func Judge(r *record.Run) Verdict { return Verdict{} }
-
-// Next returns the search's next step (Rate, Length, Hold; the caller adds role, variant and round), or
-// done. Runs are all runs of this search so far, in order, invalid ones included.
-func (s Search) Next(runs []*record.Run) (step record.Step, done bool) { return record.Step{}, true }
-
-// Around is the bracket for data that follow a search: wide enough for the noise between runs.
-func Around(perSecond float64) [2]float64 { return [2]float64{} }
-
-// Datum estimates the capacity from the runs of one search.
-func Datum(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warnings []string) {
-	return 0, false, nil
-}
-
 // Summarise reads a variant's capacity from an experiment.
 func Summarise(exp *record.Experiment, variant string) Result { return Result{} }
 

@@ -1,0 +1,133 @@
+package capacity
+
+import (
+	"math"
+
+	"dyno/lab/record"
+)
+
+// A datum is where the headroom (bound over observed: 1 at the bound, near 0 in overload) crosses 1.
+// Headroom rather than latency is interpolated because near saturation it is a straight line in the
+// rate (for a single exponential server exactly so), and because overload, whose latency only says how
+// long the run was, comes out as 0 whatever it was.
+const (
+	// ample is the headroom past which a run says only that there was plenty, so that an idle target's
+	// latency does not tilt the line.
+	ample = 2
+	// near is how far from the crossing, in ln(rate), a run still has a say: 25%.
+	near = 0.22
+	// leastSlope is the flattest line, d(headroom)/d(ln rate), that is believed: a doubling of the rate
+	// at the very least halves the headroom and more. Chance draws flatter ones through close rates.
+	leastSlope = -1.5
+	// refinements is how often the line is drawn again around its own crossing.
+	refinements = 8
+)
+
+// sample is a run as the estimate sees it.
+type sample struct {
+	x float64 // ln(rate)
+	y float64 // headroom, at most ample
+	w float64 // weight: chance falls with the square root of a run's length
+}
+
+// Datum estimates the capacity from the runs of one search: a line through the headroom of the runs near
+// the bracket, each weighed by its length and nearness, so that no single noisy run decides and the
+// result is not a step of the search's grid. A rate that was held, or failed to hold, outranks it. Ok is
+// false when the SLO was met, or missed, at every rate; perSecond is then the highest rate that was met.
+func Datum(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warnings []string) {
+	points := pointsOf(runs, slo)
+	lo, hi := bracket(points)
+	switch {
+	case lo == nil && hi == nil:
+		return 0, false, []string{"no run counts"}
+	case lo == nil:
+		return 0, false, []string{"the SLO was missed at every rate, down to " + perS(hi.rate)}
+	case hi == nil:
+		return lo.rate, false, []string{"the SLO was met at every rate, up to " + perS(lo.rate)}
+	case hi.byGenerator():
+		return lo.rate, false, []string{"the load generator was the limit at " + perS(hi.rate) + "; the capacity is above " + perS(lo.rate)}
+	}
+	perSecond = crossing(points, math.Log(lo.rate), math.Log(hi.rate))
+	held, broke := holds(points)
+	if broke > 0 && perSecond > broke {
+		perSecond = broke
+	}
+	if perSecond < held {
+		perSecond = held
+	}
+	if broke > 0 && held == 0 {
+		warnings = append(warnings, "no rate held when it was run for longer; the lowest that was tried is "+perS(broke))
+	}
+	return perSecond, true, warnings
+}
+
+// crossing draws the line through the runs near the bracket [lo, hi], in ln(rate), and returns where it
+// crosses a headroom of 1.
+func crossing(points []point, lo, hi float64) float64 {
+	samples := samplesOf(points)
+	x := (lo + hi) / 2
+	for range refinements {
+		var w, wx, wy, wxx, wxy float64
+		for _, s := range samples {
+			d := math.Abs(s.x-x) / max(near, (hi-lo)/2*1.01)
+			if d >= 1 {
+				continue
+			}
+			k := s.w * math.Pow(1-d*d*d, 3)
+			w, wx, wy = w+k, wx+k*s.x, wy+k*s.y
+			wxx, wxy = wxx+k*s.x*s.x, wxy+k*s.x*s.y
+		}
+		if w == 0 {
+			break
+		}
+		mx, my := wx/w, wy/w
+		slope := leastSlope
+		if spread := wxx/w - mx*mx; spread > 1e-12 {
+			slope = min(slope, (wxy/w-mx*my)/spread)
+		}
+		x = min(max(mx+(1-my)/slope, lo-near/4), hi+near/4)
+	}
+	return math.Exp(x)
+}
+
+// samplesOf reads the headroom of every run. A miss that its repetition did not bear out, and by far,
+// was something else's doing and is left out.
+func samplesOf(points []point) []sample {
+	var out []sample
+	for _, p := range points {
+		best := 0.0
+		for _, j := range p.judged {
+			best = max(best, j.headroom())
+		}
+		for _, j := range p.judged {
+			y := j.headroom()
+			if !j.met() && best > 1 && y < best/2 {
+				continue
+			}
+			out = append(out, sample{math.Log(p.rate), y, math.Sqrt(j.run.Length.Seconds())})
+		}
+	}
+	return out
+}
+
+// headroom is bound over observed: 1 or more when the SLO was met, at most ample.
+func (j judged) headroom() float64 {
+	y := math.Exp(-j.verdict.Strain)
+	if j.met() {
+		return min(max(y, 1), ample)
+	}
+	return min(y, 1)
+}
+
+// holds are the highest rate that held and the lowest that did not; 0: there is none.
+func holds(points []point) (held, broke float64) {
+	for _, j := range heldIn(points) {
+		rate := j.run.Step.Rate
+		if j.met() {
+			held = max(held, rate)
+		} else if broke == 0 || rate < broke {
+			broke = rate
+		}
+	}
+	return held, broke
+}

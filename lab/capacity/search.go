@@ -1,0 +1,198 @@
+package capacity
+
+import (
+	"math"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// Search plans the runs that find the capacity of one target. Its zero values are the documented
+// defaults; SLO, Start and Length are needed. It keeps nothing: the plan is read from the runs alone, so
+// an experiment that was cut short goes on where it stopped.
+//
+// It doubles the rate until the SLO is missed (or, when the first step misses, goes down), bisects, and
+// with Confirm holds what it found for longer. A miss is tried again when the rate below it had ample
+// headroom, and before the search ends; in between one miss is believed, for then a wrong turn is cheaper
+// than a second run each time. A target that did not keep up at all is not tried again.
+type Search struct {
+	SLO record.SLO
+	// Start is the first rate, Max the highest that may be offered, in 1/s. Max 0: no limit.
+	Start, Max float64
+	// Tolerance is how far apart, as a share, the highest rate met and the lowest rate missed may be at
+	// the end. 0: 0.05.
+	Tolerance float64
+	// Confirm asks for a longer run at the rate that was found (Step.Hold).
+	Confirm bool
+	// MinCompletions is how many completions a step is made long enough for. 0: MinCompletions (2,000).
+	MinCompletions int
+	// Length is the shortest measured time of a step; Warmup is what the executor drives before it. A
+	// hold is long enough for a queue to fill, warm-up included.
+	Length, Warmup time.Duration
+	// Bracket, when set, holds the rates between which the capacity is believed to lie: the search then
+	// takes one datum within two to five runs instead of starting from nothing.
+	Bracket [2]float64
+}
+
+const (
+	defaultTolerance = 0.05
+	// maxRuns ends any search: from 100/s to 10,000,000/s it takes 17 doublings and 5 bisections, and as
+	// many again may be repeated.
+	maxRuns = 48
+	// maxDescents is how many steps down from a missed start find nothing: each goes further than the
+	// one before, the last to a 32,768th.
+	maxDescents = 5
+	// maxHolds is how many rates are held before the search gives up confirming.
+	maxHolds = 3
+	// holdFactor is how much longer than a step a hold lasts.
+	holdFactor = 4
+	// filling is how long a queue needs to show that 2% more comes in than goes out.
+	filling = 25 * time.Second
+	// spare lengthens a step past the completions it needs, so that chance does not leave it short: 5%
+	// is 2.2 standard deviations of 2,000 Poisson arrivals.
+	spare = 1.05
+	// collapsed is the share of the offered rate below which a target did not keep up, whatever else
+	// may have happened: such a miss needs no second try.
+	collapsed = 0.9
+)
+
+// Next returns the search's next step (Rate, Length, Hold; the caller adds role, variant and round), or
+// done. Runs are all runs of this search so far, in order. Invalid ones are passed over, so that their
+// step comes again; but a rate at which the load generator was the limit twice closes the bracket from
+// above.
+func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
+	if len(runs) >= maxRuns {
+		return record.Step{}, true
+	}
+	points := s.points(runs)
+	if s.Bracket[0] > 0 && s.Bracket[1] > s.Bracket[0] {
+		return s.nearby(points)
+	}
+	if holds := heldIn(points); len(holds) > 0 {
+		return s.holdAgain(holds)
+	}
+	lo, hi := bracket(points)
+	switch {
+	case lo == nil && hi == nil:
+		return s.at(s.Start), false
+	case hi == nil && s.Max > 0 && lo.rate >= s.Max:
+		return s.confirm(lo.rate)
+	case hi == nil:
+		return s.at(lo.rate * 2), false
+	case lo == nil:
+		return s.descend(points)
+	case !hi.counts() && (lo.ample() || hi.rate/lo.rate <= 1+s.tolerance()):
+		return s.at(hi.rate), false
+	case hi.rate/lo.rate > 1+s.tolerance():
+		return s.at(math.Sqrt(lo.rate * hi.rate)), false
+	}
+	return s.confirm(lo.rate)
+}
+
+// descend goes below a start that missed: by half, or at once to what the target achieved, and each
+// time further than before.
+func (s Search) descend(points []point) (record.Step, bool) {
+	if len(points) > maxDescents {
+		return record.Step{}, true
+	}
+	lowest := points[0]
+	next := lowest.rate / math.Exp2(float64(len(points)))
+	if a := lowest.achieved(); len(points) == 1 && a > lowest.rate/64 {
+		next = min(lowest.rate/2, a)
+	}
+	return s.at(next), false
+}
+
+// confirm holds a rate, or ends the search.
+func (s Search) confirm(rate float64) (record.Step, bool) {
+	if !s.Confirm {
+		return record.Step{}, true
+	}
+	step := s.at(rate)
+	step.Hold = true
+	step.Length = max(step.Length, holdFactor*s.Length)
+	if s.SLO.On == record.OnDelivery || len(s.SLO.Gauges) > 0 {
+		step.Length = max(step.Length, filling-s.Warmup)
+	}
+	return step, false
+}
+
+// holdAgain steps down from a hold that failed.
+func (s Search) holdAgain(holds []judged) (record.Step, bool) {
+	lowest := holds[0].run.Step.Rate
+	for _, h := range holds {
+		if h.met() {
+			return record.Step{}, true
+		}
+		lowest = min(lowest, h.run.Step.Rate)
+	}
+	if len(holds) >= maxHolds {
+		return record.Step{}, true
+	}
+	return s.confirm(lowest / (1 + s.tolerance()))
+}
+
+// at is a step at a rate, long enough for the completions it needs.
+func (s Search) at(rate float64) record.Step {
+	rate = round(rate)
+	if s.Max > 0 {
+		rate = min(rate, s.Max)
+	}
+	completions := s.MinCompletions
+	if completions == 0 {
+		completions = MinCompletions
+	}
+	length := s.Length
+	if rate > 0 {
+		length = max(length, time.Duration(spare*float64(completions)/rate*float64(time.Second)))
+	}
+	whole := (length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
+	return record.Step{Rate: rate, Length: whole}
+}
+
+func (s Search) tolerance() float64 {
+	if s.Tolerance <= 0 {
+		return defaultTolerance
+	}
+	return s.Tolerance
+}
+
+// round keeps four digits: 1414.2 is read as 1414 in every table.
+func round(rate float64) float64 {
+	if rate <= 0 {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(rate))-3)
+	if unit < 1 {
+		return math.Round(rate*math.Round(1/unit)) / math.Round(1/unit)
+	}
+	return math.Round(rate/unit) * unit
+}
+
+// points groups what counts of a search's runs by rate, from the lowest.
+func (s Search) points(runs []*record.Run) []point { return pointsOf(runs, s.SLO) }
+
+// bracket is the highest rate that was met below the lowest that was missed.
+func bracket(points []point) (lo, hi *point) {
+	for i := range points {
+		p := &points[i]
+		if p.missed() {
+			return lo, p
+		}
+		lo = p
+	}
+	return lo, nil
+}
+
+// heldIn are the holds among points, in no particular order.
+func heldIn(points []point) []judged {
+	var out []judged
+	for _, p := range points {
+		for _, j := range p.judged {
+			if j.run.Step.Hold {
+				out = append(out, j)
+			}
+		}
+	}
+	return out
+}

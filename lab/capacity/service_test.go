@@ -1,0 +1,167 @@
+package capacity
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// service is a made-up target: servers that each take an exponential time for a request, on a machine
+// that is never the same twice.
+type service struct {
+	servers int
+	mean    time.Duration // of a request's service
+	// perRun is the standard deviation of ln(speed) from one process to the next; drift how fast speed
+	// wanders over runs (a random walk's step); burst the share of runs in which a neighbour takes half
+	// of the machine for burstFor.
+	perRun, drift, burst float64
+	burstFor             time.Duration
+	constant             bool // evenly spaced offers instead of Poisson ones
+	queue                bool // registers the gauge queue_depth
+}
+
+// bench runs steps against a service, one fresh process each.
+type bench struct {
+	service
+	rng   *rand.Rand
+	level float64 // of the drift, ln(speed)
+	runs  int
+}
+
+func newBench(s service, seed uint64) *bench {
+	return &bench{service: s, rng: rand.New(rand.NewPCG(seed, 7))}
+}
+
+type freeAt []float64
+
+func (f freeAt) Len() int           { return len(f) }
+func (f freeAt) Less(i, j int) bool { return f[i] < f[j] }
+func (f freeAt) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+func (f *freeAt) Push(x any)        { *f = append(*f, x.(float64)) }
+func (f *freeAt) Pop() any          { panic("not used") }
+
+// run offers a step's rate and returns the record, with totals and windows as the load generator fills
+// them.
+func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *record.Run {
+	b.runs++
+	b.level += b.rng.NormFloat64() * b.drift
+	speed := math.Exp(b.level + b.rng.NormFloat64()*b.perRun)
+	from, until := warmup.Seconds(), (warmup + step.Length).Seconds()
+	burstFrom := math.Inf(1)
+	if b.rng.Float64() < b.burst {
+		burstFrom = from + b.rng.Float64()*(until-from)
+	}
+	var (
+		servers   = make(freeAt, b.servers)
+		window    = record.WindowLength.Seconds()
+		windows   = make([]record.Window, int(math.Round(until/window)))
+		latencies = make([][]float64, len(windows))
+		all       []float64
+		totals    record.Totals
+		at        float64
+	)
+	for {
+		if b.constant {
+			at += 1 / step.Rate
+		} else {
+			at += b.rng.ExpFloat64() / step.Rate
+		}
+		if at >= until {
+			break
+		}
+		begin := max(at, servers[0])
+		took := b.rng.ExpFloat64() * b.mean.Seconds() / speed
+		if begin >= burstFrom && begin < burstFrom+b.burstFor.Seconds() {
+			took *= 2
+		}
+		end := begin + took
+		servers[0] = end
+		heap.Fix(&servers, 0)
+		if at >= from {
+			totals.Offered++
+			totals.Sent++
+		}
+		windows[min(int(at/window), len(windows)-1)].Client.Offered++
+		ms := (end - at) * 1e3
+		if end >= from {
+			all = append(all, ms)
+		}
+		if w := int(end / window); w < len(windows) {
+			windows[w].Client.Completed++
+			latencies[w] = append(latencies[w], ms)
+			if end >= from {
+				totals.Completed++
+			}
+		}
+	}
+	for i := range windows {
+		w := &windows[i]
+		w.Start = int64(float64(i) * window * 1e9)
+		w.Phase = record.PhaseMeasure
+		if float64(i)*window < from-1e-9 {
+			w.Phase = record.PhaseWarmup
+		}
+		slices.Sort(latencies[i])
+		w.Client.P50Ms, w.Client.P99Ms = at2(latencies[i], 0.5), at2(latencies[i], 0.99)
+		var open int64
+		for _, e := range windows[:i+1] {
+			open += e.Client.Offered - e.Client.Completed
+		}
+		w.Client.Backlog = open
+		if b.queue {
+			w.Server = &record.Server{Gauges: map[string]float64{"queue_depth": float64(open)}}
+		}
+	}
+	slices.Sort(all)
+	totals.OfferedPerS = float64(totals.Offered) / step.Length.Seconds()
+	totals.AchievedPerS = float64(totals.Completed) / step.Length.Seconds()
+	totals.Response = record.Quantiles{P50: at2(all, 0.5), P90: at2(all, 0.9), P95: at2(all, 0.95), P99: at2(all, 0.99), P999: at2(all, 0.999), Max: at2(all, 1)}
+	return &record.Run{Step: step, SLO: slo, Load: record.Load{Model: "open"}, Totals: totals, Series: windows,
+		Begin: int64(warmup), Length: step.Length}
+}
+
+// at2 is a quantile of sorted values; 0 of none.
+func at2(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+// search carries a search out and returns its runs.
+func (b *bench) search(s Search) []*record.Run {
+	var runs []*record.Run
+	for {
+		step, done := s.Next(runs)
+		if done {
+			return runs
+		}
+		runs = append(runs, b.run(step, s.SLO, s.Warmup))
+	}
+}
+
+// truth is the rate at which half of many steps meet the SLO on a quiet machine.
+func (b *bench) truth(slo record.SLO, length, warmup time.Duration) float64 {
+	quiet := newBench(service{servers: b.servers, mean: b.mean, constant: b.constant, queue: b.queue}, 99)
+	saturation := float64(b.servers) / b.mean.Seconds()
+	lo, hi := saturation/64, saturation
+	for hi/lo > 1.002 {
+		middle := math.Sqrt(lo * hi)
+		var observed []float64
+		for range 25 {
+			r := quiet.run(record.Step{Rate: middle, Length: length}, slo, warmup)
+			observed = append(observed, slo.Observed(r.Totals).P99)
+		}
+		slices.Sort(observed)
+		if observed[12] > slo.Latency["p99"] {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	return math.Sqrt(lo * hi)
+}

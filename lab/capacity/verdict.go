@@ -1,0 +1,223 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// Verdict says whether a run met its SLO.
+type Verdict struct {
+	Met      bool     `json:"met"`
+	TooShort bool     `json:"too_short,omitempty"` // fewer completions than its quantiles need; then not Met
+	Misses   []string `json:"misses,omitempty"`    // in words; empty when Met
+	Warnings []string `json:"warnings,omitempty"`
+	// Strain is ln(observed / bound) of the criterion nearest to its bound or furthest past it: above 0
+	// the SLO was missed, -0.69 is half of what was allowed. Worst names that criterion: a quantile
+	// (p99), errors, achieved, delivered, latency trend or a gauge.
+	Strain float64 `json:"strain"`
+	Worst  string  `json:"worst,omitempty"`
+	Trend  Trend   `json:"trend"` // of the latency within the run
+}
+
+// MinCompletions is how many completions a step needs before its p99 is worth reading: 20 requests lie
+// beyond it then.
+const MinCompletions = 2000
+
+const (
+	// carried is the share of the offered rate that must be achieved.
+	carried = 0.98
+	// horizon is how far ahead a slope is followed: a queue that only fills is not capacity.
+	horizon = 60 * time.Second
+	// maxStrain bounds Strain: e^4 is 55 times what was allowed, past which it says nothing more.
+	maxStrain = 4
+)
+
+// Judge says whether a run met its SLO.
+func Judge(r *record.Run) Verdict { return judge(r, r.SLO, MinCompletions) }
+
+// judge applies an SLO to a run, which must have at least so many completions.
+func judge(r *record.Run, slo record.SLO, completions int) Verdict {
+	j := judgement{run: r, slo: slo}
+	j.verdict.Strain = -maxStrain
+	j.quantiles()
+	j.errors()
+	j.achieved()
+	j.gauges()
+	j.latencyTrend()
+	v := j.verdict
+	n := r.Totals.Completed
+	if slo.On == record.OnDelivery {
+		n = r.Totals.Delivered
+	}
+	if n < int64(completions) && len(v.Misses) == 0 {
+		v.TooShort = true
+		v.Misses = append(v.Misses, fmt.Sprintf("too short: %d of the %d completions that a verdict needs", n, completions))
+	}
+	v.Met = len(v.Misses) == 0
+	return v
+}
+
+// judgement collects a verdict, a criterion at a time.
+type judgement struct {
+	run     *record.Run
+	slo     record.SLO
+	verdict Verdict
+}
+
+// weigh notes how near a criterion came to its bound, and the miss when it went past.
+func (j *judgement) weigh(name string, observed, bound float64, missed bool, format string, args ...any) {
+	strain := -float64(maxStrain)
+	switch {
+	case bound > 0 && observed > 0:
+		strain = min(max(math.Log(observed/bound), -maxStrain), maxStrain)
+	case missed:
+		strain = maxStrain // nothing was allowed
+	}
+	if strain > j.verdict.Strain {
+		j.verdict.Strain, j.verdict.Worst = strain, name
+	}
+	if missed {
+		j.verdict.Misses = append(j.verdict.Misses, fmt.Sprintf(format, args...))
+	}
+}
+
+func (j *judgement) quantiles() {
+	seen := j.slo.Observed(j.run.Totals)
+	for _, name := range sorted(j.slo.Latency) {
+		bound := j.slo.Latency[name]
+		ms, known := seen.At(name)
+		if !known {
+			j.weigh(name, 0, 0, true, "the SLO bounds %s, which is not recorded", name)
+			continue
+		}
+		j.weigh(name, ms, bound, ms > bound, "%s %.4g ms is over %.4g ms", name, ms, bound)
+	}
+}
+
+func (j *judgement) errors() {
+	share := errorShare(j.run.Totals, j.slo)
+	j.weigh("errors", share, j.slo.Errors, share > j.slo.Errors, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
+}
+
+// errorShare is the share of offers that the SLO counts as failed.
+func errorShare(t record.Totals, slo record.SLO) float64 {
+	share := t.ErrorShare()
+	if slo.On == record.OnDelivery && t.Offered > 0 {
+		share += float64(t.Undelivered) / float64(t.Offered)
+	}
+	return share
+}
+
+// achieved asks whether the target kept up with what was offered. In the closed model nothing is
+// offered that it did not ask for.
+func (j *judgement) achieved() {
+	t := j.run.Totals
+	if j.run.Load.Model == "closed" || t.OfferedPerS <= 0 {
+		return
+	}
+	name, rate := "achieved", t.AchievedPerS
+	if j.slo.On == record.OnDelivery {
+		name, rate = "delivered", t.DeliveredPerS
+	}
+	share := rate / t.OfferedPerS
+	j.weigh(name, 1-share, 1-carried, share < carried, "%s %.1f%% of the %.4g/s offered, less than %.0f%%", name, share*100, t.OfferedPerS, carried*100)
+}
+
+// latencyTrend asks whether the latency would still be within its bounds had the run gone on.
+func (j *judgement) latencyTrend() {
+	for _, name := range []string{"p50", "p99"} {
+		bound, ok := j.slo.Latency[name]
+		if !ok {
+			bound, ok = loosest(j.slo.Latency)
+		}
+		if !ok {
+			return
+		}
+		trend := trendOf(j.series(func(w record.Window) (float64, bool) { return windowLatency(w, j.slo, name) }))
+		if name == "p50" || trend.Clear && !j.verdict.Trend.Clear {
+			j.verdict.Trend = trend
+		}
+		ahead := trend.End + trend.PerSecond*horizon.Seconds()
+		switch {
+		case trend.Clear && trend.PerSecond > 0 && ahead > bound:
+			j.weigh("latency trend", ahead, bound, true, "%s grows by %.3g ms a second: over %.4g ms within %.0f s", name, trend.PerSecond, bound, horizon.Seconds())
+			return
+		case trend.Clear && trend.PerSecond < 0 && -trend.PerSecond*j.run.Length.Seconds() > trend.End:
+			j.verdict.Warnings = append(j.verdict.Warnings, name+" was still falling: warm up for longer")
+			return
+		}
+	}
+}
+
+// loosest is the highest of the latency bounds.
+func loosest(bounds map[string]float64) (ms float64, ok bool) {
+	for _, b := range bounds {
+		ms, ok = max(ms, b), true
+	}
+	return ms, ok
+}
+
+// windowLatency is a window's latency as the SLO measures it; false when nothing finished in it.
+func windowLatency(w record.Window, slo record.SLO, quantile string) (ms float64, ok bool) {
+	n, p50, p99 := w.Client.Completed, w.Client.P50Ms, w.Client.P99Ms
+	if slo.On == record.OnDelivery {
+		n, p50, p99 = w.Client.Delivered, w.Client.DeliveryP50Ms, w.Client.DeliveryP99Ms
+	}
+	if quantile == "p99" {
+		return p99, n > 0
+	}
+	return p50, n > 0
+}
+
+// gauges asks whether each bounded gauge stayed below its bound, and would have within the horizon.
+func (j *judgement) gauges() {
+	for _, name := range sorted(j.slo.Gauges) {
+		bound := j.slo.Gauges[name]
+		t, values := j.series(func(w record.Window) (float64, bool) {
+			if w.Server == nil {
+				return 0, false
+			}
+			v, ok := w.Server.Gauges[name]
+			return v, ok
+		})
+		if len(values) == 0 {
+			j.weigh(name, 0, bound, true, "%s was never reported: does the target export it, and can the lab reach it?", name)
+			continue
+		}
+		high := highest(values)
+		j.weigh(name, high, bound, high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
+		trend := trendOf(t, values)
+		ahead := trend.End + trend.PerSecond*horizon.Seconds()
+		if high < bound && trend.Clear && trend.PerSecond > 0 && ahead >= bound {
+			j.weigh(name, ahead, bound, true, "%s grows by %.3g a second: over %.4g within %.0f s", name, trend.PerSecond, bound, horizon.Seconds())
+		}
+	}
+}
+
+// highest is the highest value that held for more than one window: a single one of 100 ms may be a
+// scrape that met a stall. With few windows it is the maximum.
+func highest(values []float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	if len(s) < trendWindows {
+		return s[len(s)-1]
+	}
+	return s[len(s)-2]
+}
+
+// series reads one value per measured window, with its time in seconds since the run's begin.
+func (j *judgement) series(read func(record.Window) (float64, bool)) (t, values []float64) {
+	for _, w := range j.run.Series {
+		if w.Phase != record.PhaseMeasure {
+			continue
+		}
+		if v, ok := read(w); ok {
+			t = append(t, float64(w.Start-j.run.Begin)/1e9)
+			values = append(values, v)
+		}
+	}
+	return t, values
+}
