@@ -1,0 +1,131 @@
+// Package subject holds what the lab's test subjects have in common: two addresses, the ready line, the
+// agent, and an end on SIGTERM. A subject is a small server with a known truth, on which the lab's own
+// figures are checked.
+//
+// It is not the service contract (parts/daemon): a subject has no assemblies, no configuration and
+// nothing to drain. Serve owns the goroutines of its two servers and waits for them.
+package subject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"dyno/agent"
+	"dyno/agent/profiles"
+)
+
+// goodbye is how long the answers under way may take after SIGTERM.
+const goodbye = 2 * time.Second
+
+// Subject is one server.
+type Subject struct {
+	Name    string
+	Handler http.Handler
+	Ready   map[string]any // further keys of the ready line: the truth that was set up
+}
+
+// Flags are the addresses that every subject takes.
+type Flags struct{ Listen, Debug string }
+
+// Declare puts --listen and --debug into fs.
+func (f *Flags) Declare(fs *flag.FlagSet) {
+	fs.StringVar(&f.Listen, "listen", "127.0.0.1:0", "public `address`")
+	fs.StringVar(&f.Debug, "debug", "127.0.0.1:0", "`address` of the profiles and the agent")
+}
+
+// Parse parses the command line. A mistake in it ends the process with 2, after a line that says what.
+func Parse(fs *flag.FlagSet, args []string) {
+	fs.SetOutput(os.Stderr)
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case err != nil:
+		os.Exit(2)
+	case fs.NArg() > 0:
+		Usage(fs.Name(), fmt.Errorf("it takes no arguments, not even %q", fs.Arg(0)))
+	}
+}
+
+// Usage ends the process with 2 and says why.
+func Usage(name string, err error) {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	os.Exit(2)
+}
+
+// Main serves until SIGTERM or SIGINT and ends the process with 0, or with 1 and a line that says why.
+func Main(f Flags, s Subject) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := Serve(ctx, f, s, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
+		os.Exit(1)
+	}
+}
+
+// Serve serves until ctx ends. It prints the ready line once both addresses are bound.
+func Serve(ctx context.Context, f Flags, s Subject, stdout io.Writer) error {
+	listen, err := net.Listen("tcp", f.Listen)
+	if err != nil {
+		return err
+	}
+	defer listen.Close()
+	debug, err := net.Listen("tcp", f.Debug)
+	if err != nil {
+		return err
+	}
+	defer debug.Close()
+
+	a := agent.New(agent.Config{Service: s.Name})
+	pages := http.NewServeMux()
+	pages.Handle("/debug/dyno/", a)
+	profiles.Mount(pages, a)
+	pages.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n") })
+
+	failed := make(chan error, 2)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	public := &http.Server{Handler: s.Handler, ReadHeaderTimeout: 10 * time.Second}
+	private := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second}
+	serving.Go(func() { failed <- public.Serve(listen) })
+	serving.Go(func() { failed <- private.Serve(debug) })
+	defer private.Close()
+	defer public.Close()
+	defer a.Close()
+
+	if err := announce(stdout, s, listen, debug); err != nil {
+		return err
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	public.Shutdown(late) // what is not answered by then is cut off: a subject acknowledges nothing
+	return nil
+}
+
+func announce(stdout io.Writer, s Subject, listen, debug net.Listener) error {
+	line := map[string]any{"ready": true, "service": s.Name, "pid": os.Getpid(),
+		"listen": listen.Addr().String(), "debug": debug.Addr().String()}
+	maps.Copy(line, s.Ready)
+	text, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(append(text, '\n'))
+	return err
+}
