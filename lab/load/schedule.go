@@ -20,23 +20,14 @@ type Schedule interface {
 
 // Constant offers at evenly spaced times.
 func Constant(perSecond float64, length time.Duration) Schedule {
-	return &constant{gap: 1e9 / perSecond, end: int64(length)}
-}
-
-type constant struct {
-	gap float64 // ns
-	n   int64
-	end int64
-}
-
-func (c *constant) Next() (int64, bool) {
-	at := int64(float64(c.n) * c.gap)
-	c.n++
-	return at, at < c.end
+	return Steps([]Stage{{perSecond, length}})
 }
 
 // Poisson offers with independent, exponentially distributed gaps, as many unrelated users do.
 func Poisson(perSecond float64, length time.Duration, seed uint64) Schedule {
+	if perSecond <= 0 {
+		return Times(nil)
+	}
 	return &poisson{gap: 1e9 / perSecond, end: float64(length), rng: rand.New(rand.NewPCG(seed, 0x706f6973736f6e))}
 }
 
@@ -69,10 +60,10 @@ func (s *steps) Next() (int64, bool) {
 	for len(s.stages) > 0 {
 		st := s.stages[0]
 		if st.PerSecond > 0 {
-			at := int64(float64(s.n) * 1e9 / st.PerSecond)
-			if at < int64(st.Length) {
+			at := float64(s.n) * 1e9 / st.PerSecond // may be infinite
+			if at < float64(st.Length) {
 				s.n++
-				return s.begin + at, true
+				return s.begin + int64(at), true
 			}
 		}
 		s.begin, s.n, s.stages = s.begin+int64(st.Length), 0, s.stages[1:]
@@ -93,18 +84,16 @@ type ramp struct {
 
 func (r *ramp) Next() (int64, bool) {
 	slope := (r.to - r.from) / r.seconds
-	var t float64
-	if slope == 0 {
-		t = r.n / r.from
-	} else {
-		root := r.from*r.from + 2*slope*r.n
-		if root < 0 {
-			return 0, false // a falling ramp that reached 0
-		}
-		t = (math.Sqrt(root) - r.from) / slope
+	root := r.from*r.from + 2*slope*r.n
+	if root < 0 {
+		return 0, false // a falling ramp that reached 0
+	}
+	t := 0.0
+	if r.n > 0 {
+		t = 2 * r.n / (r.from + math.Sqrt(root)) // this form stays exact for a slope near 0
 	}
 	r.n++
-	return int64(t * 1e9), t < r.seconds
+	return int64(t * 1e9), t < r.seconds && max(r.from, r.to) > 0
 }
 
 // Times offers at the times given, in ns, which must not decrease.
@@ -130,7 +119,8 @@ func ReadTimes(r io.Reader) ([]int64, error) {
 	var out []int64
 	lines := bufio.NewScanner(r)
 	last := int64(0)
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())
 		if text == "" || text[0] == '#' {
 			continue
@@ -149,7 +139,10 @@ func ReadTimes(r io.Reader) ([]int64, error) {
 		last = at
 		out = append(out, at)
 	}
-	return out, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n, err)
+	}
+	return out, nil
 }
 
 // Stride returns every n-th offer of s, beginning with the k-th (from 0): the part of one schedule that
