@@ -44,14 +44,3 @@ type Comparison struct {
 // Datum returns what was measured for a variant in a round under a role (record.RoleMeasure, RoleFloor,
 // RoleLeave); false when there is nothing valid.
 type Datum func(role, variant string, round int) (value float64, ok bool)
-
-// Row is a ladder's step.
-type Row struct {
-	Name       string      `json:"name"`
-	Change     string      `json:"change,omitempty"`
-	Data       []float64   `json:"data"`
-	Median     float64     `json:"median"`
-	ToBaseline Comparison  `json:"to_baseline"`
-	ToBefore   *Comparison `json:"to_before"`           // nil for the first
-	LeaveOut   *Comparison `json:"leave_out,omitempty"` // the last step against the last step without this one
-}

@@ -1,0 +1,141 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyno/lab/record"
+)
+
+// Between compares two variants of an experiment over the rounds in which both were measured. The floor
+// is what the baseline showed against itself in the same rounds, when it was measured twice.
+func Between(exp *record.Experiment, metric, a, b string, datum Datum) Comparison {
+	c := paired(exp, metric, side{record.RoleMeasure, a}, side{record.RoleMeasure, b}, datum)
+	c.Floor = floor(exp, metric, datum).Interval
+	c.judgeFloor()
+	return c
+}
+
+// side is one side of a comparison.
+type side struct{ role, variant string }
+
+func (s side) of(r *record.Run) bool { return r.Step.Role == s.role && r.Step.Variant == s.variant }
+
+// paired compares two sides over the rounds in which both have a datum.
+func paired(exp *record.Experiment, metric string, a, b side, datum Datum) Comparison {
+	var as, bs []float64
+	var lost []int
+	for _, round := range rounds(exp, a, b) {
+		va, okA := datum(a.role, a.variant, round)
+		vb, okB := datum(b.role, b.variant, round)
+		if !okA || !okB {
+			lost = append(lost, round)
+			continue
+		}
+		as, bs = append(as, va), append(bs, vb)
+	}
+	c := Ratio(metric, as, bs)
+	c.A, c.B = a.variant, b.variant
+	if len(lost) > 0 {
+		c.warn("rounds without a datum on both sides are left out: %v", lost)
+	}
+	disturbed, of := 0, 0
+	example := ""
+	for _, r := range exp.Runs {
+		if !a.of(r) && !b.of(r) {
+			continue
+		}
+		of++
+		if r.Invalid != "" || len(r.Warnings) > 0 {
+			disturbed++
+			example = cmp.Or(example, r.Invalid, firstOf(r.Warnings))
+		}
+	}
+	if disturbed > 0 {
+		c.warn("%d of %d runs were disturbed, for example: %s", disturbed, of, example)
+	}
+	return c
+}
+
+func firstOf(s []string) string {
+	if len(s) == 0 {
+		return ""
+	}
+	return s[0]
+}
+
+// rounds are the rounds in which either side ran, in order.
+func rounds(exp *record.Experiment, a, b side) []int {
+	var out []int
+	for _, r := range exp.Runs {
+		if a.of(r) || b.of(r) {
+			out = append(out, r.Step.Round)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// floor compares the variant that was measured twice to itself.
+func floor(exp *record.Experiment, metric string, datum Datum) Comparison {
+	i := slices.IndexFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleFloor })
+	if i < 0 {
+		return Comparison{}
+	}
+	name := exp.Runs[i].Step.Variant
+	return paired(exp, metric, side{record.RoleMeasure, name}, side{record.RoleFloor, name}, datum)
+}
+
+// judgeFloor warns when the machine cannot tell as little as the comparison claims.
+func (c *Comparison) judgeFloor() {
+	f := c.Floor
+	if f == nil {
+		return
+	}
+	if f[0] > 1 || f[1] < 1 {
+		c.warn("the baseline differs from itself (%s): this machine was not steady enough, or one chance in twenty", span(*f))
+	}
+	if (c.Verdict == Faster || c.Verdict == Slower) && c.Ratio >= f[0] && c.Ratio <= f[1] {
+		c.warn("the ratio %.3f lies within what the baseline shows against itself (%s)", c.Ratio, span(*f))
+	}
+}
+
+func span(in [2]float64) string { return fmt.Sprintf("%.3f to %.3f", in[0], in[1]) }
+
+// AtEqualRate is the Datum of runs that were driven at one rate: p99 in ms as the SLO measures it, or CPU
+// in us per request; over several runs of a slot the geometric mean.
+func AtEqualRate(exp *record.Experiment, metric string) Datum {
+	return func(role, variant string, round int) (float64, bool) {
+		logs, n := 0.0, 0
+		for _, r := range exp.Runs {
+			if r.Invalid != "" || r.Step.Round != round || !(side{role, variant}).of(r) {
+				continue
+			}
+			if v, ok := observed(r, exp.SLO, metric); ok {
+				logs, n = logs+math.Log(v), n+1
+			}
+		}
+		if n == 0 {
+			return 0, false
+		}
+		return math.Exp(logs / float64(n)), true
+	}
+}
+
+// observed reads a metric from a run; false when the run does not hold it.
+func observed(r *record.Run, slo record.SLO, metric string) (float64, bool) {
+	switch metric {
+	case MetricP99:
+		v := slo.Observed(r.Totals).P99
+		return v, positive(v)
+	case MetricCPU:
+		if r.Totals.Server == nil {
+			return 0, false
+		}
+		v := r.Totals.Server.CPUMicrosPerRequest
+		return v, positive(v)
+	}
+	return 0, false
+}

@@ -1,0 +1,114 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Gate is a condition on the ratio of b over a, such as capacity>=0.97.
+type Gate struct {
+	Metric string
+	Op     string // >= or <=
+	Bound  float64
+}
+
+// What a gate can say.
+const (
+	Pass      = "pass"
+	Fail      = "fail"
+	Undecided = "undecided"
+)
+
+// Outcome is what a gate said of a comparison.
+type Outcome struct {
+	Gate    string `json:"gate"`
+	Verdict string `json:"verdict"` // pass | fail | undecided
+	InWords string `json:"in_words"`
+}
+
+// ParseGate reads metric>=bound or metric<=bound; the bound is a ratio (0.97) or a percentage (97%).
+func ParseGate(s string) (Gate, error) {
+	const form = "write for example capacity>=0.97 or p99<=1.1"
+	for _, op := range []string{">=", "<="} {
+		metric, value, ok := strings.Cut(s, op)
+		if !ok {
+			continue
+		}
+		g := Gate{Metric: strings.TrimSpace(metric), Op: op}
+		if better(g.Metric) == 0 {
+			return Gate{}, fmt.Errorf("gate %q: no metric is called %q; there are %s, %s and %s", s, g.Metric, MetricCapacity, MetricP99, MetricCPU)
+		}
+		number, percent := strings.CutSuffix(strings.TrimSpace(value), "%")
+		bound, err := strconv.ParseFloat(number, 64)
+		if percent {
+			bound /= 100
+		}
+		if err != nil || !positive(bound) {
+			return Gate{}, fmt.Errorf("gate %q: %q is not a ratio above 0; %s", s, strings.TrimSpace(value), form)
+		}
+		g.Bound = bound
+		return g, nil
+	}
+	return Gate{}, fmt.Errorf("gate %q has neither >= nor <=; %s", s, form)
+}
+
+// String writes the gate the way ParseGate reads it.
+func (g Gate) String() string {
+	return g.Metric + g.Op + strconv.FormatFloat(g.Bound, 'g', -1, 64)
+}
+
+// Judge applies the gate to the whole 95% interval of a comparison, not to its ratio: it passes when all of
+// the interval satisfies it, fails when none of it does, and is undecided when the interval spans the
+// bound, for then another comparison could as well come out on the other side.
+func (g Gate) Judge(c Comparison) Outcome {
+	out := Outcome{Gate: g.String(), Verdict: Undecided}
+	switch {
+	case c.Metric != g.Metric:
+		out.InWords = fmt.Sprintf("undecided: the gate asks for %s, the comparison is of %s", g.Metric, c.Metric)
+		return out
+	case c.Verdict == Invalid:
+		out.InWords = "undecided: the comparison is invalid"
+		if len(c.Warnings) > 0 {
+			out.InWords += ": " + c.Warnings[0]
+		}
+		return out
+	case c.Interval == nil:
+		out.InWords = fmt.Sprintf("undecided: the ratio is %.3f, but %d pairs give no interval (%d are needed)", c.Ratio, c.Pairs, MinPairs)
+		return out
+	}
+	worst, best := c.Interval[0], c.Interval[1]
+	holds := func(x float64) bool { return x >= g.Bound }
+	if g.Op == "<=" {
+		worst, best = best, worst
+		holds = func(x float64) bool { return x <= g.Bound }
+	}
+	seen := fmt.Sprintf("the ratio is %.3f, its 95%% interval %s", c.Ratio, span(*c.Interval))
+	switch {
+	case holds(worst):
+		out.Verdict, out.InWords = Pass, "pass: "+seen+", all of it "+g.Op+" "+number(g.Bound)
+	case !holds(best):
+		out.Verdict, out.InWords = Fail, "fail: "+seen+", none of it "+g.Op+" "+number(g.Bound)
+	default:
+		out.InWords = "undecided: " + seen + " spans " + number(g.Bound) + g.advice(c)
+	}
+	return out
+}
+
+// maxAdvice is the most pairs that a gate suggests: past it the truth lies too near to the bound.
+const maxAdvice = 100
+
+// advice says how many pairs would decide if the ratio stayed where it is: the interval's half-width
+// falls with the square root of their number.
+func (g Gate) advice(c Comparison) string {
+	half := math.Log(c.Interval[1]/c.Interval[0]) / 2
+	distance := math.Abs(math.Log(c.Ratio / g.Bound))
+	pairs := math.Ceil(float64(c.Pairs) * math.Pow(half/distance, 2))
+	if !(pairs <= maxAdvice) {
+		return "; it lies too near to the bound to be decided"
+	}
+	return fmt.Sprintf("; about %.0f pairs would decide", pairs)
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -1,0 +1,125 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	// confidence of every interval.
+	confidence = 0.95
+	// driftLevel is the chance at which a steady series is called drifting, and driftSize how much it must
+	// have changed in all to be worth a word: 2%.
+	driftLevel = 0.01
+	driftSize  = 0.02
+)
+
+// Ratio compares paired data, one pair per round, in the order of the rounds. Its interval is Student's t
+// on the logarithms of the ratios: a bootstrap of so few pairs is too narrow, and would see a difference
+// between a thing and itself in one case of six.
+func Ratio(metric string, a, b []float64) Comparison {
+	c := Comparison{Schema: Schema, Metric: metric, Verdict: Invalid, Warnings: []string{}}
+	if better(metric) == 0 {
+		c.warn("no metric is called %q; there are %s, %s and %s", metric, MetricCapacity, MetricP99, MetricCPU)
+		return c
+	}
+	if len(a) != len(b) {
+		c.warn("%d data stand against %d: they cannot be paired", len(a), len(b))
+		return c
+	}
+	var ratios, levels []float64 // logarithms, a pair each
+	for i := range a {
+		if !positive(a[i]) || !positive(b[i]) {
+			c.warn("pair %d is left out: %g against %g is no ratio", i+1, b[i], a[i])
+			continue
+		}
+		ratios = append(ratios, math.Log(b[i]/a[i]))
+		levels = append(levels, (math.Log(a[i])+math.Log(b[i]))/2)
+	}
+	c.Pairs = len(ratios)
+	if c.Pairs == 0 {
+		c.warn("there is no pair to compare")
+		return c
+	}
+	c.Ratio = math.Exp(stat.Mean(ratios, nil))
+	c.Interval = interval(ratios)
+	c.Verdict = verdict(metric, c.Interval)
+	if c.Interval == nil {
+		c.warn("%d pairs are too few for an interval: at least %d are needed", c.Pairs, MinPairs)
+	}
+	if change, clear := drift(levels); clear {
+		c.warn("drift: both sides changed by %+.0f%% over the rounds; the order of the runs cancels it, but the machine was not steady", change*100)
+	}
+	if change, clear := drift(ratios); clear {
+		c.warn("drift: the ratio itself changed by %+.0f%% over the rounds, so that it depends on when it is measured", change*100)
+	}
+	return c
+}
+
+func (c *Comparison) warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// better is 1 when more of a metric is better, -1 when less is, 0 when there is no such metric.
+func better(metric string) int {
+	switch metric {
+	case MetricCapacity:
+		return 1
+	case MetricP99, MetricCPU:
+		return -1
+	}
+	return 0
+}
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+
+// interval is the t interval of a mean of logarithms, as ratios; nil under MinPairs.
+func interval(logs []float64) *[2]float64 {
+	n := len(logs)
+	if n < MinPairs {
+		return nil
+	}
+	mean, deviation := stat.MeanStdDev(logs, nil)
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - (1-confidence)/2)
+	half := t * deviation / math.Sqrt(float64(n))
+	return &[2]float64{math.Exp(mean - half), math.Exp(mean + half)}
+}
+
+// verdict reads an interval of b over a.
+func verdict(metric string, in *[2]float64) string {
+	switch {
+	case in == nil || in[0] <= 1 && in[1] >= 1:
+		return NoDifference
+	case (in[0] > 1) == (better(metric) > 0):
+		return Faster
+	}
+	return Slower
+}
+
+// drift reports by how much (a share) a series of logarithms changed from its first to its last value
+// along a straight line, and whether that is clear.
+func drift(logs []float64) (change float64, clear bool) {
+	n := len(logs)
+	if n < MinPairs {
+		return 0, false
+	}
+	rounds := make([]float64, n)
+	for i := range rounds {
+		rounds[i] = float64(i)
+	}
+	intercept, slope := stat.LinearRegression(rounds, logs, nil, false)
+	var squares float64
+	for i := range logs {
+		squares += math.Pow(logs[i]-intercept-slope*rounds[i], 2)
+	}
+	change = math.Expm1(slope * float64(n-1))
+	if math.Abs(change) < driftSize {
+		return change, false
+	}
+	standardError := math.Sqrt(squares / float64(n-2) / (stat.Variance(rounds, nil) * float64(n-1)))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Quantile(1 - driftLevel/2)
+	return change, math.Abs(slope) > t*standardError
+}

@@ -1,0 +1,68 @@
+package compare
+
+import (
+	"slices"
+
+	"dyno/lab/record"
+)
+
+// Rotation orders fresh measurements of several variants over rounds so that drift cancels. In each round
+// every slot (a variant, the baseline a second time, the last variant with a step left out) is measured
+// once. Every even round runs the one before it backwards (A B, B A), so that a steady drift falls on all
+// alike; each further pair of rounds begins one slot later, so that over twice as many rounds as there are
+// slots each has stood in every place equally often.
+type Rotation struct {
+	Variants []string // in ladder order
+	Rounds   int      // rounds count from 1
+	Floor    string   // the variant measured twice a round (record.RoleFloor); empty: none
+	Leave    []string // steps to leave out of the last variant (record.RoleLeave; Step.Variant names what is left out)
+	// Inner plans the runs of one slot: role, variant, round and pair are set in slot; runs are those of
+	// this slot so far, invalid ones included. It returns the next step, or done.
+	Inner func(slot record.Step, runs []*record.Run) (record.Step, bool)
+}
+
+// Next returns the next step of the rotation, or done. It keeps nothing: where the rotation stands is read
+// from the experiment's runs.
+func (r Rotation) Next(exp *record.Experiment) (step record.Step, done bool) {
+	for round := 1; round <= r.Rounds; round++ {
+		for _, slot := range r.order(round) {
+			runs := exp.Select(func(run *record.Run) bool {
+				s := run.Step
+				return s.Role == slot.Role && s.Variant == slot.Variant && s.Round == slot.Round
+			})
+			step, done := r.Inner(slot, runs)
+			if done {
+				continue
+			}
+			step.Role, step.Variant, step.Round, step.Pair = slot.Role, slot.Variant, slot.Round, slot.Pair
+			return step, false
+		}
+	}
+	return record.Step{}, true
+}
+
+// order is the order of a round's slots.
+func (r Rotation) order(round int) []record.Step {
+	var slots []record.Step
+	add := func(role, variant string) {
+		slots = append(slots, record.Step{Role: role, Variant: variant, Round: round, Pair: round})
+	}
+	for _, v := range r.Variants {
+		add(record.RoleMeasure, v)
+	}
+	for _, v := range r.Leave {
+		add(record.RoleLeave, v)
+	}
+	if r.Floor != "" {
+		add(record.RoleFloor, r.Floor)
+	}
+	if len(slots) == 0 {
+		return nil
+	}
+	first := (round - 1) / 2 % len(slots)
+	slots = append(slots[first:len(slots):len(slots)], slots[:first]...)
+	if round%2 == 0 {
+		slices.Reverse(slots)
+	}
+	return slots
+}
