@@ -1,0 +1,68 @@
+package profiles
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"dyno/agent"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %v", url, answer.StatusCode, err)
+	}
+	return string(body)
+}
+
+func TestTraceMarksTheSample(t *testing.T) {
+	a := agent.New(agent.Config{})
+	mux := http.NewServeMux()
+	mux.Handle("/debug/dyno/", a)
+	Mount(mux, a)
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	defer a.Close()
+	if index := get(t, srv.URL+"/debug/pprof/"); !strings.Contains(index, "goroutine") {
+		t.Errorf("the index lists no goroutine profile: %q", index)
+	}
+
+	stream, err := http.Get(srv.URL + agent.PathSamples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	if trace := get(t, srv.URL+"/debug/pprof/trace?seconds=0.01"); !strings.HasPrefix(trace, "go 1.") {
+		t.Errorf("no trace: %.20q", trace)
+	}
+	// The mark is in one of the next samples; which one depends on how long the trace took.
+	lines := bufio.NewScanner(stream.Body)
+	for range 100 {
+		if !lines.Scan() {
+			break
+		}
+		var s agent.Sample
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Profiling {
+			return
+		}
+	}
+	t.Error("no sample says that a trace was running")
+}

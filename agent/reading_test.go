@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"encoding/json"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Every figure must exist in the Go that builds this: one that was renamed would read as 0 for ever.
+func TestTheRuntimeHasEveryFigure(t *testing.T) {
+	r := newReader()
+	for i, s := range r.metrics {
+		if s.Value.Kind() == metrics.KindBad {
+			t.Errorf("figure %d: this runtime has no %s", i, s.Name)
+		}
+	}
+}
+
+var sink [][]byte
+
+func TestSampleFollowsTheProcess(t *testing.T) {
+	const objects, size = 100_000, 128
+	r := newReader()
+	var before, after Sample
+	r.read(&before)
+	sink = make([][]byte, 0, objects)
+	for range objects {
+		sink = append(sink, make([]byte, size))
+	}
+	runtime.GC()
+	r.read(&after)
+	sink = nil
+	if n := after.Allocs - before.Allocs; n < objects || n > 2*objects {
+		t.Errorf("%d allocations seen of %d", n, objects)
+	}
+	if n := after.AllocBytes - before.AllocBytes; n < objects*size {
+		t.Errorf("%d bytes seen of %d", n, objects*size)
+	}
+	if after.GCCycles == before.GCCycles || after.GCPause <= before.GCPause || after.GCCPU <= before.GCCPU {
+		t.Errorf("a collection left no trace: %+v after %+v", after, before)
+	}
+	if after.GCPauseMax <= 0 || after.GCPauseMax > 10 {
+		t.Errorf("longest pause %v s", after.GCPauseMax)
+	}
+	if after.HeapLive < objects*size {
+		t.Errorf("%d live bytes, %d are held", after.HeapLive, objects*size)
+	}
+	if after.CPU <= before.CPU || after.At <= before.At {
+		t.Errorf("CPU %v s at %d ns after %v s at %d ns", after.CPU, after.At, before.CPU, before.At)
+	}
+}
+
+func TestReadingAllocatesNothing(t *testing.T) {
+	r := newReader()
+	var s Sample
+	if n := testing.AllocsPerRun(100, func() { r.read(&s) }); n != 0 {
+		t.Errorf("a reading allocates %v times", n)
+	}
+}
+
+func TestHistogramDelta(t *testing.T) {
+	edges := []float64{math.Inf(-1), 1, 2, 4, math.Inf(1)}
+	steps := []struct {
+		name   string
+		counts []uint64
+		q      float64
+		want   float64
+	}{
+		{"everything so far", []uint64{0, 1, 0, 0}, 1, 2},
+		{"nothing new", []uint64{0, 1, 0, 0}, 1, 0},
+		{"an old bucket does not count", []uint64{5, 1, 0, 0}, 1, 1},
+		{"the last bucket has no upper edge", []uint64{5, 1, 0, 1}, 1, 4},
+		{"the upper half", []uint64{15, 1, 11, 1}, 0.5, 4},
+		{"just the lower half", []uint64{25, 1, 20, 1}, 0.5, 1},
+	}
+	var d histogramDelta
+	for _, s := range steps {
+		if got := d.quantile(&metrics.Float64Histogram{Counts: s.counts, Buckets: edges}, s.q); got != s.want {
+			t.Errorf("%s: %v, want %v", s.name, got, s.want)
+		}
+	}
+}
+
+// The quantile of the gain must be the upper edge of the bucket in which the sorted values have it.
+func TestHistogramDeltaAgreesWithSorting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		buckets := rapid.IntRange(1, 20).Draw(t, "buckets")
+		h := &metrics.Float64Histogram{Counts: make([]uint64, buckets), Buckets: make([]float64, buckets+1)}
+		for i := range h.Buckets {
+			h.Buckets[i] = float64(i)
+		}
+		var d histogramDelta
+		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+			values := rapid.SliceOfN(rapid.IntRange(0, buckets-1), 1, 50).Draw(t, "values")
+			for _, v := range values {
+				h.Counts[v]++
+			}
+			q := rapid.Float64Range(0.01, 1).Draw(t, "q")
+			slices.Sort(values)
+			want := float64(values[int(math.Ceil(q*float64(len(values))))-1] + 1)
+			if got := d.quantile(h, q); got != want {
+				t.Fatalf("quantile %v of %v: %v, want %v", q, values, got, want)
+			}
+		}
+	})
+}
+
+func TestSum(t *testing.T) {
+	h := &metrics.Float64Histogram{Counts: []uint64{1, 2, 1}, Buckets: []float64{math.Inf(-1), 1, 3, math.Inf(1)}}
+	if got := sum(h); got != 1+2*2+3 {
+		t.Errorf("sum %v, want 8", got)
+	}
+}
+
+// At 10 Hz, 100 us a sample are 0.1% of a core: the most that looking may cost.
+func BenchmarkSample(b *testing.B) {
+	r := newReader()
+	s := Sample{Gauges: map[string]float64{"async_queue_depth": 1, "async_oldest_age_seconds": 0.25}}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.read(&s)
+		if _, err := json.Marshal(&s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
