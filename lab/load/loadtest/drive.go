@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -103,12 +102,6 @@ func expect(t *testing.T, totals record.Totals, offered int, want ...string) {
 			t.Errorf("%d of %d offers ended as %s, want %v", n, offered, outcome, want)
 		}
 	}
-}
-
-// succeeded reports whether an outcome is a status that the zero Check passes.
-func succeeded(outcome string) bool {
-	status, err := strconv.Atoi(outcome)
-	return err == nil && status < 400
 }
 
 // get is a corpus of one GET.

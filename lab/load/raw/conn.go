@@ -1,0 +1,81 @@
+package raw
+
+import "dyno/lab/load"
+
+// connState is how far a connection has got.
+type connState uint8
+
+const (
+	down       connState = iota // no socket; sender.reconnect makes one
+	connecting                  // the handshake is under way
+	up
+)
+
+// conn is one connection of a sender; when it is lost, another socket takes its place.
+type conn struct {
+	index int32
+	gen   int32 // counts its sockets; what the kernel says of an older one is passed over
+	fd    int
+	state connState
+	idle  bool // stands in sender.idle
+
+	since    int64 // the instant the handshake began
+	retry    int64 // not to be connected again before
+	failures int   // attempts in a row that came to nothing
+	owed     int   // closed model: offers to be made when it is connected again
+
+	flights []flight // a ring: what was sent and not answered
+	first   int
+	count   int
+	freeAt  int64 // the instant it could last take a request
+	parser  parser
+
+	out       []byte // request bytes that the socket has not taken
+	queued    int64  // bytes of requests so far
+	written   int64  // of these, taken by the socket
+	broken    bool   // nothing more can be written
+	brokenWhy load.Status
+}
+
+// due is an offer that has come due.
+type due struct {
+	seq      uint64
+	intended int64
+}
+
+// flight is an offer that was sent.
+type flight struct {
+	due
+	sent int64
+	end  int64 // conn.queued behind its last byte
+	req  *request
+}
+
+func (c *conn) oldest() *flight { return &c.flights[c.first] }
+
+func (c *conn) push(f flight) {
+	at := c.first + c.count
+	if at >= len(c.flights) {
+		at -= len(c.flights)
+	}
+	c.flights[at] = f
+	if c.count++; c.count == 1 {
+		c.parser.begin(f.req.toHead, f.req.content)
+	}
+}
+
+func (c *conn) pop() {
+	if c.first++; c.first == len(c.flights) {
+		c.first = 0
+	}
+	if c.count--; c.count > 0 {
+		next := c.oldest()
+		c.parser.begin(next.req.toHead, next.req.content)
+	}
+}
+
+// connected resets what belongs to one socket.
+func (c *conn) connected(at int64) {
+	c.state, c.freeAt = up, at
+	c.out, c.queued, c.written, c.broken = c.out[:0], 0, 0, false
+}

@@ -1,0 +1,220 @@
+package raw
+
+import (
+	"math"
+	"unsafe"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readSize = 64 << 10 // bytes asked for at once: an answer comes in one piece nearly always
+	// readTurns is how often one connection is read from before the others get their turn.
+	readTurns = 16
+	maxEvents = 512 // taken from the kernel at once
+)
+
+// interest is what epoll watches every socket for, from its beginning to its end. It reports changes
+// only (edge-triggered), so watching for room to write costs nothing until a socket was found full, and
+// no call is ever needed to change it.
+const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+
+// epoll is the back end of non-blocking calls: one to wait for many, one to read and one to write for
+// each request.
+type epoll struct {
+	s       *sender
+	fd      int
+	address unix.Sockaddr
+	events  []unix.EpollEvent
+	buf     []byte
+	gather  bool        // write a connection's requests together when the events of a wait are done
+	full    []socket    // connections with something gathered
+	failed  []failedTry // handshakes that ended in the call that began them
+	coarse  bool        // the kernel has no epoll_pwait2: waits are rounded up to 1 ms
+}
+
+// socket is one of the sockets that a connection has over time.
+type socket struct{ index, gen int32 }
+
+type failedTry struct {
+	socket
+	status load.Status
+}
+
+func newEpoll(s *sender, address unix.Sockaddr) (*epoll, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return &epoll{
+		s: s, fd: fd, address: address, gather: s.depth > 1,
+		events: make([]unix.EpollEvent, maxEvents), buf: make([]byte, readSize),
+	}, nil
+}
+
+func (e *epoll) end() { unix.Close(e.fd) }
+
+func (e *epoll) connect(c *conn) {
+	fd, err := dial(e.address)
+	if err == nil {
+		c.fd = fd
+		event := unix.EpollEvent{Events: interest, Fd: c.index, Pad: c.gen}
+		if err = unix.EpollCtl(e.fd, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		c.fd = -1
+		e.failed = append(e.failed, failedTry{socket{c.index, c.gen}, connectStatus(err)})
+	}
+}
+
+func (e *epoll) close(c *conn) {
+	if c.fd >= 0 {
+		unix.Close(c.fd)
+		c.fd = -1
+	}
+}
+
+func (e *epoll) send(c *conn, b []byte) {
+	if e.gather || len(c.out) > 0 || c.broken {
+		if len(c.out) == 0 {
+			e.full = append(e.full, socket{c.index, c.gen})
+		}
+		c.out = append(c.out, b...)
+		return
+	}
+	if n := e.write(c, b); n < len(b) {
+		c.out = append(c.out, b[n:]...)
+	}
+}
+
+// flush writes what a connection has gathered, as far as its socket takes it.
+func (e *epoll) flush(c *conn) {
+	n := e.write(c, c.out)
+	c.out = c.out[:copy(c.out, c.out[n:])]
+}
+
+// write returns how many bytes the socket took. When the connection is broken it only remembers why: the
+// answer may be there to be read all the same, and the end of the connection is read behind it.
+func (e *epoll) write(c *conn, b []byte) (n int) {
+	for n < len(b) && !c.broken {
+		k, errno := write(c.fd, b[n:])
+		switch errno {
+		case 0:
+			n += k
+			c.written += int64(k)
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return n
+		default:
+			c.broken, c.brokenWhy = true, endStatus(errno)
+		}
+	}
+	return n
+}
+
+func (e *epoll) wait(until int64) {
+	if len(e.full) > 0 {
+		for _, k := range e.full {
+			if c := &e.s.conns[k.index]; c.gen == k.gen && c.state == up {
+				e.flush(c)
+			}
+		}
+		e.full = e.full[:0]
+	}
+	if len(e.failed) > 0 {
+		e.s.now = monotonic.Now()
+		for _, f := range e.failed {
+			if c := &e.s.conns[f.index]; c.gen == f.gen {
+				e.s.refused(c, f.status)
+			}
+		}
+		e.failed = e.failed[:0]
+		until = 0
+	}
+	n := e.poll(until)
+	e.s.now = monotonic.Now()
+	for i := range e.events[:n] {
+		ev := &e.events[i]
+		if c := &e.s.conns[ev.Fd]; c.gen == ev.Pad {
+			e.happened(c, ev.Events)
+		}
+	}
+}
+
+// poll waits for events until an instant at the latest.
+func (e *epoll) poll(until int64) int {
+	rest := max(0, until-e.s.now)
+	if until != 0 && rest > 0 {
+		rest = max(0, until-monotonic.Now())
+	}
+	var errno unix.Errno
+	var n uintptr
+	if !e.coarse {
+		ts := unix.NsecToTimespec(rest)
+		n, errno = block(unix.SYS_EPOLL_PWAIT2, uintptr(e.fd), uintptr(unsafe.Pointer(&e.events[0])), uintptr(len(e.events)), uintptr(unsafe.Pointer(&ts)))
+		if e.coarse = errno == unix.ENOSYS || errno == unix.EPERM; !e.coarse {
+			return count(n, errno)
+		}
+	}
+	ms := min((rest+999_999)/1_000_000, math.MaxInt32)
+	k, err := unix.EpollWait(e.fd, e.events, int(ms))
+	if err != nil {
+		return 0
+	}
+	return k
+}
+
+func count(n uintptr, errno unix.Errno) int {
+	if errno != 0 {
+		return 0 // EINTR: the runtime woke the thread
+	}
+	return int(n)
+}
+
+// happened handles one event of a connection.
+func (e *epoll) happened(c *conn, events uint32) {
+	gen := c.gen
+	if c.state == connecting {
+		if err := handshake(c.fd); err != nil {
+			e.s.refused(c, connectStatus(err))
+			return
+		}
+		e.s.connected(c)
+	} else if events&unix.EPOLLOUT != 0 && len(c.out) > 0 && !e.gather {
+		e.flush(c)
+	}
+	const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	if events&(unix.EPOLLIN|ending) == 0 {
+		return
+	}
+	for range readTurns {
+		n, errno := read(c.fd, e.buf)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			return
+		case errno != 0:
+			e.s.ended(c, endStatus(errno))
+			return
+		case n == 0:
+			e.s.ended(c, load.Closed)
+			return
+		}
+		e.s.received(c, e.buf[:n])
+		// A short read has emptied the socket: what comes later makes another event.
+		if c.gen != gen || n < len(e.buf) && events&ending == 0 {
+			return
+		}
+		e.s.now = monotonic.Now()
+	}
+	event := unix.EpollEvent{Events: interest, Fd: c.index, Pad: c.gen}
+	if err := unix.EpollCtl(e.fd, unix.EPOLL_CTL_MOD, c.fd, &event); err != nil { // reports it again at the next wait
+		e.s.ended(c, load.Other)
+	}
+}

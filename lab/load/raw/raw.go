@@ -1,0 +1,99 @@
+// Package raw drives a target over plain HTTP/1.1 at the least cost per request that Go allows: locked
+// threads, non-blocking sockets, prebuilt bytes, and nothing allocated while the load runs. Few cores are
+// shared between generator and target, so what a request costs here is missing there.
+//
+// It is not for TLS or HTTP/2 and runs on Linux only; package std does the rest, and is the one to use
+// where this one cannot. Drive owns one goroutine per sending thread, and all have ended when it returns.
+package raw
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"runtime"
+	"slices"
+
+	"dyno/lab/load"
+)
+
+// Config says what to send where. Plan.Connections says over how many connections.
+type Config struct {
+	// Target is the scheme, host and port: http://127.0.0.1:8080. A path is passed over; the corpus has
+	// its own.
+	Target string
+	Corpus *load.Corpus
+	// Threads is how many threads send. 0: one for every 4 cores, at least one.
+	Threads int
+	// Pipeline is how many requests may be under way on one connection. 0: one, no pipelining.
+	Pipeline int
+	// Backend is how the kernel is asked: "epoll", "uring", or "" for the better one that this kernel has.
+	Backend string
+	// Realtime asks that the sending threads run at real-time priority in the open model, where that is
+	// permitted: a target on the same cores then cannot delay a send. In the closed model it costs CPU
+	// and gains nothing, so it is passed over.
+	Realtime bool
+}
+
+// Backends that Config.Backend can name.
+const (
+	BackendEpoll = "epoll"
+	BackendUring = "uring"
+)
+
+// maxPipeline bounds Config.Pipeline; beyond it a connection's requests only wait for one another.
+const maxPipeline = 1024
+
+// Driver is a load.Driver. It can drive several plans, one after the other.
+type Driver struct {
+	config   Config
+	host     string // without port
+	port     string
+	requests []request
+	backend  string
+}
+
+// New builds the requests and chooses the back end. It connects to nothing yet.
+func New(c Config) (*Driver, error) {
+	d := &Driver{config: c}
+	u, err := url.Parse(c.Target)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	if u.Scheme != "http" || u.Hostname() == "" {
+		return nil, fmt.Errorf("target %q: the raw engine speaks plain HTTP; write http://HOST:PORT, or use the std engine", c.Target)
+	}
+	if d.host, d.port = u.Hostname(), u.Port(); d.port == "" {
+		d.port = "80"
+	}
+	if c.Corpus == nil {
+		return nil, errors.New("the raw engine was given no corpus")
+	}
+	if d.requests, err = encode(c.Corpus, u.Host); err != nil {
+		return nil, err
+	}
+	if c.Threads < 0 || c.Pipeline < 0 || c.Pipeline > maxPipeline {
+		return nil, fmt.Errorf("%d threads and a pipeline of %d: want no fewer than 0 of each and at most %d in the pipeline", c.Threads, c.Pipeline, maxPipeline)
+	}
+	if !slices.Contains([]string{"", BackendEpoll, BackendUring}, c.Backend) {
+		return nil, fmt.Errorf("back end %q: there are %s and %s", c.Backend, BackendEpoll, BackendUring)
+	}
+	d.backend = chooseBackend(c.Backend)
+	return d, nil
+}
+
+// Engine names the driver and its back end.
+func (d *Driver) Engine() string { return "raw-" + d.backend }
+
+// threads is how many threads send over a number of connections.
+func (d *Driver) threads(connections int) int {
+	n := d.config.Threads
+	if n == 0 {
+		n = runtime.NumCPU() / 4
+	}
+	return max(1, min(n, connections))
+}
+
+func (d *Driver) address() string { return net.JoinHostPort(d.host, d.port) }
+
+var _ load.Driver = (*Driver)(nil)

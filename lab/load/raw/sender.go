@@ -1,0 +1,239 @@
+package raw
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+	"dyno/lab/record"
+)
+
+const (
+	never = math.MaxInt64 // an instant that does not come
+	// tick is how often a sender looks after what is not urgent: windows, CPU time, whether to stop.
+	tick = int64(record.WindowLength)
+	// expiryGrain is the least time between two searches for requests that have timed out.
+	expiryGrain = int64(time.Millisecond)
+)
+
+// backend is how a sender asks the kernel. It calls back connected, refused, received and ended, for
+// sockets that are still those of their connection; it never does so from connect, send or close.
+type backend interface {
+	connect(c *conn)        // begins a handshake
+	send(c *conn, b []byte) // b may change as soon as send has returned
+	close(c *conn)
+	wait(until int64) // handles what happened; returns at the latest at an instant
+	end()
+}
+
+// sender is one sending thread with its connections.
+type sender struct {
+	driver   *Driver
+	plan     *load.Plan
+	shard    *load.Shard
+	requests []request
+	known    knownHead
+	back     backend
+	depth    int // requests that may be under way on one connection
+
+	conns    []conn
+	idle     fifo[int32] // connections that can take a request; some may have gone down since
+	queue    fifo[due]   // offers that wait for a connection
+	inFlight int
+	standing int // connections that are up
+	trying   int // connections whose handshake is under way
+
+	now      int64 // the instant the last wait returned
+	wake     int64 // nothing but the kernel has to be looked after before
+	started  bool
+	offering bool // the closed model makes new offers
+	schedule load.Schedule
+	arrival  int64 // the next intended time
+	deadline int64 // nothing times out before
+	ticked   int64 // the next tick
+	redial   bool  // some connection is down
+	outcome  load.Outcome
+}
+
+// run carries out the sender's part of the plan.
+func (s *sender) run(ctx context.Context) {
+	defer s.stop()
+	s.arrival, s.deadline, s.redial = s.pull(), never, true
+	for s.now = monotonic.Now(); ; {
+		if s.now >= s.wake && s.housekeep(ctx) {
+			return
+		}
+		s.back.wait(s.wake)
+	}
+}
+
+// housekeep does what has come due and sets the instant at which it must be called again.
+func (s *sender) housekeep(ctx context.Context) (finished bool) {
+	now := s.now
+	if !s.started && now >= s.plan.Start {
+		s.started = true
+		if s.offering = !s.plan.Open(); s.offering {
+			for i := range s.conns {
+				s.conns[i].owed = s.depth
+				s.pay(&s.conns[i])
+			}
+		}
+	}
+	for s.arrival <= now {
+		s.issue(s.arrival, s.arrival)
+		s.arrival = s.pull()
+	}
+	over := now >= s.plan.OfferUntil()
+	if over {
+		s.offering = false
+		if s.queue.len == 0 && s.inFlight == 0 || now >= s.plan.DrainUntil() {
+			return true
+		}
+	}
+	if now >= s.deadline {
+		s.expire()
+	}
+	retry := int64(never)
+	if s.redial {
+		retry = s.reconnect()
+	}
+	if now >= s.ticked {
+		s.shard.Advance(now)
+		s.shard.ThreadCPU(threadCPU())
+		s.ticked = now/tick*tick + tick
+		if ctx.Err() != nil {
+			return true
+		}
+	}
+	s.wake = min(s.arrival, s.deadline, retry, s.ticked)
+	if over {
+		s.wake = min(s.wake, s.plan.DrainUntil())
+		if s.queue.len == 0 && s.inFlight == 0 {
+			s.wake = now // expire ended the last
+		}
+	} else {
+		s.wake = min(s.wake, s.plan.OfferUntil())
+	}
+	if !s.started {
+		s.wake = min(s.wake, s.plan.Start)
+	}
+	return false
+}
+
+// pull returns the next intended time on the monotonic clock.
+func (s *sender) pull() int64 {
+	if s.schedule == nil {
+		return never
+	}
+	at, ok := s.schedule.Next()
+	if at += s.plan.Start; !ok || at >= s.plan.OfferUntil() {
+		s.schedule = nil
+		return never
+	}
+	return at
+}
+
+// issue makes an offer and sends it, or lets it wait for a connection.
+func (s *sender) issue(intended, could int64) {
+	d := due{seq: s.shard.Offer(intended), intended: intended}
+	if s.queue.len == 0 {
+		if c := s.takeIdle(); c != nil {
+			s.send(c, d, monotonic.Now(), max(could, c.freeAt))
+			return
+		}
+	}
+	s.queue.push(d)
+	s.expectBy(intended)
+}
+
+// pay makes the offers that a connection owes, wherever they then are sent.
+func (s *sender) pay(c *conn) {
+	for ; c.owed > 0 && s.offering; c.owed-- {
+		now := monotonic.Now()
+		s.issue(now, now)
+	}
+}
+
+// takeIdle returns the connection that has been idle longest, so that load spreads over all of them.
+func (s *sender) takeIdle() *conn {
+	for s.idle.len > 0 {
+		c := &s.conns[s.idle.pop()]
+		c.idle = false
+		if c.state == up && c.count < s.depth {
+			return c
+		}
+	}
+	return nil
+}
+
+// send sends an offer that could have been sent since an instant.
+func (s *sender) send(c *conn, d due, at, could int64) {
+	req := &s.requests[d.seq%uint64(len(s.requests))]
+	req.number(d.seq)
+	c.queued += int64(len(req.bytes))
+	c.push(flight{due: d, sent: at, end: c.queued, req: req})
+	c.failures = 0
+	s.inFlight++
+	s.shard.Sent(d.intended, at, at-could)
+	s.expectBy(d.intended)
+	s.back.send(c, req.bytes)
+	if c.count < s.depth {
+		s.rest(c)
+	}
+}
+
+// rest makes a connection available.
+func (s *sender) rest(c *conn) {
+	if !c.idle {
+		c.idle = true
+		s.idle.push(c.index)
+	}
+}
+
+// fill gives work to a connection that can take a request: in the closed model first what it owes for
+// what was just answered, so that every connection keeps its share of the load; then what waits.
+func (s *sender) fill(c *conn) {
+	for c.count < s.depth {
+		switch {
+		case c.owed > 0 && s.offering:
+			now := monotonic.Now()
+			if s.offering = now < s.plan.OfferUntil(); !s.offering {
+				continue
+			}
+			c.owed--
+			s.send(c, due{seq: s.shard.Offer(now), intended: now}, now, c.freeAt)
+		case s.queue.len > 0:
+			d := s.queue.pop()
+			s.send(c, d, monotonic.Now(), max(d.intended, c.freeAt))
+		default:
+			s.rest(c)
+			if s.inFlight == 0 {
+				s.wake = 0 // perhaps it was the last
+			}
+			return
+		}
+	}
+}
+
+// stop reports what has not finished and closes everything.
+func (s *sender) stop() {
+	now := monotonic.Now()
+	for s.queue.len > 0 {
+		d := s.queue.pop()
+		s.shard.Unfinished(d.intended, now, s.classOf(d.seq))
+	}
+	for i := range s.conns {
+		c := &s.conns[i]
+		for ; c.count > 0; c.pop() {
+			s.shard.Unfinished(c.oldest().intended, now, c.oldest().req.class)
+		}
+		if c.state != down {
+			s.back.close(c)
+		}
+	}
+	s.back.end()
+}
+
+func (s *sender) classOf(seq uint64) uint8 { return s.requests[seq%uint64(len(s.requests))].class }
