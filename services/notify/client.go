@@ -1,0 +1,72 @@
+package notify
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// newClients names the implementations of the seam "client".
+var newClients = map[string]func(Config) *http.Client{
+	"default": func(c Config) *http.Client {
+		return &http.Client{Transport: newTransport(c), Timeout: c.Timeout, CheckRedirect: stay}
+	},
+	"reuse": func(c Config) *http.Client {
+		t := newTransport(c)
+		// The default keeps 2 idle connections per host and closes the rest, so 16 workers that come back
+		// together make 14 new ones the next time.
+		t.MaxIdleConnsPerHost = c.Workers
+		t.MaxIdleConns = 0 // bounded by the line above and the number of receivers
+		return &http.Client{Transport: t, Timeout: c.Timeout, CheckRedirect: stay}
+	},
+}
+
+func newTransport(c Config) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil // a proxy would connect wherever it is told to, past the guard
+	t.DialContext = (&net.Dialer{Timeout: c.Timeout, KeepAlive: 30 * time.Second, Control: guard(c.AllowPrivate)}).DialContext
+	return t
+}
+
+// stay does not follow a redirect: the answer counts as a failure.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// guard refuses connections to addresses that are not public. It sees the address after the name was
+// resolved, so that a name which points inwards does not help.
+func guard(allowPrivate bool) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if !allowPrivate && !public(at.Addr()) {
+			return fmt.Errorf("%s is not a public address", at.Addr())
+		}
+		return nil
+	}
+}
+
+// inward are networks that lead inwards and that netip's own predicates do not know.
+var inward = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),     // this network
+	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
+	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
+	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
+	netip.MustParsePrefix("240.0.0.0/4"),   // reserved, and broadcast
+	netip.MustParsePrefix("64:ff9b::/96"),  // IPv4 behind NAT64
+	netip.MustParsePrefix("2002::/16"),     // IPv4 behind 6to4
+}
+
+// public reports whether an address may be reached by anybody's request.
+func public(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	for _, p := range inward {
+		if p.Contains(ip) {
+			return false
+		}
+	}
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
+}

@@ -1,0 +1,95 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Command returns the command "sink".
+func Command() *cobra.Command {
+	var listen, debug string
+	var config Config
+	cmd := &cobra.Command{
+		Use:   "sink",
+		Short: "Receive webhooks, check their order, and stream when each notice came",
+		Long: `Sink takes webhooks on any path of --listen, answers after --delay, and counts. On --debug:
+  GET /stats               what it has seen, as JSON
+  GET /receipts?run=RUN    a stream of lines "ID NS": when the notices whose id is RUN-HEX16 came, CLOCK_MONOTONIC`,
+		Example: "  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			return Run(ctx, config, listen, debug, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&listen, "listen", "127.0.0.1:0", "address for webhooks")
+	flags.StringVar(&debug, "debug", "127.0.0.1:0", "address for /stats and /receipts")
+	flags.StringVar(&config.Secret, "secret", "", "verify signatures made with this whsec_... secret")
+	flags.DurationVar(&config.Delay, "delay", 0, "wait this long before answering")
+	return cmd
+}
+
+// Run serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is ready.
+func Run(ctx context.Context, c Config, listen, debug string, ready io.Writer) error {
+	s, err := New(c)
+	if err != nil {
+		return err
+	}
+	hooks, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer hooks.Close()
+	private, err := net.Listen("tcp", debug)
+	if err != nil {
+		return fmt.Errorf("--debug: %w", err)
+	}
+	mux := http.NewServeMux()
+	s.Register(mux)
+	servers := []*http.Server{
+		{Handler: s, ReadHeaderTimeout: 10 * time.Second},
+		{Handler: mux, ReadHeaderTimeout: 10 * time.Second},
+	}
+	ended := make(chan error, len(servers))
+	go func() { ended <- servers[0].Serve(hooks) }()
+	go func() { ended <- servers[1].Serve(private) }()
+	err = json.NewEncoder(ready).Encode(map[string]any{
+		"ready": true, "service": "notifyd sink", "listen": hooks.Addr().String(), "debug": private.Addr().String(), "pid": os.Getpid(),
+	})
+	waiting := len(servers)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-ended:
+			waiting--
+		}
+	}
+	s.Close()
+	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	for _, server := range servers {
+		if server.Shutdown(grace) != nil {
+			server.Close()
+		}
+	}
+	for range waiting {
+		<-ended
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
