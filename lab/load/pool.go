@@ -1,0 +1,268 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"dyno/agent/monotonic"
+)
+
+// Doer does one unit of work. Do is called by many workers at once; it must end soon after ctx is done,
+// which is at the offer's time-out or at the end of the run, since Drive waits for it.
+type Doer interface {
+	Do(ctx context.Context, o *Offer) Result
+}
+
+// Connector is a Doer that prepares each worker before the run's start. A failure is not reported here:
+// the worker's offers will show it.
+type Connector interface {
+	Connect(ctx context.Context, worker int)
+}
+
+// Offer is one unit of work that has come due.
+type Offer struct {
+	Seq      uint64
+	Intended int64 // ns, monotonic
+	Worker   int   // who does it: 0 to Plan.Connections-1; a worker does one offer at a time
+}
+
+// Result is how a unit of work ended; see Outcome.
+type Result struct {
+	Status  Status
+	Class   uint8
+	Success bool
+	Checked bool
+}
+
+// Func makes a Doer of a function: nil is success, an error is counted by its kind (StatusOf).
+func Func(do func(context.Context) error) Doer { return funcDoer(do) }
+
+type funcDoer func(context.Context) error
+
+func (f funcDoer) Do(ctx context.Context, _ *Offer) Result {
+	if err := f(ctx); err != nil {
+		return Result{Status: StatusOf(err)}
+	}
+	return Result{Status: OK, Success: true}
+}
+
+// Pool is a Driver whose work is done by goroutines, Plan.Connections of them. In the open model a
+// pacing thread puts each offer into a queue at its intended time and the workers take them in order;
+// the queue grows as long as the workers are behind, bounded by the schedule and, since an offer ends
+// at its time-out, by the rate times Plan.Timeout. It knows no protocol.
+type Pool struct {
+	Name  string // of the engine, in results
+	Doer  Doer
+	Think time.Duration // closed model: how long a worker pauses after each answer
+
+	sleep func(until int64) // for tests; nil: sleepUntil
+}
+
+// Engine returns the pool's name.
+func (p *Pool) Engine() string { return p.Name }
+
+// Drive carries out the plan. A Doer that panicked is an error, after the run: the offer counts as
+// failed.
+func (p *Pool) Drive(ctx context.Context, plan *Plan, rec *Recorder) error {
+	shards := rec.Shards(2)
+	working, stop := context.WithDeadline(ctx, time.Now().Add(time.Duration(plan.DrainUntil()-monotonic.Now())))
+	defer stop()
+	r := &poolRun{pool: p, plan: plan, working: working, due: newBacklog(),
+		offers: shards[0], outcomes: shards[1], next: math.MaxInt64}
+	defer context.AfterFunc(working, r.due.wake)()
+	var pacing, workers, turning sync.WaitGroup
+	if plan.Open() {
+		r.next = plan.Start
+		pacing.Go(r.pace)
+	}
+	for k := range max(plan.Connections, 1) {
+		workers.Go(func() { r.work(k) })
+	}
+	ended := make(chan struct{})
+	turning.Go(func() { r.turnWindows(ended) })
+	pacing.Wait()
+	workers.Wait()
+	close(ended)
+	turning.Wait()
+	r.abandon()
+	return errors.Join(r.panicked, ctx.Err())
+}
+
+// poolRun is one Drive.
+type poolRun struct {
+	pool    *Pool
+	plan    *Plan
+	working context.Context // done when nothing may be under way any more
+	due     *backlog
+
+	mu       sync.Mutex
+	offers   *Shard // guarded by mu; its windows turn with the schedule
+	next     int64  // guarded by mu: nothing will be offered before this instant
+	outcomes *Shard // guarded by mu; its windows turn with the clock
+	panicked error  // guarded by mu; the first
+}
+
+// turnWindows keeps the windows moving while nothing happens.
+func (r *poolRun) turnWindows(ended <-chan struct{}) {
+	tick := time.NewTicker(time.Duration(window / 2))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		r.mu.Lock()
+		now := monotonic.Now()
+		r.offers.Advance(min(now, r.next))
+		r.outcomes.Advance(now)
+		r.mu.Unlock()
+	}
+}
+
+// abandon reports what nobody took.
+func (r *poolRun) abandon() {
+	now := monotonic.Now()
+	for _, d := range r.due.drain() {
+		r.outcomes.Unfinished(d.intended, now, 0)
+	}
+}
+
+func (r *poolRun) offer(intended int64) due {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return due{seq: r.offers.Offer(intended), intended: intended}
+}
+
+func (r *poolRun) offerNow() due {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := monotonic.Now() // with the lock held, so that a shard's offers are in order
+	return due{seq: r.offers.Offer(now), intended: now}
+}
+
+func (r *poolRun) work(worker int) {
+	if c, ok := r.pool.Doer.(Connector); ok {
+		c.Connect(r.working, worker)
+	}
+	if r.plan.Open() {
+		r.serve(worker)
+	} else {
+		r.loop(worker)
+	}
+}
+
+// serve takes what comes due until there is no more.
+func (r *poolRun) serve(worker int) {
+	free := monotonic.Now()
+	for {
+		d, ok := r.due.take(r.working)
+		if !ok {
+			return
+		}
+		r.do(d, worker, free)
+		free = monotonic.Now()
+	}
+}
+
+// loop is the closed model: the next offer is made when the last one was answered.
+func (r *poolRun) loop(worker int) {
+	if !r.pause(time.Duration(r.plan.Start - monotonic.Now())) {
+		return
+	}
+	for monotonic.Now() < r.plan.OfferUntil() && r.working.Err() == nil {
+		d := r.offerNow()
+		r.do(d, worker, d.intended)
+		if r.pool.Think > 0 && !r.pause(r.pool.Think) {
+			return
+		}
+	}
+}
+
+// pause waits; it reports false when the run is over instead.
+func (r *poolRun) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.working.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// do sends one offer and reports how it ended. free is since when the worker had nothing else to do.
+func (r *poolRun) do(d due, worker int, free int64) {
+	sent := monotonic.Now()
+	deadline := d.intended + int64(r.plan.Timeout)
+	if r.plan.Timeout > 0 && sent >= deadline { // it timed out while it waited
+		r.report(&Outcome{Seq: d.seq, Intended: d.intended, Done: deadline, Status: Timeout})
+		return
+	}
+	r.mu.Lock()
+	r.outcomes.Sent(d.intended, sent, sent-max(d.intended, free))
+	r.mu.Unlock()
+	ctx, cancel := r.working, context.CancelFunc(func() {})
+	if r.plan.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(deadline-sent))
+	}
+	result := r.call(ctx, &Offer{Seq: d.seq, Intended: d.intended, Worker: worker})
+	cancel()
+	now := monotonic.Now()
+	if !result.Success && r.working.Err() != nil { // cut off by the end of the run
+		r.mu.Lock()
+		r.outcomes.Unfinished(d.intended, now, result.Class)
+		r.mu.Unlock()
+		return
+	}
+	if r.plan.Timeout > 0 && now > deadline && result.Success { // Do did not watch its context
+		result = Result{Status: Timeout, Class: result.Class}
+	}
+	r.report(&Outcome{Seq: d.seq, Intended: d.intended, Sent: sent, Done: now,
+		Status: result.Status, Class: result.Class, Success: result.Success, Checked: result.Checked})
+}
+
+func (r *poolRun) report(o *Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes.Done(o)
+}
+
+// call does the work; a panic in it becomes a failure.
+func (r *poolRun) call(ctx context.Context, o *Offer) (result Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			result = Result{Status: Other}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.panicked == nil {
+				r.panicked = fmt.Errorf("the driver's Do panicked: %v (at %s)", p, panicPlace())
+			}
+		}
+	}()
+	return r.pool.Doer.Do(ctx, o)
+}
+
+// panicPlace names the line that panicked: the first one above the runtime's own.
+func panicPlace() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	seen := false
+	for {
+		f, more := frames.Next()
+		if f.Function == "runtime.gopanic" {
+			seen = true
+		} else if seen && !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
