@@ -1,1 +1,236 @@
 package capacity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// Thresholds of the joint inflection detector. The zero value asks for the defaults.
+type Thresholds struct {
+	RateFall      float64       // share of the mean rate of the interval before that is lost; 0: 0.40
+	P99RiseMs     float64       // rise of p99 over its running median; 0: 300
+	P99Factor     float64       // and the multiple of that median it must reach; 0: 3
+	PauseMs       float64       // one GC pause; 0: 200
+	PauseMinuteMs float64       // sum of the GC pauses within a minute; 0: 500
+	Interval      time.Duration // over which rate and p99 are taken; 0: 1 s
+	Near          time.Duration // how close together signals are joint; 0: 5 s
+}
+
+const (
+	// medianIntervals is how many intervals the running median of p99 reaches back.
+	medianIntervals = 30
+	// medianNeeds is how many of them there must be before it is a reference.
+	medianNeeds = 5
+)
+
+func (t Thresholds) withDefaults() Thresholds {
+	or := func(v *float64, d float64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	or(&t.RateFall, 0.40)
+	or(&t.P99RiseMs, 300)
+	or(&t.P99Factor, 3)
+	or(&t.PauseMs, 200)
+	or(&t.PauseMinuteMs, 500)
+	if t.Interval < record.WindowLength {
+		t.Interval = time.Second
+	}
+	if t.Near <= 0 {
+		t.Near = 5 * time.Second
+	}
+	return t
+}
+
+// Kinds of signals.
+const (
+	SignalRate = "rate"
+	SignalP99  = "p99"
+	SignalGC   = "gc"
+)
+
+// Signal is a threshold that was passed.
+type Signal struct {
+	At      int64   `json:"t_ns"`
+	Kind    string  `json:"kind"`  // rate | p99 | gc
+	Value   float64 `json:"value"` // 1/s, ms, ms
+	Was     float64 `json:"was"`   // the reference, in the same unit; for gc the threshold
+	InWords string  `json:"in_words"`
+}
+
+// Inflection is a moment at which rate, p99 and GC gave way together.
+type Inflection struct {
+	At      int64    `json:"t_ns"` // of the first signal
+	Signals []Signal `json:"signals"`
+	InWords string   `json:"in_words"`
+}
+
+// Inflections finds, in a long run or a ramp, the moments at which the rate fell, p99 rose and the
+// garbage collector paused close together, and the signals that stood alone: those are to be recorded,
+// not alarmed over. Warm-up, drain and windows with a profile are passed over.
+func Inflections(series []record.Window, t Thresholds) (joint []Inflection, alone []Signal) {
+	t = t.withDefaults()
+	intervals := intervalsOf(series, t.Interval)
+	signals := slices.Concat(rateFalls(intervals, t), p99Rises(intervals, t), pauses(series, t))
+	slices.SortStableFunc(signals, func(a, b Signal) int { return int(min(max(a.At-b.At, -1), 1)) })
+	for len(signals) > 0 {
+		n := 1
+		for n < len(signals) && signals[n].At-signals[0].At <= int64(t.Near) {
+			n++
+		}
+		if first := firstOfEach(signals[:n]); len(first) == 3 {
+			joint = append(joint, Inflection{At: first[0].At, Signals: first,
+				InWords: first[0].InWords + "; " + first[1].InWords + "; " + first[2].InWords})
+			signals = signals[n:]
+			continue
+		}
+		alone = append(alone, signals[0])
+		signals = signals[1:]
+	}
+	return joint, alone
+}
+
+// firstOfEach keeps the first signal of each kind.
+func firstOfEach(signals []Signal) []Signal {
+	var out []Signal
+	for _, s := range signals {
+		if !slices.ContainsFunc(out, func(o Signal) bool { return o.Kind == s.Kind }) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// span is a stretch of consecutive windows.
+type span struct {
+	at   int64
+	rate float64 // completions per second
+	p99  float64 // ms: the mean of the windows' own, weighed by their completions; NaN: nothing finished
+}
+
+// intervalsOf cuts the measured windows into intervals of that length; an unfinished last one is left out.
+func intervalsOf(series []record.Window, length time.Duration) []span {
+	per := int(length / record.WindowLength)
+	var out []span
+	var part []record.Window
+	for _, w := range series {
+		if w.Phase != record.PhaseMeasure {
+			part = part[:0]
+			continue
+		}
+		if part = append(part, w); len(part) < per {
+			continue
+		}
+		var completed int64
+		var weighed float64
+		for _, p := range part {
+			completed += p.Client.Completed
+			weighed += p.Client.P99Ms * float64(p.Client.Completed)
+		}
+		out = append(out, span{part[0].Start, float64(completed) / (float64(per) * record.WindowLength.Seconds()), weighed / float64(completed)})
+		part = part[:0]
+	}
+	return out
+}
+
+// rateFalls signals each interval whose rate lost the threshold's share against the one before.
+func rateFalls(intervals []span, t Thresholds) []Signal {
+	var out []Signal
+	for i := 1; i < len(intervals); i++ {
+		was, is := intervals[i-1].rate, intervals[i].rate
+		if was > 0 && is <= was*(1-t.RateFall) {
+			out = append(out, Signal{intervals[i].at, SignalRate, is, was,
+				fmt.Sprintf("the rate fell by %.0f%%, from %s to %s", (1-is/was)*100, perS(was), perS(is))})
+		}
+	}
+	return out
+}
+
+// p99Rises signals each interval whose p99 left its running median behind; a rise that lasts is signalled
+// once.
+func p99Rises(intervals []span, t Thresholds) []Signal {
+	var out []Signal
+	var past []float64
+	raised := false
+	for _, in := range intervals {
+		if math.IsNaN(in.p99) {
+			continue
+		}
+		if len(past) >= medianNeeds {
+			was := medianOf(past)
+			high := in.p99-was >= t.P99RiseMs && in.p99 >= t.P99Factor*was
+			if high && !raised {
+				out = append(out, Signal{in.at, SignalP99, in.p99, was,
+					fmt.Sprintf("p99 rose from %.3g to %.3g ms", was, in.p99)})
+			}
+			raised = high
+		}
+		if past = append(past, in.p99); len(past) > medianIntervals {
+			past = past[1:]
+		}
+	}
+	return out
+}
+
+// pauses signals GC pauses: a long one, or too much within a minute; the latter once until it has fallen
+// below the threshold again.
+func pauses(series []record.Window, t Thresholds) []Signal {
+	var out []Signal
+	var sum float64
+	from := 0
+	over := false
+	for i, w := range series {
+		if w.Server == nil {
+			continue
+		}
+		sum += w.Server.GCPauseMs
+		for ; w.Start-series[from].Start >= int64(time.Minute) && from < i; from++ {
+			if s := series[from].Server; s != nil {
+				sum -= s.GCPauseMs
+			}
+		}
+		if w.Phase != record.PhaseMeasure {
+			continue
+		}
+		switch pause := pauseEnding(series, i); {
+		case pause > t.PauseMs:
+			out = append(out, Signal{w.Start, SignalGC, pause, t.PauseMs, fmt.Sprintf("the garbage collector paused the target for %.0f ms", pause)})
+		case sum > t.PauseMinuteMs && !over:
+			out = append(out, Signal{w.Start, SignalGC, sum, t.PauseMinuteMs, fmt.Sprintf("the garbage collector paused the target for %.0f ms within a minute", sum)})
+		}
+		over = sum > t.PauseMinuteMs
+	}
+	return out
+}
+
+// pauseEnding is the length of the pause that ends in window i: stop-the-world time in consecutive
+// windows that are wholly paused belongs to one pause.
+func pauseEnding(series []record.Window, i int) float64 {
+	const whole = 0.99
+	length := float64(record.WindowLength) / float64(time.Millisecond)
+	paused := func(k int) float64 {
+		if k < 0 || k >= len(series) || series[k].Server == nil {
+			return 0
+		}
+		return series[k].Server.GCPauseMs
+	}
+	if paused(i) >= whole*length && paused(i+1) > 0 {
+		return 0 // goes on
+	}
+	pause := paused(i)
+	for k := i - 1; pause > 0 && k >= 0 && paused(k) >= whole*length; k-- {
+		pause += paused(k)
+	}
+	return pause
+}
+
+// medianOf is the median of values, of which there is at least one.
+func medianOf(values []float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

@@ -1,31 +1,15 @@
 package capacity
 
-import "dyno/lab/record"
+import (
+	"cmp"
+	"math"
+	"slices"
 
-// Step is one measured rate of a capacity curve.
-type Step struct {
-	Run            string             `json:"run,omitempty"`
-	Role           string             `json:"role,omitempty"`
-	Round          int                `json:"round,omitempty"`
-	Hold           bool               `json:"hold,omitempty"`
-	OfferedPerS    float64            `json:"offered_per_s"`
-	AchievedPerS   float64            `json:"achieved_per_s"`
-	DeliveredPerS  float64            `json:"delivered_per_s,omitempty"`
-	P50Ms          float64            `json:"p50_ms"` // of what the SLO is measured on
-	P99Ms          float64            `json:"p99_ms"`
-	P999Ms         float64            `json:"p999_ms"`
-	Errors         float64            `json:"errors"`                       // share of offers
-	CPU            float64            `json:"cpu"`                          // cores the target used
-	CPUPerRequest  float64            `json:"cpu_us_per_request,omitempty"` // us
-	GCShare        float64            `json:"gc_share,omitempty"`           // of the target's CPU
-	GCPauseP99Ms   float64            `json:"gc_pause_p99_ms,omitempty"`
-	PeakGoroutines int64              `json:"peak_goroutines,omitempty"`
-	Gauges         map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum
-	Variation      float64            `json:"variation"`        // coefficient of variation of the achieved rate
-	Met            bool               `json:"met"`
-	Misses         []string           `json:"misses,omitempty"`
-	Invalid        string             `json:"invalid,omitempty"`
-}
+	"dyno/lab/record"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 // Schema names the JSON form of a Result.
 const Schema = "dyno.capacity/1"
@@ -33,18 +17,139 @@ const Schema = "dyno.capacity/1"
 // BoundGenerator is a Result's Bound when the load generator, not the target, ended the search.
 const BoundGenerator = "the generator"
 
+// MinData is the fewest data that give an interval.
+const MinData = 6
+
 // Result is the capacity of one variant.
 type Result struct {
 	Schema       string      `json:"schema"`
 	Variant      string      `json:"variant,omitempty"`
 	SLO          record.SLO  `json:"slo"`
-	CapacityPerS float64     `json:"capacity_per_s"` // when not Valid: the highest rate that was met
-	Interval     *[2]float64 `json:"interval"`       // 95%; nil under six data
-	Data         []float64   `json:"data"`           // one capacity per round or search
+	CapacityPerS float64     `json:"capacity_per_s"` // geometric mean of Data; when not Valid: the highest rate that was met
+	Interval     *[2]float64 `json:"interval"`       // 95%; nil under MinData data
+	Data         []float64   `json:"data"`           // one capacity per round, or per search when no round was measured
 	Steps        []Step      `json:"steps"`          // by rate
-	Variation    float64     `json:"variation"`      // of the achieved rate within the steps nearest to the capacity
+	Variation    float64     `json:"variation"`      // coefficient of variation of the achieved rate, in the runs met nearest to the capacity
 	Valid        bool        `json:"valid"`
 	Reason       string      `json:"reason"` // why not valid
 	Bound        string      `json:"bound,omitempty"`
 	Warnings     []string    `json:"warnings"`
+}
+
+// Summarise reads a variant's capacity from an experiment: from its measured rounds, or from the searches
+// when there are none.
+func Summarise(exp *record.Experiment, variant string) Result {
+	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []Step{}, Warnings: []string{}}
+	runs := exp.Select(func(r *record.Run) bool {
+		return r.Step.Variant == variant && r.Step.Role != record.RoleFloor && r.Step.Role != record.RoleLeave
+	})
+	for _, r := range runs {
+		res.Steps = append(res.Steps, stepOf(r, exp.SLO))
+	}
+	slices.SortStableFunc(res.Steps, func(a, b Step) int { return cmp.Compare(a.OfferedPerS, b.OfferedPerS) })
+	res.read(runs)
+	res.Variation = res.variationAtCapacity()
+	res.warnShort(runs)
+	return res
+}
+
+// read takes a datum from each round and sums the data up.
+func (res *Result) read(runs []*record.Run) {
+	role := record.RoleSearch
+	if slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
+		role = record.RoleMeasure
+	}
+	rounds := map[int][]*record.Run{}
+	for _, r := range runs {
+		if r.Step.Role == role {
+			rounds[r.Step.Round] = append(rounds[r.Step.Round], r)
+		}
+	}
+	highest := 0.0
+	for _, round := range sorted(rounds) {
+		datum, ok, warnings := Datum(rounds[round], res.SLO)
+		for _, w := range warnings {
+			if !slices.Contains(res.Warnings, w) {
+				res.Warnings = append(res.Warnings, w)
+			}
+		}
+		if ok {
+			res.Data = append(res.Data, datum)
+		}
+		highest = max(highest, datum)
+	}
+	if len(res.Data) == 0 {
+		res.CapacityPerS = highest
+		res.Reason, res.Bound = whyNot(runs, res.Warnings)
+		return
+	}
+	res.Valid = true
+	logs := make([]float64, len(res.Data))
+	for i, d := range res.Data {
+		logs[i] = math.Log(d)
+	}
+	res.CapacityPerS = math.Exp(stat.Mean(logs, nil))
+	res.Interval = interval(logs)
+	if res.Interval == nil {
+		res.Warnings = append(res.Warnings, plural(len(logs), "datum gives", "data give")+" no interval: at least 6 are needed")
+	}
+}
+
+// whyNot says why no capacity could be read.
+func whyNot(runs []*record.Run, warnings []string) (reason, bound string) {
+	var last *record.Run
+	for _, r := range runs {
+		if r.Invalid != "" {
+			last = r
+		}
+	}
+	switch {
+	case last != nil && last.Totals.Generator.Limited:
+		return last.Invalid, BoundGenerator
+	case len(warnings) > 0 && last == nil:
+		return warnings[0], ""
+	case last != nil:
+		return last.Invalid, ""
+	}
+	return "nothing was measured", ""
+}
+
+// interval is the 95% t interval of a mean of logarithms, as rates; nil under MinData.
+func interval(logs []float64) *[2]float64 {
+	n := len(logs)
+	if n < MinData {
+		return nil
+	}
+	mean, deviation := stat.MeanStdDev(logs, nil)
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975) * deviation / math.Sqrt(float64(n))
+	return &[2]float64{math.Exp(mean - half), math.Exp(mean + half)}
+}
+
+// variationAtCapacity is the mean coefficient of variation of the met runs within 15% below the capacity.
+func (res *Result) variationAtCapacity() float64 {
+	const below = 0.85
+	var all []float64
+	for _, s := range res.Steps {
+		if s.Met && s.OfferedPerS >= below*res.CapacityPerS {
+			all = append(all, s.Variation)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	return stat.Mean(all, nil)
+}
+
+// warnShort warns of runs with too few completions for their quantiles.
+func (res *Result) warnShort(runs []*record.Run) {
+	short, least := 0, int64(MinCompletions)
+	for _, r := range runs {
+		if r.Invalid == "" && r.Totals.Completed < MinCompletions {
+			short++
+			least = min(least, r.Totals.Completed)
+		}
+	}
+	if short > 0 {
+		res.Warnings = append(res.Warnings, plural(short, "run has", "runs have")+" fewer than 2,000 completions, the shortest "+count(least)+": its p99 rests on few")
+	}
 }

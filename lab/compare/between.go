@@ -12,10 +12,19 @@ import (
 // Between compares two variants of an experiment over the rounds in which both were measured. The floor
 // is what the baseline showed against itself in the same rounds, when it was measured twice.
 func Between(exp *record.Experiment, metric, a, b string, datum Datum) Comparison {
-	c := paired(exp, metric, side{record.RoleMeasure, a}, side{record.RoleMeasure, b}, datum)
+	role := measured(exp)
+	c := paired(exp, metric, side{role, a}, side{role, b}, datum)
 	c.Floor = floor(exp, metric, datum).Interval
 	c.judgeFloor()
 	return c
+}
+
+// measured is the role whose data count: the first searches when nothing was measured after them.
+func measured(exp *record.Experiment) string {
+	if slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
+		return record.RoleMeasure
+	}
+	return record.RoleSearch
 }
 
 // side is one side of a comparison.

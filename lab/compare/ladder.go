@@ -24,7 +24,7 @@ func Ladder(exp *record.Experiment, metric string, datum Datum) []Row {
 	base := floor(exp, metric, datum)
 	for i, v := range exp.Variants {
 		row := Row{Name: v.Name, Change: v.Change, Data: []float64{}}
-		self := side{record.RoleMeasure, v.Name}
+		self := side{measured(exp), v.Name}
 		for _, round := range rounds(exp, self, self) {
 			if x, ok := datum(self.role, self.variant, round); ok {
 				row.Data = append(row.Data, x)

@@ -1,0 +1,53 @@
+package capacity
+
+import "dyno/lab/record"
+
+// Step is one measured rate of a capacity curve.
+type Step struct {
+	Run            string             `json:"run,omitempty"`
+	Role           string             `json:"role,omitempty"`
+	Round          int                `json:"round,omitempty"`
+	Hold           bool               `json:"hold,omitempty"`
+	OfferedPerS    float64            `json:"offered_per_s"`
+	AchievedPerS   float64            `json:"achieved_per_s"`
+	DeliveredPerS  float64            `json:"delivered_per_s,omitempty"`
+	P50Ms          float64            `json:"p50_ms"` // of what the SLO is measured on
+	P99Ms          float64            `json:"p99_ms"`
+	P999Ms         float64            `json:"p999_ms"`
+	Errors         float64            `json:"errors"`                       // share of offers
+	CPU            float64            `json:"cpu"`                          // cores the target used
+	CPUPerRequest  float64            `json:"cpu_us_per_request,omitempty"` // us
+	GCShare        float64            `json:"gc_share,omitempty"`           // of the target's CPU
+	GCPauseP99Ms   float64            `json:"gc_pause_p99_ms,omitempty"`
+	PeakGoroutines int64              `json:"peak_goroutines,omitempty"`
+	Gauges         map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum: queue depth and the like
+	Variation      float64            `json:"variation"`        // coefficient of variation of the achieved rate
+	Met            bool               `json:"met"`
+	Misses         []string           `json:"misses,omitempty"`
+	Invalid        string             `json:"invalid,omitempty"`
+}
+
+// stepOf reads a run as a point of the curve. A short run is judged by its bounds all the same: who
+// planned it so knew why, and Summarise warns.
+func stepOf(r *record.Run, slo record.SLO) Step {
+	t := r.Totals
+	seen := slo.Observed(t)
+	s := Step{
+		Run: r.ID, Role: r.Step.Role, Round: r.Step.Round, Hold: r.Step.Hold,
+		OfferedPerS: t.OfferedPerS, AchievedPerS: t.AchievedPerS, DeliveredPerS: t.DeliveredPerS,
+		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
+		Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
+	}
+	if r.Around.Seen {
+		s.CPU = r.Around.TargetCPU
+	}
+	if server := t.Server; server != nil {
+		s.CPUPerRequest, s.GCShare, s.GCPauseP99Ms = server.CPUMicrosPerRequest, server.GCShare, server.GCPauseP99Ms
+		s.PeakGoroutines, s.Gauges = server.PeakGoroutines, server.Gauges
+	}
+	if r.Invalid == "" {
+		v := judge(r, slo, 0)
+		s.Met, s.Misses = v.Met, v.Misses
+	}
+	return s
+}
