@@ -1,14 +1,8 @@
 package scenario
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -41,26 +35,18 @@ func readDocument(file string, b []byte) (*document, Errors) {
 	if len(b) > maxBytes {
 		return nil, at(1, "the file has %d bytes; a scenario has at most %d: move bodies and lists to files of their own (body_file, corpus, feeder)", len(b), maxBytes)
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(b))
-	var n yaml.Node
-	switch err := decoder.Decode(&n); {
-	case errors.Is(err, io.EOF):
-		return nil, at(1, "the file is empty; dyno init writes a scenario to start from")
+	documents, err := parseYAML(b)
+	switch {
 	case err != nil:
-		line, message := syntaxError(err)
-		return nil, at(line, "not YAML: %s", message)
-	}
-	var second yaml.Node
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		line, message := max(1, second.Line), "a second document begins here; a file holds one scenario"
-		if err != nil {
-			line, message = syntaxError(err)
-			message = "not YAML: " + message
-		}
-		return nil, at(line, "%s", message)
+		line, message := locate(b, err)
+		return nil, at(line, "not YAML: %s (text that holds : # , { } [ or ] wants quotes)", message)
+	case len(documents) == 0:
+		return nil, at(1, "the file is empty; dyno init writes a scenario to start from")
+	case len(documents) > 1:
+		return nil, at(max(1, documents[1].Line), "a second document begins here; a file holds one scenario")
 	}
 	d := &document{file: file, following: map[*yaml.Node]bool{}}
-	d.root = d.resolve(n.Content[0], 0)
+	d.root = d.resolve(documents[0].Content[0], 0)
 	if d.root == nil {
 		return nil, d.errs
 	}
@@ -69,18 +55,6 @@ func readDocument(file string, b []byte) (*document, Errors) {
 		return nil, d.errs
 	}
 	return d, nil
-}
-
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
-
-// syntaxError takes the line out of an error of the YAML package, which knows no column.
-func syntaxError(err error) (line int, message string) {
-	message = strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := yamlLine.FindStringSubmatch(message); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		message = message[len(m[0]):]
-	}
-	return max(1, line), message
 }
 
 // fault notes an error at a node; where is the node's place in the document.
@@ -205,45 +179,46 @@ func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// plain returns the node as the JSON values that the schema speaks of.
-func (d *document) plain(n *yaml.Node) any {
+// plain returns the node at p as the JSON values that the schema speaks of.
+func (d *document) plain(n *yaml.Node, p path) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		out := make(map[string]any, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			out[n.Content[i].Value] = d.plain(n.Content[i+1])
+			name := n.Content[i].Value
+			out[name] = d.plain(n.Content[i+1], p.to(name))
 		}
 		return out
 	case yaml.SequenceNode:
 		out := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			out[i] = d.plain(item)
+			out[i] = d.plain(item, p.to(i))
 		}
 		return out
 	}
-	return d.scalar(n)
+	return d.scalar(n, p)
 }
 
 // scalar returns null, bool, number or string. What YAML calls a time stamp is text here.
-func (d *document) scalar(n *yaml.Node) any {
+func (d *document) scalar(n *yaml.Node, p path) any {
 	switch n.ShortTag() {
 	case "!!null":
 		return nil
 	case "!!bool", "!!int", "!!float":
 		var v any
 		if err := n.Decode(&v); err != nil {
-			d.fault(n, nil, "%q is not what its tag says", clip(n.Value))
+			d.fault(n, p, "%q is not what its tag says", clip(n.Value))
 			return n.Value
 		}
 		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
-			d.fault(n, nil, "%s is no number to measure with", n.Value)
+			d.fault(n, p, "%s is no number to measure with", n.Value)
 			return 0
 		}
 		return v
 	case "!!str", "!!timestamp":
 		return n.Value
 	}
-	d.fault(n, nil, "the tag %s means nothing here", clip(n.Tag))
+	d.fault(n, p, "the tag %s means nothing here", clip(n.Tag))
 	return n.Value
 }
 

@@ -55,11 +55,13 @@ func (l Errors) Unwrap() []error {
 	return out
 }
 
-// sorted puts the errors in the order of the file and keeps the first of those that stand at one
-// position: what is wrong in one place is wrong once.
+// sorted puts the errors in the order of the file and keeps the first of those about one field at one
+// position: what is wrong once is said once.
 func (l Errors) sorted() Errors {
 	slices.SortStableFunc(l, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
 	})
-	return slices.CompactFunc(l, func(a, b Error) bool { return a.Line == b.Line && a.Column == b.Column })
+	return slices.CompactFunc(l, func(a, b Error) bool {
+		return a.Line == b.Line && a.Column == b.Column && a.Field == b.Field
+	})
 }

@@ -63,7 +63,7 @@ func checkDuration(v any) error {
 
 // validate notes everything in the document that the schema does not allow.
 func (d *document) validate(s *schema) {
-	err := s.compiled.Validate(d.plain(d.root))
+	err := s.compiled.Validate(d.plain(d.root, nil))
 	if broken, ok := err.(*jsonschema.ValidationError); ok {
 		d.explain(s, broken)
 	} else if err != nil {

@@ -1,13 +1,13 @@
 package scenario
 
 // nearest returns the name that was most likely meant: the one with the smallest edit distance, if that
-// is at most a third of the word's length (at least 1).
+// is at most a third of the word's length.
 func nearest(word string, names []string) (string, bool) {
 	const longest = 64 // a longer word is no misspelt name; bounds the work
 	if len(word) > longest {
 		return "", false
 	}
-	best, limit := "", max(1, len(word)/3)+1
+	best, limit := "", len(word)/3+1
 	for _, name := range names {
 		if len(name) > longest {
 			continue

@@ -1,0 +1,138 @@
+package scenario
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestVariantByName(t *testing.T) {
+	s := &Scenario{Path: "x.yaml", Variants: []Variant{{Name: "baseline"}, {Name: "workers"}}}
+	if v, err := s.Variant("workers"); err != nil || v.Name != "workers" {
+		t.Errorf("got %v, %v", v, err)
+	}
+	for name, want := range map[string]string{"wrokers": `did you mean "workers"?`, "zzz": "there are baseline, workers"} {
+		if _, err := s.Variant(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", name, err, want)
+		}
+	}
+	if _, err := (&Scenario{Path: "x.yaml"}).Variant("a"); err == nil || !strings.Contains(err.Error(), "declares no variants") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTargetOf(t *testing.T) {
+	s := &Scenario{Target: Target{CPUs: 2, Debug: "http://d", Process: Process{
+		Build: "./x", Args: []string{"--listen", ":0"}, Env: map[string]string{"A": "1", "B": "2"}}}}
+	before := s.Target
+	for _, c := range []struct {
+		name string
+		v    Variant
+		want func(*Target)
+	}{
+		{"nothing of its own", Variant{}, func(*Target) {}},
+		{"arguments", Variant{Args: []string{"--fast"}}, func(t *Target) { t.Args = []string{"--listen", ":0", "--fast"} }},
+		{"a program", Variant{Build: "./y", Args: []string{"-y"}}, func(t *Target) { t.Build, t.Args = "./y", []string{"-y"} }},
+		{"a command", Variant{Command: []string{"y"}}, func(t *Target) { t.Build, t.Command, t.Args = "", []string{"y"}, nil }},
+		{"environment", Variant{Env: map[string]string{"B": "3", "C": "4"}},
+			func(t *Target) { t.Env = map[string]string{"A": "1", "B": "3", "C": "4"} }},
+		{"an address", Variant{URL: "http://h"}, func(t *Target) { *t = Target{URL: "http://h"} }},
+	} {
+		want := before
+		c.want(&want)
+		if got := s.TargetOf(c.v); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
+		}
+	}
+	if !reflect.DeepEqual(s.Target, before) || len(s.Target.Env) != 2 {
+		t.Errorf("the scenario's own target was changed: %+v", s.Target)
+	}
+	running := &Scenario{Target: Target{URL: "http://h", Debug: "http://d"}}
+	if got := running.TargetOf(Variant{URL: "http://h"}); got.Debug != "http://d" {
+		t.Errorf("the target's own address lost its debug address: %+v", got)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	const text = `
+name: x
+target: {build: ./x}
+load: {kind: jobs, args: ["${rate}"]}
+measure: {rates: [1]}
+sweep:
+  axes:
+    - {name: queue, values: [channel, ring]}
+    - {name: buffer, values: [0, 16, a/b $5]}
+  args: [--queue, "${queue}:${buffer}", "$${queue}"]
+  except:
+    - {queue: ring, buffer: 0}
+`
+	s, err := Parse("x.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, v := range s.Variants {
+		names = append(names, v.Name)
+	}
+	want := []string{"queue=channel,buffer=0", "queue=channel,buffer=16", "queue=channel,buffer=a-b--5", "queue=ring,buffer=16", "queue=ring,buffer=a-b--5"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+	last, err := Expand(s.Variants[4].Args[1], lookupIn(nil))
+	if err != nil || last != "ring:a/b $5" {
+		t.Errorf("the last variant's argument is %q, %v", last, err)
+	}
+	if plain, _ := Expand(s.Variants[4].Args[2], lookupIn(nil)); plain != "${queue}" {
+		t.Errorf("an escaped axis became %q", plain)
+	}
+	if len(s.Variants[4].Args) != 3 {
+		t.Errorf("arguments %q", s.Variants[4].Args)
+	}
+}
+
+func TestSweepHasAnEnd(t *testing.T) {
+	for name, text := range map[string]string{
+		"arguments": `args: ["` + strings.Repeat("${a}", 1000) + `"]
+  axes: [{name: a, values: [` + strings.Repeat("x", 4000) + `, y]}]`,
+		"exceptions": `args: ["${a}${b}${c}${d}"]
+  axes: [{name: a, values: ` + list(200) + `}, {name: b, values: ` + list(200) + `}, {name: c, values: ` + list(200) + `}, {name: d, values: [1, 2]}]
+  except: [{d: 1}, {d: 2}]`,
+	} {
+		_, err := Parse("x.yaml", []byte("name: x\ntarget: {build: ./x}\nload: {kind: jobs, args: ['${rate}']}\nmeasure: {rates: [1]}\nsweep:\n  "+text))
+		if err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// list writes the YAML list of the numbers below n.
+func list(n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, strings.Repeat("1", i+1))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"nmae", "name", 1}, {"conections", "connections", 1}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("from %q to %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+	word := rapid.StringMatching("[abc]{0,8}")
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		d := distance(a, b)
+		if d != distance(b, a) || (d == 0) != (a == b) || d > max(len(a), len(b)) || d < len(a)-len(b) {
+			t.Errorf("distance(%q, %q) = %d", a, b, d)
+		}
+	})
+}
