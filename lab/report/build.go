@@ -1,0 +1,197 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+)
+
+// Build reads what an experiment showed. What cannot be read becomes a warning: a report of half an
+// experiment is better than none.
+func Build(e *record.Experiment) *Report { return build(e, analyse(e)) }
+
+// analysis is what the analyses say of an experiment.
+type analysis struct {
+	verdicts   map[string]capacity.Verdict // by run
+	capacities map[string]capacity.Result  // by variant
+	rows       []compare.Row
+	floor      *[2]float64
+	comparison *compare.Comparison
+	datum      compare.Datum
+}
+
+func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
+
+func analyse(e *record.Experiment) analysis {
+	a := analysis{verdicts: map[string]capacity.Verdict{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
+	for _, r := range e.Runs {
+		if bounds(r.SLO) {
+			a.verdicts[r.ID] = capacity.Judge(r)
+		}
+	}
+	names := variantNames(e)
+	if e.Kind != record.KindLoad {
+		for _, name := range names {
+			a.capacities[name] = capacity.Summarise(e, name)
+		}
+	}
+	switch {
+	case e.Kind == record.KindLadder:
+		a.rows = compare.Ladder(e, metricOf(e), a.datum)
+		for _, row := range a.rows {
+			if row.ToBaseline.Floor != nil {
+				a.floor = row.ToBaseline.Floor
+			}
+		}
+	case e.Kind == record.KindCompare && len(names) >= 2:
+		c := compare.Between(e, metricOf(e), names[0], names[1], a.datum)
+		a.comparison, a.floor = &c, c.Floor
+	}
+	return a
+}
+
+// datum says what one variant measured in one round.
+func datum(e *record.Experiment) compare.Datum {
+	if metric := metricOf(e); metric != compare.MetricCapacity {
+		return compare.AtEqualRate(e, metric)
+	}
+	return func(role, variant string, round int) (float64, bool) {
+		runs := e.Select(func(r *record.Run) bool {
+			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+		})
+		if len(runs) == 0 {
+			return 0, false
+		}
+		v, ok, _ := capacity.Datum(runs, e.SLO)
+		return v, ok
+	}
+}
+
+// bounds reports whether the SLO asks for anything.
+func bounds(s record.SLO) bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 }
+
+// variantNames are the variants in ladder order; those that only the runs name come after.
+func variantNames(e *record.Experiment) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, v := range e.Variants {
+		names, seen[v.Name] = append(names, v.Name), true
+	}
+	for _, r := range e.Runs {
+		if r.Step.Role != record.RoleLeave && !seen[r.Step.Variant] {
+			names, seen[r.Step.Variant] = append(names, r.Step.Variant), true
+		}
+	}
+	return names
+}
+
+// build puts the view model together.
+func build(e *record.Experiment, a analysis) *Report {
+	r := &Report{
+		Kind: e.Kind, Name: e.Name, Service: e.Service, Metric: metricOf(e), SLO: e.SLO, Started: e.Started,
+		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
+		Warnings: append([]string(nil), e.Warnings...), Floor: interval(a.floor),
+	}
+	for _, run := range e.Runs {
+		r.Runs = append(r.Runs, newRun(run, a))
+	}
+	r.Assemblies = assemblies(e)
+	switch e.Kind {
+	case record.KindLoad:
+		r.load(e, a)
+	case record.KindSweep:
+		r.steps(e, a)
+		r.sweep(e)
+	case record.KindCompare:
+		r.steps(e, a)
+		r.compare(e, a)
+	case record.KindCapacity:
+		r.steps(e, a)
+		r.capacity(e, a)
+	default:
+		r.steps(e, a)
+	}
+	if e.Kind != record.KindLoad {
+		r.Charts = append([]Chart{latencyChart(e)}, r.Charts...)
+	}
+	r.Traces, r.TracesLeft = traces(e)
+	r.Invalid = r.whyInvalid()
+	r.Answer = r.answer()
+	return r
+}
+
+func newRun(r *record.Run, a analysis) Run {
+	t, q := r.Totals, r.SLO.Observed(r.Totals)
+	v, judged := a.verdicts[r.ID]
+	out := Run{
+		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
+		Offered: measured(t.OfferedPerS), Achieved: Value(t.AchievedPerS), Delivered: measured(t.DeliveredPerS),
+		P50: measured(q.P50), P99: measured(q.P99), Errors: Value(t.ErrorShare()), CPU: Unknown,
+		Met: v.Met, Judged: judged, Misses: v.Misses, Invalid: r.Invalid, Warnings: r.Warnings,
+	}
+	if t.Server != nil {
+		out.CPU = measured(t.Server.CPUMicrosPerRequest)
+	}
+	return out
+}
+
+// runLabel names a run in a list.
+func runLabel(r *record.Run) string {
+	parts := []string{r.Step.Variant}
+	if r.Step.Variant == "" {
+		parts[0] = r.ID
+	}
+	if r.Step.Role != "" && r.Step.Role != record.RoleSingle {
+		parts = append(parts, r.Step.Role)
+	}
+	if r.Step.Round > 0 {
+		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
+	}
+	if r.Totals.OfferedPerS > 0 {
+		parts = append(parts, rate(Value(r.Totals.OfferedPerS)))
+	}
+	if r.Invalid != "" {
+		parts = append(parts, "invalid")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// assemblies are what the variants resolved to, each as its first run saw it.
+func assemblies(e *record.Experiment) []Assembly {
+	var out []Assembly
+	for _, name := range variantNames(e) {
+		v, _ := e.Variant(name)
+		a := Assembly{Variant: name, Args: commandLine(v.Args)}
+		for _, r := range e.Runs {
+			if r.Step.Variant == name && (len(r.Target.Command) > 0 || len(r.Target.Assembly) > 0) {
+				a.Command, a.JSON = commandLine(r.Target.Command), indented(r.Target.Assembly)
+				break
+			}
+		}
+		if a.Command != "" || a.Args != "" || a.JSON != nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func indented(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
+func interval(p *[2]float64) *Interval {
+	if p == nil {
+		return nil
+	}
+	return &Interval{Lo: p[0], Hi: p[1]}
+}

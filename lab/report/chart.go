@@ -1,0 +1,171 @@
+package report
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"sort"
+
+	"dyno/lab/record"
+)
+
+// Chart is figures against the offered rate, one group of lines per variant.
+type Chart struct {
+	ID     string  `json:"id"`
+	Title  string  `json:"title"`
+	X      column  `json:"x"` // the union of the groups' rates
+	Groups []Group `json:"groups"`
+	XName  string  `json:"x_name"`
+	YName  string  `json:"y_name"`
+	Log    bool    `json:"log"`
+	Bound  Value   `json:"bound"` // the SLO's line; null: none
+}
+
+// Group is a variant's lines; they are shown and hidden together.
+type Group struct {
+	Name  string `json:"name"`
+	Lines []Line `json:"lines"`
+}
+
+// Line has a figure for each of the chart's X; null where the variant was not measured.
+type Line struct {
+	Name string `json:"name"`
+	Y    column `json:"y"`
+}
+
+// nearRates is how far apart, as a share, two offered rates may be to count as one: Poisson arrivals
+// over 2,000 offers differ by 2%.
+const nearRates = 0.02
+
+// point is what a variant showed at about one offered rate: medians over runs.
+type point struct {
+	offered float64
+	runs    []*record.Run
+}
+
+// median reads a figure from each run; NaN where none has it.
+func (p point) median(read func(*record.Run) float64) float64 {
+	var all []float64
+	for _, r := range p.runs {
+		if v := read(r); !math.IsNaN(v) {
+			all = append(all, v)
+		}
+	}
+	sort.Float64s(all)
+	return median(all)
+}
+
+// points groups a variant's valid runs by offered rate, in order.
+func points(e *record.Experiment, variant string) []point {
+	runs := e.Select(func(r *record.Run) bool {
+		return r.Step.Variant == variant && r.Step.Role != record.RoleLeave && r.Invalid == "" && offeredOf(r) > 0
+	})
+	sort.SliceStable(runs, func(i, j int) bool { return offeredOf(runs[i]) < offeredOf(runs[j]) })
+	var out []point
+	for _, r := range runs {
+		if n := len(out); n > 0 && offeredOf(r) <= out[n-1].offered*(1+nearRates) {
+			out[n-1].runs = append(out[n-1].runs, r)
+			continue
+		}
+		out = append(out, point{offered: offeredOf(r), runs: []*record.Run{r}})
+	}
+	for i := range out {
+		out[i].offered = significant(out[i].median(offeredOf), 4)
+	}
+	return out
+}
+
+// offeredOf is the rate that was asked for where the plan named one: what was offered varies a little
+// around it.
+func offeredOf(r *record.Run) float64 {
+	if r.Step.Rate > 0 {
+		return r.Step.Rate
+	}
+	return r.Totals.OfferedPerS
+}
+
+// reading names a figure of a run.
+type reading struct {
+	name string
+	read func(*record.Run) float64
+}
+
+// newChart draws readings of every variant against the offered rate.
+func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
+	at := map[string]map[float64]point{}
+	xs := map[float64]bool{}
+	for _, name := range variantNames(e) {
+		at[name] = map[float64]point{}
+		for _, p := range points(e, name) {
+			at[name][p.offered] = p
+			xs[p.offered] = true
+		}
+	}
+	c.X = slices.Sorted(maps.Keys(xs))
+	for _, name := range variantNames(e) {
+		if len(at[name]) == 0 {
+			continue
+		}
+		g := Group{Name: name}
+		for _, rd := range readings {
+			line := Line{Name: rd.name, Y: make(column, len(c.X))}
+			for i, x := range c.X {
+				line.Y[i] = math.NaN()
+				if p, ok := at[name][x]; ok {
+					line.Y[i] = p.median(rd.read)
+				}
+			}
+			if c.Log || !line.Y.empty() {
+				g.Lines = append(g.Lines, line)
+			}
+		}
+		c.Groups = append(c.Groups, g)
+	}
+	return c
+}
+
+// latencyChart is the load/latency curve of every variant.
+func latencyChart(e *record.Experiment) Chart {
+	name := "response"
+	if e.SLO.On == record.OnDelivery {
+		name = "delivery"
+	}
+	return newChart(e, Chart{
+		ID: "chart-latency", Title: "Load and latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: p99Bound(e.SLO),
+	},
+		reading{"p99", func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P99) }},
+		reading{"p50", func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P50) }})
+}
+
+// flowChart is what became of what was offered.
+func flowChart(e *record.Experiment) Chart {
+	return newChart(e, Chart{
+		ID: "chart-flow", Title: "Accepted, delivered, refused", XName: "offered, per second", YName: "per second", Bound: Unknown,
+	},
+		reading{"accepted", acceptedOf},
+		reading{"delivered", func(r *record.Run) float64 { return r.Totals.DeliveredPerS }},
+		reading{"refused", refusedOf})
+}
+
+// acceptedOf is the rate of good answers.
+func acceptedOf(r *record.Run) float64 {
+	if r.Totals.Completed == 0 {
+		return 0
+	}
+	return r.Totals.AchievedPerS * float64(max(0, r.Totals.Completed-r.Totals.Failed)) / float64(r.Totals.Completed)
+}
+
+// refusedOf is the rate at which offers were turned away in good order, over the measured time.
+func refusedOf(r *record.Run) float64 {
+	refused, windows := int64(0), 0
+	for _, w := range r.Series {
+		if w.Phase == record.PhaseMeasure {
+			refused += w.Client.Refused
+			windows++
+		}
+	}
+	if windows == 0 {
+		return math.NaN()
+	}
+	return float64(refused) / float64(windows) / record.WindowLength.Seconds()
+}

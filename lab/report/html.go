@@ -1,0 +1,231 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+//go:embed assets/page.html
+var pageHTML string
+
+//go:embed assets/page.css
+var pageCSS string
+
+//go:embed assets/page.js
+var pageJS string
+
+//go:embed assets/uPlot.iife.min.js
+var uPlotJS string
+
+//go:embed assets/uPlot.min.css
+var uPlotCSS string
+
+//go:embed assets/uPlot.LICENSE
+var uPlotLicense string
+
+// The page's style and scripts, as they stand in it. Its content security policy names them by their
+// hashes and allows nothing else: no request, no other script, whatever a service or a scenario calls
+// itself.
+var (
+	style   = uPlotCSS + "\n" + pageCSS
+	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS
+	policy  = strings.Join([]string{
+		"default-src 'none'",
+		"script-src " + hash(library) + " " + hash(pageJS),
+		"style-src " + hash(style),
+		"img-src data:", // the empty icon, so that no icon is asked for
+		"base-uri 'none'",
+		"form-action 'none'",
+	}, "; ")
+)
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"figure": figure, "rate": rate, "times": times, "percent": percent, "size": size, "count": count, "clock": clock,
+	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine, "machine": machineWords,
+	"slo": sloWords, "met": metWords, "value": func(v float64) Value { return Value(v) },
+	"tallies": func(name string, rows []tally) tallyTable { return tallyTable{name, rows} },
+	"seconds": func(v float64) string { return digits(v, 4) + " s" },
+}).Parse(pageHTML))
+
+// HTML writes the page: one file that asks the network for nothing.
+func HTML(w io.Writer, r *Report) error {
+	data, err := json.Marshal(struct {
+		Charts []Chart `json:"charts"`
+		Traces []Trace `json:"traces"`
+	}{r.Charts, r.Traces})
+	if err != nil {
+		return fmt.Errorf("encoding the charts: %w", err)
+	}
+	v := pageView{
+		Report: r, Policy: policy, Style: template.CSS(style), Library: template.JS(library), Script: template.JS(pageJS),
+		// json.Marshal writes <, > and & as \u003c and so on, so the data cannot end its element.
+		Data: template.JS(data),
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, v); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// pageView is what the template reads besides the report.
+type pageView struct {
+	*Report
+	Policy  string
+	Style   template.CSS
+	Library template.JS
+	Script  template.JS
+	Data    template.JS
+}
+
+// KindWords names the kind of experiment.
+func (v pageView) KindWords() string { return kindWords[v.Kind] }
+
+// Heading names what was measured.
+func (v pageView) Heading() string { return v.title() }
+
+// Banner says in one word and one sentence whether the result may be believed.
+func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
+	all, valid := v.Count()
+	switch {
+	case v.Invalid != "":
+		b.Class, b.Word, b.Text = "bad", "Invalid", v.Invalid
+	case valid < all:
+		b.Class, b.Word = "part", "Valid"
+		b.Text = fmt.Sprintf("%d of %s count; the others are listed below with the reason", valid, plural(all, "run"))
+	default:
+		b.Class, b.Word, b.Text = "good", "Valid", fmt.Sprintf("all %s count", plural(all, "run"))
+		if all == 1 {
+			b.Text = "the run counts"
+		}
+	}
+	return b
+}
+
+// Columns are the columns of the table of steps.
+func (v pageView) Columns() []tableColumn { return v.columns() }
+
+// Pointer gives the template a step in the form that columns read.
+func (s Step) Pointer() *Step { return &s }
+
+// AllWarnings are the warnings of the report and its steps.
+func (v pageView) AllWarnings() []string { return v.allWarnings() }
+
+// Bars is the chart of the steps.
+func (v pageView) Bars() bars { return newBars(v.Report) }
+
+// SweepPlot is the picture of a sweep's queues.
+func (v pageView) SweepPlot() template.HTML { return v.Sweep.plot().SVG() }
+
+// LoadPlot is the percentile curve of a single load.
+func (v pageView) LoadPlot() template.HTML { return v.Load.plot().SVG() }
+
+// Quantiles are the rows of a single load's table.
+func (v pageView) Quantiles() (rows [][]string) {
+	for _, q := range quantiles {
+		row := []string{q.label}
+		for _, of := range v.Load.latencies() {
+			ms, _ := of.Quantiles.At(q.name)
+			row = append(row, figure(Value(ms)))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Latencies are the columns of a single load's table.
+func (v pageView) Latencies() []latencyOf { return v.Load.latencies() }
+
+// Classes are the latencies of a single load's request classes.
+func (v pageView) Classes() (out []latencyOf) {
+	classes := v.Load.Run.Totals.Classes
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		out = append(out, latencyOf{Name: name, Quantiles: classes[name]})
+	}
+	return out
+}
+
+// tally is one kind of failure or status.
+type tally struct {
+	Name  string
+	Count int64
+	Share Value // of offers
+}
+
+// tallyTable is a table of tallies under a name.
+type tallyTable struct {
+	Name string
+	Rows []tally
+}
+
+// Statuses are the protocol statuses of a single load, the most frequent first.
+func (v pageView) Statuses() []tally { return tallies(v.Load.Run.Totals, v.Load.Run.Totals.Status) }
+
+// Failures are the kinds of error of a single load, the most frequent first.
+func (v pageView) Failures() []tally { return tallies(v.Load.Run.Totals, v.Load.Run.Totals.Errors) }
+
+func tallies(t record.Totals, counts map[string]int64) (out []tally) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n > 0 {
+			share := Unknown
+			if t.Offered > 0 {
+				share = Value(float64(n) / float64(t.Offered))
+			}
+			out = append(out, tally{name, n, share})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Count > out[j].Count })
+	return out
+}
+
+// Missed is what a single load did not meet.
+func (v pageView) Missed() []string { return missed(v.Load.Verdict) }
+
+// Settings are the machine's settings, by name.
+func (v pageView) Settings() (out [][2]string) {
+	for _, k := range slices.Sorted(maps.Keys(v.Machine.Settings)) {
+		out = append(out, [2]string{k, v.Machine.Settings[k]})
+	}
+	return out
+}
+
+// Initial is the trace that the page opens with: the last measured run that counts.
+func (v pageView) Initial() int {
+	best := 0
+	valid := map[string]bool{}
+	for _, run := range v.Runs {
+		valid[run.ID] = run.Invalid == "" && (run.Role == record.RoleMeasure || run.Role == record.RoleSweep || run.Role == record.RoleSingle)
+	}
+	for i, t := range v.Traces {
+		if valid[t.Run] {
+			best = i
+		}
+	}
+	return best
+}
+
+// ClosedNote stands at the percentiles of a closed loop.
+func (v pageView) ClosedNote() string {
+	if v.Load != nil && v.Load.Run.Load.Model == "closed" {
+		return closedNote
+	}
+	return ""
+}

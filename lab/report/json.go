@@ -1,0 +1,224 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+)
+
+// Schemas of the JSON that this package composes itself; capacity and compare name their own. Keys may
+// be added, never changed.
+const (
+	SchemaRun  = "dyno.run/1"
+	SchemaLoad = "dyno.load/1"
+)
+
+// JSON writes the report as one object, by the kind of experiment: dyno.load/1, dyno.capacity/1,
+// dyno.comparison/1, and dyno.run/1 for ladders and sweeps. What is unknown is null.
+func JSON(w io.Writer, r *Report) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r.object()); err != nil {
+		return fmt.Errorf("encoding the report: %w", err)
+	}
+	return nil
+}
+
+// verdict is what every schema says besides its figures.
+type verdict struct {
+	Valid    bool     `json:"valid"`
+	Reason   string   `json:"reason"`
+	Warnings []string `json:"warnings"`
+	Answer   string   `json:"answer"`
+	Out      string   `json:"out"`
+}
+
+func (r *Report) verdict() verdict {
+	return verdict{Valid: r.Invalid == "", Reason: r.Invalid, Warnings: list(r.Warnings), Answer: r.Answer, Out: r.Out}
+}
+
+func (r *Report) object() any {
+	switch {
+	case r.Kind == record.KindLoad && r.Load != nil:
+		return r.loadObject()
+	case r.Kind == record.KindCapacity && r.Capacity != nil:
+		return r.capacityObject()
+	case r.Kind == record.KindCompare && r.Comparison != nil:
+		return r.comparisonObject()
+	}
+	return r.runObject()
+}
+
+type jsonStep struct {
+	Name             string    `json:"name"`
+	Change           string    `json:"change"`
+	Why              string    `json:"why"`
+	CapacityPerS     *Value    `json:"capacity_per_s"`
+	MetricValue      *Value    `json:"metric_value,omitempty"` // in ms or us, when the metric is not the capacity
+	Interval         *Interval `json:"interval"`
+	P99Ms            Value     `json:"p99_ms"`
+	CPUUsPerRequest  Value     `json:"cpu_us_per_request"`
+	AllocsPerRequest Value     `json:"allocs_per_request"`
+	BytesPerRequest  Value     `json:"bytes_per_request"`
+	PeakRSSBytes     Value     `json:"peak_rss_bytes"`
+	PeakGoroutines   Value     `json:"peak_goroutines"`
+	GCPauseP99Ms     Value     `json:"gc_pause_p99_ms"`
+	RatioToBaseline  Value     `json:"ratio_to_baseline"`
+	RatioInterval    *Interval `json:"ratio_interval"`
+	RatioToBefore    Value     `json:"ratio_to_before"`
+	BeforeInterval   *Interval `json:"before_interval"`
+	Verdict          string    `json:"verdict"`
+	Rounds           int       `json:"rounds"`
+	Reason           string    `json:"reason"` // why there is no capacity
+	Warnings         []string  `json:"warnings"`
+}
+
+func (r *Report) jsonSteps() []jsonStep {
+	out := make([]jsonStep, 0, len(r.Steps))
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		j := jsonStep{
+			Name: s.Name, Change: s.Change, Why: s.Why, Interval: s.Interval,
+			P99Ms: s.P99, CPUUsPerRequest: s.CPU, AllocsPerRequest: s.Allocs, BytesPerRequest: s.AllocBytes,
+			PeakRSSBytes: s.PeakRSS, PeakGoroutines: s.Goroutines, GCPauseP99Ms: s.GCPauseP99,
+			RatioToBaseline: s.Ratio, RatioInterval: s.RatioInterval, RatioToBefore: s.StepRatio, BeforeInterval: s.StepInterval,
+			Verdict: s.Verdict, Rounds: s.Rounds, Reason: s.Invalid, Warnings: list(s.Warnings),
+		}
+		if r.Metric == compare.MetricCapacity {
+			j.CapacityPerS = &s.Capacity
+		} else {
+			j.MetricValue = &s.Capacity
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+type jsonSweepRow struct {
+	Variant       string `json:"variant"`
+	OfferedPerS   Value  `json:"offered_per_s"`
+	AcceptedPerS  Value  `json:"accepted_per_s"`
+	DeliveredPerS Value  `json:"delivered_per_s"`
+	RefusedPerS   Value  `json:"refused_per_s"`
+	P50Ms         Value  `json:"p50_ms"`
+	P99Ms         Value  `json:"p99_ms"`
+	CPU           Value  `json:"cpu_us_per_request"`
+}
+
+func (r *Report) runObject() any {
+	all, valid := r.Count()
+	var sweep []jsonSweepRow
+	if r.Sweep != nil {
+		for _, row := range r.Sweep.Rows {
+			sweep = append(sweep, jsonSweepRow{row.Variant, row.Offered, row.Accepted, row.Delivered, row.Refused, row.P50, row.P99, row.CPU})
+		}
+	}
+	return struct {
+		Schema    string         `json:"schema"`
+		Kind      string         `json:"kind"`
+		Name      string         `json:"name"`
+		Service   string         `json:"service"`
+		Metric    string         `json:"metric"`
+		SLO       record.SLO     `json:"slo"`
+		Steps     []jsonStep     `json:"steps"`
+		Sweep     []jsonSweepRow `json:"sweep,omitempty"`
+		Floor     *Interval      `json:"floor"`
+		Runs      int            `json:"runs"`
+		RunsValid int            `json:"runs_valid"`
+		verdict
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.Floor, all, valid, r.verdict()}
+}
+
+func (r *Report) capacityObject() any {
+	c := *r.Capacity
+	c.Schema, c.Warnings = capacity.Schema, append(list(r.Warnings), c.Warnings...)
+	c.Valid, c.Reason = r.Invalid == "", r.Invalid
+	return struct {
+		capacity.Result
+		Answer string `json:"answer"`
+		Out    string `json:"out"`
+	}{c, r.Answer, r.Out}
+}
+
+func (r *Report) comparisonObject() any {
+	c := *r.Comparison
+	c.Schema, c.Warnings = compare.Schema, append(list(r.Warnings), c.Warnings...)
+	if r.Invalid != "" {
+		c.Verdict = compare.Invalid
+	}
+	return struct {
+		compare.Comparison
+		Valid  bool       `json:"valid"`
+		Reason string     `json:"reason"`
+		SLO    record.SLO `json:"slo"`
+		Steps  []jsonStep `json:"steps"`
+		Answer string     `json:"answer"`
+		Out    string     `json:"out"`
+	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.Answer, r.Out}
+}
+
+func (r *Report) loadObject() any {
+	run := r.Load.Run
+	t := run.Totals
+	type generator struct {
+		CPU           float64 `json:"cpu_s"`
+		CPUPerMillion float64 `json:"cpu_s_per_million"`
+		Limited       bool    `json:"limited"`
+	}
+	var delivery *record.Quantiles
+	if t.Delivered+t.Undelivered > 0 {
+		delivery = &t.Delivery
+	}
+	var met *bool
+	if r.Load.Verdict != nil {
+		met = &r.Load.Verdict.Met
+	}
+	return struct {
+		Schema       string                      `json:"schema"`
+		Model        string                      `json:"model"`
+		Engine       string                      `json:"engine"`
+		URL          string                      `json:"url"`
+		Duration     Value                       `json:"duration_s"`
+		OfferedPerS  float64                     `json:"offered_per_s"`
+		AchievedPerS float64                     `json:"achieved_per_s"`
+		Sent         int64                       `json:"sent"`
+		Completed    int64                       `json:"completed"`
+		Unfinished   int64                       `json:"unfinished"`
+		Errors       map[string]int64            `json:"errors"`
+		Status       map[string]int64            `json:"status"`
+		Latency      record.Quantiles            `json:"latency_ms"`
+		Service      record.Quantiles            `json:"service_ms"`
+		Delivery     *record.Quantiles           `json:"delivery_ms"`
+		Classes      map[string]record.Quantiles `json:"classes,omitempty"`
+		Lag          record.Lag                  `json:"send_lag_us"`
+		Generator    generator                   `json:"generator"`
+		SLO          record.SLO                  `json:"slo"`
+		Met          *bool                       `json:"slo_met"` // null: none was asked for
+		verdict
+	}{
+		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.URL, Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
+		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, t.Lag,
+		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, r.verdict(),
+	}
+}
+
+// counts is never null in JSON.
+func counts(m map[string]int64) map[string]int64 {
+	if m == nil {
+		return map[string]int64{}
+	}
+	return m
+}
+
+// list is never null in JSON.
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}

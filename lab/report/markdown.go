@@ -1,0 +1,222 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Markdown writes the result and its conditions for a pull request.
+func Markdown(w io.Writer, r *Report) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n\n%s\n\n", escapeMarkdown(r.title()), escapeMarkdown(r.Answer))
+	switch {
+	case r.Kind == record.KindLoad && r.Load != nil:
+		r.loadMarkdown(&b)
+	case r.Kind == record.KindCapacity && r.Capacity != nil:
+		r.capacityMarkdown(&b)
+	case r.Sweep != nil:
+		r.sweepMarkdown(&b)
+	case len(r.Steps) > 0:
+		r.stepsMarkdown(&b)
+	}
+	r.conditionsMarkdown(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// title names what was measured.
+func (r *Report) title() string {
+	name := r.Name
+	if r.Service != "" && r.Service != r.Name {
+		name = strings.TrimSpace(r.Service + " " + r.Name)
+	}
+	return strings.TrimSpace(name + " (" + kindWords[r.Kind] + ")")
+}
+
+func (r *Report) stepsMarkdown(b *strings.Builder) {
+	cols := r.columns()
+	var head []string
+	var align []bool
+	for _, c := range cols {
+		name := c.Head
+		if c.Unit != "" {
+			name += ", " + c.Unit
+		}
+		head, align = append(head, name), append(align, c.Number)
+	}
+	var rows [][]string
+	for i := range r.Steps {
+		var row []string
+		for _, c := range cols {
+			cell := c.Cell(&r.Steps[i])
+			if c.Detail != nil {
+				cell += space(c.Detail(&r.Steps[i]))
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	tableMarkdown(b, head, align, rows)
+	for _, s := range r.Steps {
+		if s.Change != "" {
+			fmt.Fprintf(b, "- **%s**: %s\n", escapeMarkdown(s.Name), escapeMarkdown(s.Change))
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func (r *Report) capacityMarkdown(b *strings.Builder) {
+	var rows [][]string
+	for _, s := range r.Capacity.Steps {
+		rows = append(rows, []string{figure(Value(s.OfferedPerS)), figure(Value(s.AchievedPerS)), figure(Value(s.P50Ms)), figure(Value(s.P99Ms)), percent(Value(s.Errors)), metWords(s.Met, s.Invalid)})
+	}
+	tableMarkdown(b, []string{"offered, per second", "achieved, per second", "p50, ms", "p99, ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
+}
+
+func (r *Report) sweepMarkdown(b *strings.Builder) {
+	var rows [][]string
+	for _, s := range r.Sweep.Rows {
+		rows = append(rows, []string{s.Variant, figure(s.Offered), figure(s.Accepted), figure(s.Delivered), figure(s.Refused), figure(s.P50), figure(s.P99)})
+	}
+	tableMarkdown(b, []string{"variant", "offered, per second", "accepted, per second", "delivered, per second", "refused, per second", "p50, ms", "p99, ms"},
+		[]bool{false, true, true, true, true, true, true}, rows)
+}
+
+func (r *Report) loadMarkdown(b *strings.Builder) {
+	t := r.Load.Run.Totals
+	var rows [][]string
+	for _, q := range quantiles {
+		row := []string{q.label}
+		for _, of := range r.Load.latencies() {
+			v, _ := of.Quantiles.At(q.name)
+			row = append(row, figure(Value(v)))
+		}
+		rows = append(rows, row)
+	}
+	head, align := []string{"ms"}, []bool{false}
+	for _, of := range r.Load.latencies() {
+		head, align = append(head, of.Name), append(align, true)
+	}
+	tableMarkdown(b, head, align, rows)
+	fmt.Fprintf(b, "%s completed, %s unfinished, %s failed.\n\n", count(t.Completed), count(t.Unfinished), count(t.Failed))
+}
+
+// conditionsMarkdown says under what conditions the figures hold, folded away.
+func (r *Report) conditionsMarkdown(b *strings.Builder) {
+	all, valid := r.Count()
+	b.WriteString("<details><summary>Conditions</summary>\n\n")
+	item := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(b, "- %s: %s\n", name, text)
+		}
+	}
+	item("SLO", escapeMarkdown(sloWords(r.SLO)))
+	item("measured", clock(r.Started))
+	item("machine", escapeMarkdown(machineWords(r.Machine)))
+	item("runs", fmt.Sprintf("%d, of which %d count", all, valid))
+	if r.Floor != nil {
+		item("noise floor (the baseline against itself)", betweenRatios(r.Floor))
+	}
+	if len(r.Command) > 0 {
+		item("again", codeSpan(commandLine(r.Command)))
+	}
+	for _, w := range r.allWarnings() {
+		item("warning", escapeMarkdown(w))
+	}
+	b.WriteString("\n</details>\n")
+}
+
+// allWarnings are the report's own and its steps', each once.
+func (r *Report) allWarnings() []string {
+	var out []string
+	seen := map[string]bool{}
+	add := func(w string) {
+		if !seen[w] {
+			out, seen[w] = append(out, w), true
+		}
+	}
+	for _, w := range r.Warnings {
+		add(w)
+	}
+	if r.Capacity != nil {
+		for _, w := range r.Capacity.Warnings {
+			add(w)
+		}
+	}
+	if r.Comparison != nil {
+		for _, w := range r.Comparison.Warnings {
+			add(w)
+		}
+	}
+	for _, s := range r.Steps {
+		for _, w := range s.Warnings {
+			if r.Capacity == nil {
+				add(s.Name + ": " + w)
+			}
+		}
+	}
+	return out
+}
+
+func metWords(met bool, invalid string) string {
+	switch {
+	case invalid != "":
+		return "invalid: " + invalid
+	case met:
+		return "met"
+	}
+	return "missed"
+}
+
+func tableMarkdown(b *strings.Builder, head []string, number []bool, rows [][]string) {
+	line := func(cells []string) {
+		b.WriteByte('|')
+		for _, c := range cells {
+			b.WriteString(" " + escapeMarkdown(c) + " |")
+		}
+		b.WriteByte('\n')
+	}
+	line(head)
+	b.WriteByte('|')
+	for _, n := range number {
+		if n {
+			b.WriteString("---:|")
+		} else {
+			b.WriteString("---|")
+		}
+	}
+	b.WriteByte('\n')
+	for _, row := range rows {
+		line(row)
+	}
+	b.WriteByte('\n')
+}
+
+// markdownEscapes make names inert: no table cell, tag, link, mention or emphasis begins in them.
+var markdownEscapes = strings.NewReplacer(
+	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`,
+	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`, "\n", " ", "\r", " ")
+
+func escapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
+
+// codeSpan fences a text with more backticks than it holds.
+func codeSpan(s string) string {
+	longest, run := 0, 0
+	for _, c := range s {
+		if c == '`' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	fence := strings.Repeat("`", longest+1)
+	s = strings.NewReplacer("\n", " ", "\r", " ").Replace(s)
+	if longest > 0 {
+		return fence + " " + s + " " + fence
+	}
+	return fence + s + fence
+}

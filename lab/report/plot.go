@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+)
+
+// plot is a chart drawn here, as inline SVG: it prints, needs no script, and scales with the page
+// because every place in it is a percentage (lines lie in an inner SVG that stretches). Colours come
+// from the page's style by class, so that they follow light and dark.
+type plot struct {
+	title        string // for those who hear the page
+	xLabel       string
+	yLabel       string
+	xTicks       []tick
+	yTicks       []tick
+	lines        []polyline
+	dots         []dot
+	note         string // drawn in the corner
+	x, y         axis
+	heightPixels int
+}
+
+// axis maps figures to percent of the plot's width or height.
+type axis struct {
+	lo, hi float64
+	log    bool
+}
+
+type tick struct {
+	at    float64
+	label string
+}
+
+type polyline struct {
+	class string
+	xs    []float64
+	ys    []float64
+}
+
+type dot struct {
+	x, y  float64
+	class string
+	label string // drawn beside it
+	title string // shown when pointed at
+}
+
+// newAxis spans the known values with a little room; a logarithmic axis spans whole decades' halves.
+func newAxis(log bool, values ...float64) axis {
+	a := axis{lo: math.Inf(1), hi: math.Inf(-1), log: log}
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) || log && v <= 0 {
+			continue
+		}
+		a.lo, a.hi = min(a.lo, v), max(a.hi, v)
+	}
+	switch {
+	case a.lo > a.hi: // nothing known
+		a.lo, a.hi = 1, 10
+	case log:
+		a.lo, a.hi = a.lo/1.3, a.hi*1.3
+	default:
+		a.lo, a.hi = min(0, a.lo), a.hi*1.08
+		if a.hi == a.lo {
+			a.hi = a.lo + 1
+		}
+	}
+	return a
+}
+
+// percentOf is where v lies between the axis's ends; inside [0, 100] for values outside of it.
+func (a axis) percentOf(v float64) float64 {
+	lo, hi := a.lo, a.hi
+	if a.log {
+		lo, hi, v = math.Log(lo), math.Log(hi), math.Log(max(v, math.SmallestNonzeroFloat64))
+	}
+	return max(0, min(100, (v-lo)/(hi-lo)*100))
+}
+
+// ticks are round figures on the axis: 1, 2 and 5 times a power of ten.
+func (a axis) ticks() []tick {
+	var out []tick
+	if a.log {
+		steps := []float64{1, 2, 5}
+		if a.hi/a.lo > 1000 {
+			steps = []float64{1}
+		}
+		for e := math.Floor(math.Log10(a.lo)); e <= math.Log10(a.hi); e++ {
+			for _, s := range steps {
+				if v := s * math.Pow(10, e); v >= a.lo && v <= a.hi {
+					out = append(out, tick{v, round(Value(v))})
+				}
+			}
+		}
+		return out
+	}
+	step := roundStep((a.hi - a.lo) / 5)
+	for i := math.Ceil(a.lo / step); i*step <= a.hi; i++ {
+		out = append(out, tick{i * step, round(Value(i * step))})
+	}
+	return out
+}
+
+// roundStep is the next of 1, 2, 5 x 10^n at or above v.
+func roundStep(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, s := range []float64{1, 2, 5} {
+		if s*power >= v*(1-1e-9) {
+			return s * power
+		}
+	}
+	return 10 * power
+}
+
+// SVG draws the plot.
+func (p plot) SVG() template.HTML {
+	var b strings.Builder
+	esc := template.HTMLEscapeString
+	if p.xTicks == nil {
+		p.xTicks = p.x.ticks()
+	}
+	if p.yTicks == nil {
+		p.yTicks = p.y.ticks()
+	}
+	fmt.Fprintf(&b, `<svg class="plot" role="img" width="100%%" height="%d"><title>%s</title>`, p.heightPixels, esc(p.title))
+	fmt.Fprintf(&b, `<text class="axis-name" x="0" y="12">%s</text>`, esc(p.yLabel))
+	// Room for labels: 56 px at the left, 16 at the right, 22 above, 40 below.
+	b.WriteString(`<svg class="inner" x="56" y="22" overflow="visible">`)
+	for _, t := range p.yTicks {
+		y := 100 - p.y.percentOf(t.at)
+		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="100%%" y1="%.2f%%" y2="%.2f%%"/><text class="tick" x="-8" y="%.2f%%" dy="4" text-anchor="end">%s</text>`, y, y, y, esc(t.label))
+	}
+	for i, t := range p.xTicks {
+		x := p.x.percentOf(t.at)
+		thin := ""
+		if i%2 == 1 {
+			thin = " every-other" // hidden where there is little room
+		}
+		fmt.Fprintf(&b, `<line class="grid" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/><text class="tick%s" x="%.2f%%" y="100%%" dy="18" text-anchor="middle">%s</text>`, x, x, thin, x, esc(t.label))
+	}
+	b.WriteString(`<svg width="100%" height="100%" viewBox="0 0 100 100" preserveAspectRatio="none" overflow="visible">`)
+	for _, l := range p.lines {
+		fmt.Fprintf(&b, `<polyline class="line %s" points="%s"/>`, esc(l.class), p.points(l))
+	}
+	b.WriteString(`</svg>`)
+	for _, d := range p.dots {
+		x, y := p.x.percentOf(d.x), 100-p.y.percentOf(d.y)
+		anchor, dx := "start", 9
+		if x > 70 {
+			anchor, dx = "end", -9
+		}
+		fmt.Fprintf(&b, `<g class="dot %s"><title>%s</title><circle cx="%.2f%%" cy="%.2f%%" r="5"/><text x="%.2f%%" y="%.2f%%" dx="%d" dy="-7" text-anchor="%s">%s</text></g>`,
+			esc(d.class), esc(d.title), x, y, x, y, dx, anchor, esc(d.label))
+	}
+	b.WriteString(`</svg>`)
+	fmt.Fprintf(&b, `<text class="axis-name" x="100%%" y="100%%" dx="-16" dy="-4" text-anchor="end">%s</text></svg>`, esc(p.xLabel))
+	return template.HTML(b.String())
+}
+
+// points writes a line's points on a canvas of 100 x 100.
+func (p plot) points(l polyline) string {
+	var b strings.Builder
+	for i := range l.xs {
+		if !Value(l.xs[i]).Known() || !Value(l.ys[i]).Known() {
+			continue
+		}
+		fmt.Fprintf(&b, "%.3f,%.3f ", p.x.percentOf(l.xs[i]), 100-p.y.percentOf(l.ys[i]))
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}

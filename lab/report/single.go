@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+
+	"dyno/lab/capacity"
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// load fills in a single load: its first run in detail.
+func (r *Report) load(e *record.Experiment, a analysis) {
+	if len(e.Runs) == 0 {
+		return
+	}
+	run := e.Runs[0]
+	r.Load = &LoadResult{Run: run}
+	if r.SLO.Latency == nil && r.SLO.Gauges == nil {
+		r.SLO = run.SLO
+	}
+	if v, judged := a.verdicts[run.ID]; judged {
+		r.Load.Verdict = &v
+		r.Warnings = append(r.Warnings, v.Warnings...)
+	}
+	r.Warnings = append(r.Warnings, run.Warnings...)
+	if run.Dir == "" {
+		return
+	}
+	for _, kind := range []string{record.HistResponse, record.HistService, record.HistDelivery} {
+		h, err := run.Histogram(kind)
+		if err != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the percentile curve is missing: %v", err))
+			return
+		}
+		if t := newTail(kind, h); len(t.Points) > 0 {
+			r.Load.Tails = append(r.Load.Tails, t)
+		}
+	}
+}
+
+// newTail reads a histogram at the points where one more nine begins, and a few between them, as far as
+// its number of requests supports.
+func newTail(name string, h *hdrhistogram.Histogram) Tail {
+	t := Tail{Name: name}
+	n := h.TotalCount()
+	if n == 0 {
+		return t
+	}
+	within := []float64{0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.85}
+	for beyond := 1.0; beyond*float64(n) >= 1; beyond /= 10 {
+		for _, w := range within {
+			share := 1 - beyond*(1-w)
+			if beyond*(1-w)*float64(n) < 1 {
+				break
+			}
+			t.Points = append(t.Points, TailPoint{Share: share, Ms: float64(h.ValueAtPercentile(share*100)) / 1e6})
+		}
+	}
+	t.Points = append(t.Points, TailPoint{Share: 1 - 0.5/float64(n), Ms: float64(h.Max()) / 1e6})
+	return t
+}
+
+// plot draws the distributions with every further nine given the same room.
+func (l *LoadResult) plot() plot {
+	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms", heightPixels: 300}
+	var xs, ys []float64
+	for _, t := range l.Tails {
+		line := polyline{class: "tail-" + t.Name}
+		for _, point := range t.Points {
+			line.xs, line.ys = append(line.xs, 1/(1-point.Share)), append(line.ys, point.Ms)
+		}
+		p.lines = append(p.lines, line)
+		xs, ys = append(xs, line.xs...), append(ys, line.ys...)
+	}
+	p.x, p.y = newAxis(true, xs...), newAxis(true, ys...)
+	p.x.lo = 1
+	label := "0"
+	for at := 1.0; at <= p.x.hi; at *= 10 {
+		p.xTicks = append(p.xTicks, tick{at, label})
+		switch label {
+		case "0":
+			label = "90"
+		case "90":
+			label = "99"
+		case "99":
+			label = "99.9"
+		default:
+			label += "9"
+		}
+	}
+	return p
+}
+
+// missed reports in words what a single load did not meet.
+func missed(v *capacity.Verdict) []string {
+	if v == nil || v.Met {
+		return nil
+	}
+	if v.TooShort && len(v.Misses) == 0 {
+		return []string{"too few completions to tell"}
+	}
+	return v.Misses
+}
+
+// latencyOf is one of the distributions of a single load.
+type latencyOf struct {
+	Name string
+	Note string
+	record.Quantiles
+}
+
+// closedNote stands at every percentile of a closed loop.
+const closedNote = "closed-loop: hides stalls"
+
+// latencies are the distributions that a load recorded, in ms.
+func (l *LoadResult) latencies() []latencyOf {
+	t := l.Run.Totals
+	response := latencyOf{"response", "from the intended send time", t.Response}
+	if l.Run.Load.Model == "closed" {
+		response.Name, response.Note = "response ("+closedNote+")", closedNote
+	}
+	out := []latencyOf{response, {"service", "from the actual send", t.Service}}
+	if t.Delivered+t.Undelivered > 0 {
+		out = append(out, latencyOf{"delivery", "from the intended send time to the receipt", t.Delivery})
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sort"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+)
+
+// steps fills in the variants, with their capacity, what they used at it, and their ratios.
+func (r *Report) steps(e *record.Experiment, a analysis) {
+	rows := map[string]compare.Row{}
+	for _, row := range a.rows {
+		rows[row.Name] = row
+	}
+	for _, name := range variantNames(e) {
+		v, _ := e.Variant(name)
+		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: Unknown, Ratio: Unknown, StepRatio: Unknown}
+		s.capacity(a.capacities[name])
+		s.resources(atCapacity(e, a, name))
+		if row, ok := rows[name]; ok {
+			s.compared(row, len(r.Steps) == 0, r.Metric)
+		}
+		r.Steps = append(r.Steps, s)
+	}
+}
+
+func (s *Step) capacity(c capacity.Result) {
+	s.Warnings = append(s.Warnings, c.Warnings...)
+	if !c.Valid {
+		s.Invalid = cmp.Or(c.Reason, "nothing valid was measured")
+		return
+	}
+	s.Capacity, s.Interval, s.Rounds = measured(c.CapacityPerS), interval(c.Interval), len(c.Data)
+}
+
+// compared takes the ratios over. With another metric than capacity the row's median is what was
+// measured, and the capacity that could not be found at one equal rate is no fault.
+func (s *Step) compared(row compare.Row, first bool, metric string) {
+	if metric != compare.MetricCapacity && len(row.Data) > 0 {
+		s.Capacity, s.Interval, s.Rounds, s.Invalid = measured(row.Median), nil, len(row.Data), ""
+	}
+	if first {
+		s.Verdict = "the baseline"
+		return
+	}
+	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
+	s.Ratio, s.RatioInterval = measured(row.ToBaseline.Ratio), interval(row.ToBaseline.Interval)
+	s.Verdict = row.ToBaseline.Verdict
+	if row.ToBefore != nil {
+		s.StepRatio, s.StepInterval = measured(row.ToBefore.Ratio), interval(row.ToBefore.Interval)
+		s.Verdict = row.ToBefore.Verdict
+		if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
+			s.Verdict += " than the step before"
+		}
+	}
+	s.LeaveOut = row.LeaveOut
+}
+
+// atCapacity picks the runs that show a variant at its capacity: of each round, the highest rate that met
+// the SLO. Runs that only searched stand in where nothing was measured.
+func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run {
+	for _, role := range []string{record.RoleMeasure, record.RoleSearch, record.RoleSingle} {
+		best := map[int]*record.Run{}
+		for _, r := range e.Runs {
+			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
+				continue
+			}
+			if v, judged := a.verdicts[r.ID]; judged && !v.Met {
+				continue
+			}
+			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
+				best[r.Step.Round] = r
+			}
+		}
+		if len(best) > 0 {
+			var out []*record.Run
+			for _, round := range slices.Sorted(maps.Keys(best)) {
+				out = append(out, best[round])
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+// resources are medians over the runs; peaks the highest.
+func (s *Step) resources(runs []*record.Run) {
+	of := func(read func(*record.ServerTotals) Value) (all []float64) {
+		for _, r := range runs {
+			if r.Totals.Server == nil {
+				continue
+			}
+			if v := read(r.Totals.Server); v.Known() {
+				all = append(all, float64(v))
+			}
+		}
+		sort.Float64s(all)
+		return all
+	}
+	var p99 []float64
+	for _, r := range runs {
+		if v := r.SLO.Observed(r.Totals).P99; v > 0 {
+			p99 = append(p99, v)
+		}
+	}
+	sort.Float64s(p99)
+	s.P99 = Value(median(p99))
+	s.CPU = Value(median(of(func(t *record.ServerTotals) Value { return measured(t.CPUMicrosPerRequest) })))
+	s.Allocs = Value(median(of(func(t *record.ServerTotals) Value { return perRequest(t.AllocsPerRequest) })))
+	s.AllocBytes = Value(median(of(func(t *record.ServerTotals) Value { return perRequest(t.BytesPerRequest) })))
+	s.GCPauseP99 = Value(median(of(func(t *record.ServerTotals) Value {
+		if t.AllocsPerRequest < 0 { // no agent: a pause of 0 was not seen but not looked for
+			return Unknown
+		}
+		return Value(t.GCPauseP99Ms)
+	})))
+	s.PeakRSS = last(of(func(t *record.ServerTotals) Value { return measured(float64(t.PeakRSS)) }))
+	s.Goroutines = last(of(func(t *record.ServerTotals) Value { return measured(float64(t.PeakGoroutines)) }))
+}
+
+func last(sorted []float64) Value {
+	if len(sorted) == 0 {
+		return Unknown
+	}
+	return Value(sorted[len(sorted)-1])
+}
+
+// compare fills in a comparison's pairs, and the ratio of its second variant.
+func (r *Report) compare(e *record.Experiment, a analysis) {
+	if a.comparison == nil {
+		r.Warnings = append(r.Warnings, "a comparison needs two variants; these runs have fewer")
+		return
+	}
+	c := a.comparison
+	r.Comparison = c
+	for i := range r.Steps {
+		switch s := &r.Steps[i]; s.Name {
+		case c.B:
+			s.Ratio, s.RatioInterval, s.Verdict = measured(c.Ratio), interval(c.Interval), c.Verdict
+		case c.A:
+			s.Verdict = "the baseline"
+		}
+	}
+	rounds := map[int]bool{}
+	for _, run := range e.Runs {
+		if run.Step.Role == record.RoleMeasure {
+			rounds[run.Step.Round] = true
+		}
+	}
+	for _, round := range slices.Sorted(maps.Keys(rounds)) {
+		p := Pair{Round: round, A: Unknown, B: Unknown, Ratio: Unknown}
+		if v, ok := a.datum(record.RoleMeasure, c.A, round); ok {
+			p.A = Value(v)
+		}
+		if v, ok := a.datum(record.RoleMeasure, c.B, round); ok {
+			p.B = Value(v)
+		}
+		if p.A > 0 && p.B > 0 {
+			p.Ratio = p.B / p.A
+		}
+		r.Pairs = append(r.Pairs, p)
+	}
+}
+
+// capacity keeps the result of a single variant's search.
+func (r *Report) capacity(e *record.Experiment, a analysis) {
+	if names := variantNames(e); len(names) > 0 {
+		c := a.capacities[names[0]]
+		r.Capacity = &c
+	}
+}

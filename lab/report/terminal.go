@@ -1,0 +1,313 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"dyno/lab/record"
+)
+
+// Style is how a terminal may be written to. The zero Style suits a pipe: plain ASCII, as wide as the
+// text is.
+type Style struct {
+	Color bool // escape codes, and bars of Unicode blocks
+	Width int  // columns; 0: not known, so nothing is cut
+}
+
+// Terminal writes the result for the person who typed the command.
+func Terminal(w io.Writer, r *Report, s Style) error {
+	t := &terminal{style: s}
+	t.line(t.paint(bold, t.clean(r.title())))
+	color := green
+	if r.Invalid != "" {
+		color = red
+	}
+	t.line(t.paint(color, t.clean(r.Answer)))
+	t.line("")
+	switch {
+	case r.Kind == record.KindLoad && r.Load != nil:
+		t.load(r)
+	case r.Kind == record.KindCapacity && r.Capacity != nil:
+		t.capacity(r)
+	case r.Sweep != nil:
+		t.sweep(r)
+	case len(r.Steps) > 0:
+		t.steps(r)
+	}
+	t.end(r)
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+type terminal struct {
+	style Style
+	b     strings.Builder
+}
+
+// Escape codes (ECMA-48 SGR).
+const (
+	bold  = "1"
+	dim   = "2"
+	red   = "31"
+	green = "32"
+	amber = "33"
+	blue  = "34"
+)
+
+func (t *terminal) paint(code, s string) string {
+	if !t.style.Color || s == "" || code == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// line writes a line. What came from a file or a service loses its control characters before it gets
+// here (clean), so that it can neither colour nor move anything.
+func (t *terminal) line(s string) {
+	t.b.WriteString(strings.TrimRight(s, " "))
+	t.b.WriteByte('\n')
+}
+
+// clean makes a text safe for a terminal: no control characters, and plain ASCII in a pipe.
+func (t *terminal) clean(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '–' && !t.style.Color:
+			return '-'
+		case c == '\t' || c == '\n':
+			return ' '
+		case unicode.IsControl(c) || c == utf8.RuneError:
+			return -1
+		case c > unicode.MaxASCII && !t.style.Color:
+			return '?'
+		case unicode.In(c, unicode.Cf): // direction overrides and other marks that are not seen
+			return -1
+		}
+		return c
+	}, s)
+}
+
+// intervalHead heads the column of a figure's confidence interval.
+const intervalHead = "95%"
+
+// row is a table's row; its bar is drawn after its last cell.
+type row struct {
+	cells []string
+	share float64 // of the longest bar; below 0: none
+}
+
+// table aligns rows under a head; what does not fit the width is named below. The bar takes what room
+// is left.
+func (t *terminal) table(head []string, number []bool, rows []row) {
+	width := make([]int, len(head))
+	for i, h := range head {
+		head[i] = t.clean(h)
+		width[i] = utf8.RuneCountInString(head[i])
+	}
+	for _, r := range rows {
+		for i := range r.cells {
+			r.cells[i] = t.clean(r.cells[i])
+			width[i] = max(width[i], utf8.RuneCountInString(r.cells[i]))
+		}
+	}
+	shown := t.fit(width)
+	write := func(cells []string, tail string, code string) {
+		var b strings.Builder
+		for n, i := range shown {
+			if n > 0 {
+				b.WriteString("  ")
+			}
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cells[i]))
+			if number[i] {
+				b.WriteString(pad + cells[i])
+			} else {
+				b.WriteString(cells[i] + pad)
+			}
+		}
+		text := b.String()
+		if tail == "" {
+			text = strings.TrimRight(text, " ")
+		}
+		t.line(t.paint(code, text) + tail)
+	}
+	used := -2
+	for _, i := range shown {
+		used += width[i] + 2
+	}
+	room := min(30, t.style.Width-used-2)
+	write(head, "", dim)
+	for _, r := range rows {
+		write(r.cells, t.bar(r.share, room), "")
+	}
+	t.line("")
+	if len(shown) < len(head) {
+		var left []string
+		for i, h := range head {
+			if !slices.Contains(shown, i) && h != intervalHead {
+				left = append(left, h)
+			}
+		}
+		t.line(t.paint(dim, "a wider terminal also shows: "+strings.Join(left, ", ")))
+	}
+}
+
+// fit chooses the columns that the width holds: the first two and the last always, of the others the
+// first that there is room for. All of them where the width is not known.
+func (t *terminal) fit(width []int) []int {
+	end := len(width) - 1
+	used := width[end]
+	shown := []int{}
+	for i, w := range width[:end] {
+		if t.style.Width > 0 && i > 1 && used+w+2 > t.style.Width {
+			continue
+		}
+		used += w + 2
+		shown = append(shown, i)
+	}
+	return append(shown, end)
+}
+
+// bar draws a share of the room with blocks of an eighth of a column.
+func (t *terminal) bar(share float64, room int) string {
+	if !t.style.Color || room < 8 || !(share >= 0) {
+		return ""
+	}
+	eighths := int(min(share, 1)*float64(room)*8 + 0.5)
+	s := strings.Repeat("█", eighths/8)
+	if eighths%8 > 0 {
+		s += string([]rune(" ▏▎▍▌▋▊▉")[eighths%8])
+	}
+	return "  " + t.paint(blue, s)
+}
+
+func (t *terminal) steps(r *Report) {
+	cols := r.columns()
+	var head []string
+	var number []bool
+	for _, c := range cols {
+		head, number = append(head, c.Short), append(number, c.Number)
+		if c.Detail != nil {
+			head, number = append(head, intervalHead), append(number, false)
+		}
+	}
+	most := 0.0
+	for _, s := range r.Steps {
+		if s.Capacity.Known() {
+			most = max(most, float64(s.Capacity))
+		}
+	}
+	var rows []row
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		out := row{share: float64(s.Capacity) / most}
+		for _, c := range cols {
+			out.cells = append(out.cells, c.Cell(s))
+			if c.Detail != nil {
+				out.cells = append(out.cells, c.Detail(s))
+			}
+		}
+		rows = append(rows, out)
+	}
+	t.table(head, number, rows)
+}
+
+func (t *terminal) capacity(r *Report) {
+	var rows []row
+	for _, s := range r.Capacity.Steps {
+		rows = append(rows, row{share: -1, cells: []string{figure(Value(s.OfferedPerS)), figure(Value(s.AchievedPerS)), figure(Value(s.P50Ms)), figure(Value(s.P99Ms)), percent(Value(s.Errors)), metWords(s.Met, s.Invalid)}})
+	}
+	t.table([]string{"offered/s", "achieved/s", "p50 ms", "p99 ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
+}
+
+func (t *terminal) sweep(r *Report) {
+	most := 0.0
+	for _, s := range r.Sweep.Rows {
+		if s.Accepted.Known() {
+			most = max(most, float64(s.Accepted))
+		}
+	}
+	var rows []row
+	for _, s := range r.Sweep.Rows {
+		rows = append(rows, row{share: float64(s.Accepted) / most, cells: []string{s.Variant, figure(s.Offered), figure(s.Accepted), figure(s.Delivered), figure(s.Refused), figure(s.P50), figure(s.P99)}})
+	}
+	t.table([]string{"variant", "offered/s", "accepted/s", "delivered/s", "refused/s", "p50 ms", "p99 ms"},
+		[]bool{false, true, true, true, true, true, true}, rows)
+}
+
+func (t *terminal) load(r *Report) {
+	run := r.Load.Run
+	latencies := r.Load.latencies()
+	head, number := []string{"ms"}, []bool{false}
+	for _, of := range latencies {
+		head, number = append(head, of.Name), append(number, true)
+	}
+	var rows []row
+	for _, q := range quantiles {
+		out := row{share: -1, cells: []string{q.label}}
+		for _, of := range latencies {
+			v, _ := of.Quantiles.At(q.name)
+			out.cells = append(out.cells, figure(Value(v)))
+		}
+		rows = append(rows, out)
+	}
+	t.table(head, number, rows)
+	tot := run.Totals
+	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s; send-lag p50 %s us, p99 %s us",
+		count(tot.Sent), count(tot.Completed), count(tot.Unfinished), count(tot.Failed), figure(Value(tot.Lag.P50)), figure(Value(tot.Lag.P99))))
+	t.counts("status", tot.Status)
+	t.counts("errors", tot.Errors)
+	t.line("")
+}
+
+// counts writes a map of counts on one line; nothing when all are 0.
+func (t *terminal) counts(name string, m map[string]int64) {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if m[k] > 0 {
+			parts = append(parts, t.clean(k)+" "+count(m[k]))
+		}
+	}
+	if len(parts) > 0 {
+		t.line(name + ": " + strings.Join(parts, ", "))
+	}
+}
+
+// mostLeftOut is how many runs that do not count are named, so that the verdict stays in sight.
+const mostLeftOut = 5
+
+// end says whether the result may be believed, and where the rest is.
+func (t *terminal) end(r *Report) {
+	if slo := sloWords(r.SLO); slo != "" {
+		t.line("SLO: " + t.clean(slo))
+	}
+	if r.Floor != nil {
+		t.line("noise floor: the baseline against itself " + betweenRatios(r.Floor))
+	}
+	for _, w := range r.allWarnings() {
+		t.line(t.paint(amber, "warning: ") + t.clean(w))
+	}
+	all, valid := r.Count()
+	named := 0
+	for _, run := range r.Runs {
+		if run.Invalid != "" && named < mostLeftOut {
+			t.line(t.paint(amber, "left out: ") + t.clean(run.ID+": "+run.Invalid))
+			named++
+		}
+	}
+	if more := all - valid - named; more > 0 {
+		t.line(t.paint(amber, "left out: ") + plural(more, "more run"))
+	}
+	if r.Invalid != "" {
+		t.line(t.paint(red, "invalid: ") + t.clean(r.Invalid))
+	} else {
+		t.line(fmt.Sprintf("valid: %d of %s count", valid, plural(all, "run")))
+	}
+	if r.Out != "" {
+		t.line("report: " + t.clean(r.Out) + "/report.html")
+	}
+}

@@ -1,0 +1,275 @@
+package report
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"dyno/lab/record"
+)
+
+// Bounds on what a page carries, so that it opens quickly on a phone however long the experiment was.
+const (
+	traceValues = 380_000 // figures in all traces; at about 5.5 bytes each, 2 MB
+	maxTraces   = 200     // runs whose series are drawn
+	maxPoints   = 900     // points in one trace: more than a chart has pixels
+	minPoints   = 24
+	maxGauges   = 12 // gauges drawn for a run
+)
+
+// Trace is a run's series thinned for drawing. Times are s from the first measured instant.
+type Trace struct {
+	Run    string            `json:"run"`
+	Label  string            `json:"label"`
+	Every  float64           `json:"every_s"` // windows merged into a point
+	T      column            `json:"t"`       // where each point's windows begin
+	Bands  []Band            `json:"bands"`   // what was not measured
+	Series map[string]column `json:"series"`  // client and server; absent: nothing was seen
+	Gauges map[string]column `json:"gauges"`
+	SLOMs  Value             `json:"slo_ms"` // the tightest bound on p99, if there is one
+}
+
+// Band is a stretch of a run in another phase than the measured one.
+type Band struct {
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	Phase string  `json:"phase"`
+}
+
+// column is a list of figures; NaN is null. Four significant digits: a chart has fewer pixels.
+type column []float64
+
+func (c column) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, v := range c {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			b.WriteString("null")
+			continue
+		}
+		b.WriteString(strconv.FormatFloat(significant(v, 4), 'f', -1, 64))
+	}
+	b.WriteByte(']')
+	return b.Bytes(), nil
+}
+
+// measure is one line that can be drawn: how to read it from a window, and how windows merge.
+type measure struct {
+	key   string
+	merge func(sum, v float64) float64
+	mean  bool // divide by the number of windows
+	read  func(w record.Window) float64
+}
+
+func add(sum, v float64) float64 { return sum + v }
+
+// perWindow makes a count of a window a rate per second.
+func perWindow(n int64) float64 { return float64(n) / record.WindowLength.Seconds() }
+
+// positive is v, or nothing where 0 means that there was nothing.
+func positive(v float64) float64 {
+	if v <= 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+func latency(read func(record.Client) float64) func(record.Window) float64 {
+	return func(w record.Window) float64 {
+		if profiled(w) {
+			return math.NaN()
+		}
+		return positive(read(w.Client))
+	}
+}
+
+func server(read func(*record.Server) float64) func(record.Window) float64 {
+	return func(w record.Window) float64 {
+		if w.Server == nil {
+			return math.NaN()
+		}
+		return read(w.Server)
+	}
+}
+
+// agentOnly reads what /proc does not know.
+func agentOnly(read func(*record.Server) float64) func(record.Window) float64 {
+	return server(func(s *record.Server) float64 {
+		if !s.AgentSeen {
+			return math.NaN()
+		}
+		return read(s)
+	})
+}
+
+// measures are the lines of a trace. Rates and usage merge to their mean; latencies, peaks and queues
+// to their worst, so that thinning hides no stall.
+var measures = []measure{
+	{"offered", add, true, func(w record.Window) float64 { return perWindow(w.Client.Offered) }},
+	{"achieved", add, true, func(w record.Window) float64 { return perWindow(w.Client.Completed) }},
+	{"failed", add, true, func(w record.Window) float64 { return perWindow(w.Client.Failed) }},
+	{"refused", add, true, func(w record.Window) float64 { return perWindow(w.Client.Refused) }},
+	{"delivered", add, true, func(w record.Window) float64 { return perWindow(w.Client.Delivered) }},
+	{"p50", math.Max, false, latency(func(c record.Client) float64 { return c.P50Ms })},
+	{"p99", math.Max, false, latency(func(c record.Client) float64 { return c.P99Ms })},
+	{"delivery_p99", math.Max, false, latency(func(c record.Client) float64 { return c.DeliveryP99Ms })},
+	{"backlog", math.Max, false, func(w record.Window) float64 { return float64(w.Client.Backlog) }},
+	{"generator_cpu", add, true, func(w record.Window) float64 { return w.Client.CPU }},
+	{"cpu", add, true, server(func(s *record.Server) float64 { return s.CPU })},
+	{"delay", add, true, server(func(s *record.Server) float64 { return s.Delay })},
+	{"rss", math.Max, false, server(func(s *record.Server) float64 { return mebibytes(s.RSS) })},
+	{"goroutines", math.Max, false, agentOnly(func(s *record.Server) float64 { return float64(s.Goroutines) })},
+	{"heap_live", math.Max, false, agentOnly(func(s *record.Server) float64 { return mebibytes(s.HeapLive) })},
+	{"heap_goal", math.Max, false, agentOnly(func(s *record.Server) float64 { return mebibytes(s.HeapGoal) })},
+	{"gc_pause", math.Max, false, agentOnly(func(s *record.Server) float64 { return s.GCPauseMs })},
+	{"allocs", add, true, agentOnly(func(s *record.Server) float64 { return s.Allocs })},
+	{"mutex_wait", add, true, agentOnly(func(s *record.Server) float64 { return s.MutexWait })},
+}
+
+func mebibytes(b int64) float64 { return float64(b) / (1 << 20) }
+
+// profiled reports whether a profile was being taken: latency from such a window is never shown.
+func profiled(w record.Window) bool {
+	return w.Phase == record.PhaseProfile || w.Server != nil && w.Server.ProfileLive
+}
+
+func phaseOf(w record.Window) string {
+	if profiled(w) {
+		return record.PhaseProfile
+	}
+	return w.Phase
+}
+
+// traces thins the series of the experiment's runs to what a page can carry. What was left out is said.
+func traces(e *record.Experiment) (out []Trace, left int) {
+	var runs []*record.Run
+	for _, r := range e.Runs {
+		if len(r.Series) == 0 {
+			continue
+		}
+		if len(runs) == maxTraces {
+			left++
+			continue
+		}
+		runs = append(runs, r)
+	}
+	if len(runs) == 0 {
+		return nil, left
+	}
+	lines := len(measures) + maxGauges/2
+	points := max(minPoints, min(maxPoints, traceValues/lines/len(runs)))
+	for _, r := range runs {
+		out = append(out, newTrace(r, points))
+	}
+	return out, left
+}
+
+// newTrace thins a run to about so many points. A point never mixes phases.
+func newTrace(r *record.Run, points int) Trace {
+	each := (len(r.Series) + points - 1) / points
+	t := Trace{
+		Run: r.ID, Label: runLabel(r), Every: float64(each) * record.WindowLength.Seconds(),
+		Series: map[string]column{}, Gauges: map[string]column{}, SLOMs: p99Bound(r.SLO),
+	}
+	names := gaugeNames(r)
+	for rest := r.Series; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && n < each && phaseOf(rest[n]) == phaseOf(rest[0]) {
+			n++
+		}
+		t.point(rest[:n], r.Begin, names)
+		rest = rest[n:]
+	}
+	for key, c := range t.Series {
+		if c.empty() {
+			delete(t.Series, key)
+		}
+	}
+	return t
+}
+
+// point adds the windows as one point.
+func (t *Trace) point(ws []record.Window, begin int64, gauges []string) {
+	from := float64(ws[0].Start-begin) / 1e9
+	to := float64(ws[len(ws)-1].Start-begin)/1e9 + record.WindowLength.Seconds()
+	t.T = append(t.T, from)
+	if phase := phaseOf(ws[0]); phase != record.PhaseMeasure {
+		if last := len(t.Bands) - 1; last >= 0 && t.Bands[last].Phase == phase && t.Bands[last].To >= from-1e-6 {
+			t.Bands[last].To = to
+		} else {
+			t.Bands = append(t.Bands, Band{From: from, To: to, Phase: phase})
+		}
+	}
+	for _, m := range measures {
+		t.Series[m.key] = append(t.Series[m.key], m.over(ws))
+	}
+	for _, name := range gauges {
+		g := measure{merge: math.Max, read: server(func(s *record.Server) float64 {
+			v, ok := s.Gauges[name]
+			if !ok {
+				return math.NaN()
+			}
+			return v
+		})}
+		t.Gauges[name] = append(t.Gauges[name], g.over(ws))
+	}
+}
+
+// over merges windows; NaN where none of them saw anything.
+func (m measure) over(ws []record.Window) float64 {
+	sum, n := math.NaN(), 0
+	for _, w := range ws {
+		v := m.read(w)
+		switch {
+		case math.IsNaN(v):
+			continue
+		case n == 0:
+			sum = v
+		default:
+			sum = m.merge(sum, v)
+		}
+		n++
+	}
+	if m.mean && n > 0 {
+		return sum / float64(n)
+	}
+	return sum
+}
+
+// empty reports whether a column has nothing to draw: only blanks, or only zeros.
+func (c column) empty() bool {
+	for _, v := range c {
+		if !math.IsNaN(v) && v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// gaugeNames are the first gauges of a run, in order.
+func gaugeNames(r *record.Run) []string {
+	seen := map[string]bool{}
+	for _, w := range r.Series {
+		if w.Server == nil {
+			continue
+		}
+		for name := range w.Server.Gauges {
+			seen[name] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(seen))
+	return names[:min(len(names), maxGauges)]
+}
+
+// p99Bound is the SLO's bound on p99, where it has one.
+func p99Bound(s record.SLO) Value {
+	if ms, ok := s.Latency["p99"]; ok {
+		return Value(ms)
+	}
+	return Unknown
+}

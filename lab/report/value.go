@@ -1,0 +1,75 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// Value is a figure that may be unknown (NaN): null in JSON, a dash for people.
+type Value float64
+
+// Unknown is the value of what was not measured.
+var Unknown = Value(math.NaN())
+
+// Known reports whether v was measured.
+func (v Value) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
+
+// MarshalJSON writes six significant digits, or null.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if !v.Known() {
+		return []byte("null"), nil
+	}
+	return []byte(digits(float64(v), 6)), nil
+}
+
+// measured is v where a figure of 0 or below means that there was nothing to measure.
+func measured(v float64) Value {
+	if v > 0 {
+		return Value(v)
+	}
+	return Unknown
+}
+
+// perRequest is v where a negative figure means that the target could not be looked into.
+func perRequest(v float64) Value {
+	if v < 0 {
+		return Unknown
+	}
+	return Value(v)
+}
+
+// Interval is a 95% confidence interval; nil where there were too few runs for one.
+type Interval struct{ Lo, Hi float64 }
+
+// MarshalJSON writes [lo, hi].
+func (i Interval) MarshalJSON() ([]byte, error) {
+	return json.Marshal([2]Value{Value(i.Lo), Value(i.Hi)})
+}
+
+// digits writes v with at most n significant digits and no exponent.
+func digits(v float64, n int) string {
+	return strconv.FormatFloat(significant(v, n), 'f', -1, 64)
+}
+
+// significant rounds v to n significant digits; whole numbers below 2^53 lose none before the point
+// that n does not ask for.
+func significant(v float64, n int) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+// median returns the middle of a sorted list; of an even number, the mean of the middle two.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

@@ -1,0 +1,211 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// dash stands for what is unknown.
+const dash = "–"
+
+// figure writes about three significant digits, thousands separated, with as many decimals as its
+// neighbours in a column: 9,810, 123, 12.3, 1.23, 0.045.
+func figure(v Value) string {
+	f := float64(v)
+	switch a := math.Abs(f); {
+	case !v.Known():
+		return dash
+	case f == 0:
+		return "0"
+	case a >= 999.5:
+		return separate(significant(f, 3))
+	case a >= 99.95:
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	case a >= 0.9995:
+		return strconv.FormatFloat(f, 'f', 2, 64)
+	}
+	return digits(f, 2)
+}
+
+// round writes a figure that somebody chose, such as a bound: 100, 20, 0.5.
+func round(v Value) string {
+	if math.Abs(float64(v)) >= 1000 {
+		return figure(v)
+	}
+	return digits(float64(v), 3)
+}
+
+// whole writes a count that may be unknown.
+func whole(v Value) string {
+	if !v.Known() {
+		return dash
+	}
+	return separate(float64(v))
+}
+
+// count writes a whole number in full: 1,234,567.
+func count(n int64) string { return separate(float64(n)) }
+
+// separate puts a comma before each group of three digits.
+func separate(v float64) string {
+	s := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// rate writes a rate: 9,810/s.
+func rate(v Value) string {
+	if !v.Known() {
+		return dash
+	}
+	return figure(v) + "/s"
+}
+
+// times writes a ratio with two decimals: 3.10x.
+func times(v Value) string {
+	if !v.Known() {
+		return dash
+	}
+	return strconv.FormatFloat(float64(v), 'f', 2, 64) + "x"
+}
+
+// between writes an interval of figures: [9,500, 10,100].
+func between(i *Interval) string {
+	if i == nil {
+		return ""
+	}
+	return "[" + figure(Value(i.Lo)) + ", " + figure(Value(i.Hi)) + "]"
+}
+
+// betweenRatios writes an interval of ratios: [2.90, 3.40].
+func betweenRatios(i *Interval) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf("[%.2f, %.2f]", i.Lo, i.Hi)
+}
+
+// percent writes a share of 1: 0.1%.
+func percent(v Value) string {
+	if !v.Known() {
+		return dash
+	}
+	return digits(float64(v)*100, 3) + "%"
+}
+
+// size writes a number of bytes in binary units: 12.3 MiB.
+func size(v Value) string {
+	if !v.Known() {
+		return dash
+	}
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	f, u := float64(v), 0
+	for math.Abs(f) >= 1024 && u < len(units)-1 {
+		f, u = f/1024, u+1
+	}
+	return figure(Value(f)) + " " + units[u]
+}
+
+// sloWords writes an SLO for people: "delivery p99 <= 100 ms, errors <= 0.1%".
+func sloWords(s record.SLO) string {
+	var terms []string
+	on := ""
+	if s.On == record.OnDelivery {
+		on = "delivery "
+	}
+	for _, q := range quantiles {
+		if ms, ok := s.Latency[q.name]; ok {
+			terms = append(terms, fmt.Sprintf("%s%s <= %s ms", on, q.label, round(Value(ms))))
+		}
+	}
+	if len(terms) > 0 {
+		if s.Errors > 0 {
+			terms = append(terms, "errors <= "+percent(Value(s.Errors)))
+		} else {
+			terms = append(terms, "no errors")
+		}
+	}
+	for _, g := range slices.Sorted(maps.Keys(s.Gauges)) {
+		terms = append(terms, fmt.Sprintf("%s < %s", g, round(Value(s.Gauges[g]))))
+	}
+	return strings.Join(terms, ", ")
+}
+
+// quantiles are the quantiles a report shows, in order.
+var quantiles = []struct {
+	name, label string
+	share       float64 // of the requests at or below it; -1: not a share
+}{
+	{"p50", "p50", 0.5}, {"p90", "p90", 0.9}, {"p95", "p95", 0.95}, {"p99", "p99", 0.99},
+	{"p999", "p99.9", 0.999}, {"max", "max", -1}, {"mean", "mean", -1},
+}
+
+// machineWords puts a machine on one line.
+func machineWords(m record.Machine) string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	add(m.CPU)
+	if m.Cores > 0 {
+		add(plural(m.Cores, "core"))
+	}
+	if m.MemoryGiB > 0 {
+		add(digits(m.MemoryGiB, 3) + " GiB")
+	}
+	add(strings.TrimSpace(m.OS + " " + m.Kernel))
+	add(m.Arch)
+	add(m.Go)
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return count(int64(n)) + " " + thing + "s"
+}
+
+// clock writes a time the same way everywhere, so that two reports can be put side by side.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// commandLine writes a command so that it can be pasted into a shell.
+func commandLine(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = quote(a)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func quote(a string) string {
+	plain := a != "" && strings.IndexFunc(a, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=,@%+", c))
+	}) < 0
+	if plain {
+		return a
+	}
+	return "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+}
