@@ -96,9 +96,9 @@ func Names() []string { return slices.Sorted(maps.Keys(Constructors[struct{}]())
 
 // New makes the queue of that name.
 func New[T any](name string, c Config) (Queue[T], error) {
-	make, ok := Constructors[T]()[name]
+	build, ok := Constructors[T]()[name]
 	if !ok {
 		return nil, fmt.Errorf("no queue is called %q; there are %s", name, strings.Join(Names(), ", "))
 	}
-	return make(c), nil
+	return build(c), nil
 }
