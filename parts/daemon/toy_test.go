@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+)
+
+// TestMain makes this binary the toy service as well, so that tests can run it as a process of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"toyd": func() { Main(toy()) }})
+}
+
+func noLeaks(t *testing.T) {
+	t.Helper()
+	ignore := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		goleak.VerifyNone(t, ignore)
+	})
+}
+
+func toyAssembly() Assembly {
+	return Assembly{
+		Seams: []Seam{
+			{Name: "queue", Doc: "where notices wait", Impls: []Impl{{"channel", "a buffered channel"}, {"ring", "grows"}, {"swap", "takes a batch"}}},
+			{Name: "log", Doc: "where they are kept", Impls: []Impl{{"plain", "an fsync each"}, {"group", "an fsync for all"}}},
+		},
+		Settings: []Setting{
+			Int("workers", 1, 1, 64, "goroutines that deliver"),
+			Duration("linger", 0, 0, time.Second, "how long a batch waits for more"),
+			Bytes("segment", 64<<20, 1<<20, 1<<30, "size of a file of the log"),
+			OneOf("sync", []string{"always", "never"}, "when to fsync"),
+		},
+		Ladder: []Step{
+			{"ring", map[string]string{"queue": "ring"}, "a burst no longer blocks"},
+			{"workers", map[string]string{"workers": "8"}, "Little's law"},
+			{"group-commit", map[string]string{"log": "group", "linger": "1ms"}, "one fsync for all"},
+		},
+	}
+}
+
+// toy is a service with one slow page. Its debug page lets the slow request go on.
+func toy() Service {
+	return Service{
+		Name:     "toyd",
+		Short:    "Answer with the assembly",
+		Example:  "  toyd --assembly baseline --set workers=4",
+		Assembly: toyAssembly(),
+		Data:     &DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }},
+		Start:    startToy,
+	}
+}
+
+func startToy(_ context.Context, env *Env) (Running, error) {
+	if env.Choice.Get("queue") == "swap" && env.Choice.Get("log") == "plain" {
+		return Running{}, Usage(errors.New("queue=swap needs log=group"))
+	}
+	release := make(chan struct{})
+	env.Debug.HandleFunc("POST /debug/toyd/release", func(http.ResponseWriter, *http.Request) { close(release) })
+	env.Debug.HandleFunc("POST /debug/toyd/fail", func(http.ResponseWriter, *http.Request) {
+		env.Fail(errors.New("the disk is gone\nfor good"))
+	})
+	env.Agent.Gauge("workers", func() float64 { return float64(env.Choice.Int("workers")) })
+	pages := http.NewServeMux()
+	pages.HandleFunc("GET /queue", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, env.Choice.Get("queue")) })
+	pages.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush() // the client knows that it is being served
+		select {
+		case <-release:
+			io.WriteString(w, "finished")
+		case <-r.Context().Done():
+		}
+	})
+	pages.HandleFunc("GET /stream", func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+		<-env.Draining
+	})
+	return Running{Handler: pages, Drain: func(context.Context) error {
+		env.Log.Info("drained")
+		return nil
+	}}, nil
+}
