@@ -69,7 +69,9 @@ func (c *checker) variantTexts(before scope) {
 func (c *checker) loadTexts(before, running scope) {
 	p, l := at("load"), &c.s.Load
 	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: []string{"rate", "duration", "warmup"}})
-	c.text(p.to("receipts"), l.Receipts, running)
+	receipts := running
+	receipts.plain = []string{"run"}
+	c.text(p.to("receipts"), l.Receipts, receipts)
 	running.load = true
 	c.text(p.to("url"), l.URL, running)
 	c.text(p.to("body"), l.Body, running)
@@ -114,13 +116,12 @@ func (c *checker) text(p path, text string, in scope) {
 
 // wrongPlaceholder says what is wrong with a placeholder, or nothing.
 func (c *checker) wrongPlaceholder(name string, in scope) string {
-	if LoadPlaceholder(name) {
-		return c.wrongLoadPlaceholder(name, in)
-	}
 	owner, field, dotted := strings.Cut(name, ".")
 	switch {
 	case slices.Contains(in.plain, name):
 		return ""
+	case LoadPlaceholder(name):
+		return c.wrongLoadPlaceholder(name, in)
 	case dotted && slices.Contains(in.owners, owner):
 		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
 			return "expected a field of the ready line, as in ${" + owner + ".listen}"

@@ -73,7 +73,12 @@ func checkErrors(t *testing.T, text []byte, err error) {
 	}) {
 		t.Errorf("not in the order of the file:\n%v", err)
 	}
-	lines := strings.Count(string(text), "\n") + 1
+	lines := 1
+	for _, r := range string(text) { // every line break that YAML knows
+		if strings.ContainsRune("\n\r\u0085\u2028\u2029", r) {
+			lines++
+		}
+	}
 	for _, e := range list {
 		if e.Line < 1 || e.Line > lines || e.Column < 1 || e.Message == "" {
 			t.Errorf("%v does not lie in the file's %d lines, or says nothing", e, lines)

@@ -112,7 +112,7 @@ type Load struct {
 	TLS         TLS           `yaml:"tls"`
 	Schedule    Schedule      `yaml:"schedule"`
 	MaxRate     float64       `yaml:"max_rate"` // no run offers more, per second; 0: no bound
-	Receipts    string        `yaml:"receipts"` // URL of a sink's receipts: what was delivered, and when
+	Receipts    string        `yaml:"receipts"` // URL of a sink's receipts: what was delivered, and when; may hold ${run}
 
 	// Args are appended to the target's command when Kind is Jobs: ${rate} (per second), ${duration} and
 	// ${warmup} (as in 2.5s) are those of the run.
