@@ -1,39 +1,126 @@
-// Package fit draws scaling curves through measured throughputs: the Universal Scalability Law for
-// sweeps of concurrency, and a logarithm with a decay for job-like sweeps. It predicts nothing outside
-// the range it was fitted on without saying so.
+// Package fit draws scaling curves through measured throughputs: the Universal Scalability Law for sweeps
+// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), and a logarithm with a decay for
+// job-like sweeps. A fit describes the points it was given; what lies outside their range it says with a
+// warning. It starts no goroutines.
 package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Models.
+const (
+	ModelUSL = "usl"
+	ModelLog = "log"
+)
 
 // Point is a measured throughput.
 type Point struct {
-	N float64 // concurrency: clients, workers or cores
-	L float64 // load per job, in the sweep's own unit; only the Log model reads it. 0 counts as 1
+	N float64 // concurrency: clients, workers or cores; at least 1
+	L float64 // load per job, in the sweep's own unit; only Log reads it. 0 counts as 1
 	X float64 // throughput, 1/s
+}
+
+// load is L with its default.
+func (p Point) load() float64 {
+	if p.L == 0 {
+		return 1
+	}
+	return p.L
 }
 
 // Curve is a fitted model.
 type Curve struct {
 	Model     string    `json:"model"` // usl | log
 	Formula   string    `json:"formula"`
-	Lambda    float64   `json:"lambda,omitempty"` // usl: throughput of one, 1/s
-	Sigma     float64   `json:"sigma,omitempty"`  // usl: serial share
-	Kappa     float64   `json:"kappa,omitempty"`  // usl: coherence share
-	A         float64   `json:"a,omitempty"`      // log
-	B         float64   `json:"b,omitempty"`      // log
-	PeakN     *float64  `json:"peak_n"`           // nil: the model has no peak
-	PeakX     float64   `json:"peak_per_s,omitempty"`
-	Residuals []float64 `json:"residuals"` // measured - fitted, 1/s, in the points' order
-	StdError  float64   `json:"std_error"` // residual standard error, 1/s
+	Lambda    float64   `json:"lambda,omitempty"`     // usl: throughput of one, 1/s
+	Sigma     float64   `json:"sigma,omitempty"`      // usl: serial share
+	Kappa     float64   `json:"kappa,omitempty"`      // usl: coherence share
+	A         float64   `json:"a,omitempty"`          // log: 1/s
+	B         float64   `json:"b,omitempty"`          // log
+	PeakN     *float64  `json:"peak_n"`               // where throughput is highest; nil: the curve never falls
+	PeakX     float64   `json:"peak_per_s,omitempty"` // throughput there, 1/s
+	Residuals []float64 `json:"residuals"`            // measured - fitted, 1/s, in the points' order
+	StdError  float64   `json:"std_error"`            // residual standard error, 1/s
 	Warnings  []string  `json:"warnings"`
 }
 
-// At returns the fitted throughput at concurrency n and load l, in 1/s.
-func (c Curve) At(n, l float64) float64 { return 0 }
+// At returns the fitted throughput at concurrency n and load l (0 counts as 1), in 1/s.
+func (c Curve) At(n, l float64) float64 {
+	if c.Model == ModelLog {
+		return c.A * math.Log2(n) * math.Exp(-c.B*Point{L: l}.load()/n)
+	}
+	return usl(c.Lambda, c.Sigma, c.Kappa, n)
+}
 
-// USL fits X(N) = lambda*N / (1 + sigma*(N-1) + kappa*N*(N-1)).
-func USL(points []Point) (Curve, error) { return Curve{}, nil }
+// parameters is how many numbers a model was free to choose.
+func (c Curve) parameters() int {
+	if c.Model == ModelLog {
+		return 2
+	}
+	return 3
+}
 
-// Log fits X(c) = a*log2(c)*exp(-b*L/c).
-func Log(points []Point) (Curve, error) { return Curve{}, nil }
+// measure fills in the residuals and their standard error.
+func (c *Curve) measure(points []Point) {
+	var squares float64
+	for _, p := range points {
+		r := p.X - c.At(p.N, p.L)
+		c.Residuals = append(c.Residuals, r)
+		squares += r * r
+	}
+	if free := len(points) - c.parameters(); free > 0 {
+		c.StdError = math.Sqrt(squares / float64(free))
+	} else {
+		c.warn("%d points for %d parameters: the curve goes through them whatever they are", len(points), c.parameters())
+	}
+}
 
-// Best returns the curve with the smallest residual standard error, and the comparison in words.
-func Best(curves ...Curve) (Curve, string) { return Curve{}, "" }
+func (c *Curve) warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// check refuses points that no curve can be drawn through.
+func check(points []Point, leastN float64, distinct int) error {
+	seen := map[float64]bool{}
+	for i, p := range points {
+		if !(p.N >= leastN && p.X > 0) || math.IsInf(p.N, 1) || math.IsInf(p.X, 1) || !(p.load() > 0) || math.IsInf(p.L, 1) {
+			return fmt.Errorf("point %d (concurrency %g, load %g, %g/s) cannot be fitted: concurrency must be at least %g, load and throughput above 0", i+1, p.N, p.L, p.X, leastN)
+		}
+		seen[p.N/p.load()] = true
+	}
+	if len(seen) < distinct {
+		return fmt.Errorf("%d different points do not make a curve: measure at least %d", len(seen), distinct)
+	}
+	return nil
+}
+
+// Best returns the curve with the smallest residual standard error among those that were drawn through the
+// same points with some to spare, and the comparison in words. Without any it returns a zero Curve.
+func Best(curves ...Curve) (Curve, string) {
+	var fair []Curve
+	for _, c := range curves {
+		if len(c.Residuals) > c.parameters() {
+			fair = append(fair, c)
+		}
+	}
+	if len(fair) == 0 {
+		return Curve{}, "there are too few points to compare fits"
+	}
+	slices.SortStableFunc(fair, func(a, b Curve) int {
+		switch {
+		case a.StdError < b.StdError:
+			return -1
+		case a.StdError > b.StdError:
+			return 1
+		}
+		return 0
+	})
+	words := fmt.Sprintf("%s fits best, with a residual standard error of %.3g/s", fair[0].Model, fair[0].StdError)
+	for _, c := range fair[1:] {
+		words += fmt.Sprintf("; %s has %.3g/s", c.Model, c.StdError)
+	}
+	return fair[0], words
+}

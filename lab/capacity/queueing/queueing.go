@@ -1,29 +1,88 @@
-// Package queueing holds what theory says of a bounded queue in front of c servers (M/M/c/N), to stand
-// beside what was measured, and the Pareto front of measured queues.
+// Package queueing holds what theory says of a bounded queue in front of c servers (M/M/c/N: Poisson
+// arrivals, exponential service, first come first served, arrivals that find it full are turned away), to
+// stand beside what was measured; and the Pareto front of measured queues. Formulas: L. Kleinrock, Queueing
+// Systems, volume 1, 1975, section 3.6 and following. It starts no goroutines.
 package queueing
 
-// Prediction is the steady state of a bounded queue.
+import (
+	"fmt"
+	"math"
+)
+
+// Prediction is the steady state of a bounded queue. Times are of those that were admitted.
 type Prediction struct {
 	Blocking       float64 `json:"blocking"` // share of arrivals that find it full
 	ThroughputPerS float64 `json:"throughput_per_s"`
-	MeanWaitMs     float64 `json:"mean_wait_ms"` // before service, of those admitted
+	Utilisation    float64 `json:"utilisation"`  // of the servers
+	MeanWaitMs     float64 `json:"mean_wait_ms"` // before service
 	MeanMs         float64 `json:"mean_ms"`      // wait and service
-	P99Ms          float64 `json:"p99_ms"`       // of wait and service
+	P99Ms          float64 `json:"p99_ms"`       // wait and service
 }
 
-// MM1N is the queue with one server and room for n, the one in service included.
-func MM1N(lambda, mu float64, n int) Prediction { return Prediction{} }
+// Bounds of what is computed; past them there is no Prediction.
+const (
+	// MaxRoom is a million places: 8 MB while it is computed.
+	MaxRoom = 1_000_000
+	// maxLoad is the highest offered load, in erlangs, and one over the lowest: beyond, the shares of the
+	// states differ by more than a float64 holds.
+	maxLoad = 1e9
+)
 
-// MMcN is the queue with c servers of rate mu each and room for n, those in service included.
-func MMcN(lambda, mu float64, c, n int) Prediction { return Prediction{} }
+// MM1N is the queue with one server of rate mu and room for n, the one in service included; a channel of
+// capacity k before one consumer is n = k+1. See MMcN for units and limits.
+func MM1N(lambda, mu float64, n int) (Prediction, error) { return MMcN(lambda, mu, 1, n) }
 
-// Point is a measured queue.
-type Point struct {
-	Name     string  `json:"name,omitempty"`
-	N        int     `json:"n"` // room
-	P99Ms    float64 `json:"p99_ms"`
-	DropRate float64 `json:"drop_rate"` // share of offers
+// MMcN is the queue with c servers of rate mu each and room for n, those in service included. Rates are in
+// 1/s and above 0, at most 1e9 apart; 1 <= c <= n <= MaxRoom.
+func MMcN(lambda, mu float64, c, n int) (Prediction, error) {
+	if a := lambda / mu; !(lambda > 0 && mu > 0 && a <= maxLoad && a >= 1/maxLoad) {
+		return Prediction{}, fmt.Errorf("arrival rate %g and service rate %g: both must be above 0, and at most %g times apart", lambda, mu, maxLoad)
+	}
+	if c < 1 || n < c || n > MaxRoom {
+		return Prediction{}, fmt.Errorf("%d servers with room for %d: it takes 1 <= servers <= room <= %d", c, n, MaxRoom)
+	}
+	p := states(lambda/mu, c, n)
+	var queued, inside float64
+	for k, share := range p {
+		inside += float64(k) * share
+		queued += float64(max(k-c, 0)) * share
+	}
+	out := Prediction{Blocking: p[n]}
+	admitted := admission(p)
+	out.ThroughputPerS = lambda * admitted
+	out.Utilisation = out.ThroughputPerS / (float64(c) * mu)
+	out.MeanWaitMs = queued / out.ThroughputPerS * 1e3 // Little's law
+	out.MeanMs = inside / out.ThroughputPerS * 1e3
+	out.P99Ms = quantile(0.99, p, mu, c) * 1e3
+	return out, nil
 }
 
-// Pareto returns the points that no other point beats in all three, by room.
-func Pareto(points []Point) []Point { return nil }
+// admission is the share of arrivals that are let in. It is summed up rather than taken from 1, which would
+// lose all its digits when almost everything is turned away.
+func admission(p []float64) float64 {
+	sum := 0.0
+	for _, share := range p[:len(p)-1] {
+		sum += share
+	}
+	return sum
+}
+
+// states are the probabilities of 0 to n customers inside, at an offered load of a erlangs. They are
+// computed as logarithms, since a^n overflows, from the recurrence p[k] = p[k-1] * a/min(k,c).
+func states(a float64, c, n int) []float64 {
+	p := make([]float64, n+1)
+	highest := 0.0
+	for k := 1; k <= n; k++ {
+		p[k] = p[k-1] + math.Log(a/float64(min(k, c)))
+		highest = max(highest, p[k])
+	}
+	sum := 0.0
+	for k := range p {
+		p[k] = math.Exp(p[k] - highest)
+		sum += p[k]
+	}
+	for k := range p {
+		p[k] /= sum
+	}
+	return p
+}

@@ -1,0 +1,165 @@
+package fit
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func sweep(lambda, sigma, kappa, noise float64, rng *rand.Rand, ns ...float64) []Point {
+	var out []Point
+	for _, n := range ns {
+		out = append(out, Point{N: n, X: usl(lambda, sigma, kappa, n) * math.Exp(noise*rng.NormFloat64())})
+	}
+	return out
+}
+
+var doublings = []float64{1, 2, 4, 8, 16, 32, 64}
+
+func TestUSLRecoversItsParameters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lambda := rapid.Float64Range(10, 1e5).Draw(t, "lambda")
+		sigma := rapid.Float64Range(0, 0.6).Draw(t, "sigma")
+		kappa := rapid.Float64Range(1e-4, 0.05).Draw(t, "kappa")
+		points := sweep(lambda, sigma, kappa, 0, rand.New(rand.NewPCG(1, 1)), doublings...)
+		c, err := USL(points)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(c.Lambda/lambda-1) > 0.01 || math.Abs(c.Sigma-sigma) > 0.01 || math.Abs(c.Kappa-kappa) > 0.001 {
+			t.Fatalf("got %g %g %g, want %g %g %g", c.Lambda, c.Sigma, c.Kappa, lambda, sigma, kappa)
+		}
+		peak := math.Sqrt((1 - sigma) / kappa)
+		if c.PeakN == nil || math.Abs(*c.PeakN/peak-1) > 0.05 {
+			t.Fatalf("peak %v, want %g", c.PeakN, peak)
+		}
+	})
+}
+
+func TestUSLUnderNoise(t *testing.T) {
+	points := sweep(1000, 0.08, 0.002, 0.03, rand.New(rand.NewPCG(1, 1)), doublings...)
+	c, err := USL(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.PeakN == nil || *c.PeakN < 15 || *c.PeakN > 31 { // the truth is 21.4
+		t.Errorf("peak %v", *c.PeakN)
+	}
+	for i, r := range c.Residuals {
+		if math.Abs(r) > 0.1*points[i].X {
+			t.Errorf("residual %d is %g of %g", i, r, points[i].X)
+		}
+	}
+	if c.StdError == 0 || len(c.Warnings) != 0 {
+		t.Errorf("standard error %g, warnings %v", c.StdError, c.Warnings)
+	}
+}
+
+func TestUSLSaysWhatItCannotSee(t *testing.T) {
+	amdahl := sweep(1000, 0.1, 0, 0, seeded(), doublings...)
+	if c, err := USL(amdahl); err != nil || c.PeakN != nil || !warns(c, "does not fall") {
+		t.Errorf("no coherence cost: %+v, %v", c, err)
+	}
+	rising := sweep(1000, 0.02, 0.0005, 0, seeded(), 1, 2, 4, 8)
+	if c, err := USL(rising); err != nil || c.PeakN == nil || !warns(c, "beyond the highest") {
+		t.Errorf("extrapolated: %+v, %v", c, err)
+	}
+	if c, err := USL(rising[:3]); err != nil || !warns(c, "3 points for 3 parameters") {
+		t.Errorf("three points: %+v, %v", c, err)
+	}
+}
+
+func TestPointsThatCannotBeFitted(t *testing.T) {
+	good := []Point{{N: 2, X: 1}, {N: 4, X: 2}, {N: 8, X: 3}}
+	for name, bad := range map[string]Point{"zero": {N: 2}, "negative": {N: 3, X: -1}, "NaN": {N: math.NaN(), X: 1},
+		"below one": {N: 0.5, X: 1}, "infinite": {N: 2, X: math.Inf(1)}} {
+		points := append([]Point{bad}, good...)
+		if _, err := USL(points); err == nil {
+			t.Errorf("USL: %s was fitted", name)
+		}
+		if _, err := Log(points); err == nil {
+			t.Errorf("Log: %s was fitted", name)
+		}
+	}
+	if _, err := USL(good[:2]); err == nil {
+		t.Error("two points were fitted")
+	}
+	if _, err := Log([]Point{{N: 1, X: 1}, {N: 2, X: 1}, {N: 4, X: 1}, {N: 8, X: 1}}); err == nil {
+		t.Error("Log was fitted at c = 1, where it is 0")
+	}
+}
+
+func TestLogRecoversItsParametersAndHasNoKnee(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.Float64Range(1, 1e5).Draw(t, "a")
+		b := rapid.Float64Range(0.01, 3).Draw(t, "b")
+		var points []Point
+		for _, n := range doublings[1:] {
+			points = append(points, Point{N: n, L: 2, X: a * math.Log2(n) * math.Exp(-b*2/n)})
+		}
+		c, err := Log(points)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(c.A/a-1) > 1e-6 || math.Abs(c.B/b-1) > 1e-5 {
+			t.Fatalf("got %g %g, want %g %g", c.A, c.B, a, b)
+		}
+		if c.PeakN != nil || !warns(c, "cannot show a knee") {
+			t.Fatalf("peak %v, warnings %v", c.PeakN, c.Warnings)
+		}
+		for n := 1.1; n < 1e6; n *= 1.3 {
+			if c.At(n*1.01, 2) <= c.At(n, 2) {
+				t.Fatalf("falls at %g", n)
+			}
+		}
+	})
+}
+
+func TestBestNamesTheModelThatMadeThePoints(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	peaked := sweep(1000, 0.05, 0.01, 0.02, rng, doublings[1:]...)
+	if got := bestOf(t, peaked); got.Model != ModelUSL {
+		t.Errorf("a curve with a knee is said to be %s", got.Model)
+	}
+	var logs []Point
+	for _, n := range doublings[1:] {
+		logs = append(logs, Point{N: n, X: 500 * math.Log2(n) * math.Exp(-4/n) * math.Exp(0.02*rng.NormFloat64())})
+	}
+	if got := bestOf(t, logs); got.Model != ModelLog {
+		t.Errorf("a logarithm is said to be %s", got.Model)
+	}
+	if _, words := Best(); !strings.Contains(words, "too few") {
+		t.Errorf("nothing to compare: %q", words)
+	}
+}
+
+func bestOf(t *testing.T, points []Point) Curve {
+	t.Helper()
+	u, err := USL(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Log(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, words := Best(u, l)
+	if !strings.HasPrefix(words, best.Model+" fits best") {
+		t.Errorf("words %q for %s", words, best.Model)
+	}
+	return best
+}
+
+func warns(c Curve, part string) bool {
+	for _, w := range c.Warnings {
+		if strings.Contains(w, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }

@@ -1,0 +1,90 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// uslFormula as it is shown.
+const uslFormula = "X(N) = lambda*N / (1 + sigma*(N-1) + kappa*N*(N-1))"
+
+func usl(lambda, sigma, kappa, n float64) float64 {
+	return lambda * n / (1 + sigma*(n-1) + kappa*n*(n-1))
+}
+
+// negligible is the coherence share below which a curve is said not to turn: its peak would lie beyond
+// ten thousand.
+const negligible = 1e-8
+
+// USL fits the Universal Scalability Law by least squares of the relative residuals, for throughput
+// scatters in proportion to itself. Shares are kept from falling below 0. Needs three different
+// concurrencies; four say how well it fits.
+func USL(points []Point) (Curve, error) {
+	flat := make([]Point, len(points))
+	for i, p := range points {
+		flat[i] = Point{N: p.N, X: p.X} // the law knows no load
+	}
+	if err := check(flat, 1, 3); err != nil {
+		return Curve{}, fmt.Errorf("universal scalability law: %w", err)
+	}
+	c := Curve{Model: ModelUSL, Formula: uslFormula, Warnings: []string{}}
+	// The logarithm of lambda and the roots of the shares are free to be anything; the shares then stay
+	// at or above 0 without a constrained solver.
+	cost := func(v []float64) float64 {
+		sum := 0.0
+		for _, p := range flat {
+			r := usl(math.Exp(v[0]), v[1]*v[1], v[2]*v[2], p.N)/p.X - 1
+			sum += r * r
+		}
+		return sum
+	}
+	best := math.Inf(1)
+	for _, start := range starts(flat) {
+		// Nelder-Mead ends within some hundred evaluations; a result of an early end is still a fit.
+		res, err := optimize.Minimize(optimize.Problem{Func: cost}, start, &optimize.Settings{FuncEvaluations: 5000,
+			Converger: &optimize.FunctionConverge{Absolute: 1e-14, Iterations: 200}}, &optimize.NelderMead{})
+		if res == nil || math.IsNaN(res.F) || err != nil && math.IsInf(res.F, 0) || res.F >= best {
+			continue
+		}
+		best = res.F
+		c.Lambda, c.Sigma, c.Kappa = math.Exp(res.X[0]), res.X[1]*res.X[1], res.X[2]*res.X[2]
+	}
+	if math.IsInf(best, 1) {
+		return Curve{}, fmt.Errorf("universal scalability law: no parameters fit the points")
+	}
+	c.peak(flat)
+	c.measure(flat)
+	return c, nil
+}
+
+// starts are where the search begins: little and much contention.
+func starts(points []Point) [][]float64 {
+	one := 0.0 // throughput of one, from the least concurrent point
+	least := math.Inf(1)
+	for _, p := range points {
+		if p.N < least {
+			least, one = p.N, p.X/p.N
+		}
+	}
+	l := math.Log(one)
+	return [][]float64{{l, 0.05, 0.01}, {l, 0.5, 0.05}, {l + 0.5, 0.9, 0.3}}
+}
+
+// peak fills in the concurrency at which the law predicts the highest throughput.
+func (c *Curve) peak(points []Point) {
+	if c.Kappa < negligible || c.Sigma >= 1 {
+		c.warn("no coherence cost can be seen: throughput levels off but does not fall")
+		return
+	}
+	n := math.Sqrt((1 - c.Sigma) / c.Kappa)
+	c.PeakN, c.PeakX = &n, c.At(n, 0)
+	highest := 0.0
+	for _, p := range points {
+		highest = max(highest, p.N)
+	}
+	if n > highest {
+		c.warn("the predicted peak at %.3g lies beyond the highest concurrency measured (%g)", n, highest)
+	}
+}
