@@ -110,26 +110,25 @@ func (s Seam) accepts(impl string) error {
 }
 
 // Check returns an error when the declaration contradicts itself: a name used twice, a seam without
-// implementations, a default out of its bounds, a step that names what does not exist.
+// implementations, a default out of its bounds, a step that changes nothing or names what does not exist.
 func (a Assembly) Check() error {
-	used := make(map[string]bool)
-	once := func(name string) error {
-		if name == "" || used[name] {
-			return fmt.Errorf("assembly: the name %q is empty or used twice", name)
-		}
-		used[name] = true
-		return nil
-	}
+	names := make(unique)
 	for _, seam := range a.Seams {
-		if err := once(seam.Name); err != nil {
+		if err := names.add(seam.Name); err != nil {
 			return err
 		}
 		if len(seam.Impls) == 0 {
 			return fmt.Errorf("assembly: seam %s has no implementation", seam.Name)
 		}
+		impls := make(unique)
+		for _, i := range seam.Impls {
+			if err := impls.add(i.Name); err != nil {
+				return err
+			}
+		}
 	}
 	for _, s := range a.Settings {
-		if err := once(s.Name); err != nil {
+		if err := names.add(s.Name); err != nil {
 			return err
 		}
 		if s.check == nil {
@@ -139,19 +138,37 @@ func (a Assembly) Check() error {
 			return fmt.Errorf("assembly: default of %w", err)
 		}
 	}
-	clear(used) // steps are names of another kind
-	for _, step := range a.Names() {
-		if err := once(step); err != nil {
+	return a.checkLadder()
+}
+
+func (a Assembly) checkLadder() error {
+	steps := make(unique)
+	for _, name := range a.Names() {
+		if err := steps.add(name); err != nil {
 			return err
 		}
 	}
 	for _, step := range a.Ladder {
+		if len(step.Change) == 0 {
+			return fmt.Errorf("assembly: step %s changes nothing", step.Name)
+		}
 		for key, value := range step.Change {
 			if err := a.accepts(key, value); err != nil {
 				return fmt.Errorf("assembly: step %s: %w", step.Name, err)
 			}
 		}
 	}
+	return nil
+}
+
+// unique is a set of names.
+type unique map[string]bool
+
+func (u unique) add(name string) error {
+	if name == "" || u[name] {
+		return fmt.Errorf("assembly: the name %q is empty or used twice", name)
+	}
+	u[name] = true
 	return nil
 }
 

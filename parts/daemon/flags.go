@@ -41,18 +41,18 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 		listen = defaultListen
 	}
 	f.SortFlags = false
-	f.StringVar(&o.listen, "listen", listen, "public `ADDR`ess; port 0 picks a free one")
-	f.StringVar(&o.debug, "debug", defaultDebug, "private `ADDR`ess: health, metrics, profiles, agent; port 0 picks a free one")
-	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` that opens more than health and metrics to peers beyond loopback; better given as "+envName(s.Name, "debug-token"))
+	f.StringVar(&o.listen, "listen", listen, "public address `HOST:PORT`; port 0 picks a free one")
+	f.StringVar(&o.debug, "debug", defaultDebug, "private address `HOST:PORT`: health, metrics, profiles, agent")
+	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` with which peers beyond loopback see more than health and metrics; better given as "+envName(s.Name, "debug-token"))
 	if s.Data != nil {
-		f.StringVar(&o.data, "data", s.Name+"-data", "`DIR` where state lives")
+		f.StringVar(&o.data, "data", s.Name+"-data", "folder `DIR` where state lives")
 	}
-	f.StringVar(&o.assembly, "assembly", Tuned, "`NAME`: "+Baseline+", "+Tuned+" or a step of the ladder (see assemblies)")
-	f.Var(&o.set, "set", "`NAME=VALUE` puts another implementation into a seam or changes a setting; repeatable")
+	f.StringVar(&o.assembly, "assembly", Tuned, "assembly `NAME`: "+Baseline+", "+Tuned+" or a step of the ladder (see the command assemblies)")
+	f.Var(&o.set, "set", "puts another implementation into a seam or changes a setting: `NAME=VALUE`; repeatable")
 	f.StringVar(&o.config, "config", "", "YAML `FILE` with any of these flags as keys")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
-	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`LEVEL`: debug, info, warn or error")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest `LEVEL` that is logged: debug, info, warn or error")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, "`TIME` to finish what was acknowledged after SIGTERM")
 }
 

@@ -18,9 +18,9 @@ func unknown(kind, name string, exist []string) error {
 }
 
 // nearest returns the candidate that a slip of the pen may have turned into name, or "" when none is
-// within a third of the name's length.
+// within a third of its length.
 func nearest(name string, candidates []string) string {
-	best, near := max(len(name)/3, 1)+1, ""
+	best, near := max((len(name)+1)/3, 1)+1, ""
 	for _, c := range candidates {
 		if d := distance(name, c); d < best {
 			best, near = d, c

@@ -45,7 +45,7 @@ func Float(name string, value, min, max float64, doc string) Setting {
 
 // Duration declares a time such as 250ms between min and max.
 func Duration(name string, value, min, max time.Duration, doc string) Setting {
-	return bounded(name, "duration", doc, value, min, max, time.ParseDuration, time.Duration.String)
+	return bounded(name, "duration", doc, value, min, max, time.ParseDuration, formatDuration)
 }
 
 // Bytes declares a size such as 64MiB between min and max, in bytes.
@@ -141,4 +141,16 @@ func formatBytes(n int64) string {
 		}
 	}
 	return strconv.FormatInt(n, 10)
+}
+
+// formatDuration leaves out the zeros that String ends with: 5m, not 5m0s.
+func formatDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -1,0 +1,277 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		assembly  string
+		overrides map[string]string
+		want      string // queue, log, workers, linger
+	}{
+		{Baseline, nil, "channel plain 1 0s"},
+		{"ring", nil, "ring plain 1 0s"},
+		{"workers", nil, "ring plain 8 0s"},
+		{"group-commit", nil, "ring group 8 1ms"},
+		{Tuned, nil, "ring group 8 1ms"},
+		{Baseline, map[string]string{"queue": "swap"}, "swap plain 1 0s"},
+		{Tuned, map[string]string{"queue": "channel", "linger": "5ms"}, "channel group 8 5ms"},
+	} {
+		choice, err := toyAssembly().Resolve(c.assembly, c.overrides)
+		if err != nil {
+			t.Errorf("%s %v: %v", c.assembly, c.overrides, err)
+			continue
+		}
+		got := fmt.Sprint(choice.Get("queue"), " ", choice.Get("log"), " ", choice.Int("workers"), " ", choice.Duration("linger"))
+		if got != c.want || choice.Name() != c.assembly {
+			t.Errorf("%s %v: %s is %s, want %s", c.assembly, c.overrides, choice.Name(), got, c.want)
+		}
+	}
+}
+
+func TestChoiceAsJSON(t *testing.T) {
+	choice, err := toyAssembly().Resolve("ring", map[string]string{"segment": "2MiB"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(choice)
+	want := `{"name":"ring","seams":{"log":"plain","queue":"ring"},"settings":{"linger":"0s","segment":"2MiB","sync":"always","workers":"1"}}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s %v, want %s", got, err, want)
+	}
+	if got := choice.Bytes("segment"); got != 2<<20 {
+		t.Errorf("segment %d bytes", got)
+	}
+}
+
+func TestAskingForWhatIsNotDeclaredPanics(t *testing.T) {
+	choice, err := toyAssembly().Resolve(Baseline, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, ask := range map[string]func(){
+		"a seam with a slip in its name": func() { choice.Get("qeue") },
+		"a setting of another kind":      func() { choice.Duration("workers") },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s went unnoticed", name)
+				}
+			}()
+			ask()
+		}()
+	}
+}
+
+func TestCheckFindsMistakesInTheDeclaration(t *testing.T) {
+	if err := toyAssembly().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*Assembly)
+		says   string
+	}{
+		"seam twice":              {func(a *Assembly) { a.Seams[1].Name = "queue" }, `"queue" is empty or used twice`},
+		"seam named as a setting": {func(a *Assembly) { a.Seams[1].Name = "workers" }, `"workers" is empty or used twice`},
+		"nameless setting":        {func(a *Assembly) { a.Settings[0].Name = "" }, `"" is empty or used twice`},
+		"empty seam":              {func(a *Assembly) { a.Seams[0].Impls = nil }, "queue has no implementation"},
+		"implementation twice":    {func(a *Assembly) { a.Seams[0].Impls[1].Name = "channel" }, `"channel" is empty or used twice`},
+		"step named baseline":     {func(a *Assembly) { a.Ladder[0].Name = Baseline }, `"baseline" is empty or used twice`},
+		"step to nowhere":         {func(a *Assembly) { a.Ladder[1].Change = map[string]string{"queue": "rong"} }, "step workers: unknown implementation"},
+		"step that does nothing":  {func(a *Assembly) { a.Ladder[1].Change = nil }, "step workers changes nothing"},
+		"default out of bounds":   {func(a *Assembly) { a.Settings[0] = Int("workers", 0, 1, 2, "") }, "0 is not between 1 and 2"},
+		"bare setting":            {func(a *Assembly) { a.Settings[0] = Setting{Name: "workers"} }, "not made by"},
+		"choice of nothing":       {func(a *Assembly) { a.Settings[3] = OneOf("sync", nil, "") }, "this service has none"},
+	} {
+		a := toyAssembly()
+		c.change(&a)
+		if err := a.Check(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}
+
+// drawAssembly makes one with seams s0.. of implementations i0.. and settings n0.., and a ladder over them.
+func drawAssembly(t *rapid.T) Assembly {
+	var a Assembly
+	for s := range rapid.IntRange(1, 4).Draw(t, "seams") {
+		seam := Seam{Name: fmt.Sprint("s", s)}
+		for i := range rapid.IntRange(1, 4).Draw(t, "implementations") {
+			seam.Impls = append(seam.Impls, Impl{Name: fmt.Sprint("i", i)})
+		}
+		a.Seams = append(a.Seams, seam)
+	}
+	for n := range rapid.IntRange(0, 4).Draw(t, "settings") {
+		a.Settings = append(a.Settings, Int(fmt.Sprint("n", n), n, 0, 9, ""))
+	}
+	for i := range rapid.IntRange(0, 6).Draw(t, "steps") {
+		change := drawChange(t, a)
+		a.Ladder = append(a.Ladder, Step{Name: fmt.Sprint("step", i), Change: change})
+	}
+	return a
+}
+
+func drawChange(t *rapid.T, a Assembly) map[string]string {
+	change := make(map[string]string)
+	for range rapid.IntRange(1, 3).Draw(t, "changes") {
+		if len(a.Settings) > 0 && rapid.Bool().Draw(t, "a setting") {
+			change[rapid.SampledFrom(a.Settings).Draw(t, "setting").Name] = fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "value"))
+		} else {
+			seam := rapid.SampledFrom(a.Seams).Draw(t, "seam")
+			change[seam.Name] = rapid.SampledFrom(seam.Impls).Draw(t, "implementation").Name
+		}
+	}
+	return change
+}
+
+// The choice for each seam and setting is the last word on it: of the overrides, else of the ladder from
+// the step asked for downwards, else of the default.
+func TestResolveTakesTheLastWord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawAssembly(t)
+		if err := a.Check(); err != nil {
+			t.Fatal(err)
+		}
+		rungs := rapid.IntRange(0, len(a.Ladder)).Draw(t, "rungs")
+		overrides := drawChange(t, a)
+		choice, err := a.Resolve(a.Names()[rungs], overrides)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := []map[string]string{overrides}
+		for _, step := range slices.Backward(a.Ladder[:rungs]) {
+			words = append(words, step.Change)
+		}
+		defaults := make(map[string]string)
+		for _, s := range a.Seams {
+			defaults[s.Name] = "i0"
+		}
+		for i, s := range a.Settings {
+			defaults[s.Name] = fmt.Sprint(i)
+		}
+		for name := range defaults {
+			for _, said := range append(words, defaults) {
+				if want, ok := said[name]; ok {
+					if got := choice.Get(name); got != want {
+						t.Fatalf("%s is %s, want %s", name, got, want)
+					}
+					break
+				}
+			}
+		}
+		last, err1 := a.Resolve(a.Names()[len(a.Ladder)], overrides)
+		tuned, err2 := a.Resolve(Tuned, overrides)
+		if err1 != nil || err2 != nil || !maps.Equal(last.values, tuned.values) {
+			t.Fatalf("tuned %v is not the whole ladder %v", tuned.values, last.values)
+		}
+	})
+}
+
+// Whatever does not exist is refused as the user's mistake, and the message lists what does.
+func TestResolveNeverFallsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawAssembly(t)
+		wrong := rapid.StringMatching(`[a-z0-9]{0,8}`).Filter(func(s string) bool {
+			return !strings.HasPrefix(s, "i") && !strings.HasPrefix(s, "s") && !strings.HasPrefix(s, "n") &&
+				!slices.Contains(a.Names(), s)
+		}).Draw(t, "wrong")
+		seam := rapid.SampledFrom(a.Seams).Draw(t, "seam")
+		_, noAssembly := a.Resolve(wrong, nil)
+		_, noSeam := a.Resolve(Baseline, map[string]string{wrong: "i0"})
+		_, noImpl := a.Resolve(Baseline, map[string]string{seam.Name: wrong})
+		for err, lists := range map[error]string{noAssembly: Tuned, noSeam: seam.Name, noImpl: "i0"} {
+			if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), lists) {
+				t.Fatalf("%v does not list %s", err, lists)
+			}
+		}
+	})
+}
+
+func TestSettings(t *testing.T) {
+	for _, c := range []struct {
+		setting Setting
+		value   string
+		says    string // "": accepted
+	}{
+		{Int("n", 2, 1, 3, ""), "3", ""},
+		{Int("n", 2, 1, 3, ""), "4", "4 is not between 1 and 3"},
+		{Int("n", 2, 1, 3, ""), "two", `"two" is no int such as 2`},
+		{Int("n", 2, 1, 3, ""), "99999999999999999999", "no int"},
+		{Float("f", 0.5, 0, 1, ""), "1e-3", ""},
+		{Float("f", 0.5, 0, 1, ""), "NaN", "no float such as 0.5"},
+		{Float("f", 0.5, 0, 1, ""), "Inf", "not between 0 and 1"},
+		{Bool("b", true, ""), "false", ""},
+		{Bool("b", true, ""), "maybe", "neither true nor false"},
+		{Duration("d", 5*time.Minute, time.Millisecond, 24*time.Hour, ""), "1m30s", ""},
+		{Duration("d", 5*time.Minute, time.Millisecond, 24*time.Hour, ""), "25h", "not between 1ms and 24h"},
+		{Duration("d", 5*time.Minute, time.Millisecond, 24*time.Hour, ""), "5", "no duration such as 5m"},
+		{Bytes("z", 64<<20, 1<<10, 1<<40, ""), "1500", ""},
+		{Bytes("z", 64<<20, 1<<10, 1<<40, ""), "2TiB", "not between 1KiB and 1TiB"},
+		{Bytes("z", 64<<20, 1<<10, 1<<40, ""), "9999999999GiB", "no bytes such as 64MiB"},
+		{OneOf("o", []string{"always", "never"}, ""), "never", ""},
+		{OneOf("o", []string{"always", "never"}, ""), "Never", `did you mean "never"`},
+		{Text("t", "", nil, ""), "anything", ""},
+		{Text("t", "", func(string) error { return errors.New("no good") }, ""), "x", "setting t: no good"},
+	} {
+		err := c.setting.check(c.value)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s=%s: %v, want %q", c.setting.Name, c.value, err, c.says)
+		}
+	}
+}
+
+func TestBytesReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64Range(math.MinInt64, math.MaxInt64).Draw(t, "n") >> rapid.IntRange(0, 60).Draw(t, "shift") << rapid.IntRange(0, 20).Draw(t, "zeros")
+		if got, err := parseBytes(formatBytes(n)); err != nil || got != n {
+			t.Fatalf("%d is written %s and read %d, %v", n, formatBytes(n), got, err)
+		}
+	})
+}
+
+func TestDurationsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := time.Duration(rapid.Int64Range(0, 1e6).Draw(t, "n")) * rapid.SampledFrom([]time.Duration{1, time.Millisecond, time.Second, time.Minute, time.Hour}).Draw(t, "unit")
+		if got, err := time.ParseDuration(formatDuration(d)); err != nil || got != d {
+			t.Fatalf("%v is written %s and read %v, %v", d, formatDuration(d), got, err)
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"baseline", "ring", "workers", "tuned", "listen"}
+	for name, want := range map[string]string{
+		"tunde": "tuned", "basline": "baseline", "worker": "workers", "lisen": "listen", "rin": "ring",
+		"": "", "x": "", "ringing": "", "nothing-like-it": "",
+	} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("nearest to %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestDistanceIsAMetric(t *testing.T) {
+	word := rapid.StringMatching(`[ab]{0,6}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := word.Draw(t, "a"), word.Draw(t, "b"), word.Draw(t, "c")
+		if (distance(a, b) == 0) != (a == b) || distance(a, b) != distance(b, a) ||
+			distance(a, c) > distance(a, b)+distance(b, c) || distance(a, b) > max(len(a), len(b)) {
+			t.Fatalf("%d %d %d", distance(a, b), distance(b, c), distance(a, c))
+		}
+		if len(a) > 0 && distance(a, a[1:]) != 1 {
+			t.Fatalf("taking one byte out of %q costs %d", a, distance(a, a[1:]))
+		}
+	})
+}
