@@ -1,0 +1,163 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/agent"
+)
+
+// ErrNoAgent is returned for a debug address that answers but has no agent behind it.
+var ErrNoAgent = errors.New("the debug address has no agent")
+
+const (
+	answerWithin = 5 * time.Second // until the headers of an answer that needs no work
+	maxAnswer    = 1 << 20         // bytes of an answer in JSON: an assembly is some kilobytes
+	maxProfile   = 64 << 20        // bytes of a profile: one of a big program is about 1 MB
+	maxComplaint = 300             // bytes of an error's text that are shown
+)
+
+// newClient returns a client without a proxy, since what it asks is near, and without redirects, since
+// what it posts changes a process.
+func newClient() *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: answerWithin}).DialContext,
+			TLSHandshakeTimeout: answerWithin,
+			MaxIdleConns:        4,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// endpoint is a path of the debug address, which may be written without its scheme.
+func endpoint(debug, path string) (string, error) {
+	if !strings.Contains(debug, "://") {
+		debug = "http://" + debug
+	}
+	u, err := url.Parse(debug)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%q is not a debug address, as in http://127.0.0.1:6060", debug)
+	}
+	return u.Scheme + "://" + u.Host + path, nil
+}
+
+func get(ctx context.Context, c *http.Client, debug, path string) (*http.Response, error) {
+	target, err := endpoint(debug, path)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Do(req)
+}
+
+// readInfo asks the agent who it is. The error is ErrNoAgent when the address answers without one.
+func readInfo(ctx context.Context, c *http.Client, debug string) (*agent.Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	resp, err := get(ctx, c, debug, agent.PathInfo)
+	if err != nil {
+		return nil, fmt.Errorf("the debug address does not answer: %w", err)
+	}
+	var info agent.Info
+	if err := decode(resp, &info); err != nil || info.PID <= 0 {
+		return nil, errors.Join(ErrNoAgent, err)
+	}
+	return &info, nil
+}
+
+// decode reads a JSON answer, closes it, and makes an error of one that is not 200.
+func decode(resp *http.Response, into any) error {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return complaint(resp, body)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("the answer is not what was asked for: %w", err)
+	}
+	return nil
+}
+
+func complaint(resp *http.Response, body []byte) error {
+	text := strings.ToValidUTF8(string(body[:min(len(body), maxComplaint)]), "")
+	return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(text))
+}
+
+// CPUProfile takes a CPU profile of the target over d, rounded up to whole seconds, and returns it as
+// pprof wrote it (gzip). Latency from the windows in which it runs must not be reported.
+func CPUProfile(ctx context.Context, debugURL string, d time.Duration) ([]byte, error) {
+	seconds := max(1, int(math.Ceil(d.Seconds())))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+2*answerWithin)
+	defer cancel()
+	c := newClient()
+	defer c.CloseIdleConnections()
+	resp, err := get(ctx, c, debugURL, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
+	if err != nil {
+		return nil, fmt.Errorf("taking a CPU profile: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProfile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading a CPU profile: %w", err)
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("taking a CPU profile: %w", complaint(resp, body))
+	case len(body) > maxProfile:
+		return nil, fmt.Errorf("a CPU profile is larger than %d bytes", maxProfile)
+	case !bytes.HasPrefix(body, []byte{0x1f, 0x8b}):
+		return nil, errors.New("taking a CPU profile: the answer is no profile; does net/http/pprof serve /debug/pprof/ on the debug address?")
+	}
+	return body, nil
+}
+
+// Control changes settings of the target through its agent and returns what they were before: passing
+// that to Control restores them.
+func Control(ctx context.Context, debugURL string, change agent.Control) (previous agent.Control, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	target, err := endpoint(debugURL, agent.PathControl)
+	if err != nil {
+		return agent.Control{}, err
+	}
+	body, err := json.Marshal(change)
+	if err != nil {
+		return agent.Control{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return agent.Control{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	c := newClient()
+	defer c.CloseIdleConnections()
+	resp, err := c.Do(req)
+	if err != nil {
+		return agent.Control{}, fmt.Errorf("changing the target's settings: %w", err)
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		resp.Body.Close()
+		return agent.Control{}, ErrNoAgent
+	}
+	if err := decode(resp, &previous); err != nil {
+		return agent.Control{}, fmt.Errorf("changing the target's settings: %w", err)
+	}
+	return previous, nil
+}

@@ -1,0 +1,151 @@
+// Package doctor says whether this machine is fit to measure on: what it has, what is set, and what its
+// neighbours do, each with what it means for a measurement and how to mend it.
+//
+// It changes nothing. It is not for judging a run: neighbours that come later are seen by probe. A
+// figure that cannot be read is a check that says so, never an error. Examine runs its measurements one
+// after the other, on its own goroutine and one locked thread at a time, all of which have ended when it
+// returns.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Status is how a check came out.
+type Status string
+
+const (
+	OK   Status = "ok"
+	Warn Status = "warn" // measure, but know it; also what could not be read
+	Bad  Status = "bad"  // figures taken like this mislead
+)
+
+// Check is one thing looked at.
+type Check struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Value  string `json:"value"`          // what was read, with its unit
+	Means  string `json:"means"`          // what that does to a measurement
+	Mend   string `json:"mend,omitempty"` // what to do; empty when it is well or nothing can be done
+}
+
+// host is what the checks look at. Everything in it can be made up.
+type host struct {
+	files fs.FS // the root of the file system
+	cores int   // that this process may use
+	root  bool  // this process has every privilege
+
+	openFiles  func() (uint64, error)                // soft limit
+	realtime   func() error                          // nil: a thread may run at real-time priority
+	uring      func() error                          // nil: io_uring may be used
+	wakeups    func(context.Context) (wakeup, error) // sleeps some hundred times
+	selfCPU    func() (s float64, ok bool)           // CPU time this process has used
+	waitSecond func(context.Context) error
+	now        func() time.Time
+
+	seen    *watched // what the machine did while it was watched; nil: not yet
+	seenErr error
+}
+
+// check is one row of the examination.
+type check struct {
+	name    string
+	setting bool // a setting or a limit: of use beside a result, and read in no time
+	look    func(context.Context, *host) Check
+}
+
+// all is the examination, in the order in which it is shown.
+var all = []check{
+	{"cores", false, cores},
+	{"smt", true, smt},
+	{"cgroup-cpu", true, cgroupCPU},
+	{"cgroup-memory", true, cgroupMemory},
+	{"neighbours", false, neighbours},
+	{"steal", false, steal},
+	{"governor", true, governor},
+	{"clocksource", true, clocksource},
+	{"wake-up", false, wakeUp},
+	{"timer-slack", true, timerSlack},
+	{"real-time", true, realtime},
+	{"autogroup", true, autogroup},
+	{"numa-balancing", true, numaBalancing},
+	{"thp", true, hugePages},
+	{"swap", true, swap},
+	{"somaxconn", true, somaxconn},
+	{"ephemeral-ports", true, ephemeralPorts},
+	{"time-wait", false, timeWait},
+	{"open-files", true, openFiles},
+	{"io_uring", true, ioURing},
+	{"perf-events", true, perfEvents},
+}
+
+// Examine looks at everything. It takes about two seconds, for which it watches the neighbours; when ctx
+// is done it says so in what it could not measure.
+func Examine(ctx context.Context) []Check { return examine(ctx, thisHost()) }
+
+func examine(ctx context.Context, h *host) []Check {
+	out := make([]Check, 0, len(all))
+	for _, c := range all {
+		found := c.look(ctx, h)
+		found.Name = c.name
+		out = append(out, found)
+	}
+	return out
+}
+
+// Settings are the values of those checks that are settings and limits, by name: what belongs beside a
+// result so that it can be understood later.
+func Settings() map[string]string { return settings(thisHost()) }
+
+func settings(h *host) map[string]string {
+	out := map[string]string{}
+	for _, c := range all {
+		if c.setting {
+			out[c.name] = c.look(context.Background(), h).Value
+		}
+	}
+	return out
+}
+
+// unread is the check of what could not be read.
+func unread(err error, means string) Check {
+	why := err.Error()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "this system does not show it"
+	case errors.Is(err, fs.ErrPermission):
+		why = "no permission to read it"
+	}
+	return Check{Status: Warn, Value: "not known: " + why, Means: means}
+}
+
+// absent is the check of a mechanism that this kernel does not have.
+func absent(means string) Check { return Check{Status: OK, Value: "not in this kernel", Means: means} }
+
+// text reads a small file, without the blanks at its ends.
+func (h *host) text(path string) (string, error) {
+	b, err := fs.ReadFile(h.files, path)
+	return strings.TrimSpace(string(b)), err
+}
+
+// number reads a file that holds one number.
+func (h *host) number(path string) (int64, error) {
+	s, err := h.text(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+func thisHost() *host {
+	h := &host{files: os.DirFS("/"), cores: runtime.NumCPU(), root: os.Geteuid() == 0, now: time.Now}
+	h.bind()
+	return h
+}

@@ -1,0 +1,206 @@
+// Package procfs reads the text that Linux shows in /proc and /sys. Every function takes what a file
+// held, trusts none of it, and returns figures in seconds and bytes. It opens no files and starts no
+// goroutines; what the figures mean for a measurement is said elsewhere.
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// userHz is the unit of CPU times in /proc: 100 per second in every kernel's user interface.
+const userHz = 100
+
+// CPUTimes reads /proc/stat: the CPU time that was used and that the hypervisor took, in s, over
+// the given CPUs, or over all when there are none given.
+func CPUTimes(stat []byte, cpus []int) (busy, steal float64, err error) {
+	found := 0
+	for line := range bytes.Lines(stat) {
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || !strings.HasPrefix(fields[0], "cpu") {
+			break // the CPUs come first
+		}
+		if number := fields[0][len("cpu"):]; len(cpus) == 0 {
+			if number != "" {
+				continue
+			}
+		} else if n, err := strconv.Atoi(number); err != nil || !slices.Contains(cpus, n) {
+			continue
+		}
+		b, s, err := cpuLine(fields[1:])
+		if err != nil {
+			return 0, 0, err
+		}
+		busy, steal, found = busy+b, steal+s, found+1
+	}
+	if found == 0 {
+		return 0, 0, errors.New("/proc/stat names none of the CPUs")
+	}
+	return busy, steal, nil
+}
+
+// cpuLine reads user, nice, system, idle, iowait, irq, softirq and steal; guest time is part of user.
+func cpuLine(fields []string) (busy, steal float64, err error) {
+	const idle, iowait, stealAt = 3, 4, 7
+	if len(fields) <= idle {
+		return 0, 0, errors.New("/proc/stat: a CPU has fewer than four figures")
+	}
+	for i, f := range fields[:min(len(fields), stealAt+1)] {
+		n, err := strconv.ParseUint(f, 10, 63)
+		if err != nil {
+			return 0, 0, fmt.Errorf("/proc/stat: %w", err)
+		}
+		switch i {
+		case idle, iowait:
+		case stealAt:
+			steal = float64(n) / userHz
+		default:
+			busy += float64(n) / userHz
+		}
+	}
+	return busy, steal, nil
+}
+
+// ProcessCPU reads the user and system time from /proc/PID/stat, in s. The name before it is in
+// parentheses and may hold anything, parentheses too.
+func ProcessCPU(stat []byte) (float64, error) {
+	const utime, stime = 11, 12 // counted from the state, which follows the name
+	end := bytes.LastIndexByte(stat, ')')
+	fields := strings.Fields(string(stat[end+1:]))
+	if end < 0 || len(fields) <= stime {
+		return 0, errors.New("/proc/PID/stat is cut short")
+	}
+	sum := 0.0
+	for _, f := range fields[utime : stime+1] {
+		n, err := strconv.ParseUint(f, 10, 63)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/PID/stat: %w", err)
+		}
+		sum += float64(n) / userHz
+	}
+	return sum, nil
+}
+
+// Resident reads the resident pages from /proc/PID/statm.
+func Resident(statm []byte) (pages int64, err error) {
+	fields := strings.Fields(string(statm))
+	if len(fields) < 2 {
+		return 0, errors.New("/proc/PID/statm is cut short")
+	}
+	n, err := strconv.ParseUint(fields[1], 10, 48)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/PID/statm: %w", err)
+	}
+	return int64(n), nil
+}
+
+// Delay reads the time a thread was runnable but waited for a CPU from
+// /proc/PID/task/TID/schedstat, in s.
+func Delay(schedstat []byte) (float64, error) {
+	fields := strings.Fields(string(schedstat))
+	if len(fields) < 2 {
+		return 0, errors.New("schedstat is cut short")
+	}
+	ns, err := strconv.ParseUint(fields[1], 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("schedstat: %w", err)
+	}
+	return float64(ns) / 1e9, nil
+}
+
+// Pressure reads the time in which some task waited from a file of /proc/pressure, in s.
+func Pressure(psi []byte) (float64, error) {
+	for line := range bytes.Lines(psi) {
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || fields[0] != "some" {
+			continue
+		}
+		for _, f := range fields[1:] {
+			if total, ok := strings.CutPrefix(f, "total="); ok {
+				us, err := strconv.ParseUint(total, 10, 63)
+				if err != nil {
+					return 0, fmt.Errorf("/proc/pressure: %w", err)
+				}
+				return float64(us) / 1e6, nil
+			}
+		}
+	}
+	return 0, errors.New("/proc/pressure: no total of some")
+}
+
+// maxCPUs bounds a list of CPUs: the largest the kernel can be built for.
+const maxCPUs = 8192
+
+// AllowedCPUs reads the CPUs a process may use from its /proc/PID/status.
+func AllowedCPUs(status []byte) ([]int, error) {
+	for line := range bytes.Lines(status) {
+		if list, ok := bytes.CutPrefix(line, []byte("Cpus_allowed_list:")); ok {
+			return CPUList(strings.TrimSpace(string(list)))
+		}
+	}
+	return nil, errors.New("/proc/PID/status has no Cpus_allowed_list")
+}
+
+// CPUList reads the kernel's way of writing a set of CPUs: 0-3,8.
+func CPUList(list string) ([]int, error) {
+	var out []int
+	for _, part := range strings.Split(list, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		if !isRange {
+			high = low
+		}
+		from, err1 := strconv.ParseUint(low, 10, 16)
+		to, err2 := strconv.ParseUint(high, 10, 16)
+		if err1 != nil || err2 != nil || from > to || to >= maxCPUs {
+			return nil, fmt.Errorf("%q is no list of CPUs", list)
+		}
+		for c := from; c <= to && len(out) < maxCPUs; c++ {
+			out = append(out, int(c))
+		}
+	}
+	return out, nil
+}
+
+// IDs reads process IDs separated by blanks, up to a number of them.
+func IDs(b []byte, most int) []int {
+	var out []int
+	for _, f := range strings.Fields(string(b)) {
+		if n, err := strconv.ParseUint(f, 10, 31); err == nil && n > 0 && len(out) < most {
+			out = append(out, int(n))
+		}
+	}
+	return out
+}
+
+// MemTotal reads the machine's memory from /proc/meminfo, in bytes.
+func MemTotal(meminfo []byte) (int64, error) {
+	for line := range bytes.Lines(meminfo) {
+		if fields := strings.Fields(string(line)); len(fields) >= 2 && fields[0] == "MemTotal:" {
+			kib, err := strconv.ParseUint(fields[1], 10, 50)
+			if err != nil {
+				return 0, fmt.Errorf("/proc/meminfo: %w", err)
+			}
+			return int64(kib) * 1024, nil
+		}
+	}
+	return 0, errors.New("/proc/meminfo has no MemTotal")
+}
+
+// CPUModel reads the processor's name from /proc/cpuinfo; empty when it is not given, as on many
+// ARM machines.
+func CPUModel(cpuinfo []byte) string {
+	for line := range bytes.Lines(cpuinfo) {
+		name, value, ok := strings.Cut(string(line), ":")
+		switch strings.TrimSpace(name) {
+		case "model name", "Model", "cpu model", "Processor":
+			if value = strings.TrimSpace(value); ok && value != "" {
+				return value
+			}
+		}
+	}
+	return ""
+}

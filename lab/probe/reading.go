@@ -1,0 +1,50 @@
+package probe
+
+import "dyno/lab/record"
+
+// reading is what /proc said at one boundary. Figures in seconds are sums.
+type reading struct {
+	at         int64   // ns, monotonic
+	cpu        float64 // s, the target
+	delay      float64 // s, that the target's threads waited for a CPU
+	companions float64 // s
+	self       float64 // s
+	busy       float64 // s, the whole machine, steal left out
+	steal      float64 // s
+	pressure   float64 // s in which some task waited for a CPU
+	rss        int64   // bytes, the target; of a span: its peak
+}
+
+func (r reading) when() int64 { return r.at }
+
+func (r reading) between(next reading, at int64) reading {
+	share := float64(at-r.at) / float64(next.at-r.at)
+	mid := func(a, b float64) float64 { return a + (b-a)*share }
+	return reading{
+		at: at, rss: next.rss,
+		cpu: mid(r.cpu, next.cpu), delay: mid(r.delay, next.delay),
+		companions: mid(r.companions, next.companions), self: mid(r.self, next.self),
+		busy: mid(r.busy, next.busy), steal: mid(r.steal, next.steal), pressure: mid(r.pressure, next.pressure),
+	}
+}
+
+func (r reading) followedBy(next reading) reading {
+	next.rss = max(r.rss, next.rss)
+	return next
+}
+
+// rate is how much a sum grew per second from one instant (ns) to another. A sum that fell belongs to a
+// process that was started again; it says nothing.
+func rate(before, after float64, from, to int64) float64 {
+	if to <= from || after < before {
+		return 0
+	}
+	return (after - before) / float64(to-from) * 1e9
+}
+
+// server adds what /proc says of the window between two readings.
+func (r reading) server(next reading, s *record.Server) {
+	s.CPU = rate(r.cpu, next.cpu, r.at, next.at)
+	s.Delay = rate(r.delay, next.delay, r.at, next.at)
+	s.RSS = next.rss
+}

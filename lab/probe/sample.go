@@ -1,0 +1,148 @@
+package probe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"dyno/agent"
+	"dyno/lab/record"
+)
+
+// sample is what the agent said at one boundary. As a span's, its goroutines, gauges and longest pause
+// are the maxima.
+type sample struct {
+	agent.Sample
+	pauses *pauses // of a span: the longest pause of each window that had one
+}
+
+func (s sample) when() int64 { return s.At }
+
+func (s sample) between(next sample, at int64) sample {
+	share := float64(at-s.At) / float64(next.At-s.At)
+	mid := func(a, b float64) float64 { return a + (b-a)*share }
+	count := func(a, b uint64) uint64 { return uint64(mid(float64(a), float64(b))) }
+	out := next // what is not a sum, among it that a profile was running, holds for all the time since s
+	out.At = at
+	out.CPU, out.GCPause, out.GCCPU = mid(s.CPU, next.CPU), mid(s.GCPause, next.GCPause), mid(s.GCCPU, next.GCCPU)
+	out.MutexWait = mid(s.MutexWait, next.MutexWait)
+	out.Allocs, out.AllocBytes, out.GCCycles = count(s.Allocs, next.Allocs), count(s.AllocBytes, next.AllocBytes), count(s.GCCycles, next.GCCycles)
+	return out
+}
+
+func (s sample) followedBy(next sample) sample {
+	out := next
+	out.pauses = s.pauses.with(next)
+	out.Goroutines = max(s.Goroutines, next.Goroutines)
+	out.GCPauseMax = max(s.GCPauseMax, next.GCPauseMax)
+	if len(s.Gauges) > 0 {
+		out.Gauges = maps.Clone(s.Gauges)
+		for name, v := range next.Gauges {
+			if old, ok := out.Gauges[name]; !ok || v > old {
+				out.Gauges[name] = v
+			}
+		}
+	}
+	return out
+}
+
+// server adds what the agent says of the window between two samples.
+func (s sample) server(next sample, out *record.Server) {
+	per := func(before, after float64) float64 { return rate(before, after, s.At, next.At) }
+	out.AgentSeen = true
+	out.Goroutines, out.HeapLive, out.HeapGoal = next.Goroutines, next.HeapLive, next.HeapGoal
+	out.Allocs = per(float64(s.Allocs), float64(next.Allocs))
+	out.AllocBytes = per(float64(s.AllocBytes), float64(next.AllocBytes))
+	out.GCCycles = per(float64(s.GCCycles), float64(next.GCCycles))
+	out.GCPauseMs = max(0, next.GCPause-s.GCPause) * 1000
+	out.GCCPU = per(s.GCCPU, next.GCCPU)
+	out.MutexWait = per(s.MutexWait, next.MutexWait)
+	out.SchedP99Us = next.SchedP99 * 1e6
+	out.Gauges = maps.Clone(next.Gauges)
+	out.ProfileLive = next.Profiling
+}
+
+const (
+	// maxSampleLine bounds one line of the stream, in bytes: a sample is half a kilobyte, a gauge some
+	// tens of bytes.
+	maxSampleLine = 64 << 10
+	// maxGauges bounds how many gauges are kept of one sample.
+	maxGauges = 128
+)
+
+// parseSample reads a line of the agent's stream.
+func parseSample(line []byte) (sample, error) {
+	var s sample
+	if err := json.Unmarshal(line, &s.Sample); err != nil {
+		return sample{}, fmt.Errorf("a line of the agent's stream is no sample: %w", err)
+	}
+	if s.At <= 0 || s.At > math.MaxInt64/2 {
+		return sample{}, errors.New("a line of the agent's stream has no time (t_ns)")
+	}
+	for _, v := range []float64{s.CPU, s.GCPause, s.GCPauseMax, s.GCCPU, s.MutexWait, s.SchedP99, float64(s.Goroutines), float64(s.HeapLive), float64(s.HeapGoal)} {
+		if v < 0 {
+			return sample{}, errors.New("a line of the agent's stream has a figure below 0")
+		}
+	}
+	if len(s.Gauges) > maxGauges {
+		for _, name := range slices.Sorted(maps.Keys(s.Gauges))[maxGauges:] {
+			delete(s.Gauges, name)
+		}
+	}
+	return s, nil
+}
+
+// Pauses are counted in buckets of which eight double the length: 9% wide, from 1 us to 16 s.
+const (
+	pausesPerOctave = 8
+	pauseBuckets    = 24*pausesPerOctave + 1
+	shortestPause   = 1e-6 // s
+)
+
+// pauses counts pauses by length.
+type pauses [pauseBuckets]uint32
+
+// with returns p and what a sample adds to it. Neither is changed; a nil p is empty.
+func (p *pauses) with(s sample) *pauses {
+	if s.pauses == nil && s.GCPauseMax <= 0 {
+		return p
+	}
+	sum := &pauses{}
+	if p != nil {
+		*sum = *p
+	}
+	if s.pauses == nil {
+		sum[pauseBucket(s.GCPauseMax)]++
+		return sum
+	}
+	for i, n := range s.pauses {
+		sum[i] += n
+	}
+	return sum
+}
+
+func pauseBucket(seconds float64) int {
+	return max(0, min(pauseBuckets-1, int(math.Ceil(math.Log2(seconds/shortestPause)*pausesPerOctave))))
+}
+
+// quantile returns the upper end of the bucket in which the quantile lies, in s; 0 when there is none.
+func (p *pauses) quantile(q float64) float64 {
+	if p == nil {
+		return 0
+	}
+	total := uint64(0)
+	for _, n := range p {
+		total += uint64(n)
+	}
+	rank := uint64(math.Ceil(q * float64(total)))
+	for i, n := range p {
+		if n > 0 && uint64(n) >= rank {
+			return shortestPause * math.Exp2(float64(i)/pausesPerOctave)
+		}
+		rank -= uint64(n)
+	}
+	return 0
+}

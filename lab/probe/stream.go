@@ -1,0 +1,101 @@
+package probe
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"dyno/agent"
+	"dyno/agent/monotonic"
+)
+
+// streamAgain is how long to wait before a broken stream is opened again.
+const streamAgain = 500 * time.Millisecond
+
+// follow reads the agent's stream until ctx is done, opening it again when it breaks off.
+func (w *Watcher) follow(ctx context.Context, debug string) {
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		w.stream(ctx, debug)
+		w.setStreaming(false)
+		again.Reset(streamAgain)
+	}
+}
+
+func (w *Watcher) setStreaming(yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streaming = yes
+	w.tellAll()
+}
+
+// stream reads the stream once, to its end. Why it ended is of no use to anybody: either it opens again
+// or the windows say that no agent was seen.
+func (w *Watcher) stream(ctx context.Context, debug string) {
+	resp, err := get(ctx, w.client, debug, agent.PathSamples)
+	if err != nil {
+		return
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return
+	}
+	w.setStreaming(true)
+	offset, known := int64(0), false
+	readSamples(resp.Body, func(s sample) {
+		now := monotonic.Now()
+		if !known {
+			offset, known = clockOffset(s.At, now), true
+			w.setForeign(offset != 0)
+		}
+		s.At += offset
+		if s.At > now+clockTolerance || s.At < now-clockTolerance {
+			return // the timeline goes forward only: one time from the future would shut out all others
+		}
+		w.addSample(s)
+	})
+}
+
+func (w *Watcher) setForeign(yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.foreign = yes
+}
+
+// clockTolerance is how far, in ns, a sample's time may lie from the time at which it arrives. A clock
+// further off is another machine's.
+const clockTolerance = int64(5 * time.Second)
+
+// clockOffset is what to add to the times of an agent whose first sample arrived now. Another machine's
+// clock cannot be read from here, so its samples count as taken when they arrive.
+func clockOffset(at, now int64) int64 {
+	if d := now - at; d > clockTolerance || d < -clockTolerance {
+		return d
+	}
+	return 0
+}
+
+// readSamples passes on the samples of a stream until it ends. Lines that are none are passed over.
+func readSamples(r io.Reader, take func(sample)) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxSampleLine)
+	for lines.Scan() {
+		if s, err := parseSample(lines.Bytes()); err == nil {
+			take(s)
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("a line of the agent's stream is longer than %d bytes", maxSampleLine)
+	}
+	return lines.Err()
+}

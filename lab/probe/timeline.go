@@ -1,0 +1,174 @@
+package probe
+
+import "iter"
+
+// moment is what a timeline keeps: sums that grow, and extremes since the moment before.
+type moment[T any] interface {
+	when() int64                 // ns, monotonic; 0: nothing was seen at this boundary
+	between(next T, at int64) T  // an instant from here to next, the sums by linear interpolation
+	followedBy(next T) (union T) // next, with the extremes of both
+}
+
+const (
+	recentMoments = 3000 // 5 minutes in full
+	maxFilled     = 10   // boundaries: what was missed for longer than 1 s was not seen, and is not made up
+	pastStep      = 100  // boundaries that one moment of the past stands for at first: 10 s
+	maxPast       = 4096 // when there are more, two become one: 11 hours at 10 s, 22 hours at 20 s, ...
+)
+
+// timeline keeps what was seen at the boundaries between windows: each of the last minutes, and one for
+// every so many before that, so that a run of any length takes bounded memory. Moments must be added in
+// the order of their time. The zero timeline is empty.
+type timeline[T moment[T]] struct {
+	recent []T   // ring: boundary k is at k modulo its length
+	first  int64 // boundaries from first to before next are in recent
+	next   int64
+
+	past    []T // older, oldest first
+	step    int // boundaries that each of past stands for; 0: pastStep
+	pending T   // older than recent, not yet in past
+	inPend  int
+}
+
+// boundary is the number of the boundary between windows that is nearest to an instant.
+func boundary(at int64) int64 { return (at + window/2) / window }
+
+// add takes in a moment and fills in the few boundaries that were missed before it.
+func (t *timeline[T]) add(m T) {
+	k := boundary(m.when())
+	if t.recent == nil {
+		t.recent = make([]T, recentMoments)
+		t.first, t.next = k, k
+	}
+	if k < t.next {
+		return // a second one for the same boundary
+	}
+	if k-t.next >= recentMoments {
+		for t.first < t.next {
+			t.forget()
+		}
+		t.first, t.next = k, k
+	}
+	last, missed := t.next-1, k-t.next
+	before, seen := t.at(last)
+	for t.next < k {
+		var filled T
+		if seen && missed <= maxFilled {
+			filled = before.between(m, t.next*window)
+		}
+		t.append(filled)
+	}
+	t.append(m)
+}
+
+func (t *timeline[T]) append(m T) {
+	if t.next-t.first == recentMoments {
+		t.forget()
+	}
+	t.recent[t.next%recentMoments] = m
+	t.next++
+}
+
+// forget moves the oldest recent moment into the past.
+func (t *timeline[T]) forget() {
+	var none T
+	old := t.recent[t.first%recentMoments]
+	t.recent[t.first%recentMoments] = none
+	t.first++
+	if old.when() == 0 {
+		return
+	}
+	if t.inPend == 0 {
+		t.pending = none
+	}
+	t.pending = join(t.pending, old)
+	t.inPend++
+	if t.step == 0 {
+		t.step = pastStep
+	}
+	if t.inPend < t.step {
+		return
+	}
+	t.past, t.inPend = append(t.past, t.pending), 0
+	if len(t.past) < maxPast {
+		return
+	}
+	for i := range maxPast / 2 {
+		t.past[i] = join(t.past[2*i], t.past[2*i+1])
+	}
+	clear(t.past[maxPast/2:])
+	t.past, t.step = t.past[:maxPast/2], 2*t.step
+}
+
+func join[T moment[T]](a, b T) T {
+	if a.when() == 0 {
+		var none T
+		return none.followedBy(b)
+	}
+	return a.followedBy(b)
+}
+
+// at returns what was seen at a boundary; false when it is not in full any more, or was not seen.
+func (t *timeline[T]) at(k int64) (T, bool) {
+	var none T
+	if k < t.first || k >= t.next {
+		return none, false
+	}
+	m := t.recent[k%recentMoments]
+	return m, m.when() != 0
+}
+
+// passed reports whether boundary k will not be seen any more if it was not yet.
+func (t *timeline[T]) passed(k int64) bool { return t.next > k }
+
+// all goes through what is known, oldest first.
+func (t *timeline[T]) all() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, m := range t.past {
+			if !yield(m) {
+				return
+			}
+		}
+		if t.inPend > 0 && !yield(t.pending) {
+			return
+		}
+		for k := t.first; k < t.next; k++ {
+			if m, seen := t.at(k); seen && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// span returns what was seen at two instants, and with the second the extremes of all that lies between.
+// Where the past is not known finely enough, sums are interpolated, and the extremes are of up to one
+// step more. It is false when fewer than two moments are known.
+func (t *timeline[T]) span(from, to int64) (first, last T, ok bool) {
+	var before T
+	kFrom, kTo := boundary(from), boundary(to)
+	for m := range t.all() {
+		k := boundary(m.when())
+		seen := before.when() != 0
+		switch {
+		case k <= kFrom:
+			first = m
+		case first.when() == 0 && k < kTo:
+			first = m
+		case first.when() == 0:
+			return first, last, false
+		default:
+			if last.when() == 0 && boundary(before.when()) < kFrom {
+				first = before.between(m, from)
+			}
+			if k > kTo {
+				if seen && boundary(before.when()) < kTo {
+					last = join(last, before.between(m, to))
+				}
+				return first, last, last.when() != 0
+			}
+			last = join(last, m)
+		}
+		before = m
+	}
+	return first, last, last.when() != 0
+}

@@ -1,0 +1,124 @@
+package probe
+
+import (
+	"maps"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// Server returns the target's view of the window that begins at start (ns, monotonic). It waits up to
+// wait for what has not come yet, and then makes do with what there is; nil: nothing is known of it.
+func (w *Watcher) Server(start int64, wait time.Duration) *record.Server {
+	k := boundary(start)
+	patience := time.NewTimer(wait)
+	defer patience.Stop()
+	for {
+		w.mu.Lock()
+		s, complete := w.view(k)
+		changed := w.changed
+		w.mu.Unlock()
+		if complete || wait <= 0 {
+			return s
+		}
+		select {
+		case <-changed:
+		case <-patience.C:
+			wait = 0
+		}
+	}
+}
+
+// view is what is known of the window between boundaries k and k+1, and whether more will come. w.mu is
+// held.
+func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
+	s, seen := &record.Server{}, false
+	complete = (!w.target || w.proc.passed(k+1)) && (!w.streaming || w.samples.passed(k+1))
+	if a, ok := w.samples.at(k); ok {
+		if b, ok := w.samples.at(k + 1); ok {
+			a.server(b, s)
+			s.CPU = rate(a.CPU, b.CPU, a.At, b.At)
+			seen = true
+		}
+	}
+	if a, ok := w.proc.at(k); ok && w.target {
+		if b, ok := w.proc.at(k + 1); ok {
+			a.server(b, s)
+			seen = true
+		}
+	}
+	if !seen {
+		return nil, complete
+	}
+	return s, complete
+}
+
+// Surroundings says what the machine did from one instant to another (ns, monotonic). Without the
+// target's process or agent it is not Seen: the target's own work would pass for a neighbour's.
+func (w *Watcher) Surroundings(from, to int64) record.Surroundings {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := record.Surroundings{PressureCPU: -1}
+	a, b, ok := w.proc.span(from, to)
+	if !ok || !w.machine {
+		return out
+	}
+	per := func(before, after float64) float64 { return rate(before, after, a.at, b.at) }
+	here := 0.0 // of the target's, on this machine
+	switch first, last, agent := w.samples.span(from, to); {
+	case w.target:
+		out.TargetCPU = per(a.cpu, b.cpu)
+		here = out.TargetCPU
+	case agent:
+		out.TargetCPU = rate(first.CPU, last.CPU, first.At, last.At)
+		if !w.foreign {
+			here = out.TargetCPU
+		}
+	default:
+		return out
+	}
+	out.Seen = true
+	out.StealCPU = per(a.steal, b.steal)
+	out.CompanionCPU = per(a.companions, b.companions)
+	out.TargetDelay = per(a.delay, b.delay)
+	out.OthersCPU = max(0, per(a.busy, b.busy)+out.StealCPU-here-out.CompanionCPU-per(a.self, b.self))
+	if w.psi {
+		out.PressureCPU = min(1, per(a.pressure, b.pressure))
+	}
+	return out
+}
+
+// Totals says what the target used from one instant to another (ns, monotonic), in which it answered so
+// many requests; nil: nothing was seen of it. The p99 of GC pauses is taken over the longest pause of
+// each window that had one, so it errs to the high side.
+func (w *Watcher) Totals(from, to int64, requests int64) *record.ServerTotals {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := &record.ServerTotals{AllocsPerRequest: -1, BytesPerRequest: -1}
+	per := func(before, after float64) float64 {
+		if requests <= 0 {
+			return 0
+		}
+		return max(0, after-before) / float64(requests)
+	}
+	s, t, agent := w.samples.span(from, to)
+	if agent {
+		out.CPUMicrosPerRequest = per(s.CPU, t.CPU) * 1e6
+		out.AllocsPerRequest = per(float64(s.Allocs), float64(t.Allocs))
+		out.BytesPerRequest = per(float64(s.AllocBytes), float64(t.AllocBytes))
+		out.PeakGoroutines = t.Goroutines
+		out.GCPauseP99Ms = t.pauses.quantile(0.99) * 1000
+		out.Gauges = maps.Clone(t.Gauges)
+		if used := t.CPU - s.CPU; used > 0 {
+			out.GCShare = max(0, t.GCCPU-s.GCCPU) / used
+		}
+	}
+	a, b, proc := w.proc.span(from, to)
+	if proc && w.target {
+		out.CPUMicrosPerRequest = per(a.cpu, b.cpu) * 1e6
+		out.PeakRSS = b.rss
+	} else if !agent {
+		return nil
+	}
+	return out
+}
