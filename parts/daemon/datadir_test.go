@@ -1,0 +1,137 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDataFolder(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		says  string // "": opened
+	}{
+		{"fresh", nil, ""},
+		{"fresh volume", map[string]string{"lost+found": ""}, ""},
+		{"crashed while it was made", map[string]string{"LOCK": "99\n", "FORMAT.new": "{"}, ""},
+		{"used before", map[string]string{"FORMAT": `{"service":"toyd","format":3}`, "000.log": "x", "LOCK": "123456\n"}, ""},
+		{"older, can be upgraded", map[string]string{"FORMAT": `{"service":"toyd","format":2}`}, ""},
+		{"older, upgrade fails", map[string]string{"FORMAT": `{"service":"toyd","format":1}`}, "from format 1 to 3: no way"},
+		{"newer", map[string]string{"FORMAT": `{"service":"toyd","format":4}`}, "written by a newer toyd; this one reads up to 3"},
+		{"of another service", map[string]string{"FORMAT": `{"service":"ordersd","format":3}`}, "belongs to ordersd, not to toyd"},
+		{"damaged", map[string]string{"FORMAT": "\x00\x00"}, "is damaged"},
+		{"without a format", map[string]string{"FORMAT": "{}"}, "is damaged"},
+		{"somebody's home", map[string]string{"thesis.tex": "x"}, "holds thesis.tex and no FORMAT file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			for name, text := range c.files {
+				write(t, filepath.Join(dir, name), text)
+			}
+			upgraded := 0
+			folder := DataFolder{Format: 3, Upgrade: func(_ string, from int) error {
+				upgraded = from
+				if from < 2 {
+					return errors.New("no way")
+				}
+				return nil
+			}}
+			lock, err := folder.open(dir, "toyd")
+			if c.says != "" {
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("%v, want %q and the folder", err, c.says)
+				}
+				if was := c.files["FORMAT"]; was != "" && read(t, filepath.Join(dir, "FORMAT")) != was {
+					t.Error("the folder that was refused has another format now")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Close()
+			if got := read(t, filepath.Join(dir, "FORMAT")); !strings.Contains(got, `"format":3`) {
+				t.Errorf("format file %q", got)
+			}
+			if got := read(t, filepath.Join(dir, "LOCK")); got != fmt.Sprintln(os.Getpid()) {
+				t.Errorf("lock file %q", got)
+			}
+			if older := strings.Contains(c.files["FORMAT"], ":2"); older != (upgraded == 2) {
+				t.Errorf("upgraded from %d", upgraded)
+			}
+		})
+	}
+}
+
+func TestDataFolderOfAnOlderFormatWithoutAWay(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "FORMAT"), `{"service":"toyd","format":1}`)
+	if _, err := (DataFolder{Format: 2}).open(dir, "toyd"); err == nil || !strings.Contains(err.Error(), "no way from there to format 2") {
+		t.Error(err)
+	}
+}
+
+func TestDataFolderHasOneUser(t *testing.T) {
+	dir, folder := t.TempDir(), DataFolder{Format: 1}
+	lock, err := folder.open(dir, "toyd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.open(dir, "toyd"); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d;", os.Getpid())) {
+		t.Errorf("a second user got %v", err)
+	}
+	if got := read(t, filepath.Join(dir, "LOCK")); got != fmt.Sprintln(os.Getpid()) {
+		t.Errorf("the second user left %q in the lock file", got)
+	}
+	lock.Close()
+	again, err := folder.open(dir, "toyd")
+	if err != nil {
+		t.Fatalf("after the first has gone: %v", err)
+	}
+	again.Close()
+}
+
+// A folder that is refused must not stay locked.
+func TestRefusedDataFolderIsLetGo(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "FORMAT"), `{"service":"toyd","format":9}`)
+	if _, err := (DataFolder{Format: 1}).open(dir, "toyd"); err == nil {
+		t.Fatal("opened")
+	}
+	lock, err := DataFolder{Format: 9}.open(dir, "toyd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+}
+
+func TestDataFolderThatCannotBeMade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "x")
+	if _, err := (DataFolder{Format: 1}).open(path, "toyd"); err == nil || !strings.Contains(err.Error(), "choose another with --data") {
+		t.Error(err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
