@@ -41,8 +41,9 @@ func (c *checker) jobs(p path) {
 			c.faultName(p.to(name), "has no effect on jobs, which send nothing; put what the job needs into args")
 		}
 	}
-	if c.has(at("target", "url")) {
-		c.faultAt(p.to("kind"), "jobs are run by the target's own command, which a target that already runs (url) has not")
+	runs := func(v Variant) bool { return v.URL != "" }
+	if c.has(at("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
+		c.faultAt(p.to("kind"), "jobs are run by the target's own command, which one that already runs (url) has not")
 	}
 	if !slices.ContainsFunc(c.s.Load.Args, func(a string) bool { return strings.Contains(a, "${rate}") }) {
 		c.faultName(p.to("args"), "never mentions ${rate}, so that every run would be the same; write for example args: [--rate, \"${rate}\"]")

@@ -56,8 +56,7 @@ func (d *document) has(p path) bool {
 
 // faultAt notes an error at the value at p, or at what is nearest to it.
 func (d *document) faultAt(p path, format string, args ...any) {
-	_, n, _ := d.find(p)
-	d.fault(n, p, format, args...)
+	d.fault(d.node(p), p, format, args...)
 }
 
 // faultName notes an error at the name of the field at p.

@@ -73,6 +73,9 @@ func (d *document) validate(s *schema) {
 
 // explain turns a validation error and its causes into errors with positions.
 func (d *document) explain(s *schema, e *jsonschema.ValidationError) {
+	if len(d.errs) == maxErrors {
+		return
+	}
 	if len(e.Causes) > 0 {
 		for _, cause := range e.Causes {
 			d.explain(s, cause)
