@@ -15,7 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func chooseBackend(wanted string) string { return BackendEpoll }
+func chooseBackend(wanted string) string {
+	if wanted == BackendUring {
+		return BackendUring
+	}
+	return BackendEpoll
+}
 
 // Drive carries out the plan. It fails only where the machine does not give what a sender needs.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
@@ -45,7 +50,12 @@ func (d *Driver) send(ctx context.Context, p *load.Plan, rec *load.Recorder, sha
 		s.conns[i] = conn{index: int32(i), fd: -1, flights: make([]flight, s.depth)}
 	}
 	var err error
-	if s.back, err = newEpoll(s, address); err != nil {
+	if d.backend == BackendUring {
+		s.back, err = newUring(s, address)
+	} else {
+		s.back, err = newEpoll(s, address)
+	}
+	if err != nil {
 		return fmt.Errorf("starting a sending thread: %w", err)
 	}
 	s.run(ctx)

@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 		config Config
 	}{
 		{"epoll", Config{Backend: BackendEpoll}},
+		{"uring", Config{Backend: BackendUring}},
 		{"epoll-threads", Config{Backend: BackendEpoll, Threads: 2}},
 	} {
 		t.Run(variant.name, func(t *testing.T) {

@@ -1,0 +1,243 @@
+package raw
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel's interface of io_uring(7), as far as it is used here.
+const (
+	setupCQSize       = 1 << 3
+	setupSubmitAll    = 1 << 7
+	setupCoopTaskrun  = 1 << 8
+	setupSingleIssuer = 1 << 12
+	setupDeferTaskrun = 1 << 13
+
+	featSingleMmap = 1 << 0
+	featExtArg     = 1 << 8
+
+	enterGetEvents = 1 << 0
+	enterExtArg    = 1 << 3
+
+	registerBufferRing = 22
+
+	opPollAdd = 6
+	opSend    = 26
+	opRecv    = 27
+
+	sqeBufferSelect   = 1 << 5
+	sqeSkipSuccess    = 1 << 6
+	recvMultishot     = 1 << 1 // in sqe.ioprio
+	cqeHasBuffer      = 1 << 0
+	cqeMore           = 1 << 1
+	cqeBufferIDShift  = 16
+	ringOffSQ         = 0
+	ringOffSQEs       = 0x10000000
+	bufferGroup       = 0
+	bufferRingTailAt  = 14 // bytes: the tail lies in the first entry's reserved field
+	bufferRingEntSize = 16 // bytes
+)
+
+type ringParams struct {
+	sqEntries, cqEntries, flags, sqThreadCPU, sqThreadIdle, features, wqFD uint32
+	_                                                                      [3]uint32
+	sq                                                                     struct {
+		head, tail, mask, entries, flags, dropped, array, _ uint32
+		_                                                   uint64
+	}
+	cq struct {
+		head, tail, mask, entries, overflow, cqes, flags, _ uint32
+		_                                                   uint64
+	}
+}
+
+// sqe is a request to the kernel.
+type sqe struct {
+	opcode, flags uint8
+	ioprio        uint16
+	fd            int32
+	off           uint64
+	addr          uint64
+	len           uint32
+	opFlags       uint32
+	userData      uint64
+	bufGroup      uint16
+	_             [22]byte
+}
+
+// cqe is the kernel's answer to one.
+type cqe struct {
+	userData uint64
+	res      int32
+	flags    uint32
+}
+
+type enterArg struct {
+	sigmask uint64
+	size    uint32
+	_       uint32
+	ts      uint64
+}
+
+type bufferReg struct {
+	addr    uint64
+	entries uint32
+	group   uint16
+	flags   uint16
+	_       [3]uint64
+}
+
+type bufferEntry struct {
+	addr uint64
+	len  uint32
+	id   uint16
+	_    uint16
+}
+
+// ring is an io_uring with a ring of buffers that it receives into. It is used by one thread.
+type ring struct {
+	fd       int
+	shared   []byte // both rings
+	sqeBytes []byte
+	sqHead   *uint32
+	sqTail   *uint32
+	sqMask   uint32
+	sqes     []sqe
+	tail     uint32 // ours, ahead of the shared one until submit
+	sent     uint32 // what submit has told the kernel
+	cqHead   *uint32
+	cqTail   *uint32
+	cqMask   uint32
+	cqes     []cqe
+
+	bufferRing []byte
+	buffers    []byte
+	bufferSize int
+	bufferMask uint16
+	bufferTail uint16
+}
+
+// newRing makes a ring for so many requests at once and with so many receive buffers, powers of two both.
+func newRing(entries, buffers, bufferSize int) (*ring, error) {
+	p := ringParams{
+		flags:     setupCQSize | setupSubmitAll | setupCoopTaskrun | setupSingleIssuer | setupDeferTaskrun,
+		cqEntries: uint32(4 * entries),
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries), uintptr(unsafe.Pointer(&p)), 0)
+	if errno != 0 {
+		return nil, fmt.Errorf("io_uring_setup: %w", errno)
+	}
+	r := &ring{fd: int(fd)}
+	if p.features&featSingleMmap == 0 || p.features&featExtArg == 0 {
+		r.close()
+		return nil, fmt.Errorf("io_uring: %w", unix.ENOSYS)
+	}
+	if err := r.mapRings(&p); err != nil {
+		r.close()
+		return nil, fmt.Errorf("mapping an io_uring: %w", err)
+	}
+	if err := r.addBuffers(buffers, bufferSize); err != nil {
+		r.close()
+		return nil, fmt.Errorf("giving buffers to an io_uring: %w", err)
+	}
+	return r, nil
+}
+
+func (r *ring) mapRings(p *ringParams) (err error) {
+	size := max(p.sq.array+4*p.sqEntries, p.cq.cqes+uint32(unsafe.Sizeof(cqe{}))*p.cqEntries)
+	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
+	if r.shared, err = unix.Mmap(r.fd, ringOffSQ, int(size), prot, flags); err != nil {
+		return err
+	}
+	if r.sqeBytes, err = unix.Mmap(r.fd, ringOffSQEs, int(p.sqEntries)*int(unsafe.Sizeof(sqe{})), prot, flags); err != nil {
+		return err
+	}
+	at := func(off uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.shared[off])) }
+	r.sqHead, r.sqTail, r.sqMask = at(p.sq.head), at(p.sq.tail), *at(p.sq.mask)
+	r.cqHead, r.cqTail, r.cqMask = at(p.cq.head), at(p.cq.tail), *at(p.cq.mask)
+	r.sqes = unsafe.Slice((*sqe)(unsafe.Pointer(&r.sqeBytes[0])), p.sqEntries)
+	r.cqes = unsafe.Slice((*cqe)(unsafe.Pointer(&r.shared[p.cq.cqes])), p.cqEntries)
+	for i, array := uint32(0), unsafe.Slice(at(p.sq.array), p.sqEntries); i < p.sqEntries; i++ {
+		array[i] = i
+	}
+	return nil
+}
+
+// addBuffers gives the kernel buffers to receive into. They lie outside of Go's heap, because the kernel
+// may hold on to one for longer than the program does.
+func (r *ring) addBuffers(n, size int) (err error) {
+	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANONYMOUS | unix.MAP_PRIVATE
+	if r.bufferRing, err = unix.Mmap(-1, 0, n*bufferRingEntSize, prot, flags); err != nil {
+		return err
+	}
+	if r.buffers, err = unix.Mmap(-1, 0, n*size, prot, flags); err != nil {
+		return err
+	}
+	r.bufferSize, r.bufferMask = size, uint16(n-1)
+	reg := bufferReg{addr: uint64(uintptr(unsafe.Pointer(&r.bufferRing[0]))), entries: uint32(n), group: bufferGroup}
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerBufferRing, uintptr(unsafe.Pointer(&reg)), 1, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	for id := range n {
+		r.giveBack(uint16(id))
+	}
+	r.publishBuffers()
+	return nil
+}
+
+func (r *ring) buffer(id uint16, n int) []byte {
+	at := int(id) * r.bufferSize
+	return r.buffers[at : at+n : at+r.bufferSize]
+}
+
+// giveBack returns a buffer to the kernel; publishBuffers lets the kernel see it.
+func (r *ring) giveBack(id uint16) {
+	e := (*bufferEntry)(unsafe.Pointer(&r.bufferRing[int(r.bufferTail&r.bufferMask)*bufferRingEntSize]))
+	e.addr, e.len, e.id = uint64(uintptr(unsafe.Pointer(&r.buffers[int(id)*r.bufferSize]))), uint32(r.bufferSize), id
+	r.bufferTail++
+}
+
+// publishBuffers stores the 16-bit tail together with the id in front of it, which it leaves as it is:
+// Go has no atomic store of 16 bits.
+func (r *ring) publishBuffers() {
+	word := (*uint32)(unsafe.Pointer(&r.bufferRing[bufferRingTailAt-2]))
+	atomic.StoreUint32(word, *word&0xffff|uint32(r.bufferTail)<<16)
+}
+
+// next returns a cleared request to fill in, submitting what there is when the ring is full.
+func (r *ring) next() *sqe {
+	for r.tail-atomic.LoadUint32(r.sqHead) > r.sqMask {
+		r.enter(0, nil)
+	}
+	e := &r.sqes[r.tail&r.sqMask]
+	r.tail++
+	*e = sqe{}
+	return e
+}
+
+// enter submits what was filled in and, when it is given a time, waits that long for a first completion.
+func (r *ring) enter(wait uint32, timeout *unix.Timespec) {
+	submit := r.tail - r.sent
+	atomic.StoreUint32(r.sqTail, r.tail)
+	r.sent = r.tail
+	if timeout == nil {
+		unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), 0, enterGetEvents, 0, 0)
+	} else {
+		arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
+		unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(wait), enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+	}
+	r.sent = atomic.LoadUint32(r.sqHead) // what the kernel did not take is submitted again
+}
+
+func (r *ring) close() {
+	unix.Close(r.fd)
+	for _, m := range [][]byte{r.shared, r.sqeBytes, r.bufferRing, r.buffers} {
+		if m != nil {
+			unix.Munmap(m)
+		}
+	}
+}
