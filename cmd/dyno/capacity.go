@@ -1,0 +1,97 @@
+package main
+
+import (
+	"dyno/lab/experiment"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+
+	"github.com/spf13/cobra"
+)
+
+func newCapacity() *cobra.Command {
+	var (
+		c       common
+		q       requestFlags
+		variant string
+		repeats int
+	)
+	cmd := &cobra.Command{
+		Use:   "capacity URL|SCENARIO",
+		Short: "Find the highest rate that meets the SLO, with the curve",
+		Long: `Capacity drives steady steps: it doubles the rate until the SLO is missed, bisects, and repeats inside
+the bracket for an interval. A scenario's target is started afresh for every step; what runs at a URL is
+loaded as it is.`,
+		Example: `  dyno capacity http://127.0.0.1:8080/ --slo p99=20ms,errors=0.1%
+  dyno capacity scenarios/notify.yaml --variant reuse`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := experiment.Options{Rounds: repeats}
+			if isTarget(args[0]) {
+				sc, err := q.scenario("capacity", record.KindCapacity, args[0])
+				if err != nil {
+					return err
+				}
+				if q.slo == "" {
+					return usage("a capacity is the highest rate that meets an SLO: say --slo p99=20ms,errors=0.1%%")
+				}
+				o.Scenario = sc
+				return c.execute(cmd.Context(), o, nil)
+			}
+			sc, err := readScenario(args[0])
+			if err != nil {
+				return err
+			}
+			if err := q.override(cmd, sc); err != nil {
+				return err
+			}
+			o.Scenario = sc
+			sc.Mode = record.KindCapacity
+			if variant == "" && len(sc.Variants) > 0 {
+				variant = sc.Variants[len(sc.Variants)-1].Name
+			}
+			if variant != "" {
+				o.Only = []string{variant}
+			}
+			return c.execute(cmd.Context(), o, nil)
+		},
+	}
+	c.register(cmd)
+	c.registerDepth(cmd)
+	q.register(cmd)
+	cmd.Flags().StringVar(&variant, "variant", "", "the scenario's variant to measure (default: its last)")
+	cmd.Flags().IntVar(&repeats, "repeats", 0, "how often to find it (default 6, or 1 with --quick)")
+	return cmd
+}
+
+// override lets flags that were given replace what a scenario says.
+func (q *requestFlags) override(cmd *cobra.Command, sc *scenario.Scenario) error {
+	f := cmd.Flags()
+	for _, name := range []string{"method", "header", "body", "insecure", "http2", "debug"} {
+		if f.Changed(name) {
+			return usage("--%s belongs to a URL; for a scenario, change its file", name)
+		}
+	}
+	if f.Changed("connections") {
+		sc.Load.Connections = q.connections
+	}
+	if f.Changed("engine") {
+		sc.Load.Engine = q.engine
+	}
+	if f.Changed("timeout") {
+		sc.Load.Timeout = q.timeout
+	}
+	if f.Changed("max-rate") {
+		sc.Load.MaxRate = q.maxRate
+	}
+	if f.Changed("pipeline") {
+		sc.Load.Pipeline = q.pipeline
+	}
+	if f.Changed("slo") {
+		slo, err := record.ParseSLO(q.slo)
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
+		sc.SLO = slo
+	}
+	return nil
+}

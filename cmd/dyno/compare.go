@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"dyno/lab/compare"
+	"dyno/lab/experiment"
+	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/scenario"
+
+	"github.com/spf13/cobra"
+)
+
+func newCompare() *cobra.Command {
+	var (
+		c            common
+		q            requestFlags
+		a, b         string
+		metric, gate string
+		pairs        int
+		at           float64
+	)
+	cmd := &cobra.Command{
+		Use:   "compare SCENARIO|DIR [--a VARIANT --b VARIANT] | compare URL_A URL_B",
+		Short: "Measure two variants in turns, and give their ratio with its interval",
+		Long: `Compare measures A and B in turns (A B B A ...), a fresh process each, and gives the ratio with a 95%
+interval, beside what A shows against itself on this machine. Two URLs compare services that already run.
+A DIR compares two variants of an experiment that was run before.
+
+--gate sets the exit code for CI: the whole interval must lie on the right side, else 3.`,
+		Example: `  dyno compare scenarios/notify.yaml --a baseline --b batch
+  dyno compare scenarios/notify.yaml --a baseline --b reuse --gate 'capacity>=0.97'
+  dyno compare http://127.0.0.1:8080/ http://127.0.0.1:8081/ --slo p99=20ms --metric p99 --pairs 10`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if metric != compare.MetricCapacity && metric != compare.MetricP99 && metric != compare.MetricCPU {
+				return usage("no metric is called %q; there are capacity, p99 and cpu", metric)
+			}
+			var condition *compare.Gate
+			if gate != "" {
+				g, err := compare.ParseGate(gate)
+				if err != nil {
+					return &exit{exitUsage, err}
+				}
+				if cmd.Flags().Changed("metric") && g.Metric != metric {
+					return usage("the gate is on %s, but --metric is %s", g.Metric, metric)
+				}
+				metric, condition = g.Metric, &g
+			}
+			judge := func(rep *report.Report) error { return judgeComparison(rep, condition) }
+			if isFolder(args[0]) && len(args) == 1 {
+				return compareRecorded(&c, args[0], metric, a, b, judge)
+			}
+			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
+			var err error
+			if isTarget(args[0]) {
+				o.Scenario, err = q.pair(args)
+			} else {
+				o.Scenario, o.Only, err = q.variants(cmd, args, a, b)
+			}
+			if err != nil {
+				return err
+			}
+			if o.Scenario.SLO.String() == "" && at == 0 {
+				return usage("say --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate")
+			}
+			return c.execute(cmd.Context(), o, judge)
+		},
+	}
+	c.register(cmd)
+	c.registerDepth(cmd)
+	q.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&a, "a", "", "the variant to compare against (default: the scenario's first)")
+	f.StringVar(&b, "b", "", "the variant that may be better (default: the scenario's last)")
+	f.StringVar(&metric, "metric", compare.MetricCapacity, "capacity, p99 or cpu")
+	f.StringVar(&gate, "gate", "", "condition on the ratio B/A, as in 'capacity>=0.97'")
+	f.IntVar(&pairs, "pairs", 0, "pairs (default 6; under 6 there is no interval)")
+	f.Float64Var(&at, "at", 0, "compare at this rate per second instead of searching")
+	return cmd
+}
+
+// pair makes a scenario of two URLs.
+func (q *requestFlags) pair(args []string) (*scenario.Scenario, error) {
+	if len(args) != 2 || !isTarget(args[1]) {
+		return nil, usage("comparing URLs takes two of them")
+	}
+	sc, err := q.scenario("compare", record.KindCompare, args[0])
+	if err != nil {
+		return nil, err
+	}
+	sc.Variants = []scenario.Variant{{Name: "A", Change: args[0], URL: args[0]}, {Name: "B", Change: args[1], URL: args[1]}}
+	return sc, nil
+}
+
+// variants reads a scenario and the names of the two variants to compare.
+func (q *requestFlags) variants(cmd *cobra.Command, args []string, a, b string) (*scenario.Scenario, []string, error) {
+	if len(args) != 1 {
+		return nil, nil, usage("comparing the variants of a scenario takes one file, not %d arguments", len(args))
+	}
+	sc, err := readScenario(args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := q.override(cmd, sc); err != nil {
+		return nil, nil, err
+	}
+	if len(sc.Variants) == 0 {
+		return nil, nil, usage("%s declares no variants to compare", args[0])
+	}
+	sc.Mode = record.KindCompare
+	if a == "" {
+		a = sc.Variants[0].Name
+	}
+	if b == "" {
+		b = sc.Variants[len(sc.Variants)-1].Name
+	}
+	for _, name := range []string{a, b} {
+		if _, err := sc.Variant(name); err != nil {
+			return nil, nil, &exit{exitUsage, err}
+		}
+	}
+	return sc, []string{a, b}, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// compareRecorded compares two variants of an experiment that was run before.
+func compareRecorded(c *common, dir, metric, a, b string, judge func(*report.Report) error) error {
+	exp, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	if len(exp.Variants) < 2 {
+		return usage("%s holds one variant; there is nothing to compare", dir)
+	}
+	if a == "" {
+		a = exp.Variants[0].Name
+	}
+	if b == "" {
+		b = exp.Variants[len(exp.Variants)-1].Name
+	}
+	var sides []record.Variant
+	for _, name := range []string{a, b} {
+		v, ok := exp.Variant(name)
+		if !ok {
+			return usage("%s has no variant %q", dir, name)
+		}
+		sides = append(sides, v)
+	}
+	exp.Kind, exp.Metric, exp.Variants = record.KindCompare, metric, sides
+	rep := report.Build(exp)
+	if err := c.print(rep); err != nil {
+		return err
+	}
+	return judge(rep)
+}
+
+// judgeComparison turns a comparison into the exit code.
+func judgeComparison(rep *report.Report, gate *compare.Gate) error {
+	cmp := rep.Comparison
+	switch {
+	case cmp == nil:
+		return errors.New("the experiment holds no comparison")
+	case cmp.Verdict == compare.Invalid:
+		return &exit{exitInvalid, fmt.Errorf("the comparison is invalid: %v", cmp.Warnings)}
+	case gate == nil:
+		return nil
+	}
+	outcome := gate.Judge(*cmp)
+	fmt.Fprintln(os.Stderr, outcome.InWords)
+	if outcome.Verdict != compare.Pass {
+		return &exit{code: exitMissed}
+	}
+	return nil
+}

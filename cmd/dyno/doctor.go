@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"dyno/lab/probe/doctor"
+
+	"github.com/spf13/cobra"
+)
+
+func newDoctor() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Is this machine fit to measure on?",
+		Long: `Doctor looks at what makes figures jump: cores and their siblings, neighbours, limits, kernel settings,
+and how late a thread wakes. It changes nothing. It exits 4 when figures taken here would mislead.`,
+		Example: `  dyno doctor
+  dyno doctor --json | jq '.checks[] | select(.status != "ok")'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checks := doctor.Examine(cmd.Context())
+			bad := 0
+			for _, c := range checks {
+				if c.Status == doctor.Bad {
+					bad++
+				}
+			}
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				if err := enc.Encode(map[string]any{"schema": "dyno.doctor/1", "fit": bad == 0, "checks": checks}); err != nil {
+					return err
+				}
+			} else {
+				printChecks(cmd, checks)
+			}
+			if bad > 0 {
+				return &exit{exitInvalid, fmt.Errorf("%d of %d checks say that figures taken here would mislead", bad, len(checks))}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// printChecks prints a line per check, and what to know and do below those that are not well.
+func printChecks(cmd *cobra.Command, checks []doctor.Check) {
+	colour := map[doctor.Status]string{doctor.OK: "32", doctor.Warn: "33", doctor.Bad: "31"}
+	style := styleOf(os.Stdout)
+	for _, c := range checks {
+		mark := fmt.Sprintf("%-4s", c.Status)
+		if style.Color {
+			mark = "\x1b[" + colour[c.Status] + "m" + mark + "\x1b[0m"
+		}
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "%s  %-22s %s\n", mark, c.Name, c.Value)
+		if c.Status == doctor.OK {
+			continue
+		}
+		for _, text := range []string{c.Means, c.Mend} {
+			if text != "" {
+				fmt.Fprintf(out, "%s%s\n", strings.Repeat(" ", 29), text)
+			}
+		}
+	}
+}

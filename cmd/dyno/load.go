@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"dyno/lab/experiment"
+	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/scenario"
+
+	"github.com/spf13/cobra"
+)
+
+// requestFlags describe one kind of request to one URL; load, capacity and compare share them.
+type requestFlags struct {
+	method, body string
+	headers      []string
+	connections  int
+	engine       string
+	timeout      time.Duration
+	maxRate      float64
+	pipeline     int
+	insecure     bool
+	http2        bool
+	slo, debug   string
+}
+
+func (q *requestFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&q.method, "method", "m", "", "method (default GET, or POST with a body)")
+	f.StringArrayVarP(&q.headers, "header", "H", nil, "header 'K: V'; repeatable")
+	f.StringVarP(&q.body, "body", "b", "", "body, or @FILE; may hold ${id}, ${run} and ${random:N}")
+	f.IntVarP(&q.connections, "connections", "c", 64, "connections")
+	f.StringVar(&q.engine, "engine", "auto", "raw (HTTP/1.1 over epoll or io_uring), std (net/http: TLS, HTTP/2) or auto")
+	f.DurationVar(&q.timeout, "timeout", 10*time.Second, "of a request, from its intended send time")
+	f.Float64Var(&q.maxRate, "max-rate", 0, "never offer more than this many per second")
+	f.IntVar(&q.pipeline, "pipeline", 1, "requests under way at once on a connection")
+	f.BoolVarP(&q.insecure, "insecure", "k", false, "trust any TLS certificate")
+	f.BoolVar(&q.http2, "http2", false, "offer HTTP/2")
+	f.StringVar(&q.slo, "slo", "", "objective, as in p99=20ms,errors=0.1%")
+	f.StringVar(&q.debug, "debug", "", "base URL of the target's agent or pprof, to look inside")
+}
+
+// scenario makes a scenario of the flags.
+func (q *requestFlags) scenario(name, mode, url string) (*scenario.Scenario, error) {
+	sc := &scenario.Scenario{Name: name, Mode: mode, Target: scenario.Target{URL: url, Debug: q.debug}}
+	sc.Load = scenario.Load{URL: url, Method: strings.ToUpper(q.method), Body: q.body, Headers: map[string]string{},
+		Engine: q.engine, Connections: q.connections, Timeout: q.timeout, MaxRate: q.maxRate, Pipeline: q.pipeline,
+		TLS: scenario.TLS{Insecure: q.insecure, HTTP2: q.http2}}
+	if file, ok := strings.CutPrefix(q.body, "@"); ok {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usage("reading the body: %w", err)
+		}
+		sc.Load.Body = string(b)
+	}
+	for _, h := range q.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usage("header %q is not of the form 'K: V'", h)
+		}
+		sc.Load.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	switch {
+	case q.connections < 1 || q.connections > 100_000:
+		return nil, usage("-c takes 1 to 100000 connections, not %d", q.connections)
+	case q.timeout <= 0:
+		return nil, usage("--timeout takes a duration above 0, not %s", q.timeout)
+	case q.maxRate < 0:
+		return nil, usage("--max-rate takes a rate above 0, not %g", q.maxRate)
+	case q.pipeline < 1:
+		return nil, usage("--pipeline takes 1 or more, not %d", q.pipeline)
+	case q.engine != "auto" && q.engine != "raw" && q.engine != "std":
+		return nil, usage("no engine is called %q; there are raw, std and auto", q.engine)
+	}
+	if q.slo != "" {
+		slo, err := record.ParseSLO(q.slo)
+		if err != nil {
+			return nil, &exit{exitUsage, err}
+		}
+		sc.SLO = slo
+	}
+	return sc, nil
+}
+
+func newLoad() *cobra.Command {
+	var (
+		c        common
+		q        requestFlags
+		rate     float64
+		duration time.Duration
+		warmup   time.Duration
+		closed   bool
+		schedule string
+	)
+	cmd := &cobra.Command{
+		Use:   "load URL",
+		Short: "Send one load to anything that already runs, and say what came of it",
+		Long: `Load sends requests to a URL. With -r the model is open: requests are due at times fixed beforehand, and
+latency counts from those, so a stall of the target is seen by every request that fell into it. Without -r
+(or with --closed) the model is closed, as wrk's is: each connection waits for its answer before it sends
+again, which hides stalls, and the result says so.
+
+It exits 1 when no request completed, 3 when --slo was given and missed, 4 when the run does not count
+(the generator was the limit, or neighbours took the CPU).`,
+		Example: `  dyno load http://127.0.0.1:8080/ -r 2000 -d 10s
+  dyno load http://127.0.0.1:8080/v1/notices -r 500 -b @notice.json -H 'Content-Type: application/json'
+  dyno load http://127.0.0.1:8080/ -c 64 -d 5s --json | jq .latency_ms`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !isTarget(args[0]) {
+				return usage("%q is not a URL: write http://HOST:PORT/PATH", args[0])
+			}
+			sc, err := q.scenario("load", record.KindLoad, args[0])
+			if err != nil {
+				return err
+			}
+			switch {
+			case cmd.Flags().Changed("rate") && !(rate > 0):
+				return usage("-r takes a rate above 0 per second, not %g", rate)
+			case q.maxRate > 0 && rate > q.maxRate:
+				return usage("-r %g is above --max-rate %g", rate, q.maxRate)
+			case duration <= 0:
+				return usage("-d takes a duration above 0, not %s", duration)
+			case schedule != scenario.Poisson && schedule != scenario.Constant:
+				return usage("no schedule is called %q; there are poisson and constant (a scenario file has more)", schedule)
+			}
+			sc.Load.Schedule = scenario.Schedule{Kind: schedule, Rate: rate}
+			if rate == 0 || closed {
+				sc.Load.Schedule = scenario.Schedule{Kind: scenario.Closed}
+			}
+			sc.Measure = scenario.Measure{Length: duration, Warmup: warmup}
+			return c.execute(cmd.Context(), experiment.Options{Scenario: sc}, judgeLoad)
+		},
+	}
+	c.register(cmd)
+	q.register(cmd)
+	f := cmd.Flags()
+	f.Float64VarP(&rate, "rate", "r", 0, "requests per second (open model)")
+	f.DurationVarP(&duration, "duration", "d", 10*time.Second, "measured time")
+	f.DurationVar(&warmup, "warmup", 500*time.Millisecond, "time driven before it, not counted")
+	f.BoolVar(&closed, "closed", false, "closed model, whatever -r says")
+	f.StringVar(&schedule, "schedule", scenario.Poisson, "gaps between requests: poisson or constant")
+	return cmd
+}
+
+// judgeLoad turns what became of the load into the exit code.
+func judgeLoad(rep *report.Report) error {
+	switch l := rep.Load; {
+	case l.Run.Totals.Completed == 0:
+		return fmt.Errorf("no request completed: %s", firstError(l.Run.Totals))
+	case l.Verdict != nil && !l.Verdict.Met:
+		return &exit{exitMissed, fmt.Errorf("the SLO %s was missed: %s", rep.SLO, strings.Join(l.Verdict.Misses, "; "))}
+	}
+	return nil
+}
+
+// firstError names the kind of error that came most often.
+func firstError(t record.Totals) string {
+	most, name := int64(0), "none was even sent"
+	for kind, n := range t.Errors {
+		if n > most {
+			most, name = n, fmt.Sprintf("%d of %d ended with %q", n, t.Offered, kind)
+		}
+	}
+	return name
+}

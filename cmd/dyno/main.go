@@ -1,0 +1,108 @@
+// Command dyno drives a network service to its capacity under an SLO, looks inside while it does so, and
+// says with an interval whether a change made it faster. This package is wiring only: it reads flags,
+// hands a scenario to lab/experiment and what came of it to lab/report.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, as documented in README.md.
+const (
+	exitFailed  = 1
+	exitUsage   = 2
+	exitMissed  = 3 // the gate or the SLO was missed
+	exitInvalid = 4 // the run does not count; the reason was said
+)
+
+// exit is an error that knows its exit code. A command that has already said all there is to say leaves
+// err nil.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+func (e *exit) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+// run executes one command and returns its exit code; whatever went wrong was said in one line on stderr.
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var e *exit
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		if e.err != nil {
+			fmt.Fprintln(os.Stderr, "dyno:", e.err)
+		}
+		return e.code
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "dyno: interrupted; what was measured until then was kept, and no process was left behind")
+		return exitFailed
+	}
+	fmt.Fprintln(os.Stderr, "dyno:", err)
+	if isUsage(err) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// isUsage reports whether cobra refused the command line; it has no error type of its own for that.
+func isUsage(err error) bool {
+	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument",
+		"accepts ", "requires ", "bad flag syntax", "if any flags in the group", "required flag"} {
+		if strings.HasPrefix(err.Error(), start) {
+			return true
+		}
+	}
+	return false
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dyno",
+		Short: "A dynamometer for Go network services",
+		Long: `Dyno drives a service to its capacity (the highest rate that still meets its SLO), looks inside the
+process on the same clock, and proves with a confidence interval whether a change made it faster.
+
+Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is invalid (with the reason).`,
+		Example: `  dyno run scenarios/notify.yaml            climb a service's ladder and write report.html
+  dyno load http://127.0.0.1:8080/ -r 2000  one load against something that already runs
+  dyno doctor                               is this machine fit to measure on?`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newDoctor(), newInit(), newVersion())
+	return root
+}

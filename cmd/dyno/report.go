@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"dyno/lab/record"
+	"dyno/lab/report"
+
+	"github.com/spf13/cobra"
+)
+
+func newReport() *cobra.Command {
+	var asJSON, asMarkdown bool
+	cmd := &cobra.Command{
+		Use:   "report DIR",
+		Short: "Say again what a finished run showed",
+		Long: `Report reads the folder that a run wrote, analyses it afresh, writes report.html and report.md into it,
+and prints the result. It needs nothing but the folder, which may come from another machine.`,
+		Example: `  dyno report dyno-out/notify-20260102-150405
+  dyno report --markdown DIR >> "$GITHUB_STEP_SUMMARY"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			exp, err := record.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if len(exp.Runs) == 0 {
+				return fmt.Errorf("%s holds no finished run", args[0])
+			}
+			rep := report.Build(exp)
+			if err := writeReports(rep, args[0]); err != nil {
+				return err
+			}
+			if asMarkdown {
+				return report.Markdown(cmd.OutOrStdout(), rep)
+			}
+			c := common{json: asJSON, cmd: cmd}
+			return c.show(rep, args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown, for a pull request")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	return cmd
+}
+
+// writeFile renders into a file that appears only when it is whole.
+func writeFile(path string, rep *report.Report, render func(io.Writer, *report.Report) error) error {
+	tmp := path + ".tmp"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	if err := errors.Join(render(w, rep), w.Flush(), f.Close()); err != nil {
+		os.Remove(tmp)
+		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
+	}
+	return os.Rename(tmp, path)
+}

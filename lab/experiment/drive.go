@@ -1,0 +1,296 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/raw"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/target"
+)
+
+// drive is a target that is ready, and how it will be loaded.
+type drive struct {
+	plan     load.Plan
+	driver   load.Driver
+	receipts []load.Receipts
+	debug    string // base URL of the target's debug address; empty: none
+	close    func()
+}
+
+// newDrive starts the target, sets it up and makes the driver that will load it.
+func (b *bench) newDrive(ctx context.Context, s *stand, t scenario.Target, r *record.Run) (*drive, error) {
+	d := &drive{close: func() {}}
+	var err error
+	if d.plan, err = b.plan(r); err != nil {
+		return nil, err
+	}
+	if b.Scenario.Load.Kind == scenario.Jobs {
+		return d, b.driveJob(ctx, s, t, r, d)
+	}
+	if err := b.startTarget(ctx, s, t, r); err != nil {
+		return nil, err
+	}
+	if d.debug, err = s.debugOf(t); err != nil {
+		return nil, err
+	}
+	if err := s.setup(ctx, b.Scenario.Setup); err != nil {
+		return nil, err
+	}
+	return d, b.driveRequests(ctx, s, t, r, d)
+}
+
+// startTarget starts the target's process, or notes where it runs already.
+func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r *record.Run) error {
+	const name = "target"
+	if t.URL != "" {
+		s.fields[name+".url"] = t.URL
+		return nil
+	}
+	spec, err := s.process(name, t.Process, b.bins)
+	if err != nil {
+		return err
+	}
+	spec.CPUs = cpus(t.CPUs)
+	s.target, err = target.Start(ctx, spec)
+	if err != nil {
+		return fmt.Errorf("starting the target: %w", err)
+	}
+	s.started(name, s.target)
+	r.Target = record.Target{Command: spec.Command, PID: s.target.PID(), Ready: s.target.ReadyAfter()}
+	return nil
+}
+
+// cpus returns the CPUs a target is pinned to: as many as the scenario grants it, or else what the
+// generator leaves it.
+func cpus(granted float64) []int {
+	_, forTarget := target.CPUPlan(runtime.NumCPU())
+	if granted == 0 || int(granted) >= runtime.NumCPU() {
+		return forTarget
+	}
+	var out []int
+	for c := range max(1, int(granted)) {
+		out = append(out, c)
+	}
+	return out
+}
+
+// debugOf returns the base URL of the target's debug address.
+func (s *stand) debugOf(t scenario.Target) (string, error) {
+	if t.Debug != "" {
+		return s.expand("target.debug", t.Debug)
+	}
+	if addr, ok := s.fields["target.debug"]; ok {
+		return "http://" + addr, nil
+	}
+	return "", nil
+}
+
+// Defaults of a load that the scenario leaves out.
+const (
+	defaultConnections = 64
+	defaultTimeout     = 10 * time.Second
+	defaultLength      = 10 * time.Second
+	// longestDrain bounds the wait for what is under way at the end. What takes longer than that is
+	// recorded at its age, which by then is beyond any objective worth having.
+	longestDrain = 2 * time.Second
+)
+
+// plan says when to offer work in a run.
+func (b *bench) plan(r *record.Run) (load.Plan, error) {
+	l := b.Scenario.Load
+	p := load.Plan{Connections: l.Connections, Timeout: l.Timeout, Length: r.Step.Length, Warmup: b.pace().warmup}
+	if r.Step.Connections > 0 {
+		p.Connections = r.Step.Connections
+	}
+	if p.Connections == 0 {
+		p.Connections = defaultConnections
+	}
+	if p.Timeout == 0 {
+		p.Timeout = defaultTimeout
+	}
+	if p.Length == 0 {
+		p.Length = defaultLength
+	}
+	p.Drain = drainFor(r.SLO, p.Timeout)
+	seed := seedOf(l.Schedule.Seed, b.Scenario.Name, r.Step.Round)
+	if err := b.schedule(&p, r.Step.Rate, seed); err != nil {
+		return p, err
+	}
+	if l.Receipts != "" {
+		p.Deliveries = awaiting(r.Step.Rate)
+	}
+	r.Load = record.Load{Kind: l.Kind, Model: "open", Schedule: describeSchedule(l.Schedule, r.Step.Rate),
+		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
+	if r.Load.Kind == "" {
+		r.Load.Kind = scenario.Requests
+	}
+	if !p.Open() {
+		r.Load.Model = "closed"
+		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a connection that waits offers nothing meanwhile")
+	}
+	return p, nil
+}
+
+// drainFor is several times what the SLO allows: longer than anything that could still meet it.
+func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
+	const times = 3
+	bound := 0.0
+	for _, ms := range slo.Latency {
+		bound = max(bound, ms)
+	}
+	if bound == 0 {
+		return min(longestDrain, timeout)
+	}
+	return min(max(times*time.Duration(bound*float64(time.Millisecond)), record.WindowLength), longestDrain, timeout)
+}
+
+// awaiting is how many offers may await their receipt at once: what is offered in 20 s, longer than a run
+// lets anything age.
+func awaiting(rate float64) int { return max(1<<14, int(20*rate)) }
+
+// seedOf gives every variant of a round the same arrivals, and every round others.
+func seedOf(stated uint64, name string, round int) uint64 {
+	if stated != 0 {
+		return stated
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d", name, round)
+	return h.Sum64()
+}
+
+// schedule sets the plan's schedule. Kinds that state their own times have no warm-up before them.
+func (b *bench) schedule(p *load.Plan, rate float64, seed uint64) error {
+	s := b.Scenario.Load.Schedule
+	span := p.Warmup + p.Length
+	switch s.Kind {
+	case scenario.Closed:
+	case scenario.Poisson, "":
+		p.Schedule = func() load.Schedule { return load.Poisson(rate, span, seed) }
+	case scenario.Constant:
+		p.Schedule = func() load.Schedule { return load.Constant(rate, span) }
+	case scenario.Ramp:
+		p.Warmup = 0
+		p.Schedule = func() load.Schedule { return load.Ramp(s.From, s.To, p.Length) }
+	case scenario.Step:
+		p.Warmup, p.Length = 0, 0
+		var stages []load.Stage
+		for _, st := range s.Stages {
+			stages = append(stages, load.Stage{PerSecond: st.Rate, Length: st.Length})
+			p.Length += st.Length
+		}
+		p.Schedule = func() load.Schedule { return load.Steps(stages) }
+	case scenario.File:
+		return b.scheduleFile(p, s.File)
+	default:
+		return fmt.Errorf("nothing is known of a %q schedule", s.Kind)
+	}
+	if needsRate := s.Kind == scenario.Poisson || s.Kind == "" || s.Kind == scenario.Constant; needsRate && rate <= 0 {
+		return errors.New("the schedule has no rate: set load.schedule.rate, or -r")
+	}
+	return nil
+}
+
+func (b *bench) scheduleFile(p *load.Plan, file string) error {
+	f, err := os.Open(b.path(file))
+	if err != nil {
+		return fmt.Errorf("load.schedule.file: %w", err)
+	}
+	defer f.Close()
+	at, err := load.ReadTimes(f)
+	if err != nil {
+		return fmt.Errorf("load.schedule.file %s: %w", file, err)
+	}
+	if len(at) == 0 {
+		return fmt.Errorf("load.schedule.file %s holds no times", file)
+	}
+	p.Warmup, p.Length = 0, time.Duration(at[len(at)-1]+1)
+	p.Schedule = func() load.Schedule { return load.Times(at) }
+	return nil
+}
+
+// path resolves a path of the scenario.
+func (b *bench) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(b.Scenario.Root, p)
+}
+
+func describeSchedule(s scenario.Schedule, rate float64) string {
+	switch s.Kind {
+	case scenario.Closed:
+		return "closed"
+	case scenario.Ramp:
+		return fmt.Sprintf("ramp %.6g/s to %.6g/s", s.From, s.To)
+	case scenario.Step:
+		return fmt.Sprintf("%d stages", len(s.Stages))
+	case scenario.File:
+		return "file " + s.File
+	case scenario.Constant:
+		return fmt.Sprintf("constant %.6g/s", rate)
+	}
+	return fmt.Sprintf("poisson %.6g/s", rate)
+}
+
+// driveRequests makes the HTTP engine.
+func (b *bench) driveRequests(ctx context.Context, s *stand, t scenario.Target, r *record.Run, d *drive) error {
+	l := b.Scenario.Load
+	if l.URL == "" {
+		l.URL = t.URL
+	}
+	address, err := s.expand("load.url", l.URL)
+	if err != nil {
+		return err
+	}
+	if err := b.permitted(address); err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))
+	}
+	r.Load.URL = address
+	run := runName(r.ID)
+	corpus, err := b.corpus(s, l, u, run)
+	if err != nil {
+		return err
+	}
+	d.plan.Classes = corpus.ClassNames()
+	if d.driver, err = engine(l, u, corpus); err != nil {
+		return err
+	}
+	return b.follow(ctx, s, l, run, d)
+}
+
+// runName is the run's identity in request bodies: eight hexadecimal digits.
+func runName(id string) string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d", id, time.Now().UnixNano())
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// engine makes the driver: raw where it can, std for the rest.
+func engine(l scenario.Load, u *url.URL, corpus *load.Corpus) (load.Driver, error) {
+	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
+	origin := u.Scheme + "://" + u.Host
+	switch {
+	case l.Engine == "raw" && !rawCan:
+		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS or think time, on Linux; use engine std")
+	case l.Engine == "raw", l.Engine != "std" && rawCan:
+		return raw.New(raw.Config{Target: origin, Corpus: corpus, Pipeline: l.Pipeline, Realtime: true})
+	}
+	return nil, errors.New("std: not yet")
+}
+
+var _ = strings.TrimSpace

@@ -1,0 +1,202 @@
+// Package experiment is the lab's only executor. It starts what a scenario names, drives it, looks
+// inside, and asks the planners (capacity, compare) after every run what to do next, until they have
+// their answer. Each run is a process of its own under one steady load; what it saw lies in a folder
+// before the next one starts, so an interrupted experiment keeps what it has measured.
+//
+// It judges nothing but whether a run may be used (record.Run.Judge), and it shows nothing: what the
+// result means is said by the analyses, and reports draw it. Execute owns every process and goroutine
+// that it starts; all have ended when it returns.
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/probe"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// Depth is how much time an experiment takes.
+type Depth int
+
+// Depths.
+const (
+	Default  Depth = iota // intervals, in minutes
+	Quick                 // no intervals
+	Thorough              // narrow intervals, and each step of a ladder left out once
+)
+
+// Options is what to execute and how.
+type Options struct {
+	Scenario *scenario.Scenario
+	Out      string   // the experiment's folder, made if absent; an experiment already in it is an error
+	Command  []string // how to run this again, for the report
+	Depth    Depth
+	Only     []string // the variants to run, in this order; none: all
+	Metric   string   // compare: capacity (also when empty), p99 or cpu
+	Rate     float64  // above 0: measure every variant at this rate instead of searching, per second
+	Rounds   int      // above 0: instead of the depth's own number
+	// Permit is asked for each host beyond loopback before it is loaded; nil permits none.
+	Permit   func(host string) error
+	Progress Progress // nil: nobody watches
+}
+
+// Progress is told what happens while it happens. Window is called from another goroutine than
+// the rest.
+type Progress interface {
+	// Say reports something in words: a build, a wait, a run that must be repeated.
+	Say(text string)
+	// Step announces the n-th run; total is an estimate of how many there will be.
+	Step(n, total int, s record.Step)
+	// Window reports 100 ms of the run under way.
+	Window(w record.Window)
+	// Done reports a finished run.
+	Done(r *record.Run)
+}
+
+// ErrUnfit is what Execute returns when the machine or the generator kept it from measuring: the
+// experiment is invalid, and its folder says why.
+var ErrUnfit = errors.New("the run is invalid")
+
+// Execute runs the scenario by its mode. The experiment is returned with what was measured also when an
+// error ends it early.
+func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	variants, err := choose(o.Scenario, o.Only)
+	if err != nil {
+		return nil, err
+	}
+	for _, url := range []string{o.Scenario.Load.URL, o.Scenario.Target.URL} {
+		if err := o.permitted(url); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := os.Stat(o.Out + "/experiment.json"); err == nil {
+		return nil, fmt.Errorf("%s holds an experiment already; name another folder with --out", o.Out)
+	}
+	exp := &record.Experiment{
+		Name: o.Scenario.Name, Kind: o.Scenario.Mode, Started: time.Now(), Command: o.Command,
+		Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO,
+		Machine: probe.Machine(),
+	}
+	for _, v := range variants {
+		args := append([]string(nil), v.Args...) // saving redacts the record's copy
+		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args})
+	}
+	if err := record.NewExperiment(o.Out, exp); err != nil {
+		return nil, err
+	}
+	x := &executor{Options: o, exp: exp, variants: variants}
+	bench, err := newBench(ctx, o, variants)
+	if err != nil {
+		return exp, err
+	}
+	defer bench.close()
+	x.bench = bench
+	err = x.execute(ctx)
+	return exp, errors.Join(err, exp.Save())
+}
+
+// permitted returns an error if load may not be sent to a URL. One that still has placeholders in its host
+// is judged once they are known.
+func (o *Options) permitted(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" || load.Loopback(u.Hostname()) {
+		return nil
+	}
+	if o.Permit == nil {
+		return fmt.Errorf("%s is not this machine, and nobody permitted to load it", u.Hostname())
+	}
+	return o.Permit(u.Hostname())
+}
+
+// choose returns the scenario's variants of the given names; a scenario without variants has one.
+func choose(sc *scenario.Scenario, only []string) ([]scenario.Variant, error) {
+	if len(sc.Variants) == 0 {
+		if len(only) > 0 {
+			_, err := sc.Variant(only[0])
+			return nil, err
+		}
+		return []scenario.Variant{{Name: sc.Name}}, nil
+	}
+	if len(only) == 0 {
+		return sc.Variants, nil
+	}
+	var out []scenario.Variant
+	for _, name := range only {
+		v, err := sc.Variant(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// executor carries one experiment out.
+type executor struct {
+	Options
+	exp      *record.Experiment
+	variants []scenario.Variant
+	bench    *bench
+	expected int // estimate of the number of runs
+}
+
+// planner says what to run next, given what was run so far.
+type planner func(*record.Experiment) (step record.Step, done bool)
+
+// tries is how often a step is run before the machine is called unfit.
+const tries = 3
+
+// follow runs what the planner asks for until it is done.
+func (x *executor) follow(ctx context.Context, next planner) error {
+	for {
+		step, done := next(x.exp)
+		if done {
+			return nil
+		}
+		if err := x.step(ctx, step); err != nil {
+			return err
+		}
+	}
+}
+
+// step runs one step, again if it does not count.
+func (x *executor) step(ctx context.Context, s record.Step) error {
+	for try := 1; ; try++ {
+		x.Progress.Step(len(x.exp.Order)+1, max(x.expected, len(x.exp.Order)+1), s)
+		r, err := x.bench.run(ctx, s, x.exp)
+		if err != nil {
+			return err
+		}
+		if err := x.exp.Add(r); err != nil {
+			return err
+		}
+		x.Progress.Done(r)
+		switch {
+		case r.Invalid == "":
+			return nil
+		case r.Totals.Generator.Limited, try == tries, x.exp.Kind == record.KindLoad:
+			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
+		}
+		x.Progress.Say("this run does not count (" + r.Invalid + "); waiting for the machine to calm down")
+		if err := awaitCalm(ctx, x.exp.Machine.Cores); err != nil {
+			return err
+		}
+	}
+}
+
+type silent struct{}
+
+func (silent) Say(string)                 {}
+func (silent) Step(int, int, record.Step) {}
+func (silent) Window(record.Window)       {}
+func (silent) Done(*record.Run)           {}

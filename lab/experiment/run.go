@@ -1,0 +1,191 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/probe"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/target"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// bench is what stays the same over the runs of an experiment.
+type bench struct {
+	Options
+	variants []scenario.Variant
+	bins     map[string]string // Go package -> its binary
+	tmp      string            // binaries live here, not with the record
+}
+
+// newBench builds every program that the scenario names.
+func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*bench, error) {
+	tmp, err := os.MkdirTemp("", "dyno-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{Options: o, variants: variants, bins: map[string]string{}, tmp: tmp}
+	packages := []string{}
+	for _, c := range o.Scenario.Companions {
+		packages = append(packages, c.Build)
+	}
+	for _, v := range variants {
+		packages = append(packages, o.Scenario.TargetOf(v).Build)
+	}
+	for _, pkg := range packages {
+		if pkg == "" || b.bins[pkg] != "" {
+			continue
+		}
+		o.Progress.Say("building " + pkg)
+		bin, err := target.Build(ctx, o.Scenario.Root, pkg, tmp)
+		if err != nil {
+			b.close()
+			return nil, fmt.Errorf("building %s: %w", pkg, err)
+		}
+		b.bins[pkg] = bin
+	}
+	return b, nil
+}
+
+func (b *bench) close() { os.RemoveAll(b.tmp) }
+
+// run carries out one step: a fresh process, its companions, one steady load.
+func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
+	variant, err := b.variant(step)
+	if err != nil {
+		return nil, err
+	}
+	id := exp.NextID(step)
+	dir := exp.RunDir(id)
+	r := &record.Run{ID: id, Step: step, Started: time.Now(), SLO: exp.SLO, Machine: exp.Machine}
+	logs := filepath.Join(dir, "logs")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return nil, err
+	}
+	s := &stand{fields: map[string]string{}, logs: logs}
+	defer s.down()
+	if err := s.up(ctx, b.Scenario.Companions, b.bins); err != nil {
+		return nil, err
+	}
+	profiled, err := b.drive(ctx, s, variant, r, dir)
+	if err != nil {
+		return nil, err
+	}
+	if r, err = record.OpenRun(dir); err != nil || profiled == 0 {
+		return r, err
+	}
+	r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
+	if err := r.ReadLatencies(); err != nil {
+		return nil, err
+	}
+	return r, r.Rewrite()
+}
+
+// variant returns what a step starts. A step that leaves something out starts the last variant with that
+// change taken back.
+func (b *bench) variant(step record.Step) (scenario.Variant, error) {
+	for _, v := range b.variants {
+		if v.Name != step.Variant {
+			continue
+		}
+		if step.Role != record.RoleLeave {
+			return v, nil
+		}
+		last := b.variants[len(b.variants)-1]
+		last.Name = last.Name + " without " + v.Name
+		last.Args = append(append([]string(nil), last.Args...), v.Undo...)
+		return last, nil
+	}
+	return scenario.Variant{}, fmt.Errorf("no variant is called %q", step.Variant)
+}
+
+// leavable lists the steps of the ladder that say how to take them back, but for the last: the ladder
+// without that one is the step before it.
+func (b *bench) leavable() []string {
+	var names []string
+	for _, v := range b.variants[:len(b.variants)-1] {
+		if len(v.Undo) > 0 {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// drive starts the target, loads it, and writes the run's folder. It returns the number of windows in
+// which somebody took a profile of the target.
+func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
+	d, err := b.newDrive(ctx, s, b.Scenario.TargetOf(v), r)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	watch, err := probe.Watch(ctx, probe.Options{PID: r.Target.PID, Debug: d.debug, Companions: s.companionPIDs(), Self: os.Getpid()})
+	if err != nil {
+		return 0, fmt.Errorf("watching the target: %w", err)
+	}
+	defer watch.Close()
+	w, err := record.Create(dir)
+	if err != nil {
+		return 0, err
+	}
+	sink := &join{writer: w, watch: watch, progress: b.Progress}
+	totals, plan, loadErr := load.Run(ctx, d.plan, d.driver, sink, d.receipts...)
+	r.Totals = totals
+	r.Load.Engine = d.driver.Engine()
+	r.Begin, r.Length = plan.MeasureFrom(), plan.Length
+	r.Around = watch.Surroundings(plan.MeasureFrom(), plan.OfferUntil())
+	r.Totals.Server = watch.Totals(plan.MeasureFrom(), plan.OfferUntil(), served(r))
+	if info := watch.Info(); info != nil {
+		r.Target.Assembly = info.Assembly
+	}
+	r.Judge()
+	return sink.profiled, errors.Join(loadErr, died(s.target), w.Close(r))
+}
+
+// served is how many offers the target worked on, for what one of them cost.
+func served(r *record.Run) int64 {
+	return int64(r.Totals.AchievedPerS * r.Length.Seconds())
+}
+
+// died returns an error if the target ended although nobody told it to.
+func died(p *target.Process) error {
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.Exited():
+		const lines = 10
+		return fmt.Errorf("the target ended during the run: %v; its log ends:\n%s", p.Err(), p.LogTail(lines))
+	default:
+		return nil
+	}
+}
+
+// join lays the target's view of each window beside the client's before it is written.
+type join struct {
+	writer   *record.Writer
+	watch    *probe.Watcher
+	progress Progress
+	profiled int
+}
+
+// serverWait is how long a window waits for the target's view of it. The agent answers within
+// milliseconds of a window's end; one that is starved for longer is recorded as not seen.
+const serverWait = 300 * time.Millisecond
+
+func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
+	w.Server = j.watch.Server(w.Start, serverWait)
+	if w.Server != nil && w.Server.ProfileLive {
+		w.Phase = record.PhaseProfile
+		j.profiled++
+	}
+	j.progress.Window(w)
+	return j.writer.Window(w, hists)
+}
