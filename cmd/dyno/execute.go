@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,7 +91,7 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	if writeErr := writeReports(rep, o.Out); writeErr != nil {
 		return errors.Join(err, writeErr)
 	}
-	if showErr := c.show(rep, o.Out); showErr != nil {
+	if showErr := c.print(rep); showErr != nil {
 		return errors.Join(err, showErr)
 	}
 	switch {
@@ -112,15 +111,6 @@ func (c *common) print(rep *report.Report) error {
 		return report.JSON(c.cmd.OutOrStdout(), rep)
 	}
 	return report.Terminal(c.cmd.OutOrStdout(), rep, styleOf(os.Stdout))
-}
-
-// show prints the result and where the report lies.
-func (c *common) show(rep *report.Report, out string) error {
-	if err := c.print(rep); err != nil || c.json {
-		return err
-	}
-	_, err := fmt.Fprintf(c.cmd.OutOrStdout(), "\nreport  %s\nagain   dyno report %s\n", filepath.Join(out, htmlFile), out)
-	return err
 }
 
 // styleOf returns how to write to f: colours and width are a terminal's, and NO_COLOR is respected.

@@ -40,7 +40,7 @@ and prints the result. It needs nothing but the folder, which may come from anot
 				return report.Markdown(cmd.OutOrStdout(), rep)
 			}
 			c := common{json: asJSON, cmd: cmd}
-			return c.show(rep, args[0])
+			return c.print(rep)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -7,13 +7,13 @@ import (
 	"hash/fnv"
 	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
 	"dyno/lab/load"
 	"dyno/lab/load/raw"
+	"dyno/lab/load/receipts"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
@@ -57,7 +57,7 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 		s.fields[name+".url"] = t.URL
 		return nil
 	}
-	spec, err := s.process(name, t.Process, b.bins)
+	spec, err := s.process(name, t.Process)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,9 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 		return fmt.Errorf("starting the target: %w", err)
 	}
 	s.started(name, s.target)
+	if listen, ok := s.fields[name+".listen"]; ok {
+		s.fields[name+".url"] = "http://" + listen
+	}
 	r.Target = record.Target{Command: spec.Command, PID: s.target.PID(), Ready: s.target.ReadyAfter()}
 	return nil
 }
@@ -202,7 +205,7 @@ func (b *bench) schedule(p *load.Plan, rate float64, seed uint64) error {
 }
 
 func (b *bench) scheduleFile(p *load.Plan, file string) error {
-	f, err := os.Open(b.path(file))
+	f, err := os.Open(b.Scenario.Resolve(file))
 	if err != nil {
 		return fmt.Errorf("load.schedule.file: %w", err)
 	}
@@ -217,14 +220,6 @@ func (b *bench) scheduleFile(p *load.Plan, file string) error {
 	p.Warmup, p.Length = 0, time.Duration(at[len(at)-1]+1)
 	p.Schedule = func() load.Schedule { return load.Times(at) }
 	return nil
-}
-
-// path resolves a path of the scenario.
-func (b *bench) path(p string) string {
-	if filepath.IsAbs(p) {
-		return p
-	}
-	return filepath.Join(b.Scenario.Root, p)
 }
 
 func describeSchedule(s scenario.Schedule, rate float64) string {
@@ -293,4 +288,19 @@ func engine(l scenario.Load, u *url.URL, corpus *load.Corpus) (load.Driver, erro
 	return nil, errors.New("std: not yet")
 }
 
-var _ = strings.TrimSpace
+// follow opens the sink's stream of receipts, if there is one.
+func (b *bench) follow(ctx context.Context, s *stand, l scenario.Load, run string, d *drive) error {
+	if l.Receipts == "" {
+		return nil
+	}
+	address, err := s.expand("load.receipts", strings.ReplaceAll(l.Receipts, "${run}", run))
+	if err != nil {
+		return err
+	}
+	stream, err := receipts.Dial(ctx, address, run)
+	if err != nil {
+		return err
+	}
+	d.receipts, d.close = []load.Receipts{stream.Follow}, stream.Close
+	return nil
+}

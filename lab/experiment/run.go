@@ -69,9 +69,9 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, err
 	}
-	s := &stand{fields: map[string]string{}, logs: logs}
+	s := &stand{bench: b, fields: map[string]string{}, logs: logs}
 	defer s.down()
-	if err := s.up(ctx, b.Scenario.Companions, b.bins); err != nil {
+	if err := s.up(ctx, b.Scenario.Companions); err != nil {
 		return nil, err
 	}
 	profiled, err := b.drive(ctx, s, variant, r, dir)

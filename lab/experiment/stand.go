@@ -17,6 +17,7 @@ import (
 
 // stand is what is up during one run: the companions and the target.
 type stand struct {
+	bench      *bench
 	companions []*target.Process
 	target     *target.Process   // nil: it ran already, or a job has not begun
 	fields     map[string]string // ${NAME.FIELD} -> value
@@ -54,10 +55,10 @@ func (s *stand) known() []string {
 }
 
 // process turns a scenario's process into what target starts.
-func (s *stand) process(name string, p scenario.Process, bins map[string]string) (target.Spec, error) {
+func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
 	command := slices.Clone(p.Command)
 	if p.Build != "" {
-		command = []string{bins[p.Build]}
+		command = []string{s.bench.bins[p.Build]}
 	}
 	command = append(command, p.Args...)
 	for i := range command {
@@ -66,8 +67,11 @@ func (s *stand) process(name string, p scenario.Process, bins map[string]string)
 			return target.Spec{}, err
 		}
 	}
-	spec := target.Spec{Name: name, Command: command, Dir: p.Dir, ReadyLine: p.Ready.AwaitLine(), ReadyTimeout: p.Ready.Timeout,
+	spec := target.Spec{Name: name, Command: command, ReadyLine: p.Ready.AwaitLine(), ReadyTimeout: p.Ready.Timeout,
 		Log: filepath.Join(s.logs, name+".log")}
+	if p.Dir != "" {
+		spec.Dir = s.bench.Scenario.Resolve(p.Dir)
+	}
 	for key, value := range p.Env {
 		value, err := s.expand(name+": env "+key, value)
 		if err != nil {
@@ -89,9 +93,9 @@ func (s *stand) started(name string, p *target.Process) {
 }
 
 // up starts the companions, in order.
-func (s *stand) up(ctx context.Context, companions []scenario.Companion, bins map[string]string) error {
+func (s *stand) up(ctx context.Context, companions []scenario.Companion) error {
 	for _, c := range companions {
-		spec, err := s.process(c.Name, c.Process, bins)
+		spec, err := s.process(c.Name, c.Process)
 		if err != nil {
 			return err
 		}

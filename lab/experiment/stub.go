@@ -18,9 +18,6 @@ func (b *bench) corpus(s *stand, l scenario.Load, u *url.URL, run string) (*load
 	}
 	return &load.Corpus{Requests: []load.Request{{Method: m, Path: u.RequestURI(), Header: http.Header{}, Body: []byte(l.Body)}}, Classes: []load.Class{{}}}, nil
 }
-func (b *bench) follow(ctx context.Context, s *stand, l scenario.Load, run string, d *drive) error {
-	return nil
-}
 func (b *bench) driveJob(ctx context.Context, s *stand, t scenario.Target, r *record.Run, d *drive) error {
 	return errors.New("no")
 }
