@@ -208,22 +208,21 @@ func pauses(series []record.Window, t Thresholds) []Signal {
 	return out
 }
 
-// pauseEnding is the length of the pause that ends in window i: stop-the-world time in consecutive
-// windows that are wholly paused belongs to one pause.
+// pauseEnding is the length, in ms, of the pause that ends in window i. A pause may begin in one window, fill
+// others and end in a further one; only a window that was filled ties its neighbours together.
 func pauseEnding(series []record.Window, i int) float64 {
-	const whole = 0.99
-	length := float64(record.WindowLength) / float64(time.Millisecond)
+	const filled = 0.99 * float64(record.WindowLength) / float64(time.Millisecond)
 	paused := func(k int) float64 {
 		if k < 0 || k >= len(series) || series[k].Server == nil {
 			return 0
 		}
 		return series[k].Server.GCPauseMs
 	}
-	if paused(i) >= whole*length && paused(i+1) > 0 {
-		return 0 // goes on
+	if paused(i) >= filled && paused(i+1) > 0 {
+		return 0 // it goes on
 	}
 	pause := paused(i)
-	for k := i - 1; pause > 0 && k >= 0 && paused(k) >= whole*length; k-- {
+	for k := i - 1; pause > 0 && (paused(k) >= filled || paused(k) > 0 && paused(k+1) >= filled); k-- {
 		pause += paused(k)
 	}
 	return pause

@@ -69,9 +69,9 @@ func (p point) missed() bool { return !slices.ContainsFunc(p.judged, judged.met)
 // byGenerator reports whether it is the load generator that this rate was too much for.
 func (p point) byGenerator() bool { return len(p.judged) == 0 }
 
-// counts reports whether a miss is to be believed: it was seen twice, or the target did not keep up.
-func (p point) counts() bool {
-	return p.byGenerator() || len(p.judged) >= 2 || slices.ContainsFunc(p.judged, judged.collapse)
+// counts reports whether a miss is to be believed: it was seen so many times, or the target did not keep up.
+func (p point) counts(times int) bool {
+	return p.byGenerator() || len(p.judged) >= times || slices.ContainsFunc(p.judged, judged.collapse)
 }
 
 // achieved is the highest rate that came through at this point.

@@ -91,7 +91,7 @@ func (res *Result) read(runs []*record.Run) {
 	res.CapacityPerS = math.Exp(stat.Mean(logs, nil))
 	res.Interval = interval(logs)
 	if res.Interval == nil {
-		res.Warnings = append(res.Warnings, plural(len(logs), "datum gives", "data give")+" no interval: at least 6 are needed")
+		res.Warnings = append(res.Warnings, plural(len(logs), "datum gives", "data give")+" no interval: at least "+count(MinData)+" are needed")
 	}
 }
 
@@ -140,16 +140,16 @@ func (res *Result) variationAtCapacity() float64 {
 	return stat.Mean(all, nil)
 }
 
-// warnShort warns of runs with too few completions for their quantiles.
+// warnShort warns of runs that met the SLO with too few completions for their quantiles.
 func (res *Result) warnShort(runs []*record.Run) {
 	short, least := 0, int64(MinCompletions)
 	for _, r := range runs {
-		if r.Invalid == "" && r.Totals.Completed < MinCompletions {
+		if r.Invalid == "" && r.Totals.Completed < MinCompletions && judge(r, res.SLO, 0).Met {
 			short++
 			least = min(least, r.Totals.Completed)
 		}
 	}
 	if short > 0 {
-		res.Warnings = append(res.Warnings, plural(short, "run has", "runs have")+" fewer than 2,000 completions, the shortest "+count(least)+": its p99 rests on few")
+		res.Warnings = append(res.Warnings, plural(short, "run met the SLO with", "runs met the SLO with")+" fewer than 2,000 completions, the shortest "+count(least)+": its p99 rests on few")
 	}
 }

@@ -13,8 +13,9 @@ import (
 //
 // It doubles the rate until the SLO is missed (or, when the first step misses, goes down), bisects, and
 // with Confirm holds what it found for longer. A miss is tried again when the rate below it had ample
-// headroom, and before the search ends; in between one miss is believed, for then a wrong turn is cheaper
-// than a second run each time. A target that did not keep up at all is not tried again.
+// headroom, and before the search ends (twice, when both is so); in between one miss is believed, for then a
+// wrong turn is cheaper than a second run each time. A target that did not keep up at all is not tried
+// again.
 type Search struct {
 	SLO record.SLO
 	// Start is the first rate, Max the highest that may be offered, in 1/s. Max 0: no limit.
@@ -39,8 +40,8 @@ const (
 	// maxRuns ends any search: from 100/s to 10,000,000/s it takes 17 doublings and 5 bisections, and as
 	// many again may be repeated.
 	maxRuns = 48
-	// maxDescents is how many steps down from a missed start find nothing: each goes further than the
-	// one before, the last to a 32,768th.
+	// maxDescents is how many steps down from a missed start may find nothing: each goes further than the
+	// one before, the last to a 2,048th at most.
 	maxDescents = 5
 	// maxHolds is how many rates are held before the search gives up confirming.
 	maxHolds = 3
@@ -81,22 +82,25 @@ func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 		return s.at(lo.rate * 2), false
 	case lo == nil:
 		return s.descend(points)
-	case !hi.counts() && (lo.ample() || hi.rate/lo.rate <= 1+s.tolerance()):
+	}
+	narrow := hi.rate/lo.rate <= 1+s.tolerance()
+	switch {
+	case !hi.counts(2) && (lo.ample() || narrow), !hi.counts(3) && lo.ample() && narrow:
 		return s.at(hi.rate), false
-	case hi.rate/lo.rate > 1+s.tolerance():
+	case !narrow:
 		return s.at(math.Sqrt(lo.rate * hi.rate)), false
 	}
 	return s.confirm(lo.rate)
 }
 
-// descend goes below a start that missed: by half, or at once to what the target achieved, and each
-// time further than before.
+// descend goes below a start that missed: to half of it, or at once to what the target achieved, and from
+// there by 2, 4, 8 and 16.
 func (s Search) descend(points []point) (record.Step, bool) {
 	if len(points) > maxDescents {
 		return record.Step{}, true
 	}
 	lowest := points[0]
-	next := lowest.rate / math.Exp2(float64(len(points)))
+	next := lowest.rate / math.Exp2(max(1, float64(len(points)-1)))
 	if a := lowest.achieved(); len(points) == 1 && a > lowest.rate/64 {
 		next = min(lowest.rate/2, a)
 	}

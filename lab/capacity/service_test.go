@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"container/heap"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -36,14 +35,6 @@ func newBench(s service, seed uint64) *bench {
 	return &bench{service: s, rng: rand.New(rand.NewPCG(seed, 7))}
 }
 
-type freeAt []float64
-
-func (f freeAt) Len() int           { return len(f) }
-func (f freeAt) Less(i, j int) bool { return f[i] < f[j] }
-func (f freeAt) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
-func (f *freeAt) Push(x any)        { *f = append(*f, x.(float64)) }
-func (f *freeAt) Pop() any          { panic("not used") }
-
 // run offers a step's rate and returns the record, with totals and windows as the load generator fills
 // them.
 func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *record.Run {
@@ -56,7 +47,7 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 		burstFrom = from + b.rng.Float64()*(until-from)
 	}
 	var (
-		servers   = make(freeAt, b.servers)
+		freeAt    = make([]float64, b.servers)
 		window    = record.WindowLength.Seconds()
 		windows   = make([]record.Window, int(math.Round(until/window)))
 		latencies = make([][]float64, len(windows))
@@ -73,14 +64,14 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 		if at >= until {
 			break
 		}
-		begin := max(at, servers[0])
+		next := earliest(freeAt)
+		begin := max(at, freeAt[next])
 		took := b.rng.ExpFloat64() * b.mean.Seconds() / speed
 		if begin >= burstFrom && begin < burstFrom+b.burstFor.Seconds() {
 			took *= 2
 		}
 		end := begin + took
-		servers[0] = end
-		heap.Fix(&servers, 0)
+		freeAt[next] = end
 		if at >= from {
 			totals.Offered++
 			totals.Sent++
@@ -106,7 +97,7 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 			w.Phase = record.PhaseWarmup
 		}
 		slices.Sort(latencies[i])
-		w.Client.P50Ms, w.Client.P99Ms = at2(latencies[i], 0.5), at2(latencies[i], 0.99)
+		w.Client.P50Ms, w.Client.P99Ms = quantile(latencies[i], 0.5), quantile(latencies[i], 0.99)
 		var open int64
 		for _, e := range windows[:i+1] {
 			open += e.Client.Offered - e.Client.Completed
@@ -119,13 +110,24 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 	slices.Sort(all)
 	totals.OfferedPerS = float64(totals.Offered) / step.Length.Seconds()
 	totals.AchievedPerS = float64(totals.Completed) / step.Length.Seconds()
-	totals.Response = record.Quantiles{P50: at2(all, 0.5), P90: at2(all, 0.9), P95: at2(all, 0.95), P99: at2(all, 0.99), P999: at2(all, 0.999), Max: at2(all, 1)}
+	totals.Response = record.Quantiles{P50: quantile(all, 0.5), P90: quantile(all, 0.9), P95: quantile(all, 0.95), P99: quantile(all, 0.99), P999: quantile(all, 0.999), Max: quantile(all, 1)}
 	return &record.Run{Step: step, SLO: slo, Load: record.Load{Model: "open"}, Totals: totals, Series: windows,
 		Begin: int64(warmup), Length: step.Length}
 }
 
-// at2 is a quantile of sorted values; 0 of none.
-func at2(sorted []float64, q float64) float64 {
+// earliest is the server that is free first.
+func earliest(freeAt []float64) int {
+	first := 0
+	for i := range freeAt {
+		if freeAt[i] < freeAt[first] {
+			first = i
+		}
+	}
+	return first
+}
+
+// quantile is a quantile of sorted values; 0 of none.
+func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}

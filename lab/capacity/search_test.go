@@ -1,0 +1,251 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+
+	"pgregory.net/rapid"
+)
+
+// target answers steps without any noise: it carries capacity, and at 5% more it is saturated.
+type target struct {
+	capacity float64
+	fails    map[int]bool // runs (from 0) that miss for another reason
+	breaks   float64      // holds above this rate miss; 0: none
+}
+
+var bound20 = record.SLO{Latency: map[string]float64{"p99": 20}}
+
+func (g target) run(n int, step record.Step) *record.Run {
+	saturation := 1.05 * g.capacity
+	headroom := max((saturation-step.Rate)/(saturation-g.capacity), 0.02)
+	p99 := 20 / headroom
+	if g.fails[n] {
+		p99 = 70
+	}
+	if step.Hold && g.breaks > 0 && step.Rate > g.breaks {
+		p99 = 25
+	}
+	completed := int64(min(step.Rate, saturation) * step.Length.Seconds())
+	return &record.Run{Step: step, Load: record.Load{Model: "open"}, Length: step.Length, Totals: record.Totals{
+		Offered: int64(step.Rate * step.Length.Seconds()), OfferedPerS: step.Rate,
+		Completed: completed, AchievedPerS: min(step.Rate, saturation),
+		Response: record.Quantiles{P99: p99}}}
+}
+
+// find carries a search out.
+func (g target) find(t fatal, s Search) []*record.Run {
+	t.Helper()
+	var runs []*record.Run
+	for {
+		step, done := s.Next(runs)
+		if again, doneAgain := s.Next(runs); again != step || done != doneAgain {
+			t.Fatalf("the same runs gave %+v and %+v", step, again)
+		}
+		if done {
+			return runs
+		}
+		if len(runs) > maxRuns {
+			t.Fatalf("the search does not end: %v", rates(runs))
+		}
+		runs = append(runs, g.run(len(runs), step))
+	}
+}
+
+// fatal is what testing.T and rapid.T share.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func rates(runs []*record.Run) []float64 {
+	var out []float64
+	for _, r := range runs {
+		out = append(out, r.Step.Rate)
+	}
+	return out
+}
+
+func TestSearchFindsAnyCapacity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		start := math.Exp(rapid.Float64Range(0, math.Log(1e5)).Draw(t, "ln start"))
+		ratio := math.Exp(rapid.Float64Range(math.Log(1e-3), math.Log(1e4)).Draw(t, "ln ratio"))
+		s := Search{SLO: bound20, Start: start, Length: 1500 * time.Millisecond}
+		g := target{capacity: start * ratio}
+		runs := g.find(t, s)
+		got, ok, warnings := Datum(runs, bound20)
+		if !ok || math.Abs(got/g.capacity-1) > 0.04 || len(warnings) > 0 {
+			t.Fatalf("found %g (%v %v) of %g by %v", got, ok, warnings, g.capacity, rates(runs))
+		}
+		limit := 8 + math.Abs(math.Log2(ratio))
+		if float64(len(runs)) > limit+2 {
+			t.Fatalf("%d runs: %v", len(runs), rates(runs))
+		}
+		for _, r := range runs {
+			if r.Totals.Completed < MinCompletions && r.Step.Rate < g.capacity {
+				t.Fatalf("a step at %g/s of %v has %d completions", r.Step.Rate, r.Step.Length, r.Totals.Completed)
+			}
+		}
+	})
+}
+
+func TestSearchSteps(t *testing.T) {
+	s := Search{SLO: bound20, Start: 1000, Length: time.Second}
+	for name, c := range map[string]struct {
+		s    Search
+		g    target
+		want []float64
+	}{
+		"doubles, bisects, tries the miss again": {s, target{capacity: 3100}, []float64{1000, 2000, 4000, 2828, 3363, 3363, 3084, 3220, 3220}},
+		"goes down to what was achieved":         {s, target{capacity: 100}, []float64{1000, 105, 52.5, 105, 74.25, 88.3, 96.29, 100.6, 100.6}},
+		"a burst while doubling is seen through": {s, target{capacity: 3100, fails: map[int]bool{1: true}}, []float64{1000, 2000, 2000, 4000, 2828, 3363, 3363, 3084, 3220, 3220}},
+		"stops at the highest rate allowed":      {Search{SLO: bound20, Start: 1000, Max: 3000, Length: time.Second}, target{capacity: 3100}, []float64{1000, 2000, 3000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := rates(c.g.find(t, c.s))
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSearchLength(t *testing.T) {
+	s := Search{SLO: bound20, Start: 100, Length: time.Second}
+	if step, _ := s.Next(nil); step.Length != 21*time.Second {
+		t.Errorf("2,000 completions at 100/s in %v", step.Length)
+	}
+	s.MinCompletions = 150
+	if step, _ := s.Next(nil); step.Length != 1600*time.Millisecond {
+		t.Errorf("150 completions at 100/s in %v", step.Length)
+	}
+	s.Start = 1e5
+	if step, _ := s.Next(nil); step.Length != time.Second {
+		t.Errorf("many completions in %v", step.Length)
+	}
+}
+
+func TestSearchHoldsWhatItFound(t *testing.T) {
+	s := Search{SLO: bound20, Start: 1000, Length: time.Second, Warmup: time.Second, Confirm: true}
+	held := func(runs []*record.Run) (out []record.Step) {
+		for _, r := range runs {
+			if r.Step.Hold {
+				out = append(out, r.Step)
+			}
+		}
+		return out
+	}
+	got := held(target{capacity: 3100}.find(t, s))
+	if len(got) != 1 || got[0].Rate > 3100 || got[0].Rate < 2900 || got[0].Length != 4*time.Second {
+		t.Errorf("held %+v", got)
+	}
+	runs := target{capacity: 3100, breaks: 2850}.find(t, s)
+	got = held(runs)
+	if len(got) != 3 || got[0].Rate <= got[1].Rate || got[1].Rate <= got[2].Rate || got[2].Rate > 2850 {
+		t.Errorf("stepped down by %+v", got)
+	}
+	if datum, ok, _ := Datum(runs, bound20); !ok || datum < got[2].Rate || datum > got[1].Rate {
+		t.Errorf("%g is not between what held and what did not, %g and %g", datum, got[2].Rate, got[1].Rate)
+	}
+	runs = target{capacity: 3100, breaks: 1}.find(t, s)
+	if got = held(runs); len(got) != maxHolds {
+		t.Errorf("held %d times", len(got))
+	}
+	if _, _, warnings := Datum(runs, bound20); len(warnings) != 1 || !strings.Contains(warnings[0], "no rate held") {
+		t.Errorf("warnings %q", warnings)
+	}
+	s.SLO = record.SLO{Gauges: map[string]float64{"queue_depth": 10}}
+	if step, _ := s.confirm(5000); step.Length != 24*time.Second {
+		t.Errorf("a queue is given %v and the warm-up to fill", step.Length)
+	}
+}
+
+func TestSearchPassesInvalidRunsOver(t *testing.T) {
+	s := Search{SLO: bound20, Start: 1000, Length: time.Second}
+	g := target{capacity: 3100}
+	first := g.run(0, record.Step{Rate: 1000, Length: 2 * time.Second})
+	disturbed := g.run(1, record.Step{Rate: 2000, Length: 2 * time.Second})
+	disturbed.Invalid = "neighbours"
+	disturbed.Totals.Response.P99 = 1e4
+	with, _ := s.Next([]*record.Run{first, disturbed})
+	without, _ := s.Next([]*record.Run{first})
+	if with != without {
+		t.Errorf("%+v with the invalid run, %+v without", with, without)
+	}
+}
+
+// A generator that cannot send more than 6,000/s: a target beyond it has no capacity that could be told,
+// one below it has.
+func TestSearchStopsAtTheGenerator(t *testing.T) {
+	s := Search{SLO: bound20, Start: 1000, Length: time.Second}
+	find := func(g target) []*record.Run {
+		var runs []*record.Run
+		for {
+			step, done := s.Next(runs)
+			if done {
+				return runs
+			}
+			step.Role = record.RoleSearch
+			r := g.run(0, step)
+			if step.Rate > 6000 {
+				r.Invalid, r.Totals.Generator.Limited = "the load generator was the limit", true
+			}
+			runs = append(runs, r)
+		}
+	}
+	exp := &record.Experiment{SLO: bound20}
+	exp.Runs = find(target{capacity: 20000})
+	res := Summarise(exp, "")
+	if res.Valid || res.Bound != BoundGenerator || !strings.Contains(res.Reason, "generator") || res.CapacityPerS > 6000 || res.CapacityPerS < 5500 {
+		t.Errorf("%+v", res)
+	}
+	exp.Runs = find(target{capacity: 5000})
+	if res := Summarise(exp, ""); !res.Valid || res.Bound != "" || math.Abs(res.CapacityPerS/5000-1) > 0.03 {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestDatumSaysWhyThereIsNone(t *testing.T) {
+	g := target{capacity: 1}
+	missed := g.find(t, Search{SLO: bound20, Start: 1e6, Length: time.Second})
+	if v, ok, w := Datum(missed, bound20); ok || v != 0 || !strings.Contains(w[0], "missed at every rate") {
+		t.Errorf("%g %v %q", v, ok, w)
+	}
+	if len(missed) > maxDescents+1 {
+		t.Errorf("%d runs against a target that carries nothing", len(missed))
+	}
+	g = target{capacity: 1e9}
+	met := g.find(t, Search{SLO: bound20, Start: 1000, Max: 50000, Length: time.Second})
+	if v, ok, w := Datum(met, bound20); ok || v != 50000 || !strings.Contains(w[0], "met at every rate, up to 50000/s") {
+		t.Errorf("%g %v %q", v, ok, w)
+	}
+	if _, ok, w := Datum(nil, bound20); ok || len(w) != 1 {
+		t.Errorf("nothing: %v %q", ok, w)
+	}
+}
+
+func TestDatumWithinABracket(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		believed := rapid.Float64Range(500, 1e5).Draw(t, "believed")
+		off := rapid.Float64Range(-0.15, 0.15).Draw(t, "off")
+		g := target{capacity: believed * (1 + off)}
+		runs := g.find(t, Search{SLO: bound20, Start: 1, Length: time.Second, Bracket: Around(believed)})
+		got, ok, _ := Datum(runs, bound20)
+		if !ok || math.Abs(got/g.capacity-1) > 0.045 {
+			t.Fatalf("found %g (%v) of %g by %v", got, ok, g.capacity, rates(runs))
+		}
+		if math.Abs(off) < 0.05 && len(runs) != 2 || len(runs) > 4 {
+			t.Fatalf("%d runs: %v", len(runs), rates(runs))
+		}
+	})
+	// Wrong altogether: it ends and says so.
+	runs := target{capacity: 10}.find(t, Search{SLO: bound20, Length: time.Second, Bracket: Around(1e4)})
+	if _, ok, _ := Datum(runs, bound20); ok || len(runs) != maxDatumRuns {
+		t.Errorf("%v after %d runs", ok, len(runs))
+	}
+}
