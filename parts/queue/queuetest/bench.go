@@ -15,7 +15,7 @@ import (
 // A producer that is refused yields and offers again. Besides the time per value it reports
 //
 //	refused/op  Puts that were refused, per value: how often a producer found no room
-//	wait-ns/op  goroutine time blocked on mutexes, per value (channels' own locks are not in it)
+//	wait-ns/op  goroutine time blocked on mutexes, per value, those of channels included
 //	kept-B      memory that the queue keeps when it was full once
 func Bench(b *testing.B, build New) {
 	capacities := []int{16, 256, 4096}

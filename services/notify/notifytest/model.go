@@ -1,0 +1,156 @@
+package notifytest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Input is a program of posts for the metamorphic test: whatever the assembly, the same input gives the
+// same deliveries.
+type Input struct {
+	Subscriptions []map[string]any // but for the url
+	Posts         [][]string       // each a batch of notices
+}
+
+// DrawInput makes an input.
+func DrawInput(t *rapid.T) Input {
+	var in Input
+	for range rapid.IntRange(1, 3).Draw(t, "subscriptions") {
+		sub := map[string]any{"batch": rapid.SampledFrom([]int{1, 2, 10}).Draw(t, "batch")}
+		if types := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"x", "y", "z"}), rapid.ID[string]).Draw(t, "types"); len(types) > 0 {
+			sub["types"] = types
+		}
+		in.Subscriptions = append(in.Subscriptions, sub)
+	}
+	id := 0
+	for range rapid.IntRange(1, 8).Draw(t, "posts") {
+		var post []string
+		for range rapid.IntRange(1, 10).Draw(t, "notices") {
+			id++
+			post = append(post, notice(fmt.Sprintf("n%d", id),
+				rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"),
+				rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "type"),
+				rapid.SampledFrom([]string{`1`, `{"a": [1, 2]}`, `"<é>"`}).Draw(t, "payload")))
+		}
+		in.Posts = append(in.Posts, post)
+	}
+	return in
+}
+
+// Model returns what must be delivered: for each subscription (by its number) and key, the bodies.
+func (in Input) Model() map[string][]string {
+	out := map[string][]string{}
+	for s, sub := range in.Subscriptions {
+		types, _ := sub["types"].([]string)
+		for _, text := range slices.Concat(in.Posts...) {
+			n, err := parse([]byte(text))
+			if err != nil {
+				panic(err) // the suite's own notices
+			}
+			if len(types) == 0 || slices.Contains(types, n[0].Type) {
+				lane := fmt.Sprintf("/%d %s", s, n[0].Key)
+				out[lane] = append(out[lane], n[0].body)
+			}
+		}
+	}
+	return out
+}
+
+// Deliveries posts an input and returns what was delivered, as Model does. One webhook in five fails.
+func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
+	l := limits
+	l.Attempts, l.Backoff, l.MaxBackoff = 100, 100*time.Microsecond, time.Millisecond
+	r := newReceiver(t, func(hook) reply {
+		if rand.IntN(5) == 0 {
+			return reply{status: 500}
+		}
+		return reply{status: 200}
+	})
+	c := open(t, start, l)
+	for i, sub := range in.Subscriptions {
+		c.subscribe(r, fmt.Sprintf("/%d", i), sub)
+	}
+	for _, post := range in.Posts {
+		c.post(batch, lines(post...))
+	}
+	c.quiet()
+	c.stop()
+	out := map[string][]string{}
+	for lane, notices := range r.sequences() {
+		for _, n := range notices {
+			out[lane] = append(out[lane], n.body)
+		}
+	}
+	return out
+}
+
+func matchesModel(t *testing.T, start Start) {
+	for seed := range 3 {
+		in := rapid.Custom(DrawInput).Example(seed)
+		want, got := in.Model(), Deliveries(t, start, in)
+		if !maps.EqualFunc(want, got, slices.Equal) {
+			t.Errorf("input %+v\ndelivered %v\nwant      %v", in, got, want)
+		}
+	}
+}
+
+// addsUp lets clients post, receivers fail, disable themselves and be deleted, all at once, under a bound
+// that is often reached, and wants every figure to add up in the end.
+func addsUp(t *testing.T, start Start) {
+	l := limits
+	l.Pending, l.Attempts = 300, 2
+	c, r := open(t, start, l), newReceiver(t, func(h hook) reply {
+		switch n := rand.IntN(100); {
+		case h.path == "/leaves" && n < 2:
+			return reply{status: 410}
+		case n < 40:
+			return reply{status: 500}
+		}
+		return reply{status: 200}
+	})
+	c.subscribe(r, "/stays", nil)
+	c.subscribe(r, "/leaves", map[string]any{"batch": 4})
+	doomed := c.subscribe(r, "/deleted", nil)
+	var posting sync.WaitGroup
+	var mu sync.Mutex
+	owed, refused := 0, 0
+	for p := range 4 {
+		posting.Go(func() {
+			for i := range 60 {
+				var ns []string
+				for k := range 1 + rand.IntN(20) {
+					ns = append(ns, notice(fmt.Sprintf("%d-%d-%d", p, i, k), fmt.Sprintf("k%d", rand.IntN(30)), "t", "1"))
+				}
+				status, _, data := c.do("POST", "/v1/notices", batch, lines(ns...))
+				mu.Lock()
+				switch status {
+				case 202:
+					owed += deliveriesIn(t, data)
+				case 429:
+					refused++
+				default:
+					t.Errorf("%d %s", status, data)
+				}
+				mu.Unlock()
+				if p == 0 && i == 30 {
+					c.do("DELETE", "/v1/subscriptions/"+doomed.ID, "", "")
+				}
+			}
+		})
+	}
+	posting.Wait()
+	s := c.quiet()
+	if s.Accepted != owed || s.Delivered == 0 || s.Dead == 0 || (refused > 0) != (s.Refused > 0) {
+		t.Errorf("202s owed %d deliveries and %d posts were refused; stats %+v", owed, refused, s)
+	}
+	if left := c.stop(); left != 0 {
+		t.Errorf("%d left", left)
+	}
+}
