@@ -34,7 +34,7 @@ type Writer struct {
 	seriesW *bufio.Writer
 	hlog    *os.File
 	hlogW   *bufio.Writer
-	log     *hdrhistogram.HistogramLogWriter
+	log     *intervalLog
 }
 
 // Create makes the run's folder and opens its files.
@@ -52,13 +52,14 @@ func Create(dir string) (*Writer, error) {
 		return nil, err
 	}
 	w.seriesW, w.hlogW = bufio.NewWriter(w.series), bufio.NewWriter(w.hlog)
-	w.log = hdrhistogram.NewHistogramLogWriter(w.hlogW)
+	w.log = newIntervalLog(w.hlogW)
+	head := hdrhistogram.NewHistogramLogWriter(w.hlogW)
 	err = errors.Join(
-		w.log.OutputLogFormatVersion(),
-		w.log.OutputComment("#[Unit: ns. Times: CLOCK_MONOTONIC. Tag: what was measured, status, class]\n"),
-		w.log.OutputStartTime(0),
-		w.log.OutputBaseTime(0),
-		w.log.OutputLegend())
+		head.OutputLogFormatVersion(),
+		head.OutputComment("#[Unit: ns. Times: CLOCK_MONOTONIC. Tag: what was measured, status, class]\n"),
+		head.OutputStartTime(0),
+		head.OutputBaseTime(0),
+		head.OutputLegend())
 	if err != nil {
 		w.series.Close()
 		w.hlog.Close()
@@ -79,11 +80,7 @@ func (w *Writer) Window(win Window, hists map[string]*hdrhistogram.Histogram) er
 	}
 	startMs := win.Start / 1e6
 	for _, tag := range sortedKeys(hists) {
-		h := hists[tag]
-		h.SetTag(tag)
-		h.SetStartTimeMs(startMs)
-		h.SetEndTimeMs(startMs + WindowLength.Milliseconds())
-		if err := w.log.OutputIntervalHistogram(h); err != nil {
+		if err := w.log.write(tag, startMs, WindowLength.Milliseconds(), hists[tag]); err != nil {
 			return fmt.Errorf("writing %s: %w", latencyFile, err)
 		}
 	}
