@@ -1,0 +1,85 @@
+package std
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"dyno/lab/load"
+)
+
+// client is the load.Doer of one Drive.
+type client struct {
+	driver *Driver
+	conns  []*conn // by worker
+	next   *atomic.Uint64
+}
+
+func (c *client) close() {
+	for _, conn := range c.conns {
+		conn.close()
+	}
+}
+
+// Connect makes the worker's connection before the run's start.
+func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].prepare(ctx) }
+
+// Do sends the next request of the corpus and judges the answer.
+func (c *client) Do(ctx context.Context, o *load.Offer) load.Result {
+	corpus := c.driver.config.Corpus
+	i := (c.next.Add(1) - 1) % uint64(len(corpus.Requests))
+	from := &corpus.Requests[i]
+	answer, err := c.conns[o.Worker].transport.RoundTrip(c.request(ctx, int(i), o.Seq))
+	if err != nil {
+		return load.Result{Status: statusOf(err), Class: from.Class}
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode < 200 || answer.StatusCode > 999 { // 101: nobody asked to change the protocol
+		return load.Result{Status: load.Malformed, Class: from.Class}
+	}
+	check := &corpus.Classes[from.Class].Check
+	result := load.Result{Status: load.Status(answer.StatusCode), Class: from.Class, Success: check.PassStatus(answer.StatusCode)}
+	body, whole, err := read(answer.Body, result.Success && check.NeedsContent())
+	switch {
+	case err != nil:
+		return load.Result{Status: statusOf(err), Class: from.Class}
+	case result.Success && check.NeedsContent():
+		result.Success = whole && check.PassContent(answer.Header, body)
+		result.Checked = !result.Success
+	}
+	return result
+}
+
+// request is the corpus's i-th as it is sent for an offer.
+func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
+	out := c.driver.requests[i].WithContext(ctx)
+	from := &c.driver.config.Corpus.Requests[i]
+	if len(from.Body) == 0 {
+		return out
+	}
+	body := from.Body
+	if len(from.IDs) > 0 {
+		body = bytes.Clone(body) // the client may still be sending it after an early answer
+		for _, at := range from.IDs {
+			load.PutID(body[at:], seq)
+		}
+	}
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	return out
+}
+
+// maxBody bounds the part of an answer that is kept for its checks; an answer that is longer fails them.
+const maxBody = 1 << 20 // bytes
+
+// read reads a body to its end, keeping it when it is wanted.
+func read(body io.Reader, wanted bool) (kept []byte, whole bool, err error) {
+	if wanted {
+		if kept, err = io.ReadAll(io.LimitReader(body, maxBody)); err != nil {
+			return nil, false, err
+		}
+	}
+	rest, err := io.Copy(io.Discard, body)
+	return kept, rest == 0, err
+}
