@@ -3,6 +3,7 @@ package std
 import (
 	"encoding/pem"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -137,7 +138,7 @@ func TestProtocols(t *testing.T) {
 // be connected to; that is a result, not an error.
 func TestNoConnection(t *testing.T) {
 	s := serve(t, true, false)
-	s.Config.ErrorLog = nil
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it says of each handshake that it failed
 	for name, c := range map[string]Config{
 		"unknown authority": {Target: s.URL},
 		"no HTTP/2":         {Target: s.URL, HTTP2: true, TLS: TLS{Insecure: true}},
