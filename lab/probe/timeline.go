@@ -142,7 +142,7 @@ func (t *timeline[T]) all() iter.Seq[T] {
 
 // span returns what was seen at two instants, and with the second the extremes of all that lies between.
 // Where the past is not known finely enough, sums are interpolated, and the extremes are of up to one
-// step more. It is false when fewer than two moments are known.
+// step more. It is false when fewer than two moments are known there.
 func (t *timeline[T]) span(from, to int64) (first, last T, ok bool) {
 	var before T
 	kFrom, kTo := boundary(from), boundary(to)
@@ -164,11 +164,11 @@ func (t *timeline[T]) span(from, to int64) (first, last T, ok bool) {
 				if seen && boundary(before.when()) < kTo {
 					last = join(last, before.between(m, to))
 				}
-				return first, last, last.when() != 0
+				return first, last, last.when() > first.when()
 			}
 			last = join(last, m)
 		}
 		before = m
 	}
-	return first, last, last.when() != 0
+	return first, last, last.when() > first.when()
 }

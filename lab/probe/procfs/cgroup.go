@@ -47,7 +47,10 @@ func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 
 	if !ok {
 		return nil, false
 	}
-	within := strings.TrimPrefix(path.Clean(g.path), strings.TrimSuffix(root, "/"))
+	within := path.Clean(g.path)
+	if below, ok := strings.CutPrefix(within+"/", strings.TrimSuffix(root, "/")+"/"); ok {
+		within = below
+	}
 	for at := path.Join("/", within); ; at = path.Dir(at) {
 		dirs = append(dirs, strings.TrimPrefix(path.Join(mount, at), "/"))
 		if at == "/" {
@@ -62,7 +65,7 @@ func cgroupMount(mountinfo []byte, controller string, v2 bool) (mount, root stri
 	for line := range bytes.Lines(mountinfo) {
 		before, after, cut := strings.Cut(string(line), " - ")
 		left, right := strings.Fields(before), strings.Fields(after)
-		if !cut || len(left) < 5 || len(right) < 3 {
+		if !cut || len(left) < 5 || len(right) < 3 || !strings.HasPrefix(left[4], "/") {
 			continue
 		}
 		if v2 && right[0] == "cgroup2" || !v2 && right[0] == "cgroup" && slices.Contains(strings.Split(right[2], ","), controller) {

@@ -1,0 +1,163 @@
+package probe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"dyno/agent"
+	"dyno/lab/record"
+
+	"pgregory.net/rapid"
+)
+
+func TestServerOfTwoSamples(t *testing.T) {
+	a := sample{Sample: agent.Sample{At: 10 * window, CPU: 5, Allocs: 1000, AllocBytes: 50_000, GCCycles: 4, GCPause: 0.010, GCCPU: 0.5, MutexWait: 2}}
+	b := sample{Sample: agent.Sample{At: 11 * window, CPU: 5.15, Allocs: 1500, AllocBytes: 90_000, GCCycles: 5, GCPause: 0.0125, GCCPU: 0.53, MutexWait: 2.4,
+		Goroutines: 70, HeapLive: 1 << 20, HeapGoal: 2 << 20, SchedP99: 0.00025, Gauges: map[string]float64{"depth": 7}, Profiling: true}}
+	var got record.Server
+	a.server(b, &got)
+	want := record.Server{Goroutines: 70, HeapLive: 1 << 20, HeapGoal: 2 << 20, Allocs: 5000, AllocBytes: 400_000, GCCycles: 10, GCPauseMs: 2.5,
+		GCCPU: 0.3, MutexWait: 4, SchedP99Us: 250, ProfileLive: true, AgentSeen: true}
+	if got.Gauges["depth"] != 7 {
+		t.Errorf("gauges %v", got.Gauges)
+	}
+	got.Gauges = nil
+	if g, w := fmt.Sprintf("%.6f", flat(got)), fmt.Sprintf("%.6f", flat(want)); g != w {
+		t.Errorf("got  %s\nwant %s", g, w)
+	}
+	// the target was started again
+	a.server(sample{Sample: agent.Sample{At: 11 * window, CPU: 0.1}}, &got)
+	if got.Allocs != 0 || got.GCPauseMs != 0 || got.GCCPU != 0 {
+		t.Errorf("sums that fell gave %+v", got)
+	}
+}
+
+func flat(s record.Server) []float64 {
+	flag := func(b bool) float64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	return []float64{s.CPU, s.Delay, float64(s.Goroutines), float64(s.HeapLive), float64(s.HeapGoal), s.Allocs, s.AllocBytes, s.GCCycles, s.GCPauseMs,
+		s.GCCPU, s.MutexWait, s.SchedP99Us, flag(s.ProfileLive), flag(s.AgentSeen)}
+}
+
+func TestFilledSampleLiesBetween(t *testing.T) {
+	a := sample{Sample: agent.Sample{At: 10 * window, CPU: 1, Allocs: 100, MutexWait: 4}}
+	b := sample{Sample: agent.Sample{At: 12 * window, CPU: 3, Allocs: 300, MutexWait: 5, Goroutines: 9, Profiling: true}}
+	m := a.between(b, 11*window)
+	if m.At != 11*window || m.CPU != 2 || m.Allocs != 200 || m.MutexWait != 4.5 || m.Goroutines != 9 || !m.Profiling {
+		t.Errorf("half way: %+v", m)
+	}
+}
+
+func TestSpanOfSamplesHasTheExtremes(t *testing.T) {
+	var tl timeline[sample]
+	for k := int64(1); k <= 400; k++ {
+		s := sample{Sample: agent.Sample{At: k * window, Goroutines: 10, Gauges: map[string]float64{"depth": 3}}}
+		switch {
+		case k == 200:
+			s.Goroutines, s.Gauges = 99, map[string]float64{"depth": 40, "late": 1}
+		case k%4 == 0:
+			s.GCPauseMax = 0.001
+		}
+		if k == 102 {
+			s.GCPauseMax = 0.080
+		}
+		tl.add(s)
+	}
+	_, got, ok := tl.span(100*window, 300*window)
+	if !ok || got.Goroutines != 99 || got.Gauges["depth"] != 40 || got.Gauges["late"] != 1 {
+		t.Errorf("extremes %+v", got.Sample)
+	}
+	if p50, p100 := got.pauses.quantile(0.5)*1000, got.pauses.quantile(1)*1000; p50 < 1 || p50 > 1.1 || p100 < 80 || p100 > 88 {
+		t.Errorf("pauses: median %v ms, longest %v ms, want 1 and 80 within 9%%", p50, p100)
+	}
+	if s, _ := tl.at(200); s.Gauges["depth"] != 40 || len(s.Gauges) != 2 {
+		t.Errorf("asking changed the sample: %v", s.Gauges)
+	}
+	if s, _ := tl.at(201); len(s.Gauges) != 1 || s.Gauges["depth"] != 3 {
+		t.Errorf("asking changed the sample: %v", s.Gauges)
+	}
+}
+
+// A pause lies in its bucket: the quantile is not below it and at most 9% above.
+func TestPauseBuckets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := math.Pow(10, rapid.Float64Range(-6, 1.2).Draw(t, "exponent"))
+		var p *pauses
+		p = p.with(sample{Sample: agent.Sample{GCPauseMax: seconds}})
+		if got := p.quantile(0.99); got < seconds*(1-1e-9) || got > seconds*1.0906 {
+			t.Fatalf("%v s was counted as %v s", seconds, got)
+		}
+	})
+	var none *pauses
+	if none.quantile(0.99) != 0 || none.with(sample{}) != nil {
+		t.Error("no pauses have a quantile")
+	}
+}
+
+func TestParseSample(t *testing.T) {
+	line, err := json.Marshal(agent.Sample{At: 5, CPU: 1, Gauges: map[string]float64{"a": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := parseSample(line); err != nil || s.At != 5 || s.CPU != 1 || s.Gauges["a"] != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, bad := range []string{``, `null`, `{}`, `[]`, `{"t_ns":0}`, `{"t_ns":-5}`, `{"t_ns":5,"cpu_s":-1}`, `{"t_ns":5,"goroutines":-1}`, `{"t_ns":9223372036854775807}`, `{"t_ns":5,"allocs":-1}`, `{"t_ns":5`} {
+		if s, err := parseSample([]byte(bad)); err == nil {
+			t.Errorf("%q was read as %+v", bad, s)
+		}
+	}
+	var many strings.Builder
+	many.WriteString(`{"t_ns":5,"gauges":{"x":0`)
+	for i := range 2 * maxGauges {
+		fmt.Fprintf(&many, `,"g%d":1`, i)
+	}
+	many.WriteString(`}}`)
+	if s, err := parseSample([]byte(many.String())); err != nil || len(s.Gauges) != maxGauges {
+		t.Errorf("%d gauges were kept, %v", len(s.Gauges), err)
+	}
+}
+
+func TestReadSamplesPassesOverNoise(t *testing.T) {
+	var got []int64
+	err := readSamples(strings.NewReader("{\"t_ns\":1}\nnoise\n\n{\"t_ns\":2}\n{\"t_ns\":3"), func(s sample) { got = append(got, s.At) })
+	if err != nil || fmt.Sprint(got) != "[1 2]" {
+		t.Errorf("read %v, %v", got, err)
+	}
+	err = readSamples(strings.NewReader("{\"t_ns\":1}\n"+strings.Repeat("x", maxSampleLine+1)), func(sample) {})
+	if err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("a line without an end gave %v", err)
+	}
+}
+
+// Whatever comes down the stream, what is taken from it can enter a timeline and comes out as figures.
+func FuzzReadSamples(f *testing.F) {
+	f.Add([]byte("{\"t_ns\":100000000,\"cpu_s\":1,\"gauges\":{\"a\":-5}}\n{\"t_ns\":200000000,\"cpu_s\":2,\"gc_pause_max_s\":1e300}\n"))
+	f.Add([]byte("{\"t_ns\":4611686018427387903,\"allocs\":18446744073709551615}\n{\"t_ns\":1}\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var tl timeline[sample]
+		readSamples(bytes.NewReader(b), func(s sample) { tl.add(s) })
+		a, z, ok := tl.span(0, math.MaxInt64/2)
+		if !ok {
+			return
+		}
+		var s record.Server
+		a.server(z, &s)
+		for _, v := range flat(s) {
+			if v < 0 || math.IsNaN(v) {
+				t.Errorf("%+v", s)
+			}
+		}
+		if _, err := json.Marshal(s); err != nil {
+			t.Errorf("a window that cannot be written: %v", err)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// fakeHost is a root folder whose proc a test writes.
+type fakeHost struct {
+	t      *testing.T
+	root   string
+	clocks map[int]float64 // s; a process without one has none
+}
+
+func newFakeHost(t *testing.T) *fakeHost {
+	return &fakeHost{t: t, root: t.TempDir(), clocks: map[int]float64{}}
+}
+
+func (f *fakeHost) host() host {
+	return host{root: f.root, clock: func(pid int) (float64, bool) { s, ok := f.clocks[pid]; return s, ok }}
+}
+
+func (f *fakeHost) write(path, text string) {
+	f.t.Helper()
+	path = filepath.Join(f.root, "proc", path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// thread writes a thread that has waited so long for a CPU and has these children.
+func (f *fakeHost) thread(pid, tid int, delay float64, children string) {
+	dir := fmt.Sprintf("%d/task/%d/", pid, tid)
+	f.write(dir+"schedstat", fmt.Sprintf("5 %d 7\n", int64(delay*1e9)))
+	f.write(dir+"children", children)
+}
+
+func (f *fakeHost) remove(path string) {
+	if err := os.RemoveAll(filepath.Join(f.root, "proc", path)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+func TestSamplerReadsAll(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks = map[int]float64{10: 2.5, 11: 0.5, 20: 7, 30: 1.25}
+	f.thread(10, 10, 1, "11 ")
+	f.thread(11, 11, 3, "")
+	f.thread(20, 20, 9, "")
+	f.write("10/statm", "900 100 5 0 0 0 0")
+	f.write("11/statm", "900 20 5 0 0 0 0")
+	f.write("10/status", "Cpus_allowed_list:\t0\n")
+	f.write("30/status", "Cpus_allowed_list:\t2-3\n")
+	f.write("stat", "cpu 9 9 9 9\ncpu0 100 0 0 50 0 0 0 10\ncpu1 1000000 0 0 50 0 0 0 1000000\ncpu2 0 0 200 50\ncpu3 0 0 0 0 0 0 50 5\n")
+	f.write("pressure/cpu", "some avg10=0 total=3000000\n")
+	s := newSampler(f.host(), Options{PID: 10, Companions: []int{20}, Self: 30})
+	got := s.read(5)
+	page := int64(os.Getpagesize())
+	if got.at != 5 || !near(got.cpu, 3) || !near(got.companions, 7) || !near(got.self, 1.25) || got.rss != 120*page {
+		t.Errorf("processes: %+v", got)
+	}
+	if !near(got.busy, 3.5) || !near(got.steal, 0.15) || !near(got.pressure, 3) {
+		t.Errorf("the machine, CPU 1 left out: %+v", got)
+	}
+	if got.delay != 0 {
+		t.Errorf("delay %v from before anybody watched", got.delay)
+	}
+	f.thread(10, 10, 1.5, "11 ")
+	f.thread(10, 12, 0.25, "") // a new thread
+	f.remove("11/task")        // the child's thread ended
+	if got = s.read(6); !near(got.delay, 0.75) {
+		t.Errorf("delay %v s, want 0.5 more and 0.25 of the new thread", got.delay)
+	}
+	if !s.seesTarget || !s.seesMachine || !s.seesPressure {
+		t.Errorf("sees %v %v %v", s.seesTarget, s.seesMachine, s.seesPressure)
+	}
+}
+
+// No sum falls when a process ends or a file cannot be read.
+func TestSumsNeverFall(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks = map[int]float64{10: 2, 11: 1, 30: 4}
+	f.thread(10, 10, 1, "11")
+	f.write("10/statm", "1 1")
+	f.write("stat", "cpu 100 0 0 0 0 0 0 10\n")
+	f.write("pressure/cpu", "some total=500000\n")
+	s := newSampler(f.host(), Options{PID: 10, Self: 30})
+	before := s.read(1)
+	delete(f.clocks, 11)
+	delete(f.clocks, 30)
+	f.remove("stat")
+	f.remove("pressure")
+	f.remove("10")
+	f.clocks[10] = 2.5
+	after := s.read(2)
+	if !near(before.cpu, 3) || !near(after.cpu, 3.5) {
+		t.Errorf("CPU %v s, then %v s; want 3 and, with the dead child's share, 3.5", before.cpu, after.cpu)
+	}
+	if after.self != before.self || after.busy != before.busy || after.steal != before.steal || after.pressure != before.pressure || after.delay < before.delay {
+		t.Errorf("%+v became %+v", before, after)
+	}
+	if after.rss != 0 {
+		t.Errorf("a process that is gone holds %d bytes", after.rss)
+	}
+}
+
+func TestChildrenAreFoundLater(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks = map[int]float64{10: 1, 11: 10, 12: 100}
+	f.thread(10, 10, 0, "")
+	s := newSampler(f.host(), Options{PID: 10})
+	s.read(0)
+	f.thread(10, 10, 0, "11")
+	f.thread(11, 11, 0, "12")
+	var got reading
+	for k := range familyEvery {
+		if got = s.read(int64(k)); k < familyEvery-1 && got.cpu != 1 {
+			t.Fatalf("looked for children at reading %d", k+1)
+		}
+	}
+	if got.cpu != 111 {
+		t.Errorf("CPU %v s, want that of the child and its child too", got.cpu)
+	}
+}
+
+func TestCPUWithoutAClock(t *testing.T) {
+	f := newFakeHost(t)
+	f.write("10/stat", "10 (a) S 1 1 1 0 -1 0 0 0 0 0 150 50 0 0 20 0 1 0\n")
+	if got, ok := f.host().cpu(10); !ok || !near(got, 2) {
+		t.Errorf("%v, %v, want 1.5+0.5 s", got, ok)
+	}
+	if _, ok := f.host().cpu(11); ok {
+		t.Error("a process that is not there has a CPU time")
+	}
+}
+
+// With many threads the delay comes late and evenly, but all of it comes.
+func TestDelayOfManyThreads(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks[10] = 1
+	threads := func(delay float64) {
+		for tid := range manyThreads + 1 {
+			f.thread(10, 10+tid, delay, "")
+		}
+	}
+	threads(5)
+	s := newSampler(f.host(), Options{PID: 10})
+	s.read(0)
+	threads(5.2)
+	want := 0.0
+	for k := 1; k <= 2*manyEvery; k++ {
+		got := s.read(int64(k)).delay
+		if k >= manyEvery && k < 2*manyEvery {
+			want += 0.2 * (manyThreads + 1) / manyEvery
+		}
+		if math.Abs(got-want) > 1e-6 {
+			t.Errorf("reading %d: %v s, want %v", k, got, want)
+		}
+	}
+}
+
+func TestFamilyIsBounded(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks[10] = 1
+	var all []string
+	for pid := 100; pid < 100+2*maxFamily; pid++ {
+		all = append(all, strconv.Itoa(pid))
+		f.clocks[pid] = 1
+	}
+	f.thread(10, 10, 0, strings.Join(all, " "))
+	s := newSampler(f.host(), Options{PID: 10})
+	if got := s.read(0); got.cpu != maxFamily {
+		t.Errorf("%v processes count as one, want at most %d", got.cpu, maxFamily)
+	}
+}

@@ -1,0 +1,174 @@
+package probe
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"dyno/agent"
+	"dyno/lab/record"
+)
+
+// made is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of delay, on a
+// machine of which companions use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
+func made(target, withAgent bool) *Watcher {
+	w := &Watcher{changed: make(chan struct{}), target: target, machine: true, psi: true}
+	for k := int64(1000); k <= 1100; k++ {
+		s := float64(k*window) / 1e9
+		r := reading{at: k * window, companions: 0.2 * s, self: 0.3 * s, busy: 1.6 * s, steal: 0.1 * s, pressure: 0.05 * s}
+		if target {
+			r.cpu, r.delay, r.rss = 0.8*s, 0.1*s, 1<<20
+			if k == 1050 {
+				r.rss = 5 << 20
+			}
+		}
+		w.proc.add(r)
+		if withAgent {
+			w.samples.add(sample{Sample: agent.Sample{At: k*window + 400_000, CPU: 0.8 * s, Allocs: uint64(k * 100), AllocBytes: uint64(k * 6400),
+				GCCPU: 0.2 * s, Goroutines: k, GCPauseMax: 0.002, Gauges: map[string]float64{"depth": float64(k)}, Profiling: k == 1020}})
+		}
+	}
+	return w
+}
+
+func TestServer(t *testing.T) {
+	tests := []struct {
+		name              string
+		target, withAgent bool
+		want              record.Server
+	}{
+		{"process and agent", true, true, record.Server{CPU: 0.8, Delay: 0.1, RSS: 1 << 20, Goroutines: 1011, Allocs: 1000, AllocBytes: 64000, GCCPU: 0.2, AgentSeen: true}},
+		{"process alone", true, false, record.Server{CPU: 0.8, Delay: 0.1, RSS: 1 << 20}},
+		{"agent alone", false, true, record.Server{CPU: 0.8, Goroutines: 1011, Allocs: 1000, AllocBytes: 64000, GCCPU: 0.2, AgentSeen: true}},
+	}
+	for _, tt := range tests {
+		got := made(tt.target, tt.withAgent).Server(1010*window, 0)
+		if got == nil {
+			t.Errorf("%s: nothing", tt.name)
+			continue
+		}
+		g, w := append(flat(*got), float64(got.RSS)), append(flat(tt.want), float64(tt.want.RSS))
+		for i := range g {
+			if math.Abs(g[i]-w[i]) > 1e-6 {
+				t.Errorf("%s: %+v, want %+v", tt.name, *got, tt.want)
+				break
+			}
+		}
+		if tt.withAgent && got.Gauges["depth"] != 1011 {
+			t.Errorf("%s: gauges %v", tt.name, got.Gauges)
+		}
+	}
+	if got := made(false, false).Server(1010*window, 0); got != nil {
+		t.Errorf("nothing to see gave %+v", got)
+	}
+	w := made(true, true)
+	if got := w.Server(2000*window, 0); got != nil {
+		t.Errorf("the future is %+v", got)
+	}
+	for k, want := range map[int64]bool{1018: false, 1019: true, 1020: false} {
+		if got := w.Server(k*window, 0); got.ProfileLive != want {
+			t.Errorf("window %d: profile live %v, want %v", k, got.ProfileLive, want)
+		}
+	}
+}
+
+// Server waits for the window's end, and for the agent only while its stream is open.
+func TestServerWaits(t *testing.T) {
+	w := made(true, true)
+	w.streaming = true
+	const k = 1100 // its end has not been seen
+	got := make(chan *record.Server)
+	go func() { got <- w.Server(k*window, time.Hour) }()
+	w.addReading(reading{at: (k + 1) * window, cpu: float64((k+1)*window) / 1e9 * 0.8})
+	w.addSample(sample{Sample: agent.Sample{At: (k + 1) * window, Allocs: (k + 1) * 100}})
+	if s := <-got; s == nil || !s.AgentSeen || math.Abs(s.CPU-0.8) > 1e-6 {
+		t.Errorf("waited for %+v", s)
+	}
+	go func() { got <- w.Server((k+1)*window, time.Hour) }()
+	w.addReading(reading{at: (k + 2) * window, cpu: float64((k+2)*window) / 1e9 * 0.8})
+	w.setStreaming(false)
+	if s := <-got; s == nil || s.AgentSeen {
+		t.Errorf("after the stream broke off: %+v", s)
+	}
+}
+
+func TestServerGivesUpWaiting(t *testing.T) {
+	w := made(true, true)
+	w.streaming = true
+	w.addReading(reading{at: 1101 * window, cpu: 1101 * float64(window) / 1e9 * 0.8})
+	if s := w.Server(1100*window, time.Millisecond); s == nil || s.AgentSeen {
+		t.Errorf("without the agent's half: %+v", s)
+	}
+	if s := w.Server(1101*window, time.Millisecond); s != nil {
+		t.Errorf("without either half: %+v", s)
+	}
+}
+
+func TestSurroundings(t *testing.T) {
+	want := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05, Seen: true}
+	same := func(name string, got, want record.Surroundings) {
+		t.Helper()
+		for _, d := range []float64{got.OthersCPU - want.OthersCPU, got.StealCPU - want.StealCPU, got.TargetCPU - want.TargetCPU,
+			got.CompanionCPU - want.CompanionCPU, got.TargetDelay - want.TargetDelay, got.PressureCPU - want.PressureCPU} {
+			if math.Abs(d) > 1e-6 || got.Seen != want.Seen {
+				t.Errorf("%s: %+v, want %+v", name, got, want)
+				return
+			}
+		}
+	}
+	const from, to = 1010 * window, 1090 * window
+	same("process", made(true, false).Surroundings(from, to), want)
+
+	w := made(false, true)
+	noDelay := want
+	noDelay.TargetDelay = 0
+	same("agent alone", w.Surroundings(from, to), noDelay)
+	w.foreign = true
+	elsewhere := noDelay
+	elsewhere.OthersCPU = 1.2 // the target's 0.8 were not used on this machine
+	same("agent on another machine", w.Surroundings(from, to), elsewhere)
+
+	unseen := record.Surroundings{PressureCPU: -1}
+	same("unknown target", made(false, false).Surroundings(from, to), unseen)
+	same("not watched then", made(true, true).Surroundings(10, 20), unseen)
+	w = made(true, false)
+	w.machine = false
+	same("no /proc/stat", w.Surroundings(from, to), unseen)
+	w = made(true, false)
+	w.psi = false
+	want.PressureCPU = -1
+	same("no PSI", w.Surroundings(from, to), want)
+	w = made(true, false)
+	w.proc = timeline[reading]{}
+	w.addReading(reading{at: 1000 * window, cpu: 1, self: 1, busy: 1})
+	w.addReading(reading{at: 1001 * window, cpu: 1.1, self: 1.1, busy: 1.15}) // the clocks disagree a little
+	if got := w.Surroundings(1000*window, 1001*window); got.OthersCPU != 0 {
+		t.Errorf("others used %v cores", got.OthersCPU)
+	}
+}
+
+func TestTotals(t *testing.T) {
+	const from, to, requests = 1010 * window, 1090 * window, 4000 // 8 s at 500 per second
+	got := made(true, true).Totals(from, to, requests)
+	if got == nil {
+		t.Fatal("nothing")
+	}
+	if math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 || got.AllocsPerRequest != 2 || got.BytesPerRequest != 128 ||
+		got.PeakRSS != 5<<20 || got.PeakGoroutines != 1090 || got.Gauges["depth"] != 1090 || math.Abs(got.GCShare-0.25) > 1e-6 ||
+		got.GCPauseP99Ms < 2 || got.GCPauseP99Ms > 2.2 {
+		t.Errorf("%+v", *got)
+	}
+	got = made(true, false).Totals(from, to, requests)
+	if got == nil || got.AllocsPerRequest != -1 || got.BytesPerRequest != -1 || math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 {
+		t.Errorf("without an agent: %+v", got)
+	}
+	if got = made(false, true).Totals(from, to, requests); got == nil || math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 || got.PeakRSS != 0 {
+		t.Errorf("with the agent alone: %+v", got)
+	}
+	if got = made(true, true).Totals(from, to, 0); got == nil || got.CPUMicrosPerRequest != 0 || got.AllocsPerRequest != 0 {
+		t.Errorf("without requests: %+v", got)
+	}
+	if got = made(false, false).Totals(from, to, requests); got != nil {
+		t.Errorf("of nothing: %+v", got)
+	}
+}
