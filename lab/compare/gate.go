@@ -75,7 +75,7 @@ func (g Gate) Judge(c Comparison) Outcome {
 		}
 		return out
 	case c.Interval == nil:
-		out.InWords = fmt.Sprintf("undecided: the ratio is %.3f, but %d pairs give no interval (%d are needed)", c.Ratio, c.Pairs, MinPairs)
+		out.InWords = fmt.Sprintf("undecided: the ratio is %.3f, but %s no interval (%d are needed)", c.Ratio, pairs(c.Pairs, "gives", "give"), MinPairs)
 		return out
 	}
 	worst, best := c.Interval[0], c.Interval[1]
@@ -104,11 +104,11 @@ const maxAdvice = 100
 func (g Gate) advice(c Comparison) string {
 	half := math.Log(c.Interval[1]/c.Interval[0]) / 2
 	distance := math.Abs(math.Log(c.Ratio / g.Bound))
-	pairs := math.Ceil(float64(c.Pairs) * math.Pow(half/distance, 2))
-	if !(pairs <= maxAdvice) {
+	needed := math.Ceil(float64(c.Pairs) * math.Pow(half/distance, 2))
+	if !(needed <= maxAdvice) {
 		return "; it lies too near to the bound to be decided"
 	}
-	return fmt.Sprintf("; about %.0f pairs would decide", pairs)
+	return fmt.Sprintf("; about %.0f pairs would decide", needed)
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -48,7 +48,7 @@ func Ratio(metric string, a, b []float64) Comparison {
 	c.Interval = interval(ratios)
 	c.Verdict = verdict(metric, c.Interval)
 	if c.Interval == nil {
-		c.warn("%d pairs are too few for an interval: at least %d are needed", c.Pairs, MinPairs)
+		c.warn("%s too few for an interval: at least %d are needed", pairs(c.Pairs, "is", "are"), MinPairs)
 	}
 	if change, clear := drift(levels); clear {
 		c.warn("drift: both sides changed by %+.0f%% over the rounds; the order of the runs cancels it, but the machine was not steady", change*100)
@@ -61,6 +61,14 @@ func Ratio(metric string, a, b []float64) Comparison {
 
 func (c *Comparison) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// pairs writes a number of pairs before the verb that fits it.
+func pairs(n int, one, many string) string {
+	if n == 1 {
+		return "1 pair " + one
+	}
+	return fmt.Sprintf("%d pairs %s", n, many)
 }
 
 // better is 1 when more of a metric is better, -1 when less is, 0 when there is no such metric.

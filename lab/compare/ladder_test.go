@@ -1,0 +1,144 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dyno/lab/record"
+)
+
+// ladderOf carries out a ladder whose steps have these capacities, with 1% of noise, and returns the
+// experiment and its data.
+func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without map[string]float64) (*record.Experiment, Datum) {
+	t.Helper()
+	r := Rotation{Variants: []string{"plain", "pooled", "tuned"}, Rounds: rounds, Floor: "plain"}
+	for name := range without {
+		r.Leave = append(r.Leave, name)
+	}
+	exp := carryOut(t, r, 1)
+	for _, name := range r.Variants {
+		exp.Variants = append(exp.Variants, record.Variant{Name: name, Change: "how " + name})
+	}
+	rng := rand.New(rand.NewPCG(8, 8))
+	type key struct {
+		role, variant string
+		round         int
+	}
+	data := map[key]float64{}
+	for _, run := range exp.Runs {
+		capacity := capacities[run.Step.Variant]
+		if run.Step.Role == record.RoleLeave {
+			capacity = without[run.Step.Variant]
+		}
+		data[key{run.Step.Role, run.Step.Variant, run.Step.Round}] = capacity * math.Exp(0.01*rng.NormFloat64())
+	}
+	return exp, func(role, variant string, round int) (float64, bool) {
+		v, ok := data[key{role, variant, round}]
+		return v, ok
+	}
+}
+
+func TestLadder(t *testing.T) {
+	exp, datum := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1500, "tuned": 1800}, map[string]float64{"pooled": 1200})
+	rows := Ladder(exp, MetricCapacity, datum)
+	if len(rows) != 3 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	plain, pooled, tuned := rows[0], rows[1], rows[2]
+	if plain.ToBefore != nil || plain.ToBaseline.Verdict != NoDifference || plain.ToBaseline.Floor == nil || math.Abs(plain.Median/1000-1) > 0.02 {
+		t.Errorf("plain: %+v", plain)
+	}
+	for name, c := range map[string]struct {
+		got   Comparison
+		ratio float64
+	}{
+		"pooled to plain":     {pooled.ToBaseline, 1.5},
+		"tuned to plain":      {tuned.ToBaseline, 1.8},
+		"tuned to pooled":     {*tuned.ToBefore, 1.2},
+		"pooled to before":    {*pooled.ToBefore, 1.5},
+		"tuned, less pooling": {*pooled.LeaveOut, 1.5},
+	} {
+		if c.got.Verdict != Faster || math.Abs(c.got.Ratio/c.ratio-1) > 0.02 || c.got.Pairs != 8 || c.got.Floor == nil {
+			t.Errorf("%s: %+v, want %g", name, c.got, c.ratio)
+		}
+	}
+	if pooled.LeaveOut.A != "tuned without pooled" || pooled.LeaveOut.B != "tuned" || tuned.LeaveOut != nil {
+		t.Errorf("leave-out %+v, %+v", pooled.LeaveOut, tuned.LeaveOut)
+	}
+	if len(pooled.Data) != 8 || pooled.Change != "how pooled" {
+		t.Errorf("%+v", pooled)
+	}
+}
+
+func TestLadderOfSearchesAlone(t *testing.T) {
+	exp := &record.Experiment{Variants: []record.Variant{{Name: "a"}, {Name: "b"}}}
+	for _, v := range exp.Variants {
+		exp.Runs = append(exp.Runs, &record.Run{Step: record.Step{Role: record.RoleSearch, Variant: v.Name}})
+	}
+	rows := Ladder(exp, MetricCapacity, func(role, variant string, round int) (float64, bool) {
+		return map[string]float64{"a": 100, "b": 150}[variant], role == record.RoleSearch && round == 0
+	})
+	if c := rows[1].ToBaseline; c.Ratio != 1.5 || c.Interval != nil || c.Pairs != 1 || rows[0].Median != 100 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+func TestBetweenSaysWhatWasLostAndDisturbed(t *testing.T) {
+	exp, datum := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1500, "tuned": 1500}, nil)
+	c := Between(exp, MetricCapacity, "plain", "pooled", func(role, variant string, round int) (float64, bool) {
+		v, ok := datum(role, variant, round)
+		return v, ok && !(variant == "pooled" && round == 3)
+	})
+	words := strings.Join(c.Warnings, "\n")
+	if c.Pairs != 7 || !strings.Contains(words, "left out: [3]") || !strings.Contains(words, "runs were disturbed, for example: neighbours") {
+		t.Errorf("%+v", c)
+	}
+	if c := Between(exp, MetricCapacity, "plain", "nobody", datum); c.Verdict != Invalid {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestTheFloorIsHeldAgainstTheClaim(t *testing.T) {
+	exp, datum := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1050, "tuned": 1050}, nil)
+	off := func(role, variant string, round int) (float64, bool) {
+		v, ok := datum(role, variant, round)
+		if role == record.RoleFloor {
+			v *= 1.05 + 0.05*float64(round%2)
+		}
+		return v, ok
+	}
+	words := strings.Join(Between(exp, MetricCapacity, "plain", "pooled", off).Warnings, "\n")
+	if !strings.Contains(words, "the baseline differs from itself") || !strings.Contains(words, "lies within what the baseline shows") {
+		t.Errorf("%q", words)
+	}
+}
+
+func TestAtEqualRate(t *testing.T) {
+	run := func(role, variant string, round int, p99, cpu float64, invalid string) *record.Run {
+		r := &record.Run{Step: record.Step{Role: role, Variant: variant, Round: round}, Invalid: invalid}
+		r.Totals.Response.P99 = p99
+		if cpu > 0 {
+			r.Totals.Server = &record.ServerTotals{CPUMicrosPerRequest: cpu}
+		}
+		return r
+	}
+	exp := &record.Experiment{Runs: []*record.Run{
+		run(record.RoleMeasure, "a", 1, 4, 30, ""),
+		run(record.RoleMeasure, "a", 1, 9, 30, ""),
+		run(record.RoleMeasure, "a", 1, 900, 900, "neighbours"),
+		run(record.RoleFloor, "a", 1, 5, 0, ""),
+	}}
+	if v, ok := AtEqualRate(exp, MetricP99)(record.RoleMeasure, "a", 1); !ok || math.Abs(v-6) > 1e-9 {
+		t.Errorf("p99 %g %v", v, ok)
+	}
+	if v, ok := AtEqualRate(exp, MetricCPU)(record.RoleMeasure, "a", 1); !ok || math.Abs(v-30) > 1e-9 {
+		t.Errorf("cpu %g %v", v, ok)
+	}
+	for _, c := range []struct{ metric, role, variant string }{{MetricCPU, record.RoleFloor, "a"}, {MetricP99, record.RoleMeasure, "b"}, {MetricCapacity, record.RoleMeasure, "a"}} {
+		if v, ok := AtEqualRate(exp, c.metric)(c.role, c.variant, 1); ok {
+			t.Errorf("%+v: %g", c, v)
+		}
+	}
+}
