@@ -1,0 +1,259 @@
+// Package corpus builds the requests that a load sends: it resolves weights, keys, rows and templates
+// before the run, so that encoding costs nothing while it goes on. What remains is a list of prebuilt
+// requests, taken in turn, over and over (load.Corpus).
+//
+// It is not for sending them, nor for reading a scenario file. It starts no goroutines.
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+
+	"dyno/lab/load"
+)
+
+// Spec says what to build.
+type Spec struct {
+	Classes []Class // at least one
+	Keys    Keys
+	Rows    *Rows  // of ${row.NAME}; nil: there are none
+	Run     string // ${run}: the run's identity in request bodies
+	Seed    uint64 // the same spec and seed give the same corpus
+}
+
+// Class is a kind of request. Path, header values and Body are templates; see Placeholders.
+type Class struct {
+	Name   string
+	Weight float64 // share relative to the others'; 0: 1
+	Method string
+	Path   string // path and query
+	Header map[string]string
+	Body   string
+	// Bodies are prebuilt bodies, taken in turn instead of Body.
+	Bodies [][]byte
+	Check  load.Check
+}
+
+const (
+	// most is how many requests a corpus has unless there are more rows or bodies: enough that keys and
+	// random text look random to the target, few enough to be built in some 10 ms.
+	most = 1 << 14
+	// maxBytes bounds a corpus; one that does not fit in the processor's caches costs the generator more
+	// per request, and one of this size leaves the target its memory.
+	maxBytes = 256 << 20
+)
+
+// Build resolves the spec.
+func Build(s Spec) (*load.Corpus, error) {
+	if len(s.Classes) == 0 {
+		return nil, errors.New("a corpus needs at least one class of requests")
+	}
+	b := builder{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 0x636f72707573))}
+	var err error
+	if b.keys, err = newKeySampler(s.Keys); err != nil {
+		return nil, err
+	}
+	for i, c := range s.Classes {
+		p, err := b.parse(c)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", nameOf(c, i), err)
+		}
+		b.classes = append(b.classes, p)
+	}
+	return b.build()
+}
+
+func nameOf(c Class, i int) string {
+	if c.Name == "" {
+		return fmt.Sprintf("class %d", i+1)
+	}
+	return "class " + c.Name
+}
+
+// parsed is a class with its templates parsed.
+type parsed struct {
+	Class
+	path, body template
+	header     map[string]template
+	fixed      http.Header // nil: some value has a placeholder
+	used       int         // how many of it were built
+}
+
+type builder struct {
+	spec    Spec
+	rng     *rand.Rand
+	keys    *keySampler
+	classes []*parsed
+	row     int // of the request under way
+	bytes   int
+}
+
+func (b *builder) parse(c Class) (*parsed, error) {
+	p := &parsed{Class: c, header: map[string]template{}, fixed: http.Header{}}
+	var err error
+	if p.path, err = parseTemplate(c.Path, b.spec.Rows); err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	if p.path.has(partID) {
+		return nil, errors.New("path: ${id} changes with every request and can stand in a body only")
+	}
+	for name, value := range c.Header {
+		t, err := parseTemplate(value, b.spec.Rows)
+		if err != nil {
+			return nil, fmt.Errorf("header %s: %w", name, err)
+		}
+		if t.has(partID) {
+			return nil, fmt.Errorf("header %s: ${id} changes with every request and can stand in a body only", name)
+		}
+		p.header[name] = t
+		if t.varies() {
+			p.fixed = nil
+		}
+	}
+	if p.fixed != nil {
+		p.fixed = b.headerOf(p)
+	}
+	if p.body, err = parseTemplate(c.Body, b.spec.Rows); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if isJSON(c.Header) {
+		p.body.escapeJSON()
+	}
+	return p, nil
+}
+
+func isJSON(header map[string]string) bool {
+	for name, value := range header {
+		if strings.EqualFold(name, "Content-Type") && strings.Contains(value, "json") {
+			return true
+		}
+	}
+	return false
+}
+
+// count is how many requests the corpus has: one of each where nothing varies, all rows and bodies where
+// there are many.
+func (b *builder) count() int {
+	varies, n := len(b.classes) > 1, 1
+	for _, c := range b.classes {
+		varies = varies || c.path.varies() || c.fixed == nil || c.body.varies()
+		n = max(n, len(c.Bodies))
+	}
+	if b.spec.Rows != nil {
+		n = max(n, b.spec.Rows.Len())
+	}
+	if varies {
+		n = max(n, most)
+	}
+	return n
+}
+
+func (b *builder) build() (*load.Corpus, error) {
+	out := &load.Corpus{}
+	weights := make([]float64, len(b.classes))
+	total := 0.0
+	for i, c := range b.classes {
+		out.Classes = append(out.Classes, load.Class{Name: c.Name, Check: c.Check})
+		weights[i] = c.Weight
+		if weights[i] == 0 {
+			weights[i] = 1
+		}
+		if !(weights[i] > 0) {
+			return nil, fmt.Errorf("%s: a weight of %g; it takes a number above 0", nameOf(c.Class, i), c.Weight)
+		}
+		total += weights[i]
+	}
+	n := b.count()
+	for i := range n {
+		class := draw(weights, total, b.rng)
+		r := b.request(b.classes[class], i)
+		r.Class = uint8(class)
+		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes {
+			return nil, fmt.Errorf("the %d requests of this load take more than %d MiB; shorten the bodies, or use fewer rows", n, maxBytes>>20)
+		}
+		out.Requests = append(out.Requests, r)
+	}
+	return out, nil
+}
+
+// draw returns an index with a probability that is its share of the total weight.
+func draw(weights []float64, total float64, rng *rand.Rand) int {
+	if len(weights) == 1 {
+		return 0
+	}
+	at := rng.Float64() * total
+	for i, w := range weights {
+		if at -= w; at < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}
+
+func (b *builder) request(p *parsed, i int) load.Request {
+	b.row = i
+	r := load.Request{Method: p.Method, Path: string(b.render(nil, p.path, nil)), Header: p.fixed}
+	if r.Header == nil {
+		r.Header = b.headerOf(p)
+	}
+	if len(p.Bodies) > 0 {
+		r.Body = p.Bodies[p.used%len(p.Bodies)]
+	} else {
+		r.Body = b.render(nil, p.body, &r.IDs)
+	}
+	p.used++
+	return r
+}
+
+func (b *builder) headerOf(p *parsed) http.Header {
+	h := http.Header{}
+	for _, name := range slices.Sorted(maps.Keys(p.header)) {
+		h.Set(name, string(b.render(nil, p.header[name], nil)))
+	}
+	return h
+}
+
+// render appends a template with everything filled in but the sequence number, whose places go to ids.
+func (b *builder) render(out []byte, t template, ids *[]int) []byte {
+	key := ""
+	for _, part := range t {
+		switch part.kind {
+		case partText:
+			out = append(out, part.text...)
+		case partID:
+			*ids = append(*ids, len(out))
+			out = append(out, "0000000000000000"[:load.IDLength]...)
+		case partRun:
+			out = append(out, b.spec.Run...)
+		case partKey:
+			if key == "" { // one key a request, however often it stands there
+				key = b.keys.draw(b.rng)
+			}
+			out = append(out, key...)
+		case partRow:
+			value := b.spec.Rows.value(b.row, part.column)
+			if part.json {
+				out = appendJSONText(out, value)
+			} else {
+				out = append(out, value...)
+			}
+		case partRandom:
+			out = appendRandom(out, part.length, b.rng)
+		}
+	}
+	return out
+}
+
+// appendRandom appends letters and digits, which mean themselves in JSON, URLs and headers.
+func appendRandom(out []byte, n int, rng *rand.Rand) []byte {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	for range n {
+		out = append(out, letters[rng.IntN(len(letters))])
+	}
+	return out
+}

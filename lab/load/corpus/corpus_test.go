@@ -1,0 +1,213 @@
+package corpus
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"dyno/lab/load"
+)
+
+func build(t *testing.T, s Spec) *load.Corpus {
+	t.Helper()
+	c, err := Build(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSequenceNumbersAndRun(t *testing.T) {
+	c := build(t, Spec{Run: "cafe0001", Classes: []Class{{Method: "POST", Path: "/x", Body: `{"id":"${run}-${id}","again":"${id}"}`}}})
+	if len(c.Requests) != 1 {
+		t.Fatalf("%d requests where nothing varies", len(c.Requests))
+	}
+	r := c.Requests[0]
+	for _, at := range r.IDs {
+		load.PutID(r.Body[at:], 0xabc)
+	}
+	if want := `{"id":"cafe0001-0000000000000abc","again":"0000000000000abc"}`; string(r.Body) != want {
+		t.Errorf("body %s, want %s", r.Body, want)
+	}
+}
+
+func TestRowsAreTakenInTurnAndEscaped(t *testing.T) {
+	rows, err := ReadCSV(strings.NewReader("name,n\n\"a\"\"b\",1\nc,2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := build(t, Spec{Rows: rows, Classes: []Class{{Path: "/${row.n}", Header: map[string]string{"Content-Type": "application/json", "X-N": "${row.1}"}, Body: `"${row.name}"`}}})
+	for i, want := range []struct{ path, body, n string }{{"/1", `"a\"b"`, "1"}, {"/2", `"c"`, "2"}, {"/1", `"a\"b"`, "1"}} {
+		r := c.Requests[i]
+		if r.Path != want.path || string(r.Body) != want.body || r.Header.Get("X-N") != want.n {
+			t.Errorf("request %d: %s %s %s, want %+v", i, r.Path, r.Body, r.Header.Get("X-N"), want)
+		}
+	}
+}
+
+func TestNDJSONRows(t *testing.T) {
+	rows, err := ReadNDJSON(strings.NewReader("{\"a\":\"x\",\"b\":3}\n\n{\"b\":{\"c\":1},\"a\":null}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(rows.columns, rows.rows); got != `[a b] [[x 3] [ {"c":1}]]` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestOneKeyARequest(t *testing.T) {
+	c := build(t, Spec{Keys: Keys{Count: 1000}, Classes: []Class{{Path: "/", Body: "${key} ${key}"}}})
+	seen := map[string]bool{}
+	for _, r := range c.Requests {
+		a, b, _ := strings.Cut(string(r.Body), " ")
+		if a != b {
+			t.Fatalf("two keys in one request: %s", r.Body)
+		}
+		seen[a] = true
+	}
+	if len(seen) < 990 {
+		t.Errorf("%d of 1,000 keys were drawn in %d requests", len(seen), len(c.Requests))
+	}
+}
+
+func TestZipfShares(t *testing.T) {
+	const keys, exponent = 100, 0.8
+	c := build(t, Spec{Seed: 1, Keys: Keys{Count: keys, Zipf: exponent}, Classes: []Class{{Path: "/", Body: "${key}"}}})
+	sum := 0.0
+	for k := 1; k <= keys; k++ {
+		sum += math.Pow(float64(k), -exponent)
+	}
+	counts := map[string]int{}
+	for _, r := range c.Requests {
+		counts[string(r.Body)]++
+	}
+	n := float64(len(c.Requests))
+	for _, k := range []int{0, 1, 10} {
+		p := math.Pow(float64(k+1), -exponent) / sum
+		got, want := float64(counts[fmt.Sprintf("key-%d", k)]), n*p
+		if math.Abs(got-want) > 5*math.Sqrt(want) {
+			t.Errorf("key-%d was drawn %v times, want about %v", k, got, want)
+		}
+	}
+}
+
+func TestWeights(t *testing.T) {
+	c := build(t, Spec{Seed: 1, Classes: []Class{{Name: "read", Weight: 3, Path: "/"}, {Name: "write", Path: "/"}}})
+	reads := 0.0
+	for _, r := range c.Requests {
+		if r.Class == 0 {
+			reads++
+		}
+	}
+	if share := reads / float64(len(c.Requests)); math.Abs(share-0.75) > 0.02 {
+		t.Errorf("%v of the requests are reads, want 0.75", share)
+	}
+}
+
+func TestPrebuiltBodies(t *testing.T) {
+	bodies, err := ReadBodies(strings.NewReader("one\n\ntwo\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := build(t, Spec{Classes: []Class{{Path: "/", Bodies: bodies}}})
+	if len(c.Requests) != 2 || string(c.Requests[0].Body) != "one" || string(c.Requests[1].Body) != "two" {
+		t.Errorf("got %+v", c.Requests)
+	}
+}
+
+func TestSameSeedSameCorpus(t *testing.T) {
+	s := Spec{Seed: 7, Keys: Keys{Count: 50}, Classes: []Class{{Path: "/${random:5}", Body: "${key}"}}}
+	a, b := build(t, s), build(t, s)
+	for i := range a.Requests {
+		if a.Requests[i].Path != b.Requests[i].Path || string(a.Requests[i].Body) != string(b.Requests[i].Body) {
+			t.Fatalf("request %d differs", i)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	one := func(c Class) Spec { return Spec{Classes: []Class{c}} }
+	for _, tt := range []struct {
+		spec Spec
+		want string
+	}{
+		{Spec{}, "at least one class"},
+		{one(Class{Body: "ab${ky}"}), "column 3: nothing is known of ${ky}; there are ${id}"},
+		{one(Class{Body: "${id"}), "column 1: a placeholder that never ends"},
+		{one(Class{Body: "${random:x}"}), "a length from 0 to"},
+		{one(Class{Body: "${random:99999999999}"}), "a length from 0 to"},
+		{one(Class{Body: "${row.a}"}), "needs a feeder"},
+		{one(Class{Path: "/${id}"}), "in a body only"},
+		{one(Class{Name: "r", Header: map[string]string{"X": "${id}"}}), "class r: header X"},
+		{one(Class{Weight: -1}), "a weight of -1"},
+		{one(Class{Body: "${key}${random:100000}"}), "more than 256 MiB"},
+		{Spec{Classes: []Class{{}}, Keys: Keys{Count: -1}}, "-1 keys"},
+		{Spec{Classes: []Class{{}}, Keys: Keys{Zipf: -1}}, "exponent"},
+		{Spec{Classes: []Class{{Body: "${row.x}"}}, Rows: &Rows{columns: []string{"a", "b"}, rows: [][]string{{"", ""}}}}, "it has a, b"},
+	} {
+		if _, err := Build(tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got %v, want an error with %q", err, tt.want)
+		}
+	}
+}
+
+func TestFeederErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{second(ReadCSV(strings.NewReader(""))), "is empty"},
+		{second(ReadCSV(strings.NewReader("a,b\n"))), "no rows"},
+		{second(ReadCSV(strings.NewReader("a,b\n1\n"))), "wrong number of fields"},
+		{second(ReadNDJSON(strings.NewReader("{\"a\":1}\n[]\n"))), "line 2 is no JSON object"},
+		{second(ReadNDJSON(strings.NewReader("{\"a\":1}\n{}\n"))), `line 2 has no field "a"`},
+		{second(ReadBodies(strings.NewReader("\n"))), "no bodies"},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("got %v, want an error with %q", tt.err, tt.want)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func FuzzTemplate(f *testing.F) {
+	f.Add(`{"id":"${run}-${id}","k":"${key}","$$":"${random:3}"}`)
+	f.Fuzz(func(t *testing.T, s string) {
+		if len(s) > 1000 || strings.Contains(s, "random") {
+			return // a long random text takes long to make, and nothing else
+		}
+		Build(Spec{Classes: []Class{{Path: "/", Body: s}}})
+	})
+}
+
+// Whatever a feeder holds, a JSON template stays JSON.
+func FuzzRows(f *testing.F) {
+	f.Add("a\n\"x\"\"\"\n", "{\"a\":\"\\n\"}")
+	f.Fuzz(func(t *testing.T, text, lines string) {
+		for _, rows := range []*Rows{first(ReadCSV(strings.NewReader(text))), first(ReadNDJSON(strings.NewReader(lines)))} {
+			if rows == nil || rows.Len() > 100 {
+				continue
+			}
+			c, err := Build(Spec{Rows: rows, Classes: []Class{{Header: map[string]string{"Content-Type": "application/json"}, Body: `"${row.0}"`}}})
+			if err != nil {
+				continue
+			}
+			for _, r := range c.Requests[:rows.Len()] {
+				if !json.Valid(r.Body) {
+					t.Fatalf("%q is no JSON", r.Body)
+				}
+			}
+		}
+	})
+}
+
+func first[T any](v T, err error) T {
+	if err != nil {
+		var none T
+		return none
+	}
+	return v
+}

@@ -1,0 +1,149 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxRows bounds a feeder, and maxLine a line of it.
+	maxRows = 1_000_000
+	maxLine = 16 << 20
+)
+
+// Rows are a feeder's: a table whose columns have names.
+type Rows struct {
+	columns []string
+	rows    [][]string
+}
+
+// Len is the number of rows.
+func (r *Rows) Len() int { return len(r.rows) }
+
+// column finds a column by its name, or by its number from 0.
+func (r *Rows) column(name string) (int, error) {
+	if i := slices.Index(r.columns, name); i >= 0 {
+		return i, nil
+	}
+	if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(r.columns) {
+		return i, nil
+	}
+	return 0, fmt.Errorf("the feeder has no column %.60q; it has %s", name, strings.Join(r.columns, ", "))
+}
+
+// value returns a field; rows are taken in turn.
+func (r *Rows) value(row, column int) string { return r.rows[row%len(r.rows)][column] }
+
+// ReadCSV reads rows with their names in the first line.
+func ReadCSV(in io.Reader) (*Rows, error) {
+	c := csv.NewReader(in)
+	header, err := c.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the feeder is empty; its first line names the columns")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{columns: header}
+	for {
+		row, err := c.Read() // every row has as many fields as the header, or this fails with the line
+		if errors.Is(err, io.EOF) {
+			return r, r.check()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.rows = append(r.rows, row); len(r.rows) > maxRows {
+			return nil, fmt.Errorf("the feeder has more than %d rows", maxRows)
+		}
+	}
+}
+
+// ReadNDJSON reads one JSON object a line; the first one names the columns. Text is taken as it is,
+// anything else in its JSON form.
+func ReadNDJSON(in io.Reader) (*Rows, error) {
+	r := &Rows{}
+	err := eachLine(in, func(n int, line []byte) error {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(line, &object); err != nil {
+			return fmt.Errorf("line %d is no JSON object: %w", n, err)
+		}
+		if r.columns == nil {
+			for name := range object {
+				r.columns = append(r.columns, name)
+			}
+			slices.Sort(r.columns)
+		}
+		row := make([]string, len(r.columns))
+		for i, name := range r.columns {
+			raw, ok := object[name]
+			if !ok {
+				return fmt.Errorf("line %d has no field %q, which the first line has", n, name)
+			}
+			if json.Unmarshal(raw, &row[i]) != nil {
+				row[i] = string(raw)
+			}
+		}
+		r.rows = append(r.rows, row)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, r.check()
+}
+
+func (r *Rows) check() error {
+	if len(r.rows) == 0 {
+		return errors.New("the feeder has no rows")
+	}
+	return nil
+}
+
+// ReadBodies reads prebuilt bodies, one a line.
+func ReadBodies(in io.Reader) ([][]byte, error) {
+	var out [][]byte
+	total := 0
+	err := eachLine(in, func(n int, line []byte) error {
+		if total += len(line); total > maxBytes {
+			return fmt.Errorf("line %d: the bodies take more than %d MiB", n, maxBytes>>20)
+		}
+		out = append(out, bytes.Clone(line))
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = errors.New("the corpus file has no bodies; it has one a line")
+	}
+	return out, err
+}
+
+// eachLine calls f for each line that is not empty, up to maxRows.
+func eachLine(in io.Reader, f func(n int, line []byte) error) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	n, kept := 0, 0
+	for lines.Scan() {
+		n++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		if kept++; kept > maxRows {
+			return fmt.Errorf("line %d: more than %d lines", n, maxRows)
+		}
+		if err := f(n, lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("line %d: %w", n+1, err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package corpus
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"strconv"
+)
+
+// Keys is how ${key} is drawn: key-0 to key-(Count-1).
+type Keys struct {
+	Count int     // 0: 1
+	Zipf  float64 // exponent s: the k-th most frequent key has a share that goes with k^-s; 0: uniform
+}
+
+// maxKeys bounds the table of shares: 80 MB.
+const maxKeys = 10_000_000
+
+// keySampler draws keys by the inverse of their cumulative shares, which unlike rand.Zipf takes
+// exponents of 1 and below, where most real skew lies.
+type keySampler struct {
+	count      int
+	cumulative []float64 // nil: uniform
+}
+
+func newKeySampler(k Keys) (*keySampler, error) {
+	switch {
+	case k.Count < 0 || k.Count > maxKeys:
+		return nil, fmt.Errorf("%d keys; 1 to %d are possible", k.Count, maxKeys)
+	case k.Zipf < 0 || math.IsNaN(k.Zipf) || k.Zipf > 10:
+		return nil, fmt.Errorf("a Zipf exponent of %g; 0 (uniform) to 10 are possible", k.Zipf)
+	}
+	s := &keySampler{count: max(k.Count, 1)}
+	if k.Zipf == 0 {
+		return s, nil
+	}
+	s.cumulative = make([]float64, s.count)
+	sum := 0.0
+	for i := range s.cumulative {
+		sum += math.Pow(float64(i+1), -k.Zipf)
+		s.cumulative[i] = sum
+	}
+	return s, nil
+}
+
+func (s *keySampler) draw(rng *rand.Rand) string {
+	k := 0
+	if s.cumulative == nil {
+		k = rng.IntN(s.count)
+	} else {
+		k = sort.SearchFloat64s(s.cumulative, rng.Float64()*s.cumulative[s.count-1])
+	}
+	return "key-" + strconv.Itoa(k)
+}

@@ -1,0 +1,131 @@
+package corpus
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Placeholders that a template may hold; $$ stands for a plain $.
+//
+//	${id}         the offer's sequence number: 16 hexadecimal digits, in bodies only
+//	${run}        the run's identity
+//	${key}        a key, the same throughout a request
+//	${row.NAME}   a field of the feeder's row; the rows are taken in turn
+//	${random:N}   N random letters and digits
+const placeholders = "${id}, ${run}, ${key}, ${row.NAME} and ${random:N}"
+
+type partKind uint8
+
+const (
+	partText partKind = iota
+	partID
+	partRun
+	partKey
+	partRow
+	partRandom
+)
+
+// part is a piece of a template.
+type part struct {
+	kind   partKind
+	text   string // partText
+	column int    // partRow: of the feeder
+	length int    // partRandom
+	json   bool   // partRow: escape the value as JSON text
+}
+
+type template []part
+
+func (t template) has(kind partKind) bool {
+	for _, p := range t {
+		if p.kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// varies reports whether requests made of the template differ from one another before they are sent.
+func (t template) varies() bool { return t.has(partKey) || t.has(partRow) || t.has(partRandom) }
+
+func (t template) escapeJSON() {
+	for i := range t {
+		t[i].json = true
+	}
+}
+
+// maxRandom bounds ${random:N}: 16 MiB, the largest body that most servers take.
+const maxRandom = 16 << 20
+
+// parseTemplate reads a template. Errors name the column, from 1.
+func parseTemplate(s string, rows *Rows) (template, error) {
+	var out template
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			out = append(out, part{kind: partText, text: text.String()})
+			text.Reset()
+		}
+	}
+	for i := 0; i < len(s); {
+		switch {
+		case strings.HasPrefix(s[i:], "$$"):
+			text.WriteByte('$')
+			i += 2
+		case strings.HasPrefix(s[i:], "${"):
+			name, _, ok := strings.Cut(s[i+2:], "}")
+			if !ok {
+				return nil, fmt.Errorf("column %d: a placeholder that never ends; write $$ for a plain $", i+1)
+			}
+			p, err := parsePart(name, rows)
+			if err != nil {
+				return nil, fmt.Errorf("column %d: %w", i+1, err)
+			}
+			flush()
+			out = append(out, p)
+			i += len("${}") + len(name)
+		default:
+			text.WriteByte(s[i])
+			i++
+		}
+	}
+	flush()
+	return out, nil
+}
+
+func parsePart(name string, rows *Rows) (part, error) {
+	switch name {
+	case "id":
+		return part{kind: partID}, nil
+	case "run":
+		return part{kind: partRun}, nil
+	case "key":
+		return part{kind: partKey}, nil
+	}
+	if column, ok := strings.CutPrefix(name, "row."); ok {
+		if rows == nil {
+			return part{}, fmt.Errorf("${%s} needs a feeder, and there is none", name)
+		}
+		at, err := rows.column(column)
+		return part{kind: partRow, column: at}, err
+	}
+	if length, ok := strings.CutPrefix(name, "random:"); ok {
+		n, err := strconv.Atoi(length)
+		if err != nil || n < 0 || n > maxRandom {
+			return part{}, fmt.Errorf("${%s}: a length from 0 to %d is wanted", name, maxRandom)
+		}
+		return part{kind: partRandom, length: n}, nil
+	}
+	return part{}, fmt.Errorf("nothing is known of ${%.60s}; there are %s", name, placeholders)
+}
+
+// appendJSONText appends a string as it stands between the quotes of a JSON string.
+func appendJSONText(out []byte, s string) []byte {
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		return out // strings always have a JSON form
+	}
+	return append(out, quoted[1:len(quoted)-1]...)
+}
