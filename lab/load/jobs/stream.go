@@ -1,0 +1,193 @@
+package jobs
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const windowLength = int64(record.WindowLength)
+
+// maxEarlier is how long before Drive the first window may lie: a command is started first, and what it
+// prints waits in its pipe. It bounds, together with the present, how many windows a stream can make up.
+const maxEarlier = int64(time.Minute)
+
+var phases = []string{record.PhaseWarmup, record.PhaseMeasure, record.PhaseDrain}
+
+// window is a line that passed every check.
+type window struct {
+	record.Window
+	hists map[string]*hdrhistogram.Histogram
+}
+
+// stream reads windows from a command's stdout, which it does not trust.
+type stream struct {
+	lines    *bufio.Scanner
+	line     int   // of the last that was read, from 1
+	after    int64 // the next window begins here or later
+	phase    int   // the last one's, in phases
+	measured bool  // a window of phase measure was seen
+	tags     map[string]bool
+	gauges   map[string]bool
+}
+
+func newStream(r io.Reader, now int64) *stream {
+	s := &stream{lines: bufio.NewScanner(r), after: now - maxEarlier, tags: map[string]bool{}, gauges: map[string]bool{}}
+	s.lines.Buffer(nil, maxLine)
+	s.lines.Split(wholeLines)
+	return s
+}
+
+// wholeLines splits at newlines and takes a last line without one for what it is: cut off.
+func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return 0, nil, errCut
+	}
+	return 0, nil, nil
+}
+
+var (
+	errCut   = errors.New(`it ended in the middle of a line: the command was killed, or its last line {"end":true} has no newline`)
+	errNoEnd = errors.New(`it ended without the line {"end":true}: the command ended before its work did; see its log`)
+)
+
+// next returns the next window; io.EOF: the last line said that all went well.
+func (s *stream) next() (*window, error) {
+	s.line++
+	if !s.lines.Scan() {
+		switch err := s.lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return nil, fmt.Errorf("it is longer than %d MiB; a line is one window", maxLine>>20)
+		case err != nil:
+			return nil, err
+		}
+		return nil, errNoEnd
+	}
+	var l struct {
+		windowLine
+		endLine
+	}
+	d := json.NewDecoder(bytes.NewReader(s.lines.Bytes()))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return nil, fmt.Errorf("it is not a window (%w); only windows may be printed to stdout: %.100q", err, s.lines.Bytes())
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something follows the window's object: a line is one object")
+	}
+	switch {
+	case l.Error != "":
+		return nil, fmt.Errorf("the job failed: %.1000s", l.Error)
+	case l.End:
+		return nil, io.EOF
+	}
+	return s.check(&l.windowLine)
+}
+
+func (s *stream) check(l *windowLine) (*window, error) {
+	if err := s.checkTime(l); err != nil {
+		return nil, err
+	}
+	if err := checkClient(&l.Client); err != nil {
+		return nil, err
+	}
+	w := &window{Window: record.Window{Start: l.Start, Phase: l.Phase, Client: l.Client}}
+	for name := range l.Gauges {
+		if err := checkName(name); err != nil {
+			return nil, fmt.Errorf("gauge %w", err)
+		}
+		if s.gauges[name] = true; len(s.gauges) > maxGauge {
+			return nil, fmt.Errorf("gauge %q is one more than the %d that a job may have", name, maxGauge)
+		}
+	}
+	if len(l.Gauges) > 0 {
+		w.Server = &record.Server{Gauges: l.Gauges}
+	}
+	w.hists = make(map[string]*hdrhistogram.Histogram, min(len(l.Hists), maxTags))
+	for tag, encoded := range l.Hists {
+		if err := checkTag(tag); err != nil {
+			return nil, err
+		}
+		if s.tags[tag] = true; len(s.tags) > maxTags {
+			return nil, fmt.Errorf("histogram %q is one more than the %d that a job may have", tag, maxTags)
+		}
+		h, err := decode(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("histogram %q: %w", tag, err)
+		}
+		w.hists[tag] = h
+	}
+	return w, nil
+}
+
+func (s *stream) checkTime(l *windowLine) error {
+	latest := monotonic.Now() // a run's last window may be cut off before its end
+	switch {
+	case l.Start%windowLength != 0:
+		return fmt.Errorf("t_ns is %d: a window begins at a multiple of %d ns", l.Start, windowLength)
+	case l.Start > latest:
+		return fmt.Errorf("t_ns is %d, %v from now: it is CLOCK_MONOTONIC, not the time of day", l.Start, time.Duration(l.Start-latest))
+	case l.Start < s.after:
+		return fmt.Errorf("t_ns is %d, before %d: windows come in order, and the first not earlier than %v before the run",
+			l.Start, s.after, time.Duration(maxEarlier))
+	}
+	phase := slices.Index(phases, l.Phase)
+	if phase < 0 {
+		return fmt.Errorf("phase is %.40q: write warmup, measure or drain", l.Phase)
+	}
+	if phase < s.phase {
+		return fmt.Errorf("phase %s comes after %s: phases are warmup, measure, drain, in this order", l.Phase, phases[s.phase])
+	}
+	s.phase, s.after = phase, l.Start+windowLength
+	s.measured = s.measured || l.Phase == record.PhaseMeasure
+	return nil
+}
+
+// maxDigits bounds a histogram's memory: up to three digits it takes at most 440 kB whatever its range.
+const maxDigits = 3
+
+// decode reads a histogram. The library takes any geometry, one of 50 MB too, so that is looked at first.
+func decode(encoded string) (*hdrhistogram.Histogram, error) {
+	packed, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, err
+	}
+	if len(packed) < 8 {
+		return nil, errors.New("it is cut off")
+	}
+	z, err := zlib.NewReader(bytes.NewReader(packed[8:]))
+	if err != nil {
+		return nil, err
+	}
+	var header struct{ Cookie, Payload, Offset, Digits int32 }
+	if err := binary.Read(z, binary.BigEndian, &header); err != nil {
+		return nil, fmt.Errorf("reading its header: %w", err)
+	}
+	if header.Digits < 0 || header.Digits > maxDigits {
+		return nil, fmt.Errorf("it has %d significant digits; up to %d are read", header.Digits, maxDigits)
+	}
+	h, err := hdrhistogram.Decode([]byte(encoded))
+	if err != nil {
+		return nil, err
+	}
+	if h.TotalCount() > maxCount {
+		return nil, fmt.Errorf("it holds %d values; up to %d are read", h.TotalCount(), maxCount)
+	}
+	return h, nil
+}
