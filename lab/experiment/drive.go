@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net/url"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/raw"
-	"dyno/lab/load/receipts"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
@@ -236,71 +232,4 @@ func describeSchedule(s scenario.Schedule, rate float64) string {
 		return fmt.Sprintf("constant %.6g/s", rate)
 	}
 	return fmt.Sprintf("poisson %.6g/s", rate)
-}
-
-// driveRequests makes the HTTP engine.
-func (b *bench) driveRequests(ctx context.Context, s *stand, t scenario.Target, r *record.Run, d *drive) error {
-	l := b.Scenario.Load
-	if l.URL == "" {
-		l.URL = t.URL
-	}
-	address, err := s.expand("load.url", l.URL)
-	if err != nil {
-		return err
-	}
-	if err := b.permitted(address); err != nil {
-		return err
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))
-	}
-	r.Load.URL = address
-	run := runName(r.ID)
-	corpus, err := b.corpus(s, l, u, run)
-	if err != nil {
-		return err
-	}
-	d.plan.Classes = corpus.ClassNames()
-	if d.driver, err = engine(l, u, corpus); err != nil {
-		return err
-	}
-	return b.follow(ctx, s, l, run, d)
-}
-
-// runName is the run's identity in request bodies: eight hexadecimal digits.
-func runName(id string) string {
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%s %d", id, time.Now().UnixNano())
-	return fmt.Sprintf("%08x", h.Sum32())
-}
-
-// engine makes the driver: raw where it can, std for the rest.
-func engine(l scenario.Load, u *url.URL, corpus *load.Corpus) (load.Driver, error) {
-	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
-	origin := u.Scheme + "://" + u.Host
-	switch {
-	case l.Engine == "raw" && !rawCan:
-		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS or think time, on Linux; use engine std")
-	case l.Engine == "raw", l.Engine != "std" && rawCan:
-		return raw.New(raw.Config{Target: origin, Corpus: corpus, Pipeline: l.Pipeline, Realtime: true})
-	}
-	return nil, errors.New("std: not yet")
-}
-
-// follow opens the sink's stream of receipts, if there is one.
-func (b *bench) follow(ctx context.Context, s *stand, l scenario.Load, run string, d *drive) error {
-	if l.Receipts == "" {
-		return nil
-	}
-	address, err := s.expand("load.receipts", strings.ReplaceAll(l.Receipts, "${run}", run))
-	if err != nil {
-		return err
-	}
-	stream, err := receipts.Dial(ctx, address, run)
-	if err != nil {
-		return err
-	}
-	d.receipts, d.close = []load.Receipts{stream.Follow}, stream.Close
-	return nil
 }

@@ -1,0 +1,215 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/corpus"
+	"dyno/lab/load/raw"
+	"dyno/lab/load/receipts"
+	"dyno/lab/load/std"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// driveRequests makes the HTTP engine for a target that is ready.
+func (b *bench) driveRequests(ctx context.Context, s *stand, t scenario.Target, r *record.Run, d *drive) error {
+	l := b.Scenario.Load
+	address, err := s.expand("load.url", cmp.Or(l.URL, t.URL))
+	if t.URL != "" && b.Scenario.Target.URL != t.URL {
+		address = t.URL // a variant that runs elsewhere
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.permitted(address); err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))
+	}
+	r.Load.URL = address
+	run := runName(r.ID)
+	requests, err := b.corpus(s, u, run, r.Load.Seed)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	d.plan.Classes = requests.ClassNames()
+	if d.driver, err = b.engine(u, requests); err != nil {
+		return err
+	}
+	return b.followReceipts(ctx, s, run, d)
+}
+
+// runName is the run's identity in request bodies: eight hexadecimal digits.
+func runName(id string) string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d", id, time.Now().UnixNano())
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// engine makes the driver: raw where it can, std for the rest.
+func (b *bench) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
+	l := b.Scenario.Load
+	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
+	origin := u.Scheme + "://" + u.Host
+	switch {
+	case l.Engine == "raw" && !rawCan:
+		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS or think time, on Linux; use engine std")
+	case l.Engine == "raw", l.Engine != "std" && rawCan:
+		return raw.New(raw.Config{Target: origin, Corpus: requests, Pipeline: l.Pipeline, Realtime: true})
+	case l.Pipeline > 1:
+		return nil, errors.New("only the raw engine pipelines requests")
+	}
+	c := std.Config{Target: origin, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: std.TLS{Insecure: l.TLS.Insecure}}
+	if l.TLS.CA != "" {
+		c.TLS.CAFile = b.Scenario.Resolve(l.TLS.CA)
+	}
+	return std.New(c)
+}
+
+// corpus builds the requests of a run.
+func (b *bench) corpus(s *stand, u *url.URL, run string, seed uint64) (*load.Corpus, error) {
+	l := b.Scenario.Load
+	spec := corpus.Spec{Keys: corpus.Keys(keysOf(l)), Run: run, Seed: seed}
+	var err error
+	if l.Feeder != nil {
+		if spec.Rows, err = readRows(b.Scenario, l.Feeder); err != nil {
+			return nil, fmt.Errorf("feeder %s: %w", l.Feeder.File, err)
+		}
+	}
+	classes := l.Classes
+	if len(classes) == 0 {
+		classes = []scenario.Class{{}}
+	}
+	for _, c := range classes {
+		class, err := b.class(s, u, c)
+		if err != nil {
+			return nil, err
+		}
+		spec.Classes = append(spec.Classes, class)
+	}
+	return corpus.Build(spec)
+}
+
+func keysOf(l scenario.Load) scenario.Keys {
+	if l.Keys == nil {
+		return scenario.Keys{}
+	}
+	return *l.Keys
+}
+
+// class completes a class of the scenario by what the load says for all of them.
+func (b *bench) class(s *stand, u *url.URL, c scenario.Class) (corpus.Class, error) {
+	l := b.Scenario.Load
+	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: cmp.Or(c.Path, u.RequestURI()), Header: map[string]string{}}
+	var err error
+	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
+		return out, err
+	}
+	if out.Body, err = s.expand("body", out.Body); err != nil {
+		return out, err
+	}
+	if out.Path, err = s.expand("path", out.Path); err != nil {
+		return out, err
+	}
+	if l.Corpus != "" {
+		if out.Bodies, err = readFile(b.Scenario, l.Corpus, corpus.ReadBodies); err != nil {
+			return out, fmt.Errorf("corpus %s: %w", l.Corpus, err)
+		}
+	}
+	out.Method = cmp.Or(c.Method, l.Method)
+	if out.Method == "" {
+		out.Method = http.MethodGet
+		if out.Body != "" || len(out.Bodies) > 0 {
+			out.Method = http.MethodPost
+		}
+	}
+	maps.Copy(out.Header, l.Headers)
+	maps.Copy(out.Header, c.Headers)
+	for name, value := range out.Header {
+		if out.Header[name], err = s.expand("header "+name, value); err != nil {
+			return out, err
+		}
+	}
+	check := l.Check
+	if c.Check != nil {
+		check = *c.Check
+	}
+	out.Check = load.Check{Status: check.Status, Header: check.Header}
+	for _, t := range check.JSON {
+		out.Check.JSON = append(out.Check.JSON, load.JSONTest(t))
+	}
+	return out, nil
+}
+
+// maxBody bounds a body's template from a file.
+const maxBody = 16 << 20
+
+// body returns a template, from its file if it has one.
+func (b *bench) body(text, file string) (string, error) {
+	if file == "" {
+		return text, nil
+	}
+	content, err := readFile(b.Scenario, file, func(r io.Reader) ([]byte, error) {
+		return io.ReadAll(io.LimitReader(r, maxBody+1))
+	})
+	if err == nil && len(content) > maxBody {
+		err = fmt.Errorf("larger than %d MiB", maxBody>>20)
+	}
+	if err != nil {
+		return "", fmt.Errorf("body_file %s: %w", file, err)
+	}
+	return string(content), nil
+}
+
+func readRows(sc *scenario.Scenario, f *scenario.Feeder) (*corpus.Rows, error) {
+	read := corpus.ReadNDJSON
+	if f.Format == "csv" || f.Format == "" && strings.EqualFold(filepath.Ext(f.File), ".csv") {
+		read = corpus.ReadCSV
+	}
+	return readFile(sc, f.File, read)
+}
+
+// readFile reads a file that the scenario names.
+func readFile[T any](sc *scenario.Scenario, name string, read func(io.Reader) (T, error)) (T, error) {
+	f, err := os.Open(sc.Resolve(name))
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	return read(f)
+}
+
+// followReceipts opens the sink's stream of receipts, if there is one.
+func (b *bench) followReceipts(ctx context.Context, s *stand, run string, d *drive) error {
+	address := b.Scenario.Load.Receipts
+	if address == "" {
+		return nil
+	}
+	address, err := s.expand("load.receipts", strings.ReplaceAll(address, "${run}", run))
+	if err != nil {
+		return err
+	}
+	stream, err := receipts.Dial(ctx, address, run)
+	if err != nil {
+		return err
+	}
+	d.receipts, d.close = []load.Receipts{stream.Follow}, stream.Close
+	return nil
+}
