@@ -89,7 +89,7 @@ func (r *Report) answer() string {
 		return "There was nothing to compare."
 	case record.KindCapacity:
 		if r.Capacity != nil {
-			return fmt.Sprintf("%s carries %s%s%s.", r.subject(), rate(Value(r.Capacity.CapacityPerS)), space(between(interval(r.Capacity.Interval))), at(sloWords(r.SLO)))
+			return fmt.Sprintf("%s carries %s%s%s.", r.subject(), rate(Value(r.Capacity.CapacityPerS)), space(between(interval(r.Capacity.Interval))), at(latencyWords(r.SLO)))
 		}
 	case record.KindSweep:
 		return r.sweepAnswer()
@@ -115,7 +115,7 @@ func (r *Report) ladderAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	verb := "carries " + rate(best.Capacity) + at(sloWords(r.SLO))
+	verb := "carries " + rate(best.Capacity) + at(latencyWords(r.SLO))
 	switch r.Metric {
 	case compare.MetricP99:
 		verb = "has the lowest p99, " + metricWords(r.Metric, best.Capacity)
@@ -131,7 +131,14 @@ func (r *Report) ladderAnswer() string {
 	if !best.Ratio.Known() {
 		return best.Name + " " + verb + "; the baseline has no result to compare with."
 	}
-	return fmt.Sprintf("%s %s, %s%s the baseline.", best.Name, verb, times(best.Ratio), space(betweenRatios(best.RatioInterval)))
+	said := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, times(best.Ratio), space(betweenRatios(best.RatioInterval)))
+	switch i := best.RatioInterval; {
+	case i == nil:
+		return said + " (too few rounds for an interval)."
+	case i.Lo <= 1 && i.Hi >= 1:
+		return said + ": no difference could be shown."
+	}
+	return said + "."
 }
 
 func comparisonAnswer(c compare.Comparison) string {

@@ -21,6 +21,8 @@ type analysis struct {
 	verdicts   map[string]capacity.Verdict // by run
 	capacities map[string]capacity.Result  // by variant
 	rows       []compare.Row
+	inflected  []Inflection
+	unlisted   int // inflections beyond those
 	floor      *[2]float64
 	comparison *compare.Comparison
 	datum      compare.Datum
@@ -42,6 +44,8 @@ func analyse(e *record.Experiment) analysis {
 		}
 	}
 	switch {
+	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
+		a.inflected, a.unlisted = inflections(e)
 	case e.Kind == record.KindLadder:
 		a.rows = compare.Ladder(e, metricOf(e), a.datum)
 		for _, row := range a.rows {
@@ -96,7 +100,7 @@ func build(e *record.Experiment, a analysis) *Report {
 	r := &Report{
 		Kind: e.Kind, Name: e.Name, Service: e.Service, Metric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
-		Warnings: append([]string(nil), e.Warnings...), Floor: interval(a.floor),
+		Warnings: append([]string(nil), e.Warnings...), Floor: interval(a.floor), Inflections: a.inflected, InflectionsLeft: a.unlisted,
 	}
 	for _, run := range e.Runs {
 		r.Runs = append(r.Runs, newRun(run, a))

@@ -19,6 +19,7 @@ type Chart struct {
 	YName  string  `json:"y_name"`
 	Log    bool    `json:"log"`
 	Bound  Value   `json:"bound"` // the SLO's line; null: none
+	Legend string  `json:"-"`     // in words
 }
 
 // Group is a variant's lines; they are shown and hidden together.
@@ -115,9 +116,7 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 					line.Y[i] = p.median(rd.read)
 				}
 			}
-			if c.Log || !line.Y.empty() {
-				g.Lines = append(g.Lines, line)
-			}
+			g.Lines = append(g.Lines, line)
 		}
 		c.Groups = append(c.Groups, g)
 	}
@@ -132,6 +131,7 @@ func latencyChart(e *record.Experiment) Chart {
 	}
 	return newChart(e, Chart{
 		ID: "chart-latency", Title: "Load and latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: p99Bound(e.SLO),
+		Legend: "p99 as a line, p50 dashed, against what was offered",
 	},
 		reading{"p99", func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P99) }},
 		reading{"p50", func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P50) }})
@@ -141,9 +141,10 @@ func latencyChart(e *record.Experiment) Chart {
 func flowChart(e *record.Experiment) Chart {
 	return newChart(e, Chart{
 		ID: "chart-flow", Title: "Accepted, delivered, refused", XName: "offered, per second", YName: "per second", Bound: Unknown,
+		Legend: "Accepted as a line, delivered dashed, refused dotted, against what was offered",
 	},
 		reading{"accepted", acceptedOf},
-		reading{"delivered", func(r *record.Run) float64 { return r.Totals.DeliveredPerS }},
+		reading{"delivered", deliveredOf},
 		reading{"refused", refusedOf})
 }
 

@@ -1,6 +1,9 @@
 package report
 
-import "dyno/lab/compare"
+import (
+	"dyno/lab/compare"
+	"dyno/lab/record"
+)
 
 // tableColumn is a column of the table of steps, the same in every form of the report.
 type tableColumn struct {
@@ -33,6 +36,10 @@ func (r *Report) columns() []tableColumn {
 	ratio.Detail = func(s *Step) string { return betweenRatios(s.RatioInterval) }
 	before := value("of the step before", "ratio", "x before", func(s *Step) Value { return s.StepRatio }, times)
 	before.Detail = func(s *Step) string { return betweenRatios(s.StepInterval) }
+	against := ""
+	if r.Kind == record.KindLadder {
+		against = "against the step before"
+	}
 	all := []tableColumn{
 		{Head: "step", Short: "step", Cell: func(s *Step) string { return s.Name }},
 		main, ratio, before,
@@ -63,13 +70,18 @@ func (r *Report) columns() []tableColumn {
 				return betweenRatios(interval(s.LeaveOut.Interval))
 			},
 			known: func(s *Step) bool { return s.LeaveOut != nil }},
-		tableColumn{Head: "verdict", Short: "verdict", Cell: func(s *Step) string {
+		tableColumn{Head: "verdict", Unit: against, Short: "verdict", Cell: func(s *Step) string {
 			if s.Invalid != "" {
 				return "no result: " + s.Invalid
 			}
 			return s.Verdict
 		}, known: func(s *Step) bool { return s.Verdict != "" || s.Invalid != "" }},
 	)
+	for i := range all {
+		if detail := all[i].Detail; detail != nil && !r.any(func(s *Step) bool { return detail(s) != "" }) {
+			all[i].Detail = nil
+		}
+	}
 	var shown []tableColumn
 	for _, c := range all {
 		if c.known == nil || r.any(c.known) {

@@ -61,6 +61,12 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine, "machine": machineWords,
 	"slo": sloWords, "met": metWords, "value": func(v float64) Value { return Value(v) },
 	"tallies": func(name string, rows []tally) tallyTable { return tallyTable{name, rows} },
+	"room": func(n int) string {
+		if n <= 0 {
+			return dash
+		}
+		return count(int64(n))
+	},
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
 }).Parse(pageHTML))
 
@@ -109,13 +115,9 @@ func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 	case v.Invalid != "":
 		b.Class, b.Word, b.Text = "bad", "Invalid", v.Invalid
 	case valid < all:
-		b.Class, b.Word = "part", "Valid"
-		b.Text = fmt.Sprintf("%d of %s count; the others are listed below with the reason", valid, plural(all, "run"))
+		b.Class, b.Word, b.Text = "part", "Valid", countWords(all, valid)+"; the others are listed below with the reason"
 	default:
-		b.Class, b.Word, b.Text = "good", "Valid", fmt.Sprintf("all %s count", plural(all, "run"))
-		if all == 1 {
-			b.Text = "the run counts"
-		}
+		b.Class, b.Word, b.Text = "good", "Valid", countWords(all, valid)
 	}
 	return b
 }
@@ -207,15 +209,23 @@ func (v pageView) Settings() (out [][2]string) {
 	return out
 }
 
-// Initial is the trace that the page opens with: the last measured run that counts.
+// Initial is the trace that the page opens with: the last measured run that met its SLO, or else the last
+// measured one.
 func (v pageView) Initial() int {
-	best := 0
-	valid := map[string]bool{}
+	rank := map[string]int{}
 	for _, run := range v.Runs {
-		valid[run.ID] = run.Invalid == "" && (run.Role == record.RoleMeasure || run.Role == record.RoleSweep || run.Role == record.RoleSingle)
+		measured := run.Role == record.RoleMeasure || run.Role == record.RoleSweep || run.Role == record.RoleSingle
+		switch {
+		case run.Invalid != "":
+		case measured && run.Met:
+			rank[run.ID] = 2
+		case measured:
+			rank[run.ID] = 1
+		}
 	}
+	best := 0
 	for i, t := range v.Traces {
-		if valid[t.Run] {
+		if rank[t.Run] >= rank[v.Traces[best].Run] {
 			best = i
 		}
 	}

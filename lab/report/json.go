@@ -39,16 +39,16 @@ type verdict struct {
 }
 
 func (r *Report) verdict() verdict {
-	return verdict{Valid: r.Invalid == "", Reason: r.Invalid, Warnings: list(r.Warnings), Answer: r.Answer, Out: r.Out}
+	return verdict{Valid: r.Invalid == "", Reason: r.Invalid, Warnings: list(r.allWarnings()), Answer: r.Answer, Out: r.Out}
 }
 
 func (r *Report) object() any {
-	switch {
-	case r.Kind == record.KindLoad && r.Load != nil:
+	switch r.Kind {
+	case record.KindLoad:
 		return r.loadObject()
-	case r.Kind == record.KindCapacity && r.Capacity != nil:
+	case record.KindCapacity:
 		return r.capacityObject()
-	case r.Kind == record.KindCompare && r.Comparison != nil:
+	case record.KindCompare:
 		return r.comparisonObject()
 	}
 	return r.runObject()
@@ -135,8 +135,11 @@ func (r *Report) runObject() any {
 }
 
 func (r *Report) capacityObject() any {
-	c := *r.Capacity
-	c.Schema, c.Warnings = capacity.Schema, append(list(r.Warnings), c.Warnings...)
+	c := capacity.Result{SLO: r.SLO, Steps: []capacity.Step{}}
+	if r.Capacity != nil {
+		c = *r.Capacity
+	}
+	c.Schema, c.Warnings = capacity.Schema, list(r.allWarnings())
 	c.Valid, c.Reason = r.Invalid == "", r.Invalid
 	return struct {
 		capacity.Result
@@ -146,8 +149,11 @@ func (r *Report) capacityObject() any {
 }
 
 func (r *Report) comparisonObject() any {
-	c := *r.Comparison
-	c.Schema, c.Warnings = compare.Schema, append(list(r.Warnings), c.Warnings...)
+	c := compare.Comparison{Metric: r.Metric}
+	if r.Comparison != nil {
+		c = *r.Comparison
+	}
+	c.Schema, c.Warnings = compare.Schema, list(r.allWarnings())
 	if r.Invalid != "" {
 		c.Verdict = compare.Invalid
 	}
@@ -163,7 +169,13 @@ func (r *Report) comparisonObject() any {
 }
 
 func (r *Report) loadObject() any {
-	run := r.Load.Run
+	run, met := &record.Run{SLO: r.SLO}, (*bool)(nil) // nothing was measured
+	if r.Load != nil {
+		run = r.Load.Run
+		if r.Load.Verdict != nil {
+			met = &r.Load.Verdict.Met
+		}
+	}
 	t := run.Totals
 	type generator struct {
 		CPU           float64 `json:"cpu_s"`
@@ -173,10 +185,6 @@ func (r *Report) loadObject() any {
 	var delivery *record.Quantiles
 	if t.Delivered+t.Undelivered > 0 {
 		delivery = &t.Delivery
-	}
-	var met *bool
-	if r.Load.Verdict != nil {
-		met = &r.Load.Verdict.Met
 	}
 	return struct {
 		Schema       string                      `json:"schema"`

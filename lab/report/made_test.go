@@ -65,7 +65,7 @@ func (m *made) run(role, variant string, round int, perSecond float64) *record.R
 	limit := m.limits[variant] * (1 + 0.01*m.rng.NormFloat64())
 	load := perSecond / limit
 	carried := min(perSecond, limit)
-	p50, p99 := 2/(1-min(load, 0.9)), 9/(1-min(load, 0.91))
+	p50, p99 := 2/(1-min(load, 0.9)), 9/(1-min(load, 0.9))
 	if load > 1 {
 		p50, p99 = p50*(1+10*(load-1)), p99*(1+20*(load-1))
 	}
@@ -271,6 +271,11 @@ func (m *made) analysis() analysis {
 				row.ToBefore = &before
 			}
 			a.rows = append(a.rows, row)
+		}
+	case record.KindSweep:
+		a.inflected = []Inflection{
+			{Run: "unbuffered, sweep, round 1, 10,000/s", AtS: 2.1, Joint: true, InWords: "the rate fell by 45%, p99 rose to 820 ms and GC paused for 240 ms"},
+			{Run: "sharded-8x512, sweep, round 2, 10,000/s", AtS: 4, InWords: "p99 rose to 640 ms"},
 		}
 	case record.KindCompare:
 		c := compared(m.Variants[0].Name, m.Variants[1].Name)

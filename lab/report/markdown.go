@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dyno/lab/record"
@@ -116,7 +117,7 @@ func (r *Report) conditionsMarkdown(b *strings.Builder) {
 	item("SLO", escapeMarkdown(sloWords(r.SLO)))
 	item("measured", clock(r.Started))
 	item("machine", escapeMarkdown(machineWords(r.Machine)))
-	item("runs", fmt.Sprintf("%d, of which %d count", all, valid))
+	item("runs", countWords(all, valid))
 	if r.Floor != nil {
 		item("noise floor (the baseline against itself)", betweenRatios(r.Floor))
 	}
@@ -129,36 +130,49 @@ func (r *Report) conditionsMarkdown(b *strings.Builder) {
 	b.WriteString("\n</details>\n")
 }
 
-// allWarnings are the report's own and its steps', each once.
+// allWarnings are the report's own and its analyses', each once. A warning that several steps share names
+// them together.
 func (r *Report) allWarnings() []string {
-	var out []string
-	seen := map[string]bool{}
-	add := func(w string) {
-		if !seen[w] {
-			out, seen[w] = append(out, w), true
-		}
-	}
-	for _, w := range r.Warnings {
-		add(w)
-	}
+	out := slices.Clone(r.Warnings)
 	if r.Capacity != nil {
-		for _, w := range r.Capacity.Warnings {
-			add(w)
-		}
+		out = append(out, r.Capacity.Warnings...)
 	}
 	if r.Comparison != nil {
-		for _, w := range r.Comparison.Warnings {
-			add(w)
-		}
+		out = append(out, r.Comparison.Warnings...)
 	}
+	var order []string
+	names := map[string][]string{}
 	for _, s := range r.Steps {
 		for _, w := range s.Warnings {
-			if r.Capacity == nil {
-				add(s.Name + ": " + w)
+			if slices.Contains(out, w) {
+				continue
 			}
+			if names[w] == nil {
+				order = append(order, w)
+			}
+			names[w] = append(names[w], s.Name)
 		}
 	}
-	return out
+	for _, w := range order {
+		out = append(out, strings.Join(slices.Compact(names[w]), ", ")+": "+w)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(out, func(w string) bool {
+		again := seen[w]
+		seen[w] = true
+		return again
+	})
+}
+
+// countWords say how many runs count.
+func countWords(all, valid int) string {
+	switch {
+	case all == 1 && valid == 1:
+		return "the run counts"
+	case all == valid:
+		return "all " + plural(all, "run") + " count"
+	}
+	return fmt.Sprintf("%d of %s count", valid, plural(all, "run"))
 }
 
 func metWords(met bool, invalid string) string {
@@ -198,12 +212,13 @@ func tableMarkdown(b *strings.Builder, head []string, number []bool, rows [][]st
 // markdownEscapes make names inert: no table cell, tag, link, mention or emphasis begins in them.
 var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`,
-	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`, "\n", " ", "\r", " ")
+	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`)
 
-func escapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
+func escapeMarkdown(s string) string { return markdownEscapes.Replace(visible(s)) }
 
 // codeSpan fences a text with more backticks than it holds.
 func codeSpan(s string) string {
+	s = visible(s)
 	longest, run := 0, 0
 	for _, c := range s {
 		if c == '`' {
@@ -214,7 +229,6 @@ func codeSpan(s string) string {
 		}
 	}
 	fence := strings.Repeat("`", longest+1)
-	s = strings.NewReplacer("\n", " ", "\r", " ").Replace(s)
 	if longest > 0 {
 		return fence + " " + s + " " + fence
 	}

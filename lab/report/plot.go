@@ -8,19 +8,16 @@ import (
 )
 
 // plot is a chart drawn here, as inline SVG: it prints, needs no script, and scales with the page
-// because every place in it is a percentage (lines lie in an inner SVG that stretches). Colours come
-// from the page's style by class, so that they follow light and dark.
+// because every place in it is a percentage (lines lie in an inner SVG that stretches); labels hang over
+// its edge into the margin that the page leaves around it. Colours come from the page's style by class,
+// so that they follow light and dark.
 type plot struct {
-	title        string // for those who hear the page
-	xLabel       string
-	yLabel       string
-	xTicks       []tick
-	yTicks       []tick
-	lines        []polyline
-	dots         []dot
-	note         string // drawn in the corner
-	x, y         axis
-	heightPixels int
+	title          string // for those who hear the page
+	xLabel, yLabel string
+	x, y           axis
+	xTicks         []tick // nil: round figures
+	lines          []polyline
+	dots           []dot
 }
 
 // axis maps figures to percent of the plot's width or height.
@@ -79,15 +76,15 @@ func (a axis) percentOf(v float64) float64 {
 	return max(0, min(100, (v-lo)/(hi-lo)*100))
 }
 
-// ticks are round figures on the axis: 1, 2 and 5 times a power of ten.
+// ticks are at most about ten round figures on the axis: 1, 2 and 5 times a power of ten.
 func (a axis) ticks() []tick {
 	var out []tick
 	if a.log {
-		steps := []float64{1, 2, 5}
+		steps, every := []float64{1, 2, 5}, 1.0
 		if a.hi/a.lo > 1000 {
-			steps = []float64{1}
+			steps, every = []float64{1}, math.Ceil(math.Log10(a.hi/a.lo)/8)
 		}
-		for e := math.Floor(math.Log10(a.lo)); e <= math.Log10(a.hi); e++ {
+		for e := math.Floor(math.Log10(a.lo)); e <= math.Log10(a.hi); e += every {
 			for _, s := range steps {
 				if v := s * math.Pow(10, e); v >= a.lo && v <= a.hi {
 					out = append(out, tick{v, round(Value(v))})
@@ -121,14 +118,10 @@ func (p plot) SVG() template.HTML {
 	if p.xTicks == nil {
 		p.xTicks = p.x.ticks()
 	}
-	if p.yTicks == nil {
-		p.yTicks = p.y.ticks()
-	}
-	fmt.Fprintf(&b, `<svg class="plot" role="img" width="100%%" height="%d"><title>%s</title>`, p.heightPixels, esc(p.title))
-	fmt.Fprintf(&b, `<text class="axis-name" x="0" y="12">%s</text>`, esc(p.yLabel))
-	// Room for labels: 56 px at the left, 16 at the right, 22 above, 40 below.
-	b.WriteString(`<svg class="inner" x="56" y="22" overflow="visible">`)
-	for _, t := range p.yTicks {
+	fmt.Fprintf(&b, `<div class="plot"><svg role="img" width="100%%" height="100%%"><title>%s</title>`, esc(p.title))
+	fmt.Fprintf(&b, `<text class="axis-name" x="-56" y="-12">%s</text>`, esc(p.yLabel))
+	fmt.Fprintf(&b, `<text class="axis-name" x="100%%" y="100%%" dy="36" text-anchor="end">%s</text>`, esc(p.xLabel))
+	for _, t := range p.y.ticks() {
 		y := 100 - p.y.percentOf(t.at)
 		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="100%%" y1="%.2f%%" y2="%.2f%%"/><text class="tick" x="-8" y="%.2f%%" dy="4" text-anchor="end">%s</text>`, y, y, y, esc(t.label))
 	}
@@ -154,8 +147,7 @@ func (p plot) SVG() template.HTML {
 		fmt.Fprintf(&b, `<g class="dot %s"><title>%s</title><circle cx="%.2f%%" cy="%.2f%%" r="5"/><text x="%.2f%%" y="%.2f%%" dx="%d" dy="-7" text-anchor="%s">%s</text></g>`,
 			esc(d.class), esc(d.title), x, y, x, y, dx, anchor, esc(d.label))
 	}
-	b.WriteString(`</svg>`)
-	fmt.Fprintf(&b, `<text class="axis-name" x="100%%" y="100%%" dx="-16" dy="-4" text-anchor="end">%s</text></svg>`, esc(p.xLabel))
+	b.WriteString(`</svg></div>`)
 	return template.HTML(b.String())
 }
 

@@ -43,6 +43,9 @@ type Report struct {
 	Load       *LoadResult         // kind load: its first run
 	Sweep      *Sweep              // kind sweep
 
+	Inflections     []Inflection // kinds load and sweep: moments at which a run gave way
+	InflectionsLeft int          // how many more there were
+
 	Charts     []Chart // figures against the offered rate
 	Runs       []Run
 	Traces     []Trace
@@ -73,7 +76,7 @@ type Step struct {
 	StepRatio     Value // to the step before
 	StepInterval  *Interval
 	LeaveOut      *compare.Comparison // what the last step loses without this one; nil: not measured
-	Verdict       string              // in words
+	Verdict       string              // in words, against the step before
 	Invalid       string              // why there is no capacity
 	Warnings      []string
 }
@@ -106,10 +109,9 @@ type TailPoint struct {
 
 // Sweep is what a list of declared loads showed.
 type Sweep struct {
-	Rows        []SweepRow
-	At          Value // the offered rate at which the queues are set against one another, per second
-	Queues      []Queue
-	Inflections []Inflection
+	Rows   []SweepRow
+	At     Value // the offered rate at which the queues are set against one another, per second
+	Queues []Queue
 }
 
 // SweepRow is a variant under one offered rate; medians over its rounds, per second.

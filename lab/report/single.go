@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
@@ -63,7 +64,7 @@ func newTail(name string, h *hdrhistogram.Histogram) Tail {
 
 // plot draws the distributions with every further nine given the same room.
 func (l *LoadResult) plot() plot {
-	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms", heightPixels: 300}
+	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms"}
 	var xs, ys []float64
 	for _, t := range l.Tails {
 		line := polyline{class: "tail-" + t.Name}
@@ -124,5 +125,7 @@ func (l *LoadResult) latencies() []latencyOf {
 	if t.Delivered+t.Undelivered > 0 {
 		out = append(out, latencyOf{"delivery", "from the intended send time to the receipt", t.Delivery})
 	}
-	return out
+	none := math.NaN()
+	lag := record.Quantiles{P50: t.Lag.P50 / 1000, P90: none, P95: none, P99: t.Lag.P99 / 1000, P999: none, Max: none, Mean: none}
+	return append(out, latencyOf{"send-lag", "the generator's own", lag})
 }

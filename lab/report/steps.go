@@ -45,18 +45,16 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 		s.Capacity, s.Interval, s.Rounds, s.Invalid = measured(row.Median), nil, len(row.Data), ""
 	}
 	if first {
-		s.Verdict = "the baseline"
+		s.Verdict = "baseline"
 		return
 	}
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
 	s.Ratio, s.RatioInterval = measured(row.ToBaseline.Ratio), interval(row.ToBaseline.Interval)
 	s.Verdict = row.ToBaseline.Verdict
-	if row.ToBefore != nil {
-		s.StepRatio, s.StepInterval = measured(row.ToBefore.Ratio), interval(row.ToBefore.Interval)
-		s.Verdict = row.ToBefore.Verdict
-		if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
-			s.Verdict += " than the step before"
-		}
+	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
+		s.StepRatio, s.StepInterval, s.Verdict = measured(before.Ratio), interval(before.Interval), before.Verdict
+	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
+		s.Verdict += " than the baseline" // the step before has no result
 	}
 	s.LeaveOut = row.LeaveOut
 }
@@ -64,7 +62,7 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 // atCapacity picks the runs that show a variant at its capacity: of each round, the highest rate that met
 // the SLO. Runs that only searched stand in where nothing was measured.
 func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run {
-	for _, role := range []string{record.RoleMeasure, record.RoleSearch, record.RoleSingle} {
+	for _, role := range []string{record.RoleMeasure, record.RoleSweep, record.RoleSearch, record.RoleSingle} {
 		best := map[int]*record.Run{}
 		for _, r := range e.Runs {
 			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
@@ -143,7 +141,7 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 		case c.B:
 			s.Ratio, s.RatioInterval, s.Verdict = measured(c.Ratio), interval(c.Interval), c.Verdict
 		case c.A:
-			s.Verdict = "the baseline"
+			s.Verdict = "baseline"
 		}
 	}
 	rounds := map[int]bool{}

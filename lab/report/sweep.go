@@ -28,7 +28,6 @@ func (r *Report) sweep(e *record.Experiment) {
 		}
 	}
 	r.Charts = append(r.Charts, flowChart(e))
-	s.inflections(e)
 	s.queues(e)
 }
 
@@ -67,21 +66,27 @@ func dropOf(r *record.Run) float64 {
 	return float64(r.Totals.Failed+r.Totals.Undelivered) / float64(r.Totals.Offered)
 }
 
-// inflections asks the joint detector about every run.
-func (s *Sweep) inflections(e *record.Experiment) {
+// mostInflections is how many are listed: more would be skipped over by any reader.
+const mostInflections = 40
+
+// inflections asks the joint detector about every run that counts. What gave way together comes first;
+// left is how many more there were than are listed.
+func inflections(e *record.Experiment) (out []Inflection, left int) {
 	for _, r := range e.Runs {
 		if r.Invalid != "" {
 			continue
 		}
 		joint, alone := capacity.Inflections(r.Series, capacity.Thresholds{})
 		for _, i := range joint {
-			s.Inflections = append(s.Inflections, Inflection{runLabel(r), seconds(i.At - r.Begin), true, i.InWords})
+			out = append(out, Inflection{runLabel(r), seconds(i.At - r.Begin), true, i.InWords})
 		}
 		for _, i := range alone {
-			s.Inflections = append(s.Inflections, Inflection{runLabel(r), seconds(i.At - r.Begin), false, i.InWords})
+			out = append(out, Inflection{runLabel(r), seconds(i.At - r.Begin), false, i.InWords})
 		}
 	}
-	sort.SliceStable(s.Inflections, func(i, j int) bool { return s.Inflections[i].Joint && !s.Inflections[j].Joint })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Joint && !out[j].Joint })
+	shown := min(len(out), mostInflections)
+	return out[:shown], len(out) - shown
 }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
@@ -149,7 +154,7 @@ func newQueue(name string, p point) Queue {
 
 // plot draws the measured queues and what theory says of each: p99 against the share dropped.
 func (s *Sweep) plot() plot {
-	p := plot{title: "p99 against the share of offers dropped, measured and predicted", xLabel: "dropped, % of offers", yLabel: "p99, ms", heightPixels: 320}
+	p := plot{title: "p99 against the share of offers dropped, measured and predicted", xLabel: "dropped, % of offers", yLabel: "p99, ms"}
 	var xs, ys []float64
 	place := func(d dot) {
 		xs, ys = append(xs, d.x), append(ys, d.y)

@@ -73,20 +73,18 @@ func (t *terminal) line(s string) {
 	t.b.WriteByte('\n')
 }
 
-// clean makes a text safe for a terminal: no control characters, and plain ASCII in a pipe.
+// clean makes a text safe for a terminal: only what is seen, and plain ASCII in a pipe.
 func (t *terminal) clean(s string) string {
+	s = visible(s)
+	if t.style.Color {
+		return s
+	}
 	return strings.Map(func(c rune) rune {
 		switch {
-		case c == '–' && !t.style.Color:
+		case string(c) == dash:
 			return '-'
-		case c == '\t' || c == '\n':
-			return ' '
-		case unicode.IsControl(c) || c == utf8.RuneError:
-			return -1
-		case c > unicode.MaxASCII && !t.style.Color:
+		case c > unicode.MaxASCII:
 			return '?'
-		case unicode.In(c, unicode.Cf): // direction overrides and other marks that are not seen
-			return -1
 		}
 		return c
 	}, s)
@@ -139,7 +137,7 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 	for _, i := range shown {
 		used += width[i] + 2
 	}
-	room := min(30, t.style.Width-used-2)
+	room := min(30, t.style.Width-used-2) // wider bars say no more
 	write(head, "", dim)
 	for _, r := range rows {
 		write(r.cells, t.bar(r.share, room), "")
@@ -161,6 +159,9 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 func (t *terminal) fit(width []int) []int {
 	end := len(width) - 1
 	used := width[end]
+	if t.style.Color && t.style.Width >= 80 {
+		used += barRoom
+	}
 	shown := []int{}
 	for i, w := range width[:end] {
 		if t.style.Width > 0 && i > 1 && used+w+2 > t.style.Width {
@@ -172,9 +173,12 @@ func (t *terminal) fit(width []int) []int {
 	return append(shown, end)
 }
 
+// barRoom is what the bars need at least, the gap before them included, in columns.
+const barRoom = 14
+
 // bar draws a share of the room with blocks of an eighth of a column.
 func (t *terminal) bar(share float64, room int) string {
-	if !t.style.Color || room < 8 || !(share >= 0) {
+	if !t.style.Color || room < barRoom-2 || !(share >= 0) {
 		return ""
 	}
 	eighths := int(min(share, 1)*float64(room)*8 + 0.5)
@@ -257,8 +261,7 @@ func (t *terminal) load(r *Report) {
 	}
 	t.table(head, number, rows)
 	tot := run.Totals
-	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s; send-lag p50 %s us, p99 %s us",
-		count(tot.Sent), count(tot.Completed), count(tot.Unfinished), count(tot.Failed), figure(Value(tot.Lag.P50)), figure(Value(tot.Lag.P99))))
+	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", count(tot.Sent), count(tot.Completed), count(tot.Unfinished), count(tot.Failed)))
 	t.counts("status", tot.Status)
 	t.counts("errors", tot.Errors)
 	t.line("")
@@ -305,7 +308,7 @@ func (t *terminal) end(r *Report) {
 	if r.Invalid != "" {
 		t.line(t.paint(red, "invalid: ") + t.clean(r.Invalid))
 	} else {
-		t.line(fmt.Sprintf("valid: %d of %s count", valid, plural(all, "run")))
+		t.line("valid: " + countWords(all, valid))
 	}
 	if r.Out != "" {
 		t.line("report: " + t.clean(r.Out) + "/report.html")

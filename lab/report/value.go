@@ -15,12 +15,12 @@ var Unknown = Value(math.NaN())
 // Known reports whether v was measured.
 func (v Value) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
-// MarshalJSON writes six significant digits, or null.
+// MarshalJSON writes twelve significant digits (a count of bytes keeps all of its own), or null.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if !v.Known() {
 		return []byte("null"), nil
 	}
-	return []byte(digits(float64(v), 6)), nil
+	return []byte(digits(float64(v), 12)), nil
 }
 
 // measured is v where a figure of 0 or below means that there was nothing to measure.

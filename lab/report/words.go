@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"dyno/lab/record"
 )
@@ -121,24 +122,30 @@ func size(v Value) string {
 	return figure(Value(f)) + " " + units[u]
 }
 
-// sloWords writes an SLO for people: "delivery p99 <= 100 ms, errors <= 0.1%".
-func sloWords(s record.SLO) string {
-	var terms []string
+// latencyWords write the latencies that an SLO bounds: "delivery p99 <= 100 ms".
+func latencyWords(s record.SLO) string {
 	on := ""
 	if s.On == record.OnDelivery {
 		on = "delivery "
 	}
+	var terms []string
 	for _, q := range quantiles {
 		if ms, ok := s.Latency[q.name]; ok {
 			terms = append(terms, fmt.Sprintf("%s%s <= %s ms", on, q.label, round(Value(ms))))
 		}
 	}
-	if len(terms) > 0 {
+	return strings.Join(terms, ", ")
+}
+
+// sloWords write all of an SLO: "delivery p99 <= 100 ms, errors <= 0.1%, queue_depth < 1,000".
+func sloWords(s record.SLO) string {
+	var terms []string
+	if latency := latencyWords(s); latency != "" {
+		errors := "no errors"
 		if s.Errors > 0 {
-			terms = append(terms, "errors <= "+percent(Value(s.Errors)))
-		} else {
-			terms = append(terms, "no errors")
+			errors = "errors <= " + percent(Value(s.Errors))
 		}
+		terms = append(terms, latency, errors)
 	}
 	for _, g := range slices.Sorted(maps.Keys(s.Gauges)) {
 		terms = append(terms, fmt.Sprintf("%s < %s", g, round(Value(s.Gauges[g]))))
@@ -208,4 +215,18 @@ func quote(a string) string {
 		return a
 	}
 	return "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+}
+
+// visible removes what is not seen but obeyed: control characters, and marks that turn the direction of
+// writing. Line ends and tabs become spaces.
+func visible(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\t' || c == '\n' || c == '\r':
+			return ' '
+		case unicode.IsControl(c) || c == unicode.ReplacementChar || unicode.In(c, unicode.Cf):
+			return -1
+		}
+		return c
+	}, s)
 }

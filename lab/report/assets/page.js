@@ -20,20 +20,20 @@
     return String(Number(v.toPrecision(2)));
   };
   const round = v => Math.abs(v) >= 1000 ? figure(v) : String(Number(v.toPrecision(3)));
-  // Short forms for axes.
-  const short = v => {
-    if (v == null) return '';
-    const a = Math.abs(v);
-    if (a >= 1e9) return round(v / 1e9) + 'G';
-    if (a >= 1e6) return round(v / 1e6) + 'M';
-    if (a >= 1e4) return round(v / 1e3) + 'k';
-    return round(v);
+  // Short forms for an axis, all in one unit.
+  const units = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']];
+  const short = splits => {
+    const most = Math.max(...splits.map(v => Math.abs(v ?? 0)));
+    const [by, unit] = units.find(([u]) => most >= 10 * u) || [1, ''];
+    return splits.map(v => v == null ? '' : v === 0 ? '0' : round(v / by) + unit);
   };
+  // On a logarithmic axis each figure finds its own.
+  const shortEach = splits => splits.map(v => short([v])[0]);
 
   const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
   const axis = more => ({
     stroke: css('--dim'), font, labelFont: font, labelSize: 18, labelGap: 0, ticks: {show: false},
-    grid: {stroke: css('--rule'), width: 1}, values: (u, splits) => splits.map(short), ...more,
+    grid: {stroke: css('--rule'), width: 1}, values: (u, splits) => short(splits), ...more,
   });
   // A logarithmic scale that has room for the data and the SLO's line.
   const logRange = bound => (u, lo, hi) => {
@@ -44,7 +44,7 @@
   const linearRange = (u, lo, hi) => hi == null || hi <= 0 ? [0, 1] : [Math.min(0, lo), hi * 1.08];
   // Round figures on a logarithmic axis: 1, 2, 5 where they fit, else whole decades.
   const logSplits = (u, i, lo, hi) => {
-    const steps = hi / lo > 300 ? [1] : [1, 2, 5], out = [];
+    const steps = hi / lo > (u.height > 200 ? 2000 : 300) ? [1] : [1, 2, 5], out = [];
     for (let e = Math.floor(Math.log10(lo)); e <= Math.log10(hi); e++)
       for (const s of steps) {
         const v = Number((s * 10 ** e).toPrecision(1));
@@ -53,7 +53,7 @@
     return out;
   };
   const yScale = (log, bound) => log ? {distr: 3, range: logRange(bound)} : {range: linearRange};
-  const yAxis = (log, more) => axis({size: 48, ...(log ? {splits: logSplits, filter: (u, s) => s} : {}), ...more});
+  const yAxis = (log, more) => axis({size: 48, ...(log ? {splits: logSplits, filter: (u, s) => s, values: (u, s) => shortEach(s)} : {}), ...more});
 
   // boundLine draws the SLO across a chart.
   const boundLine = bound => u => {
@@ -136,7 +136,7 @@
         height: 340, legend: {show: false},
         cursor: {y: false, drag: {x: true, y: false}, points: {show: false}},
         scales: {x: {time: false, range: (u, lo, hi) => lo === hi ? [lo * .9, hi * 1.1 + 1] : [lo - (hi - lo) * .03, hi + (hi - lo) * .03]}, y: yScale(c.log, c.bound)},
-        axes: [axis({label: c.x_name, size: 30}), yAxis(c.log, {label: c.y_name})],
+        axes: [axis({label: c.x_name, size: 30, space: 70}), yAxis(c.log, {label: c.y_name})],
         series: [{}, ...lines.map(l => ({
           label: l.group + ' ' + l.line.name, stroke: color(l.color), width: 1.75, dash: l.dash, spanGaps: true, show: !hidden.has(l.index),
           points: {show: true, size: 6, fill: color(l.color), stroke: css('--card'), width: 1},
@@ -222,7 +222,7 @@
         const u = plot(places[n], {
           height: 164,
           cursor: {y: false, sync: {key: 'series', setSeries: false}, drag: {x: true, y: false}},
-          legend: {live: true},
+          legend: {live: true, markers: {fill: (u, i) => color(i - 1), width: 0}},
           scales: {x: {time: false}, y: yScale(p.log, p.log ? trace.slo_ms : null)},
           axes: [axis({size: 24, values: (u, s) => s.map(v => v + ' s')}), yAxis(p.log)],
           series: [{label: 's'}, ...p.lines.map((l, i) => ({
