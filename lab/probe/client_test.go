@@ -1,0 +1,132 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/agent"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestControl(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method != http.MethodPost || r.URL.Path != agent.PathControl || string(body) != `{"gogc":800}` {
+			t.Errorf("asked %s %s with %s", r.Method, r.URL.Path, body)
+		}
+		io.WriteString(w, `{"gogc":100}`)
+	})
+	for _, debug := range []string{url, url + "/", strings.TrimPrefix(url, "http://")} {
+		before, err := Control(t.Context(), debug, agent.Control{GOGC: new(800)})
+		if err != nil || before.GOGC == nil || *before.GOGC != 100 || before.Procs != nil {
+			t.Errorf("%s: %+v, %v", debug, before, err)
+		}
+	}
+}
+
+func TestControlFails(t *testing.T) {
+	tests := []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"refused", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "needs a token", http.StatusForbidden) }, "403 Forbidden: needs a token"},
+		{"no agent", http.NotFound, ErrNoAgent.Error()},
+		{"no JSON", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "not what was asked for"},
+		{"elsewhere", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "302"},
+		{"endless", func(w http.ResponseWriter, r *http.Request) {
+			w.Write(bytes.Repeat([]byte(" "), maxAnswer+10))
+			io.WriteString(w, "{}")
+		}, "not what was asked for"},
+	}
+	for _, tt := range tests {
+		_, err := Control(t.Context(), serve(t, tt.answer), agent.Control{})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	for _, bad := range []string{"", "ftp://x", "http://", "://", "http://a b/"} {
+		if _, err := Control(t.Context(), bad, agent.Control{}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestCPUProfile(t *testing.T) {
+	want := []byte{0x1f, 0x8b, 8, 1, 2, 3}
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/debug/pprof/profile" || r.FormValue("seconds") != "3" {
+			t.Errorf("asked %s", r.URL)
+		}
+		w.Write(want)
+	})
+	got, err := CPUProfile(t.Context(), url, 2100*time.Millisecond)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestCPUProfileFails(t *testing.T) {
+	tests := []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"taken already", func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "cpu profiling already in use", http.StatusInternalServerError)
+		}, "already in use"},
+		{"a page", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "net/http/pprof"},
+		{"empty", func(w http.ResponseWriter, r *http.Request) {}, "net/http/pprof"},
+	}
+	for _, tt := range tests {
+		if _, err := CPUProfile(t.Context(), serve(t, tt.answer), time.Second); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
+	if _, err := CPUProfile(ctx, url, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestReadInfo(t *testing.T) {
+	c := newClient()
+	defer c.CloseIdleConnections()
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		json.NewEncoder(w).Encode(agent.Info{Service: "ordersd", PID: 7, Assembly: json.RawMessage(`{"queue":"ring"}`)})
+	})
+	if info, err := readInfo(t.Context(), c, url); err != nil || info.Service != "ordersd" || string(info.Assembly) != `{"queue":"ring"}` {
+		t.Errorf("%+v, %v", info, err)
+	}
+	for name, answer := range map[string]http.HandlerFunc{
+		"pprof alone": http.NotFound,
+		"other JSON":  func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"hello":1}`) },
+		"a page":      func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") },
+	} {
+		if _, err := readInfo(t.Context(), c, serve(t, answer)); !errors.Is(err, ErrNoAgent) {
+			t.Errorf("%s: %v, want no agent", name, err)
+		}
+	}
+	if _, err := readInfo(t.Context(), c, "127.0.0.1:1"); err == nil || errors.Is(err, ErrNoAgent) {
+		t.Errorf("nobody there: %v", err)
+	}
+}
