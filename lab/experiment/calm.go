@@ -36,7 +36,7 @@ func awaitCalm(ctx context.Context, cores int) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if s := w.Surroundings(from, monotonic.Now()); s.OthersCPU < calmShare*float64(cores) {
+		if s := w.Surroundings(from, monotonic.Now()); s.Seen && s.OthersCPU < calmShare*float64(cores) {
 			return nil
 		}
 	}

@@ -184,7 +184,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		switch {
 		case r.Invalid == "":
 			return nil
-		case r.Totals.Generator.Limited, try == tries, x.exp.Kind == record.KindLoad:
+		case try == tries, x.exp.Kind == record.KindLoad:
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
 		}
 		x.Progress.Say("this run does not count (" + r.Invalid + "); waiting for the machine to calm down")
