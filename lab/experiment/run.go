@@ -146,7 +146,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		r.Target.Assembly = info.Assembly
 	}
 	r.Judge()
-	return sink.profiled, errors.Join(loadErr, died(s.target), w.Close(r))
+	return sink.profiled, errors.Join(loadErr, b.died(s.target), w.Close(r))
 }
 
 // served is how many offers the target worked on, for what one of them cost.
@@ -154,9 +154,9 @@ func served(r *record.Run) int64 {
 	return int64(r.Totals.AchievedPerS * r.Length.Seconds())
 }
 
-// died returns an error if the target ended although nobody told it to.
-func died(p *target.Process) error {
-	if p == nil {
+// died returns an error if the target ended although nobody told it to. A job ends when it is done.
+func (b *bench) died(p *target.Process) error {
+	if p == nil || b.Scenario.Load.Kind == scenario.Jobs && p.Err() == nil {
 		return nil
 	}
 	select {
