@@ -10,20 +10,22 @@ import (
 // judged is a run with what was made of it.
 type judged struct {
 	run     *record.Run
+	slo     record.SLO
 	verdict Verdict
 }
 
 func (j judged) met() bool { return j.verdict.Met }
 
-// collapse reports whether the target fell far behind what was offered.
-func (j judged) collapse() bool {
-	t := j.run.Totals
-	rate := t.AchievedPerS
-	if j.run.SLO.On == record.OnDelivery {
-		rate = t.DeliveredPerS
+// carried is the rate that came through: delivered, when the SLO asks for delivery.
+func (j judged) carried() float64 {
+	if j.slo.On == record.OnDelivery {
+		return j.run.Totals.DeliveredPerS
 	}
-	return rate < collapsed*t.OfferedPerS
+	return j.run.Totals.AchievedPerS
 }
+
+// collapse reports whether the target fell far behind what was offered.
+func (j judged) collapse() bool { return j.carried() < collapsed*j.run.Totals.OfferedPerS }
 
 // point is one rate of a search and its tries.
 type point struct {
@@ -56,7 +58,7 @@ func pointsOf(runs []*record.Run, slo record.SLO) []point {
 			points[i].limited++
 			continue
 		}
-		points[i].judged = append(points[i].judged, judged{r, judge(r, slo, 0)})
+		points[i].judged = append(points[i].judged, judged{r, slo, judge(r, slo, 0)})
 	}
 	points = slices.DeleteFunc(points, func(p point) bool { return len(p.judged) == 0 && p.limited < limits })
 	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.rate, b.rate) })
@@ -74,11 +76,11 @@ func (p point) counts(times int) bool {
 	return p.byGenerator() || len(p.judged) >= times || slices.ContainsFunc(p.judged, judged.collapse)
 }
 
-// achieved is the highest rate that came through at this point.
-func (p point) achieved() float64 {
+// carried is the highest rate that came through at this point.
+func (p point) carried() float64 {
 	best := 0.0
 	for _, j := range p.judged {
-		best = max(best, j.run.Totals.AchievedPerS)
+		best = max(best, j.carried())
 	}
 	return best
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Search plans the runs that find the capacity of one target. Its zero values are the documented
-// defaults; SLO, Start and Length are needed. It keeps nothing: the plan is read from the runs alone, so
+// defaults; SLO and Length are needed. It keeps nothing: the plan is read from the runs alone, so
 // an experiment that was cut short goes on where it stopped.
 //
 // It doubles the rate until the SLO is missed (or, when the first step misses, goes down), bisects, and
@@ -18,10 +18,10 @@ import (
 // again.
 type Search struct {
 	SLO record.SLO
-	// Start is the first rate, Max the highest that may be offered, in 1/s. Max 0: no limit.
+	// Start is the first rate, Max the highest that may be offered, in 1/s. Start 0: 100; Max 0: no limit.
 	Start, Max float64
 	// Tolerance is how far apart, as a share, the highest rate met and the lowest rate missed may be at
-	// the end. 0: 0.05.
+	// the end. 0: 0.05; at least 0.01, for no machine can tell less.
 	Tolerance float64
 	// Confirm asks for a longer run at the rate that was found (Step.Hold).
 	Confirm bool
@@ -36,7 +36,9 @@ type Search struct {
 }
 
 const (
+	defaultStart     = 100 // per second: low enough for a slow service, seven doublings from a fast one
 	defaultTolerance = 0.05
+	leastTolerance   = 0.01
 	// maxRuns ends any search: from 100/s to 10,000,000/s it takes 17 doublings and 5 bisections, and as
 	// many again may be repeated.
 	maxRuns = 48
@@ -75,6 +77,9 @@ func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 	lo, hi := bracket(points)
 	switch {
 	case lo == nil && hi == nil:
+		if s.Start <= 0 {
+			return s.at(defaultStart), false
+		}
 		return s.at(s.Start), false
 	case hi == nil && s.Max > 0 && lo.rate >= s.Max:
 		return s.confirm(lo.rate)
@@ -101,7 +106,7 @@ func (s Search) descend(points []point) (record.Step, bool) {
 	}
 	lowest := points[0]
 	next := lowest.rate / math.Exp2(max(1, float64(len(points)-1)))
-	if a := lowest.achieved(); len(points) == 1 && a > lowest.rate/64 {
+	if a := lowest.carried(); len(points) == 1 && a > lowest.rate/64 {
 		next = min(lowest.rate/2, a)
 	}
 	return s.at(next), false
@@ -158,7 +163,7 @@ func (s Search) tolerance() float64 {
 	if s.Tolerance <= 0 {
 		return defaultTolerance
 	}
-	return s.Tolerance
+	return max(s.Tolerance, leastTolerance)
 }
 
 // round keeps four digits: 1414.2 is read as 1414 in every table.

@@ -130,6 +130,24 @@ func TestSearchLength(t *testing.T) {
 	}
 }
 
+func TestSearchEndsWhateverIsAsked(t *testing.T) {
+	for name, s := range map[string]Search{
+		"no start":            {SLO: bound20, Length: time.Second},
+		"no tolerance at all": {SLO: bound20, Start: 100, Length: time.Second, Tolerance: 1e-9},
+		"nothing":             {},
+	} {
+		runs := target{capacity: 3100}.find(t, s)
+		if got, ok, _ := Datum(runs, bound20); !ok || math.Abs(got/3100-1) > 0.04 || len(runs) > 20 {
+			t.Errorf("%s: %g (%v) by %v", name, got, ok, rates(runs))
+		}
+	}
+	// A gauge that nobody reports is missed at any rate.
+	s := Search{SLO: record.SLO{Gauges: map[string]float64{"absent": 1}}, Start: 1000, Length: time.Second}
+	if runs := (target{capacity: 3100}).find(t, s); len(runs) > maxDescents+1 {
+		t.Errorf("%d runs for a gauge that is never reported", len(runs))
+	}
+}
+
 func TestSearchHoldsWhatItFound(t *testing.T) {
 	s := Search{SLO: bound20, Start: 1000, Length: time.Second, Warmup: time.Second, Confirm: true}
 	held := func(runs []*record.Run) (out []record.Step) {

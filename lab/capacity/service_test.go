@@ -89,6 +89,7 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 			}
 		}
 	}
+	var open int64
 	for i := range windows {
 		w := &windows[i]
 		w.Start = int64(float64(i) * window * 1e9)
@@ -98,10 +99,7 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 		}
 		slices.Sort(latencies[i])
 		w.Client.P50Ms, w.Client.P99Ms = quantile(latencies[i], 0.5), quantile(latencies[i], 0.99)
-		var open int64
-		for _, e := range windows[:i+1] {
-			open += e.Client.Offered - e.Client.Completed
-		}
+		open += w.Client.Offered - w.Client.Completed
 		w.Client.Backlog = open
 		if b.queue {
 			w.Server = &record.Server{Gauges: map[string]float64{"queue_depth": float64(open)}}
@@ -150,16 +148,16 @@ func (b *bench) search(s Search) []*record.Run {
 func (b *bench) truth(slo record.SLO, length, warmup time.Duration) float64 {
 	quiet := newBench(service{servers: b.servers, mean: b.mean, constant: b.constant, queue: b.queue}, 99)
 	saturation := float64(b.servers) / b.mean.Seconds()
-	lo, hi := saturation/64, saturation
-	for hi/lo > 1.002 {
+	lo, hi := saturation/4, saturation
+	for hi/lo > 1.004 {
 		middle := math.Sqrt(lo * hi)
 		var observed []float64
-		for range 25 {
+		for range 13 {
 			r := quiet.run(record.Step{Rate: middle, Length: length}, slo, warmup)
 			observed = append(observed, slo.Observed(r.Totals).P99)
 		}
 		slices.Sort(observed)
-		if observed[12] > slo.Latency["p99"] {
+		if observed[6] > slo.Latency["p99"] {
 			hi = middle
 		} else {
 			lo = middle

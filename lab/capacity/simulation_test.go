@@ -16,7 +16,7 @@ import (
 // searches found and what they cost.
 func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 	const (
-		searches = 30
+		searches = 20
 		length   = 1500 * time.Millisecond
 		warmup   = 500 * time.Millisecond
 	)
@@ -34,7 +34,7 @@ func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 		spread  float64 // most that the standard deviation of ln(capacity) may be
 	}{
 		{"two servers", two, 20, 1000, 9, 0.03},
-		{"two servers, strict SLO", two, 5, 1000, 9.5, 0.035},
+		{"two servers, strict SLO", two, 5, 1000, 9.5, 0.04},
 		{"two servers, neighbours and drift", noisy, 20, 1000, 9.5, 0.04},
 		{"eight slow servers", eight, 30, 500, 9.5, 0.035},
 		{"one server, evenly spaced offers, neighbours", even, 5, 1000, 10, 0.04},
@@ -56,7 +56,7 @@ func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 			if found.spread() > c.spread || math.Abs(found.bias()) > 0.03 || found.cost() > c.runs {
 				t.Errorf("searches: bias %g, spread %g, %g runs", found.bias(), found.spread(), found.cost())
 			}
-			if data.spread() > c.spread*1.35 || math.Abs(data.bias()) > 0.03 || data.cost() > 2.6 {
+			if data.spread() > c.spread*1.35 || math.Abs(data.bias()) > 0.03 || data.cost() > 2.8 {
 				t.Errorf("data: bias %g, spread %g, %g runs", data.bias(), data.spread(), data.cost())
 			}
 			if found.lost+data.lost > 1 {

@@ -49,7 +49,7 @@ func b2f(b bool) float64 {
 // only fills; one that only fills must be, before its latency has reached the bound.
 func TestTrendTellsWanderingFromFilling(t *testing.T) {
 	slo := record.SLO{Latency: map[string]float64{"p99": 500}}
-	const tries = 300
+	const tries = 150
 	growing := func(load float64, length time.Duration) (share float64) {
 		b := newBench(service{servers: 2, mean: 500 * time.Microsecond}, 5)
 		n := 0
