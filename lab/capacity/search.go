@@ -67,7 +67,7 @@ func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 	if len(runs) >= maxRuns {
 		return record.Step{}, true
 	}
-	points := s.points(runs)
+	points := pointsOf(runs, s.SLO)
 	if s.Bracket[0] > 0 && s.Bracket[1] > s.Bracket[0] {
 		return s.nearby(points)
 	}
@@ -177,9 +177,6 @@ func round(rate float64) float64 {
 	}
 	return math.Round(rate/unit) * unit
 }
-
-// points groups what counts of a search's runs by rate, from the lowest.
-func (s Search) points(runs []*record.Run) []point { return pointsOf(runs, s.SLO) }
 
 // bracket is the highest rate that was met below the lowest that was missed.
 func bracket(points []point) (lo, hi *point) {
