@@ -22,7 +22,7 @@ const (
 // awaitCalm returns when the machine's other processes have left it alone for a second, or when it has
 // waited long enough: the next run then says for itself whether it counts.
 func awaitCalm(ctx context.Context, cores int) error {
-	w, err := probe.Watch(ctx, probe.Options{Self: os.Getpid()})
+	w, err := probe.Watch(ctx, probe.Options{PID: os.Getpid()})
 	if err != nil {
 		return err
 	}
