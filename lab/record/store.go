@@ -144,7 +144,7 @@ func (r *Run) Histogram(kind string, phases ...string) (*hdrhistogram.Histogram,
 	for _, w := range r.Series {
 		for _, p := range phases {
 			if w.Phase == p {
-				wanted[w.Start/1e6] = true
+				wanted[w.Start/int64(WindowLength)] = true
 			}
 		}
 	}
@@ -163,10 +163,17 @@ func (r *Run) Histogram(kind string, phases ...string) (*hdrhistogram.Histogram,
 		if h == nil || err != nil {
 			return sum, nil
 		}
-		if wanted[h.StartTimeMs()] && MatchTag(h.Tag(), kind) {
+		if wanted[logWindow(h.StartTimeMs())] && MatchTag(h.Tag(), kind) {
 			sum.Merge(h)
 		}
 	}
+}
+
+// logWindow numbers the window that a line of the log belongs to. The log's reader goes by way of seconds in
+// floating point and so is 1 ms short for one window in 160.
+func logWindow(startMs int64) int64 {
+	length := WindowLength.Milliseconds()
+	return (startMs + length/2) / length
 }
 
 // NewExperiment makes an experiment's folder.
