@@ -303,6 +303,18 @@ func TestDeliveries(t *testing.T) {
 	near(t, "delivered per second", totals.DeliveredPerS, 10)
 }
 
+// A sink with another clock cannot make the run write windows for years.
+func TestDeliveryFromTheFuture(t *testing.T) {
+	p := measured(2)
+	p.Deliveries = 10
+	r, sink := madeUp(p)
+	s := r.Shards(1)[0]
+	r.Delivered(s.Offer(start), math.MaxInt64/2)
+	if totals := finish(r); totals.Delivered != 1 || len(sink.windows) > 10 {
+		t.Errorf("delivered %d in %d windows", totals.Delivered, len(sink.windows))
+	}
+}
+
 // An offer whose slot is taken over counts as undelivered, and its late receipt is not taken for the
 // other's.
 func TestDeliveriesBeyondTheirRoom(t *testing.T) {
