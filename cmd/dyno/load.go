@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// mostPerSecond is the highest rate that may be asked for: some ten times what one machine can send.
+const mostPerSecond = 1e7
+
 // requestFlags describe one kind of request to one URL; load, capacity and compare share them.
 type requestFlags struct {
 	method, body string
@@ -69,8 +72,8 @@ func (q *requestFlags) scenario(name, mode, url string) (*scenario.Scenario, err
 		return nil, usage("-c takes 1 to 100000 connections, not %d", q.connections)
 	case q.timeout <= 0:
 		return nil, usage("--timeout takes a duration above 0, not %s", q.timeout)
-	case q.maxRate < 0:
-		return nil, usage("--max-rate takes a rate above 0, not %g", q.maxRate)
+	case !(q.maxRate >= 0 && q.maxRate <= mostPerSecond):
+		return nil, usage("--max-rate takes a rate above 0 and up to %.0f per second, not %g", mostPerSecond, q.maxRate)
 	case q.pipeline < 1:
 		return nil, usage("--pipeline takes 1 or more, not %d", q.pipeline)
 	case q.engine != "auto" && q.engine != "raw" && q.engine != "std":
@@ -119,8 +122,8 @@ It exits 1 when no request completed, 3 when --slo was given and missed, 4 when 
 				return err
 			}
 			switch {
-			case cmd.Flags().Changed("rate") && !(rate > 0):
-				return usage("-r takes a rate above 0 per second, not %g", rate)
+			case cmd.Flags().Changed("rate") && !(rate > 0 && rate <= mostPerSecond):
+				return usage("-r takes a rate above 0 and up to %.0f per second, not %g", mostPerSecond, rate)
 			case q.maxRate > 0 && rate > q.maxRate:
 				return usage("-r %g is above --max-rate %g", rate, q.maxRate)
 			case duration <= 0:

@@ -126,7 +126,8 @@ type Totals struct {
 	Server    *ServerTotals `json:"server,omitempty"`
 }
 
-// ErrorShare is the share of offers that failed, were never finished or never delivered.
+// ErrorShare is the share of offers that failed or were never finished. What was accepted and never
+// delivered is Undelivered, and counts against an SLO on delivery only.
 func (t Totals) ErrorShare() float64 {
 	if t.Offered == 0 {
 		return 0
