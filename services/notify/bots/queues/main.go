@@ -1,0 +1,113 @@
+// Queues is an experiment in one process: bare messages of 256 bytes are put into a queue on a schedule
+// fixed beforehand, and consumers take 1 ms each to handle one. It shows what a queue accepts, refuses
+// and delivers at a rate, and how long a message waits; that capacity comes from the consumers; and that a
+// buffer only buys latency.
+//
+//	queues --queue ring --buffer 1024 --workers 8 --rate 7500 --duration 5s
+//
+// It prints the progress of a job (package dyno/lab/load/jobs): accepted messages are completed offers,
+// refused ones failed with status 503, delivered ones were handled.
+//
+// It is not a service: nothing listens, and order per key is not kept, since the queue holds messages and
+// not lanes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/jobs"
+	"dyno/parts/queue"
+)
+
+// options of one run.
+type options struct {
+	queue    string
+	buffer   int
+	workers  int
+	work     time.Duration
+	busy     bool
+	rate     float64 // messages per second
+	rampTo   float64 // 0: the rate stays
+	warmup   time.Duration
+	duration time.Duration
+	drain    time.Duration
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.queue, "queue", "buffered", fmt.Sprintf("`name` of the queue, one of %v", queue.Names()))
+	flag.IntVar(&o.buffer, "buffer", 0, "messages that may wait; 0: the queue's default (1024; shards: 8 x 512)")
+	flag.IntVar(&o.workers, "workers", 1, "consumers")
+	flag.DurationVar(&o.work, "work", time.Millisecond, "time that a consumer takes for one message")
+	flag.BoolVar(&o.busy, "busy", false, "compute for that time instead of waiting")
+	flag.Float64Var(&o.rate, "rate", 1000, "messages per second, with the random gaps of many unrelated senders")
+	flag.Float64Var(&o.rampTo, "ramp-to", 0, "change the rate evenly to this many per second until the end; 0: do not")
+	flag.DurationVar(&o.warmup, "warmup", time.Second, "time before what is counted")
+	flag.DurationVar(&o.duration, "duration", 5*time.Second, "time that is counted")
+	flag.DurationVar(&o.drain, "drain", 10*time.Second, "longest time for what waits at the end")
+	flag.Parse()
+	if err := o.check(); err != nil {
+		fmt.Fprintln(os.Stderr, "queues:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, jobs.NewWriter(os.Stdout)); err != nil {
+		fmt.Fprintln(os.Stderr, "queues:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) check() error {
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	if _, err := queue.New[message](o.queue, queue.Config{Capacity: 1}); err != nil {
+		return err
+	}
+	switch {
+	case o.buffer < 0 || o.buffer > 1<<20:
+		return errors.New("--buffer is 0 to 1048576 messages (256 MiB)")
+	case o.workers < 1 || o.workers > 4096:
+		return errors.New("--workers is 1 to 4096")
+	case o.work < 0 || o.work > time.Minute:
+		return errors.New("--work is 0 to 1m")
+	case !(o.rate > 0) || o.rate > 1e6 || o.rampTo < 0 || o.rampTo > 1e6:
+		return errors.New("--rate is above 0 and --ramp-to not below, both at most 1000000 messages per second")
+	case o.duration < 100*time.Millisecond || o.warmup < 0 || o.drain < 0:
+		return errors.New("--duration is at least 100ms, --warmup and --drain are not negative")
+	}
+	return nil
+}
+
+// schedule is the intended times, over warm-up and duration.
+func (o options) schedule() load.Schedule {
+	const seed = 1 // every queue gets the same arrivals
+	if o.rampTo > 0 {
+		return load.Ramp(o.rate, o.rampTo, o.warmup+o.duration)
+	}
+	return load.Poisson(o.rate, o.warmup+o.duration, seed)
+}
+
+// run carries out the experiment and writes its windows and its last line.
+func run(ctx context.Context, o options, out *jobs.Writer) error {
+	q, err := queue.New[message](o.queue, queue.Config{Capacity: o.buffer, Workers: o.workers})
+	if err != nil {
+		return errors.Join(err, out.Close(err))
+	}
+	plan := load.Plan{
+		Schedule: o.schedule, Connections: o.workers,
+		Warmup: o.warmup, Length: o.duration, Drain: o.drain,
+		Deliveries: o.buffer + o.workers + 8*queue.DefaultShardCapacity, // what the queue and the consumers can hold
+	}
+	_, _, err = load.Run(ctx, plan, &driver{options: o, queue: q}, gauged{out, q})
+	return errors.Join(err, out.Close(err))
+}

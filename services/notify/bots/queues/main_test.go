@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/jobs"
+	"dyno/lab/record"
+	"dyno/parts/queue"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// discard is a sink that keeps nothing.
+type discard struct{}
+
+func (discard) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
+
+// What a run prints is read back as the lab does: every message is accepted or refused, and every
+// accepted one delivered.
+func TestRunAddsUp(t *testing.T) {
+	for _, name := range queue.Names() {
+		for _, o := range []options{
+			{buffer: 4, workers: 1, rate: 4000, work: time.Millisecond}, // far too much for one consumer
+			{buffer: 1 << 12, workers: 4, rate: 1000, work: 0},
+			{buffer: 1 << 12, workers: 2, rate: 100, rampTo: 2000, work: 10 * time.Microsecond, busy: true},
+		} {
+			o.queue, o.warmup, o.duration, o.drain = name, 100*time.Millisecond, 200*time.Millisecond, time.Minute
+			var out bytes.Buffer
+			if err := run(context.Background(), o, jobs.NewWriter(&out)); err != nil {
+				t.Fatalf("%+v: %v", o, err)
+			}
+			if !bytes.HasSuffix(out.Bytes(), []byte("{\"end\":true}\n")) {
+				t.Fatalf("%+v: the output ends with %q", o, out.Bytes()[max(0, out.Len()-80):])
+			}
+			sum := totals(t, out.Bytes())
+			if sum.Offered == 0 || sum.Completed != sum.Offered || sum.Failed != sum.Refused || sum.Delivered != sum.Offered-sum.Refused {
+				t.Errorf("%+v: %+v", o, sum)
+			}
+			if o.buffer == 4 && sum.Refused == 0 {
+				t.Errorf("%+v: nothing was refused", o)
+			}
+			if _, _, err := load.Run(context.Background(), load.Plan{}, jobs.New("test", &out), discard{}); err != nil {
+				t.Errorf("%+v: reading it back: %v", o, err)
+			}
+		}
+	}
+}
+
+// totals sums the windows up, over all phases: a noisy machine moves offers from one into the next.
+func totals(t *testing.T, out []byte) (sum record.Client) {
+	for line := range bytes.Lines(out) {
+		var w struct{ Client record.Client }
+		if err := json.Unmarshal(line, &w); err != nil {
+			t.Fatal(err)
+		}
+		sum.Offered += w.Client.Offered
+		sum.Completed += w.Client.Completed
+		sum.Failed += w.Client.Failed
+		sum.Refused += w.Client.Refused
+		sum.Delivered += w.Client.Delivered
+	}
+	return sum
+}
+
+// A run that is told to stop says so in its last line and leaves nothing running.
+func TestRunStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out bytes.Buffer
+	err := run(ctx, options{queue: "ring", workers: 3, rate: 10, duration: time.Hour, drain: time.Hour}, jobs.NewWriter(&out))
+	if err == nil || !bytes.Contains(out.Bytes(), []byte(`"end":true,"error"`)) {
+		t.Errorf("error %v, output %q", err, out.String())
+	}
+}
+
+func TestOptions(t *testing.T) {
+	good := options{queue: "ring", workers: 1, rate: 1, duration: time.Second}
+	if err := good.check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*options){
+		"queue": func(o *options) { o.queue = "rnig" }, "buffer": func(o *options) { o.buffer = -1 },
+		"workers": func(o *options) { o.workers = 0 }, "work": func(o *options) { o.work = -1 },
+		"rate": func(o *options) { o.rate = 0 }, "ramp": func(o *options) { o.rampTo = -1 },
+		"duration": func(o *options) { o.duration = 0 }, "drain": func(o *options) { o.drain = -1 },
+	} {
+		o := good
+		spoil(&o)
+		if o.check() == nil {
+			t.Errorf("a bad %s was accepted", name)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package sink
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/agent/monotonic"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func post(s http.Handler, path, body string, header http.Header) int {
+	req := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, req)
+	return w.Code
+}
+
+func body(seq int, key string) string {
+	return fmt.Sprintf(`{"id":"run-%016x","key":%q,"type":"t","payload":{"id":"x","n":[{},"}"]}}`, seq, key)
+}
+
+func newSink(t *testing.T, c Config) *Sink {
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestOrderAndDuplicates(t *testing.T) {
+	s := newSink(t, Config{})
+	for _, step := range []struct {
+		body, path string
+		want       Stats
+	}{
+		{body(1, "a"), "/", Stats{Webhooks: 1, Notices: 1}},
+		{"[" + body(2, "a") + ", " + body(3, "b") + "]", "/", Stats{Webhooks: 2, Batches: 1, Notices: 3}},
+		{body(2, "a"), "/", Stats{Webhooks: 3, Batches: 1, Notices: 4, Duplicates: 1}},
+		{body(9, "a"), "/", Stats{Webhooks: 4, Batches: 1, Notices: 5, Duplicates: 1}},
+		{body(8, "a"), "/", Stats{Webhooks: 5, Batches: 1, Notices: 6, Duplicates: 1, Violations: 1}},
+		{body(8, "a"), "/", Stats{Webhooks: 6, Batches: 1, Notices: 7, Duplicates: 2, Violations: 1}},
+		{body(1, "a"), "/other", Stats{Webhooks: 7, Batches: 1, Notices: 8, Duplicates: 2, Violations: 1}},
+		{`{"id":"free","key":"a"}`, "/", Stats{Webhooks: 8, Batches: 1, Notices: 9, Duplicates: 2, Violations: 1, Unchecked: 1}},
+	} {
+		if code := post(s, step.path, step.body, nil); code != http.StatusNoContent {
+			t.Fatalf("%s: %d", step.body, code)
+		}
+		if got := s.Stats(); got != step.want {
+			t.Fatalf("after %s: %+v, want %+v", step.body, got, step.want)
+		}
+	}
+	if code := post(s, "/", `{"id":"x"}`, nil); code != http.StatusBadRequest || s.Stats().Malformed != 1 {
+		t.Errorf("a body without key: %d, %+v", code, s.Stats())
+	}
+}
+
+func TestSignatures(t *testing.T) {
+	const secret = "whsec_c2l4dGVlbiBieXRlcyBhbmQgc29tZSBtb3Jl"
+	s := newSink(t, Config{Secret: secret})
+	signer, err := webhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, now := body(1, "k"), time.Now()
+	signature, err := signer.Sign("m", now, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{"Webhook-Id": {"m"}, "Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)}, "Webhook-Signature": {signature}}
+	if code := post(s, "/", text, header); code != http.StatusNoContent {
+		t.Errorf("a good signature: %d", code)
+	}
+	if code := post(s, "/", text+" ", header); code != http.StatusUnauthorized {
+		t.Errorf("a changed body: %d", code)
+	}
+	if got := s.Stats(); got.BadSignature != 1 || got.Notices != 1 {
+		t.Errorf("%+v", got)
+	}
+	if _, err := New(Config{Secret: "whsec_%"}); err == nil {
+		t.Error("a secret that is no base64 was accepted")
+	}
+}
+
+// Receipts of the run asked for reach their reader, and only these.
+func TestReceipts(t *testing.T) {
+	s := newSink(t, Config{})
+	mux := http.NewServeMux()
+	s.Register(mux)
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	defer server.Client().CloseIdleConnections()
+	resp, err := server.Client().Get(server.URL + "/receipts?run=run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	before := monotonic.Now()
+	post(s, "/", "["+body(1, "a")+","+body(2, "b")+"]", nil)
+	post(s, "/", `{"id":"runner-0000000000000001","key":"a"}`, nil)
+	post(s, "/", body(3, "a"), nil)
+	s.Close() // sends what waits, then ends the stream
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := monotonic.Now()
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		id, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+		ns, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || ns < before || ns > after {
+			t.Errorf("%q: received outside %d..%d", line, before, after)
+		}
+		got = append(got, id)
+	}
+	if want := []string{"run-0000000000000001", "run-0000000000000002", "run-0000000000000003"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if resp, err := server.Client().Get(server.URL + "/receipts"); err != nil || resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("without a run: %v, %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
+}
+
+// A reader that falls too far behind is cut off, and told.
+func TestSlowReaderIsCutOff(t *testing.T) {
+	r := &reader{prefix: "run-"}
+	n := []received{{id: []byte("run-" + strings.Repeat("0", 100))}}
+	for range maxUnread/100 + 1 {
+		r.add(n, 1)
+	}
+	text, full := r.swap(nil)
+	if !full || len(text) > maxUnread+200 {
+		t.Fatalf("full %v after %d bytes", full, len(text))
+	}
+	r.add(n, 1)
+	if text, full := r.swap(nil); !full || len(text) != 0 {
+		t.Errorf("receipts went on after a gap: %d bytes", len(text))
+	}
+}
+
+// Run prints the addresses, serves, and ends with its context while a stream is open.
+func TestRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, Config{}, "127.0.0.1:0", "127.0.0.1:0", in) }()
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ready struct {
+		Ready         bool
+		Listen, Debug string
+	}
+	if err := json.Unmarshal(line, &ready); err != nil || !ready.Ready {
+		t.Fatalf("%s: %v", line, err)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	stream, err := client.Get("http://" + ready.Debug + "/receipts?run=run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Post("http://"+ready.Listen+"/any/path", "application/json", strings.NewReader(body(1, "k")))
+	if err != nil || resp.StatusCode != http.StatusNoContent {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	resp.Body.Close()
+	resp, err = client.Get("http://" + ready.Debug + "/stats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stats Stats
+	err = json.NewDecoder(resp.Body).Decode(&stats)
+	resp.Body.Close()
+	if err != nil || stats.Notices != 1 {
+		t.Errorf("%+v, %v", stats, err)
+	}
+	cancel()
+	if text, err := io.ReadAll(stream.Body); err != nil || !strings.HasPrefix(string(text), "run-0000000000000001 ") {
+		t.Errorf("stream %q, %v", text, err)
+	}
+	stream.Body.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	client.CloseIdleConnections()
+}
+
+// FuzzParse holds the scanner against encoding/json: whatever that takes as notices, the scanner takes,
+// and finds the same ids and keys in it.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{body(1, "k"), "[" + body(1, "a") + "," + body(2, "b") + "]", `[]`, `{}`, `{"id":"a\"b","key":"\\"}`,
+		`{"payload":[1,{"id":"x"}],"id":"y","key":""}`, `{"id":1,"key":"a"}`, ` { "key" : "k" , "id" : "i" } `, `{"id":"a","id":"b","key":"k"}`, `[{"id":"a","key":"k"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := parse(text)
+		want, ok := decode(text)
+		if !ok {
+			return
+		}
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%q: %d notices, not %d; error %v", text, len(got), len(want), err)
+		}
+		for i, n := range got {
+			if string(n.id) != want[i][0] || string(n.key) != want[i][1] {
+				t.Fatalf("%q: notice %d is %q of key %q, not %q", text, i, n.id, n.key, want[i])
+			}
+		}
+	})
+}
+
+// decode reads ids and keys with encoding/json, as they were written; false if the text is no notice, or
+// hides its names behind escapes.
+func decode(text []byte) (out [][2]string, ok bool) {
+	var list []map[string]json.RawMessage
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		text = append(append([]byte("["), text...), ']')
+		if len(bytes.Split(text, []byte("}"))) > 2 && !json.Valid(text[1:len(text)-1]) {
+			return nil, false // several objects
+		}
+	}
+	if bytes.Contains(text, []byte(`\u`)) || json.Unmarshal(text, &list) != nil {
+		return nil, false
+	}
+	for _, n := range list {
+		id, key := n["id"], n["key"]
+		if len(id) < 3 || id[0] != '"' || len(key) < 2 || key[0] != '"' {
+			return nil, false
+		}
+		out = append(out, [2]string{string(id[1 : len(id)-1]), string(key[1 : len(key)-1])})
+	}
+	return out, len(out) > 0
+}
