@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,8 +51,8 @@ const (
 
 // Build resolves the spec.
 func Build(s Spec) (*load.Corpus, error) {
-	if len(s.Classes) == 0 {
-		return nil, errors.New("a corpus needs at least one class of requests")
+	if err := checkClasses(s.Classes); err != nil {
+		return nil, err
 	}
 	b := builder{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 0x636f72707573))}
 	var err error
@@ -66,6 +67,32 @@ func Build(s Spec) (*load.Corpus, error) {
 		b.classes = append(b.classes, p)
 	}
 	return b.build()
+}
+
+// maxClasses is how many a request can tell apart (load.Request.Class).
+const maxClasses = 256
+
+// className is what can stand in a histogram's tag.
+var className = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
+
+func checkClasses(classes []Class) error {
+	if len(classes) == 0 {
+		return errors.New("a corpus needs at least one class of requests")
+	}
+	if len(classes) > maxClasses {
+		return fmt.Errorf("%d classes of requests; there may be %d", len(classes), maxClasses)
+	}
+	seen := map[string]bool{}
+	for i, c := range classes {
+		if !className.MatchString(c.Name) {
+			return fmt.Errorf("class %q: a name is made of up to 64 letters, digits, - and _", c.Name)
+		}
+		if name := nameOf(c, i); seen[name] {
+			return fmt.Errorf("%s is there twice", name)
+		}
+		seen[nameOf(c, i)] = true
+	}
+	return nil
 }
 
 func nameOf(c Class, i int) string {
@@ -99,6 +126,7 @@ func (b *builder) parse(c Class) (*parsed, error) {
 	if p.path, err = parseTemplate(c.Path, b.spec.Rows); err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
+	p.path.escapePath()
 	if p.path.has(partID) {
 		return nil, errors.New("path: ${id} changes with every request and can stand in a body only")
 	}
@@ -116,7 +144,9 @@ func (b *builder) parse(c Class) (*parsed, error) {
 		}
 	}
 	if p.fixed != nil {
-		p.fixed = b.headerOf(p)
+		if p.fixed, err = b.headerOf(p); err != nil {
+			return nil, err
+		}
 	}
 	if p.body, err = parseTemplate(c.Body, b.spec.Rows); err != nil {
 		return nil, fmt.Errorf("body: %w", err)
@@ -171,7 +201,10 @@ func (b *builder) build() (*load.Corpus, error) {
 	n := b.count()
 	for i := range n {
 		class := draw(weights, total, b.rng)
-		r := b.request(b.classes[class], i)
+		r, err := b.request(b.classes[class], i)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", nameOf(b.classes[class].Class, class), err)
+		}
 		r.Class = uint8(class)
 		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes {
 			return nil, fmt.Errorf("the %d requests of this load take more than %d MiB; shorten the bodies, or use fewer rows", n, maxBytes>>20)
@@ -195,11 +228,14 @@ func draw(weights []float64, total float64, rng *rand.Rand) int {
 	return len(weights) - 1
 }
 
-func (b *builder) request(p *parsed, i int) load.Request {
+func (b *builder) request(p *parsed, i int) (load.Request, error) {
 	b.row = i
 	r := load.Request{Method: p.Method, Path: string(b.render(nil, p.path, nil)), Header: p.fixed}
 	if r.Header == nil {
-		r.Header = b.headerOf(p)
+		var err error
+		if r.Header, err = b.headerOf(p); err != nil {
+			return r, err
+		}
 	}
 	if len(p.Bodies) > 0 {
 		r.Body = p.Bodies[p.used%len(p.Bodies)]
@@ -207,15 +243,19 @@ func (b *builder) request(p *parsed, i int) load.Request {
 		r.Body = b.render(nil, p.body, &r.IDs)
 	}
 	p.used++
-	return r
+	return r, nil
 }
 
-func (b *builder) headerOf(p *parsed) http.Header {
+func (b *builder) headerOf(p *parsed) (http.Header, error) {
 	h := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(p.header)) {
-		h.Set(name, string(b.render(nil, p.header[name], nil)))
+		value := string(b.render(nil, p.header[name], nil))
+		if strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fmt.Errorf("header %s: %.60q has a line break or NUL in it, which no header may", name, value)
+		}
+		h.Set(name, value)
 	}
-	return h
+	return h, nil
 }
 
 // render appends a template with everything filled in but the sequence number, whose places go to ids.
@@ -237,11 +277,7 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 			out = append(out, key...)
 		case partRow:
 			value := b.spec.Rows.value(b.row, part.column)
-			if part.json {
-				out = appendJSONText(out, value)
-			} else {
-				out = append(out, value...)
-			}
+			out = part.escape.append(out, value)
 		case partRandom:
 			out = appendRandom(out, part.length, b.rng)
 		}

@@ -2,8 +2,11 @@ package corpus
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -46,6 +49,37 @@ func TestRowsAreTakenInTurnAndEscaped(t *testing.T) {
 		}
 	}
 }
+
+// What a row holds stands for itself in a path and in a query.
+func TestRowsInPathsAreEscaped(t *testing.T) {
+	rows := &Rows{columns: []string{"a"}, rows: [][]string{{"x y/ü?&=#"}}}
+	c := build(t, Spec{Rows: rows, Classes: []Class{{Path: "/p/${row.a}/q?k=${row.a}&l=${row.a}"}}})
+	u, err := url.ParseRequestURI(c.Requests[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Path != "/p/x y/ü?&=#/q" || u.Query().Get("k") != rows.rows[0][0] || u.Query().Get("l") != rows.rows[0][0] {
+		t.Errorf("%s is read as %q, %v", c.Requests[0].Path, u.Path, u.Query())
+	}
+}
+
+func TestFilesAreBounded(t *testing.T) {
+	for name, read := range map[string]func(io.Reader) error{
+		"ndjson": func(r io.Reader) error { return second(ReadNDJSON(r)) },
+		"bodies": func(r io.Reader) error { return second(ReadBodies(r)) },
+	} {
+		if err := read(endless{}); !errors.Is(err, errTooLong) {
+			t.Errorf("%s: a file without end gives error %v", name, err)
+		}
+	}
+}
+
+// endless is a file of long, blank lines.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return copy(p, blankLine), nil }
+
+var blankLine = strings.Repeat(" ", 32<<10) + "\n"
 
 func TestNDJSONRows(t *testing.T) {
 	rows, err := ReadNDJSON(strings.NewReader("{\"a\":\"x\",\"b\":3}\n\n{\"b\":{\"c\":1},\"a\":null}\n"))
@@ -142,6 +176,11 @@ func TestErrors(t *testing.T) {
 		{one(Class{Path: "/${id}"}), "in a body only"},
 		{one(Class{Name: "r", Header: map[string]string{"X": "${id}"}}), "class r: header X"},
 		{one(Class{Weight: -1}), "a weight of -1"},
+		{one(Class{Name: "a,b"}), "letters, digits"},
+		{Spec{Classes: []Class{{Name: "a"}, {Name: "a"}}}, "class a is there twice"},
+		{Spec{Classes: make([]Class, 257)}, "there may be 256"},
+		{one(Class{Header: map[string]string{"X": "a\nb"}}), "line break"},
+		{Spec{Classes: []Class{{Header: map[string]string{"X": "${row.a}"}}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{"\r\n"}}}}, "line break"},
 		{Spec{Classes: []Class{{Body: "${row.a}"}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{strings.Repeat("x", 1<<20)}}}}, "more than 256 MiB"},
 		{Spec{Classes: []Class{{}}, Keys: Keys{Count: -1}}, "-1 keys"},
 		{Spec{Classes: []Class{{}}, Keys: Keys{Zipf: -1}}, "exponent"},

@@ -17,7 +17,25 @@ const (
 	// maxRows bounds a feeder, and maxLine a line of it.
 	maxRows = 1_000_000
 	maxLine = 16 << 20
+	// maxFile bounds a feeder's or a corpus's file, which is kept in memory.
+	maxFile = 256 << 20
 )
+
+var errTooLong = fmt.Errorf("the file is longer than %d MiB; use a part of it", maxFile>>20)
+
+// bounded fails instead of reading more than left bytes.
+type bounded struct {
+	in   io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
+}
 
 // Rows are a feeder's: a table whose columns have names.
 type Rows struct {
@@ -44,7 +62,7 @@ func (r *Rows) value(row, column int) string { return r.rows[row%len(r.rows)][co
 
 // ReadCSV reads rows with their names in the first line.
 func ReadCSV(in io.Reader) (*Rows, error) {
-	c := csv.NewReader(in)
+	c := csv.NewReader(&bounded{in, maxFile})
 	header, err := c.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the feeder is empty; its first line names the columns")
@@ -127,7 +145,7 @@ func ReadBodies(in io.Reader) ([][]byte, error) {
 
 // eachLine calls f for each line that is not empty, up to maxRows.
 func eachLine(in io.Reader, f func(n int, line []byte) error) error {
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(&bounded{in, maxFile})
 	lines.Buffer(nil, maxLine)
 	n, kept := 0, 0
 	for lines.Scan() {

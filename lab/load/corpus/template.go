@@ -3,6 +3,7 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -33,7 +34,29 @@ type part struct {
 	text   string // partText
 	column int    // partRow: of the feeder
 	length int    // partRandom
-	json   bool   // partRow: escape the value as JSON text
+	escape escape // partRow: how the value is written
+}
+
+// escape is how a row's value is written so that it means itself where it stands.
+type escape uint8
+
+const (
+	asItIs  escape = iota
+	asJSON         // between the quotes of a string
+	asPath         // a segment of a path
+	asQuery        // a name or value behind the question mark
+)
+
+func (e escape) append(out []byte, value string) []byte {
+	switch e {
+	case asJSON:
+		return appendJSONText(out, value)
+	case asPath:
+		return append(out, url.PathEscape(value)...)
+	case asQuery:
+		return append(out, url.QueryEscape(value)...)
+	}
+	return append(out, value...)
 }
 
 type template []part
@@ -52,7 +75,17 @@ func (t template) varies() bool { return t.has(partKey) || t.has(partRow) || t.h
 
 func (t template) escapeJSON() {
 	for i := range t {
-		t[i].json = true
+		t[i].escape = asJSON
+	}
+}
+
+func (t template) escapePath() {
+	in := asPath
+	for i := range t {
+		t[i].escape = in
+		if t[i].kind == partText && strings.Contains(t[i].text, "?") {
+			in = asQuery
+		}
 	}
 }
 
