@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,7 +56,13 @@ func (c *common) folder(name string) string {
 	if c.out != "" {
 		return c.out
 	}
-	return filepath.Join("dyno-out", name+"-"+time.Now().Format("20060102-150405"))
+	dir := filepath.Join("dyno-out", name+"-"+time.Now().Format("20060102-150405"))
+	for n, free := 2, dir; ; n++ { // a second one within the second
+		if _, err := os.Stat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", dir, n)
+	}
 }
 
 // isTarget reports whether an argument is a URL rather than a scenario file.
@@ -84,6 +91,9 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	o.Progress = view
 	exp, err := experiment.Execute(ctx, o)
 	view.end()
+	if fault := new(experiment.ScenarioError); errors.As(err, &fault) {
+		return &exit{exitUsage, err}
+	}
 	if exp == nil || len(exp.Runs) == 0 {
 		return err
 	}

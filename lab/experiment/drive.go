@@ -29,7 +29,7 @@ func (b *bench) newDrive(ctx context.Context, s *stand, t scenario.Target, r *re
 	d := &drive{close: func() {}}
 	var err error
 	if d.plan, err = b.plan(r); err != nil {
-		return nil, err
+		return nil, &ScenarioError{err}
 	}
 	if b.Scenario.Load.Kind == scenario.Jobs {
 		return d, b.driveJob(ctx, s, t, r, d)

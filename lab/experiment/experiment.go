@@ -35,7 +35,7 @@ const (
 // Options is what to execute and how.
 type Options struct {
 	Scenario *scenario.Scenario
-	Out      string   // the experiment's folder, made if absent; an experiment already in it is an error
+	Out      string   // the experiment's folder: absent or empty
 	Command  []string // how to run this again, for the report
 	Depth    Depth
 	Only     []string // the variants to run, in this order; none: all
@@ -64,6 +64,13 @@ type Progress interface {
 // experiment is invalid, and its folder says why.
 var ErrUnfit = errors.New("the run is invalid")
 
+// ScenarioError is a fault of the scenario that showed only when it was put to use: a body template that
+// cannot be filled, a feeder file that is not there.
+type ScenarioError struct{ Err error }
+
+func (e *ScenarioError) Error() string { return e.Err.Error() }
+func (e *ScenarioError) Unwrap() error { return e.Err }
+
 // Execute runs the scenario by its mode. The experiment is returned with what was measured also when an
 // error ends it early.
 func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
@@ -79,8 +86,8 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 			return nil, err
 		}
 	}
-	if _, err := os.Stat(o.Out + "/experiment.json"); err == nil {
-		return nil, fmt.Errorf("%s holds an experiment already; name another folder with --out", o.Out)
+	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not empty; name another folder with --out", o.Out)
 	}
 	exp := &record.Experiment{
 		Name: o.Scenario.Name, Kind: o.Scenario.Mode, Started: time.Now(), Command: o.Command,
@@ -102,6 +109,9 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	defer bench.close()
 	x.bench = bench
 	err = x.execute(ctx)
+	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 {
+		return nil, errors.Join(err, os.RemoveAll(o.Out)) // nothing was measured, and the message says it all
+	}
 	return exp, errors.Join(err, exp.Save())
 }
 

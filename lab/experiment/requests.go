@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,17 +41,22 @@ func (b *bench) driveRequests(ctx context.Context, s *stand, t scenario.Target, 
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))
+		return &ScenarioError{fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return &ScenarioError{fmt.Errorf("load.url %q has no port from 1 to 65535", record.RedactURL(address))}
+		}
 	}
 	r.Load.URL = address
 	run := runName(r.ID)
 	requests, err := b.corpus(s, u, run, r.Load.Seed)
 	if err != nil {
-		return fmt.Errorf("load: %w", err)
+		return &ScenarioError{fmt.Errorf("load: %w", err)}
 	}
 	d.plan.Classes = requests.ClassNames()
 	if d.driver, err = b.engine(u, requests); err != nil {
-		return err
+		return &ScenarioError{err}
 	}
 	return b.followReceipts(ctx, s, run, d)
 }
