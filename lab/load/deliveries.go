@@ -1,9 +1,13 @@
 package load
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Delivered reports a receipt: the offer of that sequence number reached its destination at an instant.
-// It is safe for concurrent use, and without effect while nothing is recorded.
+// It is safe for concurrent use, and without effect while nothing is recorded. An instant that cannot be,
+// before the offer or after the run, ends the run with an error.
 func (r *Recorder) Delivered(seq uint64, at int64) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()
@@ -12,7 +16,11 @@ func (r *Recorder) Delivered(seq uint64, at int64) {
 		return
 	}
 	intended, matched := r.awaiting.take(seq)
-	s.Advance(min(at, r.plan.DrainUntil())) // a sink's wrong clock must not make up windows without end
+	if at > r.latest || matched && at < intended-window {
+		r.fail(fmt.Errorf("a receipt is stamped %d ns, and its offer was due at %d ns: the sink does not read this machine's monotonic clock", at, intended))
+		return
+	}
+	s.Advance(at)
 	if !matched {
 		s.cur.measured.duplicates++
 		return

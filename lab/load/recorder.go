@@ -31,6 +31,7 @@ type Recorder struct {
 	awaiting  *awaiting  // offers without a receipt; nil: there are no receipts
 	deliverMu sync.Mutex // guards deliver and what it points to
 	deliver   *Shard     // the receipts' own; nil until the recording starts
+	latest    int64      // past it, a receipt's stamp comes from another clock
 
 	failMu  sync.Mutex
 	failure error              // the first; guarded by failMu
@@ -65,7 +66,7 @@ func (r *Recorder) Shards(n int) []*Shard {
 	}
 	if all > n {
 		r.deliverMu.Lock()
-		r.deliver = r.shards[n]
+		r.deliver, r.latest = r.shards[n], r.plan.DrainUntil()+int64(foreignClock)
 		r.deliverMu.Unlock()
 	}
 	r.collected = make(chan struct{})
@@ -73,6 +74,10 @@ func (r *Recorder) Shards(n int) []*Shard {
 	go r.collect()
 	return r.shards[:n]
 }
+
+// foreignClock is how long after the run's planned end a receipt may be stamped: far longer than an ending
+// run takes, and short enough that no stamp makes up windows without end.
+const foreignClock = time.Minute
 
 // EndAt says that the work itself ended at an instant, before the plan did: rates are over the time
 // until then. A driver calls it before Drive returns.

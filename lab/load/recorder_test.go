@@ -303,15 +303,19 @@ func TestDeliveries(t *testing.T) {
 	near(t, "delivered per second", totals.DeliveredPerS, 10)
 }
 
-// A sink with another clock cannot make the run write windows for years.
-func TestDeliveryFromTheFuture(t *testing.T) {
-	p := measured(2)
-	p.Deliveries = 10
-	r, sink := madeUp(p)
-	s := r.Shards(1)[0]
-	r.Delivered(s.Offer(start), math.MaxInt64/2)
-	if totals := finish(r); totals.Delivered != 1 || len(sink.windows) > 10 {
-		t.Errorf("delivered %d in %d windows", totals.Delivered, len(sink.windows))
+// A sink with another clock ends the run, and cannot make it write windows for years.
+func TestDeliveryByAForeignClock(t *testing.T) {
+	for _, at := range []int64{1, start - 2*window, math.MaxInt64} {
+		p := measured(2)
+		p.Deliveries = 10
+		r, sink := madeUp(p)
+		cancelled := false
+		r.cancel = func() { cancelled = true }
+		s := r.Shards(1)[0]
+		r.Delivered(s.Offer(start), at)
+		if totals := finish(r); totals.Delivered != 0 || len(sink.windows) > 10 || r.failure == nil || !cancelled {
+			t.Errorf("stamped %d: delivered %d in %d windows, error %v", at, totals.Delivered, len(sink.windows), r.failure)
+		}
 	}
 }
 
