@@ -1,6 +1,8 @@
 package loadtest
 
 import (
+	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +90,8 @@ var cases = []testCase{
 	{name: "long-header", script: answer("HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 60<<10) + "\r\nContent-Length: 2\r\n\r\nok"), want: "200"},
 	{name: "byte-by-byte", script: trickled(ok128), want: "200"},
 	{name: "byte-by-byte-chunked", script: trickled(chunked + "2;ext\r\nok\r\n10\r\n0123456789abcdef\r\n0\r\nX: y\r\n\r\n"), want: "200"},
-	{name: "early-answer", script: early, want: "413", corpus: post(16 << 20)},
+	{name: "early-answer", script: early(true), want: "413", corpus: post(16 << 20)},
+	{name: "early-answer-kept", script: early(false), want: "413", corpus: post(16 << 20)},
 
 	// Answers that pass or fail their check.
 	{name: "check-status", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), want: "200",
@@ -198,16 +201,20 @@ func stall(s string) func(p *peer) {
 
 // early answers as soon as it has seen the header, while the body is still on its way, and only then
 // reads the rest.
-func early(p *peer) {
-	for {
-		line, err := p.in.ReadString('\n')
-		if err != nil {
-			return
-		}
-		if line == "\r\n" {
-			break
+func early(last bool) func(p *peer) {
+	return func(p *peer) {
+		for {
+			r, err := http.ReadRequest(p.in)
+			if err != nil {
+				return
+			}
+			if last {
+				p.send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+				p.gone()
+				return
+			}
+			p.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+			io.Copy(io.Discard, r.Body)
 		}
 	}
-	p.send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-	p.gone()
 }

@@ -31,8 +31,6 @@ type conn struct {
 	parser  parser
 
 	out       []byte // request bytes that the socket has not taken
-	queued    int64  // bytes of requests so far
-	written   int64  // of these, taken by the socket
 	broken    bool   // nothing more can be written
 	brokenWhy load.Status
 }
@@ -47,7 +45,6 @@ type due struct {
 type flight struct {
 	due
 	sent int64
-	end  int64 // conn.queued behind its last byte
 	req  *request
 }
 
@@ -77,5 +74,14 @@ func (c *conn) pop() {
 // connected resets what belongs to one socket.
 func (c *conn) connected(at int64) {
 	c.state, c.freeAt = up, at
-	c.out, c.queued, c.written, c.broken = c.out[:0], 0, 0, false
+	c.out, c.broken = c.out[:0], false
+}
+
+// socket is one of the sockets that a connection has over time.
+type socket struct{ index, gen int32 }
+
+// failedTry is a handshake that ended in the call that began it.
+type failedTry struct {
+	socket
+	status load.Status
 }

@@ -16,10 +16,10 @@ import (
 )
 
 func chooseBackend(wanted string) string {
-	if wanted == BackendUring {
-		return BackendUring
+	if wanted == BackendEpoll || !uringWorks() {
+		return BackendEpoll
 	}
-	return BackendEpoll
+	return BackendUring
 }
 
 // Drive carries out the plan. It fails only where the machine does not give what a sender needs.

@@ -4,7 +4,6 @@ import (
 	"math"
 	"unsafe"
 
-	"dyno/agent/monotonic"
 	"dyno/lab/load"
 
 	"golang.org/x/sys/unix"
@@ -34,14 +33,6 @@ type epoll struct {
 	full    []socket    // connections with something gathered
 	failed  []failedTry // handshakes that ended in the call that began them
 	coarse  bool        // the kernel has no epoll_pwait2: waits are rounded up to 1 ms
-}
-
-// socket is one of the sockets that a connection has over time.
-type socket struct{ index, gen int32 }
-
-type failedTry struct {
-	socket
-	status load.Status
 }
 
 func newEpoll(s *sender, address unix.Sockaddr) (*epoll, error) {
@@ -80,16 +71,14 @@ func (e *epoll) close(c *conn) {
 }
 
 func (e *epoll) send(c *conn, b []byte) {
-	if e.gather || len(c.out) > 0 || c.broken {
-		if len(c.out) == 0 {
-			e.full = append(e.full, socket{c.index, c.gen})
-		}
-		c.out = append(c.out, b...)
-		return
+	switch {
+	case len(c.out) > 0: // they go behind what waits already
+	case e.gather:
+		e.full = append(e.full, socket{c.index, c.gen})
+	default:
+		b = b[e.write(c, b):]
 	}
-	if n := e.write(c, b); n < len(b) {
-		c.out = append(c.out, b[n:]...)
-	}
+	c.out = append(c.out, b...)
 }
 
 // flush writes what a connection has gathered, as far as its socket takes it.
@@ -106,7 +95,6 @@ func (e *epoll) write(c *conn, b []byte) (n int) {
 		switch errno {
 		case 0:
 			n += k
-			c.written += int64(k)
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return n
@@ -118,26 +106,17 @@ func (e *epoll) write(c *conn, b []byte) (n int) {
 }
 
 func (e *epoll) wait(until int64) {
-	if len(e.full) > 0 {
-		for _, k := range e.full {
-			if c := &e.s.conns[k.index]; c.gen == k.gen && c.state == up {
-				e.flush(c)
-			}
+	for _, k := range e.full {
+		if c := &e.s.conns[k.index]; c.gen == k.gen && c.state == up {
+			e.flush(c)
 		}
-		e.full = e.full[:0]
 	}
-	if len(e.failed) > 0 {
-		e.s.now = monotonic.Now()
-		for _, f := range e.failed {
-			if c := &e.s.conns[f.index]; c.gen == f.gen {
-				e.s.refused(c, f.status)
-			}
-		}
-		e.failed = e.failed[:0]
+	e.full = e.full[:0]
+	if e.s.tellFailed(&e.failed) {
 		until = 0
 	}
-	n := e.poll(until)
-	e.s.now = monotonic.Now()
+	n := e.poll(max(0, until-e.s.latest))
+	e.s.now = e.s.clock()
 	for i := range e.events[:n] {
 		ev := &e.events[i]
 		if c := &e.s.conns[ev.Fd]; c.gen == ev.Pad {
@@ -146,34 +125,24 @@ func (e *epoll) wait(until int64) {
 	}
 }
 
-// poll waits for events until an instant at the latest.
-func (e *epoll) poll(until int64) int {
-	rest := max(0, until-e.s.now)
-	if until != 0 && rest > 0 {
-		rest = max(0, until-monotonic.Now())
-	}
-	var errno unix.Errno
-	var n uintptr
+// poll waits for events for so many ns at most.
+func (e *epoll) poll(rest int64) int {
 	if !e.coarse {
 		ts := unix.NsecToTimespec(rest)
-		n, errno = block(unix.SYS_EPOLL_PWAIT2, uintptr(e.fd), uintptr(unsafe.Pointer(&e.events[0])), uintptr(len(e.events)), uintptr(unsafe.Pointer(&ts)))
+		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(e.fd), uintptr(unsafe.Pointer(&e.events[0])), uintptr(len(e.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 		if e.coarse = errno == unix.ENOSYS || errno == unix.EPERM; !e.coarse {
-			return count(n, errno)
+			if errno != 0 {
+				return 0 // EINTR: the runtime woke the thread
+			}
+			return int(n)
 		}
 	}
 	ms := min((rest+999_999)/1_000_000, math.MaxInt32)
-	k, err := unix.EpollWait(e.fd, e.events, int(ms))
+	n, err := unix.EpollWait(e.fd, e.events, int(ms))
 	if err != nil {
 		return 0
 	}
-	return k
-}
-
-func count(n uintptr, errno unix.Errno) int {
-	if errno != 0 {
-		return 0 // EINTR: the runtime woke the thread
-	}
-	return int(n)
+	return n
 }
 
 // happened handles one event of a connection.
@@ -185,7 +154,7 @@ func (e *epoll) happened(c *conn, events uint32) {
 			return
 		}
 		e.s.connected(c)
-	} else if events&unix.EPOLLOUT != 0 && len(c.out) > 0 && !e.gather {
+	} else if events&unix.EPOLLOUT != 0 && len(c.out) > 0 {
 		e.flush(c)
 	}
 	const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
@@ -211,7 +180,7 @@ func (e *epoll) happened(c *conn, events uint32) {
 		if c.gen != gen || n < len(e.buf) && events&ending == 0 {
 			return
 		}
-		e.s.now = monotonic.Now()
+		e.s.now = e.s.clock()
 	}
 	event := unix.EpollEvent{Events: interest, Fd: c.index, Pad: c.gen}
 	if err := unix.EpollCtl(e.fd, unix.EPOLL_CTL_MOD, c.fd, &event); err != nil { // reports it again at the next wait

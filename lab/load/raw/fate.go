@@ -3,7 +3,6 @@ package raw
 import (
 	"time"
 
-	"dyno/agent/monotonic"
 	"dyno/lab/load"
 )
 
@@ -45,8 +44,8 @@ func (s *sender) answered(c *conn) bool {
 		success = !p.keep.overflow && check.PassContent(p.keep.header, p.keep.body)
 		checked = !success
 	}
-	// An answer that overtook its own request leaves the rest of the body unwanted.
-	stays := p.persists() && f.end <= c.written
+	// An answer may overtake its own request. A target that means to keep the connection reads the rest.
+	stays := p.persists() && !c.broken
 	s.end(f, load.Status(p.head.status), success, checked)
 	c.pop()
 	s.inFlight--
@@ -149,7 +148,7 @@ func (s *sender) reconnect() (again int64) {
 func (s *sender) connected(c *conn) {
 	s.trying--
 	s.standing++
-	c.connected(monotonic.Now())
+	c.connected(s.clock())
 	s.fill(c)
 }
 
@@ -170,6 +169,21 @@ func (s *sender) refused(c *conn, status load.Status) {
 	}
 }
 
+// tellFailed passes on the handshakes that failed at once, and reports whether there were any.
+func (s *sender) tellFailed(tries *[]failedTry) bool {
+	if len(*tries) == 0 {
+		return false
+	}
+	s.now = s.clock()
+	for _, f := range *tries {
+		if c := &s.conns[f.index]; c.gen == f.gen {
+			s.refused(c, f.status)
+		}
+	}
+	*tries = (*tries)[:0]
+	return true
+}
+
 // expectBy makes sure that expire is called when something that began at an instant times out.
 func (s *sender) expectBy(began int64) {
 	if s.plan.Timeout <= 0 {
@@ -188,7 +202,7 @@ func (s *sender) expire() {
 	for s.queue.len > 0 && s.queue.front().intended <= limit {
 		s.fail(s.queue.pop(), load.Timeout)
 		if s.offering {
-			now := monotonic.Now()
+			now := s.clock()
 			s.issue(now, now)
 		}
 	}

@@ -18,10 +18,18 @@ type head struct {
 	keepAlive bool // Connection: keep-alive
 }
 
+// prefix is how every status line begins.
+const prefix = "HTTP/1."
+
+// mayBeStatusLine judges the beginning of a line.
+func mayBeStatusLine(begun []byte) bool {
+	n := min(len(begun), len(prefix))
+	return string(begun[:n]) == prefix[:n]
+}
+
 // parseStatusLine reads "HTTP/1.1 200 OK".
 func (h *head) parseStatusLine(line []byte) bool {
-	const prefix = "HTTP/1."
-	if len(line) < len("HTTP/1.1 200 ") || string(line[:len(prefix)]) != prefix {
+	if len(line) < len("HTTP/1.1 200 ") || !mayBeStatusLine(line) {
 		return false
 	}
 	minor, code, reason := line[len(prefix)], line[len(prefix)+2:len(prefix)+5], line[len(prefix)+6:]
@@ -72,13 +80,11 @@ func (h *head) field(name, value []byte) bool {
 
 // contentLength reads a length, which may be repeated but not contradicted.
 func (h *head) contentLength(value []byte) bool {
-	for item := range bytes.SplitSeq(value, []byte{','}) {
-		n, ok := parseLength(bytes.Trim(item, " \t"))
-		if !ok || h.length != noLength && h.length != n {
-			return false
-		}
-		h.length = n
+	n, ok := parseLength(value)
+	if !ok || h.length != noLength && h.length != n {
+		return false
 	}
+	h.length = n
 	return true
 }
 

@@ -133,6 +133,9 @@ func (p *parser) lines(in []byte) (rest []byte, v verdict) {
 		in = in[end:]
 		if len(line) == 0 || line[len(line)-1] != '\n' {
 			p.line = append(p.line, line...)
+			if p.state == statusLine && !mayBeStatusLine(p.line) {
+				return nil, malformed // it need not be waited for
+			}
 			return nil, incomplete
 		}
 		if len(p.line) > 0 {

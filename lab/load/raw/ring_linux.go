@@ -107,7 +107,6 @@ type ring struct {
 	sqMask   uint32
 	sqes     []sqe
 	tail     uint32 // ours, ahead of the shared one until submit
-	sent     uint32 // what submit has told the kernel
 	cqHead   *uint32
 	cqTail   *uint32
 	cqMask   uint32
@@ -208,10 +207,11 @@ func (r *ring) publishBuffers() {
 	atomic.StoreUint32(word, *word&0xffff|uint32(r.bufferTail)<<16)
 }
 
-// next returns a cleared request to fill in, submitting what there is when the ring is full.
+// next returns a cleared request to fill in. The kernel takes requests as they are submitted, so a full
+// ring has room again after one call.
 func (r *ring) next() *sqe {
 	for r.tail-atomic.LoadUint32(r.sqHead) > r.sqMask {
-		r.enter(0, nil)
+		r.submit()
 	}
 	e := &r.sqes[r.tail&r.sqMask]
 	r.tail++
@@ -219,18 +219,33 @@ func (r *ring) next() *sqe {
 	return e
 }
 
-// enter submits what was filled in and, when it is given a time, waits that long for a first completion.
-func (r *ring) enter(wait uint32, timeout *unix.Timespec) {
-	submit := r.tail - r.sent
+// pending is how many requests were filled in and not submitted.
+func (r *ring) pending() uint32 { return r.tail - atomic.LoadUint32(r.sqHead) }
+
+// submit hands over what was filled in. What the kernel did not take, for want of memory, stays pending.
+func (r *ring) submit() {
 	atomic.StoreUint32(r.sqTail, r.tail)
-	r.sent = r.tail
-	if timeout == nil {
-		unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), 0, enterGetEvents, 0, 0)
-	} else {
-		arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
-		unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(wait), enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+	unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.pending()), 0, 0, 0, 0)
+}
+
+// wait submits likewise, and waits for a first completion for as long as a time says.
+func (r *ring) wait(timeout *unix.Timespec) {
+	atomic.StoreUint32(r.sqTail, r.tail)
+	arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
+	atLeast := uintptr(1)
+	if timeout.Nano() <= 0 || *r.cqHead != atomic.LoadUint32(r.cqTail) {
+		atLeast = 0
 	}
-	r.sent = atomic.LoadUint32(r.sqHead) // what the kernel did not take is submitted again
+	unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+}
+
+// completions calls handle for everything that has been completed.
+func (r *ring) completions(handle func(*cqe)) {
+	head, tail := *r.cqHead, atomic.LoadUint32(r.cqTail)
+	for ; head != tail; head++ {
+		handle(&r.cqes[head&r.cqMask])
+	}
+	atomic.StoreUint32(r.cqHead, head)
 }
 
 func (r *ring) close() {

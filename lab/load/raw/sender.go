@@ -46,6 +46,7 @@ type sender struct {
 	trying   int // connections whose handshake is under way
 
 	now      int64 // the instant the last wait returned
+	latest   int64 // the clock's last reading
 	wake     int64 // nothing but the kernel has to be looked after before
 	started  bool
 	offering bool // the closed model makes new offers
@@ -61,12 +62,18 @@ type sender struct {
 func (s *sender) run(ctx context.Context) {
 	defer s.stop()
 	s.arrival, s.deadline, s.redial = s.pull(), never, true
-	for s.now = monotonic.Now(); ; {
+	for s.now = s.clock(); ; {
 		if s.now >= s.wake && s.housekeep(ctx) {
 			return
 		}
 		s.back.wait(s.wake)
 	}
+}
+
+// clock reads the clock, and remembers what it said for those that need no newer reading.
+func (s *sender) clock() int64 {
+	s.latest = monotonic.Now()
+	return s.latest
 }
 
 // housekeep does what has come due and sets the instant at which it must be called again.
@@ -140,7 +147,7 @@ func (s *sender) issue(intended, could int64) {
 	d := due{seq: s.shard.Offer(intended), intended: intended}
 	if s.queue.len == 0 {
 		if c := s.takeIdle(); c != nil {
-			s.send(c, d, monotonic.Now(), max(could, c.freeAt))
+			s.send(c, d, s.clock(), max(could, c.freeAt))
 			return
 		}
 	}
@@ -151,7 +158,7 @@ func (s *sender) issue(intended, could int64) {
 // pay makes the offers that a connection owes, wherever they then are sent.
 func (s *sender) pay(c *conn) {
 	for ; c.owed > 0 && s.offering; c.owed-- {
-		now := monotonic.Now()
+		now := s.clock()
 		s.issue(now, now)
 	}
 }
@@ -172,8 +179,7 @@ func (s *sender) takeIdle() *conn {
 func (s *sender) send(c *conn, d due, at, could int64) {
 	req := &s.requests[d.seq%uint64(len(s.requests))]
 	req.number(d.seq)
-	c.queued += int64(len(req.bytes))
-	c.push(flight{due: d, sent: at, end: c.queued, req: req})
+	c.push(flight{due: d, sent: at, req: req})
 	c.failures = 0
 	s.inFlight++
 	s.shard.Sent(d.intended, at, at-could)
@@ -198,7 +204,7 @@ func (s *sender) fill(c *conn) {
 	for c.count < s.depth {
 		switch {
 		case c.owed > 0 && s.offering:
-			now := monotonic.Now()
+			now := s.clock()
 			if s.offering = now < s.plan.OfferUntil(); !s.offering {
 				continue
 			}
@@ -206,7 +212,7 @@ func (s *sender) fill(c *conn) {
 			s.send(c, due{seq: s.shard.Offer(now), intended: now}, now, c.freeAt)
 		case s.queue.len > 0:
 			d := s.queue.pop()
-			s.send(c, d, monotonic.Now(), max(d.intended, c.freeAt))
+			s.send(c, d, s.clock(), max(d.intended, c.freeAt))
 		default:
 			s.rest(c)
 			if s.inFlight == 0 {
@@ -219,7 +225,7 @@ func (s *sender) fill(c *conn) {
 
 // stop reports what has not finished and closes everything.
 func (s *sender) stop() {
-	now := monotonic.Now()
+	now := s.clock()
 	for s.queue.len > 0 {
 		d := s.queue.pop()
 		s.shard.Unfinished(d.intended, now, s.classOf(d.seq))

@@ -22,12 +22,6 @@ func write(fd int, b []byte) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// block makes a call that may wait; the scheduler and the garbage collector go on without this thread.
-func block(trap, a, b, c, d uintptr) (uintptr, unix.Errno) {
-	n, _, errno := unix.Syscall6(trap, a, b, c, d, 0, 0)
-	return n, errno
-}
-
 // threadCPU is the CPU time that the calling thread has used.
 func threadCPU() time.Duration {
 	var u unix.Rusage

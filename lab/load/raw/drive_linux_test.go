@@ -1,0 +1,255 @@
+package raw
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/loadtest"
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	for name, config := range map[string]Config{
+		"epoll":         {Backend: BackendEpoll},
+		"uring":         {Backend: BackendUring},
+		"epoll-threads": {Backend: BackendEpoll, Threads: 2},
+		"uring-threads": {Backend: BackendUring, Threads: 2, Realtime: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loadtest.Test(t, func(target string, corpus *load.Corpus, connections int) load.Driver {
+				c := config
+				c.Target, c.Corpus = target, corpus
+				return driver(t, c)
+			})
+		})
+	}
+}
+
+func driver(t testing.TB, c Config) *Driver {
+	t.Helper()
+	d, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// answering is a server that follows a script on each connection until the test ends.
+func answering(t testing.TB, script func(c net.Conn, in *bufio.Reader)) (url string, accepted *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted = new(atomic.Int64)
+	ended := make(chan struct{})
+	var open atomic.Int64
+	open.Store(1)
+	leave := func() {
+		if open.Add(-1) == 0 {
+			close(ended)
+		}
+	}
+	go func() {
+		defer leave()
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted.Add(1)
+			open.Add(1)
+			go func() {
+				defer leave()
+				defer c.Close()
+				script(c, bufio.NewReader(c))
+			}()
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-ended
+	})
+	return "http://" + l.Addr().String(), accepted
+}
+
+const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+// always answers every request.
+func always(c net.Conn, in *bufio.Reader) {
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		io.Copy(io.Discard, r.Body)
+		if _, err := io.WriteString(c, ok); err != nil {
+			return
+		}
+	}
+}
+
+type discard struct{}
+
+func (discard) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
+
+func run(t testing.TB, p load.Plan, d *Driver) record.Totals {
+	t.Helper()
+	totals, _, err := load.Run(context.Background(), p, d, discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if totals.Offered != totals.Completed+totals.Unfinished {
+		t.Errorf("offered %d, completed %d, unfinished %d", totals.Offered, totals.Completed, totals.Unfinished)
+	}
+	return totals
+}
+
+func small() *load.Corpus {
+	return &load.Corpus{Requests: []load.Request{{Method: "POST", Path: "/", Body: []byte("hello")}}, Classes: make([]load.Class, 1)}
+}
+
+func at(n int) func() load.Schedule {
+	return func() load.Schedule { return load.Times(make([]int64, n)) }
+}
+
+const patience = time.Minute // a bound that no passing test reaches
+
+// A pipeline is filled: so many requests reach the server before it answers the first.
+func TestPipelineIsFilled(t *testing.T) {
+	const depth, many = 4, 40
+	for _, backend := range []string{BackendEpoll, BackendUring} {
+		t.Run(backend, func(t *testing.T) {
+			url, accepted := answering(t, func(c net.Conn, in *bufio.Reader) {
+				for {
+					for range depth {
+						r, err := http.ReadRequest(in)
+						if err != nil {
+							return
+						}
+						io.Copy(io.Discard, r.Body)
+					}
+					for range depth {
+						io.WriteString(c, ok)
+					}
+				}
+			})
+			totals := run(t, load.Plan{Schedule: at(many), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+				driver(t, Config{Target: url, Corpus: small(), Backend: backend, Pipeline: depth}))
+			if totals.Status["200"] != many || accepted.Load() != 1 {
+				t.Errorf("%d of %d answered over %d connections: %v", totals.Status["200"], many, accepted.Load(), totals.Errors)
+			}
+		})
+	}
+}
+
+// When a connection is lost, the request in turn ends as the connection did, and those behind it were
+// closed upon.
+func TestPipelineIsLost(t *testing.T) {
+	const depth = 4
+	for _, backend := range []string{BackendEpoll, BackendUring} {
+		t.Run(backend, func(t *testing.T) {
+			url, _ := answering(t, func(c net.Conn, in *bufio.Reader) {
+				for range depth {
+					if _, err := http.ReadRequest(in); err != nil {
+						return
+					}
+				}
+				io.WriteString(c, ok+"HTTP/1.1 nonsense\r\n")
+				in.ReadByte() // until the client closes
+			})
+			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+				driver(t, Config{Target: url, Corpus: &load.Corpus{Requests: []load.Request{{Method: "GET", Path: "/"}}, Classes: make([]load.Class, 1)}, Backend: backend, Pipeline: depth}))
+			if totals.Status["200"] != 1 || totals.Errors["malformed"] != 1 || totals.Errors["closed"] != depth-2 {
+				t.Errorf("statuses %v, errors %v", totals.Status, totals.Errors)
+			}
+		})
+	}
+}
+
+// A long request that is still being sent does not keep the others of a pipeline from arriving whole.
+func TestPipelineOfLongRequests(t *testing.T) {
+	corpus := small()
+	corpus.Requests[0].Body = make([]byte, 4<<20)
+	for _, backend := range []string{BackendEpoll, BackendUring} {
+		t.Run(backend, func(t *testing.T) {
+			url, _ := answering(t, always)
+			const many = 12
+			totals := run(t, load.Plan{Schedule: at(many), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+				driver(t, Config{Target: url, Corpus: corpus, Backend: backend, Pipeline: 4}))
+			if totals.Status["200"] != many {
+				t.Errorf("%d of %d answered: %v", totals.Status["200"], many, totals.Errors)
+			}
+		})
+	}
+}
+
+// More connections than the ring has room for requests or buffers.
+func TestManyConnections(t *testing.T) {
+	const many = 1500
+	for _, backend := range []string{BackendEpoll, BackendUring} {
+		t.Run(backend, func(t *testing.T) {
+			url, accepted := answering(t, always)
+			totals := run(t, load.Plan{Schedule: at(3 * many), Connections: many, Length: record.WindowLength, Drain: patience, Timeout: patience},
+				driver(t, Config{Target: url, Corpus: small(), Backend: backend}))
+			if totals.Status["200"] != 3*many || accepted.Load() > many {
+				t.Errorf("%d of %d answered over %d connections: %v", totals.Status["200"], 3*many, accepted.Load(), totals.Errors)
+			}
+		})
+	}
+}
+
+// A name that has no address makes every offer fail; the drive itself does not.
+func TestUnknownHost(t *testing.T) {
+	const many = 5
+	totals := run(t, load.Plan{Schedule: at(many), Connections: 2, Length: record.WindowLength, Drain: patience, Timeout: patience},
+		driver(t, Config{Target: "http://nobody.invalid:80", Corpus: small()}))
+	if totals.Errors["connect"] != many {
+		t.Errorf("errors %v, want %d of kind connect", totals.Errors, many)
+	}
+}
+
+// While nothing goes wrong, a request costs no memory: what a drive allocates does not grow with the
+// requests it sends. Windows do allocate, so both drives last equally long.
+func TestRequestsDoNotAllocate(t *testing.T) {
+	for _, backend := range []string{BackendEpoll, BackendUring} {
+		t.Run(backend, func(t *testing.T) {
+			allocated := func(requests int) float64 {
+				url, _ := answering(t, counted)
+				d := driver(t, Config{Target: url, Corpus: small(), Backend: backend})
+				p := load.Plan{Schedule: at(requests), Connections: 4, Length: 5 * record.WindowLength, Drain: patience, Timeout: patience}
+				return testing.AllocsPerRun(1, func() { run(t, p, d) })
+			}
+			const few, many = 100, 20_100
+			if grown := allocated(many) - allocated(few); grown > (many-few)/10 {
+				t.Errorf("%d more requests allocated %.0f objects more", many-few, grown)
+			}
+		})
+	}
+}
+
+// counted answers every small request without allocating: it counts the bytes that come.
+func counted(c net.Conn, in *bufio.Reader) {
+	const length = len("POST / HTTP/1.1\r\nHost: 127.0.0.1:12345\r\nContent-Length: 5\r\n\r\nhello")
+	buf, reply := make([]byte, length), []byte(ok)
+	for {
+		if _, err := io.ReadFull(in, buf); err != nil {
+			return
+		}
+		if _, err := c.Write(reply); err != nil {
+			return
+		}
+	}
+}
