@@ -1,0 +1,118 @@
+package experiment
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// open reads one of the repository's scenarios.
+func open(t *testing.T, name string) *scenario.Scenario {
+	t.Helper()
+	sc, err := scenario.Open(filepath.Join("..", "..", "scenarios", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sc
+}
+
+// A target that freezes all its answers for 200 ms every 2 s, at 2,000/s in the open model: by arithmetic
+// p95 is 100 ms, p99 180 ms and p99.9 198 ms, with 8 connections as with 64. A generator that waits for
+// answers before it sends again reports a p99 of about 1 ms.
+//
+// What the lab itself calls invalid decides nothing here but that the stall was not hidden.
+func TestFreezeIsSeenByEveryOfferThatFellIntoIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: this test loads a real process for 20 s")
+	}
+	for _, connections := range []int{8, 64} {
+		sc := open(t, "freeze.yaml")
+		sc.Measure.Connections = []int{connections}
+		sc.Measure.Length, sc.Measure.Warmup = 8*time.Second, time.Second // whole periods
+		const attempts = 4
+		for attempt := 1; ; attempt++ {
+			exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out")})
+			if exp == nil || len(exp.Runs) != 1 {
+				t.Fatalf("no run: %v", err)
+			}
+			r := exp.Runs[0]
+			q := r.Totals.Response
+			t.Logf("%d connections: p95 %.1f p99 %.1f p99.9 %.1f ms; invalid: %q", connections, q.P95, q.P99, q.P999, r.Invalid)
+			if q.P99 < 90 || q.P95 < 50 {
+				t.Fatalf("%d connections: the freeze is hidden", connections)
+			}
+			if near(q.P95, 100) && near(q.P99, 180) && near(q.P999, 198) {
+				break
+			}
+			if attempt == attempts {
+				if r.Invalid == "" {
+					t.Errorf("%d connections: a run that counts is more than 5%% off 100, 180 and 198 ms", connections)
+				}
+				break
+			}
+		}
+	}
+}
+
+func near(ms, want float64) bool { return math.Abs(ms-want) <= 0.05*want }
+
+// A run's folder says everything again: totals, both views of each window, the latencies.
+func TestRunIsReadableAgain(t *testing.T) {
+	sc := open(t, "freeze.yaml")
+	sc.Measure = scenario.Measure{Length: time.Second, Warmup: 200 * time.Millisecond, Connections: []int{4}}
+	sc.Load.Schedule.Rate = 200
+	out := filepath.Join(t.TempDir(), "out")
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: out})
+	if exp == nil || len(exp.Runs) != 1 {
+		t.Fatalf("no run: %v", err)
+	}
+	again, err := record.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := again.Runs[0]
+	if r.Totals.Offered != 200 || r.Totals.Completed+r.Totals.Unfinished != r.Totals.Offered {
+		t.Errorf("offered %d (want 200), completed %d, unfinished %d", r.Totals.Offered, r.Totals.Completed, r.Totals.Unfinished)
+	}
+	h, err := r.Histogram(record.HistResponse)
+	if err != nil || h.TotalCount() != r.Totals.Offered {
+		t.Errorf("%d latencies on disk, want %d (%v)", h.TotalCount(), r.Totals.Offered, err)
+	}
+	measured, seen := 0, 0
+	for _, w := range r.Series {
+		if w.Start%int64(record.WindowLength) != 0 {
+			t.Fatalf("a window begins at %d", w.Start)
+		}
+		if w.Phase == record.PhaseMeasure {
+			measured++
+			if w.Server != nil && w.Server.AgentSeen {
+				seen++
+			}
+		}
+	}
+	if measured != 10 || seen == 0 {
+		t.Errorf("%d measured windows, %d with the agent's view; want 10 and most of them", measured, seen)
+	}
+	if len(r.Target.Assembly) == 0 && r.Target.PID == 0 || r.Machine.Cores == 0 {
+		t.Errorf("target %+v on %+v", r.Target, r.Machine)
+	}
+}
+
+func TestExecuteRefuses(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"a host beyond loopback":     func(o *Options) { o.Scenario.Load.URL = "http://192.0.2.1/" },
+		"a folder that is not empty": func(o *Options) { o.Out = "testdata" },
+		"an unknown variant":         func(o *Options) { o.Only = []string{"nobody"} },
+		"a body that cannot be made": func(o *Options) { o.Scenario.Load.Body = "${row.x}" },
+	} {
+		o := Options{Scenario: open(t, "freeze.yaml"), Out: filepath.Join(t.TempDir(), "out")}
+		change(&o)
+		if _, err := Execute(t.Context(), o); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
