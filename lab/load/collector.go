@@ -29,6 +29,7 @@ type collector struct {
 	windows     int   // measured ones so far
 	cpuSeconds  float64
 	perSecond   rateVariation
+	sent        int64 // since the measured time began, whenever offered
 	completed   int64 // in measured windows, whenever offered
 	delivered   int64
 	hists       map[string]*hdrhistogram.Histogram // by tag, measured offers only

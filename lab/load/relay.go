@@ -51,7 +51,7 @@ type tally struct {
 	answered   int64 // measured offers that completed
 	unfinished int64
 	warm       int64 // completed offers from before the measured time
-	warmErrors int64 // of these, the ones without a protocol status
+	warmFailed int64 // of these, the ones that failed by their status
 	sent       int64
 	delivery   int64
 	bad        int64 // answered with a status of 400 or above
@@ -89,8 +89,8 @@ func (t *tally) add(warm bool, status Status, n int64) {
 		t.unfinished += n
 	case warm:
 		t.warm += n
-		if failure {
-			t.warmErrors += n
+		if failure || status >= 400 {
+			t.warmFailed += n
 		}
 	default:
 		t.answered += n
@@ -103,14 +103,12 @@ func (t *tally) add(warm bool, status Status, n int64) {
 }
 
 // counts are the sums of a measured window. What failed with a protocol status is told from what failed
-// a check by the status alone; an offer from the warm-up that failed a check afterwards counts too.
+// a check by the status alone; an offer from the warm-up that failed a check afterwards counts too. What
+// was sent is known from the send-lag, which only measured offers have.
 func (t *tally) counts(c *record.Client) counts {
 	m := counts{
 		offered: c.Offered, sent: t.sent, completed: t.answered, unfinished: t.unfinished,
 		delivered: min(c.Delivered, t.delivery), undelivered: max(0, t.delivery-c.Delivered), errors: t.errors,
-	}
-	if t.sent == 0 {
-		m.sent = c.Sent
 	}
 	if t.answered+t.warm == 0 {
 		m.completed = c.Completed
@@ -119,7 +117,7 @@ func (t *tally) counts(c *record.Client) counts {
 	for _, n := range t.errors {
 		errors += n
 	}
-	rest := min(max(0, c.Failed-errors-t.warmErrors), m.completed-errors)
+	rest := min(max(0, c.Failed-errors-t.warmFailed), m.completed-errors)
 	m.failed = errors + rest
 	m.failedStatus = min(rest, t.bad)
 	m.failedCheck = rest - m.failedStatus

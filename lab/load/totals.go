@@ -36,6 +36,9 @@ func splitTag(tag string) (status, class string) {
 // sum adds a finished window to the run's sums.
 func (c *collector) sum(w *record.Window, m *merged) {
 	c.sums.add(&m.measured)
+	if w.Phase != record.PhaseWarmup {
+		c.sent += w.Client.Sent
+	}
 	if w.Phase != record.PhaseMeasure {
 		return
 	}
@@ -80,6 +83,9 @@ func (c *collector) totals() record.Totals {
 		Variation:     c.perSecond.coefficient(),
 		Service:       record.QuantilesOf(c.hists[record.HistService]),
 		Delivery:      record.QuantilesOf(c.hists[record.HistDelivery]),
+	}
+	if c.phase != "" && c.hists[record.HistLag] == nil { // a job that does not record its send-lag
+		t.Sent = c.sent
 	}
 	lag := record.QuantilesOf(c.hists[record.HistLag])
 	t.Lag = record.Lag{P50: lag.P50 * 1000, P99: lag.P99 * 1000}
