@@ -8,13 +8,13 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/record"
 )
 
 // Driver is a load.Driver that relays what a command prints. It drives once: a stream is read once.
 type Driver struct {
 	engine string
 	r      io.Reader
+	now    func() int64 // monotonic.Now, but for tests
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -23,7 +23,9 @@ var _ load.Driver = (*Driver)(nil)
 // io.Closer, as a pipe's reading end is, Drive closes it as soon as its context is done and at its end,
 // so that neither Drive waits for a command that hangs nor the command for a reader that is gone. With
 // any other reader, Drive ends only when a Read returns.
-func New(engine string, r io.Reader) *Driver { return &Driver{engine: engine, r: r} }
+func New(engine string, r io.Reader) *Driver {
+	return &Driver{engine: engine, r: r, now: monotonic.Now}
+}
 
 // Engine names the command in results.
 func (d *Driver) Engine() string { return d.engine }
@@ -34,47 +36,55 @@ func (d *Driver) Engine() string { return d.engine }
 // line, is an error, as is a job that says it failed; what it reported until then is recorded.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
 	if c, ok := d.r.(io.Closer); ok {
-		stop := context.AfterFunc(ctx, func() { c.Close() })
-		defer func() {
-			if stop() {
-				c.Close()
-			}
-		}()
+		defer closeBy(ctx, c)()
 	}
-	s := newStream(d.r, monotonic.Now())
-	relay := relay{plan: p, rec: rec}
-	for {
-		win, err := s.next()
-		if ctx.Err() != nil {
-			return ctx.Err()
+	s := newStream(d.r, d.now)
+	err := relay(ctx, s, p, rec)
+	if ctx.Err() != nil {
+		return ctx.Err() // the stream broke off because of it
+	}
+	if err != nil {
+		return fmt.Errorf("the job's output, line %d: %w", s.line, err)
+	}
+	return nil
+}
+
+// closeBy closes c as soon as ctx is done, or when the function it returns is called.
+func closeBy(ctx context.Context, c io.Closer) func() {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		c.Close()
+	})
+	return func() {
+		if stop() {
+			c.Close()
+			return
 		}
-		if errors.Is(err, io.EOF) && s.measured {
+		<-closed
+	}
+}
+
+// relay enters the stream's windows into a recording, which begins with the first of them.
+func relay(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorder) error {
+	var shard *load.Shard
+	for ctx.Err() == nil {
+		w, err := s.next()
+		if errors.Is(err, errEnd) {
 			return nil
 		}
-		if errors.Is(err, io.EOF) {
-			err = errNoMeasure
-		}
-		if err == nil {
-			err = relay.window(win)
-		}
 		if err != nil {
-			return fmt.Errorf("the job's output, line %d: %w", s.line, err)
+			return err
 		}
+		if shard == nil {
+			p.Start = w.Start
+			shard = rec.Shards(1)[0]
+			rec.EndAt(w.Start)
+		}
+		if err := shard.Window(&w.Window, w.hists); err != nil {
+			return err
+		}
+		rec.EndAt(w.Start + windowLength)
 	}
-}
-
-// relay enters windows into a recording, which begins with the first of them.
-type relay struct {
-	plan  *load.Plan
-	rec   *load.Recorder
-	shard *load.Shard
-}
-
-func (r *relay) window(w *window) error {
-	if r.shard == nil {
-		r.plan.Start = w.Start
-		r.shard = r.rec.Shards(1)[0]
-	}
-	r.rec.EndAt(w.Start + int64(record.WindowLength))
-	return r.shard.Window(&w.Window, w.hists)
+	return ctx.Err()
 }

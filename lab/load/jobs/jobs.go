@@ -5,26 +5,27 @@
 //	{"t_ns":1700000000,"phase":"measure","client":{"offered":20,"completed":19,"backlog":1},"gauges":{"depth":3},"hists":{"response.ok":"HISTFAAA..."}}
 //	{"end":true}
 //
+// The fields of a line:
 //   - t_ns is when the window began: CLOCK_MONOTONIC in ns, a multiple of 100 ms, above the one before.
 //     A window in which nothing happened may be left out.
-//   - phase is warmup, measure or drain, in this order. The phases say what counts.
+//   - phase is warmup, measure or drain, in this order. The phases say what counts, and the first and
+//     last window of phase measure between what instants.
 //   - client is a record.Client. Its quantiles may be left out: they are read from the histograms.
 //   - gauges are numbers of the job's own choice, by name.
-//   - hists are histograms of ns in base64 of HdrHistogram's V2 compressed encoding, by tag:
-//     response.STATUS or response.STATUS.CLASS (from the intended time; STATUS is ok, timeout, 200, ...),
-//     warmup.STATUS for what was offered before the measured time, service, lag, delivery. Where there are
-//     response histograms they hold as many values as client.completed says.
-//   - {"end":true,"error":"..."} ends a job that failed.
+//   - hists are histograms of ns up to an hour, with at most three significant digits, in base64 of
+//     HdrHistogram's V2 compressed encoding, by tag: response.STATUS or response.STATUS.CLASS, from the
+//     intended time (STATUS is ok, timeout, unfinished, 200, ...); warmup.STATUS likewise, for what was
+//     offered before the measured time; service; lag; delivery. Where a window has response or warmup
+//     histograms they hold, unfinished apart, as many values as client.completed says.
+//   - end is true in the last line alone; an error beside it says that the job failed, and why.
 //
 // A Go program writes these lines with a Writer as load.Run's sink; anything else prints them. New makes
 // the driver that reads them. The package is not for starting the command (target) nor for deciding what
-// it does: what runs how often is the command's affair. Drive owns no goroutine that outlives it.
+// it does: what runs how often is the command's affair. No goroutine outlives Drive.
 package jobs
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"dyno/lab/record"
@@ -32,12 +33,12 @@ import (
 
 // Limits of a stream, far above what load.Run writes.
 const (
-	maxLine  = 4 << 20 // bytes; a histogram of a window is some hundred
-	maxTags  = 128     // different ones in a stream: each takes about 220 kB until the run's end
-	maxGauge = 256     // different ones in a stream
-	maxName  = 128     // bytes of a tag or of a gauge's name
-	maxCount = int64(1e12)
-	maxCores = 1e5
+	maxLine   = 4 << 20     // bytes; a histogram of a window is some hundred
+	maxTags   = 128         // different ones in a stream: each takes about 220 kB until the run's end
+	maxGauges = 256         // different ones in a stream
+	maxName   = 128         // bytes of a tag or of a gauge's name
+	maxCount  = int64(1e12) // of anything in a window: a run of days cannot overflow a sum of them
+	maxCores  = 1e5         // used in a window
 )
 
 // windowLine is one finished window.
@@ -99,10 +100,8 @@ func checkClient(c *record.Client) error {
 		return fmt.Errorf("client.failed is %d of %d completed: what failed is counted in both", c.Failed, c.Completed)
 	case c.Refused > c.Failed:
 		return fmt.Errorf("client.refused is %d of %d failed: what was refused is counted in both", c.Refused, c.Failed)
-	case math.IsNaN(c.CPU) || c.CPU < 0 || c.CPU > maxCores:
+	case c.CPU < 0 || c.CPU > maxCores:
 		return fmt.Errorf("client.cpu is %v, outside 0 to %.0f cores", c.CPU, maxCores)
 	}
 	return nil
 }
-
-var errNoMeasure = errors.New("it reported no window of phase measure, so there is nothing to count")

@@ -3,9 +3,6 @@ package jobs
 import (
 	"bufio"
 	"bytes"
-	"compress/zlib"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"dyno/agent/monotonic"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -35,6 +31,7 @@ type window struct {
 
 // stream reads windows from a command's stdout, which it does not trust.
 type stream struct {
+	now      func() int64
 	lines    *bufio.Scanner
 	line     int   // of the last that was read, from 1
 	after    int64 // the next window begins here or later
@@ -44,8 +41,8 @@ type stream struct {
 	gauges   map[string]bool
 }
 
-func newStream(r io.Reader, now int64) *stream {
-	s := &stream{lines: bufio.NewScanner(r), after: now - maxEarlier, tags: map[string]bool{}, gauges: map[string]bool{}}
+func newStream(r io.Reader, now func() int64) *stream {
+	s := &stream{now: now, lines: bufio.NewScanner(r), after: now() - maxEarlier, tags: map[string]bool{}, gauges: map[string]bool{}}
 	s.lines.Buffer(nil, maxLine)
 	s.lines.Split(wholeLines)
 	return s
@@ -63,11 +60,13 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 }
 
 var (
-	errCut   = errors.New(`it ended in the middle of a line: the command was killed, or its last line {"end":true} has no newline`)
-	errNoEnd = errors.New(`it ended without the line {"end":true}: the command ended before its work did; see its log`)
+	errEnd       = errors.New("the last line says that all went well")
+	errCut       = errors.New(`it ended in the middle of a line: the command was killed, or its last line {"end":true} has no newline`)
+	errNoMeasure = errors.New("it reported no window of phase measure, so there is nothing to count")
+	errNoEnd     = errors.New(`it ended without the line {"end":true}: the command ended before its work did; see its log`)
 )
 
-// next returns the next window; io.EOF: the last line said that all went well.
+// next returns the next window, or errEnd.
 func (s *stream) next() (*window, error) {
 	s.line++
 	if !s.lines.Scan() {
@@ -89,13 +88,15 @@ func (s *stream) next() (*window, error) {
 		return nil, fmt.Errorf("it is not a window (%w); only windows may be printed to stdout: %.100q", err, s.lines.Bytes())
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something follows the window's object: a line is one object")
+		return nil, errors.New("something follows the window's object: a line is one object")
 	}
 	switch {
 	case l.Error != "":
 		return nil, fmt.Errorf("the job failed: %.1000s", l.Error)
+	case l.End && !s.measured:
+		return nil, errNoMeasure
 	case l.End:
-		return nil, io.EOF
+		return nil, errEnd
 	}
 	return s.check(&l.windowLine)
 }
@@ -107,42 +108,26 @@ func (s *stream) check(l *windowLine) (*window, error) {
 	if err := checkClient(&l.Client); err != nil {
 		return nil, err
 	}
-	w := &window{Window: record.Window{Start: l.Start, Phase: l.Phase, Client: l.Client}}
-	for name := range l.Gauges {
-		if err := checkName(name); err != nil {
-			return nil, fmt.Errorf("gauge %w", err)
-		}
-		if s.gauges[name] = true; len(s.gauges) > maxGauge {
-			return nil, fmt.Errorf("gauge %q is one more than the %d that a job may have", name, maxGauge)
-		}
+	if err := s.checkGauges(l.Gauges); err != nil {
+		return nil, err
 	}
+	w := &window{Window: record.Window{Start: l.Start, Phase: l.Phase, Client: l.Client}}
 	if len(l.Gauges) > 0 {
 		w.Server = &record.Server{Gauges: l.Gauges}
 	}
-	w.hists = make(map[string]*hdrhistogram.Histogram, min(len(l.Hists), maxTags))
-	for tag, encoded := range l.Hists {
-		if err := checkTag(tag); err != nil {
-			return nil, err
-		}
-		if s.tags[tag] = true; len(s.tags) > maxTags {
-			return nil, fmt.Errorf("histogram %q is one more than the %d that a job may have", tag, maxTags)
-		}
-		h, err := decode(encoded)
-		if err != nil {
-			return nil, fmt.Errorf("histogram %q: %w", tag, err)
-		}
-		w.hists[tag] = h
-	}
-	return w, nil
+	var err error
+	w.hists, err = s.histograms(l.Hists)
+	return w, err
 }
 
 func (s *stream) checkTime(l *windowLine) error {
-	latest := monotonic.Now() // a run's last window may be cut off before its end
+	now := s.now()
+	latest := now + windowLength // clocks that are set may differ a little between processes
 	switch {
 	case l.Start%windowLength != 0:
 		return fmt.Errorf("t_ns is %d: a window begins at a multiple of %d ns", l.Start, windowLength)
 	case l.Start > latest:
-		return fmt.Errorf("t_ns is %d, %v from now: it is CLOCK_MONOTONIC, not the time of day", l.Start, time.Duration(l.Start-latest))
+		return fmt.Errorf("t_ns is %d, %v from now: it is CLOCK_MONOTONIC, not the time of day", l.Start, time.Duration(l.Start-now))
 	case l.Start < s.after:
 		return fmt.Errorf("t_ns is %d, before %d: windows come in order, and the first not earlier than %v before the run",
 			l.Start, s.after, time.Duration(maxEarlier))
@@ -159,35 +144,32 @@ func (s *stream) checkTime(l *windowLine) error {
 	return nil
 }
 
-// maxDigits bounds a histogram's memory: up to three digits it takes at most 440 kB whatever its range.
-const maxDigits = 3
+func (s *stream) checkGauges(gauges map[string]float64) error {
+	for name := range gauges {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("gauge %w", err)
+		}
+		if s.gauges[name] = true; len(s.gauges) > maxGauges {
+			return fmt.Errorf("gauge %q is one more than the %d that a job may have", name, maxGauges)
+		}
+	}
+	return nil
+}
 
-// decode reads a histogram. The library takes any geometry, one of 50 MB too, so that is looked at first.
-func decode(encoded string) (*hdrhistogram.Histogram, error) {
-	packed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, err
+func (s *stream) histograms(encoded map[string]string) (map[string]*hdrhistogram.Histogram, error) {
+	hists := map[string]*hdrhistogram.Histogram{}
+	for tag, text := range encoded {
+		if err := checkTag(tag); err != nil {
+			return nil, err
+		}
+		if s.tags[tag] = true; len(s.tags) > maxTags {
+			return nil, fmt.Errorf("histogram %q is one more than the %d that a job may have", tag, maxTags)
+		}
+		h, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("histogram %q: %w", tag, err)
+		}
+		hists[tag] = h
 	}
-	if len(packed) < 8 {
-		return nil, errors.New("it is cut off")
-	}
-	z, err := zlib.NewReader(bytes.NewReader(packed[8:]))
-	if err != nil {
-		return nil, err
-	}
-	var header struct{ Cookie, Payload, Offset, Digits int32 }
-	if err := binary.Read(z, binary.BigEndian, &header); err != nil {
-		return nil, fmt.Errorf("reading its header: %w", err)
-	}
-	if header.Digits < 0 || header.Digits > maxDigits {
-		return nil, fmt.Errorf("it has %d significant digits; up to %d are read", header.Digits, maxDigits)
-	}
-	h, err := hdrhistogram.Decode([]byte(encoded))
-	if err != nil {
-		return nil, err
-	}
-	if h.TotalCount() > maxCount {
-		return nil, fmt.Errorf("it holds %d values; up to %d are read", h.TotalCount(), maxCount)
-	}
-	return h, nil
+	return hists, nil
 }
