@@ -71,6 +71,9 @@ func starter(c Config) notifytest.Start {
 
 func TestSuite(t *testing.T) {
 	for label, c := range assemblies(t) {
+		if testing.Short() && label != daemon.Baseline && label != "batch" {
+			continue // the two ends of the ladder
+		}
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
 			notifytest.Test(t, starter(c))

@@ -23,7 +23,7 @@ func keepsOrder(t *testing.T, start Start) {
 	})
 	c.subscribe(r, "/a", nil)
 	c.subscribe(r, "/b", map[string]any{"batch": 7})
-	const clients, keys, each = 4, 5, 40
+	const clients, keys, each = 4, 5, 15
 	var posting sync.WaitGroup
 	for p := range clients {
 		posting.Go(func() {

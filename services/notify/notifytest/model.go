@@ -123,7 +123,7 @@ func addsUp(t *testing.T, start Start) {
 	owed, refused := 0, 0
 	for p := range 4 {
 		posting.Go(func() {
-			for i := range 60 {
+			for i := range 25 {
 				var ns []string
 				for k := range 1 + rand.IntN(20) {
 					ns = append(ns, notice(fmt.Sprintf("%d-%d-%d", p, i, k), fmt.Sprintf("k%d", rand.IntN(30)), "t", "1"))
@@ -139,7 +139,7 @@ func addsUp(t *testing.T, start Start) {
 					t.Errorf("%d %s", status, data)
 				}
 				mu.Unlock()
-				if p == 0 && i == 30 {
+				if p == 0 && i == 12 {
 					c.do("DELETE", "/v1/subscriptions/"+doomed.ID, "", "")
 				}
 			}
