@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"dyno/lab/record"
 )
 
-// bars is the chart of the steps: a row each, with its interval as a whisker and the baseline as a line
-// through all of them. The rows are HTML, so that they wrap on a phone; only the bars are SVG.
+// bars is the chart of the steps: a row each, with its interval as a whisker and the baseline, where
+// there is one, as a line through all of them. The rows are HTML, so that they wrap on a phone; only the bars are SVG.
 type bars struct {
 	Rows []barRow
 	Axis template.HTML
-	Unit string
+	Note string
 }
 
 type barRow struct {
@@ -36,7 +38,12 @@ func newBars(r *Report) bars {
 		return bars{}
 	}
 	x := newAxis(false, most)
-	out := bars{Unit: r.columns()[1].Unit, Axis: barAxis(x)}
+	out := bars{Note: r.columns()[1].Unit + "; the whisker is the 95% interval", Axis: barAxis(x)}
+	baseline := Unknown
+	if r.Kind == record.KindLadder || r.Kind == record.KindCompare {
+		baseline = r.Steps[0].Capacity
+		out.Note += ", the dashed line the baseline"
+	}
 	for i, s := range r.Steps {
 		row := barRow{Name: s.Name, Change: s.Change, Why: s.Why, Value: figure(s.Capacity), Detail: between(s.Interval), Class: "step"}
 		if i > 0 && s.Ratio.Known() {
@@ -45,10 +52,10 @@ func newBars(r *Report) bars {
 		switch {
 		case s.Invalid != "":
 			row.Value, row.Detail, row.Class = "no result", s.Invalid, "none"
-		case i == 0:
+		case i == 0 && baseline.Known():
 			row.Class = "baseline"
 		}
-		row.SVG = barSVG(x, s, r.Steps[0].Capacity)
+		row.SVG = barSVG(x, s, baseline)
 		out.Rows = append(out.Rows, row)
 	}
 	return out

@@ -37,7 +37,9 @@ func browser(t *testing.T) context.Context {
 	if path == "" {
 		t.Skip("no Chromium in PATH, so the page is not looked at; on Debian: apt-get install chromium")
 	}
-	allocator, stop := chromedp.NewExecAllocator(context.Background(),
+	whole, late := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(late)
+	allocator, stop := chromedp.NewExecAllocator(whole,
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true))
@@ -45,13 +47,11 @@ func browser(t *testing.T) context.Context {
 	tab, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(tab); err != nil {
-			t.Logf("closing the browser: %v", err)
+			t.Errorf("closing the browser: %v", err)
 		}
 		cancel()
 	})
-	ctx, late := context.WithTimeout(tab, patience)
-	t.Cleanup(late)
-	return ctx
+	return tab
 }
 
 // save writes a report's page and returns its address.
@@ -76,6 +76,13 @@ type witness struct {
 	mu       sync.Mutex
 	requests []string
 	troubles []string
+}
+
+// forget makes the witness ready for another page.
+func (w *witness) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.troubles = nil, nil
 }
 
 func (w *witness) see(ev any) {
@@ -247,10 +254,14 @@ func TestPageInABrowser(t *testing.T) {
 func TestPagesOnAPhone(t *testing.T) {
 	reports := madeReports()
 	reports["hostile"], reports["hostile-load"] = hostileReport(), hostileLoad()
+	ctx, w := open(t, "about:blank", 375, 800, "light")
 	for name, r := range reports {
 		t.Run(name, func(t *testing.T) {
 			url := save(t, r)
-			ctx, w := open(t, url, 375, 800, "light")
+			w.forget()
+			if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
+				t.Fatal(err)
+			}
 			if wide := ask[int](t, ctx, `document.documentElement.scrollWidth`); wide > 375 {
 				t.Errorf("the page is %d px wide on a screen of 375; too wide: %v", wide, ask[[]string](t, ctx,
 					`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > 376 && !e.closest('.scroll, pre, nav, .uplot')).slice(0, 8).map(e => e.tagName + '.' + (e.className.baseVal ?? e.className) + ' ' + e.textContent.slice(0, 30))`))

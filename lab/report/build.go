@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyno/lab/capacity"
@@ -123,6 +124,7 @@ func build(e *record.Experiment, a analysis) *Report {
 	}
 	if e.Kind != record.KindLoad {
 		r.Charts = append([]Chart{latencyChart(e)}, r.Charts...)
+		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
 	}
 	r.Traces, r.TracesLeft = traces(e)
 	r.Invalid = r.whyInvalid()

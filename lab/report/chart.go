@@ -130,7 +130,7 @@ func latencyChart(e *record.Experiment) Chart {
 		name = "delivery"
 	}
 	return newChart(e, Chart{
-		ID: "chart-latency", Title: "Load and latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: p99Bound(e.SLO),
+		ID: "chart-latency", Title: "Latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: p99Bound(e.SLO),
 		Legend: "p99 as a line, p50 dashed, against what was offered",
 	},
 		reading{"p99", func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P99) }},

@@ -271,6 +271,9 @@ func TestBuildFromAFolder(t *testing.T) {
 	if !strings.HasPrefix(r.Answer, "commit carries ") || !strings.HasSuffix(r.Answer, " the baseline.") {
 		t.Errorf("answer: %s", r.Answer)
 	}
+	if r.Floor == nil || r.Floor.Lo > 1 || r.Floor.Hi < 1 {
+		t.Errorf("the noise floor is %v", r.Floor)
+	}
 	if all, valid := r.Count(); all-valid != 1 {
 		t.Errorf("%d of %d runs count", valid, all)
 	}
