@@ -15,6 +15,7 @@ package notify
 
 import (
 	"context"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -38,14 +39,15 @@ It keeps notices in memory: what is pending when the process ends is lost.`,
 	}
 }
 
-func start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
+func start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	d, err := New(FromChoice(env.Choice))
 	if err != nil {
 		return daemon.Running{}, err
 	}
 	for _, g := range d.gauges() {
 		env.Agent.Gauge(g.name, g.read)
-		if err := env.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read)); err != nil {
+		if err := env.Metrics.Register(collector(g)); err != nil {
+			d.Close(ctx)
 			return daemon.Running{}, err
 		}
 	}
@@ -62,4 +64,12 @@ func start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
 			return nil
 		},
 	}, nil
+}
+
+// collector gives a gauge to Prometheus, which wants to know what only grows.
+func collector(g gauge) prometheus.Collector {
+	if strings.HasSuffix(g.name, "_total") {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: g.name, Help: g.help}, g.read)
+	}
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read)
 }
