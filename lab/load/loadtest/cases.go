@@ -90,8 +90,8 @@ var cases = []testCase{
 	{name: "long-header", script: answer("HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 60<<10) + "\r\nContent-Length: 2\r\n\r\nok"), want: "200"},
 	{name: "byte-by-byte", script: trickled(ok128), want: "200"},
 	{name: "byte-by-byte-chunked", script: trickled(chunked + "2;ext\r\nok\r\n10\r\n0123456789abcdef\r\n0\r\nX: y\r\n\r\n"), want: "200"},
-	{name: "early-answer", script: early(true), want: "413", corpus: post(16 << 20)},
-	{name: "early-answer-kept", script: early(false), want: "413", corpus: post(16 << 20)},
+	{name: "early-answer", script: early(true), want: "413", corpus: post(8 << 20)},
+	{name: "early-answer-kept", script: early(false), want: "413", corpus: post(8 << 20)},
 
 	// Answers that pass or fail their check.
 	{name: "check-status", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), want: "200",
@@ -162,7 +162,7 @@ var cases = []testCase{
 	{name: "silent-in-body", script: stall("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"), want: "timeout", timeout: briefly},
 	{name: "silent-in-chunk", script: stall(chunked + "3\r\nok"), want: "timeout", timeout: briefly},
 	{name: "silent-after-continue", script: stall("HTTP/1.1 100 Continue\r\n\r\n"), want: "timeout", timeout: briefly},
-	{name: "does-not-read", script: func(p *peer) { <-p.server.over }, want: "timeout", timeout: briefly, corpus: post(16 << 20)},
+	{name: "does-not-read", script: func(p *peer) { <-p.server.over }, want: "timeout", timeout: briefly, corpus: post(8 << 20)},
 }
 
 var wantYes = load.Check{JSON: []load.JSONTest{{Path: "result.status", Equals: "yes"}}}

@@ -47,7 +47,7 @@ func testKeepAlive(t *testing.T, open New) {
 // testSequenceNumbers holds that every request carries a number of its own, in every place that asks
 // for it, also when the body is longer than what a socket takes at once.
 func testSequenceNumbers(t *testing.T, open New) {
-	const many = 40
+	const many = 12
 	const blank = "0000000000000000"
 	short := `{"id":"` + blank + `","again":"` + blank + `"}`
 	long := append([]byte(short), make([]byte, 4<<20)...)

@@ -30,7 +30,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for k := range n {
-		wg.Go(func() { errs[k] = d.send(ctx, p, rec, shards[k], address, k, n) })
+		wg.Go(func() { errs[k] = d.send(ctx, p, rec, shards[k], sockaddr(address), k, n) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
@@ -91,8 +91,8 @@ func setScheduler(policy uint32, priority uint32) error {
 	return unix.SchedSetAttr(0, &attr, 0)
 }
 
-// resolve looks the target up; nil, when it has no address, makes every offer fail to connect.
-func (d *Driver) resolve(ctx context.Context) unix.Sockaddr {
+// resolve looks the target up. When it has no address, every offer will fail to connect.
+func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 	port, err := strconv.ParseUint(d.port, 10, 16)
 	if err != nil {
 		if p, lookupErr := net.DefaultResolver.LookupPort(ctx, "tcp", d.port); lookupErr == nil {
@@ -101,7 +101,7 @@ func (d *Driver) resolve(ctx context.Context) unix.Sockaddr {
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", d.host)
 	if err != nil || len(ips) == 0 {
-		return nil
+		return netip.AddrPort{}
 	}
 	best := ips[0]
 	for _, ip := range ips { // a name such as localhost has both; IPv4 is what services listen on without being asked
@@ -110,10 +110,14 @@ func (d *Driver) resolve(ctx context.Context) unix.Sockaddr {
 			break
 		}
 	}
-	return sockaddr(netip.AddrPortFrom(best.Unmap(), uint16(port)))
+	return netip.AddrPortFrom(best.Unmap(), uint16(port))
 }
 
+// sockaddr makes an address for one thread, which fills it in anew at each use; nil for none.
 func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	if !a.IsValid() {
+		return nil
+	}
 	if a.Addr().Is4() {
 		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 	}
