@@ -84,7 +84,7 @@ func TestWhatBrokeOffIsKept(t *testing.T) {
 	if r.err == nil || !strings.Contains(r.err.Error(), "the job failed: the queue is gone") {
 		t.Errorf("error %v", r.err)
 	}
-	if r.totals.Completed != 3 || r.plan.Length != record.WindowLength {
+	if r.totals.Ended != 3 || r.plan.Length != record.WindowLength {
 		t.Errorf("over %v: totals %s", r.plan.Length, pretty(r.totals))
 	}
 }
@@ -296,7 +296,7 @@ func FuzzDrive(f *testing.F) {
 		d.now = func() int64 { return began }
 		second := drive(t.Context(), otherPlan, d, nil)
 		checkSame(t, first, second)
-		if first.plan.Length < record.WindowLength || first.totals.Failed > first.totals.Completed {
+		if first.plan.Length < record.WindowLength || first.totals.Failed > first.totals.Ended {
 			t.Errorf("over %v: totals %s", first.plan.Length, pretty(first.totals))
 		}
 	})
