@@ -84,7 +84,7 @@ func TestWhatBrokeOffIsKept(t *testing.T) {
 	if r.err == nil || !strings.Contains(r.err.Error(), "the job failed: the queue is gone") {
 		t.Errorf("error %v", r.err)
 	}
-	if r.totals.Ended != 3 || r.plan.Length != record.WindowLength {
+	if r.totals.Offered != 3 || r.plan.Length != record.WindowLength {
 		t.Errorf("over %v: totals %s", r.plan.Length, pretty(r.totals))
 	}
 }
@@ -296,7 +296,11 @@ func FuzzDrive(f *testing.F) {
 		d.now = func() int64 { return began }
 		second := drive(t.Context(), otherPlan, d, nil)
 		checkSame(t, first, second)
-		if first.plan.Length < record.WindowLength || first.totals.Failed > first.totals.Ended {
+		kinds := int64(0)
+		for _, n := range first.totals.Errors {
+			kinds += n
+		}
+		if first.plan.Length < record.WindowLength || kinds != first.totals.Failed {
 			t.Errorf("over %v: totals %s", first.plan.Length, pretty(first.totals))
 		}
 	})

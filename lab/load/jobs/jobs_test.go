@@ -120,7 +120,7 @@ func TestPoolThroughAPipe(t *testing.T) {
 		}()
 		relayed := drive(t.Context(), otherPlan, New("sleeper", r), nil)
 		checkSame(t, <-job, relayed)
-		if n := relayed.totals.Ended; n < 600 || relayed.totals.Failed < n/8 || relayed.totals.AchievedPerS != float64(n)/2 {
+		if n := relayed.totals.Offered; n < 600 || relayed.totals.Failed < n/8 || relayed.totals.OfferedPerS != float64(n)/2 {
 			t.Errorf("totals %s", pretty(relayed.totals))
 		}
 	})
