@@ -78,5 +78,5 @@ func drive(url, backend string, length time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(driven{driver.Engine(), totals.Completed, totals.Failed})
+	return json.NewEncoder(os.Stdout).Encode(driven{driver.Engine(), totals.Ended, totals.Failed})
 }

@@ -144,9 +144,9 @@ func (res *Result) variationAtCapacity() float64 {
 func (res *Result) warnShort(runs []*record.Run) {
 	short, least := 0, int64(MinCompletions)
 	for _, r := range runs {
-		if r.Invalid == "" && r.Totals.Completed < MinCompletions && judge(r, res.SLO, 0).Met {
+		if r.Invalid == "" && r.Totals.Ended < MinCompletions && judge(r, res.SLO, 0).Met {
 			short++
-			least = min(least, r.Totals.Completed)
+			least = min(least, r.Totals.Ended)
 		}
 	}
 	if short > 0 {

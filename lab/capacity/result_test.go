@@ -87,7 +87,7 @@ func TestSummariseWithoutACapacity(t *testing.T) {
 
 func TestSummariseWarnsOfShortRuns(t *testing.T) {
 	exp := rounds(t)
-	exp.Runs[0].Totals.Completed = 300
+	exp.Runs[0].Totals.Ended = 300
 	res := Summarise(exp, "v")
 	if !strings.Contains(strings.Join(res.Warnings, "\n"), "1 run met the SLO with fewer than 2,000 completions, the shortest 300") {
 		t.Errorf("%q", res.Warnings)

@@ -34,7 +34,7 @@ func (g target) run(n int, step record.Step) *record.Run {
 	completed := int64(min(step.Rate, saturation) * step.Length.Seconds())
 	return &record.Run{Step: step, Load: record.Load{Model: "open"}, Length: step.Length, Totals: record.Totals{
 		Offered: int64(step.Rate * step.Length.Seconds()), OfferedPerS: step.Rate,
-		Completed: completed, AchievedPerS: min(step.Rate, saturation),
+		Ended: completed, Completed: completed, AchievedPerS: min(step.Rate, saturation),
 		Response: record.Quantiles{P99: p99}}}
 }
 
@@ -87,8 +87,8 @@ func TestSearchFindsAnyCapacity(t *testing.T) {
 			t.Fatalf("%d runs: %v", len(runs), rates(runs))
 		}
 		for _, r := range runs {
-			if r.Totals.Completed < MinCompletions && r.Step.Rate < g.capacity {
-				t.Fatalf("a step at %g/s of %v has %d completions", r.Step.Rate, r.Step.Length, r.Totals.Completed)
+			if r.Totals.Ended < MinCompletions && r.Step.Rate < g.capacity {
+				t.Fatalf("a step at %g/s of %v has %d completions", r.Step.Rate, r.Step.Length, r.Totals.Ended)
 			}
 		}
 	})

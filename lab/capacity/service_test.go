@@ -85,6 +85,7 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 			windows[w].Client.Completed++
 			latencies[w] = append(latencies[w], ms)
 			if end >= from {
+				totals.Ended++
 				totals.Completed++
 			}
 		}
@@ -107,7 +108,7 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 	}
 	slices.Sort(all)
 	totals.OfferedPerS = float64(totals.Offered) / step.Length.Seconds()
-	totals.AchievedPerS = float64(totals.Completed) / step.Length.Seconds()
+	totals.AchievedPerS = float64(totals.Ended) / step.Length.Seconds()
 	totals.Response = record.Quantiles{P50: quantile(all, 0.5), P90: quantile(all, 0.9), P95: quantile(all, 0.95), P99: quantile(all, 0.99), P999: quantile(all, 0.999), Max: quantile(all, 1)}
 	return &record.Run{Step: step, SLO: slo, Load: record.Load{Model: "open"}, Totals: totals, Series: windows,
 		Begin: int64(warmup), Length: step.Length}

@@ -49,7 +49,7 @@ func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	j.gauges()
 	j.latencyTrend()
 	v := j.verdict
-	n := r.Totals.Completed
+	n := r.Totals.Ended
 	if slo.On == record.OnDelivery {
 		n = r.Totals.Delivered
 	}

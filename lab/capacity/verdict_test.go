@@ -14,7 +14,7 @@ func steady(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
 		Step: record.Step{Rate: 1000}, Load: record.Load{Model: "open"}, Length: 2 * time.Second,
 		SLO: record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001},
-		Totals: record.Totals{Offered: 2010, Sent: 2010, Completed: 2008, OfferedPerS: 1005, AchievedPerS: 1004,
+		Totals: record.Totals{Offered: 2010, Sent: 2010, Ended: 2008, Completed: 2008, OfferedPerS: 1005, AchievedPerS: 1004,
 			Response: record.Quantiles{P50: 2, P99: 10, P999: 15}},
 	}
 	for i := range 20 {
@@ -51,7 +51,7 @@ func TestJudge(t *testing.T) {
 		"one error, none allowed": {func(r *record.Run) { r.Totals.Failed = 1; r.SLO.Errors = 0 }, "over 0%", "errors"},
 		"did not keep up":         {func(r *record.Run) { r.Totals.AchievedPerS = 980 }, "achieved 97.5% of the 1005/s offered", "achieved"},
 		"closed loop":             {func(r *record.Run) { r.Totals.AchievedPerS = 980; r.Load.Model = "closed" }, "", "p99"},
-		"too short":               {func(r *record.Run) { r.Totals.Completed = 1999 }, "too short: 1999 of the 2000", "p99"},
+		"too short":               {func(r *record.Run) { r.Totals.Ended = 1999 }, "too short: 1999 of the 2000", "p99"},
 		"delivery": {func(r *record.Run) {
 			r.SLO.On = record.OnDelivery
 			r.Totals.Delivered, r.Totals.DeliveredPerS, r.Totals.Delivery.P99 = 2008, 1004, 19

@@ -31,6 +31,7 @@ type collector struct {
 	perSecond   rateVariation
 	sent        int64 // since the measured time began, whenever offered
 	completed   int64 // in measured windows, whenever offered
+	broken      int64 // of these, ended without an answer
 	delivered   int64
 	hists       map[string]*hdrhistogram.Histogram // by tag, measured offers only
 	threadCPU   []span                             // by shard

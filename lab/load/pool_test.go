@@ -54,7 +54,7 @@ func TestPoolFreeze(t *testing.T) {
 					return nil
 				}))
 				totals, _, err := Run(t.Context(), p, pool, &memorySink{})
-				if err != nil || totals.Offered != 40_000 || totals.Completed != 40_000 {
+				if err != nil || totals.Offered != 40_000 || totals.Ended != 40_000 {
 					t.Fatalf("%v: %+v", err, totals)
 				}
 				checkFreeze(t, totals.Response.At)
@@ -74,7 +74,7 @@ func TestPoolTimeoutsCountFromTheIntendedTime(t *testing.T) {
 			time.Sleep(time.Second)
 			return ctx.Err()
 		})), &memorySink{})
-		if err != nil || totals.Completed != 100 || totals.Errors["timeout"] != 100 || totals.Unfinished != 0 {
+		if err != nil || totals.Ended != 100 || totals.Errors["timeout"] != 100 || totals.Unfinished != 0 {
 			t.Fatalf("%v: %+v", err, totals)
 		}
 		if totals.Sent != 2 { // the first, and after it the first that had not timed out yet
@@ -105,7 +105,7 @@ func TestPoolUnfinished(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})), &memorySink{})
-		if err != nil || totals.Offered != 10 || totals.Sent != 2 || totals.Completed != 0 || totals.Unfinished != 10 {
+		if err != nil || totals.Offered != 10 || totals.Sent != 2 || totals.Ended != 0 || totals.Unfinished != 10 {
 			t.Fatalf("%v: %+v", err, totals)
 		}
 		near(t, "oldest", totals.Response.Max, 1500)
@@ -127,7 +127,7 @@ func TestPoolIsCancelled(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
-		if totals.Offered != totals.Completed+totals.Unfinished || totals.Completed < 180 || plan.Length > 2100*time.Millisecond {
+		if totals.Offered != totals.Ended+totals.Unfinished || totals.Ended < 180 || plan.Length > 2100*time.Millisecond {
 			t.Errorf("%+v over %v", totals, plan.Length)
 		}
 		if totals.AchievedPerS < 95 || totals.AchievedPerS > 105 { // the last window may have been cut short
@@ -143,7 +143,7 @@ func TestPoolClosedModel(t *testing.T) {
 		pool.Think = 40 * time.Millisecond
 		sink := &memorySink{}
 		totals, _, err := Run(t.Context(), p, pool, sink)
-		if err != nil || totals.Offered != 60 || totals.Completed != 60 {
+		if err != nil || totals.Offered != 60 || totals.Ended != 60 {
 			t.Fatalf("%v: %+v", err, totals)
 		}
 		near(t, "response", totals.Response.Max, 10)
@@ -192,7 +192,7 @@ func TestPoolPanicIsAnError(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "nil map") || !strings.Contains(err.Error(), "pool_test.go:") {
 			t.Errorf("error %v, want one that names this file", err)
 		}
-		if totals.Completed != 10 || totals.Errors["other"] != 10 {
+		if totals.Ended != 10 || totals.Errors["other"] != 10 {
 			t.Errorf("%+v", totals)
 		}
 	})
@@ -237,8 +237,8 @@ func TestPoolOnTheRealClock(t *testing.T) {
 		}
 		return Result{Status: OK, Success: true}
 	})}, &memorySink{})
-	if err != nil || totals.Completed != 100 || early > 0 {
-		t.Errorf("%v: completed %d of 100, %d before their time", err, totals.Completed, early)
+	if err != nil || totals.Ended != 100 || early > 0 {
+		t.Errorf("%v: completed %d of 100, %d before their time", err, totals.Ended, early)
 	}
 }
 

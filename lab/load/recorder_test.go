@@ -91,7 +91,7 @@ func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
 	near(t, "response of the unfinished, at its age", totals.Response.Max, 580)
 	near(t, "service", totals.Service.Max, 299)
 	near(t, "lag", totals.Lag.P99, 1000)
-	if totals.Offered != 2 || totals.Completed != 1 || totals.Unfinished != 1 || totals.Status["200"] != 1 {
+	if totals.Offered != 2 || totals.Ended != 1 || totals.Unfinished != 1 || totals.Status["200"] != 1 {
 		t.Errorf("totals %+v", totals)
 	}
 	near(t, "offered per second", totals.OfferedPerS, 4)
@@ -119,7 +119,7 @@ func TestWarmupDoesNotCount(t *testing.T) {
 	done(s, 2, start+130*ms, start+160*ms, 200)
 	s.Unfinished(start+20*ms, start+400*ms, 0)
 	totals := finish(r)
-	if totals.Offered != 1 || totals.Completed != 1 || totals.Unfinished != 0 || totals.Failed != 0 || totals.Sent != 0 || totals.Errors["timeout"] != 0 {
+	if totals.Offered != 1 || totals.Ended != 1 || totals.Unfinished != 0 || totals.Failed != 0 || totals.Sent != 0 || totals.Errors["timeout"] != 0 {
 		t.Errorf("totals %+v", totals)
 	}
 	near(t, "slowest response", totals.Response.Max, 30)
@@ -203,7 +203,7 @@ func TestNothingIsLost(t *testing.T) {
 			}
 		}
 		totals := finish(r)
-		if totals.Offered != offered || totals.Completed != completed || totals.Failed != failed || totals.Unfinished != offered-completed {
+		if totals.Offered != offered || totals.Ended != completed || totals.Failed != failed || totals.Unfinished != offered-completed {
 			t.Fatalf("totals %+v, want offered %d completed %d failed %d", totals, offered, completed, failed)
 		}
 		kinds := int64(0)
@@ -488,7 +488,7 @@ func TestRunIsCancelled(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}), &memorySink{})
-	if !errors.Is(err, context.Canceled) || totals.Completed != 1 {
+	if !errors.Is(err, context.Canceled) || totals.Ended != 1 {
 		t.Errorf("error %v, totals %+v", err, totals)
 	}
 }

@@ -186,6 +186,14 @@ func (s *Shard) failed(o *Outcome) {
 	}
 }
 
+// broken is how many ended without an answer.
+func (c *counts) broken() (n int64) {
+	for _, kind := range c.errors {
+		n += kind
+	}
+	return n
+}
+
 func (c *counts) fail(status Status, checked bool) {
 	c.failed++
 	switch {

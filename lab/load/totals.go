@@ -48,6 +48,7 @@ func (c *collector) sum(w *record.Window, m *merged) {
 	c.windows++
 	c.cpuSeconds += w.Client.CPU * record.WindowLength.Seconds()
 	c.completed += w.Client.Completed
+	c.broken += m.measured.broken()
 	c.delivered += w.Client.Delivered
 	c.perSecond.add(w.Client.Completed)
 }
@@ -74,11 +75,11 @@ func (c *collector) totals() record.Totals {
 	s := &c.sums
 	seconds := max(c.measured(), record.WindowLength).Seconds()
 	t := record.Totals{
-		Offered: s.offered, Sent: s.sent, Completed: s.completed, Failed: s.failed, Unfinished: s.unfinished,
+		Offered: s.offered, Sent: s.sent, Ended: s.completed, Completed: s.completed - s.broken(), Failed: s.failed, Unfinished: s.unfinished,
 		Delivered: s.delivered, Undelivered: s.undelivered, Duplicates: s.duplicates,
 		Errors: map[string]int64{}, Status: map[string]int64{},
 		OfferedPerS:   float64(s.offered) / seconds,
-		AchievedPerS:  float64(c.completed) / seconds,
+		AchievedPerS:  float64(c.completed-c.broken) / seconds,
 		DeliveredPerS: float64(c.delivered) / seconds,
 		Variation:     c.perSecond.coefficient(),
 		Service:       record.QuantilesOf(c.hists[record.HistService]),

@@ -21,7 +21,7 @@ type Window struct {
 type Client struct {
 	Offered   int64 `json:"offered"`
 	Sent      int64 `json:"sent"`
-	Completed int64 `json:"completed"` // answered, well or badly
+	Completed int64 `json:"completed"` // ended: answered, well or badly, or broken off
 	Failed    int64 `json:"failed"`    // of these: errors, and answers that failed a check
 	Delivered int64 `json:"delivered,omitempty"`
 	Refused   int64 `json:"refused,omitempty"` // turned away in good order (HTTP 429, 503, a full queue); also counted in Failed
@@ -101,7 +101,8 @@ type Lag struct {
 type Totals struct {
 	Offered     int64 `json:"offered"`
 	Sent        int64 `json:"sent"`
-	Completed   int64 `json:"completed"`
+	Ended       int64 `json:"ended"`     // with an answer or without: offered = ended + unfinished
+	Completed   int64 `json:"completed"` // of these, the ones that were answered, well or badly
 	Failed      int64 `json:"failed"`
 	Unfinished  int64 `json:"unfinished"`  // scheduled but not finished at the end; in the latencies at its age
 	Delivered   int64 `json:"delivered"`   // receipts that matched an offer

@@ -153,7 +153,7 @@ func acceptedOf(r *record.Run) float64 {
 	if r.Totals.Completed == 0 {
 		return 0
 	}
-	return r.Totals.AchievedPerS * float64(max(0, r.Totals.Completed-r.Totals.Failed)) / float64(r.Totals.Completed)
+	return r.Totals.AchievedPerS * float64(max(0, r.Totals.Ended-r.Totals.Failed)) / float64(r.Totals.Completed)
 }
 
 // refusedOf is the rate at which offers were turned away in good order, over the measured time.

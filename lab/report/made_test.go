@@ -81,11 +81,11 @@ func (m *made) run(role, variant string, round int, perSecond float64) *record.R
 		Begin: 1e12, Length: measureWindows * record.WindowLength,
 	}
 	t := &r.Totals
-	t.Offered, t.Sent, t.Completed, t.Delivered = n(perSecond), n(perSecond), n(carried), n(carried)
-	t.Unfinished = t.Offered - t.Completed
+	t.Offered, t.Sent, t.Ended, t.Delivered = n(perSecond), n(perSecond), n(carried), n(carried)
+	t.Unfinished, t.Completed = t.Offered-t.Ended, t.Ended
 	t.OfferedPerS, t.AchievedPerS, t.DeliveredPerS = perSecond, carried, carried
 	t.Variation = 0.012
-	t.Status = map[string]int64{"202": t.Completed}
+	t.Status = map[string]int64{"202": t.Ended}
 	t.Errors = map[string]int64{"timeout": 0}
 	q := record.Quantiles{P50: p50, P90: p50 * 2.2, P95: p50 * 3, P99: p99, P999: p99 * 1.8, Max: p99 * 2.6, Mean: p50 * 1.2}
 	t.Response, t.Delivery, t.Service = q, q, record.Quantiles{P50: 1.1, P90: 1.7, P95: 2.1, P99: 3.4, P999: 6.2, Max: 11, Mean: 1.2}
@@ -186,7 +186,7 @@ func madeSweep() *made {
 				refused := max(0, rate-m.limits[v.Name])
 				r.Totals.Failed = int64(refused * 6)
 				r.Totals.Unfinished = 0
-				r.Totals.Completed = r.Totals.Offered
+				r.Totals.Ended, r.Totals.Completed = r.Totals.Offered, r.Totals.Offered
 				r.Totals.AchievedPerS = rate
 				r.Totals.Response.P99 *= 0.2 + math.Log10(rooms[v.Name])/4
 				for i := range r.Series {

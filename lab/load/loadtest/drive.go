@@ -52,8 +52,8 @@ func drive(t *testing.T, ctx context.Context, p load.Plan, d load.Driver) record
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatalf("drive: %v", err)
 	}
-	if totals.Offered != totals.Completed+totals.Unfinished {
-		t.Errorf("offered %d, but completed %d and unfinished %d", totals.Offered, totals.Completed, totals.Unfinished)
+	if totals.Offered != totals.Ended+totals.Unfinished {
+		t.Errorf("offered %d, but completed %d and unfinished %d", totals.Offered, totals.Ended, totals.Unfinished)
 	}
 	failed := int64(0)
 	for _, n := range totals.Errors {
@@ -65,8 +65,8 @@ func drive(t *testing.T, ctx context.Context, p load.Plan, d load.Driver) record
 	if totals.Sent > totals.Offered {
 		t.Errorf("sent %d of %d offered", totals.Sent, totals.Offered)
 	}
-	if s := series.sum; s.Offered != totals.Offered || s.Sent != totals.Sent || s.Completed != totals.Completed || s.Failed != totals.Failed {
-		t.Errorf("the windows add up to %+v, the totals to offered %d, sent %d, completed %d, failed %d", s, totals.Offered, totals.Sent, totals.Completed, totals.Failed)
+	if s := series.sum; s.Offered != totals.Offered || s.Sent != totals.Sent || s.Completed != totals.Ended || s.Failed != totals.Failed {
+		t.Errorf("the windows add up to %+v, the totals to offered %d, sent %d, completed %d, failed %d", s, totals.Offered, totals.Sent, totals.Ended, totals.Failed)
 	}
 	if series.sum.Backlog != 0 {
 		t.Errorf("the last window leaves a backlog of %d", series.sum.Backlog)

@@ -158,8 +158,8 @@ func testClosedModel(t *testing.T, open New) {
 	})
 	plan := load.Plan{Connections: connections, Length: 2 * record.WindowLength, Drain: patience, Timeout: patience}
 	totals := drive(t, t.Context(), plan, open(s.url, get(), connections))
-	if totals.Completed <= connections || totals.Unfinished != 0 || totals.Failed != 0 {
-		t.Errorf("completed %d, failed %d, unfinished %d over %d connections", totals.Completed, totals.Failed, totals.Unfinished, connections)
+	if totals.Ended <= connections || totals.Unfinished != 0 || totals.Failed != 0 {
+		t.Errorf("completed %d, failed %d, unfinished %d over %d connections", totals.Ended, totals.Failed, totals.Unfinished, connections)
 	}
 	if n := served.Load(); n != totals.Sent {
 		t.Errorf("sent %d, but %d arrived", totals.Sent, n)
@@ -188,8 +188,8 @@ func testCancel(t *testing.T, open New) {
 	if time.Since(begin) >= patience {
 		t.Error("the drive went on to its end")
 	}
-	if totals.Unfinished == 0 || totals.Completed != 0 {
-		t.Errorf("completed %d, unfinished %d against a target that never answers", totals.Completed, totals.Unfinished)
+	if totals.Unfinished == 0 || totals.Ended != 0 {
+		t.Errorf("completed %d, unfinished %d against a target that never answers", totals.Ended, totals.Unfinished)
 	}
 }
 

@@ -111,8 +111,8 @@ func run(t testing.TB, p load.Plan, d *Driver) record.Totals {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if totals.Offered != totals.Completed+totals.Unfinished {
-		t.Errorf("offered %d, completed %d, unfinished %d", totals.Offered, totals.Completed, totals.Unfinished)
+	if totals.Offered != totals.Ended+totals.Unfinished {
+		t.Errorf("offered %d, completed %d, unfinished %d", totals.Offered, totals.Ended, totals.Unfinished)
 	}
 	return totals
 }

@@ -89,7 +89,7 @@ func send(t *testing.T, c Config) record.Totals {
 		Schedule:    func() load.Schedule { return load.Times(make([]int64, offers)) },
 		Connections: connections, Length: record.WindowLength, Drain: time.Minute, Timeout: time.Minute,
 	}, d, discard{})
-	if err != nil || totals.Completed != offers {
+	if err != nil || totals.Ended != offers {
 		t.Fatalf("%v: %+v", err, totals)
 	}
 	return totals
