@@ -158,6 +158,7 @@ type executor struct {
 	variants []scenario.Variant
 	bench    *bench
 	expected int // estimate of the number of runs
+	spoilt   int // runs that did not count
 }
 
 // planner says what to run next, given what was run so far.
@@ -165,6 +166,10 @@ type planner func(*record.Experiment) (step record.Step, done bool)
 
 // tries is how often a step is run before the machine is called unfit.
 const tries = 3
+
+// patience is how many runs of an experiment may turn out not to count before the machine is called
+// unfit: beyond that, the experiment would take far longer than it says.
+var patience = map[Depth]int{Quick: 4, Default: 12, Thorough: 60}
 
 // follow runs what the planner asks for until it is done.
 func (x *executor) follow(ctx context.Context, next planner) error {
@@ -191,10 +196,11 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 			return err
 		}
 		x.Progress.Done(r)
-		switch {
-		case r.Invalid == "":
+		if r.Invalid == "" {
 			return nil
-		case try == tries, x.exp.Kind == record.KindLoad:
+		}
+		x.spoilt++
+		if try == tries || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
 		}
 		x.Progress.Say("this run does not count (" + r.Invalid + "); waiting for the machine to calm down")

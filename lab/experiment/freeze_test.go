@@ -75,8 +75,8 @@ func TestRunIsReadableAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := again.Runs[0]
-	if r.Totals.Offered != 200 || r.Totals.Completed+r.Totals.Unfinished != r.Totals.Offered {
-		t.Errorf("offered %d (want 200), completed %d, unfinished %d", r.Totals.Offered, r.Totals.Completed, r.Totals.Unfinished)
+	if r.Totals.Offered != 200 || r.Totals.Ended+r.Totals.Unfinished != r.Totals.Offered {
+		t.Errorf("offered %d (want 200), completed %d, unfinished %d", r.Totals.Offered, r.Totals.Ended, r.Totals.Unfinished)
 	}
 	h, err := r.Histogram(record.HistResponse)
 	if err != nil || h.TotalCount() != r.Totals.Offered {
