@@ -79,12 +79,11 @@ func relay(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorder) err
 		if shard == nil {
 			p.Start = w.Start
 			shard = rec.Shards(1)[0]
-			rec.EndAt(w.Start)
 		}
+		rec.EndAt(w.Start + windowLength) // no window is made up behind it
 		if err := shard.Window(&w.Window, w.hists); err != nil {
 			return err
 		}
-		rec.EndAt(w.Start + windowLength)
 	}
 	return ctx.Err()
 }
