@@ -22,7 +22,7 @@ const driveWord = "drive"
 type driven struct {
 	Engine    string `json:"engine"`
 	Completed int64  `json:"completed"`
-	Failed    int64  `json:"failed"`
+	Failed    int64  `json:"failed"` // or never answered
 }
 
 // profileVariable names a file for a CPU profile of the generator process.
