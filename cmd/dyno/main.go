@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -42,7 +44,17 @@ func usage(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// spareProcs is how many goroutines may run beside one per core. A sending thread at real-time priority
+// that wakes up needs one of the runtime's slots before it can go on; if all of them are held by threads
+// that wait for a CPU behind the target's, it waits with them, and its requests are late.
+const spareProcs = 6
+
+// gcPercent lets the lab collect garbage rarely: it makes little, and a collection stops its senders.
+const gcPercent = 400
+
 func main() {
+	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
+	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))
