@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -142,6 +143,9 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	r.Begin, r.Length = plan.MeasureFrom(), plan.Length
 	r.Around = watch.Surroundings(plan.MeasureFrom(), plan.OfferUntil())
 	r.Totals.Server = watch.Totals(plan.MeasureFrom(), plan.OfferUntil(), served(r))
+	if r.Totals.Server != nil && len(sink.peaks) > 0 {
+		r.Totals.Server.Gauges = sink.peaks
+	}
 	if info := watch.Info(); info != nil {
 		r.Target.Assembly = info.Assembly
 	}
@@ -174,6 +178,7 @@ type join struct {
 	watch    *probe.Watcher
 	progress Progress
 	profiled int
+	peaks    map[string]float64 // of each gauge that the driver told, over the measured time; nil: it told none
 }
 
 // serverWait is how long a window waits for the target's view of it. The agent answers within
@@ -181,11 +186,38 @@ type join struct {
 const serverWait = 300 * time.Millisecond
 
 func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
-	w.Server = j.watch.Server(w.Start, serverWait)
+	w.Server = j.merge(w.Server, j.watch.Server(w.Start, serverWait), w.Phase)
 	if w.Server != nil && w.Server.ProfileLive {
 		w.Phase = record.PhaseProfile
 		j.profiled++
 	}
 	j.progress.Window(w)
 	return j.writer.Window(w, hists)
+}
+
+// merge adds the gauges that a job told of itself to what was seen of it. A service tells its own through
+// the agent, which watch has read.
+func (j *join) merge(told, seen *record.Server, phase string) *record.Server {
+	if told == nil || len(told.Gauges) == 0 {
+		return seen
+	}
+	if seen == nil {
+		seen = &record.Server{}
+	}
+	if seen.Gauges == nil {
+		seen.Gauges = map[string]float64{}
+	}
+	maps.Copy(seen.Gauges, told.Gauges)
+	if phase != record.PhaseMeasure {
+		return seen
+	}
+	if j.peaks == nil {
+		j.peaks = map[string]float64{}
+	}
+	for name, v := range told.Gauges {
+		if peak, known := j.peaks[name]; !known || v > peak {
+			j.peaks[name] = v
+		}
+	}
+	return seen
 }

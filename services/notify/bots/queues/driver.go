@@ -125,19 +125,27 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// gauged adds the queue's own figures to each window.
+// gauged adds the queue's own figures to each window, and how it is built: what theory says of a queue
+// follows from its room, its consumers and how fast they serve.
 type gauged struct {
 	*jobs.Writer
+	options
 	queue queue.Queue[message]
 }
 
 func (g gauged) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	s := g.queue.Stats()
-	w.Server = &record.Server{Gauges: map[string]float64{
+	gauges := map[string]float64{
 		"async_queue_depth":     float64(g.queue.Len()),
 		"channel_dropped_total": float64(s.Refused),
 		"queue_growths_total":   float64(s.Growths),
 		"queue_peak":            float64(s.Peak),
-	}}
+		"queue_room":            float64(g.room()),
+		"queue_servers":         float64(g.workers),
+	}
+	if g.work > 0 {
+		gauges["queue_service_per_s"] = float64(time.Second) / float64(g.work)
+	}
+	w.Server = &record.Server{Gauges: gauges}
 	return g.Writer.Window(w, hists)
 }

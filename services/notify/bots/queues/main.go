@@ -49,7 +49,7 @@ func main() {
 	flag.DurationVar(&o.work, "work", time.Millisecond, "time that a consumer takes for one message")
 	flag.BoolVar(&o.busy, "busy", false, "compute for that time instead of waiting")
 	flag.Float64Var(&o.rate, "rate", 1000, "messages per second, with the random gaps of many unrelated senders")
-	flag.Float64Var(&o.rampTo, "ramp-to", 0, "change the rate evenly to this many per second until the end; 0: do not")
+	flag.Float64Var(&o.rampTo, "ramp-to", 0, "change the rate evenly to this many per second until the end, with even gaps; 0: do not")
 	flag.DurationVar(&o.warmup, "warmup", time.Second, "time before what is counted")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "time that is counted")
 	flag.DurationVar(&o.drain, "drain", 10*time.Second, "longest time for what waits at the end")
@@ -88,6 +88,22 @@ func (o options) check() error {
 	return nil
 }
 
+// room is how many messages the queue and its consumers hold together.
+func (o options) room() int {
+	buffer := o.buffer
+	switch {
+	case o.queue == "unbuffered":
+		buffer = 0
+	case o.queue == "shards" && buffer == 0:
+		buffer = queue.DefaultShards * queue.DefaultShardCapacity
+	case o.queue == "shards":
+		buffer = max(1, buffer/queue.DefaultShards) * queue.DefaultShards // every shard holds as many
+	case buffer == 0:
+		buffer = queue.DefaultCapacity
+	}
+	return buffer + o.workers
+}
+
 // schedule is the intended times, over warm-up and duration.
 func (o options) schedule() load.Schedule {
 	const seed = 1 // every queue gets the same arrivals
@@ -106,8 +122,8 @@ func run(ctx context.Context, o options, out *jobs.Writer) error {
 	plan := load.Plan{
 		Schedule: o.schedule, Connections: o.workers,
 		Warmup: o.warmup, Length: o.duration, Drain: o.drain,
-		Deliveries: o.buffer + o.workers + 8*queue.DefaultShardCapacity, // what the queue and the consumers can hold
+		Deliveries: o.room(),
 	}
-	_, _, err = load.Run(ctx, plan, &driver{options: o, queue: q}, gauged{out, q})
+	_, _, err = load.Run(ctx, plan, &driver{options: o, queue: q}, gauged{out, o, q})
 	return errors.Join(err, out.Close(err))
 }

@@ -99,3 +99,42 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// The gauges say how much a queue and its consumers hold, as it turns out when nothing is consumed.
+func TestRoomIsWhatIsAccepted(t *testing.T) {
+	for _, name := range queue.Names() {
+		for _, buffer := range []int{0, 20} {
+			o := options{queue: name, buffer: buffer, workers: 3}
+			q, err := queue.New[message](name, queue.Config{Capacity: buffer, Workers: o.workers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiting := 0
+			for i := range uint64(1 << 13) {
+				if q.Put(i, message{}) {
+					waiting++
+				}
+			}
+			if got := o.room(); got != waiting+o.workers {
+				t.Errorf("%s of %d: %d is said to be the room, and %d waited for 3 consumers", name, buffer, got, waiting)
+			}
+		}
+	}
+}
+
+func TestGauges(t *testing.T) {
+	o := options{queue: "ring", buffer: 64, workers: 8, work: time.Millisecond, rate: 100, duration: 100 * time.Millisecond}
+	var out bytes.Buffer
+	if err := run(context.Background(), o, jobs.NewWriter(&out)); err != nil {
+		t.Fatal(err)
+	}
+	var w struct{ Gauges map[string]float64 }
+	if err := json.NewDecoder(&out).Decode(&w); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"queue_room": 72, "queue_servers": 8, "queue_service_per_s": 1000} {
+		if w.Gauges[name] != want {
+			t.Errorf("%s is %v, want %v", name, w.Gauges[name], want)
+		}
+	}
+}
