@@ -16,14 +16,15 @@ type pace struct {
 	search, warmup time.Duration // measured time and warm-up of a searching run
 	datum          time.Duration // measured time of a run whose datum enters the result
 	rounds         int           // 0: the searches are the result, without intervals
+	tolerance      float64       // of a search; a bracket for later rounds need not be narrow
 	confirm        bool          // hold at the found rate
 }
 
 // paces are chosen so that the ladder of scenarios/notify.yaml (six variants) takes 90 s, 5 minutes and
 // what it needs. A round costs a variant two or three runs.
 var paces = map[Depth]pace{
-	Quick:    {search: 900 * time.Millisecond, warmup: 400 * time.Millisecond},
-	Default:  {search: 1000 * time.Millisecond, warmup: 400 * time.Millisecond, datum: 1200 * time.Millisecond, rounds: compare.MinPairs},
+	Quick:    {search: 900 * time.Millisecond, warmup: 400 * time.Millisecond, tolerance: 0.10},
+	Default:  {search: 1000 * time.Millisecond, warmup: 400 * time.Millisecond, datum: 1200 * time.Millisecond, rounds: compare.MinPairs, tolerance: 0.15},
 	Thorough: {search: 3 * time.Second, warmup: time.Second, datum: 5 * time.Second, rounds: 12, confirm: true},
 }
 
@@ -75,7 +76,7 @@ func (x *executor) searching(p pace) capacity.Search {
 	if start == 0 {
 		start = 200 // per second: low enough for a slow service, a few doublings from a fast one
 	}
-	return capacity.Search{SLO: x.exp.SLO, Start: start, Max: maxRate, Length: p.search, Warmup: p.warmup, Confirm: p.confirm}
+	return capacity.Search{SLO: x.exp.SLO, Start: start, Max: maxRate, Length: p.search, Warmup: p.warmup, Tolerance: p.tolerance, Confirm: p.confirm}
 }
 
 // runsOf returns the runs of one search or slot, in order.
@@ -121,6 +122,10 @@ func (x *executor) capacity(ctx context.Context) error {
 	return x.rotate(ctx, p, compare.Rotation{Variants: []string{name}, Rounds: repeats}, map[string]float64{name: found})
 }
 
+// below is where the search for a step's capacity begins, as a share of the capacity of the step before:
+// low enough to be met by a step that changed nothing, so that the first doubling brackets it.
+const below = 0.75
+
 // ladder brackets each variant's capacity by a search, then measures all of them in rotated rounds, the
 // baseline twice for the floor.
 func (x *executor) ladder(ctx context.Context) error {
@@ -138,7 +143,7 @@ func (x *executor) ladder(ctx context.Context) error {
 			return err
 		}
 		found[v.Name] = rate
-		s.Start = rate // the next step is rarely far from the one before
+		s.Start = below * rate // the next step is rarely far from the one before
 	}
 	if p.rounds == 0 {
 		return nil
