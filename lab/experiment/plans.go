@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +22,7 @@ type pace struct {
 // paces are chosen so that the ladder of scenarios/notify.yaml (six variants) takes 90 s, 5 minutes and
 // what it needs. A round costs a variant two or three runs.
 var paces = map[Depth]pace{
-	Quick:    {search: 900 * time.Millisecond, warmup: 400 * time.Millisecond, tolerance: 0.10},
+	Quick:    {search: 900 * time.Millisecond, warmup: 400 * time.Millisecond, tolerance: 0.15},
 	Default:  {search: 1000 * time.Millisecond, warmup: 400 * time.Millisecond, datum: 1200 * time.Millisecond, rounds: compare.MinPairs, tolerance: 0.15},
 	Thorough: {search: 3 * time.Second, warmup: time.Second, datum: 5 * time.Second, rounds: 12, confirm: true},
 }
@@ -42,6 +41,9 @@ func (o *Options) pace() pace {
 	}
 	if m.Warmup > 0 {
 		p.warmup = m.Warmup
+	}
+	if o.Depth == Quick && o.Scenario.Mode == record.KindSweep {
+		p.warmup = min(p.warmup, quickSweepWarmup)
 	}
 	if o.Rounds > 0 {
 		p.rounds = o.Rounds
@@ -222,51 +224,6 @@ func (x *executor) atRate(ctx context.Context, p pace, r compare.Rotation) error
 		return slot, false
 	}
 	return x.follow(ctx, r.Next)
-}
-
-// sweep runs every variant at every rate; the order of the variants is reversed in every other round.
-func (x *executor) sweep(ctx context.Context) error {
-	m := x.Scenario.Measure
-	rounds := max(1, m.Rounds, x.Rounds)
-	if x.Depth == Quick {
-		rounds = 1
-	}
-	length := m.Length
-	if length == 0 {
-		length = 2 * time.Second
-	}
-	if x.Depth == Quick {
-		length = min(length, time.Second)
-	}
-	rates := m.Rates
-	if len(rates) == 0 {
-		rates = []float64{0} // the schedule states its own
-	}
-	x.expected = rounds * len(rates) * len(x.variants)
-	var unfit error
-	fit := 0
-	for round := 1; round <= rounds; round++ {
-		for _, rate := range rates {
-			for i := range x.variants {
-				if round%2 == 0 {
-					i = len(x.variants) - 1 - i
-				}
-				step := record.Step{Role: record.RoleSweep, Variant: x.variants[i].Name, Round: round, Rate: rate, Length: length}
-				switch err := x.step(ctx, step); {
-				case errors.Is(err, ErrUnfit):
-					unfit = err // one point of many: the others still say something
-				case err != nil:
-					return err
-				default:
-					fit++
-				}
-			}
-		}
-	}
-	if fit == 0 {
-		return unfit
-	}
-	return nil
 }
 
 // load runs each variant once with each number of connections.
