@@ -21,7 +21,7 @@ const (
 
 // awaitCalm returns when the machine's other processes have left it alone for a second, or when it has
 // waited long enough: the next run then says for itself whether it counts.
-func awaitCalm(ctx context.Context, cores int) error {
+func awaitCalm(ctx context.Context, cores int, longest time.Duration) error {
 	w, err := probe.Watch(ctx, probe.Options{PID: os.Getpid()})
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func awaitCalm(ctx context.Context, cores int) error {
 	defer w.Close()
 	tick := time.NewTicker(calmSpan)
 	defer tick.Stop()
-	for deadline := time.Now().Add(calmWait); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(longest); time.Now().Before(deadline); {
 		from := monotonic.Now()
 		select {
 		case <-ctx.Done():

@@ -121,15 +121,18 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if p.Length == 0 {
 		p.Length = defaultLength
 	}
+	if r.Step.RampTo > 0 {
+		p.Warmup = 0 // its lowest rate warms up as well
+	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
 	seed := seedOf(l.Schedule.Seed, b.Scenario.Name, r.Step.Round)
-	if err := b.schedule(&p, r.Step.Rate, seed); err != nil {
+	if err := b.schedule(&p, r.Step, seed); err != nil {
 		return p, err
 	}
 	if l.Receipts != "" {
-		p.Deliveries = awaiting(r.Step.Rate)
+		p.Deliveries = awaiting(max(r.Step.Rate, r.Step.RampTo))
 	}
-	r.Load = record.Load{Kind: l.Kind, Model: "open", Schedule: describeSchedule(l.Schedule, r.Step.Rate),
+	r.Load = record.Load{Kind: l.Kind, Model: "open", Schedule: describeSchedule(l.Schedule, r.Step),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
 	if r.Load.Kind == "" {
 		r.Load.Kind = scenario.Requests
@@ -169,9 +172,13 @@ func seedOf(stated uint64, name string, round int) uint64 {
 }
 
 // schedule sets the plan's schedule. Kinds that state their own times have no warm-up before them.
-func (b *bench) schedule(p *load.Plan, rate float64, seed uint64) error {
-	s := b.Scenario.Load.Schedule
+func (b *bench) schedule(p *load.Plan, step record.Step, seed uint64) error {
+	s, rate := b.Scenario.Load.Schedule, step.Rate
 	span := p.Warmup + p.Length
+	if step.RampTo > 0 {
+		p.Schedule = func() load.Schedule { return load.Ramp(rate, step.RampTo, span) }
+		return nil
+	}
 	switch s.Kind {
 	case scenario.Closed:
 	case scenario.Poisson, "":
@@ -218,7 +225,11 @@ func (b *bench) scheduleFile(p *load.Plan, file string) error {
 	return nil
 }
 
-func describeSchedule(s scenario.Schedule, rate float64) string {
+func describeSchedule(s scenario.Schedule, step record.Step) string {
+	rate := step.Rate
+	if step.RampTo > 0 {
+		s.Kind, s.From, s.To = scenario.Ramp, rate, step.RampTo
+	}
 	switch s.Kind {
 	case scenario.Closed:
 		return "closed"

@@ -96,7 +96,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
-		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args})
+		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values})
 	}
 	if err := record.NewExperiment(o.Out, exp); err != nil {
 		return nil, err
@@ -186,6 +186,10 @@ func (x *executor) follow(ctx context.Context, next planner) error {
 
 // step runs one step, again if it does not count.
 func (x *executor) step(ctx context.Context, s record.Step) error {
+	most, wait := tries, calmWait
+	if s.Role == record.RoleSweep {
+		most, wait = sweepTries, sweepCalmWait
+	}
 	for try := 1; ; try++ {
 		x.Progress.Step(len(x.exp.Order)+1, max(x.expected, len(x.exp.Order)+1), s)
 		r, err := x.bench.run(ctx, s, x.exp)
@@ -200,11 +204,11 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 			return nil
 		}
 		x.spoilt++
-		if try == tries || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
+		if try == most || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
 		}
 		x.Progress.Say("this run does not count (" + r.Invalid + "); waiting for the machine to calm down")
-		if err := awaitCalm(ctx, x.exp.Machine.Cores); err != nil {
+		if err := awaitCalm(ctx, x.exp.Machine.Cores, wait); err != nil {
 			return err
 		}
 	}

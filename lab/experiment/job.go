@@ -16,6 +16,7 @@ import (
 // what it prints waits in the pipe until the plan's driver reads it.
 func (b *bench) driveJob(ctx context.Context, s *stand, t scenario.Target, r *record.Run, d *drive) error {
 	s.fields["rate"] = strconv.FormatFloat(r.Step.Rate, 'g', -1, 64)
+	s.fields["ramp_to"] = strconv.FormatFloat(r.Step.RampTo, 'g', -1, 64)
 	s.fields["duration"], s.fields["warmup"] = d.plan.Length.String(), d.plan.Warmup.String()
 	p := t.Process
 	p.Args = append(append([]string(nil), p.Args...), b.Scenario.Load.Args...)

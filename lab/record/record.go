@@ -41,6 +41,8 @@ type Step struct {
 	Pair    int           `json:"pair"`
 	Rate    float64       `json:"rate_per_s,omitempty"` // 0: closed model, or a schedule that states its own
 	Length  time.Duration `json:"length_ns,omitempty"`  // measured time; 0: the scenario's
+	// RampTo is the rate that the run ends with, having risen evenly from Rate, per second; 0: the rate stays.
+	RampTo float64 `json:"ramp_to_per_s,omitempty"`
 	// Connections is how many carry the load; 0: as many as the scenario says.
 	Connections int  `json:"connections,omitempty"`
 	Hold        bool `json:"hold,omitempty"` // confirms a rate that was found; runs at least as long as a gauge's slope needs
@@ -118,6 +120,8 @@ type Variant struct {
 	Change string   `json:"change,omitempty"` // what differs from the step before, in one line
 	Why    string   `json:"why,omitempty"`    // what it is expected to do
 	Args   []string `json:"args,omitempty"`
+	// Values are those of a sweep's axes, by name; nil: the variant was listed.
+	Values map[string]string `json:"values,omitempty"`
 }
 
 // Kinds an experiment can have.

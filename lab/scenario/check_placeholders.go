@@ -68,7 +68,7 @@ func (c *checker) variantTexts(before scope) {
 
 func (c *checker) loadTexts(before, running scope) {
 	p, l := at("load"), &c.s.Load
-	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: []string{"rate", "duration", "warmup"}})
+	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: []string{"rate", "ramp_to", "duration", "warmup"}})
 	receipts := running
 	receipts.plain = []string{"run"}
 	c.text(p.to("receipts"), l.Receipts, receipts)

@@ -6,7 +6,7 @@ import (
 )
 
 // reserved are names that placeholders have already.
-var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "duration", "warmup", "value"}
+var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "duration", "warmup", "value"}
 
 func (c *checker) target() {
 	p := at("target")

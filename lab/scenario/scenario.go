@@ -115,7 +115,8 @@ type Load struct {
 	Receipts    string        `yaml:"receipts"` // URL of a sink's receipts: what was delivered, and when; may hold ${run}
 
 	// Args are appended to the target's command when Kind is Jobs: ${rate} (per second), ${duration} and
-	// ${warmup} (as in 2.5s) are those of the run.
+	// ${warmup} (as in 2.5s) are those of the run. In a run of Measure.Ramp the rate rises evenly from ${rate}
+	// to ${ramp_to} over ${duration}; in every other ${ramp_to} is 0.
 	Args []string `yaml:"args"`
 }
 
@@ -205,6 +206,9 @@ type Variant struct {
 	// Undo are arguments that, appended to the last variant's, take this variant's change back: a thorough
 	// ladder leaves each step out once.
 	Undo []string `yaml:"undo"`
+
+	// Values are those of the sweep's axes, by name; nil: the variant was listed.
+	Values map[string]string `yaml:"-"`
 }
 
 // Measure says how long and how often. Zero leaves the choice to the plan (--quick, --thorough).
@@ -212,11 +216,20 @@ type Measure struct {
 	StartRate   float64       `yaml:"start_rate"`  // per second, where a search begins
 	MaxRate     float64       `yaml:"max_rate"`    // per second, where a search ends
 	Rates       []float64     `yaml:"rates"`       // per second: mode sweep runs every variant at each
+	Ramp        *Rise         `yaml:"ramp"`        // mode sweep drives every variant once more, with a rate that rises
+	Per         string        `yaml:"per"`         // an axis of the sweep: Rates and Ramp are for each unit of its value
 	Connections []int         `yaml:"connections"` // mode load: one run with each; default: Load.Connections alone
 	Length      time.Duration `yaml:"length"`      // measured time of a run
 	Warmup      time.Duration `yaml:"warmup"`      // driven before it, not counted
 	Hold        time.Duration `yaml:"hold"`        // measured time of the run that confirms a capacity
 	Rounds      int           `yaml:"rounds"`      // rounds of a ladder, pairs of a comparison, repeats of a sweep
+}
+
+// Rise is a run under a rate that rises evenly.
+type Rise struct {
+	From   float64       `yaml:"from"`   // per second
+	To     float64       `yaml:"to"`     // per second, reached at the end
+	Length time.Duration `yaml:"length"` // all of it is measured; there is no warm-up
 }
 
 // Sweep makes one variant of every combination of its axes' values.

@@ -123,7 +123,10 @@ func (s *Sweep) variant(values []string, room *int) Variant {
 	for i, axis := range s.Axes {
 		names = append(names, axis.Name+"="+strings.Map(plainRune, values[i]))
 	}
-	v := Variant{Name: strings.Join(names, ",")}
+	v := Variant{Name: strings.Join(names, ","), Values: map[string]string{}}
+	for i, axis := range s.Axes {
+		v.Values[axis.Name] = values[i]
+	}
 	for _, arg := range s.Args {
 		v.Args = append(v.Args, s.substitute(arg, values, room))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,15 @@ func (s *Scenario) Variant(name string) (Variant, error) {
 		return Variant{}, fmt.Errorf("%s has no variant %q; did you mean %q?", s.Path, name, near)
 	}
 	return Variant{}, fmt.Errorf("%s has no variant %q; there are %s", s.Path, name, strings.Join(names, ", "))
+}
+
+// Scale is what the rates of Measure are multiplied by for a variant: its value of the axis Measure.Per.
+func (s *Scenario) Scale(v Variant) float64 {
+	n, err := strconv.ParseFloat(v.Values[s.Measure.Per], 64)
+	if err != nil || !(n > 0) {
+		return 1
+	}
+	return n
 }
 
 // own reports whether the variant names a program or an address of its own.

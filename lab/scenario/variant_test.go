@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -89,8 +90,37 @@ sweep:
 	if plain, _ := Expand(s.Variants[4].Args[2], lookupIn(nil)); plain != "${queue}" {
 		t.Errorf("an escaped axis became %q", plain)
 	}
+	if got := s.Variants[4].Values; got["queue"] != "ring" || got["buffer"] != "a/b $5" {
+		t.Errorf("the last variant's values are %v", got)
+	}
 	if len(s.Variants[4].Args) != 3 {
 		t.Errorf("arguments %q", s.Variants[4].Args)
+	}
+}
+
+func TestScale(t *testing.T) {
+	const text = `
+name: x
+target: {build: ./x}
+load: {kind: jobs, args: ["${rate}", "${ramp_to}"]}
+sweep:
+  axes: [{name: workers, values: [1, 8]}]
+  args: ["${workers}"]
+measure: {per: workers, rates: [900], ramp: {from: 200, to: 1700, length: 8s}}
+`
+	s, err := Parse("x.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, eight := s.Scale(s.Variants[0]), s.Scale(s.Variants[1]); one != 1 || eight != 8 {
+		t.Errorf("scales %v and %v", one, eight)
+	}
+	if *s.Measure.Ramp != (Rise{From: 200, To: 1700, Length: 8 * time.Second}) {
+		t.Errorf("ramp %+v", s.Measure.Ramp)
+	}
+	s.Measure.Per = ""
+	if got := s.Scale(s.Variants[1]); got != 1 {
+		t.Errorf("scale %v where rates are the variant's own", got)
 	}
 }
 

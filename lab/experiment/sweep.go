@@ -1,0 +1,116 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// Times of a sweep's runs. A quick sweep is to be done in a minute and a half with some thirty variants, so
+// it takes every other rate, the highest among them, and ramps of one variant for each value of the first
+// axis.
+const (
+	sweepLength      = 2 * time.Second // where the scenario states none
+	quickSweepLength = 500 * time.Millisecond
+	quickSweepWarmup = 200 * time.Millisecond
+	quickRampLength  = 6 * time.Second // the inflection detector needs 5 s before it has a reference
+)
+
+const (
+	// sweepTries is how often a point of a sweep is run before it is left out.
+	sweepTries = 2
+	// sweepCalmWait is how long to wait for neighbours before that: of a hundred runs of 3 s, some may be
+	// spoilt, but no time be lost over them.
+	sweepCalmWait = 3 * time.Second
+)
+
+// sweep runs every variant at every rate, and then once with a rate that rises. A step that could not be
+// measured is one point of many: the others still say something.
+func (x *executor) sweep(ctx context.Context) error {
+	steps := x.sweepSteps()
+	x.expected = len(steps)
+	var unfit error
+	fit := 0
+	for _, step := range steps {
+		switch err := x.step(ctx, step); {
+		case errors.Is(err, ErrUnfit):
+			unfit = err
+		case err != nil:
+			return err
+		default:
+			fit++
+		}
+	}
+	if fit == 0 {
+		return unfit
+	}
+	return nil
+}
+
+// sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other round.
+func (x *executor) sweepSteps() (steps []record.Step) {
+	m := x.Scenario.Measure
+	rounds, length, rates := max(1, m.Rounds, x.Rounds), m.Length, m.Rates
+	if length == 0 {
+		length = sweepLength
+	}
+	if x.Depth == Quick {
+		rounds, length, rates = 1, min(length, quickSweepLength), everyOther(rates)
+	}
+	variants := slices.Clone(x.variants)
+	for round := 1; round <= rounds; round++ {
+		for _, rate := range rates {
+			for _, v := range variants {
+				steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: round, Rate: rate * x.Scenario.Scale(v), Length: length})
+			}
+		}
+		slices.Reverse(variants)
+	}
+	return append(steps, x.rampSteps()...)
+}
+
+// rampSteps lists the runs under a rising rate.
+func (x *executor) rampSteps() (steps []record.Step) {
+	ramp := x.Scenario.Measure.Ramp
+	if ramp == nil {
+		return nil
+	}
+	variants, length := x.variants, ramp.Length
+	if x.Depth == Quick {
+		variants, length = x.firstOfEach(), min(length, quickRampLength)
+	}
+	for _, v := range variants {
+		per := x.Scenario.Scale(v)
+		steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: 1, Rate: ramp.From * per, RampTo: ramp.To * per, Length: length})
+	}
+	return steps
+}
+
+// everyOther keeps the highest of the rates and every second one below it.
+func everyOther(rates []float64) (out []float64) {
+	for i, rate := range slices.Sorted(slices.Values(rates)) {
+		if (len(rates)-1-i)%2 == 0 {
+			out = append(out, rate)
+		}
+	}
+	return out
+}
+
+// firstOfEach keeps the first variant for each value of the sweep's first axis.
+func (x *executor) firstOfEach() (out []scenario.Variant) {
+	if x.Scenario.Sweep == nil {
+		return x.variants
+	}
+	axis, seen := x.Scenario.Sweep.Axes[0].Name, map[string]bool{}
+	for _, v := range x.variants {
+		if value := v.Values[axis]; !seen[value] {
+			seen[value] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}

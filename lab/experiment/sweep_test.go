@@ -1,0 +1,83 @@
+package experiment
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// sweepOf is a sweep over queues and workers, with a ramp.
+func sweepOf(t *testing.T, depth Depth) *executor {
+	t.Helper()
+	s, err := scenario.Parse("x.yaml", []byte(`
+name: x
+target: {build: ./x}
+load: {kind: jobs, args: ["${rate}", "${ramp_to}"]}
+sweep:
+  axes: [{name: queue, values: [channel, ring]}, {name: workers, values: [1, 8]}]
+  args: ["${queue}", "${workers}"]
+measure: {per: workers, rates: [600, 900, 1200, 1500], length: 3s, rounds: 2, ramp: {from: 200, to: 1700, length: 8s}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &executor{Options: Options{Scenario: s, Depth: depth}, variants: s.Variants}
+}
+
+func TestSweepSteps(t *testing.T) {
+	steps := sweepOf(t, Default).sweepSteps()
+	if len(steps) != 2*4*4+4 {
+		t.Fatalf("%d steps", len(steps))
+	}
+	second := record.Step{Role: record.RoleSweep, Variant: "queue=channel,workers=8", Round: 1, Rate: 4800, Length: 3 * time.Second}
+	if steps[1] != second {
+		t.Errorf("the second step is %+v", steps[1])
+	}
+	if got := steps[16].Variant; got != "queue=ring,workers=8" || steps[16].Round != 2 {
+		t.Errorf("the second round begins with %+v", steps[16])
+	}
+	last := record.Step{Role: record.RoleSweep, Variant: "queue=ring,workers=8", Round: 1, Rate: 1600, RampTo: 13600, Length: 8 * time.Second}
+	if steps[len(steps)-1] != last {
+		t.Errorf("the last step is %+v", steps[len(steps)-1])
+	}
+}
+
+func TestQuickSweepSteps(t *testing.T) {
+	var rates []float64
+	var ramps []string
+	for _, s := range sweepOf(t, Quick).sweepSteps() {
+		switch {
+		case s.RampTo > 0:
+			ramps = append(ramps, s.Variant)
+		case s.Variant == "queue=ring,workers=1":
+			rates = append(rates, s.Rate)
+		}
+		if s.Round != 1 || s.Length > quickRampLength {
+			t.Errorf("a quick step: %+v", s)
+		}
+	}
+	if !slices.Equal(rates, []float64{900, 1500}) || !slices.Equal(ramps, []string{"queue=channel,workers=1", "queue=ring,workers=1"}) {
+		t.Errorf("rates %v, ramps %v", rates, ramps)
+	}
+}
+
+// A job is told of a rate that rises; the rate of a service's requests rises by itself.
+func TestRampPlan(t *testing.T) {
+	x := sweepOf(t, Default)
+	b := &bench{Options: x.Options}
+	r := &record.Run{Step: record.Step{Rate: 100, RampTo: 300, Length: time.Second}}
+	p, err := b.plan(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offers, next := 0, p.Schedule()
+	for _, ok := next.Next(); ok; _, ok = next.Next() {
+		offers++
+	}
+	if p.Warmup != 0 || offers < 199 || offers > 201 || r.Load.Schedule != "ramp 100/s to 300/s" {
+		t.Errorf("warm-up %v, %d offers in %q; want the integral of the rate, 200", p.Warmup, offers, r.Load.Schedule)
+	}
+}
