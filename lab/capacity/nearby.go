@@ -10,9 +10,9 @@ const (
 	// width is how far from a capacity that a search found its bracket reaches: a search is out by up to
 	// 10% on a noisy machine.
 	width = 1.12
-	// maxDatumRuns ends a datum whose bracket was wrong: the last of them lies three times the bracket's
-	// half-width away.
-	maxDatumRuns = 5
+	// maxDatumRuns ends a datum whose bracket was wrong: the last of them lies eight times the bracket's
+	// half-width away, at 2.5 times its middle or at 0.4 of it.
+	maxDatumRuns = 7
 )
 
 // Around is the bracket for data that follow a search which found this rate, in 1/s.
@@ -45,5 +45,5 @@ func (s Search) nearby(points []point) (record.Step, bool) {
 	return s.at(middle / math.Pow(quarter, reach(n))), false
 }
 
-// reach is how many quarters of the bracket the n-th step from its middle goes: 1, 2, 4, 7.
+// reach is how many quarters of the bracket the n-th step from its middle goes: 1, 2, 4, 7, 11, 16.
 func reach(n int) float64 { return float64(1 + n*(n-1)/2) }

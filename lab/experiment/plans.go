@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"dyno/lab/capacity"
@@ -160,18 +161,33 @@ func (x *executor) ladder(ctx context.Context) error {
 	return x.rotate(ctx, p, rotation, found)
 }
 
-// rotate measures the variants' capacities in the rotation's order. What a slot leaves out is bracketed
-// by the whole ladder's capacity.
+// expect returns the capacity that a variant is likely to show in a round: the median of what the rounds
+// before it found, or else what the search did.
+func (x *executor) expect(variant string, round int, searched float64) float64 {
+	var data []float64
+	for before := 1; before < round; before++ {
+		if d, ok, _ := capacity.Datum(x.runsOf(record.RoleMeasure, variant, before), x.exp.SLO); ok {
+			data = append(data, d)
+		}
+	}
+	if len(data) == 0 {
+		return searched
+	}
+	slices.Sort(data)
+	return data[len(data)/2]
+}
+
+// rotate measures the variants' capacities in the rotation's order.
 func (x *executor) rotate(ctx context.Context, p pace, r compare.Rotation, found map[string]float64) error {
 	s := x.searching(p)
 	s.Length = p.datum
 	r.Inner = func(slot record.Step, runs []*record.Run) (record.Step, bool) {
-		perSecond := found[slot.Variant]
-		if slot.Role == record.RoleLeave {
-			perSecond = found[r.Variants[len(r.Variants)-1]]
+		variant := slot.Variant
+		if slot.Role == record.RoleLeave { // what lacks a step is looked for where the whole ladder's capacity is
+			variant = r.Variants[len(r.Variants)-1]
 		}
 		s := s
-		s.Bracket = capacity.Around(perSecond)
+		s.Bracket = capacity.Around(x.expect(variant, slot.Round, found[variant]))
 		next, done := s.Next(runs)
 		slot.Rate, slot.Length, slot.Hold = next.Rate, next.Length, next.Hold
 		return slot, done
