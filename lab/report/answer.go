@@ -177,8 +177,11 @@ func (r *Report) loadAnswer() string {
 // alike is how far apart, as a share, two variants' flows may be to be named together.
 const alike = 0.01
 
-// sweepAnswer names the variants that did most within the SLO's p99.
+// sweepAnswer says what the axes did, or names the variants that did most within the SLO's p99.
 func (r *Report) sweepAnswer() string {
+	if r.Sweep.axes != "" {
+		return r.Sweep.axes
+	}
 	bound := p99Bound(r.SLO)
 	best, verb := map[string]Value{}, "accepted"
 	var most Value

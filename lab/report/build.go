@@ -41,7 +41,7 @@ func analyse(e *record.Experiment) analysis {
 	names := variantNames(e)
 	if e.Kind != record.KindLoad {
 		for _, name := range names {
-			a.capacities[name] = capacity.Summarise(e, name)
+			a.capacities[name] = capacity.Summarise(steady(e), name)
 		}
 	}
 	switch {
@@ -111,7 +111,7 @@ func build(e *record.Experiment, a analysis) *Report {
 	case record.KindLoad:
 		r.load(e, a)
 	case record.KindSweep:
-		r.steps(e, a)
+		r.steps(steady(e), a)
 		r.sweep(e)
 	case record.KindCompare:
 		r.steps(e, a)
@@ -123,7 +123,9 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.steps(e, a)
 	}
 	if e.Kind != record.KindLoad {
-		r.Charts = append([]Chart{latencyChart(e)}, r.Charts...)
+		if e.Kind != record.KindSweep {
+			r.Charts = append([]Chart{latencyChart(e)}, r.Charts...)
+		}
 		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
 	}
 	r.Traces, r.TracesLeft = traces(e)
@@ -159,7 +161,9 @@ func runLabel(r *record.Run) string {
 	if r.Step.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
 	}
-	if r.Totals.OfferedPerS > 0 {
+	if r.Step.RampTo > 0 {
+		parts = append(parts, rate(Value(r.Step.Rate))+" to "+rate(Value(r.Step.RampTo)))
+	} else if r.Totals.OfferedPerS > 0 {
 		parts = append(parts, rate(Value(r.Totals.OfferedPerS)))
 	}
 	if r.Invalid != "" {

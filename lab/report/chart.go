@@ -25,6 +25,8 @@ type Chart struct {
 // Group is a variant's lines; they are shown and hidden together.
 type Group struct {
 	Name  string `json:"name"`
+	Hue   int    `json:"hue"`  // its colour
+	Dash  int    `json:"dash"` // tells groups of one colour apart
 	Lines []Line `json:"lines"`
 }
 
@@ -107,7 +109,7 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 		if len(at[name]) == 0 {
 			continue
 		}
-		g := Group{Name: name}
+		g := Group{Name: name, Hue: len(c.Groups)}
 		for _, rd := range readings {
 			line := Line{Name: rd.name, Y: make(column, len(c.X))}
 			for i, x := range c.X {
@@ -121,6 +123,31 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 		c.Groups = append(c.Groups, g)
 	}
 	return c
+}
+
+// drop leaves out the rates at which no line has a figure.
+func (c *Chart) drop() {
+	var keep []int
+	for i := range c.X {
+		if slices.ContainsFunc(c.Groups, func(g Group) bool {
+			return slices.ContainsFunc(g.Lines, func(l Line) bool { return !math.IsNaN(l.Y[i]) })
+		}) {
+			keep = append(keep, i)
+		}
+	}
+	only := func(from column) column {
+		out := make(column, len(keep))
+		for i, k := range keep {
+			out[i] = from[k]
+		}
+		return out
+	}
+	for _, g := range c.Groups {
+		for i := range g.Lines {
+			g.Lines[i].Y = only(g.Lines[i].Y)
+		}
+	}
+	c.X = only(c.X)
 }
 
 // latencyChart is the load/latency curve of every variant.

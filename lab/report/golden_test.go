@@ -114,7 +114,7 @@ var renderers = map[string]func(io.Writer, *Report) error{
 }
 
 // bulky is what a page carries besides its skeleton.
-var bulky = regexp.MustCompile(`(?s)(<style>|<script[^>]*>).*?(</style>|</script>)|'sha256-[^']*'`)
+var bulky = regexp.MustCompile(`(?s)(<style>|<script[^>]*>).*?(</style>|</script>)|&#39;sha256-.*?&#39;`)
 
 // skeleton is the page without its style, scripts and data.
 func skeleton(w io.Writer, r *Report) error {

@@ -67,6 +67,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return count(int64(n))
 	},
+	"place":   func(index int) int { return index + 1 },
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
 }).Parse(pageHTML))
 
@@ -134,8 +135,10 @@ func (v pageView) AllWarnings() []string { return v.allWarnings() }
 // Bars is the chart of the steps.
 func (v pageView) Bars() bars { return newBars(v.Report) }
 
-// SweepPlot is the picture of a sweep's queues.
-func (v pageView) SweepPlot() template.HTML { return v.Sweep.plot().SVG() }
+// ShowSteps reports whether the variants are drawn as steps. A crowded sweep draws them in panels.
+func (v pageView) ShowSteps() bool {
+	return len(v.Steps) > 0 && (v.Sweep == nil || len(v.Sweep.Panels) == 1 && v.Sweep.Panels[0].Cells == nil)
+}
 
 // LoadPlot is the percentile curve of a single load.
 func (v pageView) LoadPlot() template.HTML { return v.Load.plot().SVG() }

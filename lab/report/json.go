@@ -99,6 +99,35 @@ func (r *Report) jsonSteps() []jsonStep {
 	return out
 }
 
+type jsonRamp struct {
+	Variant   string       `json:"variant"`
+	From      Value        `json:"from_per_s"`
+	To        Value        `json:"to_per_s"`
+	Accepted  Value        `json:"accepted_follows_to_per_s"`
+	Delivered Value        `json:"delivered_follows_to_per_s"`
+	Moments   []jsonMoment `json:"inflections"`
+}
+
+type jsonMoment struct {
+	At      Value  `json:"offered_per_s"`
+	Joint   bool   `json:"joint"`
+	InWords string `json:"in_words"`
+}
+
+func (r *Report) jsonRamps() (out []jsonRamp) {
+	if r.Sweep == nil {
+		return nil
+	}
+	for _, ramp := range r.Sweep.Ramps {
+		one := jsonRamp{ramp.Variant, ramp.From, ramp.To, ramp.Accepted, ramp.Delivered, []jsonMoment{}}
+		for _, m := range ramp.Moments {
+			one.Moments = append(one.Moments, jsonMoment(m))
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
 type jsonSweepRow struct {
 	Variant       string `json:"variant"`
 	OfferedPerS   Value  `json:"offered_per_s"`
@@ -127,11 +156,12 @@ func (r *Report) runObject() any {
 		SLO       record.SLO     `json:"slo"`
 		Steps     []jsonStep     `json:"steps"`
 		Sweep     []jsonSweepRow `json:"sweep,omitempty"`
+		Ramps     []jsonRamp     `json:"ramps,omitempty"`
 		Floor     *Interval      `json:"floor"`
 		Runs      int            `json:"runs"`
 		RunsValid int            `json:"runs_valid"`
 		verdict
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.Floor, all, valid, r.verdict()}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.verdict()}
 }
 
 func (r *Report) capacityObject() any {

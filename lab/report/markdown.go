@@ -84,6 +84,9 @@ func (r *Report) sweepMarkdown(b *strings.Builder) {
 	}
 	tableMarkdown(b, []string{"variant", "offered, per second", "accepted, per second", "delivered, per second", "refused, per second", "p50, ms", "p99, ms"},
 		[]bool{false, true, true, true, true, true, true}, rows)
+	if len(r.Sweep.Ramps) > 0 {
+		tableMarkdown(b, rampHead, rampNumbers, r.Sweep.rampCells())
+	}
 }
 
 func (r *Report) loadMarkdown(b *strings.Builder) {

@@ -18,6 +18,7 @@ type plot struct {
 	xTicks         []tick // nil: round figures
 	lines          []polyline
 	dots           []dot
+	small          bool // one of many: few ticks, no names at the axes
 }
 
 // axis maps figures to percent of the plot's width or height.
@@ -100,6 +101,19 @@ func (a axis) ticks() []tick {
 	return out
 }
 
+// fewTicks are two or three round figures on a linear axis, in short.
+func (a axis) fewTicks() (out []tick) {
+	step := roundStep((a.hi - a.lo) / 3)
+	for i := math.Ceil(a.lo / step); i*step <= a.hi; i++ {
+		label := round(Value(i * step))
+		if i*step >= 1000 {
+			label = digits(i*step/1000, 3) + "k"
+		}
+		out = append(out, tick{i * step, label})
+	}
+	return out
+}
+
 // roundStep is the next of 1, 2, 5 x 10^n at or above v.
 func roundStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
@@ -115,13 +129,17 @@ func roundStep(v float64) float64 {
 func (p plot) SVG() template.HTML {
 	var b strings.Builder
 	esc := template.HTMLEscapeString
+	yTicks, class := p.y.ticks(), "plot"
 	if p.xTicks == nil {
 		p.xTicks = p.x.ticks()
 	}
-	fmt.Fprintf(&b, `<div class="plot"><svg role="img" width="100%%" height="100%%"><title>%s</title>`, esc(p.title))
+	if p.small {
+		class, yTicks, p.xTicks = "plot small", p.y.fewTicks(), p.x.fewTicks()
+	}
+	fmt.Fprintf(&b, `<div class="%s"><svg role="img" width="100%%" height="100%%"><title>%s</title>`, class, esc(p.title))
 	fmt.Fprintf(&b, `<text class="axis-name" x="-56" y="-12">%s</text>`, esc(p.yLabel))
 	fmt.Fprintf(&b, `<text class="axis-name" x="100%%" y="100%%" dy="36" text-anchor="end">%s</text>`, esc(p.xLabel))
-	for _, t := range p.y.ticks() {
+	for _, t := range yTicks {
 		y := 100 - p.y.percentOf(t.at)
 		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="100%%" y1="%.2f%%" y2="%.2f%%"/><text class="tick" x="-8" y="%.2f%%" dy="4" text-anchor="end">%s</text>`, y, y, y, esc(t.label))
 	}

@@ -11,6 +11,7 @@ package report
 
 import (
 	"encoding/json"
+	"html/template"
 	"time"
 
 	"dyno/lab/capacity"
@@ -110,8 +111,43 @@ type TailPoint struct {
 // Sweep is what a list of declared loads showed.
 type Sweep struct {
 	Rows   []SweepRow
-	At     Value // the offered rate at which the queues are set against one another, per second
+	Panels []*Panel
+	Ramps  []Ramp
+
+	axes string // what each axis did, in words; empty: the variants were listed
+}
+
+// Panel is the variants that were offered the same rates, and so can be set against one another.
+type Panel struct {
+	Name   string // what they have in common; empty: they are all there are
+	Cells  []Cell // what became of each one's offers; none: a chart holds them all
+	At     Value  // the offered rate at which the queues are set against one another, per second
 	Queues []Queue
+
+	variants []record.Variant
+	short    map[string]string // variant -> its name within the panel
+}
+
+// Cell is a small chart of one variant.
+type Cell struct {
+	Name string
+	SVG  template.HTML
+}
+
+// Ramp is a run under a rising rate.
+type Ramp struct {
+	Variant   string
+	From, To  Value // offered, per second
+	Accepted  Value // offered rate up to which as much was accepted; 0: never
+	Delivered Value // likewise
+	Moments   []Moment
+}
+
+// Moment is when a run under a rising rate gave way.
+type Moment struct {
+	At      Value // offered, per second
+	Joint   bool  // rate, p99 and GC together
+	InWords string
 }
 
 // SweepRow is a variant under one offered rate; medians over its rounds, per second.

@@ -2,33 +2,132 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"dyno/lab/capacity"
-	"dyno/lab/capacity/queueing"
 	"dyno/lab/record"
 )
 
-// Gauges by which a service tells how its queue is built, so that theory can stand beside it. Without
-// the last two there is no prediction.
-const (
-	GaugeRoom    = "queue_room"          // how many it holds, those in service included
-	GaugeServers = "queue_servers"       // consumers
-	GaugeService = "queue_service_per_s" // what one consumer serves, per second
-)
+// steady is the experiment without its runs under a rising rate, which have no place among constant rates.
+func steady(e *record.Experiment) *record.Experiment {
+	out := *e
+	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 })
+	return &out
+}
 
 // sweep fills in what the declared loads showed.
-func (r *Report) sweep(e *record.Experiment) {
-	s := &Sweep{At: Unknown}
+func (r *Report) sweep(all *record.Experiment) {
+	e := steady(all)
+	s := &Sweep{}
 	r.Sweep = s
 	for _, name := range variantNames(e) {
 		for _, p := range points(e, name) {
 			s.Rows = append(s.Rows, newSweepRow(name, p))
 		}
 	}
-	r.Charts = append(r.Charts, flowChart(e))
-	s.queues(e)
+	groups := comparable(e)
+	crowded := len(groups) > 1 || len(groups) == 1 && len(groups[0]) > mostLines
+	for i, variants := range groups {
+		p := newPanel(e, variants)
+		p.queues(e)
+		if crowded {
+			p.cells(e)
+			r.Charts = append(r.Charts, p.latencyChart(e, i))
+		}
+		s.Panels = append(s.Panels, p)
+	}
+	if !crowded {
+		r.Charts = append(r.Charts, latencyChart(e), flowChart(e))
+	}
+	s.Ramps, s.axes = ramps(all), axesAnswer(e)
+}
+
+// mostLines is how many variants a chart holds before nobody can tell them apart: it has eight colours.
+const mostLines = 8
+
+// comparable parts the variants into those that were offered the same rates.
+func comparable(e *record.Experiment) (groups [][]record.Variant) {
+	index := map[string]int{}
+	for _, name := range variantNames(e) {
+		rates := map[float64]bool{}
+		for _, r := range e.Runs {
+			if r.Step.Variant == name {
+				rates[r.Step.Rate] = true
+			}
+		}
+		if len(rates) == 0 {
+			continue // it was not reached
+		}
+		v, ok := e.Variant(name)
+		if !ok {
+			v.Name = name
+		}
+		key := fmt.Sprint(slices.Sorted(maps.Keys(rates)))
+		i, known := index[key]
+		if !known {
+			i = len(groups)
+			index[key], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], v)
+	}
+	return groups
+}
+
+// axisValue is a variant's place on one axis of the sweep.
+type axisValue struct{ axis, value string }
+
+// valuesOf are a variant's places in the order of the axes, which its name keeps.
+func valuesOf(v record.Variant) (out []axisValue) {
+	for _, part := range strings.Split(v.Name, ",") {
+		axis, _, _ := strings.Cut(part, "=")
+		if value, ok := v.Values[axis]; ok {
+			out = append(out, axisValue{axis, value})
+		}
+	}
+	return out
+}
+
+// String writes a number with its axis, and a name by itself: workers 8, ring.
+func (a axisValue) String() string {
+	if a.numeric() {
+		return a.axis + " " + a.value
+	}
+	return a.value
+}
+
+func (a axisValue) numeric() bool {
+	_, err := strconv.ParseFloat(a.value, 64)
+	return err == nil
+}
+
+// newPanel names the variants of a group by what tells them apart.
+func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
+	p := &Panel{At: Unknown, short: map[string]string{}}
+	var common []string
+	for _, a := range valuesOf(variants[0]) {
+		if len(variants) < len(e.Variants) && !slices.ContainsFunc(variants, func(v record.Variant) bool { return v.Values[a.axis] != a.value }) {
+			common = append(common, a.axis)
+			p.Name = strings.TrimPrefix(p.Name+", "+a.String(), ", ")
+		}
+	}
+	for _, v := range variants {
+		p.variants = append(p.variants, v)
+		var names []string
+		for _, a := range valuesOf(v) {
+			if !slices.Contains(common, a.axis) {
+				names = append(names, a.String())
+			}
+		}
+		if p.short[v.Name] = strings.Join(names, ", "); len(names) == 0 {
+			p.short[v.Name] = v.Name
+		}
+	}
+	return p
 }
 
 func newSweepRow(variant string, p point) SweepRow {
@@ -58,25 +157,91 @@ func deliveredOf(r *record.Run) float64 {
 	return r.Totals.DeliveredPerS
 }
 
-// dropOf is the share of offers that came to nothing.
+// dropOf is the share of offers that came to nothing: what was accepted and still waits is late, not lost.
 func dropOf(r *record.Run) float64 {
 	if r.Totals.Offered == 0 {
 		return math.NaN()
 	}
-	return float64(r.Totals.Failed+r.Totals.Undelivered) / float64(r.Totals.Offered)
+	return float64(r.Totals.Failed) / float64(r.Totals.Offered)
+}
+
+// cells draws what became of the offers of each variant, all to one scale.
+func (p *Panel) cells(e *record.Experiment) {
+	most := 0.0
+	type flow struct {
+		name    string
+		at      []float64
+		parts   [3][]float64
+		classes [3]string
+	}
+	var flows []flow
+	for _, v := range p.variants {
+		f := flow{name: p.short[v.Name], classes: [3]string{"accepted", "delivered", "refused"}}
+		for _, pt := range points(e, v.Name) {
+			f.at = append(f.at, pt.offered)
+			for i, read := range []func(*record.Run) float64{acceptedOf, deliveredOf, refusedOf} {
+				part := pt.median(read)
+				f.parts[i] = append(f.parts[i], part)
+				if part > most { // not of what is unknown
+					most = part
+				}
+			}
+			most = max(most, pt.offered)
+		}
+		flows = append(flows, f)
+	}
+	scale := newAxis(false, most)
+	for _, f := range flows {
+		pl := plot{title: f.name + ": accepted, delivered and refused against what was offered", small: true, x: scale, y: scale}
+		pl.lines = append(pl.lines, polyline{class: "offered", xs: []float64{0, most}, ys: []float64{0, most}})
+		for i, ys := range f.parts {
+			pl.lines = append(pl.lines, polyline{class: f.classes[i], xs: f.at, ys: ys})
+		}
+		p.Cells = append(p.Cells, Cell{Name: f.name, SVG: pl.SVG()})
+	}
+}
+
+// latencyChart is the p99 of the panel's variants; those that agree on the first axis share a colour.
+func (p *Panel) latencyChart(e *record.Experiment, index int) Chart {
+	c := latencyChart(e)
+	c.ID = fmt.Sprintf("chart-latency-%d", index)
+	if p.Name != "" {
+		c.Title += ", " + p.Name
+	}
+	c.Legend = "p99 against what was offered"
+	var groups []Group
+	hues, dashes := map[string]int{}, map[int]int{}
+	for _, g := range c.Groups {
+		short, ok := p.short[g.Name]
+		if !ok {
+			continue
+		}
+		first, _, _ := strings.Cut(short, ", ")
+		hue, known := hues[first]
+		if !known {
+			hue = len(hues)
+			hues[first] = hue
+		}
+		g.Name, g.Lines, g.Hue, g.Dash = short, g.Lines[:1], hue, dashes[hue]
+		dashes[hue]++
+		groups = append(groups, g)
+	}
+	c.Groups = groups
+	c.drop()
+	return c
 }
 
 // mostInflections is how many are listed: more would be skipped over by any reader.
 const mostInflections = 40
 
-// inflections asks the joint detector about every run that counts. What gave way together comes first;
-// left is how many more there were than are listed.
+// inflections asks the joint detector about every run that counts; those under a rising rate are told of
+// by themselves. What gave way together comes first; left is how many more there were than are listed.
 func inflections(e *record.Experiment) (out []Inflection, left int) {
-	for _, r := range e.Runs {
+	for _, r := range steady(e).Runs {
 		if r.Invalid != "" {
 			continue
 		}
-		joint, alone := capacity.Inflections(r.Series, capacity.Thresholds{})
+		joint, alone := capacity.Inflections(observedSeries(r), capacity.Thresholds{})
 		for _, i := range joint {
 			out = append(out, Inflection{runLabel(r), seconds(i.At - r.Begin), true, i.InWords})
 		}
@@ -90,109 +255,3 @@ func inflections(e *record.Experiment) (out []Inflection, left int) {
 }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
-
-// queues sets the variants against one another at the offered rate, common to all of them, at which
-// their drop rates lie furthest apart: below it none drops, far above it all do.
-func (s *Sweep) queues(e *record.Experiment) {
-	common := map[float64][]Queue{}
-	names := variantNames(e)
-	for _, name := range names {
-		for _, p := range points(e, name) {
-			common[p.offered] = append(common[p.offered], newQueue(name, p))
-		}
-	}
-	widest := -1.0
-	for at, queues := range common {
-		if len(queues) < len(names) || len(queues) < 2 {
-			continue
-		}
-		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, q := range queues {
-			lo, hi = min(lo, q.DropRate), max(hi, q.DropRate)
-		}
-		if spread := hi - lo; spread > widest || spread == widest && at > float64(s.At) {
-			widest, s.At, s.Queues = spread, Value(at), queues
-		}
-	}
-	var measured []queueing.Point
-	for _, q := range s.Queues {
-		measured = append(measured, q.Point)
-	}
-	for _, best := range queueing.Pareto(measured) {
-		for i := range s.Queues {
-			if s.Queues[i].Point == best {
-				s.Queues[i].OnFront = true
-			}
-		}
-	}
-}
-
-func newQueue(name string, p point) Queue {
-	q := Queue{Point: queueing.Point{Name: name, P99Ms: p.median(p99Of), DropRate: p.median(dropOf)}}
-	if math.IsNaN(q.P99Ms) {
-		q.P99Ms = 0
-	}
-	gauge := func(name string) float64 {
-		return p.median(func(r *record.Run) float64 {
-			if r.Totals.Server == nil {
-				return math.NaN()
-			}
-			return positive(r.Totals.Server.Gauges[name])
-		})
-	}
-	room, servers, service := gauge(GaugeRoom), gauge(GaugeServers), gauge(GaugeService)
-	if !math.IsNaN(room) {
-		q.N = int(room)
-	}
-	if !math.IsNaN(room + servers + service) {
-		if predicted, err := queueing.MMcN(p.offered, service, int(servers), int(room)); err == nil {
-			q.Predicted = &predicted
-		}
-	}
-	return q
-}
-
-// plot draws the measured queues and what theory says of each: p99 against the share dropped.
-func (s *Sweep) plot() plot {
-	p := plot{title: "p99 against the share of offers dropped, measured and predicted", xLabel: "dropped, % of offers", yLabel: "p99, ms"}
-	var xs, ys []float64
-	place := func(d dot) {
-		xs, ys = append(xs, d.x), append(ys, d.y)
-		p.dots = append(p.dots, d)
-	}
-	var front polyline
-	front.class = "front"
-	for _, q := range s.Queues {
-		d := dot{x: q.DropRate * 100, y: q.P99Ms, class: "measured", label: q.Name}
-		if q.OnFront {
-			d.class = "measured best"
-		}
-		d.title = fmt.Sprintf("%s: room for %s, p99 %s ms, %s dropped", q.Name, roomWords(q.N), figure(Value(q.P99Ms)), percent(Value(q.DropRate)))
-		place(d)
-		if q.Predicted != nil {
-			place(dot{x: q.Predicted.Blocking * 100, y: q.Predicted.P99Ms, class: "predicted",
-				title: fmt.Sprintf("theory for %s: p99 %s ms, %s dropped", q.Name, figure(Value(q.Predicted.P99Ms)), percent(Value(q.Predicted.Blocking)))})
-			p.lines = append(p.lines, polyline{class: "pull", xs: []float64{q.DropRate * 100, q.Predicted.Blocking * 100}, ys: []float64{q.P99Ms, q.Predicted.P99Ms}})
-		}
-	}
-	best := make([]Queue, 0, len(s.Queues))
-	for _, q := range s.Queues {
-		if q.OnFront {
-			best = append(best, q)
-		}
-	}
-	sort.Slice(best, func(i, j int) bool { return best[i].DropRate < best[j].DropRate })
-	for _, q := range best {
-		front.xs, front.ys = append(front.xs, q.DropRate*100), append(front.ys, q.P99Ms)
-	}
-	p.lines = append(p.lines, front)
-	p.x, p.y = newAxis(false, xs...), newAxis(true, ys...)
-	return p
-}
-
-func roomWords(n int) string {
-	if n <= 0 {
-		return "an unknown number"
-	}
-	return count(int64(n))
-}

@@ -241,6 +241,14 @@ func (t *terminal) sweep(r *Report) {
 	}
 	t.table([]string{"variant", "offered/s", "accepted/s", "delivered/s", "refused/s", "p50 ms", "p99 ms"},
 		[]bool{false, true, true, true, true, true, true}, rows)
+	if len(r.Sweep.Ramps) == 0 {
+		return
+	}
+	rows = nil
+	for _, cells := range r.Sweep.rampCells() {
+		rows = append(rows, row{share: -1, cells: cells})
+	}
+	t.table(rampHead, rampNumbers, rows)
 }
 
 func (t *terminal) load(r *Report) {

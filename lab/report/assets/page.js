@@ -96,7 +96,7 @@
   const xyChart = (place, c) => {
     const hidden = new Set();
     const toggles = make('div', {className: 'toggles'}), area = make('div', {className: 'plotarea'}), read = make('output', {className: 'read', textContent: '\u00a0'});
-    const lines = c.groups.flatMap((g, i) => g.lines.map((l, j) => ({group: g.name, line: l, color: i, dash: dashes[j % 3], index: i})));
+    const lines = c.groups.flatMap((g, i) => g.lines.map((l, j) => ({group: g.name, line: l, color: g.hue, dash: dashes[(g.dash + j) % 3], index: i})));
     let u, at = -1;
     // Points in the order in which the arrow keys walk through them.
     const stops = () => {
@@ -122,7 +122,7 @@
       forget(area);
       toggles.replaceChildren(...c.groups.map((g, i) => {
         const swatch = make('i');
-        swatch.style.background = color(i);
+        swatch.style.background = color(g.hue);
         const b = make('button', {type: 'button'}, swatch, g.name);
         b.setAttribute('aria-pressed', String(!hidden.has(i)));
         b.addEventListener('click', () => {

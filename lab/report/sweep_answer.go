@@ -1,0 +1,158 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Factors beyond which an axis is said to matter, and below which it is said not to.
+const (
+	matters = 1.5
+	equal   = 1.1
+)
+
+// showing is what a variant showed over all its rates.
+type showing struct {
+	record.Variant
+	most float64 // delivered at most, per second; accepted where nothing tells of deliveries
+	p99  float64 // ms, under its highest rate
+	drop float64 // share dropped under its lowest rate
+}
+
+func showings(e *record.Experiment) (out []showing) {
+	for _, v := range e.Variants {
+		all := points(e, v.Name)
+		if len(all) == 0 || v.Values == nil {
+			continue
+		}
+		s := showing{Variant: v, p99: all[len(all)-1].median(p99Of), drop: all[0].median(dropOf)}
+		for _, p := range all {
+			flow := p.median(deliveredOf)
+			if math.IsNaN(flow) {
+				flow = p.median(acceptedOf)
+			}
+			s.most = max(s.most, flow)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// axesAnswer says of each axis of a sweep what it did, as the data have it; empty where there are none.
+func axesAnswer(e *record.Experiment) string {
+	all := showings(e)
+	if len(all) < 2 {
+		return ""
+	}
+	var capacity, latency, kind []string
+	for _, a := range valuesOf(all[0].Variant) {
+		flow, rivals := effect(all, a.axis, func(s showing) float64 { return s.most })
+		wait, _ := effect(all, a.axis, func(s showing) float64 { return s.p99 })
+		moved := fmt.Sprintf("moved what was delivered by %s and p99 under the highest rate %sx", percent(Value(significant(flow-1, 2))), round(Value(significant(wait, 2))))
+		switch {
+		case rivals == 0:
+		case flow >= matters:
+			capacity = append(capacity, fmt.Sprintf("capacity comes from the %s: %s were delivered at most", a.axis, mostByValue(all, a.axis)))
+		case a.numeric() && flow < equal && wait >= matters:
+			latency = append(latency, fmt.Sprintf("the %s only buys latency: it %s", a.axis, moved))
+		default:
+			kind = append(kind, fmt.Sprintf("the %s %s", a.axis, moved))
+		}
+	}
+	said := slices.Concat(capacity, latency, kind)
+	if lossy := lossyAnswer(all); lossy != "" {
+		said = append(said, lossy)
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	said[0] = strings.ToUpper(said[0][:1]) + said[0][1:]
+	return strings.Join(said, "; ") + "."
+}
+
+// effect is by what factor a figure differs along an axis, everything else being equal: the median over
+// the groups of variants that differ in that axis alone. rivals is how many groups there were.
+func effect(all []showing, axis string, read func(showing) float64) (factor float64, rivals int) {
+	groups := map[string][2]float64{}
+	sizes := map[string]int{}
+	for _, s := range all {
+		v := read(s)
+		if !(v > 0) {
+			continue
+		}
+		key := ""
+		for _, a := range valuesOf(s.Variant) {
+			if a.axis != axis {
+				key += a.axis + "=" + a.value + ","
+			}
+		}
+		if sizes[key]++; sizes[key] == 1 {
+			groups[key] = [2]float64{v, v}
+			continue
+		}
+		groups[key] = [2]float64{min(groups[key][0], v), max(groups[key][1], v)}
+	}
+	var factors []float64
+	for key, g := range groups {
+		if sizes[key] > 1 {
+			factors = append(factors, g[1]/g[0])
+		}
+	}
+	sort.Float64s(factors)
+	return median(factors), len(factors)
+}
+
+// mostByValue lists what was delivered at most with each value of an axis.
+func mostByValue(all []showing, axis string) string {
+	var order []string
+	most := map[string]float64{}
+	for _, s := range all {
+		value := s.Values[axis]
+		if _, known := most[value]; !known {
+			order = append(order, value)
+		}
+		most[value] = max(most[value], s.most)
+	}
+	var out []string
+	for _, value := range order {
+		out = append(out, fmt.Sprintf("%s with %s", rate(Value(most[value])), value))
+	}
+	return strings.Join(out, ", ")
+}
+
+// lossyAnswer names a value of an axis whose variants dropped offers under the lowest rate, several times
+// as many as those of any other value.
+func lossyAnswer(all []showing) string {
+	const (
+		lost = 0.05 // share of offers
+		more = 3    // times what any other dropped
+	)
+	for _, a := range valuesOf(all[0].Variant) {
+		worst, best := map[string]float64{}, map[string]float64{}
+		for _, s := range all {
+			value := s.Values[a.axis]
+			if _, known := best[value]; !known {
+				best[value] = math.Inf(1)
+			}
+			worst[value], best[value] = max(worst[value], s.drop), min(best[value], s.drop)
+		}
+		for value, least := range best {
+			others := 0.0
+			for other, most := range worst {
+				if other != value {
+					others = max(others, most)
+				}
+			}
+			if len(best) > 1 && least >= lost && least >= more*others {
+				return fmt.Sprintf("%s refused %s to %s even under the lowest rate, the others at most %s",
+					axisValue{a.axis, value}, percent(Value(significant(least, 2))), percent(Value(significant(worst[value], 2))), percent(Value(significant(others, 2))))
+			}
+		}
+	}
+	return ""
+}

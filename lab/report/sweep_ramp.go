@@ -1,0 +1,119 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/record"
+)
+
+// ramps tells of every run under a rising rate that counts.
+func ramps(e *record.Experiment) (out []Ramp) {
+	for _, r := range e.Runs {
+		if r.Step.RampTo == 0 || r.Invalid != "" {
+			continue
+		}
+		ramp := Ramp{Variant: r.Step.Variant, From: Value(r.Step.Rate), To: Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: Unknown}
+		if r.Totals.Delivered+r.Totals.Undelivered > 0 {
+			ramp.Delivered = followed(r, func(c record.Client) int64 { return c.Delivered })
+		}
+		joint, alone := capacity.Inflections(observedSeries(r), capacity.Thresholds{})
+		for _, i := range joint {
+			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, i.At), true, i.InWords})
+		}
+		for _, s := range alone {
+			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, s.At), false, s.InWords})
+		}
+		out = append(out, ramp)
+	}
+	return out
+}
+
+const (
+	// followShare is the share of the offers of a stretch that must have come through for it to follow them.
+	followShare = 0.98
+	// followStretch is long enough that an offer more or less under way does not decide.
+	followStretch = 500 * time.Millisecond
+)
+
+// followed is the highest offered rate up to which something kept up with what was offered: the end of the
+// last stretch in which it did. A stall that it recovered from is none; 0: it never kept up.
+func followed(r *record.Run, read func(record.Client) int64) Value {
+	measured := slices.DeleteFunc(slices.Clone(r.Series), func(w record.Window) bool { return w.Phase != record.PhaseMeasure })
+	last := Value(0)
+	for stretch := range slices.Chunk(measured, int(followStretch/record.WindowLength)) {
+		var offered, through int64
+		for _, w := range stretch {
+			offered, through = offered+w.Client.Offered, through+read(w.Client)
+		}
+		if offered > 0 && float64(through) >= followShare*float64(offered) {
+			last = rampRate(r, stretch[len(stretch)-1].Start+int64(record.WindowLength))
+		}
+	}
+	return last
+}
+
+func acceptedIn(c record.Client) int64 { return c.Completed - c.Failed }
+
+// rampRate is what was offered per second at an instant.
+func rampRate(r *record.Run, at int64) Value {
+	share := float64(at-r.Begin) / float64(r.Length)
+	return Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
+}
+
+// observedSeries is the run's series with the rate and the latency that its SLO is about: those of
+// deliveries where it counts until delivery.
+func observedSeries(r *record.Run) []record.Window {
+	if r.SLO.On != record.OnDelivery {
+		return r.Series
+	}
+	out := slices.Clone(r.Series)
+	for i := range out {
+		c := &out[i].Client
+		c.Completed, c.P50Ms, c.P99Ms = c.Delivered, c.DeliveryP50Ms, c.DeliveryP99Ms
+	}
+	return out
+}
+
+// FollowedWords say up to where something followed what was offered.
+func (r Ramp) FollowedWords(to Value) string {
+	switch {
+	case !to.Known():
+		return dash
+	case to == 0:
+		return "at no rate"
+	case to >= r.To:
+		return "all the way"
+	}
+	return rate(to)
+}
+
+// Words say where rate, p99 and GC gave way.
+func (m Moment) Words() string {
+	if m.Joint {
+		return "inflection at " + rate(m.At) + ": " + m.InWords
+	}
+	return "alone, at " + rate(m.At) + ": " + m.InWords
+}
+
+// The table of ramps as text.
+var (
+	rampHead    = []string{"rising rate", "offered/s", "accepted follows to", "delivered follows to", "inflection"}
+	rampNumbers = []bool{false, true, true, true, false}
+)
+
+func (s *Sweep) rampCells() (rows [][]string) {
+	for _, r := range s.Ramps {
+		gave := []string{}
+		for _, m := range r.Moments {
+			gave = append(gave, m.Words())
+		}
+		if len(gave) == 0 {
+			gave = []string{"none"}
+		}
+		rows = append(rows, []string{r.Variant, figure(r.From) + " to " + figure(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
+	}
+	return rows
+}
