@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -49,12 +48,8 @@ func usage(format string, args ...any) error {
 // that wait for a CPU behind the target's, it waits with them, and its requests are late.
 const spareProcs = 6
 
-// gcPercent lets the lab collect garbage rarely: it makes little, and a collection stops its senders.
-const gcPercent = 400
-
 func main() {
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
-	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"dyno/lab/load"
@@ -136,6 +138,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	if err != nil {
 		return 0, err
 	}
+	defer holdGarbage()()
 	sink := &join{writer: w, watch: watch, progress: b.Progress}
 	totals, plan, loadErr := load.Run(ctx, d.plan, d.driver, sink, d.receipts...)
 	r.Totals = totals
@@ -151,6 +154,21 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	}
 	r.Judge()
 	return sink.profiled, errors.Join(loadErr, b.died(s.target), w.Close(r))
+}
+
+// garbage bounds what a run may leave uncollected, in bytes.
+const garbage = 1 << 30
+
+// holdGarbage collects now and then not again until the returned function is called, unless memory runs
+// short. A collection stops the sending threads until every other thread has noticed, and one that waits
+// for a CPU behind the target notices late: requests would be sent tens of milliseconds after their time.
+func holdGarbage() (release func()) {
+	runtime.GC()
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(garbage)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // served is how many offers the target worked on, for what one of them cost.
