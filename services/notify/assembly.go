@@ -24,7 +24,7 @@ func Assembly() daemon.Assembly {
 			}},
 			{Name: "encoding", Doc: "makes signed requests of notices", Impls: []daemon.Impl{
 				{Name: "attempt", Doc: "encodes and signs afresh for every attempt"},
-				{Name: "prepared", Doc: "encodes once, keeps headers, buffers and keyed hashes"},
+				{Name: "prepared", Doc: "encodes once, keeps keyed hashes and their buffers"},
 			}},
 			{Name: "batching", Doc: "chooses what goes into one webhook", Impls: []daemon.Impl{
 				{Name: "single", Doc: "one notice"},
@@ -49,7 +49,7 @@ func Assembly() daemon.Assembly {
 			{Name: "workers", Change: map[string]string{"workers": "256"},
 				Why: "Little's law: 16 workers carry 3,200/s to a receiver that answers in 5 ms; 256 carry 51,200/s, more than two cores send"},
 			{Name: "prepared", Change: map[string]string{"encoding": "prepared"},
-				Why: "a body is encoded once instead of at every attempt; headers, buffers and keyed hashes are used again"},
+				Why: "a body is encoded once instead of at every attempt; keyed hashes and their buffers are used again"},
 			{Name: "batch", Change: map[string]string{"batching": "batch"},
 				Why: "a webhook's cost is the request's, not the notice's: who asks for batches shares one among many"},
 		},

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,128 +19,107 @@ type perAttempt struct{}
 
 func (perAttempt) prepare(*notice) {}
 
-func (perAttempt) request(ctx context.Context, p *parcel, now time.Time) (*http.Request, func(), error) {
+func (perAttempt) request(ctx context.Context, p *parcel, now time.Time) (*http.Request, error) {
 	body := appendContent(nil, p)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.sub.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	id := messageID(p)
 	signature, err := p.sub.webhook.Sign(id, now, body)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", userAgent)
 	req.Header.Set("webhook-id", id)
 	req.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set("webhook-signature", signature)
-	return req, func() {}, nil
+	return req, nil
 }
 
 // prepared encodes a notice once, when it is accepted, however often it is sent and to however many; and
-// keeps what a request is made of (headers, buffers, the keyed hash) for the next. Only the signature is
-// made for each attempt, since it covers the time.
-type prepared struct {
-	drafts sync.Pool // of *draft
-}
+// keeps what signs it (the keyed hash, buffers) for the next. Only the signature is made for each attempt,
+// since it covers the time.
+//
+// A request's body is a plain bytes.Reader, as with perAttempt: net/http sends headers and body in one
+// write only if it knows the reader's type, and a second write costs more than all that is saved here. For
+// the same reason nothing of the request itself is used again: there is no telling when the transport has
+// let go of it.
+type prepared struct{}
 
-func newPrepared() *prepared {
-	e := &prepared{}
-	e.drafts.New = func() any { return newDraft(&e.drafts) }
-	return e
-}
-
-func (e *prepared) prepare(n *notice) {
+func (prepared) prepare(n *notice) {
 	n.body = n.appendBody(make([]byte, 0, n.size()+64)) // 64: the names, quotes and braces
+	end := len(n.body) - 1
+	n.Payload = n.body[end-len(n.Payload) : end] // so that it is in memory once
 }
 
-// draft is everything of a request that can be used again.
-type draft struct {
-	header    http.Header
-	id        []string // the header's values, to be set without a map access
-	timestamp []string
-	signature []string
-	second    int64 // what timestamp says
-	body      []byte
-	content   []byte       // body, or a single notice's own
-	holders   atomic.Int32 // who still uses the draft: the transport that reads the body, the worker that reads the answer
-	sum       []byte
-	text      []byte // of the signature
-	again     func() (io.ReadCloser, error)
-	done      func()
+// message is what a request is made of, in one allocation.
+type message struct {
+	reader                   bytes.Reader
+	content                  []byte
+	id, timestamp, signature [1]string
 }
 
-// draftBody is a request's body. The transport closes it when it will not touch it again, which may be
-// after the answer has come; it is made anew each time, so that a second Close hits nobody else.
-type draftBody struct {
-	bytes.Reader
-	draft  *draft
-	closed atomic.Bool
-}
+// Header values that all webhooks share; nobody writes to them.
+var (
+	sharedContentType = []string{"application/json"}
+	sharedUserAgent   = []string{userAgent}
+)
 
-func (b *draftBody) Close() error {
-	if b.closed.CompareAndSwap(false, true) {
-		b.draft.done()
+func (prepared) request(ctx context.Context, p *parcel, now time.Time) (*http.Request, error) {
+	m := &message{content: p.notices[0].body}
+	if len(p.notices) > 1 {
+		m.content = appendContent(make([]byte, 0, contentSize(p)), p)
 	}
-	return nil
-}
+	m.id[0] = messageID(p)
+	signer := p.sub.signers.Get().(*signer)
+	m.timestamp[0], m.signature[0] = signer.sign(m.id[0], now, m.content)
+	p.sub.signers.Put(signer)
 
-func newDraft(pool *sync.Pool) *draft {
-	values := make([]string, 3)
-	d := &draft{id: values[0:1:1], timestamp: values[1:2:2], signature: values[2:3:3]}
-	d.header = http.Header{
-		"Content-Type":      {"application/json"},
-		"User-Agent":        {userAgent},
-		"Webhook-Id":        d.id,
-		"Webhook-Timestamp": d.timestamp,
-		"Webhook-Signature": d.signature,
-	}
-	d.again = func() (io.ReadCloser, error) { // after a connection that was found closed
-		d.holders.Add(1) // for good: it is not known when the transport lets go of this one
-		return io.NopCloser(bytes.NewReader(d.content)), nil
-	}
-	d.done = func() {
-		if d.holders.Add(-1) == 0 && cap(d.body) <= maxKept {
-			d.content = nil
-			pool.Put(d)
-		}
-	}
-	return d
-}
-
-// maxKept bounds what a draft keeps: a rare large batch does not hold its memory for good.
-const maxKept = 1 << 20
-
-func (e *prepared) request(ctx context.Context, p *parcel, now time.Time) (*http.Request, func(), error) {
-	d := e.drafts.Get().(*draft)
-	if d.content = p.notices[0].body; len(p.notices) > 1 {
-		d.body = appendContent(d.body[:0], p)
-		d.content = d.body
-	}
-	d.id[0] = messageID(p)
-	if second := now.Unix(); second != d.second {
-		d.second, d.timestamp[0] = second, strconv.FormatInt(second, 10)
-	}
-	d.sign(&p.sub.hmacs)
-	d.holders.Store(2)
-	body := &draftBody{draft: d}
-	body.Reset(d.content)
 	req := p.sub.request.WithContext(ctx)
-	req.Header, req.Body, req.GetBody, req.ContentLength = d.header, body, d.again, int64(len(d.content))
-	return req, d.done, nil
+	req.Header = http.Header{
+		"Content-Type":      sharedContentType,
+		"User-Agent":        sharedUserAgent,
+		"Webhook-Id":        m.id[:],
+		"Webhook-Timestamp": m.timestamp[:],
+		"Webhook-Signature": m.signature[:],
+	}
+	m.reader.Reset(m.content)
+	req.Body, req.ContentLength = io.NopCloser(&m.reader), int64(len(m.content))
+	req.GetBody = func() (io.ReadCloser, error) { // after a connection that was found closed
+		return io.NopCloser(bytes.NewReader(m.content)), nil
+	}
+	return req, nil
 }
 
-// sign sets the signature of id.timestamp.body, by Standard Webhooks.
-func (d *draft) sign(keyed *sync.Pool) {
-	h := keyed.Get().(hash.Hash)
-	h.Reset()
-	d.text = append(append(d.text[:0], d.id[0]...), '.')
-	d.text = append(append(d.text, d.timestamp[0]...), '.')
-	h.Write(d.text)
-	h.Write(d.content)
-	d.sum = h.Sum(d.sum[:0])
-	keyed.Put(h)
-	d.text = base64.StdEncoding.AppendEncode(append(d.text[:0], "v1,"...), d.sum)
-	d.signature[0] = string(d.text)
+// contentSize is how long a batch's body will be.
+func contentSize(p *parcel) (n int) {
+	for _, notice := range p.notices {
+		n += len(notice.body) + 1 // a bracket or a comma
+	}
+	return n + 1
+}
+
+// signer makes signatures with one secret, one at a time.
+type signer struct {
+	keyed     hash.Hash // HMAC-SHA256
+	second    int64     // what timestamp says
+	timestamp string
+	text, sum []byte
+}
+
+// sign returns the signature of id.timestamp.content, by Standard Webhooks.
+func (s *signer) sign(id string, now time.Time, content []byte) (timestamp, signature string) {
+	if second := now.Unix(); second != s.second || s.timestamp == "" {
+		s.second, s.timestamp = second, strconv.FormatInt(second, 10)
+	}
+	s.text = append(append(s.text[:0], id...), '.')
+	s.text = append(append(s.text, s.timestamp...), '.')
+	s.keyed.Reset()
+	s.keyed.Write(s.text)
+	s.keyed.Write(content)
+	s.sum = s.keyed.Sum(s.sum[:0])
+	s.text = base64.StdEncoding.AppendEncode(append(s.text[:0], "v1,"...), s.sum)
+	return s.timestamp, string(s.text)
 }

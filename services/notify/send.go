@@ -24,13 +24,13 @@ const maxAnswer = 64 << 10
 // send makes one attempt.
 func (d *Dispatcher) send(p *parcel) outcome {
 	now := time.Now()
-	req, done, err := d.encode.request(d.ctx, p, now)
+	req, err := d.encode.request(d.ctx, p, now)
 	if err != nil {
 		return outcome{}
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return outcome{} // the transport may still hold the request, so it is not given back
+		return outcome{}
 	}
 	io.CopyN(io.Discard, resp.Body, maxAnswer)
 	resp.Body.Close()
@@ -38,7 +38,6 @@ func (d *Dispatcher) send(p *parcel) outcome {
 	if after := resp.Header.Get("Retry-After"); after != "" {
 		o.after = retryAfter(after, now)
 	}
-	done()
 	return o
 }
 
@@ -60,15 +59,14 @@ func retryAfter(value string, now time.Time) time.Duration {
 type encoder interface {
 	// prepare sees every notice once, before anybody else does.
 	prepare(n *notice)
-	// request makes an attempt at delivering p, signed for now. When the answer has been read, done
-	// gives back what the request was made of.
-	request(ctx context.Context, p *parcel, now time.Time) (req *http.Request, done func(), err error)
+	// request makes an attempt at delivering p, signed for now.
+	request(ctx context.Context, p *parcel, now time.Time) (*http.Request, error)
 }
 
 // newEncoders names the implementations of the seam "encoding".
 var newEncoders = map[string]func() encoder{
 	"attempt":  func() encoder { return perAttempt{} },
-	"prepared": func() encoder { return newPrepared() },
+	"prepared": func() encoder { return prepared{} },
 }
 
 // messageID identifies a webhook's content: a receiver that has seen it may drop it. A notice sent alone

@@ -34,7 +34,7 @@ type subscription struct {
 
 	request *http.Request // what every webhook to it has in common
 	webhook *webhooks.Webhook
-	hmacs   sync.Pool // of hash.Hash keyed with the secret
+	signers sync.Pool // of *signer
 
 	mu     sync.Mutex // guards the fields below
 	lanes  map[string]*lane
@@ -87,7 +87,7 @@ func newSubscription(ask subscriptionRequest) (*subscription, error) {
 	sub.request = &http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
-	sub.hmacs.New = func() any { return hmac.New(sha256.New, key) }
+	sub.signers.New = func() any { return &signer{keyed: hmac.New(sha256.New, key)} }
 	sub.gather.token = &lane{sub: sub, hash: maphash.String(hashSeed, sub.id)}
 	return sub, nil
 }
