@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -40,6 +41,11 @@ func (r *Report) sweep(all *record.Experiment) {
 			r.Charts = append(r.Charts, p.latencyChart(e, i))
 		}
 		s.Panels = append(s.Panels, p)
+	}
+	for i := range r.Steps {
+		if crowded {
+			r.Steps[i].Warnings = nil // they are of capacities, which a crowded sweep does not show
+		}
 	}
 	if !crowded {
 		r.Charts = append(r.Charts, latencyChart(e), flowChart(e))
@@ -124,7 +130,7 @@ func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
 			}
 		}
 		if p.short[v.Name] = strings.Join(names, ", "); len(names) == 0 {
-			p.short[v.Name] = v.Name
+			p.short[v.Name] = cmp.Or(p.Name, v.Name)
 		}
 	}
 	return p
@@ -132,7 +138,7 @@ func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
 
 func newSweepRow(variant string, p point) SweepRow {
 	return SweepRow{
-		Variant: variant, Offered: Value(p.offered), Runs: len(p.runs),
+		Variant: variant, Offered: Value(p.median(cameIn)), Runs: len(p.runs),
 		Accepted:  Value(p.median(acceptedOf)),
 		Delivered: Value(p.median(deliveredOf)),
 		Refused:   Value(p.median(refusedOf)),
@@ -146,6 +152,9 @@ func newSweepRow(variant string, p point) SweepRow {
 		})),
 	}
 }
+
+// cameIn is what was offered in truth: random gaps make it a little more or less than was planned.
+func cameIn(r *record.Run) float64 { return positive(r.Totals.OfferedPerS) }
 
 func p99Of(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P99) }
 
@@ -178,7 +187,7 @@ func (p *Panel) cells(e *record.Experiment) {
 	for _, v := range p.variants {
 		f := flow{name: p.short[v.Name], classes: [3]string{"accepted", "delivered", "refused"}}
 		for _, pt := range points(e, v.Name) {
-			f.at = append(f.at, pt.offered)
+			f.at = append(f.at, pt.median(cameIn))
 			for i, read := range []func(*record.Run) float64{acceptedOf, deliveredOf, refusedOf} {
 				part := pt.median(read)
 				f.parts[i] = append(f.parts[i], part)
@@ -186,7 +195,7 @@ func (p *Panel) cells(e *record.Experiment) {
 					most = part
 				}
 			}
-			most = max(most, pt.offered)
+			most = max(most, f.at[len(f.at)-1])
 		}
 		flows = append(flows, f)
 	}

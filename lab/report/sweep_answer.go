@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"dyno/lab/record"
@@ -53,15 +55,17 @@ func axesAnswer(e *record.Experiment) string {
 	for _, a := range valuesOf(all[0].Variant) {
 		flow, rivals := effect(all, a.axis, func(s showing) float64 { return s.most })
 		wait, _ := effect(all, a.axis, func(s showing) float64 { return s.p99 })
-		moved := fmt.Sprintf("moved what was delivered by %s and p99 under the highest rate %sx", percent(Value(significant(flow-1, 2))), round(Value(significant(wait, 2))))
+		moved := fmt.Sprintf("moved what was delivered by %s and p99 under the highest rate by a factor of %s", percent(Value(significant(flow-1, 2))), round(Value(significant(wait, 2))))
 		switch {
 		case rivals == 0:
 		case flow >= matters:
-			capacity = append(capacity, fmt.Sprintf("capacity comes from the %s: %s were delivered at most", a.axis, mostByValue(all, a.axis)))
+			capacity = append(capacity, fmt.Sprintf("capacity comes from the %s: at most %s", a.axis, mostByValue(all, a.axis)))
 		case a.numeric() && flow < equal && wait >= matters:
 			latency = append(latency, fmt.Sprintf("the %s only buys latency: it %s", a.axis, moved))
-		default:
+		case a.numeric():
 			kind = append(kind, fmt.Sprintf("the %s %s", a.axis, moved))
+		default:
+			kind = append(kind, fmt.Sprintf("the kind of %s %s", a.axis, moved))
 		}
 	}
 	said := slices.Concat(capacity, latency, kind)
@@ -118,9 +122,15 @@ func mostByValue(all []showing, axis string) string {
 		}
 		most[value] = max(most[value], s.most)
 	}
+	number := func(value string) float64 { n, _ := strconv.ParseFloat(value, 64); return n } // names stay in order
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
 	var out []string
-	for _, value := range order {
-		out = append(out, fmt.Sprintf("%s with %s", rate(Value(most[value])), value))
+	for i, value := range order {
+		verb := ""
+		if i == 0 {
+			verb = "delivered "
+		}
+		out = append(out, fmt.Sprintf("%s %swith %s", rate(Value(most[value])), verb, value))
 	}
 	return strings.Join(out, ", ")
 }

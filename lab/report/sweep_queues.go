@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -20,8 +21,8 @@ const (
 	GaugeService = "queue_service_per_s" // what one consumer serves, per second
 )
 
-// queues sets the panel's variants against one another at the offered rate, measured with as many of them
-// as any, at which their drop rates lie furthest apart: below it none drops, far above it all do.
+// queues sets the panel's variants against one another at the highest offered rate measured with as many of
+// them as any: where there is too much, room decides between waiting and loss.
 func (p *Panel) queues(e *record.Experiment) {
 	at := map[float64][]Queue{}
 	for _, v := range p.variants {
@@ -29,18 +30,8 @@ func (p *Panel) queues(e *record.Experiment) {
 			at[pt.offered] = append(at[pt.offered], newQueue(p.short[v.Name], pt))
 		}
 	}
-	spread := func(queues []Queue) float64 {
-		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, q := range queues {
-			lo, hi = min(lo, q.DropRate), max(hi, q.DropRate)
-		}
-		return hi - lo
-	}
-	for rate, queues := range at {
-		if len(queues) < 2 {
-			continue
-		}
-		if better := cmp.Or(cmp.Compare(len(queues), len(p.Queues)), cmp.Compare(spread(queues), spread(p.Queues)), cmp.Compare(rate, float64(p.At))); better > 0 {
+	for _, rate := range slices.Sorted(maps.Keys(at)) {
+		if queues := at[rate]; len(queues) > 1 && len(queues) >= len(p.Queues) {
 			p.At, p.Queues = Value(rate), queues
 		}
 	}
@@ -75,7 +66,7 @@ func newQueue(name string, p point) Queue {
 		q.N = int(room)
 	}
 	if !math.IsNaN(room + servers + service) {
-		if predicted, err := queueing.MMcN(p.offered, service, int(servers), int(room)); err == nil {
+		if predicted, err := queueing.MMcN(p.median(cameIn), service, int(servers), int(room)); err == nil {
 			q.Predicted = &predicted
 		}
 	}

@@ -101,10 +101,13 @@ func betweenRatios(i *Interval) string {
 	return fmt.Sprintf("[%.2f, %.2f]", i.Lo, i.Hi)
 }
 
-// percent writes a share of 1: 0.1%.
+// percent writes a share of 1: 0.1%. What is less than anybody could measure is not written out.
 func percent(v Value) string {
-	if !v.Known() {
+	switch {
+	case !v.Known():
 		return dash
+	case v > 0 && v < 1e-6:
+		return "<0.0001%"
 	}
 	return digits(float64(v)*100, 3) + "%"
 }

@@ -122,7 +122,8 @@
       forget(area);
       toggles.replaceChildren(...c.groups.map((g, i) => {
         const swatch = make('i');
-        swatch.style.background = color(g.hue);
+        const ink = color(g.hue), on = [0, 4, 2][g.dash % 3];
+        swatch.style.background = on ? `repeating-linear-gradient(90deg, ${ink} 0 ${on}px, transparent ${on}px ${on + 2}px)` : ink;
         const b = make('button', {type: 'button'}, swatch, g.name);
         b.setAttribute('aria-pressed', String(!hidden.has(i)));
         b.addEventListener('click', () => {
