@@ -19,14 +19,19 @@ var newClients = map[string]func(Config) *http.Client{
 		// The default keeps 2 idle connections per host and closes the rest, so 16 workers that come back
 		// together make 14 new ones the next time.
 		t.MaxIdleConnsPerHost = c.Workers
-		t.MaxIdleConns = 0 // bounded by the line above and the number of receivers
+		t.MaxIdleConns = max(maxIdleConns, c.Workers)
 		return &http.Client{Transport: t, Timeout: c.Timeout, CheckRedirect: stay}
 	},
 }
 
+// maxIdleConns bounds the connections kept for all receivers together: each is a file descriptor, two
+// goroutines and some 16 KB, for the 90 s that the transport keeps it unused.
+const maxIdleConns = 4096
+
 func newTransport(c Config) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.Proxy = nil // a proxy would connect wherever it is told to, past the guard
+	t.Proxy = nil                        // a proxy would connect wherever it is told to, past the guard
+	t.MaxResponseHeaderBytes = maxAnswer // the default lets every receiver fill 10 MB
 	t.DialContext = (&net.Dialer{Timeout: c.Timeout, KeepAlive: 30 * time.Second, Control: guard(c.AllowPrivate)}).DialContext
 	return t
 }
@@ -56,13 +61,20 @@ var inward = []netip.Prefix{
 	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
 	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
 	netip.MustParsePrefix("240.0.0.0/4"),   // reserved, and broadcast
-	netip.MustParsePrefix("64:ff9b::/96"),  // IPv4 behind NAT64
+	netip.MustParsePrefix("2001::/32"),     // IPv4 behind Teredo
 	netip.MustParsePrefix("2002::/16"),     // IPv4 behind 6to4
 }
 
+// allocated is what there is of public IPv6. The rest holds, among other things, several ways to write an
+// IPv4 address (::/96, 64:ff9b::/96, 64:ff9b:1::/48).
+var allocated = netip.MustParsePrefix("2000::/3")
+
 // public reports whether an address may be reached by anybody's request.
 func public(ip netip.Addr) bool {
-	ip = ip.Unmap()
+	ip = ip.Unmap().WithZone("") // no prefix contains an address with a zone
+	if ip.Is6() && !allocated.Contains(ip) {
+		return false
+	}
 	for _, p := range inward {
 		if p.Contains(ip) {
 			return false

@@ -40,6 +40,8 @@ func TestPublic(t *testing.T) {
 		"127.0.0.1": false, "10.0.0.1": false, "172.31.255.255": false, "192.168.1.1": false, "169.254.169.254": false,
 		"0.1.2.3": false, "100.64.0.1": false, "198.18.0.1": false, "255.255.255.255": false, "224.0.0.1": false,
 		"::1": false, "::": false, "fe80::1": false, "fc00::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false,
+		"2002:7f00:1::%lo": false, "2606:4700::1111%eth0": true, "::7f00:1": false, "64:ff9b:1::a00:1": false, "fec0::1": false,
+		"2001::1": false, "::ffff:0:a00:1": false, "ff02::1": false,
 	} {
 		if got := public(netip.MustParseAddr(ip)); got != want {
 			t.Errorf("%s: public %v", ip, got)

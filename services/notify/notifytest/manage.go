@@ -43,10 +43,11 @@ func manages(t *testing.T, start Start) {
 		`{"url":"http://u:p@example.com/"}`:    "password",
 		`{"url":"http:///x"}`:                  "http",
 		`{"url":"` + r.url + `","secret":"x"}`: "whsec_",
-		`{"url":"` + r.url + `","secret":"whsec_YWJj"}`: "24",
-		`{"url":"` + r.url + `","batch":-1}`:            "batch",
-		`{"url":"` + r.url + `","batch":100000}`:        "batch",
-		`{"url":"` + r.url + `","typs":["a"]}`:          "typs",
+		`{"url":"` + r.url + `","secret":"whsec_YWJj"}`:                            "24",
+		`{"url":"` + r.url + `","batch":-1}`:                                       "batch",
+		`{"url":"` + r.url + `","batch":100000}`:                                   "batch",
+		`{"url":"` + r.url + `","typs":["a"]}`:                                     "typs",
+		`{"url":"` + r.url + `","types":["` + strings.Repeat(`a","`, 100) + `a"]}`: "types",
 	} {
 		status, _, data := c.do("POST", "/v1/subscriptions", one, body)
 		if status != 400 || !strings.Contains(string(data), wants) {
@@ -76,7 +77,7 @@ func guards(t *testing.T, start Start) {
 		return reply{status: 200}
 	})
 	for _, host := range []string{"127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
-		"[::1]", "[::ffff:127.0.0.1]", "[fe80::1]", "[fd00::1]", "[::]", "[64:ff9b::7f00:1]", "224.0.0.1"} {
+		"[::1]", "[::ffff:127.0.0.1]", "[fe80::1]", "[fd00::1]", "[::]", "[64:ff9b::7f00:1]", "[::7f00:1]", "[2002:7f00:1::%25lo]", "224.0.0.1"} {
 		status, _, data := c.do("POST", "/v1/subscriptions", one, `{"url":"http://`+host+`:80/"}`)
 		if status != 400 {
 			t.Errorf("%s: %d %s", host, status, data)

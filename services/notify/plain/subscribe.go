@@ -38,7 +38,7 @@ func (s *server) subscribe(w http.ResponseWriter, r *http.Request) {
 		rand.Read(key)
 		ask.Secret = "whsec_" + base64.StdEncoding.EncodeToString(key)
 	}
-	if err := errors.Join(s.checkURL(ask.URL), checkSecret(ask.Secret), checkBatch(ask.Batch)); err != nil {
+	if err := errors.Join(s.checkURL(ask.URL), checkSecret(ask.Secret), checkTypes(ask.Types), checkBatch(ask.Batch)); err != nil {
 		answerError(w, refuse(http.StatusBadRequest, "%v", err))
 		return
 	}
@@ -142,6 +142,13 @@ func checkSecret(secret string) error {
 	return nil
 }
 
+func checkTypes(types []string) error {
+	if len(types) > 100 {
+		return errors.New("types: give at most 100, or none for all")
+	}
+	return nil
+}
+
 func checkBatch(n int) error {
 	if n < 0 || n > 1000 {
 		return errors.New("batch: give 1 to 1000 notices per webhook")
@@ -169,12 +176,19 @@ var inward = []netip.Prefix{
 	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
 	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
 	netip.MustParsePrefix("240.0.0.0/4"),   // reserved
-	netip.MustParsePrefix("64:ff9b::/96"),  // IPv4 behind NAT64
+	netip.MustParsePrefix("2001::/32"),     // IPv4 behind Teredo
 	netip.MustParsePrefix("2002::/16"),     // IPv4 behind 6to4
 }
 
+// allocated is what there is of public IPv6. The rest holds, among other things, several ways to write an
+// IPv4 address (::/96, 64:ff9b::/96, 64:ff9b:1::/48).
+var allocated = netip.MustParsePrefix("2000::/3")
+
 func public(ip netip.Addr) bool {
-	ip = ip.Unmap()
+	ip = ip.Unmap().WithZone("") // no prefix contains an address with a zone
+	if ip.Is6() && !allocated.Contains(ip) {
+		return false
+	}
 	for _, p := range inward {
 		if p.Contains(ip) {
 			return false
