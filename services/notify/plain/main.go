@@ -75,6 +75,7 @@ func newServer(l limits, allowPrivate bool) *server {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // a proxy would connect wherever it is told to, past the guard
+	transport.MaxResponseHeaderBytes = 64 << 10
 	transport.DialContext = (&net.Dialer{Timeout: l.timeout, Control: s.guard}).DialContext
 	s.client = &http.Client{
 		Transport:     transport,
@@ -224,10 +225,14 @@ func run(listen, debug string, allowPrivate bool) error {
 	inside.Gauge("async_queue_depth", s.depth)
 	inside.Gauge("async_oldest_age_seconds", s.age)
 	http.Handle("/debug/dyno/", inside)
-	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
+	pages := &http.Server{ReadHeaderTimeout: 10 * time.Second} // of http.DefaultServeMux
 	failed := make(chan error, 2)
 	go func() { failed <- web.Serve(public) }()
-	go func() { failed <- http.Serve(private, nil) }()
+	go func() { failed <- pages.Serve(private) }()
 	slog.Warn("in memory only: notices that are pending when the process ends are lost")
 	json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"ready": true, "service": "notify-plain", "listen": public.Addr().String(), "debug": private.Addr().String(), "pid": os.Getpid(),
