@@ -129,6 +129,13 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if err := b.schedule(&p, r.Step, seed); err != nil {
 		return p, err
 	}
+	steady := r.Step.Rate
+	if r.Step.RampTo > 0 {
+		steady = 0
+	}
+	if err := withinMaxRate(&p, steady, l.MaxRate); err != nil {
+		return p, err
+	}
 	if l.Receipts != "" {
 		p.Deliveries = awaiting(max(r.Step.Rate, r.Step.RampTo))
 	}
