@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -54,7 +55,7 @@ func (x *executor) sweep(ctx context.Context) error {
 // sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other round.
 func (x *executor) sweepSteps() (steps []record.Step) {
 	m := x.Scenario.Measure
-	rounds, length, rates := max(1, m.Rounds, x.Rounds), m.Length, m.Rates
+	rounds, length, rates := cmp.Or(x.Rounds, m.Rounds, 1), m.Length, m.Rates
 	if length == 0 {
 		length = sweepLength
 	}
