@@ -35,7 +35,7 @@ func Assembly() daemon.Assembly {
 			daemon.Int("workers", 16, 1, 4096, "webhooks in flight at once"),
 			daemon.Int("queue_capacity", 100_000, 1, 1<<24, "lanes that the queue holds"),
 			daemon.Int("batch_inflight", 8, 1, 1024, "webhooks in flight to one subscriber that gets batches"),
-			daemon.Int("max_pending", 100_000, 1, 1<<24, "notices accepted and not delivered, per subscription; beyond: 429"),
+			daemon.Int("max_pending", 100_000, 1, 1<<24, "deliveries owed, one per notice and subscription, of all together; beyond: 429"),
 			daemon.Bytes("max_pending_bytes", 256<<20, 1<<10, 1<<40, "bytes of these; beyond: 429"),
 			daemon.Int("max_attempts", 8, 1, 100, "attempts at one notice before it is given up"),
 			daemon.Duration("timeout", 10*time.Second, 10*time.Millisecond, 5*time.Minute, "of an attempt"),

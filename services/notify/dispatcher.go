@@ -23,7 +23,7 @@ type Config struct {
 	Workers       int
 	QueueCapacity int
 	BatchInflight int   // webhooks to one batching subscriber at once
-	MaxPending    int   // notices, counted per subscription that is to get them
+	MaxPending    int   // notices, each counted once for every subscription that is to get it
 	MaxBytes      int64 // of these
 	MaxAttempts   int
 	Timeout       time.Duration // of an attempt
@@ -136,10 +136,12 @@ func (d *Dispatcher) accept(notices []*notice) (deliveries int, err error) {
 	return int(took.Accepted), nil
 }
 
-// reserve admits n notices of that size, or none.
+// reserve admits n notices of that size, or none. Lanes that wait for a worker count too: those of a
+// subscription that has gone hold no notices any more, but keep their place until a worker comes by.
 func (d *Dispatcher) reserve(n, size int64) bool {
 	pending, bytes := d.reserved.Add(n), d.reservedBytes.Add(size)
-	if pending <= int64(d.config.MaxPending) && bytes <= d.config.MaxBytes {
+	most := int64(d.config.MaxPending)
+	if pending <= most && bytes <= d.config.MaxBytes && d.lanes.waiting.Load()+n <= most {
 		return true
 	}
 	d.release(n, size)

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -93,6 +94,50 @@ func TestMetamorphic(t *testing.T) {
 			rt.Fatalf("baseline delivered %v\n%s delivered %v", want, label, got)
 		}
 	})
+}
+
+// What deleted subscriptions leave in the queue holds no notices, but it is bounded all the same.
+func TestDeletedLanesAreBounded(t *testing.T) {
+	for label, c := range assemblies(t) {
+		t.Run(label, func(t *testing.T) {
+			arrived, release := make(chan struct{}, 1), make(chan struct{})
+			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				arrived <- struct{}{}
+				<-release
+			}))
+			defer receiver.Close()
+			c.Workers, c.MaxPending, c.AllowPrivate = 1, 10, true
+			d, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close(t.Context())
+			defer close(release)
+			post := func(keys ...string) error {
+				var ns []*notice
+				for _, key := range keys {
+					ns = append(ns, &notice{ID: key, Key: key, Type: "t", Payload: []byte("1")})
+				}
+				_, err := d.accept(ns)
+				return err
+			}
+			d.add(newTestSubscription(t, receiver.URL))
+			if err := post("held"); err != nil {
+				t.Fatal(err)
+			}
+			<-arrived // the only worker is held from here on
+			d.remove(d.subscriptions()[0].id)
+			for i := range 3 {
+				sub := newTestSubscription(t, receiver.URL)
+				sub.batch = 1 // so that every lane is queued by itself
+				d.add(sub)
+				if err, full := post("a", "b", "c", "d"), i == 2; (err != nil) != full {
+					t.Errorf("with %d lanes left behind and room for %d: %v", 4*i, c.MaxPending, err)
+				}
+				d.remove(sub.id)
+			}
+		})
+	}
 }
 
 func TestAssemblyIsSound(t *testing.T) {

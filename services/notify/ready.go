@@ -13,11 +13,12 @@ const retryPut = time.Millisecond
 
 // readyLanes hands lanes that have work to workers. The seam's queue may refuse: it is full, or (without
 // a buffer) no worker waits at that moment. What it refuses waits here in order, since a lane holds
-// acknowledged notices; there are never more lanes than pending notices, so this is bounded as they are.
+// acknowledged notices; admission counts the lanes here and in the queue, so this is bounded as they are.
 type readyLanes struct {
 	queue   queue.Queue[*lane]
 	spilled atomic.Uint64 // lanes that were refused
 	over    atomic.Int64  // lanes waiting here
+	waiting atomic.Int64  // lanes waiting here or in the queue; never too high, unlike the sum of two readings
 
 	mu     sync.Mutex // guards the fields below
 	lanes  []*lane    // oldest first
@@ -33,6 +34,7 @@ func newReadyLanes(q queue.Queue[*lane]) *readyLanes {
 }
 
 func (r *readyLanes) put(l *lane) {
+	r.waiting.Add(1)
 	if r.over.Load() == 0 && r.queue.Put(l.hash, l) {
 		return
 	}
@@ -52,12 +54,14 @@ func (r *readyLanes) put(l *lane) {
 func (r *readyLanes) take(worker int, buf []*lane) *lane {
 	if r.over.Load() > 0 {
 		if l := r.refill(true); l != nil {
+			r.waiting.Add(-1)
 			return l
 		}
 	}
 	if r.queue.Take(worker, buf) == 0 {
 		return nil
 	}
+	r.waiting.Add(-1)
 	return buf[0]
 }
 
