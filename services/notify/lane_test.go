@@ -83,7 +83,7 @@ func TestReadyLanesLoseNothing(t *testing.T) {
 				synctest.Wait()
 				r.close()
 				all.Wait()
-				if len(seen) != lanes || r.over.Load() != 0 {
+				if len(seen) != lanes || r.over.Load() != 0 || r.waiting.Load() != 0 {
 					t.Fatalf("%s of %d: %d of %d lanes came, %d wait", name, capacity, len(seen), lanes, r.over.Load())
 				}
 				for hash, n := range seen {
@@ -95,6 +95,28 @@ func TestReadyLanesLoseNothing(t *testing.T) {
 					t.Fatalf("%s of %d: %d spilled", name, capacity, r.spilled.Load())
 				}
 			})
+		}
+	}
+}
+
+// A webhook ends at its bound of bytes, and takes a notice that is larger than it all the same.
+func TestParcelIsBoundedInBytes(t *testing.T) {
+	sub := &subscription{batch: 100, lanes: map[string]*lane{}}
+	many, big := &lane{sub: sub}, &lane{sub: sub}
+	for range 10 {
+		many.append(&notice{Payload: make([]byte, maxWebhookBytes/4)})
+	}
+	big.append(&notice{Payload: make([]byte, 2*maxWebhookBytes)})
+	b := batching{inflight: 8, single: single{func(*lane) {}}}
+	sub.gather.token = &lane{sub: sub}
+	b.ready(many)
+	b.ready(big)
+	p := new(parcel)
+	for _, want := range []int{4, 1} {
+		p.reset(sub)
+		b.pack(sub.gather.token, p)
+		if len(p.parts) != 1 || p.parts[0].n != want {
+			t.Fatalf("parts %+v, want one of %d notices", p.parts, want)
 		}
 	}
 }

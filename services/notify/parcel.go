@@ -6,6 +6,7 @@ type parcel struct {
 	sub     *subscription
 	parts   []part
 	notices []*notice
+	bytes   int // of the notices
 }
 
 // part is how many notices a lane gave.
@@ -17,8 +18,12 @@ type part struct {
 func (p *parcel) reset(sub *subscription) {
 	clear(p.parts)
 	clear(p.notices)
-	p.sub, p.parts, p.notices = sub, p.parts[:0], p.notices[:0]
+	p.sub, p.parts, p.notices, p.bytes = sub, p.parts[:0], p.notices[:0], 0
 }
+
+// maxWebhookBytes is where a batch ends although the subscriber would take more notices: a thousand of
+// 1 KiB. Receivers commonly refuse bodies above a few MiB; a webhook can exceed this by one notice.
+const maxWebhookBytes = 1 << 20
 
 // add takes up to n notices of a lane, which is running from now on. A lane that failed before gives one
 // only, so that a notice which its receiver cannot digest is found and does not take others with it.
@@ -28,11 +33,12 @@ func (p *parcel) add(l *lane, n int) {
 		n = 1
 	}
 	taken := 0
-	for it := l.first; it != nil && taken < n; it = it.behind {
+	for it := l.first; it != nil && taken < n && (p.bytes < maxWebhookBytes || taken == 0); it = it.behind {
 		if it.tries++; it.tries > 1 {
 			l.sub.counts.Retried++
 		}
 		p.notices = append(p.notices, it.notice)
+		p.bytes += it.notice.size()
 		taken++
 	}
 	p.parts = append(p.parts, part{l, taken})
@@ -116,7 +122,7 @@ func (b batching) pack(entry *lane, p *parcel) {
 	g.queued = false
 	g.sending++
 	n := 0
-	for n < len(g.waiting) && len(p.notices) < p.sub.batch {
+	for n < len(g.waiting) && len(p.notices) < p.sub.batch && p.bytes < maxWebhookBytes {
 		if l := g.waiting[n]; l.state == laneReady {
 			p.add(l, p.sub.batch-len(p.notices))
 		}
