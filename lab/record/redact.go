@@ -42,6 +42,8 @@ func RedactArgs(args []string) []string {
 			out[i], hide = Redacted, false
 		case secretFlag.MatchString(a):
 			out[i], hide = a, true
+		case secretHeader.MatchString(a):
+			out[i] = secretHeader.ReplaceAllString(a, "${1}"+Redacted)
 		default:
 			out[i] = Redact(a)
 		}
@@ -50,6 +52,10 @@ func RedactArgs(args []string) []string {
 }
 
 var secretFlag = regexp.MustCompile(`(?i)^--?[a-z-]*(token|password|passwd|secret|api-key)$`)
+
+// secretHeader matches a header that is a word of its own, whose value is known to reach to the word's end:
+// Digest and AWS4 credentials hold commas and quotes.
+var secretHeader = regexp.MustCompile(`(?is)^((?:-H|--header=)?\s*[a-z0-9_-]*(?:auth|cookie|key|token|secret|password|session|signature)[a-z0-9_-]*\s*:\s*).*$`)
 
 // RedactURL removes credentials from a URL.
 func RedactURL(s string) string {
@@ -70,6 +76,7 @@ func (e *Experiment) redact() {
 	e.Command = RedactArgs(e.Command)
 	e.Scenario = Redact(e.Scenario)
 	for i := range e.Variants {
-		e.Variants[i].Args = RedactArgs(e.Variants[i].Args)
+		v := &e.Variants[i]
+		v.Args, v.Change, v.Why = RedactArgs(v.Args), Redact(v.Change), Redact(v.Why)
 	}
 }

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +35,38 @@ func TestRedactArgs(t *testing.T) {
 	got := RedactArgs([]string{"notifyd", "--debug-token", "s3cret", "--set", "workers=4", "-H", "Cookie: a=s3cret"})
 	if strings.Contains(strings.Join(got, " "), "s3cret") || !slices.Contains(got, "workers=4") {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestRedactHeaderArgs(t *testing.T) {
+	for _, header := range []string{
+		`Authorization: Digest username="me", response="s3cret"`,
+		"-HAuthorization: AWS4-HMAC-SHA256 Credential=me, Signature=s3cret",
+		"--header=X-Secret-Key: s3cret",
+		"X-Auth-Token: one, s3cret",
+	} {
+		if got := RedactArgs([]string{"-H", header}); strings.Contains(got[1], "s3cret") || !strings.HasSuffix(got[1], ": "+Redacted) {
+			t.Errorf("%q became %q", header, got[1])
+		}
+	}
+	for _, plain := range []string{"Content-Type: application/json", "http://127.0.0.1:80/", "workers: 4", "keys=4"} {
+		if got := RedactArgs([]string{plain}); got[0] != plain {
+			t.Errorf("%q became %q", plain, got[0])
+		}
+	}
+}
+
+// Two URLs to compare are also what changes between the variants.
+func TestRedactExperiment(t *testing.T) {
+	const url = "http://me:s3cret@127.0.0.1:80/"
+	e := &Experiment{Command: []string{"dyno", "compare", url}, Scenario: "url: " + url,
+		Variants: []Variant{{Name: "A", Change: url, Why: url, Args: []string{url}}}}
+	if err := NewExperiment(t.TempDir(), e); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(e.Dir, experimentFile))
+	if err != nil || strings.Contains(string(text), "s3cret") || strings.Count(string(text), Redacted) != 5 {
+		t.Errorf("%v; the record holds\n%s", err, text)
 	}
 }
 
