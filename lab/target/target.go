@@ -21,6 +21,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"dyno/lab/record"
 )
@@ -132,5 +133,15 @@ func logEnd(tail string) string {
 	if tail == "" {
 		return "; its log is empty"
 	}
-	return "; its log ends:\n\t" + strings.ReplaceAll(record.Redact(tail), "\n", "\n\t")
+	return "; its log ends:\n\t" + strings.ReplaceAll(record.Redact(printable(tail)), "\n", "\n\t")
+}
+
+// printable keeps what a process printed from moving the cursor or worse when an error is shown.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' || unicode.IsPrint(c) {
+			return c
+		}
+		return unicode.ReplacementChar
+	}, s)
 }

@@ -100,6 +100,8 @@ func TestStartFails(t *testing.T) {
 			[]string{"ordersd", "exit code 3", "cannot bind", "token=[redacted]"}},
 		{"ends well before it is ready", Spec{Name: "ordersd", Command: []string{"/bin/sh", "-c", "echo bye"}, ReadyLine: true},
 			[]string{"exit code 0 before it was ready", "bye"}},
+		{"prints what moves the cursor", Spec{Command: []string{"/bin/sh", "-c", `printf 'a\033[2Jb\377\n'; exit 3`}, ReadyLine: true},
+			[]string{"a\ufffd[2Jb\ufffd"}},
 		{"no ready line in time", Spec{Name: "ordersd", Command: []string{"/bin/sh", "-c", "echo waiting; exec sleep 1000"}, ReadyLine: true, ReadyTimeout: 200 * time.Millisecond},
 			[]string{"no ready line", "200ms"}},
 		{"no answer in time", Spec{Command: []string{"sleep", "1000"}, ReadyURL: "http://127.0.0.1:1/", ReadyTimeout: 50 * time.Millisecond},
