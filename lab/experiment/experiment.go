@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"dyno/lab/load"
@@ -81,7 +82,11 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, url := range []string{o.Scenario.Load.URL, o.Scenario.Target.URL} {
+	urls := []string{o.Scenario.Load.URL, o.Scenario.Target.URL}
+	for _, v := range variants {
+		urls = append(urls, v.URL)
+	}
+	for _, url := range urls {
 		if err := o.permitted(url); err != nil {
 			return nil, err
 		}
@@ -112,7 +117,19 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 {
 		return nil, errors.Join(err, os.RemoveAll(o.Out)) // nothing was measured, and the message says it all
 	}
+	if err != nil && !errors.Is(err, ErrUnfit) {
+		exp.Warnings = append(exp.Warnings, endedEarly(ctx, err))
+	}
 	return exp, errors.Join(err, exp.Save())
+}
+
+// endedEarly says for the record why an experiment is not whole.
+func endedEarly(ctx context.Context, err error) string {
+	why := "it was interrupted"
+	if ctx.Err() == nil {
+		why, _, _ = strings.Cut(record.Redact(err.Error()), "\n")
+	}
+	return "the experiment ended before it was done: " + why
 }
 
 // permitted returns an error if load may not be sent to a URL. One that still has placeholders in its host
@@ -193,6 +210,9 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 	for try := 1; ; try++ {
 		x.Progress.Step(len(x.exp.Order)+1, max(x.expected, len(x.exp.Order)+1), s)
 		r, err := x.bench.run(ctx, s, x.exp)
+		if err != nil && r != nil {
+			err = errors.Join(err, x.exp.Add(r))
+		}
 		if err != nil {
 			return err
 		}

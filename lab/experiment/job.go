@@ -27,11 +27,12 @@ func (b *bench) driveJob(ctx context.Context, s *stand, t scenario.Target, r *re
 	out, in := io.Pipe()
 	spec.ReadyLine, spec.ReadyURL, spec.Stdout = false, "", in
 	spec.CPUs = cpus(t.CPUs)
+	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start: nobody reads yet
 	if s.target, err = target.Start(ctx, spec); err != nil {
+		stop()
 		return fmt.Errorf("starting the job: %w", err)
 	}
 	r.Target = record.Target{Command: spec.Command, PID: s.target.PID()}
-	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

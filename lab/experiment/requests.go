@@ -40,7 +40,7 @@ func (b *bench) driveRequests(ctx context.Context, s *stand, t scenario.Target, 
 		return err
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Hostname() == "" {
 		return &ScenarioError{fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))}
 	}
 	if port := u.Port(); port != "" {

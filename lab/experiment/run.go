@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"dyno/lab/load"
@@ -47,7 +48,8 @@ func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*ben
 			continue
 		}
 		o.Progress.Say("building " + pkg)
-		bin, err := target.Build(ctx, o.Scenario.Root, pkg, tmp)
+		// A folder each: ./old/server and ./new/server are both called server.
+		bin, err := target.Build(ctx, o.Scenario.Root, pkg, filepath.Join(tmp, strconv.Itoa(len(b.bins))))
 		if err != nil {
 			b.close()
 			return nil, fmt.Errorf("building %s: %w", pkg, err)
@@ -59,7 +61,8 @@ func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*ben
 
 func (b *bench) close() { os.RemoveAll(b.tmp) }
 
-// run carries out one step: a fresh process, its companions, one steady load.
+// run carries out one step: a fresh process, its companions, one steady load. With an error it returns the
+// run as well if part of it was measured; that run is invalid.
 func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
 	variant, err := b.variant(step)
 	if err != nil {
@@ -79,6 +82,9 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	}
 	profiled, err := b.drive(ctx, s, variant, r, dir)
 	if err != nil {
+		if part, _ := record.OpenRun(dir); part != nil && part.Length > 0 && part.Invalid != "" {
+			return part, err
+		}
 		return nil, err
 	}
 	if r, err = record.OpenRun(dir); err != nil || profiled == 0 {
@@ -153,7 +159,23 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		r.Target.Assembly = info.Assembly
 	}
 	r.Judge()
-	return sink.profiled, errors.Join(loadErr, b.died(s.target), w.Close(r))
+	ended := b.died(s.target)
+	if loadErr != nil || ended != nil {
+		r.Invalid = cutShort(ctx, ended, plan.Length, d.plan.Length)
+	}
+	return sink.profiled, errors.Join(loadErr, ended, w.Close(r))
+}
+
+// cutShort says why a run that is kept does not count.
+func cutShort(ctx context.Context, ended error, measured, planned time.Duration) string {
+	why := "the load failed"
+	switch {
+	case ctx.Err() != nil:
+		why = "it was interrupted"
+	case ended != nil:
+		why = "the target ended during the run"
+	}
+	return fmt.Sprintf("%s; %v of %v were measured", why, measured, planned)
 }
 
 // garbage bounds what a run may leave uncollected, in bytes.
@@ -183,8 +205,10 @@ func (b *bench) died(p *target.Process) error {
 	}
 	select {
 	case <-p.Exited():
-		const lines = 10
-		return fmt.Errorf("the target ended during the run: %v; its log ends:\n%s", p.Err(), p.LogTail(lines))
+		if p.Err() == nil {
+			return errors.New("the target ended during the run, with exit code 0")
+		}
+		return fmt.Errorf("the target ended during the run: %w", p.Err()) // which shows the end of its log
 	default:
 		return nil
 	}
