@@ -25,8 +25,14 @@ loaded as it is.`,
   dyno capacity scenarios/notify.yaml --variant reuse`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if repeats < 0 {
+				return usage("--repeats takes 1 or more, not %d", repeats)
+			}
 			o := experiment.Options{Rounds: repeats}
 			if isTarget(args[0]) {
+				if variant != "" {
+					return usage("--variant belongs to a scenario; a URL has none")
+				}
 				sc, err := q.scenario("capacity", record.KindCapacity, args[0])
 				if err != nil {
 					return err

@@ -50,6 +50,14 @@ A DIR compares two variants of an experiment that was run before.
 				}
 				metric, condition = g.Metric, &g
 			}
+			switch {
+			case pairs < 0:
+				return usage("--pairs takes 1 or more, not %d", pairs)
+			case cmd.Flags().Changed("at") && !(at > 0 && at <= mostPerSecond):
+				return usage("--at takes a rate above 0 and up to %.0f per second, not %g", mostPerSecond, at)
+			case isTarget(args[0]) && (a != "" || b != ""):
+				return usage("--a and --b name variants of a scenario; of two URLs the first is A")
+			}
 			judge := func(rep *report.Report) error { return judgeComparison(rep, condition) }
 			if isFolder(args[0]) && len(args) == 1 {
 				return compareRecorded(&c, args[0], metric, a, b, judge)

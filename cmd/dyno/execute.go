@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dyno/lab/experiment"
+	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/scenario"
 
@@ -94,10 +95,17 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	if fault := new(experiment.ScenarioError); errors.As(err, &fault) {
 		return &exit{exitUsage, err}
 	}
-	if exp == nil || len(exp.Runs) == 0 {
+	if exp == nil {
 		return err
 	}
 	rep := report.Build(exp)
+	if len(exp.Runs) == 0 {
+		if err == nil || !c.json {
+			return err
+		}
+		rep.Invalid = record.Redact(err.Error())
+		return errors.Join(err, c.print(rep))
+	}
 	if writeErr := writeReports(rep, o.Out); writeErr != nil {
 		return errors.Join(err, writeErr)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -54,11 +55,11 @@ func (q *requestFlags) scenario(name, mode, url string) (*scenario.Scenario, err
 		Engine: q.engine, Connections: q.connections, Timeout: q.timeout, MaxRate: q.maxRate, Pipeline: q.pipeline,
 		TLS: scenario.TLS{Insecure: q.insecure, HTTP2: q.http2}}
 	if file, ok := strings.CutPrefix(q.body, "@"); ok {
-		b, err := os.ReadFile(file)
+		body, err := readBody(file)
 		if err != nil {
 			return nil, usage("reading the body: %w", err)
 		}
-		sc.Load.Body = string(b)
+		sc.Load.Body = body
 	}
 	for _, h := range q.headers {
 		name, value, ok := strings.Cut(h, ":")
@@ -87,6 +88,22 @@ func (q *requestFlags) scenario(name, mode, url string) (*scenario.Scenario, err
 		sc.SLO = slo
 	}
 	return sc, nil
+}
+
+// maxBody bounds a body from a file, in bytes, as a scenario's body_file is bounded.
+const maxBody = 16 << 20
+
+func readBody(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxBody+1))
+	if err == nil && len(b) > maxBody {
+		err = fmt.Errorf("%s is larger than %d MiB", file, maxBody>>20)
+	}
+	return string(b), err
 }
 
 func newLoad() *cobra.Command {
@@ -128,6 +145,8 @@ It exits 1 when no request completed, 3 when --slo was given and missed, 4 when 
 				return usage("-r %g is above --max-rate %g", rate, q.maxRate)
 			case duration <= 0:
 				return usage("-d takes a duration above 0, not %s", duration)
+			case warmup < 0:
+				return usage("--warmup takes a duration of 0 or more, not %s", warmup)
 			case schedule != scenario.Poisson && schedule != scenario.Constant:
 				return usage("no schedule is called %q; there are poisson and constant (a scenario file has more)", schedule)
 			}

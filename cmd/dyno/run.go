@@ -20,6 +20,9 @@ the SLO, measures them again in rotated rounds of fresh processes, and writes re
   dyno run --quick --json scenarios/notify.yaml | jq '.steps[] | {name, capacity_per_s}'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isTarget(args[0]) {
+				return usage("run takes a scenario file; for a URL there are dyno load and dyno capacity")
+			}
 			sc, err := readScenario(args[0])
 			if err != nil {
 				return err
