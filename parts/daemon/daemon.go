@@ -64,6 +64,8 @@ type Env struct {
 // Running is a service that has been started.
 type Running struct {
 	// Handler is served on Env.Listen, and on draining its requests are waited for before Drain is called.
+	// A request is to arrive within 30 s, and after these net/http cancels its context; a handler that
+	// streams for longer first takes that off with http.ResponseController.SetReadDeadline(time.Time{}).
 	// Nil: the service serves Env.Listen itself and closes it first thing in Drain.
 	Handler http.Handler
 

@@ -18,9 +18,10 @@ import (
 	"dyno/agent"
 )
 
-// Bounds of both HTTP servers. Bodies and answers are bounded by the handlers, who know them.
+// Bounds of both HTTP servers. The size of bodies and answers is bounded by the handlers, who know it.
 const (
 	headerTimeout  = 10 * time.Second
+	bodyTimeout    = 30 * time.Second // of a whole request on the public address: 16 MiB at 4.5 Mbit/s
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 
@@ -65,7 +66,7 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 	}
 	var public *http.Server
 	if running.Handler != nil {
-		public = p.http(running.Handler)
+		public = p.http(running.Handler, bodyTimeout)
 		p.start("listen", public, env.Listen)
 	}
 	p.phase.Store(ready)
@@ -110,7 +111,7 @@ func (p *process) open() (*Env, error) {
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
 	env := &Env{Listen: p.public(), Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
 		Choice: p.options.choice, Log: p.log, Metrics: newMetrics(), Draining: p.draining, Fail: p.fail}
-	p.pages = p.http(debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase))
+	p.pages = p.http(debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
 	return env, nil
 }
@@ -178,10 +179,12 @@ func (p *process) fail(err error) {
 	}
 }
 
-func (p *process) http(h http.Handler) *http.Server {
+// http returns a server. A read timeout of 0 means none but for the headers.
+func (p *process) http(h http.Handler, readTimeout time.Duration) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
@@ -224,14 +227,6 @@ func (p *process) announce(stdout io.Writer) error {
 		return fmt.Errorf("printing the ready line: %w", err)
 	}
 	return nil
-}
-
-func (s Service) newAgent(o options) (*agent.Agent, error) {
-	choice, err := json.Marshal(o.choice)
-	if err != nil {
-		return nil, err
-	}
-	return agent.New(agent.Config{Service: s.Name, Assembly: choice, Token: o.debugToken}), nil
 }
 
 func bind(flag, addr string) (net.Listener, error) {

@@ -12,13 +12,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dyno/agent"
@@ -268,3 +272,51 @@ func TestDebugAddressBeyondLoopback(t *testing.T) {
 		}
 	}
 }
+
+// A client that sends the headers and then lets the rest drip does not hold a handler for good.
+func TestSlowBodyIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &process{log: newLog(io.Discard, slog.LevelError)}
+		ended := make(chan error, 1)
+		server := p.http(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(r.Body)
+			ended <- err
+		}), bodyTimeout)
+		client, conn := net.Pipe()
+		l := make(pipeListener, 1)
+		l <- conn
+		var running sync.WaitGroup
+		running.Go(func() { server.Serve(l) })
+		running.Go(func() { io.Copy(io.Discard, client) })
+		running.Go(func() {
+			io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+			for { // a byte a second
+				if _, err := io.WriteString(client, "x"); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		})
+		start := time.Now()
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > bodyTimeout+time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		close(l)
+		server.Close()
+		client.Close()
+		running.Wait()
+	})
+}
+
+// pipeListener hands out the connections put into it.
+type pipeListener chan net.Conn
+
+func (l pipeListener) Accept() (net.Conn, error) {
+	if conn, ok := <-l; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l pipeListener) Close() error   { return nil }
+func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
