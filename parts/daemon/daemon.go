@@ -87,8 +87,13 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 // Usage marks an error of Start or of a subcommand as one that the user mends on the command line or in
-// the configuration: the exit code is 2 instead of 1.
-func Usage(err error) error { return usageError{err} }
+// the configuration: the exit code is 2 instead of 1. Nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
 
 // Main runs the command and exits.
 func Main(s Service) {

@@ -49,12 +49,19 @@ func TestExitCodesOfStart(t *testing.T) {
 	}{
 		{"failure", errors.New("the log is corrupt at 17;\nrun toyd repair"), 1, "toyd: starting: the log is corrupt at 17;; run toyd repair\n"},
 		{"usage", Usage(errors.New("a needs b")), 2, "toyd: starting: a needs b\n"},
+		{"usage of something wrapped", fmt.Errorf("opening: %w", Usage(errors.New("a needs b"))), 2, "toyd: starting: opening: a needs b\n"},
 		{"cancelled by itself", context.Canceled, 1, "toyd: starting: context canceled\n"},
 	} {
 		code, stdout, stderr := run(t.Context(), func(context.Context, *Env) (Running, error) { return Running{}, c.err })
 		if code != c.code || stderr != c.says || stdout != "" {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q", c.name, code, stdout, stderr)
 		}
+	}
+}
+
+func TestUsageOfNothingIsNothing(t *testing.T) {
+	if err := Usage(nil); err != nil {
+		t.Error("an error of nothing")
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"dyno/parts/daemon"
+
 	"github.com/spf13/cobra"
 )
 
@@ -27,7 +29,7 @@ func Command() *cobra.Command {
   GET /stats               what it has seen, as JSON
   GET /receipts?run=RUN    a stream of lines "ID NS": when the notices whose id is RUN-HEX16 came, CLOCK_MONOTONIC`,
 		Example: "  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms",
-		Args:    cobra.NoArgs,
+		Args:    func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 			defer stop()
@@ -46,7 +48,7 @@ func Command() *cobra.Command {
 func Run(ctx context.Context, c Config, listen, debug string, ready io.Writer) error {
 	s, err := New(c)
 	if err != nil {
-		return err
+		return daemon.Usage(fmt.Errorf("--secret: %w", err))
 	}
 	hooks, err := net.Listen("tcp", listen)
 	if err != nil {

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
+	"dyno/parts/daemon"
 
+	"github.com/spf13/cobra"
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"go.uber.org/goleak"
 )
@@ -204,6 +206,24 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 	client.CloseIdleConnections()
+}
+
+// A mistake on the command line exits with 2, as it does with every other command.
+func TestUsage(t *testing.T) {
+	for says, args := range map[string][]string{
+		"stray":  {"sink", "stray"},
+		"delai":  {"sink", "--delai", "5ms"},
+		"secret": {"sink", "--secret", "whsec_?"},
+	} {
+		start := func(context.Context, *daemon.Env) (daemon.Running, error) { return daemon.Running{}, nil }
+		s := daemon.Service{Name: "toyd", Start: start, Commands: []*cobra.Command{Command()}}
+		var stderr strings.Builder
+		none := func(string) (string, bool) { return "", false }
+		code := daemon.Run(t.Context(), s, args, none, io.Discard, &stderr)
+		if code != 2 || !strings.Contains(stderr.String(), says) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%v: exit %d, %q", args, code, stderr.String())
+		}
+	}
 }
 
 // FuzzParse holds the scanner against encoding/json: whatever that takes as notices, the scanner takes,
