@@ -10,6 +10,10 @@
 // It is not durable: a notice is kept in memory, and what is pending when the process ends is lost. The
 // start-up log and GET /v1/stats say so.
 //
+// Receivers share the workers and the bound on what is pending. One that hangs with as many keys as there
+// are workers holds them all until its attempts time out, and one that falls far enough behind lets
+// notices for others be refused too: there are no limits per subscription yet.
+//
 // A Dispatcher owns its workers and its parked lanes' timers; Close ends them and waits.
 package notify
 

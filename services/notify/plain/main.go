@@ -3,7 +3,8 @@
 // the API of notifyd and passes the same suite; it is step 0 of notifyd's ladder, kept so that the seams
 // of notifyd can be shown to cost nothing.
 //
-// It is not durable: what is pending when the process ends is lost, and GET /v1/stats says so.
+// It is not durable: what is pending when the process ends is lost, and GET /v1/stats says so. A receiver
+// that hangs can hold every worker until its attempts time out.
 package main
 
 import (
@@ -104,6 +105,8 @@ func (s *server) close() (left int) {
 	s.stop()
 	s.workers.Wait()
 	s.client.CloseIdleConnections()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.oldest.Len()
 }
 
