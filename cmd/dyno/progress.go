@@ -110,7 +110,10 @@ func describe(s record.Step) string {
 	if s.Round > 0 {
 		words = append(words, fmt.Sprintf("round %d", s.Round))
 	}
-	if s.Rate > 0 {
+	switch {
+	case s.RampTo > 0:
+		words = append(words, fmt.Sprintf("from %.0f/s to %.0f/s", s.Rate, s.RampTo))
+	case s.Rate > 0:
 		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
 	if s.Connections > 0 {
