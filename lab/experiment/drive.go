@@ -62,7 +62,7 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 	if err != nil {
 		return fmt.Errorf("starting the target: %w", err)
 	}
-	s.started(name, s.target)
+	s.started(name, s.target.Ready())
 	if listen, ok := s.fields[name+".listen"]; ok {
 		s.fields[name+".url"] = "http://" + listen
 	}

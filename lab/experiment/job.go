@@ -25,7 +25,7 @@ func (b *bench) driveJob(ctx context.Context, s *stand, t scenario.Target, r *re
 		return err
 	}
 	out, in := io.Pipe()
-	spec.ReadyLine, spec.ReadyURL, spec.Stdout = false, "", in
+	spec.ReadyLine, spec.ReadyURL, spec.Stdout = false, nil, in
 	spec.CPUs = cpus(t.CPUs)
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start: nobody reads yet
 	if s.target, err = target.Start(ctx, spec); err != nil {

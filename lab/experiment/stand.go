@@ -80,14 +80,18 @@ func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
 		spec.Env = append(spec.Env, key+"="+value)
 	}
 	slices.Sort(spec.Env)
-	var err error
-	spec.ReadyURL, err = s.expand(name+": ready.url", p.Ready.URL)
-	return spec, err
+	if p.Ready.URL != "" {
+		spec.ReadyURL = func(line map[string]string) (string, error) {
+			s.started(name, line)
+			return s.expand(name+": ready.url", p.Ready.URL)
+		}
+	}
+	return spec, nil
 }
 
 // started notes the fields of a process's ready line.
-func (s *stand) started(name string, p *target.Process) {
-	for field, value := range p.Ready() {
+func (s *stand) started(name string, line map[string]string) {
+	for field, value := range line {
 		s.fields[name+"."+field] = value
 	}
 }
@@ -104,7 +108,7 @@ func (s *stand) up(ctx context.Context, companions []scenario.Companion) error {
 			return fmt.Errorf("starting companion %s: %w", c.Name, err)
 		}
 		s.companions = append(s.companions, p)
-		s.started(c.Name, p)
+		s.started(c.Name, p.Ready())
 	}
 	return nil
 }

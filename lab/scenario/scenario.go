@@ -42,7 +42,7 @@ type Process struct {
 	Command []string          `yaml:"command"` // program and first arguments
 	Args    []string          `yaml:"args"`
 	Env     map[string]string `yaml:"env"` // on top of the lab's own environment
-	Dir     string            `yaml:"dir"` // working directory; default: a fresh temporary one
+	Dir     string            `yaml:"dir"` // working directory; default: the one dyno was started in
 	Ready   Ready             `yaml:"ready"`
 }
 

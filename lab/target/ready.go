@@ -21,15 +21,24 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 	defer cancel()
 	answered := make(chan struct{})
 	polled := make(chan struct{})
+	var url string   // these two are written before polled is closed
+	var urlErr error // why there is no URL to ask
 	switch {
+	case s.ReadyURL != nil:
+		go func() {
+			defer close(polled)
+			if s.ReadyLine && !p.printedReady(ctx) {
+				return
+			}
+			if url, urlErr = s.ReadyURL(p.ready.fields); urlErr != nil {
+				cancel()
+				return
+			}
+			pollURL(ctx, url, answered)
+		}()
 	case s.ReadyLine:
 		answered = p.ready.found
 		close(polled)
-	case s.ReadyURL != "":
-		go func() {
-			defer close(polled)
-			pollURL(ctx, s.ReadyURL, answered)
-		}()
 	default:
 		close(answered)
 		close(polled)
@@ -51,14 +60,28 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 		}
 		return fmt.Errorf("before it was ready, %w", p.err)
 	case <-ctx.Done():
+		<-polled
+		if urlErr != nil {
+			return urlErr
+		}
 		if context.Cause(ctx) != errNotReady {
 			return fmt.Errorf("waiting for %s to be ready: %w", p.name, context.Cause(ctx))
 		}
-		what := "printed no ready line (one JSON object) on stdout"
-		if !s.ReadyLine {
-			what = "did not answer " + s.ReadyURL + " with a status of 200 to 299"
+		what := "did not answer " + url + " with a status of 200 to 399"
+		if s.ReadyLine && !p.ready.seen() {
+			what = "printed no ready line (one JSON object) on stdout"
 		}
 		return fmt.Errorf("%s %s within %v: %w%s", p.name, what, limit, errNotReady, logEnd(p.log.lastLines(errorLines)))
+	}
+}
+
+// printedReady waits for the ready line and reports false when ctx is done before it.
+func (p *Process) printedReady(ctx context.Context) bool {
+	select {
+	case <-p.ready.found:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -71,7 +94,7 @@ const (
 	pollTimeout = time.Second
 )
 
-// pollURL closes answered at the first answer of 200 to 299. It returns then, or when ctx is done.
+// pollURL closes answered at the first answer of 200 to 399. It returns then, or when ctx is done.
 func pollURL(ctx context.Context, url string, answered chan<- struct{}) {
 	transport := &http.Transport{DisableKeepAlives: true} // no proxy: what is asked is on this machine
 	client := &http.Client{Transport: transport, Timeout: pollTimeout}
@@ -101,7 +124,7 @@ func answers(ctx context.Context, client *http.Client, url string) bool {
 	}
 	defer resp.Body.Close()
 	io.CopyN(io.Discard, resp.Body, maxReadyLine)
-	return resp.StatusCode >= 200 && resp.StatusCode <= 299
+	return resp.StatusCode >= 200 && resp.StatusCode <= 399
 }
 
 // maxReadyLine bounds a line that may be the ready line, in bytes: some addresses and an assembly.
@@ -114,6 +137,16 @@ type readyLine struct {
 	line   []byte            // what has come of the current line
 	tooBig bool              // the current line is passed over
 	done   bool
+}
+
+// seen reports whether the line was found.
+func (r *readyLine) seen() bool {
+	select {
+	case <-r.found:
+		return true
+	default:
+		return false
+	}
 }
 
 // Write never fails.

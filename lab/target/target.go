@@ -28,7 +28,7 @@ import (
 
 // defaultReadyTimeout is how long a process may take to become ready when its Spec does not say: a
 // database that recovers its log takes some seconds.
-const defaultReadyTimeout = 15 * time.Second
+const defaultReadyTimeout = 30 * time.Second
 
 // Spec says what to start and how to tell that it is ready.
 type Spec struct {
@@ -42,9 +42,10 @@ type Spec struct {
 	// ReadyLine waits for one line on stdout that is a JSON object, as every service prints when its
 	// addresses are bound. A log record (an object with a "level") is passed over.
 	ReadyLine bool
-	// ReadyURL, without ReadyLine, is polled until it answers with a status of 200 to 299.
-	ReadyURL string
-	// ReadyTimeout bounds the wait; 0: 15 s.
+	// ReadyURL names what is polled until it answers with a status of 200 to 399; nil: nothing is. With
+	// ReadyLine it is asked for the URL after the line has come, and given the line's string fields.
+	ReadyURL func(line map[string]string) (string, error)
+	// ReadyTimeout bounds the wait; 0: 30 s.
 	ReadyTimeout time.Duration
 
 	// Stdout, for jobs, receives the raw stdout in place of the log; stderr still goes to the log. It is

@@ -80,13 +80,33 @@ func TestReadyURL(t *testing.T) {
 	}))
 	defer srv.Close()
 	s := shell("exec sleep 1000")
-	s.ReadyURL = srv.URL
+	s.ReadyURL = at(srv.URL)
 	p := start(t, s)
 	if asked.Load() != 3 {
 		t.Errorf("asked %d times, want until the first 200, the third", asked.Load())
 	}
 	if err := p.Stop(patience); err != nil {
 		t.Error(err)
+	}
+}
+
+func at(url string) func(map[string]string) (string, error) {
+	return func(map[string]string) (string, error) { return url, nil }
+}
+
+// With both, the URL may be made of the line's fields.
+func TestReadyURLAfterTheLine(t *testing.T) {
+	srv := httptest.NewServer(http.RedirectHandler("", http.StatusNotModified)) // below 400 is ready
+	defer srv.Close()
+	s := shell(`echo '{"listen":"` + strings.TrimPrefix(srv.URL, "http://") + `"}'; exec sleep 1000`)
+	s.ReadyLine = true
+	s.ReadyURL = func(line map[string]string) (string, error) { return "http://" + line["listen"] + "/", nil }
+	if err := start(t, s).Stop(patience); err != nil {
+		t.Error(err)
+	}
+	s.ReadyURL = func(map[string]string) (string, error) { return "", errors.New("no such field") }
+	if _, err := Start(t.Context(), s); err == nil || err.Error() != "no such field" {
+		t.Errorf("error %v, want that of the URL", err)
 	}
 }
 
@@ -104,7 +124,7 @@ func TestStartFails(t *testing.T) {
 			[]string{"a\ufffd[2Jb\ufffd"}},
 		{"no ready line in time", Spec{Name: "ordersd", Command: []string{"/bin/sh", "-c", "echo waiting; exec sleep 1000"}, ReadyLine: true, ReadyTimeout: 200 * time.Millisecond},
 			[]string{"no ready line", "200ms"}},
-		{"no answer in time", Spec{Command: []string{"sleep", "1000"}, ReadyURL: "http://127.0.0.1:1/", ReadyTimeout: 50 * time.Millisecond},
+		{"no answer in time", Spec{Command: []string{"sleep", "1000"}, ReadyURL: at("http://127.0.0.1:1/"), ReadyTimeout: 50 * time.Millisecond},
 			[]string{"sleep did not answer http://127.0.0.1:1/", "log is empty"}},
 		{"no such program", Spec{Command: []string{"no-such-program-here"}}, []string{"could not be started", "install no-such-program-here"}},
 		{"not executable", Spec{Command: []string{"./target_test.go"}}, []string{"is ./target_test.go an executable file?"}},
