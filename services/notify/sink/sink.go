@@ -3,7 +3,8 @@
 // twice, and (as a stream) when each one was wholly received, on the clock that the load generator uses.
 //
 // A notice's id is RUN-HEX16, where HEX16 is a number that grows within a run; other ids are counted but
-// not checked. Each URL path is a receiver of its own, so that several subscriptions can share a sink.
+// not checked. The order checked is that of the numbers: a sender that posts one key's notices over several
+// connections at once may change it before the dispatcher sees them. Each URL path is a receiver of its own, so that several subscriptions can share a sink.
 //
 // It is not a queue: what was received is counted and forgotten. It starts no goroutines; its handlers
 // run on the HTTP server's.
