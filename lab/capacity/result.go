@@ -98,15 +98,16 @@ func (res *Result) read(runs []*record.Run) {
 // whyNot says why no capacity could be read.
 func whyNot(runs []*record.Run, warnings []string) (reason, bound string) {
 	var last *record.Run
+	repeated := false // what did not count was run again and then did
 	for _, r := range runs {
-		if r.Invalid != "" {
+		if repeated = r.Invalid == ""; !repeated {
 			last = r
 		}
 	}
 	switch {
 	case last != nil && last.Totals.Generator.Limited:
 		return last.Invalid, BoundGenerator
-	case len(warnings) > 0 && last == nil:
+	case len(warnings) > 0 && (last == nil || repeated):
 		return warnings[0], ""
 	case last != nil:
 		return last.Invalid, ""

@@ -76,6 +76,10 @@ func TestSummariseWithoutACapacity(t *testing.T) {
 	if res := Summarise(met, ""); res.Valid || res.CapacityPerS != 200 || !strings.Contains(res.Reason, "met at every rate") {
 		t.Errorf("%+v", res)
 	}
+	met.Runs[0].Invalid = "neighbours, but what came after counted"
+	if res := Summarise(met, ""); !strings.Contains(res.Reason, "met at every rate") {
+		t.Errorf("%+v", res)
+	}
 	met.Runs[0].Invalid, met.Runs[1].Invalid = "neighbours", "neighbours took the machine"
 	if res := Summarise(met, ""); res.Valid || res.Reason != "neighbours took the machine" || res.Bound != "" {
 		t.Errorf("%+v", res)

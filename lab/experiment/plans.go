@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dyno/lab/capacity"
@@ -99,11 +100,20 @@ func (x *executor) search(ctx context.Context, variant string, round int, s capa
 	if err != nil {
 		return 0, err
 	}
-	found, ok, _ := capacity.Datum(x.runsOf(record.RoleSearch, variant, round), x.exp.SLO)
+	found, ok, why := capacity.Datum(x.runsOf(record.RoleSearch, variant, round), x.exp.SLO)
 	if !ok {
-		return 0, fmt.Errorf("no rate of %s met the SLO %s; loosen it, or lower measure.start_rate", variant, x.exp.SLO)
+		return 0, noCapacity(variant, x.exp.SLO, found, why)
 	}
 	return found, nil
+}
+
+// noCapacity says why a search found none: the SLO was met everywhere (up to the rate found), or nowhere.
+func noCapacity(variant string, slo record.SLO, found float64, why []string) error {
+	mend := "loosen it, or lower measure.start_rate"
+	if found > 0 {
+		mend = "the capacity lies above what was offered"
+	}
+	return fmt.Errorf("%w: %s under the SLO %s: %s; %s", ErrUnfit, variant, slo, strings.Join(why, "; "), mend)
 }
 
 // Estimates of how many runs a search and a datum take, for the progress line.
