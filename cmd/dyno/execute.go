@@ -117,6 +117,8 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 		return &exit{exitInvalid, err}
 	case err != nil:
 		return err
+	case rep.Invalid != "": // every run counted, and yet they show nothing
+		return &exit{exitInvalid, fmt.Errorf("%w: %s", experiment.ErrUnfit, rep.Invalid)}
 	case judge != nil:
 		return judge(rep)
 	}
