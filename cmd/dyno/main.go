@@ -52,6 +52,7 @@ func main() {
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it at once; the guardian then stops what runs
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
