@@ -65,8 +65,8 @@ func (q *Shards[T]) Put(hash uint64, v T) bool {
 	}
 	if q.sleepers.Load() > 0 {
 		q.mu.Lock() // not between a worker's last look and its sleep
-		q.mu.Unlock()
 		q.filled.Signal()
+		q.mu.Unlock()
 	}
 	return true
 }
@@ -130,8 +130,8 @@ func (q *Shards[T]) Close() {
 		q.shards[i].mu.Unlock()
 	}
 	q.mu.Lock()
-	q.mu.Unlock()
 	q.filled.Broadcast()
+	q.mu.Unlock()
 }
 
 func (q *Shards[T]) Stats() Stats {

@@ -14,7 +14,6 @@ package raw
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"runtime"
 	"slices"
@@ -98,7 +97,5 @@ func (d *Driver) threads(connections int) int {
 	}
 	return max(1, min(n, connections))
 }
-
-func (d *Driver) address() string { return net.JoinHostPort(d.host, d.port) }
 
 var _ load.Driver = (*Driver)(nil)
