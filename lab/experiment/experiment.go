@@ -120,6 +120,9 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err != nil && !errors.Is(err, ErrUnfit) {
 		exp.Warnings = append(exp.Warnings, endedEarly(ctx, err))
 	}
+	if w := speedWarning(exp.Runs); w != "" {
+		exp.Warnings = append(exp.Warnings, w)
+	}
 	return exp, errors.Join(err, exp.Save())
 }
 

@@ -144,6 +144,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	if err != nil {
 		return 0, err
 	}
+	speed := machineSpeed()
 	defer holdGarbage()()
 	sink := &join{writer: w, watch: watch, progress: b.Progress}
 	totals, plan, loadErr := load.Run(ctx, d.plan, d.driver, sink, d.receipts...)
@@ -151,6 +152,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	r.Load.Engine = d.driver.Engine()
 	r.Begin, r.Length = plan.MeasureFrom(), plan.Length
 	r.Around = watch.Surroundings(plan.MeasureFrom(), plan.OfferUntil())
+	r.Around.Speed = speed
 	r.Totals.Server = watch.Totals(plan.MeasureFrom(), plan.OfferUntil(), served(r))
 	if r.Totals.Server != nil && len(sink.peaks) > 0 {
 		r.Totals.Server.Gauges = sink.peaks

@@ -105,13 +105,14 @@ type Machine struct {
 
 // Surroundings is what the machine did besides the experiment, over the measured time.
 type Surroundings struct {
-	OthersCPU    float64 `json:"others_cpu"`    // cores used by processes that the lab did not start, steal included
-	StealCPU     float64 `json:"steal_cpu"`     // cores taken by the hypervisor
-	TargetCPU    float64 `json:"target_cpu"`    // cores used by the target
-	CompanionCPU float64 `json:"companion_cpu"` // cores used by what stands beside it
-	TargetDelay  float64 `json:"target_delay"`  // seconds per second that the target's threads waited for a CPU
-	PressureCPU  float64 `json:"pressure_cpu"`  // share of time in which some task waited for a CPU (PSI); -1: not known
-	Seen         bool    `json:"seen"`          // false: nothing of the above could be read
+	OthersCPU    float64 `json:"others_cpu"`               // cores used by processes that the lab did not start, steal included
+	StealCPU     float64 `json:"steal_cpu"`                // cores taken by the hypervisor
+	TargetCPU    float64 `json:"target_cpu"`               // cores used by the target
+	CompanionCPU float64 `json:"companion_cpu"`            // cores used by what stands beside it
+	TargetDelay  float64 `json:"target_delay"`             // seconds per second that the target's threads waited for a CPU
+	PressureCPU  float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
+	Speed        float64 `json:"speed_mb_per_s,omitempty"` // of the machine at a fixed piece of work just before the run; 0: not taken
+	Seen         bool    `json:"seen"`                     // false: nothing of the above could be read
 }
 
 // Variant is one way to start the target: a step of a ladder, or one side of a comparison.
