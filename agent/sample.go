@@ -40,9 +40,20 @@ type Sample struct {
 	GCCPU      float64 `json:"gc_cpu_s"`       // s, sum; moves once per GC cycle
 	MutexWait  float64 `json:"mutex_wait_s"`   // goroutine-seconds blocked on mutexes, sum
 	SchedP99   float64 `json:"sched_p99_s"`    // p99 of the time runnable goroutines waited, since the sample before, s
+	SystemCPU  float64 `json:"system_cpu_s"`   // of CPU, what was spent in the kernel, s, sum
+	Delay      float64 `json:"delay_s"`        // time that the process's threads waited for a CPU (schedstat), s, sum
+
+	// GCPauses are the stop-the-world pauses since the sample before, by their length; empty: there were none.
+	GCPauses []Pauses `json:"gc_pauses,omitempty"`
 
 	Gauges    map[string]float64 `json:"gauges,omitempty"`
 	Profiling bool               `json:"profiling,omitempty"` // a CPU profile or trace was running since the sample before
+}
+
+// Pauses is a number of pauses of about the same length.
+type Pauses struct {
+	UpTo  float64 `json:"up_to_s"` // upper bound of the runtime's bucket, s
+	Count uint64  `json:"count"`
 }
 
 // Control switches what costs something. A nil field is left as it is.

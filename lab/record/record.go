@@ -31,6 +31,10 @@ const (
 	RoleSweep   = "sweep"   // one of a declared list of loads
 	RoleLeave   = "leave"   // the last step of a ladder with one earlier step left out
 	RoleSingle  = "single"  // dyno load: one load, no plan
+
+	RoleSaturate  = "saturate"  // closed loop, or just above capacity: where the cause is read
+	RoleProfile   = "profile"   // the same while profiles are taken: its latency is never reported
+	RoleIntervene = "intervene" // the same with one thing changed, to bear a verdict out or overturn it
 )
 
 // Step names one run before it happens: what to start, how hard to drive it, and what it is for.
@@ -46,6 +50,16 @@ type Step struct {
 	// Connections is how many carry the load; 0: as many as the scenario says.
 	Connections int  `json:"connections,omitempty"`
 	Hold        bool `json:"hold,omitempty"` // confirms a rate that was found; runs at least as long as a gauge's slope needs
+	// Closed drives in the closed model, whatever the scenario's schedule says.
+	Closed bool `json:"closed,omitempty"`
+	// Change is what an intervention changes in the target; nil: nothing.
+	Change *Change `json:"change,omitempty"`
+}
+
+// Change is one setting of the Go runtime that an intervention changes in a target.
+type Change struct {
+	GOGC  int `json:"gogc,omitempty"`       // percent; 0: as it is
+	Procs int `json:"gomaxprocs,omitempty"` // 0: as it is
 }
 
 // Run is one process under one steady load.
@@ -65,8 +79,14 @@ type Run struct {
 	Begin    int64         `json:"begin_ns"`  // first instant measured
 	Length   time.Duration `json:"length_ns"` // measured time, warm-up and drain left out
 
+	Profiles []ProfileFile `json:"profiles,omitempty"` // what was taken in the run
+	Stages   []Stage       `json:"stages,omitempty"`   // latency by stage, when the target sends its spans
+
 	// Series is one line per window of series.ndjson, warm-up and drain included.
 	Series []Window `json:"-"`
+	// Made and MadeTrace stand for what would be read from the folder, in a made-up run.
+	Made      []*Profile `json:"-"`
+	MadeTrace *Trace     `json:"-"`
 	// Dir is the folder the run was read from; empty for a made-up run.
 	Dir string `json:"-"`
 }
@@ -89,6 +109,9 @@ type Target struct {
 	Assembly json.RawMessage `json:"assembly,omitempty"` // as the agent resolved it
 	PID      int             `json:"pid,omitempty"`
 	Ready    time.Duration   `json:"ready_ns,omitempty"` // from exec to the ready line
+	Procs    int             `json:"gomaxprocs,omitempty"`
+	Agent    bool            `json:"agent,omitempty"` // it has the agent; false: it was looked into from outside
+	Pprof    bool            `json:"pprof,omitempty"` // it has net/http/pprof
 }
 
 // Machine says where the run happened.
@@ -112,7 +135,19 @@ type Surroundings struct {
 	TargetDelay  float64 `json:"target_delay"`             // seconds per second that the target's threads waited for a CPU
 	PressureCPU  float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
 	Speed        float64 `json:"speed_mb_per_s,omitempty"` // of the machine at a fixed piece of work just before the run; 0: not taken
-	Seen         bool    `json:"seen"`                     // false: nothing of the above could be read
+
+	TargetSystem    float64 `json:"target_system"`                // of TargetCPU, what was spent in the kernel
+	Switches        float64 `json:"switches_per_s"`               // of the target's threads that gave up the CPU by themselves, to wait
+	Preempted       float64 `json:"preempted_per_s"`              // of the target's threads that had it taken away
+	PressureIO      float64 `json:"pressure_io"`                  // share of time in which some task waited for a disk (PSI); -1: not known
+	BlockedIO       float64 `json:"blocked_io,omitempty"`         // seconds per second that the target's threads waited for a disk
+	ListenOverflows float64 `json:"listen_overflows_per_s"`       // connections refused because an accept queue was full, machine-wide
+	AcceptQueue     int64   `json:"accept_queue"`                 // longest seen at the target's listener
+	AcceptLimit     int64   `json:"accept_limit,omitempty"`       // how long it may get
+	CacheMisses     float64 `json:"cache_misses_per_s,omitempty"` // last level, of the target; 0: not permitted here
+	TLBMisses       float64 `json:"tlb_misses_per_s,omitempty"`
+
+	Seen bool `json:"seen"` // false: nothing of the above could be read
 }
 
 // Variant is one way to start the target: a step of a ladder, or one side of a comparison.
@@ -132,6 +167,7 @@ const (
 	KindLadder   = "ladder"
 	KindCompare  = "compare"
 	KindSweep    = "sweep"
+	KindDiagnose = "diagnose"
 )
 
 // Experiment is an ordered list of runs and what they were meant to show.

@@ -154,6 +154,14 @@ type ServerTotals struct {
 	PeakRSS             int64              `json:"peak_rss_bytes"`
 	PeakGoroutines      int64              `json:"peak_goroutines"`
 	GCPauseP99Ms        float64            `json:"gc_pause_p99_ms"`
-	GCShare             float64            `json:"gc_share"`         // of the target's CPU
+	GCShare             float64            `json:"gc_share"` // of the target's CPU
+	GCPauses            []PauseBucket      `json:"gc_pauses,omitempty"`
+	MutexWait           float64            `json:"mutex_wait"`       // goroutine-seconds per second blocked on mutexes
 	Gauges              map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum
+}
+
+// PauseBucket is a bar of the histogram of GC pauses.
+type PauseBucket struct {
+	UpToMs float64 `json:"up_to_ms"`
+	Count  int64   `json:"count"`
 }

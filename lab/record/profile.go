@@ -1,0 +1,211 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// Kinds of profile that a run's folder can hold. Those whose names end in Start are what is taken off the
+// ones without: the runtime counts since the process began.
+const (
+	ProfileCPU       = "cpu"       // sampled, over ProfileFile.Seconds
+	ProfileHeap      = "heap"      // after a GC cycle: what is in use, and what was allocated since the start
+	ProfileHeapStart = "heapstart" // the same, before
+	ProfileMutex     = "mutex"     // what others waited for, by who held it; over Seconds
+	ProfileBlock     = "block"     // where goroutines waited; over Seconds
+	ProfileGoroutine = "goroutine" // one moment
+	ProfileGoroStart = "gorostart" // one moment, before
+)
+
+// ProfileFile is a profile in a run's folder.
+type ProfileFile struct {
+	Kind     string  `json:"kind"`
+	File     string  `json:"file"`               // profiles/cpu.pb.gz
+	Seconds  float64 `json:"seconds,omitempty"`  // it was taken over; 0: a moment
+	Requests float64 `json:"requests,omitempty"` // answered in those seconds, for figures per request
+	Why      string  `json:"why,omitempty"`      // why there is no file: what could not be seen, and what would help
+}
+
+// Sample types of a profile, as pprof names them.
+const (
+	ValueCPU          = "cpu"           // ns
+	ValueAllocObjects = "alloc_objects" // of heap
+	ValueAllocBytes   = "alloc_space"
+	ValueInUseObjects = "inuse_objects"
+	ValueInUseBytes   = "inuse_space"
+	ValueContentions  = "contentions" // of mutex and block
+	ValueDelay        = "delay"       // ns, of mutex and block
+	ValueGoroutines   = "goroutine"
+)
+
+// Profile is what one sample type of a profile says: how much of it belongs to which stack.
+type Profile struct {
+	Type     string // Value...
+	Unit     string // nanoseconds, bytes, count
+	Seconds  float64
+	Requests float64
+	Stacks   []Stack
+}
+
+// Stack is a call stack and what belongs to it.
+type Stack struct {
+	Frames []Frame `json:"frames"` // the leaf first; inlined calls are frames of their own
+	Value  float64 `json:"value"`
+}
+
+// Frame is a place in the code.
+type Frame struct {
+	Function string `json:"function"` // with its package: net/http.(*conn).serve
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+}
+
+// Total is the sum over all stacks.
+func (p *Profile) Total() float64 {
+	sum := 0.0
+	for _, s := range p.Stacks {
+		sum += s.Value
+	}
+	return sum
+}
+
+// maxProfile bounds a profile's file, in bytes: one of a big program is about 1 MB.
+const maxProfile = 64 << 20
+
+const profilesFolder = "profiles"
+
+// AddProfile writes a profile as pprof encoded it into the run's folder dir and returns how it is entered
+// in Run.Profiles.
+func AddProfile(dir, kind string, encoded []byte, seconds float64) (ProfileFile, error) {
+	file := ProfileFile{Kind: kind, File: profilesFolder + "/" + kind + ".pb.gz", Seconds: seconds}
+	if err := os.MkdirAll(filepath.Join(dir, profilesFolder), 0o755); err != nil {
+		return file, err
+	}
+	return file, os.WriteFile(filepath.Join(dir, filepath.FromSlash(file.File)), encoded, 0o644)
+}
+
+// Profile reads one sample type of a profile of the run. Of the heap, what was allocated is what was
+// allocated between the two profiles. The error says why there is none when none was taken.
+func (r *Run) Profile(kind, valueType string) (*Profile, error) {
+	for _, made := range r.Made {
+		if made.Type == valueType {
+			return made, nil
+		}
+	}
+	raw, file, err := r.rawProfile(kind)
+	if err != nil {
+		return nil, err
+	}
+	p, err := stacksOf(raw, valueType)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.File, err)
+	}
+	p.Seconds, p.Requests = file.Seconds, file.Requests
+	if kind != ProfileHeap || valueType != ValueAllocBytes && valueType != ValueAllocObjects {
+		return p, nil
+	}
+	raw, _, err = r.rawProfile(ProfileHeapStart)
+	if err != nil {
+		return nil, fmt.Errorf("what was allocated is the difference of two heap profiles: %w", err)
+	}
+	before, err := stacksOf(raw, valueType)
+	if err != nil {
+		return nil, err
+	}
+	return p.less(before), nil
+}
+
+func (r *Run) rawProfile(kind string) (*profile.Profile, ProfileFile, error) {
+	i := slices.IndexFunc(r.Profiles, func(f ProfileFile) bool { return f.Kind == kind })
+	if i < 0 {
+		return nil, ProfileFile{}, fmt.Errorf("no %s profile was taken in this run", kind)
+	}
+	file := r.Profiles[i]
+	if file.Why != "" {
+		return nil, file, fmt.Errorf("there is no %s profile: %s", kind, file.Why)
+	}
+	if !filepath.IsLocal(filepath.FromSlash(file.File)) {
+		return nil, file, fmt.Errorf("the %s profile's file %q is not in the run's folder", kind, file.File)
+	}
+	f, err := os.Open(filepath.Join(r.Dir, filepath.FromSlash(file.File)))
+	if err != nil {
+		return nil, file, err
+	}
+	defer f.Close()
+	encoded, err := io.ReadAll(io.LimitReader(f, maxProfile))
+	if err != nil {
+		return nil, file, err
+	}
+	p, err := ParseProfile(encoded)
+	return p, file, err
+}
+
+// ParseProfile reads a profile as pprof encodes it.
+func ParseProfile(encoded []byte) (*profile.Profile, error) {
+	p, err := profile.Parse(bytes.NewReader(encoded))
+	if err != nil {
+		return nil, fmt.Errorf("not a profile: %w", err)
+	}
+	return p, nil
+}
+
+// stacksOf reads one sample type.
+func stacksOf(p *profile.Profile, valueType string) (*Profile, error) {
+	at := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == valueType })
+	if at < 0 {
+		return nil, fmt.Errorf("it holds no %s", valueType)
+	}
+	out := &Profile{Type: valueType, Unit: p.SampleType[at].Unit}
+	for _, s := range p.Sample {
+		if at >= len(s.Value) || s.Value[at] == 0 {
+			continue
+		}
+		stack := Stack{Value: float64(s.Value[at])}
+		for _, l := range s.Location {
+			for _, line := range l.Line {
+				f := Frame{Line: int(line.Line)}
+				if line.Function != nil {
+					f.Function, f.File = line.Function.Name, line.Function.Filename
+				}
+				stack.Frames = append(stack.Frames, f)
+			}
+		}
+		out.Stacks = append(out.Stacks, stack)
+	}
+	return out, nil
+}
+
+// less takes off what before already had, stack by stack.
+func (p *Profile) less(before *Profile) *Profile {
+	had := map[string]float64{}
+	for _, s := range before.Stacks {
+		had[s.key()] += s.Value
+	}
+	out := *p
+	out.Stacks = nil
+	for _, s := range p.Stacks {
+		key := s.key()
+		taken := min(had[key], s.Value)
+		had[key] -= taken
+		if s.Value -= taken; s.Value > 0 {
+			out.Stacks = append(out.Stacks, s)
+		}
+	}
+	return &out
+}
+
+// key tells stacks apart.
+func (s Stack) key() string {
+	var b strings.Builder
+	for _, f := range s.Frames {
+		fmt.Fprintf(&b, "%s:%d;", f.Function, f.Line)
+	}
+	return b.String()
+}
