@@ -40,6 +40,7 @@ type Diagnosis struct {
 	Evidence      []Evidence     `json:"evidence"`
 	Interventions []Intervention `json:"interventions"`
 	Findings      []Finding      `json:"findings"`
+	Moved         string         `json:"moved,omitempty"`    // of a ladder's step: why it moved the capacity, or did not
 	CapacityPerS  float64        `json:"capacity_per_s"` // under the SLO; without one, the peak
 	PeakPerS      float64        `json:"peak_per_s"`     // highest throughput of the closed loop
 	Unseen        []string       `json:"unseen"`         // what could not be looked at, and what would make it visible

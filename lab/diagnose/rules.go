@@ -1,0 +1,94 @@
+package diagnose
+
+// Rule is one line of the decision list: when all its conditions hold, the bound is this.
+type Rule struct {
+	Bound Bound
+	Kind  string // more precisely; empty: the evidence says
+	When  []Condition
+}
+
+// Condition compares a signal with a threshold. A signal that was not seen fulfils no condition.
+type Condition struct {
+	Signal    string
+	Below     bool // else: at or above
+	Threshold string
+}
+
+// Rules are tried in order; the first that holds gives the bound. The order matters: a generator that is
+// the limit makes every other figure meaningless, waiting clients make a busy lock look like an idle CPU,
+// and only what uses all of the CPU can be asked what it uses it for.
+var Rules = []Rule{
+	{Generator, "", []Condition{at(GeneratorBusy, generatorBusy)}},
+	{Environment, "", []Condition{at(Neighbours, neighbours), at(Delayed, delayed)}},
+	{Generator, "", []Condition{at(GeneratorLag, generatorLag), below(Utilisation, idleCPU)}},
+	{Wait, "accept", []Condition{at(AcceptFull, accepting), below(Utilisation, idleCPU)}},
+	{Wait, "accept", []Condition{at(AcceptQueue, accepting), below(Utilisation, idleCPU)}},
+	{NotLoaded, "", []Condition{below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, always), at(Growth, growing), below(Utilisation, idleCPU)}},
+	{Lock, "", []Condition{at(LockWait, lockWaiting)}},
+	{Lock, "spin", []Condition{at(Utilisation, busyCPU), at(LockSpin, spinning)}},
+	{GC, "", []Condition{at(Utilisation, busyCPU), at(Allocating, allocating)}},
+	{GC, "", []Condition{at(Utilisation, busyCPU), at(Collecting, collecting)}},
+	{Syscall, "", []Condition{at(Utilisation, busyCPU), at(Kernel, kernel)}},
+	{CPU, "", []Condition{at(Utilisation, busyCPU)}},
+	{Wait, "", []Condition{at(WaitTop, waiting)}},
+}
+
+func at(signal, threshold string) Condition    { return Condition{signal, false, threshold} }
+func below(signal, threshold string) Condition { return Condition{signal, true, threshold} }
+
+// always is the threshold of a signal that is 0 or 1.
+const always = "always"
+
+// value is where a threshold lies.
+func (t Thresholds) value(name string) float64 {
+	if name == always {
+		return 1
+	}
+	return t[name].Value
+}
+
+func (c Condition) holds(s Signals, t Thresholds) bool {
+	v, seen := s[c.Signal]
+	return seen && (v < t.value(c.Threshold)) == c.Below
+}
+
+func (r Rule) holds(s Signals, t Thresholds) bool {
+	for _, c := range r.When {
+		if !c.holds(s, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// Judge applies the rules. Also lists further bounds whose own bar was passed.
+func (t Thresholds) Judge(s Signals) (bound Bound, rule *Rule, also []Bound) {
+	bound, also = Unknown, []Bound{}
+	for i := range Rules {
+		r := &Rules[i]
+		switch {
+		case !r.holds(s, t):
+		case rule == nil:
+			bound, rule = r.Bound, r
+		case bound.hides() || r.Bound == bound || r.Bound == CPU || r.Bound.hides():
+			// What the generator or the neighbours did says nothing of the service, and that it computes
+			// is said by what it computes.
+		default:
+			also = appendNew(also, r.Bound)
+		}
+	}
+	return bound, rule, also
+}
+
+// hides reports whether a bound keeps the service's own from being seen.
+func (b Bound) hides() bool { return b == Generator || b == Environment || b == NotLoaded }
+
+func appendNew(list []Bound, b Bound) []Bound {
+	for _, have := range list {
+		if have == b {
+			return list
+		}
+	}
+	return append(list, b)
+}

@@ -1,0 +1,55 @@
+package diagnose
+
+// Threshold is where a signal begins to speak.
+type Threshold struct {
+	Value float64
+	SetBy string // the experiment that set it
+}
+
+// Thresholds are all the numbers that a verdict depends on, by name. `dyno calibrate` fits them to its
+// servers and says how far each may move before a verdict changes; those here are round numbers within
+// that room. It judges each family of servers by thresholds fitted to the other families, and that is the
+// share of right verdicts it reports.
+type Thresholds map[string]Threshold
+
+// Names of thresholds.
+const (
+	generatorBusy = "generator_busy"
+	generatorLag  = "generator_lag"
+	idleCPU       = "idle_cpu"
+	occupiedLeast = "occupied"
+	growing       = "growing"
+	neighbours    = "neighbours"
+	delayed       = "delayed"
+	lockWaiting   = "lock_waiting"
+	busyCPU       = "busy_cpu"
+	allocating    = "allocating"
+	collecting    = "collecting"
+	spinning      = "spinning"
+	kernel        = "kernel"
+	waiting       = "waiting"
+	accepting     = "accepting"
+	fewerProcs    = "fewer_procs"
+	lessGC        = "less_gc"
+)
+
+// Defaults are the thresholds in use.
+var Defaults = Thresholds{
+	generatorBusy: {0.8, "share of a core; a sending thread busier than this sent late"},
+	generatorLag:  {0.25, "share of the reported p99"},
+	idleCPU:       {0.7, "utilisation below which the CPU is not what is short"},
+	occupiedLeast: {0.8, "share of the clients' time spent waiting for an answer"},
+	growing:       {0.10, "growth of the throughput per doubling of the clients"},
+	neighbours:    {0.10, "share of the machine"},
+	delayed:       {0.02, "seconds per second that the target waited for a CPU"},
+	lockWaiting:   {0.5, "share of the clients"},
+	busyCPU:       {0.8, "utilisation"},
+	allocating:    {0.40, "share of the CPU profile in garbage collection and allocation"},
+	collecting:    {0.25, "share of the CPU time in garbage collection"},
+	spinning:      {0.25, "share of the CPU profile in locks"},
+	kernel:        {0.40, "share of the CPU profile in system calls"},
+	waiting:       {0.50, "share of the requests' time in one kind of wait"},
+	accepting:     {0.25, "share of the clients in the accept queue"},
+	fewerProcs:    {0.85, "throughput on one processor less, over that before: a service that computes falls below"},
+	lessGC:        {1.10, "throughput at eight times GOGC, over that before: a service that collects rises above"},
+}
