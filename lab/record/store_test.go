@@ -164,3 +164,26 @@ func FuzzReadSeries(f *testing.F) {
 	f.Add(`{"t_ns":1,"phase":"measure","client":{"offered":3}}` + "\n")
 	f.Fuzz(func(t *testing.T, s string) { readSeries(strings.NewReader(s)) })
 }
+
+// Somebody who watches the run reads every window as soon as it was written.
+func TestWindowIsThereAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close(sampleRun())
+	for n := 1; n <= 3; n++ {
+		if err := w.Window(Window{Start: int64(n) * int64(WindowLength), Phase: PhaseMeasure}, nil); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(filepath.Join(dir, seriesFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, err := readSeries(f)
+		if f.Close(); err != nil || len(seen) != n {
+			t.Errorf("after %d windows the file holds %d (%v)", n, len(seen), err)
+		}
+	}
+}
