@@ -22,6 +22,10 @@ const (
 	ProfileBlock     = "block"     // where goroutines waited; over Seconds
 	ProfileGoroutine = "goroutine" // one moment
 	ProfileGoroStart = "gorostart" // one moment, before
+
+	// ProfileTrace is entered only to say why there is no execution trace. One that was taken is summed
+	// up and read with Run.Trace.
+	ProfileTrace = "trace"
 )
 
 // ProfileFile is a profile in a run's folder.
