@@ -31,11 +31,11 @@ func TestWithTheAgent(t *testing.T) {
 	if totals := w.Totals(begin, monotonic.Now(), 10); totals == nil || totals.AllocsPerRequest <= 0 || totals.Gauges["depth"] != 42 {
 		t.Errorf("totals %+v", totals)
 	}
-	before, err := Control(t.Context(), url, agent.Control{GOGC: new(300)})
+	before, err := Control(t.Context(), url, "", agent.Control{GOGC: new(300)})
 	if err != nil || before.GOGC == nil {
 		t.Fatalf("%+v, %v", before, err)
 	}
-	now, err := Control(t.Context(), url, before)
+	now, err := Control(t.Context(), url, "", before)
 	if err != nil || now.GOGC == nil || *now.GOGC != 300 {
 		t.Errorf("restoring said it was %+v, %v", now, err)
 	}

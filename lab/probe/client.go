@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +22,6 @@ var ErrNoAgent = errors.New("the debug address has no agent")
 const (
 	answerWithin = 5 * time.Second // until the headers of an answer that needs no work
 	maxAnswer    = 1 << 20         // bytes of an answer in JSON: an assembly is some kilobytes
-	maxProfile   = 64 << 20        // bytes of a profile: one of a big program is about 1 MB
 	maxComplaint = 300             // bytes of an error's text that are shown
 )
 
@@ -53,12 +50,22 @@ func endpoint(debug, path string) (string, error) {
 	return u.Scheme + "://" + u.Host + path, nil
 }
 
-func get(ctx context.Context, c *http.Client, debug, path string) (*http.Response, error) {
+// newRequest asks the debug address for a path, which may carry a query. The token is for addresses that
+// are guarded; empty: none is sent.
+func newRequest(ctx context.Context, method, debug, path, token string, body io.Reader) (*http.Request, error) {
 	target, err := endpoint(debug, path)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err == nil && token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return req, err
+}
+
+func get(ctx context.Context, c *http.Client, debug, path string) (*http.Response, error) {
+	req, err := newRequest(ctx, http.MethodGet, debug, path, "", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,47 +108,16 @@ func complaint(resp *http.Response, body []byte) error {
 	return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(text))
 }
 
-// CPUProfile takes a CPU profile of the target over d, rounded up to whole seconds, and returns it as
-// pprof wrote it (gzip). Latency from the windows in which it runs must not be reported.
-func CPUProfile(ctx context.Context, debugURL string, d time.Duration) ([]byte, error) {
-	seconds := max(1, int(math.Ceil(d.Seconds())))
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+2*answerWithin)
-	defer cancel()
-	c := newClient()
-	defer c.CloseIdleConnections()
-	resp, err := get(ctx, c, debugURL, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
-	if err != nil {
-		return nil, fmt.Errorf("taking a CPU profile: %w", err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProfile+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("reading a CPU profile: %w", err)
-	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("taking a CPU profile: %w", complaint(resp, body))
-	case len(body) > maxProfile:
-		return nil, fmt.Errorf("a CPU profile is larger than %d bytes", maxProfile)
-	case !bytes.HasPrefix(body, []byte{0x1f, 0x8b}):
-		return nil, errors.New("taking a CPU profile: the answer is no profile; does net/http/pprof serve /debug/pprof/ on the debug address?")
-	}
-	return body, nil
-}
-
 // Control changes settings of the target through its agent and returns what they were before: passing
-// that to Control restores them.
-func Control(ctx context.Context, debugURL string, change agent.Control) (previous agent.Control, err error) {
+// that to Control restores them. An agent beyond loopback wants its token; empty: none is sent.
+func Control(ctx context.Context, debugURL, token string, change agent.Control) (previous agent.Control, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	target, err := endpoint(debugURL, agent.PathControl)
-	if err != nil {
-		return agent.Control{}, err
-	}
 	body, err := json.Marshal(change)
 	if err != nil {
 		return agent.Control{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	req, err := newRequest(ctx, http.MethodPost, debugURL, agent.PathControl, token, bytes.NewReader(body))
 	if err != nil {
 		return agent.Control{}, err
 	}

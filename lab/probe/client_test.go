@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"dyno/agent"
 
@@ -35,7 +33,7 @@ func TestControl(t *testing.T) {
 		io.WriteString(w, `{"gogc":100}`)
 	})
 	for _, debug := range []string{url, url + "/", strings.TrimPrefix(url, "http://")} {
-		before, err := Control(t.Context(), debug, agent.Control{GOGC: new(800)})
+		before, err := Control(t.Context(), debug, "", agent.Control{GOGC: new(800)})
 		if err != nil || before.GOGC == nil || *before.GOGC != 100 || before.Procs != nil {
 			t.Errorf("%s: %+v, %v", debug, before, err)
 		}
@@ -58,53 +56,15 @@ func TestControlFails(t *testing.T) {
 		}, "not what was asked for"},
 	}
 	for _, tt := range tests {
-		_, err := Control(t.Context(), serve(t, tt.answer), agent.Control{})
+		_, err := Control(t.Context(), serve(t, tt.answer), "", agent.Control{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	for _, bad := range []string{"", "ftp://x", "http://", "://", "http://a b/"} {
-		if _, err := Control(t.Context(), bad, agent.Control{}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
+		if _, err := Control(t.Context(), bad, "", agent.Control{}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
 			t.Errorf("%q: %v", bad, err)
 		}
-	}
-}
-
-func TestCPUProfile(t *testing.T) {
-	want := []byte{0x1f, 0x8b, 8, 1, 2, 3}
-	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/debug/pprof/profile" || r.FormValue("seconds") != "3" {
-			t.Errorf("asked %s", r.URL)
-		}
-		w.Write(want)
-	})
-	got, err := CPUProfile(t.Context(), url, 2100*time.Millisecond)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v, %v", got, err)
-	}
-}
-
-func TestCPUProfileFails(t *testing.T) {
-	tests := []struct {
-		name   string
-		answer http.HandlerFunc
-		want   string
-	}{
-		{"taken already", func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "cpu profiling already in use", http.StatusInternalServerError)
-		}, "already in use"},
-		{"a page", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "net/http/pprof"},
-		{"empty", func(w http.ResponseWriter, r *http.Request) {}, "net/http/pprof"},
-	}
-	for _, tt := range tests {
-		if _, err := CPUProfile(t.Context(), serve(t, tt.answer), time.Second); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	url := serve(t, func(w http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
-	if _, err := CPUProfile(ctx, url, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
 	}
 }
 

@@ -1,0 +1,42 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+
+	"dyno/lab/probe/exectrace"
+	"dyno/lab/record"
+)
+
+// maxTrace bounds an execution trace, in bytes: half a second of 20,000 requests/s is some 10 MB.
+const maxTrace = 64 << 20
+
+// trace takes an execution trace and sums it up. nil: there is none, and why is entered among the files.
+func (i *inspector) trace(ctx context.Context) *record.Trace {
+	t, err := i.takeTrace(ctx)
+	if err == nil {
+		err = record.WriteTrace(i.Dir, t)
+	}
+	if err != nil {
+		i.files = append(i.files, record.ProfileFile{Kind: record.ProfileTrace, Why: err.Error()})
+		return nil
+	}
+	return t
+}
+
+// takeTrace reads the whole trace before it sums it up, so that the work does not fall into the traced time.
+func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
+	seconds := strconv.FormatFloat(i.Trace.Seconds(), 'f', -1, 64)
+	body, err := i.read(ctx, pathTrace+"?seconds="+seconds, i.Trace+profileWithin, maxTrace)
+	if err != nil {
+		return nil, err
+	}
+	cut := len(body) > maxTrace
+	t, err := exectrace.Summarise(bytes.NewReader(body))
+	if err != nil && cut {
+		return nil, fmt.Errorf("the execution trace of %v is larger than %d bytes; ask for a shorter one: %w", i.Trace, maxTrace, err)
+	}
+	return t, err
+}

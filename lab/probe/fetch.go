@@ -1,0 +1,73 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Paths of net/http/pprof.
+const (
+	pathPprof     = "/debug/pprof/"
+	pathHeap      = pathPprof + "heap?gc=1"
+	pathGoroutine = pathPprof + "goroutine"
+	pathCPU       = pathPprof + "profile"
+	pathTrace     = pathPprof + "trace"
+)
+
+const (
+	maxProfile = 64 << 20 // bytes of a profile: one of a big program is about 1 MB
+	// profileWithin is how long a profile may take besides the time that it covers: a GC cycle of a heap
+	// of some GB comes before one of the heap.
+	profileWithin = 30 * time.Second
+)
+
+// fetch reads a profile as pprof wrote it (gzip).
+func (i *inspector) fetch(ctx context.Context, path string, within time.Duration) ([]byte, error) {
+	body, err := i.read(ctx, path, within, maxProfile)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(body) > maxProfile:
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxProfile)
+	case !bytes.HasPrefix(body, []byte{0x1f, 0x8b}):
+		return nil, fmt.Errorf("%s gave no profile; %s", path, serveIt)
+	}
+	return body, nil
+}
+
+const serveIt = "does net/http/pprof serve /debug/pprof/ on the debug address?"
+
+// read reads an answer of at most limit bytes, or one byte more to say that it goes on.
+func (i *inspector) read(ctx context.Context, path string, within time.Duration, limit int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	req, err := newRequest(ctx, http.MethodGet, i.Debug, path, i.Token, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := i.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		return nil, fmt.Errorf("there is no %s (404); %s", path, serveIt)
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s: %w", path, complaint(resp, body))
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return body, nil
+}
+
+// lists says whether a page names something. Its first megabyte is looked at.
+func lists(page io.Reader, name string) bool {
+	body, err := io.ReadAll(io.LimitReader(page, maxAnswer))
+	return err == nil && bytes.Contains(body, []byte(name))
+}

@@ -1,0 +1,92 @@
+package probe
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Listener returns the process that listens on a loopback address (host:port), so that a service that runs
+// already can be watched from outside. Only processes whose open files may be read are found: the user's
+// own. The error wraps ErrNoListener when there is none.
+func Listener(addr string) (pid int, err error) { return listener("/", addr) }
+
+func listener(root, addr string) (int, error) {
+	wanted, err := loopback(addr)
+	if err != nil {
+		return 0, err
+	}
+	var inodes, all []uint64
+	for _, name := range []string{"tcp", "tcp6"} {
+		if table, err := os.ReadFile(filepath.Join(root, "proc/net", name)); err == nil { // no tcp6: IPv6 is off
+			own, any := listening(table, wanted)
+			inodes, all = append(inodes, own...), append(all, any...)
+		}
+	}
+	if len(inodes) == 0 {
+		inodes = all
+	}
+	if len(inodes) == 0 {
+		return 0, fmt.Errorf("%s: %w", addr, ErrNoListener)
+	}
+	pid := holder(root, inodes)
+	if pid == 0 {
+		return 0, fmt.Errorf("%s: %w: it is another user's, or in another container", addr, ErrNoListener)
+	}
+	return pid, nil
+}
+
+// holder returns the process that has one of the sockets open: of several, as where one forks workers
+// that inherit it, the one that was started first.
+func holder(root string, inodes []uint64) int {
+	processes, _ := filepath.Glob(filepath.Join(root, "proc/[0-9]*"))
+	best, since := 0, uint64(0)
+	for _, dir := range processes {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || !holds(dir, inodes) {
+			continue
+		}
+		if began := startTime(dir); best == 0 || began < since || began == since && pid < best {
+			best, since = pid, began
+		}
+	}
+	return best
+}
+
+// maxFiles bounds how many open files of a process are looked at.
+const maxFiles = 1 << 20
+
+func holds(dir string, inodes []uint64) bool {
+	folder, err := os.Open(filepath.Join(dir, "fd"))
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	files, _ := folder.Readdirnames(maxFiles)
+	return slices.ContainsFunc(files, func(fd string) bool {
+		link, err := os.Readlink(filepath.Join(dir, "fd", fd))
+		if err != nil {
+			return false
+		}
+		inode, ok := socketInode(link)
+		return ok && slices.Contains(inodes, inode)
+	})
+}
+
+// startTime is when a process began, in clock ticks since the machine did; 0: not known.
+func startTime(dir string) uint64 {
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return 0
+	}
+	// The name, in parentheses, may hold anything; after it, start time is the 20th field.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return 0
+	}
+	ticks, _ := strconv.ParseUint(string(fields[19]), 10, 64)
+	return ticks
+}

@@ -1,0 +1,140 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"dyno/lab/record"
+)
+
+// Inspection says whose profiles to take, and how.
+type Inspection struct {
+	Debug string        // the target's debug address, with net/http/pprof behind it
+	Token string        // for a debug address that is guarded; empty: none is sent
+	Agent bool          // the agent is there too: the mutex and block profiles can be switched on for a while
+	Dir   string        // the run's folder
+	CPU   time.Duration // of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
+	Trace time.Duration // of the execution trace; 0: 0.5 s
+	// Goroutines is how many there may be for a second look at all of them: while a profile of 10,000 is
+	// put together, the target stands still for some 25 ms in all. 0: 10,000.
+	Goroutines int
+}
+
+func (in Inspection) withDefaults() Inspection {
+	if in.CPU <= 0 {
+		in.CPU = 2 * time.Second
+	}
+	in.CPU = time.Duration(math.Ceil(in.CPU.Seconds())) * time.Second
+	if in.Trace <= 0 {
+		in.Trace = 500 * time.Millisecond
+	}
+	if in.Goroutines <= 0 {
+		in.Goroutines = 10_000
+	}
+	return in
+}
+
+// Inspect takes profiles of the target, one after the other, and writes them into the run's folder: heap
+// and goroutines, then the CPU with the contention over the same time, then a short execution trace, of
+// which only the sums are kept, then goroutines and heap again. It takes about CPU and Trace together, and
+// a second. Latency from the windows in which it runs must not be reported.
+//
+// What could not be had is entered with the reason and what would help. The error is for when there was
+// nothing at all, or ctx is done; what had been taken by then is returned beside it.
+func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
+	i := &inspector{Inspection: in.withDefaults(), client: newClient()}
+	defer i.client.CloseIdleConnections()
+	begun := time.Now()
+	i.take(ctx, record.ProfileHeapStart, pathHeap, 0)
+	goroutines := i.goroutines(ctx)
+	i.overTime(ctx)
+	trace := i.trace(ctx)
+	i.goroutinesAgain(ctx, goroutines)
+	i.take(ctx, record.ProfileHeap, pathHeap, time.Since(begun))
+	if err := ctx.Err(); err != nil {
+		return i.files, trace, fmt.Errorf("taking profiles: %w", err)
+	}
+	if i.taken == 0 && trace == nil {
+		return i.files, nil, fmt.Errorf("nothing could be had from %s: %s", i.Debug, i.files[0].Why)
+	}
+	return i.files, trace, nil
+}
+
+// HasPprof says whether net/http/pprof answers at the debug address.
+func HasPprof(ctx context.Context, debug string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	c := newClient()
+	defer c.CloseIdleConnections()
+	resp, err := get(ctx, c, debug, pathPprof)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK && lists(resp.Body, "goroutine")
+}
+
+// inspector is an inspection under way. It is used by one goroutine.
+type inspector struct {
+	Inspection
+	client *http.Client
+	files  []record.ProfileFile
+	taken  int // of files
+}
+
+// take takes a profile of one moment. over is the time that its figures are about.
+func (i *inspector) take(ctx context.Context, kind, path string, over time.Duration) []byte {
+	encoded, err := i.fetch(ctx, path, profileWithin)
+	i.enter(kind, encoded, over, err)
+	return encoded
+}
+
+// enter writes a profile, or enters why there is none.
+func (i *inspector) enter(kind string, encoded []byte, over time.Duration, err error) {
+	file := record.ProfileFile{Kind: kind}
+	if err == nil {
+		file, err = record.AddProfile(i.Dir, kind, encoded, over.Seconds())
+	}
+	if err != nil {
+		file = record.ProfileFile{Kind: kind, Why: err.Error()}
+	} else {
+		i.taken++
+	}
+	i.files = append(i.files, file)
+}
+
+// goroutines takes the first profile of goroutines and returns how many there were.
+func (i *inspector) goroutines(ctx context.Context) int64 {
+	encoded := i.take(ctx, record.ProfileGoroStart, pathGoroutine, 0)
+	p, err := profile.ParseData(encoded)
+	if err != nil {
+		return 0
+	}
+	sum := int64(0)
+	for _, s := range p.Sample {
+		sum += s.Value[0] // a parsed sample has a value of each type, and there is at least one
+	}
+	return sum
+}
+
+func (i *inspector) goroutinesAgain(ctx context.Context, before int64) {
+	if before > int64(i.Goroutines) {
+		i.enter(record.ProfileGoroutine, nil, 0, fmt.Errorf("there were %d goroutines, and putting together a profile "+
+			"of more than %d holds the target up for too long; that they grow in number shows in the samples", before, i.Goroutines))
+		return
+	}
+	i.take(ctx, record.ProfileGoroutine, pathGoroutine, 0)
+}
+
+// cpu takes the CPU profile.
+func (i *inspector) cpu(ctx context.Context) {
+	seconds := strconv.Itoa(int(i.CPU / time.Second))
+	encoded, err := i.fetch(ctx, pathCPU+"?seconds="+seconds, i.CPU+profileWithin)
+	i.enter(record.ProfileCPU, encoded, i.CPU, err)
+}
