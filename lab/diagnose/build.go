@@ -1,6 +1,196 @@
 package diagnose
 
-import "dyno/lab/record"
+import (
+	"slices"
 
-// Diagnose says what bounds each variant of an experiment that was looked into.
-func Diagnose(e *record.Experiment) []Diagnosis { return nil }
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// Diagnose says what bounds each variant of an experiment that was looked into, in the order of its
+// variants. A capacity that was found is the caller's to fill in.
+func Diagnose(e *record.Experiment) []Diagnosis {
+	var out []Diagnosis
+	for _, name := range variants(e) {
+		s := NewSubject(name, e.Runs)
+		if s.Profiled == nil && s.last() == nil {
+			continue
+		}
+		d := s.Diagnose(Defaults)
+		d.Warnings = append(d.Warnings, e.Warnings...)
+		out = append(out, d)
+	}
+	return out
+}
+
+// variants are the names in ladder order, then those that only the runs have.
+func variants(e *record.Experiment) []string {
+	var names []string
+	for _, v := range e.Variants {
+		names = append(names, v.Name)
+	}
+	for _, r := range e.Runs {
+		if r.Step.Role != record.RoleLeave && !slices.Contains(names, r.Step.Variant) {
+			names = append(names, r.Step.Variant)
+		}
+	}
+	return names
+}
+
+// Diagnose applies the rules under these thresholds, and lets what an intervention showed overturn them.
+func (s Subject) Diagnose(t Thresholds) Diagnosis {
+	e := s.read()
+	bound, rule, also := t.Judge(e.signals)
+	d := Diagnosis{Variant: s.Variant, Valid: true, Bound: bound, Also: also, Signals: e.signals,
+		Where: []Place{}, Interventions: []Intervention{}, Findings: []Finding{}, Unseen: []string{}, Warnings: []string{}}
+	d.Unseen = append(d.Unseen, e.unseen...)
+	if rule != nil {
+		d.Kind = rule.Kind
+	}
+	if d.Kind == "" && bound == Wait {
+		d.Kind = string(e.top)
+	}
+	for _, r := range s.Saturated {
+		d.PeakPerS = max(d.PeakPerS, perSecond(r))
+	}
+	d.CapacityPerS = d.PeakPerS
+	d.Where = append(d.Where, e.where(s, bound, d.Kind)...)
+	d.Evidence = e.explain(t)
+	d.InWords = e.inWords(s, d)
+	if made, ok := t.outcome(s); ok {
+		d.Interventions = append(d.Interventions, made)
+		if !made.Held {
+			d.overturn(made)
+		}
+	}
+	d.judgeValidity(s)
+	return d
+}
+
+// overturn takes a verdict back whose prediction failed.
+func (d *Diagnosis) overturn(made Intervention) {
+	d.InWords = "It looked as if " + lower(d.InWords) + " But an experiment did not bear that out: with " + made.Changed +
+		" the throughput was to follow (" + made.Predicted + ") and was " + made.Saw + "."
+	d.Also = appendNew(d.Also, d.Bound)
+	d.Bound, d.Kind = Unknown, ""
+}
+
+// judgeValidity says when a verdict is about the measurement rather than the service.
+func (d *Diagnosis) judgeValidity(s Subject) {
+	switch d.Bound {
+	case Generator:
+		d.Valid, d.Reason = false, "the load generator was the limit, so what bounds the service was not reached"
+	case Environment:
+		d.Valid, d.Reason = false, "other processes took the CPU that the service needed"
+	}
+	if last := s.last(); d.Valid && last != nil && spoilt(last) {
+		d.Warnings = append(d.Warnings, "the run that this rests on does not count: "+last.Invalid)
+	}
+}
+
+// most is how many places are named.
+const most = 5
+
+// places adds up what belongs to each function of the service's own, as a share of the whole.
+func places(of []record.Stack, whole float64) []Place {
+	if whole <= 0 {
+		return nil
+	}
+	index := map[string]int{}
+	var out []Place
+	for _, s := range of {
+		f, ok := stacks.UserFrame(s.Frames)
+		if !ok {
+			continue
+		}
+		i, known := index[f.Function]
+		if !known {
+			i = len(out)
+			index[f.Function] = i
+			out = append(out, Place{Function: f.Function, File: f.File, Line: f.Line})
+		}
+		out[i].Share += s.Value / whole
+	}
+	slices.SortStableFunc(out, func(a, b Place) int {
+		switch {
+		case a.Share > b.Share:
+			return -1
+		case a.Share < b.Share:
+			return 1
+		}
+		return 0
+	})
+	return out[:min(most, len(out))]
+}
+
+// where names the code that a bound lies in.
+func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
+	switch {
+	case bound == Lock && kind == "spin":
+		return e.sampled(stacks.Lock)
+	case bound == Lock:
+		return e.waited(stacks.WaitLock)
+	case bound == Wait && kind == string(e.top):
+		return e.waited(e.top)
+	case bound == GC:
+		if s.Profiled != nil {
+			if p, err := s.Profiled.Profile(record.ProfileHeap, record.ValueAllocBytes); err == nil && len(p.Stacks) > 0 {
+				return places(p.Stacks, p.Total())
+			}
+		}
+		return e.sampled(stacks.Malloc)
+	case bound == Syscall:
+		return e.sampled(stacks.Syscall)
+	case bound == CPU, bound == Unknown:
+		return e.sampled(stacks.Other)
+	}
+	return nil
+}
+
+// sampled names the code that took the CPU profile's samples of a class, as shares of the whole profile.
+func (e *evidence) sampled(class stacks.Class) []Place {
+	if e.cpu == nil {
+		return nil
+	}
+	whole := 0.0
+	var of []record.Stack
+	for _, s := range e.cpu.Stacks {
+		c := stacks.ClassOf(s.Frames)
+		if c == stacks.Profiling {
+			continue
+		}
+		whole += s.Value
+		if c == class {
+			of = append(of, s)
+		}
+	}
+	return places(of, whole)
+}
+
+// waited names the code in which requests waited, as shares of their waits of that kind. Where one
+// goroutine ends the waits of many, it is named as well.
+func (e *evidence) waited(kind stacks.WaitKind) []Place {
+	var of []record.Stack
+	whole := 0.0
+	wakers := map[string]Place{}
+	for _, w := range e.waits[kind] {
+		of = append(of, record.Stack{Frames: w.Stack, Value: w.Seconds})
+		whole += w.Seconds
+		if f, ok := stacks.UserFrame(w.WokenBy); ok && w.Wakers <= few {
+			p := wakers[f.Function]
+			wakers[f.Function] = Place{f.Function, f.File, f.Line, p.Share + w.Seconds}
+		}
+	}
+	out := places(of, whole)
+	for _, p := range wakers {
+		p.Share /= whole
+		known := slices.ContainsFunc(out, func(o Place) bool { return o.Function == p.Function })
+		if p.Share > 0.5 && !known {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// few is how many goroutines may end the waits of all requests for that to be a serial part.
+const few = 2

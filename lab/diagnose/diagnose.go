@@ -40,10 +40,10 @@ type Diagnosis struct {
 	Evidence      []Evidence     `json:"evidence"`
 	Interventions []Intervention `json:"interventions"`
 	Findings      []Finding      `json:"findings"`
-	Moved         string         `json:"moved,omitempty"`    // of a ladder's step: why it moved the capacity, or did not
-	CapacityPerS  float64        `json:"capacity_per_s"` // under the SLO; without one, the peak
-	PeakPerS      float64        `json:"peak_per_s"`     // highest throughput of the closed loop
-	Unseen        []string       `json:"unseen"`         // what could not be looked at, and what would make it visible
+	Moved         string         `json:"moved,omitempty"` // of a ladder's step: why it moved the capacity, or did not
+	CapacityPerS  float64        `json:"capacity_per_s"`  // under the SLO; without one, the peak
+	PeakPerS      float64        `json:"peak_per_s"`      // highest throughput of the closed loop
+	Unseen        []string       `json:"unseen"`          // what could not be looked at, and what would make it visible
 	Warnings      []string       `json:"warnings"`
 	Signals       Signals        `json:"signals"` // what the rules read
 }
@@ -84,9 +84,10 @@ type Finding struct {
 
 // Subject is the runs of one variant that its diagnosis rests on.
 type Subject struct {
-	Experiment *record.Experiment
 	Variant    string
 	Saturated  []*record.Run // role saturate, in order: one client first
+	Again      []*record.Run // the last of them repeated, after the intervention
 	Profiled   *record.Run   // role profile; nil: none was taken
 	Intervened []*record.Run // role intervene, in order
+	Others     []*record.Run // what else was measured of the variant
 }

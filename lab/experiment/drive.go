@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net"
+	"net/url"
 	"os"
 	"runtime"
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/probe"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
@@ -51,12 +54,14 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 	const name = "target"
 	if t.URL != "" {
 		s.fields[name+".url"] = t.URL
+		r.Target.PID = b.pidOf(t.URL)
 		return nil
 	}
 	spec, err := s.process(name, t.Process)
 	if err != nil {
 		return err
 	}
+	spec.Env = append(spec.Env, changed(r.Step.Change)...)
 	spec.CPUs = cpus(t.CPUs)
 	s.target, err = target.Start(ctx, spec)
 	if err != nil {
@@ -68,6 +73,27 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 	}
 	r.Target = record.Target{Command: spec.Command, PID: s.target.PID(), Ready: s.target.ReadyAfter()}
 	return nil
+}
+
+// pidOf returns the process that listens at a URL on this machine, so that it can be watched from outside;
+// 0: it is not known.
+func (b *bench) pidOf(address string) int {
+	if b.PID != 0 {
+		return b.PID
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return 0
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	pid, err := probe.Listener(net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 // cpus returns the CPUs a target is pinned to: as many as the scenario grants it, or else what the
@@ -124,6 +150,9 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if r.Step.RampTo > 0 {
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
+	if diagnosing(r.Step.Role) {
+		p.Warmup = looks[b.Depth].warmup
+	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
 	seed := seedOf(l.Schedule.Seed, b.Scenario.Name, r.Step.Round)
 	if err := b.schedule(&p, r.Step, seed); err != nil {
@@ -146,6 +175,8 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	}
 	if !p.Open() {
 		r.Load.Model = "closed"
+	}
+	if !p.Open() && !diagnosing(r.Step.Role) {
 		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a connection that waits offers nothing meanwhile")
 	}
 	return p, nil
@@ -182,6 +213,9 @@ func seedOf(stated uint64, name string, round int) uint64 {
 func (b *bench) schedule(p *load.Plan, step record.Step, seed uint64) error {
 	s, rate := b.Scenario.Load.Schedule, step.Rate
 	span := p.Warmup + p.Length
+	if step.Closed {
+		return nil
+	}
 	if step.RampTo > 0 {
 		p.Schedule = func() load.Schedule { return load.Ramp(rate, step.RampTo, span) }
 		return nil

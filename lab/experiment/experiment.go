@@ -43,6 +43,9 @@ type Options struct {
 	Metric   string   // compare: capacity (also when empty), p99 or cpu
 	Rate     float64  // above 0: measure every variant at this rate instead of searching, per second
 	Rounds   int      // above 0: instead of the depth's own number
+	Clients  int      // diagnose: the load may have at most so many in flight; 0: as many as it takes
+	PID      int      // of a target that runs already; 0: whoever listens at its URL
+	Token    string   // of the target's debug address; empty: none is needed on this machine
 	// Permit is asked for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
 	Progress Progress // nil: nobody watches
@@ -184,6 +187,13 @@ type executor struct {
 // planner says what to run next, given what was run so far.
 type planner func(*record.Experiment) (step record.Step, done bool)
 
+// A diagnosis is to be there within two minutes, and neighbours that stay are an answer: its runs are
+// repeated once, after a shorter wait.
+const (
+	diagnosisTries    = 2
+	diagnosisCalmWait = 3 * time.Second
+)
+
 // tries is how often a step is run before the machine is called unfit.
 const tries = 3
 
@@ -207,8 +217,11 @@ func (x *executor) follow(ctx context.Context, next planner) error {
 // step runs one step, again if it does not count.
 func (x *executor) step(ctx context.Context, s record.Step) error {
 	most, wait := tries, calmWait
-	if s.Role == record.RoleSweep {
+	switch {
+	case s.Role == record.RoleSweep:
 		most, wait = sweepTries, sweepCalmWait
+	case diagnosing(s.Role):
+		wait = diagnosisCalmWait
 	}
 	for try := 1; ; try++ {
 		x.Progress.Step(len(x.exp.Order)+1, max(x.expected, len(x.exp.Order)+1), s)
@@ -223,10 +236,13 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 			return err
 		}
 		x.Progress.Done(r)
-		if r.Invalid == "" {
+		if r.Invalid == "" || diagnosing(s.Role) && r.Totals.Generator.Limited {
 			return nil
 		}
 		x.spoilt++
+		if diagnosing(s.Role) && try == diagnosisTries {
+			return nil
+		}
 		if try == most || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
 		}

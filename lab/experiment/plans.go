@@ -63,6 +63,8 @@ func (x *executor) execute(ctx context.Context) error {
 		return x.capacity(ctx)
 	case record.KindSweep:
 		return x.sweep(ctx)
+	case record.KindDiagnose:
+		return x.diagnose(ctx)
 	case record.KindLoad:
 		return x.load(ctx)
 	}
@@ -144,7 +146,7 @@ const below = 0.75
 func (x *executor) ladder(ctx context.Context) error {
 	p := x.pace()
 	n := len(x.variants)
-	x.expected = n * runsPerSearch
+	x.expected = n*runsPerSearch + n
 	if p.rounds > 0 {
 		x.expected += (n + 1) * p.rounds * runsPerDatum
 	}
@@ -159,7 +161,7 @@ func (x *executor) ladder(ctx context.Context) error {
 		s.Start = below * rate // the next step is rarely far from the one before
 	}
 	if p.rounds == 0 {
-		return nil
+		return x.profileLadder(ctx, found)
 	}
 	rotation := compare.Rotation{Rounds: p.rounds, Floor: x.variants[0].Name}
 	for _, v := range x.variants {
@@ -168,7 +170,10 @@ func (x *executor) ladder(ctx context.Context) error {
 	if x.Depth == Thorough {
 		rotation.Leave = x.bench.leavable()
 	}
-	return x.rotate(ctx, p, rotation, found)
+	if err := x.rotate(ctx, p, rotation, found); err != nil {
+		return err
+	}
+	return x.profileLadder(ctx, found)
 }
 
 // expect returns the capacity that a variant is likely to show in a round: the median of what the rounds

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"dyno/agent"
 	"dyno/lab/load"
 	"dyno/lab/probe"
 	"dyno/lab/record"
@@ -90,7 +91,10 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	if r, err = record.OpenRun(dir); err != nil || profiled == 0 {
 		return r, err
 	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
+	if step.Role != record.RoleProfile {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
+	}
+	r.Totals.Classes = nil // these cannot be told apart by window
 	if err := r.ReadLatencies(); err != nil {
 		return nil, err
 	}
@@ -140,14 +144,31 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
+	b.describeTarget(ctx, d, watch.Info(), &r.Target)
+	if r.Step.Change != nil && s.target == nil {
+		restore, err := b.intervene(ctx, d.debug, *r.Step.Change)
+		if err != nil {
+			return 0, err
+		}
+		defer restore()
+	}
 	w, err := record.Create(dir)
 	if err != nil {
 		return 0, err
 	}
 	speed := machineSpeed()
 	defer holdGarbage()()
-	sink := &join{writer: w, watch: watch, progress: b.Progress}
-	totals, plan, loadErr := load.Run(ctx, d.plan, d.driver, sink, d.receipts...)
+	sink := &join{writer: w, watch: watch, progress: b.Progress, profiling: r.Step.Role == record.RoleProfile}
+	loading, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	var looked *inspection
+	if sink.profiling {
+		looked = b.inspect(ctx, d, dir, r.Target.Agent, func() { enough(errProfiled) })
+	}
+	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
+	if errors.Is(context.Cause(loading), errProfiled) {
+		loadErr = nil // it was to end here
+	}
 	r.Totals = totals
 	r.Load.Engine = d.driver.Engine()
 	r.Begin, r.Length = plan.MeasureFrom(), plan.Length
@@ -157,8 +178,11 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	if r.Totals.Server != nil && len(sink.peaks) > 0 {
 		r.Totals.Server.Gauges = sink.peaks
 	}
-	if info := watch.Info(); info != nil {
-		r.Target.Assembly = info.Assembly
+	if looked != nil {
+		looked.finish(r)
+		if looked.trace != nil {
+			loadErr = errors.Join(loadErr, record.WriteTrace(dir, looked.trace))
+		}
 	}
 	r.Judge()
 	ended := b.died(s.target)
@@ -166,6 +190,17 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		r.Invalid = cutShort(ctx, ended, plan.Length, d.plan.Length)
 	}
 	return sink.profiled, errors.Join(loadErr, ended, w.Close(r))
+}
+
+// errProfiled ends the load of a run under profiles.
+var errProfiled = errors.New("the profiles are taken")
+
+// describeTarget notes what can be looked into.
+func (b *bench) describeTarget(ctx context.Context, d *drive, info *agent.Info, t *record.Target) {
+	if info != nil {
+		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
+	}
+	t.Pprof = d.debug != "" && probe.HasPprof(ctx, d.debug)
 }
 
 // cutShort says why a run that is kept does not count.
@@ -222,7 +257,9 @@ type join struct {
 	watch    *probe.Watcher
 	progress Progress
 	profiled int
-	peaks    map[string]float64 // of each gauge that the driver told, over the measured time; nil: it told none
+	// profiling says that all of the run lies under profiles.
+	profiling bool
+	peaks     map[string]float64 // of each gauge that the driver told, over the measured time; nil: it told none
 }
 
 // serverWait is how long a window waits for the target's view of it. The agent answers within
@@ -231,7 +268,7 @@ const serverWait = 300 * time.Millisecond
 
 func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	w.Server = j.merge(w.Server, j.watch.Server(w.Start, serverWait), w.Phase)
-	if w.Server != nil && w.Server.ProfileLive {
+	if j.profiling || w.Server != nil && w.Server.ProfileLive {
 		w.Phase = record.PhaseProfile
 		j.profiled++
 	}

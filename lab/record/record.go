@@ -52,6 +52,8 @@ type Step struct {
 	Hold        bool `json:"hold,omitempty"` // confirms a rate that was found; runs at least as long as a gauge's slope needs
 	// Closed drives in the closed model, whatever the scenario's schedule says.
 	Closed bool `json:"closed,omitempty"`
+	// Capped says that the load may go no further than this, whatever the target could take.
+	Capped bool `json:"capped,omitempty"`
 	// Change is what an intervention changes in the target; nil: nothing.
 	Change *Change `json:"change,omitempty"`
 }

@@ -1,0 +1,90 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"dyno/lab/record"
+)
+
+// prediction is what a verdict says will come of a change.
+type prediction struct {
+	change  *record.Change // nil: there is nothing that could be changed from here
+	changed string
+	words   string
+	holds   func(ratio float64) bool // of the throughput after to that before
+}
+
+// moreGOGC is how many times the heap may grow before a collection begins, under the intervention that
+// tells whether GC bounds a service.
+const moreGOGC = 8
+
+// gogc is Go's default. What a program set for itself is not known from outside.
+const gogc = 100
+
+// keeps is the share of its throughput that a service keeps at least which waits, when it gets a
+// processor less.
+const keeps = 0.70
+
+// prediction returns the experiment by which a subject's verdict can be borne out or overturned.
+func (t Thresholds) prediction(s Subject) prediction {
+	last := s.last()
+	if last == nil || !last.Target.Agent && len(last.Target.Command) == 0 {
+		return prediction{}
+	}
+	bound, rule, _ := t.Judge(s.read().signals)
+	switch bound {
+	case GC:
+		return prediction{
+			change:  &record.Change{GOGC: moreGOGC * gogc},
+			changed: fmt.Sprintf("GOGC=%d", moreGOGC*gogc),
+			words:   fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.value(lessGC)),
+			holds:   func(ratio float64) bool { return ratio >= t.value(lessGC) },
+		}
+	case CPU, Syscall, Lock, Wait:
+	default:
+		return prediction{}
+	}
+	procs := last.Target.Procs
+	if procs == 0 || procs > last.Machine.Cores {
+		procs = last.Machine.Cores
+	}
+	if procs < 2 {
+		return prediction{}
+	}
+	p := prediction{change: &record.Change{Procs: procs - 1}, changed: fmt.Sprintf("GOMAXPROCS=%d instead of %d", procs-1, procs)}
+	if bound == CPU || bound == Syscall {
+		p.words = fmt.Sprintf("on a processor less the throughput falls below %.2fx", t.value(fewerProcs))
+		p.holds = func(ratio float64) bool { return ratio < t.value(fewerProcs) }
+		return p
+	}
+	if rule.Kind == "spin" {
+		p.words = "on a processor less, with fewer to spin against, the throughput does not fall in step"
+	} else {
+		p.words = fmt.Sprintf("what waits is not short of CPU: on a processor less it keeps %.2fx or more", keeps)
+	}
+	p.holds = func(ratio float64) bool { return ratio >= keeps }
+	return p
+}
+
+// outcome sets what an intervention showed beside its prediction; ok is false when there was none.
+func (t Thresholds) outcome(s Subject) (Intervention, bool) {
+	if len(s.Intervened) == 0 || s.last() == nil {
+		return Intervention{}, false
+	}
+	p := t.prediction(s)
+	if p.change == nil {
+		return Intervention{}, false
+	}
+	before := perSecond(s.last())
+	for _, r := range s.Again {
+		before += perSecond(r)
+	}
+	before /= float64(1 + len(s.Again))
+	if before <= 0 {
+		return Intervention{}, false
+	}
+	after := perSecond(s.Intervened[len(s.Intervened)-1])
+	ratio := after / before
+	return Intervention{Changed: p.changed, Predicted: p.words,
+		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}, true
+}

@@ -1,0 +1,116 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+)
+
+// looks is how long the runs of a diagnosis are, by depth. A verdict takes two minutes at most: with the
+// sweep, the profiles and one intervention that is some eight runs.
+var looks = map[Depth]struct{ saturate, warmup time.Duration }{
+	Quick:    {saturate: 800 * time.Millisecond, warmup: 400 * time.Millisecond},
+	Default:  {saturate: 1500 * time.Millisecond, warmup: 500 * time.Millisecond},
+	Thorough: {saturate: 4 * time.Second, warmup: time.Second},
+}
+
+// profileLength is the measured time of a run under profiles: two heap profiles with a GC cycle each, 2 s of
+// CPU profile and 0.5 s of execution trace, one after the other. It ends early when they are taken.
+const profileLength = 12 * time.Second
+
+// justAbove is what work that goes on after its answer is diagnosed at, as a share of the capacity: enough
+// that it is never idle, too little to bury it.
+const justAbove = 1.05
+
+// diagnose finds the capacity, when there is an SLO to meet, and then looks for what bounds it.
+func (x *executor) diagnose(ctx context.Context) error {
+	name := x.variants[0].Name
+	found := 0.0
+	if len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 {
+		x.expected = runsPerSearch + runsPerDiagnosis
+		p := paces[Quick]
+		if x.Depth == Thorough {
+			p = paces[Default]
+		}
+		var err error
+		if found, err = x.search(ctx, name, 0, x.searching(p)); err != nil {
+			if !errors.Is(err, ErrUnfit) || ctx.Err() != nil {
+				return err
+			}
+			// What kept it from being found is what the diagnosis is to say.
+			x.exp.Warnings = append(x.exp.Warnings, "no capacity was found: "+strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": "))
+		}
+	}
+	x.expected = len(x.exp.Order) + runsPerDiagnosis
+	plan := x.looking(name, found)
+	plan.Intervene = true
+	return x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+}
+
+// runsPerDiagnosis is an estimate, for the progress line.
+const runsPerDiagnosis = 6
+
+// looking returns the plan by which a variant of that capacity is looked into; 0: it is not known.
+func (x *executor) looking(variant string, found float64) diagnose.Plan {
+	p := diagnose.Plan{Variant: variant, Most: x.Clients, Length: looks[x.Depth].saturate, Profiled: profileLength}
+	most := x.searching(pace{}).Max
+	switch {
+	case x.exp.SLO.On == record.OnDelivery && found > 0:
+		p.Rate = justAbove * found
+	case most > 0 && (found == 0 || found > most/2):
+		p.Rate, p.CapRate = most, true // no closed loop can keep to it
+	}
+	if most > 0 && p.Rate > most {
+		p.Rate, p.CapRate = most, true
+	}
+	return p
+}
+
+// diagnosing reports whether a run's role is to show a cause. Such a run is kept whatever it shows: that the
+// generator was the limit, or that neighbours took the CPU, is an answer then.
+func diagnosing(role string) bool {
+	return role == record.RoleSaturate || role == record.RoleProfile || role == record.RoleIntervene
+}
+
+// profileLadder takes one run under profiles of each variant at its capacity, for the flame graphs and for
+// what each step did in words.
+func (x *executor) profileLadder(ctx context.Context, found map[string]float64) error {
+	for _, v := range x.variants {
+		runs := x.exp.Select(func(r *record.Run) bool { return r.Step.Variant == v.Name && r.Step.Role != record.RoleLeave })
+		at := found[v.Name]
+		if result := capacity.Summarise(x.exp, v.Name); result.CapacityPerS > 0 {
+			at = result.CapacityPerS
+		}
+		plan := x.looking(v.Name, at)
+		plan.Only = true
+		if plan.Rate == 0 {
+			plan.Clients = inFlight(runs, at)
+		}
+		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+		if err != nil {
+			return fmt.Errorf("profiling %s: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// inFlight is twice the requests that were under way at the lowest rate which missed the SLO, or which
+// came nearest to it.
+func inFlight(runs []*record.Run, rate float64) int {
+	most := 0.0
+	for _, r := range runs {
+		if r.Totals.OfferedPerS >= rate {
+			n := r.Totals.AchievedPerS * r.Totals.Service.Mean / 1000
+			if most == 0 || n < most {
+				most = n
+			}
+		}
+	}
+	return max(2, min(2*int(most+0.5), diagnose.MostClients))
+}

@@ -1,0 +1,97 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"dyno/agent"
+	"dyno/agent/monotonic"
+	"dyno/lab/probe"
+	"dyno/lab/record"
+)
+
+// inspection takes the profiles of a run while it is under load.
+type inspection struct {
+	ended    sync.WaitGroup
+	from, to int64 // ns, monotonic; to: 0 while it goes on
+	profiles []record.ProfileFile
+	trace    *record.Trace
+	err      error
+}
+
+// settle is how long the load goes on before the first profile is taken, besides its warm-up.
+const settle = 200 * time.Millisecond
+
+// inspect begins to take profiles once the warm-up is over, and calls done when it has.
+func (b *bench) inspect(ctx context.Context, d *drive, dir string, hasAgent bool, done func()) *inspection {
+	in := &inspection{}
+	in.ended.Go(func() {
+		defer done()
+		timer := time.NewTimer(d.plan.Warmup + settle)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		b.Progress.Say("taking profiles")
+		in.from = monotonic.Now()
+		in.profiles, in.trace, in.err = probe.Inspect(ctx, probe.Inspection{Debug: d.debug, Token: b.Token, Agent: hasAgent, Dir: dir})
+		in.to = monotonic.Now()
+	})
+	return in
+}
+
+// finish waits for the profiles and enters them into the run: each with the requests that were answered
+// while it was taken.
+func (in *inspection) finish(r *record.Run) {
+	in.ended.Wait()
+	if in.err != nil {
+		r.Warnings = append(r.Warnings, "the target could not be profiled: "+record.Redact(in.err.Error()))
+	}
+	for _, p := range in.profiles {
+		p.Requests = r.Totals.AchievedPerS * p.Seconds
+		r.Profiles = append(r.Profiles, p)
+	}
+	if in.trace != nil {
+		in.trace.Requests = r.Totals.AchievedPerS * in.trace.Seconds
+	}
+}
+
+// intervene changes the target's runtime settings through its agent, and returns what restores them.
+func (b *bench) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
+	var c agent.Control
+	if change.GOGC != 0 {
+		c.GOGC = &change.GOGC
+	}
+	if change.Procs != 0 {
+		c.Procs = &change.Procs
+	}
+	before, err := probe.Control(ctx, debug, b.Token, c)
+	if err != nil {
+		return nil, fmt.Errorf("intervening: %w", err)
+	}
+	return func() {
+		// Also when ctx has ended: the service goes on without us.
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		probe.Control(late, debug, b.Token, before)
+	}, nil
+}
+
+// changed returns the environment by which a process is started with a change.
+func changed(c *record.Change) []string {
+	var env []string
+	if c == nil {
+		return nil
+	}
+	if c.GOGC != 0 {
+		env = append(env, fmt.Sprintf("GOGC=%d", c.GOGC))
+	}
+	if c.Procs != 0 {
+		env = append(env, fmt.Sprintf("GOMAXPROCS=%d", c.Procs))
+	}
+	return env
+}
