@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"os/signal"
 	"sync"
@@ -29,11 +30,24 @@ import (
 // goodbye is how long the answers under way may take after SIGTERM.
 const goodbye = 2 * time.Second
 
+// Inside is how much of a subject can be seen from outside.
+type Inside string
+
+// What the debug address serves.
+const (
+	Agent Inside = ""      // the agent and the profiles
+	PProf Inside = "pprof" // net/http/pprof alone, as a service that knows nothing of dyno has it
+	None  Inside = "none"  // it is not opened, and the ready line has no "debug"
+)
+
 // Subject is one server.
 type Subject struct {
 	Name    string
 	Handler http.Handler
 	Ready   map[string]any // further keys of the ready line: the truth that was set up
+	Inside  Inside
+	// Accept wraps the public listener; nil: connections are accepted as they come.
+	Accept func(net.Listener) net.Listener
 }
 
 // Flags are the addresses that every subject takes.
@@ -81,28 +95,30 @@ func Serve(ctx context.Context, f Flags, s Subject, stdout io.Writer) error {
 		return err
 	}
 	defer listen.Close()
-	debug, err := net.Listen("tcp", f.Debug)
-	if err != nil {
-		return err
+	if s.Accept != nil {
+		listen = s.Accept(listen)
 	}
-	defer debug.Close()
-
-	a := agent.New(agent.Config{Service: s.Name})
-	pages := http.NewServeMux()
-	pages.Handle("/debug/dyno/", a)
-	profiles.Mount(pages, a)
-	pages.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n") })
+	var debug net.Listener
+	if s.Inside != None {
+		if debug, err = net.Listen("tcp", f.Debug); err != nil {
+			return err
+		}
+		defer debug.Close()
+	}
 
 	failed := make(chan error, 2)
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	public := &http.Server{Handler: s.Handler, ReadHeaderTimeout: 10 * time.Second}
-	private := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second}
 	serving.Go(func() { failed <- public.Serve(listen) })
-	serving.Go(func() { failed <- private.Serve(debug) })
-	defer private.Close()
 	defer public.Close()
-	defer a.Close()
+	if debug != nil {
+		pages, end := s.pages()
+		private := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second}
+		serving.Go(func() { failed <- private.Serve(debug) })
+		defer private.Close()
+		defer end()
+	}
 
 	if err := announce(stdout, s, listen, debug); err != nil {
 		return err
@@ -118,9 +134,30 @@ func Serve(ctx context.Context, f Flags, s Subject, stdout io.Writer) error {
 	return nil
 }
 
+// pages is what the debug address serves, and what ends it.
+func (s Subject) pages() (pages *http.ServeMux, end func()) {
+	pages, end = http.NewServeMux(), func() {}
+	pages.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n") })
+	if s.Inside == PProf {
+		pages.HandleFunc("/debug/pprof/", pprof.Index)
+		pages.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		pages.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		pages.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		pages.HandleFunc("/debug/pprof/trace", pprof.Trace)
+		return pages, end
+	}
+	a := agent.New(agent.Config{Service: s.Name})
+	pages.Handle("/debug/dyno/", a)
+	profiles.Mount(pages, a)
+	return pages, a.Close
+}
+
+// announce prints the ready line. debug may be nil.
 func announce(stdout io.Writer, s Subject, listen, debug net.Listener) error {
-	line := map[string]any{"ready": true, "service": s.Name, "pid": os.Getpid(),
-		"listen": listen.Addr().String(), "debug": debug.Addr().String()}
+	line := map[string]any{"ready": true, "service": s.Name, "pid": os.Getpid(), "listen": listen.Addr().String()}
+	if debug != nil {
+		line["debug"] = debug.Addr().String()
+	}
 	maps.Copy(line, s.Ready)
 	text, err := json.Marshal(line)
 	if err != nil {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+var catalogue = entry{
+	Name: "render", Family: "cpu", Truth: "cpu", Function: "main.(*shelf).index",
+	InWords: "each request encodes a few hundred products as JSON, into buffers that are used again",
+	Method:  "GET", Path: "/products", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		products := d.between("products", 300, 900)
+		return func() (*service, error) { return serving("GET /products", newShelf(products).index), nil }
+	},
+}
+
+type product struct {
+	ID          int        `json:"id"`
+	Name        string     `json:"name"`
+	Description string     `json:"description"`
+	PriceCents  int64      `json:"price_cents"`
+	Weight      float64    `json:"weight_kg"`
+	Tags        [3]string  `json:"tags"`
+	Size        [3]float64 `json:"size_m"`
+}
+
+// shelf answers all its products.
+type shelf struct {
+	products []product
+	buffers  sync.Pool
+}
+
+func newShelf(n int) *shelf {
+	s := &shelf{buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+	for i := range n {
+		s.products = append(s.products, product{ID: i, Name: fmt.Sprintf("Lamp no. %d", i), Description: "stands <firmly> & gives light",
+			PriceCents: int64(i)*37 + 99, Weight: float64(i) / 7, Tags: [3]string{"home", "light", "\"new\""}, Size: [3]float64{0.1, 0.25, float64(i) / 3}})
+	}
+	return s
+}
+
+func (s *shelf) index(w http.ResponseWriter, _ *http.Request) {
+	out := s.buffers.Get().(*bytes.Buffer)
+	defer s.buffers.Put(out)
+	out.Reset()
+	if err := json.NewEncoder(out).Encode(&s.products); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(out.Bytes())
+}

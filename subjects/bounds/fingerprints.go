@@ -1,0 +1,43 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+)
+
+const maxDocument = 1 << 20 // bytes of a request's body
+
+var fingerprints = entry{
+	Name: "hash", Family: "cpu", Truth: "cpu", Function: "main.stretch",
+	InWords: "each request hashes its body thousands of times over: a chain of SHA-256",
+	Method:  "POST", Path: "/sign", BodyBytes: 1024, Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		n := &notary{rounds: d.between("rounds", 3_000, 9_000)}
+		return func() (*service, error) { return serving("POST /sign", n.sign), nil }
+	},
+}
+
+// notary answers the fingerprint of what it is sent.
+type notary struct{ rounds int }
+
+func (n *notary) sign(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDocument))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	sum := stretch(body, n.rounds)
+	io.WriteString(w, hex.EncodeToString(sum[:]))
+}
+
+// stretch hashes over and over, each time what came of the time before: some 0.1 us a round where the
+// processor has instructions for it, some 0.3 us elsewhere.
+func stretch(data []byte, rounds int) [sha256.Size]byte {
+	sum := sha256.Sum256(data)
+	for range rounds {
+		sum = sha256.Sum256(sum[:])
+	}
+	return sum
+}

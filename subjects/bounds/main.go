@@ -1,0 +1,113 @@
+// Command bounds is a suite of small HTTP servers, each bound by a cause that is known: what is said about
+// a server is checked against it. One process is one of them:
+//
+//	bounds --list                              the suite, as JSON: each server and its truth
+//	bounds --server pool --seed 7              one server, its parameters drawn from the seed
+//	bounds --server pool --inside pprof        the same, as a service that knows nothing of dyno
+//	bounds --hog 2                             two threads that only burn CPU: a neighbour
+//
+// The servers look like code that people write, and neither functions nor files are named after their
+// cause: it has to be found in what they do. Their parameters are drawn from ranges in which the truth
+// holds on two cores that load and server share, as on more.
+//
+// It is not for measuring how much a server can carry (burn has a known capacity), nor are its servers of
+// any use. Each server owns the goroutines that it starts and ends them when the process is told to end.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"dyno/subjects/subject"
+)
+
+func main() {
+	var addresses subject.Flags
+	var o options
+	fs := flag.NewFlagSet("bounds", flag.ContinueOnError)
+	addresses.Declare(fs)
+	fs.BoolVar(&o.list, "list", false, "print the suite as JSON and end")
+	fs.StringVar(&o.server, "server", "", "which server to be, by its `name` in the list")
+	fs.Uint64Var(&o.seed, "seed", 1, "what the server's parameters are drawn from")
+	fs.StringVar(&o.inside, "inside", "agent", "what --debug serves: agent (and profiles), pprof (alone) or none (it is not opened)")
+	fs.IntVar(&o.hog, "hog", 0, "burn CPU on so many `threads` until SIGTERM or the end of stdin")
+	fs.DurationVar(&o.backend, "backend", 0, "be the backend that another server calls: how long an answer `takes`")
+	fs.IntVar(&o.atOnce, "at-once", 1, "how many answers the backend works on at a time")
+	subject.Parse(fs, os.Args[1:])
+	inside, err := o.check()
+	if err != nil {
+		subject.Usage("bounds", err)
+	}
+	if err := o.run(addresses, inside); err != nil {
+		fmt.Fprintf(os.Stderr, "bounds: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// options is the command line: one of list, server, hog and backend.
+type options struct {
+	list    bool
+	server  string
+	seed    uint64
+	inside  string
+	hog     int
+	backend time.Duration
+	atOnce  int
+}
+
+const maxThreads = 1024 // of --hog; a slip of the finger shows
+
+// check refuses what makes no sense and says how much of the process is to be seen.
+func (o options) check() (subject.Inside, error) {
+	asked := 0
+	for _, is := range []bool{o.list, o.server != "", o.hog != 0, o.backend != 0} {
+		if is {
+			asked++
+		}
+	}
+	inside, known := map[string]subject.Inside{"agent": subject.Agent, "pprof": subject.PProf, "none": subject.None}[o.inside]
+	switch {
+	case asked != 1:
+		return inside, fmt.Errorf("give one of --list, --server, --hog and --backend; --list names the servers")
+	case !known:
+		return inside, fmt.Errorf("--inside is %q; it must be agent, pprof or none", o.inside)
+	case o.hog < 0 || o.hog > maxThreads:
+		return inside, fmt.Errorf("--hog is %d; it must be 1 to %d", o.hog, maxThreads)
+	case o.backend < 0 || o.atOnce < 1:
+		return inside, fmt.Errorf("--backend is %v and --at-once %d; they must be above 0", o.backend, o.atOnce)
+	case o.server != "":
+		_, err := find(o.server)
+		return inside, err
+	}
+	return inside, nil
+}
+
+func (o options) run(addresses subject.Flags, inside subject.Inside) error {
+	switch {
+	case o.list:
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(list())
+	case o.hog > 0:
+		return hog(o.hog, os.Stdin, os.Stdout)
+	case o.backend > 0:
+		return serveBackend(o.backend, o.atOnce, os.Stdin, os.Stdout)
+	}
+	e, err := find(o.server)
+	if err != nil {
+		return err
+	}
+	d := newDraw(o.seed, e.Name)
+	s, err := e.plan(d)()
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", e.Name, err)
+	}
+	subject.Main(addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept,
+		Ready: map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.values}})
+	s.close()
+	return nil
+}

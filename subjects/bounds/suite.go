@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// entry is a server of the suite and the truth about it.
+type entry struct {
+	Name   string   `json:"name"`
+	Family string   `json:"family"`
+	Truth  string   `json:"truth"` // what bounds it, as a diagnosis names it
+	Also   []string `json:"also"`  // further bounds that are true as well: any of them may be named first
+	Kind   string   `json:"kind"`  // of a wait or a lock, more precisely; empty: there is none
+	// OrKind is another right name of the kind: a pool that is handed out over a channel is both.
+	OrKind   string `json:"or_kind,omitempty"`
+	Function string `json:"function"` // must be among the places named; empty: any will do
+	InWords  string `json:"in_words"`
+
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+	BodyBytes int    `json:"body_bytes"` // of a request; any bytes will do
+	Load      load   `json:"load"`
+	Neighbour bool   `json:"neighbour"` // it has to run beside `bounds --hog`
+	// Invisible are the values of --inside under which the truth cannot be seen, so that not to know is right.
+	Invisible []string `json:"invisible"`
+
+	// Parameters are the ranges that the seed draws from, both ends included.
+	Parameters map[string][2]int `json:"parameters"`
+
+	// plan draws the parameters; what it returns starts the server.
+	plan func(*draw) func() (*service, error)
+}
+
+// load is what the load has to keep to for the truth to hold; zero values: it is free.
+type load struct {
+	Connections int     `json:"connections"` // at most
+	MaxRate     float64 `json:"max_rate"`    // per second, at most
+	ThinkMs     float64 `json:"think_ms"`    // each connection's pause after an answer
+}
+
+// service is a server that runs.
+type service struct {
+	handler http.Handler
+	accept  func(net.Listener) net.Listener // nil: connections are accepted as they come
+	close   func()                          // ends what it started; call it once, after the last request
+}
+
+// serving is a service that has one page and nothing to end.
+func serving(pattern string, page http.HandlerFunc) *service {
+	return servingUntil(pattern, page, func() {})
+}
+
+// servingUntil is a service that has one page.
+func servingUntil(pattern string, page http.HandlerFunc, end func()) *service {
+	mux := http.NewServeMux()
+	mux.HandleFunc(pattern, page)
+	return &service{handler: mux, close: end}
+}
+
+// suite is every server, by family.
+var suite = []entry{
+	fingerprints, catalogue, search, ranking,
+}
+
+// list is the suite with what its parameters are drawn from.
+func list() []entry {
+	all := slices.Clone(suite)
+	for i := range all {
+		d := newDraw(0, all[i].Name)
+		all[i].plan(d)
+		all[i].Parameters = d.ranges
+		all[i].Also = append([]string{}, all[i].Also...)
+		all[i].Invisible = append([]string{}, all[i].Invisible...)
+	}
+	return all
+}
+
+// find returns the server of a name.
+func find(name string) (entry, error) {
+	names := make([]string, len(suite))
+	for i, e := range suite {
+		if e.Name == name {
+			return e, nil
+		}
+		names[i] = e.Name
+	}
+	return entry{}, fmt.Errorf("no server is called %q; there are %s", name, strings.Join(names, ", "))
+}
