@@ -1,0 +1,78 @@
+package stacks
+
+import (
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// handling is what calls a handler or ends a request.
+var handling = names{
+	// Handlers are recognised by the name that net/http gives their method; finishRequest is what follows them.
+	whole: set("net/http.(*response).finishRequest", "google.golang.org/grpc.(*Server).handleStream", "google.golang.org/grpc.(*Server).processUnaryRPC",
+		"google.golang.org/grpc.(*Server).processStreamingRPC", "net/rpc.(*service).call",
+		"net/http.(*http2serverConn).runHandler", "golang.org/x/net/http2.(*serverConn).runHandler",
+		"github.com/quic-go/quic-go/http3.(*Server).handleRequest"),
+}
+
+const fastServer = "github.com/valyala/fasthttp.(*Server).serveConn"
+
+// InRequest reports whether a goroutine with this stack is in a request's handler. A goroutine that a
+// handler started is not below it: see Behind.
+func InRequest(frames []record.Frame) bool {
+	for i, f := range frames {
+		switch {
+		case strings.HasSuffix(f.Function, ".ServeHTTP"), handling.match(f.Function):
+			return true
+		case f.Function == fastServer:
+			// It also reads the requests: only what it called beyond its own package is a handler.
+			return slices.ContainsFunc(frames[:i], func(f record.Frame) bool {
+				return !Standard(f.Function) && Package(f.Function) != "github.com/valyala/fasthttp"
+			})
+		}
+	}
+	return false
+}
+
+// serving is a server between requests: it reads the next one, or accepts.
+var serving = names{
+	whole: set("net/http.(*connReader).backgroundRead", "net/http.(*conn).serve", "net/http.(*http2serverConn).serve",
+		"net/http.(*http2serverConn).readFrames", "golang.org/x/net/http2.(*serverConn).serve",
+		"golang.org/x/net/http2.(*serverConn).readFrames", "net/http.(*Server).Serve",
+		"net.(*netFD).accept", "internal/poll.(*FD).Accept", fastServer,
+		"github.com/valyala/fasthttp.(*workerPool).workerFunc", "google.golang.org/grpc.(*Server).Serve"),
+	prefix: []string{"google.golang.org/grpc/internal/transport.(*http2Server).HandleStreams",
+		"google.golang.org/grpc/internal/transport.(*http2Server).keepalive",
+		"google.golang.org/grpc/internal/transport.(*loopyWriter)",
+		"google.golang.org/grpc.(*Server).serverWorker"},
+}
+
+// tending is goroutines, by what they were started with, that look after something while nobody waits for
+// them in particular. Who waits for an answer on a client's connection is the caller, seen in its own place.
+var tending = names{
+	whole: set("net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop",
+		"net/http.(*http2ClientConn).readLoop", "golang.org/x/net/http2.(*ClientConn).readLoop",
+		"database/sql.(*DB).connectionOpener", "database/sql.(*DB).connectionCleaner",
+		"database/sql.(*Tx).awaitDone", "database/sql.(*Rows).awaitDone", "context.(*cancelCtx).propagateCancel",
+		"os/signal.loop", "runtime.runFinalizers", "runtime.runfinq", "runtime.runCleanups", "runtime.bgsweep",
+		"runtime.bgscavenge", "runtime.gcBgMarkWorker", "runtime.forcegchelper", "runtime.ensureSigM",
+		"runtime.unique_runtime_registerUniqueMapCleanup"),
+	prefix: []string{"google.golang.org/grpc/internal/transport.(*http2Client).reader",
+		"google.golang.org/grpc/internal/transport.(*http2Client).keepalive",
+		"github.com/redis/go-redis/v9/internal/pool.(*ConnPool).reaper",
+		"github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck", "go.opentelemetry.io/otel/sdk"},
+}
+
+// idle reports whether a waiting goroutine waits for work, and not on behalf of any.
+func idle(frames []record.Frame) bool {
+	switch {
+	case len(frames) == 0:
+		return false
+	case ClassOf(frames) == Profiling:
+		return true
+	case InRequest(frames):
+		return false
+	}
+	return serving.in(frames) || tending.match(frames[len(frames)-1].Function)
+}

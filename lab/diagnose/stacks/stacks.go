@@ -1,0 +1,124 @@
+// Package stacks says what a call stack means: whose code it is, what kind of work a CPU sample in it was,
+// what a goroutine that waits in it waits for, and whether a request is being handled. It knows the names
+// that the Go runtime (1.24 to 1.26), the standard library and some widely used clients and servers give
+// their functions, and nothing else.
+//
+// It is not for weighing what it tells apart: shares and thresholds are diagnose's and findings'. Frames
+// are in the order that profiles have them, the leaf first. It starts no goroutines.
+package stacks
+
+import (
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// standard is the first elements of the standard library's package paths. A list, because a module's path
+// need not contain a dot, so that there is no other way to tell example/server from encoding/json.
+var standard = set("archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database",
+	"debug", "embed", "encoding", "errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index",
+	"internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp",
+	"runtime", "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time",
+	"unicode", "unique", "unsafe", "vendor", "weak")
+
+// Standard reports whether a function is the runtime's or the standard library's. What has no package (an
+// assembly routine such as memeqbody) and what the compiler made (type:.eq.T) counts as the runtime's.
+func Standard(function string) bool {
+	if strings.HasPrefix(function, "type:") || strings.HasPrefix(function, "go:") {
+		return true
+	}
+	pkg := Package(function)
+	first, _, _ := strings.Cut(pkg, "/")
+	return pkg == "" || standard[first]
+}
+
+// Package returns the path of the package that a function belongs to; empty: it has none.
+func Package(function string) string {
+	// Type arguments and receivers may hold slashes and dots of their own.
+	if i := strings.IndexAny(function, "[("); i >= 0 {
+		function = function[:i]
+	}
+	slash := strings.LastIndexByte(function, '/') + 1
+	dot := strings.IndexByte(function[slash:], '.')
+	if dot < 0 {
+		return ""
+	}
+	return function[:slash+dot]
+}
+
+// UserFrame returns the frame nearest the leaf that is the service's own code, or, where a stack has none, a
+// dependency's. False: it is all standard library.
+func UserFrame(frames []record.Frame) (record.Frame, bool) {
+	var dependency record.Frame
+	for _, f := range frames {
+		switch {
+		case Standard(f.Function):
+		case !imported(f):
+			return f, true
+		case dependency.Function == "":
+			dependency = f
+		}
+	}
+	return dependency, dependency.Function != ""
+}
+
+// imported reports whether a frame is a dependency's code: its file lies in the module cache or in a vendor
+// folder; where the file is not known, its package path begins with a host's name.
+func imported(f record.Frame) bool {
+	if f.File == "" {
+		first, _, below := strings.Cut(Package(f.Function), "/")
+		return below && strings.Contains(first, ".")
+	}
+	return strings.Contains(f.File, "/pkg/mod/") || strings.Contains(f.File, "@v") || strings.Contains(f.File, "/vendor/")
+}
+
+// leafRun returns the frames from the leaf up to the first that is not the standard library's: what the
+// runtime and the library do on behalf of one call. A pool that calls back, a comparison function: whatever
+// user code comes nearer the leaf ends it.
+func leafRun(frames []record.Frame) []record.Frame {
+	for i, f := range frames {
+		if !Standard(f.Function) {
+			return frames[:i]
+		}
+	}
+	return frames
+}
+
+func set(names ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}
+
+// names is a set of functions: some by their whole name (a closure in one belongs to it), some by how they
+// begin.
+type names struct {
+	whole  map[string]bool
+	prefix []string
+}
+
+func (n names) match(function string) bool {
+	if n.whole[function] {
+		return true
+	}
+	if base, _, closure := strings.Cut(function, ".func"); closure && n.whole[base] {
+		return true
+	}
+	for _, p := range n.prefix {
+		if strings.HasPrefix(function, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n names) in(frames []record.Frame) bool {
+	for _, f := range frames {
+		if n.match(f.Function) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,212 @@
+package stacks
+
+import (
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// WaitKind is what a goroutine waits for.
+type WaitKind string
+
+// Kinds of wait.
+const (
+	WaitLock       WaitKind = "lock"      // a mutex
+	WaitPool       WaitKind = "pool"      // a connection or a place of a limited number, in a pool that is known by name
+	WaitNetwork    WaitKind = "network"   // a peer
+	WaitDisk       WaitKind = "disk"      // a file
+	WaitSyscall    WaitKind = "syscall"   // another system call
+	WaitChannel    WaitKind = "channel"   // one channel; a pool that is made of one looks no different
+	WaitSelect     WaitKind = "select"    // one of several
+	WaitCond       WaitKind = "cond"      // a sync.Cond
+	WaitGroup      WaitKind = "waitgroup" // goroutines that it started: see Behind
+	WaitTimer      WaitKind = "timer"     // time
+	WaitGC         WaitKind = "gc"        // the collector
+	WaitIdle       WaitKind = "idle"      // work: the next request, a connection, a signal; also whatever looks into the process
+	WaitBackground WaitKind = "background"
+	WaitUnknown    WaitKind = "unknown"
+)
+
+// KindOf says what the goroutines of a wait wait for if a request waits with them, WaitIdle if they wait for
+// work, and else WaitBackground: whether any request depends on them cannot be seen from where they stand.
+func KindOf(w record.Wait) WaitKind {
+	kind := What(w)
+	if kind == WaitIdle || InRequest(w.Stack) {
+		return kind
+	}
+	return WaitBackground
+}
+
+// What says what the goroutines of a wait wait for, whoever they work for.
+func What(w record.Wait) WaitKind {
+	reason := reasonOf(w)
+	switch {
+	case reason == "forever", reason == "GC background sweeper wait", reason == "system goroutine wait", idle(w.Stack):
+		return WaitIdle
+	case reason == "preempted":
+		return WaitUnknown // it could have run
+	case strings.Contains(reason, "GC"), gcWaits.in(leafRun(w.Stack)):
+		return WaitGC
+	}
+	switch reason {
+	case "sleep":
+		return WaitTimer
+	case "network":
+		return WaitNetwork
+	case "system call", "syscall":
+		return whatSyscall(w.Stack)
+	case "sync":
+		return whatSync(w.Stack)
+	case "sync.(*Cond).Wait":
+		return orKnown(w, WaitCond)
+	case "chan receive", "chan send":
+		return orKnown(w, WaitChannel)
+	case "select":
+		return orKnown(w, WaitSelect)
+	}
+	return WaitUnknown
+}
+
+var gcWaits = names{prefix: []string{"runtime.gcStart", "runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.gcAssist",
+	"runtime.gcParkAssist", "runtime.gcWaitOnMark", "runtime.GC", "runtime.stopTheWorld"}}
+
+func whatSyscall(frames []record.Frame) WaitKind {
+	if files.in(frames[:untilOwn(frames)]) {
+		return WaitDisk
+	}
+	return WaitSyscall
+}
+
+// files is what reaches a file system.
+var files = names{
+	whole: set("syscall.Fsync", "syscall.Fdatasync", "syscall.Ftruncate", "syscall.Open", "syscall.Rename",
+		"syscall.Unlink", "syscall.Unlinkat", "syscall.Pread", "syscall.Pwrite", "syscall.Mkdir", "syscall.Stat",
+		"golang.org/x/sys/unix.Fsync", "golang.org/x/sys/unix.Fdatasync", "golang.org/x/sys/unix.Msync",
+		"golang.org/x/sys/unix.SyncFileRange", "internal/poll.(*FD).Fsync", "internal/poll.(*FD).Pread",
+		"internal/poll.(*FD).Pwrite"),
+	prefix: []string{"os.(*File).", "os.(*Root).", "os.ReadFile", "os.WriteFile", "os.Rename", "os.Remove", "os.Open",
+		"os.Create", "os.Stat", "os.Lstat", "os.Mkdir", "os.ReadDir"},
+}
+
+func whatSync(frames []record.Frame) WaitKind {
+	run := leafRun(frames)
+	switch {
+	case semaphores.in(frames[:untilOwn(frames)]):
+		return WaitPool
+	case groups.in(run):
+		return WaitGroup
+	}
+	return WaitLock
+}
+
+var groups = names{prefix: []string{"sync.(*WaitGroup)"}}
+
+// orKnown looks for what is known to be made of channels: pools, and clients that wait for an answer.
+func orKnown(w record.Wait, otherwise WaitKind) WaitKind {
+	near := w.Stack[:untilOwn(w.Stack)]
+	switch {
+	case dialled.in(near) && dialling.in(w.WokenBy):
+		return WaitNetwork // not for a place among the connections but for a new one to come about
+	case pools.in(near), semaphores.in(near):
+		return WaitPool
+	case clients.in(near):
+		return WaitNetwork
+	case otherwise != WaitCond && w.Count > 0 && w.WokenBy == nil:
+		return WaitTimer // no goroutine ended these waits, but the runtime: a timer's channel
+	}
+	return otherwise
+}
+
+// untilOwn is the number of frames from the leaf to the first that is the service's own.
+func untilOwn(frames []record.Frame) int {
+	for i, f := range frames {
+		if !Standard(f.Function) && !imported(f) {
+			return i
+		}
+	}
+	return len(frames)
+}
+
+var (
+	dialled  = names{whole: set("net/http.(*Transport).getConn")}
+	dialling = names{prefix: []string{"net/http.(*Transport).dialConn"}}
+)
+
+// pools is where clients wait for one of a limited number of connections.
+var pools = names{
+	whole: set("database/sql.(*DB).conn", "net/http.(*Transport).getConn"),
+	prefix: []string{"github.com/jackc/puddle/", "github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire",
+		"github.com/redis/go-redis/v9/internal/pool.(*ConnPool).waitTurn",
+		"github.com/redis/go-redis/v9/internal/pool.(*ConnPool).queuedNewConn",
+		"github.com/go-redis/redis/v8/internal/pool.(*ConnPool).waitTurn",
+		"github.com/gomodule/redigo/redis.(*Pool).", "go.mongodb.org/mongo-driver/x/mongo/driver/topology.(*pool).",
+		"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology.(*pool).",
+		"github.com/valyala/fasthttp.(*HostClient).acquireConn"},
+}
+
+// semaphores is counted places under another name.
+var semaphores = names{prefix: []string{"golang.org/x/sync/semaphore.(*Weighted).Acquire"}}
+
+// clients is where a caller waits for its answer while another goroutine reads the connection.
+var clients = names{
+	whole: set("net/http.(*persistConn).roundTrip", "net/http.(*persistConn).readLoop", "net/http.(*bodyEOFSignal).Read",
+		"net/http.(*http2ClientConn).roundTrip", "net/http.(*http2clientStream).doRequest",
+		"golang.org/x/net/http2.(*ClientConn).roundTrip", "net.(*Resolver).lookupIPAddr",
+		"net.(*sysDialer).dialParallel", "google.golang.org/grpc.(*pickerWrapper).pick"),
+	prefix: []string{"net/http.(*http2pipe).Read", "net/http.http2transportResponseBody", "golang.org/x/net/http2.(*pipe).Read",
+		"google.golang.org/grpc/internal/transport.(*recvBufferReader)",
+		"google.golang.org/grpc/internal/transport.(*ClientStream)",
+		"google.golang.org/grpc/internal/transport.(*Stream).waitOnHeader",
+		"google.golang.org/grpc/internal/transport.(*http2Client).NewStream"},
+}
+
+// Behind looks for what a wait for other goroutines really is: the longest wait of the goroutines that end
+// it, found by what they were started with. A handler that waits for the goroutines it started, or for the
+// one consumer of a channel, waits for whatever they do. False: they were not seen to wait.
+func Behind(w record.Wait, t *record.Trace) (record.Wait, bool) {
+	switch What(w) {
+	case WaitGroup, WaitChannel, WaitSelect, WaitCond:
+	default:
+		return record.Wait{}, false
+	}
+	if len(w.WokenBy) == 0 {
+		return record.Wait{}, false
+	}
+	entry := w.WokenBy[len(w.WokenBy)-1].Function
+	var longest record.Wait
+	for _, other := range t.Waits {
+		if other.Entry.Function == entry && other.Seconds > longest.Seconds && What(other) != WaitIdle {
+			longest = other
+		}
+	}
+	return longest, longest.Seconds > 0
+}
+
+// reasonOf is why a goroutine waits in the runtime's words; where it waited throughout the trace there are
+// none, and the leaf says it.
+func reasonOf(w record.Wait) string {
+	if w.Reason != "" || len(w.Stack) == 0 {
+		return w.Reason
+	}
+	for _, leaf := range leaves {
+		if leaf.names.in(leafRun(w.Stack)) {
+			return leaf.reason
+		}
+	}
+	return ""
+}
+
+var leaves = []struct {
+	reason string
+	names  names
+}{
+	{"sleep", names{whole: set("time.Sleep")}},
+	{"select", names{whole: set("runtime.selectgo")}},
+	{"forever", names{whole: set("runtime.block")}},
+	{"chan receive", names{prefix: []string{"runtime.chanrecv"}}},
+	{"chan send", names{prefix: []string{"runtime.chansend"}}},
+	{"sync.(*Cond).Wait", names{prefix: []string{"sync.(*Cond).Wait"}}},
+	{"sync", names{prefix: []string{"sync.(*", "internal/sync.(*Mutex)", "internal/poll.(*fdMutex)"}}},
+	{"system call", names{prefix: []string{"os.(*File).", "syscall.Fsync"}}},
+	{"network", names{prefix: []string{"internal/poll.(*FD).", "net.(*"}}},
+}
