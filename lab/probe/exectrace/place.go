@@ -1,0 +1,107 @@
+package exectrace
+
+import (
+	"time"
+
+	"dyno/lab/record"
+)
+
+// systemCall is the reason of waits in system calls; the other reasons are the runtime's.
+const systemCall = "system call"
+
+// spot is what makes a place of waiting.
+type spot struct {
+	reason string
+	stack  *stack
+	entry  *entry
+}
+
+// place is a place at which goroutines waited, with the sums over their waits.
+type place struct {
+	spot
+	waited     time.Duration
+	ended      int64
+	goroutines int
+
+	byRuntime int64 // waits that no goroutine ended
+	wakers    map[*goroutine]int64
+	sites     map[*stack]int64 // where the wakers were
+}
+
+// wait is one wait, or the part of it that lies within the trace.
+type wait struct {
+	spot
+	lasted time.Duration
+	ended  bool       // within the trace
+	waker  *goroutine // nil: the runtime
+	site   *stack     // where the waker was
+}
+
+// enter adds a wait of a goroutine to its place.
+func (s *summary) enter(g *goroutine, w wait) {
+	if g.own {
+		return
+	}
+	if w.entry = g.entry; w.entry == nil {
+		w.entry = s.entryOf(record.Frame{})
+	}
+	p := s.places[w.spot]
+	if p == nil {
+		if len(s.places) >= maxPlaces {
+			s.rest += w.lasted
+			return
+		}
+		p = &place{spot: w.spot, wakers: map[*goroutine]int64{}, sites: map[*stack]int64{}}
+		s.places[w.spot] = p
+	}
+	p.waited += w.lasted
+	if g.meets(p) {
+		p.goroutines++
+	}
+	if !w.ended {
+		return
+	}
+	p.ended++
+	if w.waker == nil || w.waker.own {
+		p.byRuntime++
+		return
+	}
+	count(p.wakers, w.waker)
+	count(p.sites, w.site)
+}
+
+// count counts a key in a map that does not grow beyond maxWakers.
+func count[K comparable](m map[K]int64, key K) {
+	if _, known := m[key]; known || len(m) < maxWakers {
+		m[key]++
+	}
+}
+
+// most returns the key that was counted most. better decides between equals.
+func most[K comparable](m map[K]int64, better func(a, b K) bool) (key K, n int64) {
+	for k, c := range m {
+		if c > n || c == n && better(k, key) {
+			key, n = k, c
+		}
+	}
+	return key, n
+}
+
+// record is the place as it is recorded. total is the time that the trace covers.
+func (p *place) record(total time.Duration) record.Wait {
+	w := record.Wait{
+		Reason: p.reason, Stack: p.stack.frames(), Entry: p.entry.frame,
+		Seconds: p.waited.Seconds(), Count: p.ended, Goroutines: p.goroutines,
+		Wakers: len(p.wakers),
+	}
+	if p.ended == 0 || 2*p.byRuntime > p.ended {
+		return w
+	}
+	waker, _ := most(p.wakers, func(a, b *goroutine) bool { return a.busy() > b.busy() })
+	site, _ := most(p.sites, func(a, b *stack) bool { return b == nil })
+	if waker != nil {
+		w.WakerBusy = min(1, (waker.busy()+waker.runnable).Seconds()/total.Seconds())
+	}
+	w.WokenBy = site.frames()
+	return w
+}
