@@ -1,0 +1,74 @@
+package escape
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// mostStderr bounds what is kept of the go command's complaints, in bytes.
+const mostStderr = 64 << 10
+
+// Compile has the go command compile the packages that the patterns name, as seen from dir (empty: the
+// working directory), and returns what the compiler said about them. What has not changed comes from the
+// build cache, its diagnostics included. Nothing is linked and nothing is written but the cache.
+func Compile(ctx context.Context, dir string, patterns ...string) (*Listing, error) {
+	const fields = "{{.ImportPath}}\t{{.Name}}\t{{.Dir}}"
+	var stdout bytes.Buffer
+	cmd := command(ctx, dir, patterns, "-gcflags=-m=2", "-f", fields)
+	cmd.Stdout = &stdout
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the go command, which escape needs: %w", err)
+	}
+	listing, readErr := Parse(said)
+	if err := cmd.Wait(); err != nil {
+		return nil, explain(ctx, dir, patterns, err)
+	}
+	if readErr != nil {
+		return nil, readErr
+	}
+	for row := range strings.Lines(stdout.String()) {
+		if f := strings.Split(strings.TrimRight(row, "\n"), "\t"); len(f) == 3 {
+			listing.Packages = append(listing.Packages, Package{Path: f[0], Name: f[1], Dir: f[2]})
+		}
+	}
+	if len(listing.Packages) == 0 {
+		return nil, fmt.Errorf("%s: no packages there", strings.Join(patterns, " "))
+	}
+	return listing, nil
+}
+
+// command compiles without linking: go list builds a package to tell where its export data lies.
+func command(ctx context.Context, dir string, patterns []string, flags ...string) *exec.Cmd {
+	args := append([]string{"list", "-export"}, flags...)
+	cmd := exec.CommandContext(ctx, "go", append(append(args, "--"), patterns...)...)
+	cmd.Dir = dir
+	return cmd
+}
+
+// explain says in one line why the packages do not compile. It compiles them again without -m, whose output
+// the complaints would be lost in.
+func explain(ctx context.Context, dir string, patterns []string, failed error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	cmd := command(ctx, dir, patterns, "-f", "")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	_ = cmd.Run() // that it fails is known; its words are wanted
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for row := range strings.Lines(string(stderr.Bytes()[:min(stderr.Len(), mostStderr)])) {
+		if row = strings.TrimSpace(row); row != "" && !strings.HasPrefix(row, "#") {
+			return fmt.Errorf("the packages do not compile: %s", row)
+		}
+	}
+	return fmt.Errorf("the packages do not compile: %w", failed)
+}

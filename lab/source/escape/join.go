@@ -1,0 +1,244 @@
+package escape
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Kind says who allocates at a site.
+type Kind string
+
+// Kinds.
+const (
+	Escaping Kind = "escape"  // the compiler names what escapes on the line
+	Calling  Kind = "call"    // a function outside the packages, called from the line
+	Runtime  Kind = "runtime" // the line itself, though nothing on it escapes: a map or a channel's buffer grows
+	Outside  Kind = "outside" // nothing of the packages is in the stack
+)
+
+// Site is a place that allocates.
+type Site struct {
+	Kind     Kind     `json:"kind"`
+	Function string   `json:"function"`
+	File     string   `json:"file"` // as the compiler prints it, from the working directory; outside the packages as the profile has it
+	Line     int      `json:"line"`
+	In       string   `json:"in,omitempty"`      // of Calling: the function called
+	Escapes  []Escape `json:"escapes,omitempty"` // of Escaping: what can be meant; a profile knows lines, not columns
+	Bytes    float64  `json:"bytes"`             // allocated while the profile was taken
+	Objects  float64  `json:"objects"`
+	Share    float64  `json:"share"` // of all bytes
+}
+
+// Joined is the answer.
+type Joined struct {
+	Seconds  float64  `json:"seconds"`
+	Requests float64  `json:"requests"` // answered while the profile was taken; 0: not known, so there is no cost per request
+	Bytes    float64  `json:"bytes"`
+	Objects  float64  `json:"objects"`
+	Sites    []Site   `json:"sites"`  // most bytes first
+	Silent   int      `json:"silent"` // lines with an escape that allocated nothing that was sampled
+	Warnings []string `json:"warnings"`
+}
+
+// PerRequest divides by the requests answered; 0 when they are not known.
+func (j *Joined) PerRequest(n float64) float64 {
+	if j.Requests <= 0 {
+		return 0
+	}
+	return n / j.Requests
+}
+
+// Join says what the escapes cost in a run, given two sample types of its heap profile
+// (record.ValueAllocBytes and record.ValueAllocObjects).
+func Join(l *Listing, bytes, objects *record.Profile) *Joined {
+	j := &joiner{listing: l, sites: map[string]*Site{}, packages: map[string]bool{}, seen: map[place]bool{}}
+	for _, p := range l.Packages {
+		j.packages[p.Path] = true
+	}
+	for _, s := range bytes.Stacks {
+		if site := j.site(s.Frames); site != nil {
+			site.Bytes += s.Value
+		}
+	}
+	for _, s := range objects.Stacks {
+		if site := j.site(s.Frames); site != nil {
+			site.Objects += s.Value
+		}
+	}
+	out := &Joined{Seconds: bytes.Seconds, Requests: bytes.Requests, Bytes: bytes.Total(), Objects: objects.Total(), Sites: []Site{}, Warnings: []string{}}
+	for _, key := range slices.Sorted(maps.Keys(j.sites)) {
+		site := j.sites[key]
+		if out.Bytes > 0 {
+			site.Share = site.Bytes / out.Bytes
+		}
+		out.Sites = append(out.Sites, *site)
+	}
+	slices.SortStableFunc(out.Sites, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Objects, a.Objects))
+	})
+	for p, entry := range l.lines {
+		if j.packages[p.pkg] && len(entry.escapes) > 0 && !j.seen[p] {
+			out.Silent++
+		}
+	}
+	out.warn()
+	return out
+}
+
+// staleShare is from what share of the packages' own allocations on, by bytes, lines without an escape are
+// taken as a sign that the source has changed: maps that grow seldom are half of what a service allocates.
+const staleShare = 0.5
+
+func (j *Joined) warn() {
+	byKind := map[Kind]float64{}
+	for _, s := range j.Sites {
+		byKind[s.Kind] += s.Bytes
+	}
+	own := byKind[Escaping] + byKind[Runtime]
+	switch {
+	case len(j.Sites) == 0:
+		j.Warnings = append(j.Warnings, "the profile holds no allocations: the load may have been too short for the runtime's sampling, one per 512 KiB")
+	case own+byKind[Calling] == 0:
+		j.Warnings = append(j.Warnings, "no stack of the profile passes through these packages: name those of the service that ran")
+	case own > 0 && byKind[Runtime] > staleShare*own:
+		j.Warnings = append(j.Warnings, "most lines that allocate hold no escape: the source may have changed since the run, or was built with other flags")
+	}
+	if j.Requests <= 0 {
+		j.Warnings = append(j.Warnings, "how many requests were answered while the profile was taken is not known: figures are totals")
+	}
+}
+
+// joiner collects sites.
+type joiner struct {
+	listing  *Listing
+	packages map[string]bool
+	sites    map[string]*Site
+	seen     map[place]bool
+}
+
+// site returns the site that a stack belongs to; nil for a stack without frames.
+func (j *joiner) site(frames []record.Frame) *Site {
+	if len(frames) == 0 {
+		return nil
+	}
+	for i, f := range frames {
+		if pkg, ok := j.ours(f); ok {
+			return j.inside(place{pkg, baseName(f.File), f.Line}, frames[:i+1])
+		}
+	}
+	leaf := frames[0]
+	return j.entry(Site{Kind: Outside, Function: leaf.Function, File: leaf.File, Line: leaf.Line})
+}
+
+// inside returns the site in the packages; frames end with the one that lies there.
+func (j *joiner) inside(p place, frames []record.Frame) *Site {
+	f := frames[len(frames)-1]
+	site := Site{Function: f.Function, File: f.File, Line: f.Line}
+	if printed, ok := j.listing.files[p.of()]; ok {
+		site.File = printed
+	}
+	if entry := j.listing.lines[p]; entry != nil {
+		site.Escapes = entry.candidates(frames[:len(frames)-1])
+	}
+	switch {
+	case len(site.Escapes) > 0:
+		site.Kind = Escaping
+		j.seen[p] = true
+	case len(frames) > 1:
+		site.Kind, site.In = Calling, frames[len(frames)-2].Function
+	default:
+		site.Kind = Runtime
+	}
+	return j.entry(site)
+}
+
+func (j *joiner) entry(s Site) *Site {
+	key := strings.Join([]string{s.File, strconv.Itoa(s.Line), string(s.Kind), s.Function, s.In, first(s.Escapes)}, "\x00")
+	if j.sites[key] == nil {
+		j.sites[key] = &s
+	}
+	return j.sites[key]
+}
+
+func first(escapes []Escape) string {
+	if len(escapes) == 0 {
+		return ""
+	}
+	return escapes[0].What
+}
+
+// ours reports whether a frame lies in the packages asked about, and in which. Every command's package is
+// called main in a profile, so it is told by its folder.
+func (j *joiner) ours(f record.Frame) (string, bool) {
+	pkg := packageOf(f.Function)
+	if pkg != "main" {
+		return pkg, j.packages[pkg]
+	}
+	dir := path.Dir(strings.ReplaceAll(f.File, `\`, "/"))
+	for _, p := range j.listing.Packages {
+		if p.Name == "main" && (dir == p.Dir || dir == p.Path || path.Base(dir) == path.Base(p.Path)) {
+			return p.Path, true
+		}
+	}
+	return "", false
+}
+
+// candidates returns the escapes that an allocation on the line can be, when callees are the frames below
+// it: functions outside the packages. None when one of those was really called.
+func (l *line) candidates(callees []record.Frame) []Escape {
+	if len(callees) == 0 {
+		return preferred(l.escapes, func(e Escape) bool { return !l.inlinedAt(e.Column) })
+	}
+	var columns []int
+	for _, f := range callees {
+		_, name := splitSymbol(f.Function)
+		if columns = l.inlined[name]; len(columns) == 0 {
+			return nil
+		}
+	}
+	return allocating(l.escapes, func(e Escape) bool { return slices.Contains(columns, e.Column) })
+}
+
+func (l *line) inlinedAt(column int) bool {
+	for _, columns := range l.inlined {
+		if slices.Contains(columns, column) {
+			return true
+		}
+	}
+	return false
+}
+
+// preferred returns the escapes for which wanted is true, or all when there is none: a variable moved to
+// the heap by an inlined call is allocated on the calling line itself.
+func preferred(all []Escape, wanted func(Escape) bool) []Escape {
+	if some := allocating(all, wanted); len(some) > 0 {
+		return some
+	}
+	return allocating(all, func(Escape) bool { return true })
+}
+
+// allocating leaves out constants: the compiler says that they escape, but they lie in the program's
+// read-only data.
+func allocating(all []Escape, wanted func(Escape) bool) []Escape {
+	var out []Escape
+	for _, e := range all {
+		if wanted(e) && !constant(strings.TrimSuffix(e.What, " escapes to heap")) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func constant(expression string) bool {
+	if _, err := strconv.Unquote(expression); err == nil {
+		return true
+	}
+	_, err := strconv.ParseFloat(expression, 64)
+	return err == nil || expression == "true" || expression == "false"
+}
