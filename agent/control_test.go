@@ -91,6 +91,9 @@ func TestControlRefusesWholeRequests(t *testing.T) {
 		{"negative fraction", `{"gomaxprocs":7,"mutex_fraction":-1}`, "mutex_fraction", 400},
 		{"negative rate", `{"gomaxprocs":7,"block_rate":-1}`, "block_rate", 400},
 		{"too many processors", `{"gomaxprocs":100000}`, "1 to 1024", 400},
+		{"flight recorder for hours", `{"gomaxprocs":7,"flight_recorder":{"min_age_s":3600}}`, "0 (off) to 60 s", 400},
+		{"flight recorder from the future", `{"gomaxprocs":7,"flight_recorder":{"min_age_s":-1}}`, "0 (off) to 60 s", 400},
+		{"flight recorder in all memory", `{"gomaxprocs":7,"flight_recorder":{"min_age_s":1,"max_bytes":9999999999}}`, "max_bytes", 400},
 		{"too large", `{"gomaxprocs":7` + strings.Repeat(" ", controlBytes) + `}`, "at most", 413},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,11 +116,15 @@ func FuzzDecodeControl(f *testing.F) {
 	f.Add([]byte(`{"gogc":400}`))
 	f.Add([]byte(`{"mutex_fraction":1,"block_rate":1,"memory_limit":9223372036854775807,"gomaxprocs":2}`))
 	f.Add([]byte(`{"gogc":1e9}`))
+	f.Add([]byte(`{"flight_recorder":{"min_age_s":5,"max_bytes":1000}}`))
 	f.Add([]byte(`{}{}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c, err := decodeControl(body)
 		if err != nil {
 			return
+		}
+		if flight := c.FlightRecorder; flight != nil && (flight.MinAge > maxFlightAge || flight.MaxBytes > maxFlightBytes) {
+			t.Fatalf("accepted %s", body)
 		}
 		if c.Procs != nil && (*c.Procs < 1 || *c.Procs > maxProcs) || c.GOGC != nil && *c.GOGC < -1 ||
 			c.MemoryLimit != nil && *c.MemoryLimit < minMemoryLimit {

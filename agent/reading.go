@@ -38,16 +38,17 @@ var figureNames = [figures]string{
 	schedLatencies: "/sched/latencies:seconds",
 }
 
-// reader reads the process. It keeps the buffers that metrics.Read fills and the histograms of the
-// reading before, so that a reading allocates nothing.
+// reader reads the process. It keeps the buffers that metrics.Read fills, the histograms of the reading
+// before and the files it reads, so that a reading allocates nothing. It must be closed.
 type reader struct {
 	metrics []metrics.Sample
 	pauses  histogramDelta
 	waits   histogramDelta
+	delay   *delay
 }
 
 func newReader() *reader {
-	r := &reader{metrics: make([]metrics.Sample, figures)}
+	r := &reader{metrics: make([]metrics.Sample, figures), delay: newDelay()}
 	for i, name := range figureNames {
 		r.metrics[i].Name = name
 	}
@@ -56,10 +57,13 @@ func newReader() *reader {
 	return r
 }
 
+func (r *reader) close() { r.delay.close() }
+
 // read fills in everything but the gauges and Profiling.
 func (r *reader) read(s *Sample) {
 	s.At = monotonic.Now()
-	s.CPU = processCPU()
+	s.CPU, s.SystemCPU = processCPU()
+	s.Delay = r.delay.read()
 	metrics.Read(r.metrics)
 	s.Goroutines = int64(r.count(goroutines))
 	s.HeapLive = int64(r.count(heapLive))
@@ -71,9 +75,12 @@ func (r *reader) read(s *Sample) {
 	s.MutexWait = r.seconds(mutexWait)
 	if h := r.histogram(gcPauses); h != nil {
 		s.GCPause = sum(h)
+		r.pauses.advance(h)
 		s.GCPauseMax = r.pauses.quantile(h, 1)
+		s.GCPauses = r.pauses.list(h, s.GCPauses[:0])
 	}
 	if h := r.histogram(schedLatencies); h != nil {
+		r.waits.advance(h)
 		s.SchedP99 = r.waits.quantile(h, 0.99)
 	}
 }
@@ -124,26 +131,46 @@ func bounds(h *metrics.Float64Histogram, bucket int) (low, high float64) {
 	return low, high
 }
 
-// histogramDelta looks at what a histogram gained since it was looked at last.
-type histogramDelta struct{ before []uint64 }
+// histogramDelta is what a histogram gained between the last two times it was looked at.
+type histogramDelta struct {
+	before, gained []uint64 // by bucket
+}
 
-// quantile returns the upper bound of the bucket that holds the q-quantile of what the histogram gained
-// since the call before; 0 when it gained nothing.
-func (d *histogramDelta) quantile(h *metrics.Float64Histogram, q float64) float64 {
+// advance looks at the histogram.
+func (d *histogramDelta) advance(h *metrics.Float64Histogram) {
 	if len(d.before) != len(h.Counts) {
-		d.before = make([]uint64, len(h.Counts))
+		d.before, d.gained = make([]uint64, len(h.Counts)), make([]uint64, len(h.Counts))
 	}
-	gained := uint64(0)
 	for i, n := range h.Counts {
-		gained += n - d.before[i]
-	}
-	rank, seen, bound := uint64(math.Ceil(q*float64(gained))), uint64(0), 0.0
-	for i, n := range h.Counts {
-		if more := n - d.before[i]; more > 0 && seen < rank {
-			seen += more
-			_, bound = bounds(h, i)
-		}
+		d.gained[i] = n - d.before[i]
 	}
 	copy(d.before, h.Counts)
-	return bound
+}
+
+// quantile returns the upper bound of the bucket that holds the q-quantile of what the histogram h
+// gained; 0 when it gained nothing.
+func (d *histogramDelta) quantile(h *metrics.Float64Histogram, q float64) float64 {
+	total := uint64(0)
+	for _, n := range d.gained {
+		total += n
+	}
+	rank, seen := uint64(math.Ceil(q*float64(total))), uint64(0)
+	for i, n := range d.gained {
+		if seen += n; n > 0 && seen >= rank {
+			_, bound := bounds(h, i)
+			return bound
+		}
+	}
+	return 0
+}
+
+// list appends the buckets of h that gained something to out.
+func (d *histogramDelta) list(h *metrics.Float64Histogram, out []Pauses) []Pauses {
+	for i, n := range d.gained {
+		if n > 0 {
+			_, bound := bounds(h, i)
+			out = append(out, Pauses{UpTo: bound, Count: n})
+		}
+	}
+	return out
 }

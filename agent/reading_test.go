@@ -1,12 +1,14 @@
 package agent
 
 import (
-	"encoding/json"
 	"math"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -14,6 +16,7 @@ import (
 // Every figure must exist in the Go that builds this: one that was renamed would read as 0 for ever.
 func TestTheRuntimeHasEveryFigure(t *testing.T) {
 	r := newReader()
+	defer r.close()
 	for i, s := range r.metrics {
 		if s.Value.Kind() == metrics.KindBad {
 			t.Errorf("figure %d: this runtime has no %s", i, s.Name)
@@ -26,6 +29,7 @@ var sink [][]byte
 func TestSampleFollowsTheProcess(t *testing.T) {
 	const objects, size = 100_000, 128
 	r := newReader()
+	defer r.close()
 	var before, after Sample
 	r.read(&before)
 	sink = make([][]byte, 0, objects)
@@ -55,8 +59,53 @@ func TestSampleFollowsTheProcess(t *testing.T) {
 	}
 }
 
+// The pauses of a sample are those since the sample before, each in the bucket of its length.
+func TestPausesSinceTheSampleBefore(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // no collections but those below
+	r := newReader()
+	defer r.close()
+	var s Sample
+	for _, collections := range []int{3, 0, 1} {
+		for range collections {
+			runtime.GC()
+		}
+		r.read(&s)
+		count, longest, total := uint64(0), 0.0, 0.0
+		for _, p := range s.GCPauses {
+			if p.UpTo <= longest || p.Count == 0 {
+				t.Errorf("pauses %v", s.GCPauses)
+			}
+			count, longest, total = count+p.Count, p.UpTo, total+float64(p.Count)*p.UpTo
+		}
+		if count < uint64(collections) || (count == 0) != (collections == 0) || longest != s.GCPauseMax {
+			t.Errorf("%d pauses up to %v s in %d collections; the longest is said to be %v s", count, longest, collections, s.GCPauseMax)
+		}
+	}
+}
+
+// What the kernel did for the process is a part of its CPU time, and grows by it.
+func TestSystemCPU(t *testing.T) {
+	var s Sample
+	r := newReader()
+	defer r.close()
+	r.read(&s)
+	before := s.SystemCPU
+	for deadline := time.Now().Add(30 * time.Second); s.SystemCPU <= before; r.read(&s) {
+		for range 1000 {
+			os.Getppid() // a system call
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("system calls left no trace: %v s before and after", before)
+		}
+	}
+	if s.SystemCPU > s.CPU {
+		t.Errorf("%v s in the kernel of %v s in all", s.SystemCPU, s.CPU)
+	}
+}
+
 func TestReadingAllocatesNothing(t *testing.T) {
 	r := newReader()
+	defer r.close()
 	var s Sample
 	if n := testing.AllocsPerRun(100, func() { r.read(&s) }); n != 0 {
 		t.Errorf("a reading allocates %v times", n)
@@ -80,6 +129,7 @@ func TestHistogramDelta(t *testing.T) {
 	}
 	var d histogramDelta
 	for _, s := range steps {
+		d.advance(&metrics.Float64Histogram{Counts: s.counts, Buckets: edges})
 		if got := d.quantile(&metrics.Float64Histogram{Counts: s.counts, Buckets: edges}, s.q); got != s.want {
 			t.Errorf("%s: %v, want %v", s.name, got, s.want)
 		}
@@ -103,6 +153,7 @@ func TestHistogramDeltaAgreesWithSorting(t *testing.T) {
 			q := rapid.Float64Range(0.01, 1).Draw(t, "q")
 			slices.Sort(values)
 			want := float64(values[int(math.Ceil(q*float64(len(values))))-1] + 1)
+			d.advance(h)
 			if got := d.quantile(h, q); got != want {
 				t.Fatalf("quantile %v of %v: %v, want %v", q, values, got, want)
 			}
@@ -114,18 +165,5 @@ func TestSum(t *testing.T) {
 	h := &metrics.Float64Histogram{Counts: []uint64{1, 2, 1}, Buckets: []float64{math.Inf(-1), 1, 3, math.Inf(1)}}
 	if got := sum(h); got != 1+2*2+3 {
 		t.Errorf("sum %v, want 8", got)
-	}
-}
-
-// At 10 Hz, 100 us a sample are 0.1% of a core: the most that looking may cost.
-func BenchmarkSample(b *testing.B) {
-	r := newReader()
-	s := Sample{Gauges: map[string]float64{"async_queue_depth": 1, "async_oldest_age_seconds": 0.25}}
-	b.ReportAllocs()
-	for b.Loop() {
-		r.read(&s)
-		if _, err := json.Marshal(&s); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -6,7 +6,9 @@ import "encoding/json"
 const (
 	PathInfo    = "/debug/dyno/info"    // GET: Info
 	PathSamples = "/debug/dyno/samples" // GET: a stream of Samples at 10 Hz, one JSON object a line
-	PathControl = "/debug/dyno/control" // POST: Control
+	PathControl = "/debug/dyno/control" // POST: Control; answers with what was set before
+	PathTrace   = "/debug/dyno/trace"   // GET ?seconds=0.5: an execution trace of up to 5 s
+	PathFlight  = "/debug/dyno/flight"  // GET: the flight recorder's window, as an execution trace
 )
 
 // SamplesPerSecond is how often the stream samples. Samples are taken at multiples of 100 ms of the
@@ -41,13 +43,13 @@ type Sample struct {
 	MutexWait  float64 `json:"mutex_wait_s"`   // goroutine-seconds blocked on mutexes, sum
 	SchedP99   float64 `json:"sched_p99_s"`    // p99 of the time runnable goroutines waited, since the sample before, s
 	SystemCPU  float64 `json:"system_cpu_s"`   // of CPU, what was spent in the kernel, s, sum
-	Delay      float64 `json:"delay_s"`        // time that the process's threads waited for a CPU (schedstat), s, sum
+	Delay      float64 `json:"delay_s"`        // time that the process's threads waited for a CPU (Linux), s, sum
 
 	// GCPauses are the stop-the-world pauses since the sample before, by their length; empty: there were none.
 	GCPauses []Pauses `json:"gc_pauses,omitempty"`
 
 	Gauges    map[string]float64 `json:"gauges,omitempty"`
-	Profiling bool               `json:"profiling,omitempty"` // a CPU profile or trace was running since the sample before
+	Profiling bool               `json:"profiling,omitempty"` // a CPU profile, trace or the flight recorder was running since the sample before
 }
 
 // Pauses is a number of pauses of about the same length.
@@ -63,4 +65,13 @@ type Control struct {
 	GOGC          *int   `json:"gogc,omitempty"`           // debug.SetGCPercent; -1: off
 	MemoryLimit   *int64 `json:"memory_limit,omitempty"`   // debug.SetMemoryLimit, bytes
 	Procs         *int   `json:"gomaxprocs,omitempty"`     // runtime.GOMAXPROCS
+
+	FlightRecorder *FlightRecorder `json:"flight_recorder,omitempty"`
+}
+
+// FlightRecorder sets the flight recorder, which keeps an execution trace of the last moments in memory. The
+// zero FlightRecorder switches it off.
+type FlightRecorder struct {
+	MinAge   float64 `json:"min_age_s"` // how far back it reaches at least, up to 60 s; 0: off
+	MaxBytes uint64  `json:"max_bytes"` // of trace kept, about, up to 64 MiB, which goes before MinAge; 0: 10 MiB
 }

@@ -146,6 +146,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 // stop is closed. A multiple that passed while the process was held up is left out, not made up for.
 func (a *Agent) run(stop <-chan struct{}) {
 	r := newReader()
+	defer r.close()
 	sample := Sample{Gauges: make(map[string]float64)}
 	patience := time.NewTimer(time.Hour)
 	defer patience.Stop()
@@ -157,21 +158,27 @@ func (a *Agent) run(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		r.read(&sample)
-		sample.Profiling = a.sawProfile()
-		clear(sample.Gauges)
-		for _, g := range a.allGauges() {
-			if v, ok := g.value(patience); ok {
-				sample.Gauges[g.name] = v
-			}
-		}
 		// Every figure is finite, the gauges' by check, so there is no error; if there were one, a sample
 		// less is better than a service less.
-		if line, err := json.Marshal(&sample); err == nil {
-			a.stream.publish(append(line, '\n'))
+		if line, err := a.take(r, &sample, patience); err == nil {
+			a.stream.publish(line)
 		}
 		tick.Reset(untilNext(monotonic.Now()))
 	}
+}
+
+// take takes a sample and returns it as a line of the stream.
+func (a *Agent) take(r *reader, sample *Sample, patience *time.Timer) ([]byte, error) {
+	r.read(sample)
+	sample.Profiling = a.sawProfile()
+	clear(sample.Gauges)
+	for _, g := range a.allGauges() {
+		if v, ok := g.value(patience); ok {
+			sample.Gauges[g.name] = v
+		}
+	}
+	line, err := json.Marshal(sample)
+	return append(line, '\n'), err
 }
 
 // untilNext returns how long it is from now (ns) to the next multiple of the period.

@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+const (
+	// maxThreads bounds how many threads are watched, each through an open file; fdShare is the part of the
+	// files that the process may open which that may take. What runs beyond them is not counted.
+	maxThreads = 256
+	fdShare    = 8
+	// threadReads is how many threads one sample reads, some 0.5 us each. When there are more they take
+	// turns, so that what the last of 256 waited is seen four samples late.
+	threadReads = 64
+	// listEvery is how many samples apart new threads are looked for: each second.
+	listEvery = 10
+)
+
+// delay sums the time that the process's threads were ready to run and waited for a CPU. The kernel tells
+// it for each thread alone (/proc/self/schedstat is the main thread's), so one file per thread is kept open
+// and read again in place, which allocates nothing.
+type delay struct {
+	tasks   int // /proc/self/task; below 0: there is none
+	threads []thread
+	most    int // threads
+	next    int // whose turn it is
+	count   int // of readings
+	ns      int64
+	buf     [4096]byte
+}
+
+// thread is one thread's schedstat: an open file and what it said last, in ns.
+type thread struct{ id, file, last int64 }
+
+func newDelay() *delay {
+	d := &delay{tasks: -1}
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) != nil {
+		return d
+	}
+	d.most = int(min(maxThreads, files.Cur/fdShare))
+	if fd, err := syscall.Open("/proc/self/task", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0); err == nil {
+		d.tasks = fd
+	}
+	return d
+}
+
+func (d *delay) close() {
+	for _, t := range d.threads {
+		syscall.Close(int(t.file))
+	}
+	if d.tasks >= 0 {
+		syscall.Close(d.tasks)
+	}
+	d.threads, d.tasks = nil, -1
+}
+
+// read returns the sum so far, in s: of the threads that lived when the first reading was taken, or later.
+func (d *delay) read() float64 {
+	if d.tasks < 0 {
+		return 0
+	}
+	if d.count%listEvery == 0 {
+		d.list()
+	}
+	d.count++
+	for range min(len(d.threads), threadReads) {
+		d.next %= len(d.threads)
+		t := &d.threads[d.next]
+		n, err := syscall.Pread(int(t.file), d.buf[:], 0)
+		if err != nil || n <= 0 { // the thread has ended
+			syscall.Close(int(t.file))
+			*t = d.threads[len(d.threads)-1]
+			d.threads = d.threads[:len(d.threads)-1]
+			if len(d.threads) == 0 {
+				break
+			}
+			continue
+		}
+		if waited, ok := waitedFor(d.buf[:n]); ok && waited > t.last {
+			d.ns += waited - t.last
+			t.last = waited
+		}
+		d.next++
+	}
+	return float64(d.ns) / 1e9
+}
+
+// waitedFor reads the second figure of a schedstat: the ns that a thread waited for a CPU.
+func waitedFor(schedstat []byte) (ns int64, ok bool) {
+	_, rest, found := bytes.Cut(schedstat, []byte(" "))
+	field, _, more := bytes.Cut(rest, []byte(" "))
+	if !found || !more {
+		return 0, false
+	}
+	return decimal(field)
+}
+
+// list takes in the threads that have come since it was called last.
+func (d *delay) list() {
+	if _, err := syscall.Seek(d.tasks, 0, 0); err != nil {
+		return
+	}
+	for len(d.threads) < d.most {
+		n, err := syscall.ReadDirent(d.tasks, d.buf[:])
+		if err != nil || n <= 0 {
+			return
+		}
+		for rest := d.buf[:n]; len(rest) > 0 && len(d.threads) < d.most; {
+			var name []byte
+			name, rest = direntName(rest)
+			if id, ok := decimal(name); ok {
+				d.take(id)
+			}
+		}
+	}
+}
+
+func (d *delay) take(id int64) {
+	if slices.ContainsFunc(d.threads, func(t thread) bool { return t.id == id }) {
+		return
+	}
+	path := "/proc/self/task/" + strconv.FormatInt(id, 10) + "/schedstat"
+	if fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
+		d.threads = append(d.threads, thread{id: id, file: int64(fd)})
+	}
+}
+
+// direntName returns the name of the first entry that getdents64(2) wrote, and the entries after it.
+func direntName(entries []byte) (name, rest []byte) {
+	const lengthAt, nameAt = 16, 19 // after inode and offset; after length and type
+	if len(entries) < nameAt {
+		return nil, nil
+	}
+	length := int(binary.NativeEndian.Uint16(entries[lengthAt:]))
+	if length < nameAt || length > len(entries) {
+		return nil, nil
+	}
+	name, _, _ = bytes.Cut(entries[nameAt:length], []byte{0})
+	return name, entries[length:]
+}

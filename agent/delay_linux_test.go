@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// waitedByAll is what the threads that live now have waited for a CPU, in s.
+func waitedByAll(t *testing.T) float64 {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/task/*/schedstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has just ended
+		}
+		ns, ok := waitedFor(b)
+		if !ok {
+			t.Fatalf("%s holds %q", f, b)
+		}
+		sum += ns
+	}
+	return float64(sum) / 1e9
+}
+
+// lockThreads keeps a number of threads besides the others until release is called, which ends them.
+func lockThreads(n int) (ids []int64, release func()) {
+	var group sync.WaitGroup
+	stop, id := make(chan struct{}), make(chan int64)
+	for range n {
+		group.Go(func() {
+			runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
+			id <- int64(syscall.Gettid())
+			<-stop
+		})
+		ids = append(ids, <-id)
+	}
+	return ids, func() { close(stop); group.Wait() }
+}
+
+func TestDelayIsThatOfAllThreads(t *testing.T) {
+	_, release := lockThreads(threadReads + 8) // more than one reading looks at
+	defer release()
+	d := newDelay()
+	defer d.close()
+	before := waitedByAll(t)
+	d.read()
+	got := d.read()
+	after := waitedByAll(t)
+	if got < before || got > after {
+		t.Errorf("the threads waited %v s, want between %v and %v", got, before, after)
+	}
+}
+
+func TestThreadsComeAndGo(t *testing.T) {
+	d := newDelay()
+	defer d.close()
+	d.read()
+	ids, release := lockThreads(1)
+	for range listEvery {
+		d.read()
+	}
+	watched := func() bool { return slices.ContainsFunc(d.threads, func(t thread) bool { return t.id == ids[0] }) }
+	if !watched() {
+		t.Error("a new thread is not watched")
+	}
+	before := d.read()
+	release()
+	for deadline := time.Now().Add(30 * time.Second); watched(); {
+		if d.read() < before {
+			t.Fatal("the sum fell")
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a thread that has ended is still watched")
+		}
+	}
+}
+
+func TestDelayClosesItsFiles(t *testing.T) {
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := open()
+	d := newDelay()
+	d.read()
+	if during := open(); during <= before+1 {
+		t.Errorf("%d files open, %d before: no thread is watched", during, before)
+	}
+	d.close()
+	if after := open(); after != before {
+		t.Errorf("%d files open afterwards, %d before", after, before)
+	}
+	if d.read() != 0 {
+		t.Error("a closed delay reads on")
+	}
+}
+
+func TestDelayIsBounded(t *testing.T) {
+	d := newDelay()
+	defer d.close()
+	d.most = 2
+	d.read()
+	if len(d.threads) > 2 {
+		t.Errorf("%d threads are watched", len(d.threads))
+	}
+}
+
+// Whatever stands in a folder's entries, reading them ends, and yields names that lie within.
+func FuzzDirentName(f *testing.F) {
+	tasks, err := syscall.Open("/proc/self/task", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer syscall.Close(tasks)
+	buf := make([]byte, 4096)
+	n, err := syscall.ReadDirent(tasks, buf)
+	if err != nil {
+		f.Fatal(err)
+	}
+	entries := buf[:n]
+	var names []string
+	for rest := entries; len(rest) > 0; {
+		var name []byte
+		name, rest = direntName(rest)
+		names = append(names, string(name))
+	}
+	if !slices.Contains(names, strconv.Itoa(syscall.Getpid())) {
+		f.Errorf("entries %q have no main thread", names)
+	}
+	f.Add(entries)
+	f.Add(entries[:20])
+	f.Fuzz(func(t *testing.T, entries []byte) {
+		for rest := entries; len(rest) > 0; {
+			before := len(rest)
+			var name []byte
+			name, rest = direntName(rest)
+			if len(name)+len(rest) >= before {
+				t.Fatalf("%d bytes became a name of %d and %d more", before, len(name), len(rest))
+			}
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/trace"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	maxFlightAge   = 60       // s; a busy service fills maxFlightBytes long before
+	maxFlightBytes = 64 << 20 // bytes of the service's memory
+	flightBytes    = 10 << 20 // bytes, when none are given: what the runtime takes by itself
+
+	defaultTrace = 500 * time.Millisecond
+	maxTrace     = 5 * time.Second // a busy service writes 10 MB of trace a second and more
+
+	// answerPatience is how long the reader of a trace may take beyond the trace itself.
+	answerPatience = 10 * time.Second
+)
+
+var errNoFlight = errors.New(`the flight recorder is off; POST {"flight_recorder":{"min_age_s":5}} to ` + PathControl + " switches it on")
+
+// flight is the flight recorder, of which the runtime allows one.
+type flight struct {
+	mu       sync.Mutex // the recorder's methods may not be called at the same time
+	recorder *trace.FlightRecorder
+	setting  FlightRecorder
+}
+
+// setFlight switches the flight recorder on, to another setting, or off, and returns what was set before.
+// It fails when the service itself has one running.
+func (a *Agent) setFlight(to FlightRecorder) (before FlightRecorder, err error) {
+	a.flight.mu.Lock()
+	defer a.flight.mu.Unlock()
+	before = a.flight.setting
+	if a.flight.recorder != nil {
+		a.flight.recorder.Stop()
+		a.flight.recorder, a.flight.setting = nil, FlightRecorder{}
+		a.endProfile()
+	}
+	if to.MinAge == 0 {
+		return before, nil
+	}
+	if to.MaxBytes == 0 {
+		to.MaxBytes = flightBytes
+	}
+	recorder := trace.NewFlightRecorder(trace.FlightRecorderConfig{
+		MinAge:   time.Duration(to.MinAge * float64(time.Second)),
+		MaxBytes: to.MaxBytes,
+	})
+	if err := recorder.Start(); err != nil {
+		return before, fmt.Errorf("starting the flight recorder: %w", err)
+	}
+	a.flight.recorder, a.flight.setting = recorder, to
+	a.beginProfile()
+	return before, nil
+}
+
+// serveFlight answers with the flight recorder's window.
+func (a *Agent) serveFlight(w http.ResponseWriter, r *http.Request) {
+	a.flight.mu.Lock()
+	defer a.flight.mu.Unlock()
+	if a.flight.recorder == nil {
+		writeError(w, http.StatusConflict, errNoFlight)
+		return
+	}
+	announceTrace(w, 0)
+	if r.Method != http.MethodHead {
+		a.flight.recorder.WriteTo(w) // an error means that the peer has gone
+	}
+}
+
+// serveTrace answers with an execution trace of the time that the request asks for.
+func (a *Agent) serveTrace(w http.ResponseWriter, r *http.Request) {
+	length, err := traceLength(r.FormValue("seconds"))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	announceTrace(w, length)
+	if r.Method == http.MethodHead {
+		return
+	}
+	a.beginProfile()
+	defer a.endProfile()
+	if err := trace.Start(w); err != nil {
+		w.Header().Del("Content-Disposition")
+		writeError(w, http.StatusConflict, fmt.Errorf("%w; ask again when that trace has ended", err))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), length)
+	defer cancel()
+	<-ctx.Done()
+	trace.Stop()
+}
+
+func traceLength(seconds string) (time.Duration, error) {
+	if seconds == "" {
+		return defaultTrace, nil
+	}
+	s, err := strconv.ParseFloat(seconds, 64)
+	if err != nil || !(s > 0 && s <= maxTrace.Seconds()) { // NaN compares false
+		return 0, fmt.Errorf("seconds=%.20q: a trace takes more than 0 and at most %v s, as in seconds=%v", seconds, maxTrace.Seconds(), defaultTrace.Seconds())
+	}
+	return time.Duration(s * float64(time.Second)), nil
+}
+
+// announceTrace sets the headers of a trace and bounds the time until it is read.
+func announceTrace(w http.ResponseWriter, length time.Duration) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="trace"`)
+	// A writer without deadlines still ends with its connection.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + answerPatience))
+}
