@@ -1,0 +1,85 @@
+package autoscale
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Targets per replica.
+const (
+	TargetCPU = 0.80 // of the cores it may use: what most deployments that were never tuned have
+	// targetAge is how old work may get, in s, where the SLO does not say: work that has waited a second is
+	// late for anyone who waits for it.
+	targetAge = 1.0
+)
+
+// CPU names the curve on CPU utilisation.
+const CPU = "cpu"
+
+// Age reports whether a gauge's name says that it is the age of the oldest work in a queue, in s.
+func Age(gauge string) bool { return strings.HasSuffix(gauge, "_age_seconds") }
+
+// Depth reports whether a gauge's name says that it is the number of items in a queue.
+func Depth(gauge string) bool {
+	return strings.HasSuffix(gauge, "_depth") || strings.HasSuffix(gauge, "_queue_length") || strings.HasSuffix(gauge, "_backlog")
+}
+
+// Curves replays an autoscaler on CPU and one on each gauge of a queue's age or depth, CPU first, then by
+// name. Cores is how many the process could have used. What was not recorded has no curve.
+func Curves(r *record.Run, cores float64) []Curve {
+	var out []Curve
+	add := func(signal string, target float64, value func(record.Window) (float64, bool)) {
+		if readings := Readings(r, value); len(readings) > 0 && target > 0 {
+			out = append(out, Replay(signal, target, readings))
+		}
+	}
+	if cores > 0 {
+		add(CPU, TargetCPU, func(w record.Window) (float64, bool) {
+			if w.Server == nil {
+				return 0, false
+			}
+			return w.Server.CPU / cores, true
+		})
+	}
+	for _, name := range gauges(r) {
+		add(name, target(r, name), func(w record.Window) (float64, bool) {
+			if w.Server == nil {
+				return 0, false
+			}
+			v, seen := w.Server.Gauges[name]
+			return v, seen
+		})
+	}
+	return out
+}
+
+// target is what a replica's queue may reach: what the SLO says of it; else, for a depth, the work of as
+// long as it may wait (Little's law).
+func target(r *record.Run, gauge string) float64 {
+	if limit, ok := r.SLO.Gauges[gauge]; ok {
+		return limit
+	}
+	if Age(gauge) {
+		return targetAge
+	}
+	return targetAge * r.Totals.AchievedPerS
+}
+
+// gauges are the names of a run's gauges that tell of a queue.
+func gauges(r *record.Run) []string {
+	names := map[string]bool{}
+	for _, w := range r.Series {
+		if w.Server == nil {
+			continue
+		}
+		for name := range w.Server.Gauges {
+			if Age(name) || Depth(name) {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
