@@ -1,0 +1,145 @@
+package otlp
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"dyno/lab/record"
+)
+
+// Bounds on what is kept of closed traces.
+const (
+	maxSamples = 1 << 19 // 16 MB
+	maxStages  = 256     // each costs 220 kB while stages are being read
+)
+
+// sample is what remains of a span. Samples and not histograms are kept, so that any stretch of time can be
+// asked for.
+type sample struct {
+	end, duration, self int64 // ns
+	hash                uint32
+	stage               uint16
+	failed              bool
+}
+
+// samples is a bounded number of them. When it is full, half of all traces are left out, those of the past
+// as well as those to come: what is kept stays spread evenly over time and over traces.
+type samples struct {
+	seed    maphash.Seed
+	stages  map[stage]uint16
+	kept    []sample
+	level   uint // traces are kept whose hash ends with so many zero bits
+	thinned int64
+}
+
+func newSamples() samples {
+	return samples{seed: maphash.MakeSeed(), stages: map[stage]uint16{}}
+}
+
+func (s *samples) add(trace [16]byte, st step) {
+	one := s.sample(trace, st)
+	if !s.keeps(one) {
+		s.thinned++
+		return
+	}
+	s.kept = append(s.kept, one)
+	for len(s.kept) >= maxSamples {
+		s.level++
+		before := len(s.kept)
+		s.kept = slices.DeleteFunc(s.kept, func(one sample) bool { return !s.keeps(one) })
+		s.thinned += int64(before - len(s.kept))
+	}
+}
+
+func (s *samples) keeps(one sample) bool { return one.hash&(1<<s.level-1) == 0 }
+
+func (s *samples) sample(trace [16]byte, st step) sample {
+	place, ok := s.stages[st.stage]
+	if !ok {
+		if len(s.stages) >= maxStages-1 { // the last is for all further ones
+			st.stage = stage{otherName, otherName, 0}
+			place, ok = s.stages[st.stage]
+		}
+		if !ok {
+			place = uint16(len(s.stages))
+			s.stages[st.stage] = place
+		}
+	}
+	return sample{end: st.end, duration: st.duration, self: st.self, failed: st.failed, stage: place,
+		hash: uint32(maphash.Comparable(s.seed, trace))}
+}
+
+// Stages breaks down the latency of what ended in [from, to), in ns of CLOCK_MONOTONIC. Traces that may
+// still grow count as they are. Exporters send with delay, so ask when the senders have stopped or a few
+// seconds after to. Transactions with more time in them come first, and in each the root, then its parts.
+func (r *Receiver) Stages(from, to int64) []record.Stage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := &r.traces.samples
+	sums := map[uint16]*sum{}
+	count := func(one sample) {
+		if one.end < from || one.end >= to || !all.keeps(one) {
+			return
+		}
+		if sums[one.stage] == nil {
+			sums[one.stage] = &sum{durations: record.NewHistogram()}
+		}
+		sums[one.stage].add(one)
+	}
+	for _, one := range all.kept {
+		count(one)
+	}
+	for at := r.traces.quiet.Front(); at != nil; at = at.Next() {
+		tr := at.Value.(*trace)
+		for _, st := range tr.steps() {
+			count(all.sample(tr.id, st))
+		}
+	}
+	var out []record.Stage
+	for st, place := range all.stages {
+		if s := sums[place]; s != nil {
+			out = append(out, s.stage(st))
+		}
+	}
+	inOrder(out)
+	return out
+}
+
+// sum is a stage's samples, joined.
+type sum struct {
+	durations *hdrhistogram.Histogram // ns
+	self      float64                 // ns
+	errors    int64
+}
+
+func (s *sum) add(one sample) {
+	s.durations.RecordValue(record.Clamp(one.duration)) // within its range
+	s.self += float64(one.self)
+	if one.failed {
+		s.errors++
+	}
+}
+
+func (s *sum) stage(st stage) record.Stage {
+	n := s.durations.TotalCount()
+	return record.Stage{
+		Transaction: st.transaction, Name: st.name, Depth: st.depth,
+		Count: n, Latency: record.QuantilesOf(s.durations), Self: s.self / float64(n) / 1e6, Errors: s.errors,
+	}
+}
+
+func inOrder(stages []record.Stage) {
+	spent := map[string]float64{} // ms, by transaction
+	total := func(s record.Stage) float64 { return s.Latency.Mean * float64(s.Count) }
+	for _, s := range stages {
+		spent[s.Transaction] += total(s)
+	}
+	slices.SortFunc(stages, func(a, b record.Stage) int {
+		return cmp.Or(
+			cmp.Compare(spent[b.Transaction], spent[a.Transaction]), cmp.Compare(a.Transaction, b.Transaction),
+			cmp.Compare(a.Depth, b.Depth), cmp.Compare(total(b), total(a)), cmp.Compare(a.Name, b.Name))
+	})
+}

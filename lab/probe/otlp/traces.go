@@ -1,0 +1,108 @@
+package otlp
+
+import (
+	"container/list"
+
+	"dyno/agent/monotonic"
+)
+
+// Bounds on what is kept of traces that may still grow. Spans of one trace come from several processes,
+// each of which sends every second or few, and late: the last one when the last retry has been made.
+const (
+	maxOpen  = 1 << 18 // spans in open traces; about 40 MB
+	maxTrace = 4096    // spans of one trace
+	maxQuiet = 60e9    // ns without a new span after which a trace is closed
+)
+
+// traces joins spans to traces, and traces, once they are closed, to samples. It needs a lock around it.
+type traces struct {
+	offset  int64 // from Unix time to CLOCK_MONOTONIC, ns
+	open    map[[16]byte]*list.Element
+	quiet   *list.List // of *trace: the one that got a span last is at the back
+	spans   int        // in open traces
+	early   int64
+	names   names
+	samples samples
+}
+
+// trace is one trace that may still grow.
+type trace struct {
+	id    [16]byte
+	spans []span
+	last  int64 // when it got one, ns
+}
+
+func newTraces(offset int64) traces {
+	return traces{offset: offset, open: map[[16]byte]*list.Element{}, quiet: list.New(), names: names{}, samples: newSamples()}
+}
+
+// add takes spans and returns how many were too many for their traces.
+func (t *traces) add(spans []span) (tooMany int64) {
+	now := monotonic.Now()
+	for _, s := range spans {
+		if !t.put(s, now) {
+			tooMany++
+		}
+	}
+	t.closeQuiet(now)
+	return tooMany
+}
+
+func (t *traces) put(s span, now int64) bool {
+	at := t.open[s.trace]
+	if at == nil {
+		at = t.quiet.PushBack(&trace{id: s.trace})
+		t.open[s.trace] = at
+	}
+	tr := at.Value.(*trace)
+	if len(tr.spans) == maxTrace {
+		return false
+	}
+	s.name = t.names.one(s.name)
+	s.start += t.offset
+	s.end += t.offset
+	tr.spans = append(tr.spans, s)
+	tr.last = now
+	t.spans++
+	t.quiet.MoveToBack(at)
+	return true
+}
+
+// closeQuiet closes the traces that have been quiet for long, and as many more as room is needed for.
+func (t *traces) closeQuiet(now int64) {
+	for at := t.quiet.Front(); at != nil; at = t.quiet.Front() {
+		tr := at.Value.(*trace)
+		over := now-tr.last > maxQuiet
+		if !over && t.spans <= maxOpen {
+			return
+		}
+		if !over {
+			t.early++
+		}
+		for _, s := range tr.steps() {
+			t.samples.add(tr.id, s)
+		}
+		t.spans -= len(tr.spans)
+		t.quiet.Remove(at)
+		delete(t.open, tr.id)
+	}
+}
+
+// names keeps one copy of each name, and a bounded number of them.
+type names map[string]string
+
+const (
+	maxNames  = 1024
+	otherName = "(other)" // stands for all further ones: names that hold an id are as many as there are requests
+)
+
+func (n names) one(name string) string {
+	if have, ok := n[name]; ok {
+		return have
+	}
+	if len(n) >= maxNames {
+		return otherName
+	}
+	n[name] = name
+	return name
+}

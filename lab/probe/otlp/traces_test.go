@@ -1,0 +1,166 @@
+package otlp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// made is a span of trace 1, in ms.
+func made(id, parent uint64, name string, start, end int64) span {
+	s := span{trace: [16]byte{15: 1}, name: name, start: start * 1e6, end: end * 1e6}
+	binary.BigEndian.PutUint64(s.id[:], id)
+	binary.BigEndian.PutUint64(s.parent[:], parent)
+	return s
+}
+
+func remote(s span) span { s.remote = true; return s }
+
+// receiver is one that does not listen, on a clock without offset.
+func receiver(spans ...span) *Receiver {
+	r := &Receiver{traces: newTraces(0)}
+	r.traces.add(spans)
+	return r
+}
+
+const ever = int64(1) << 62
+
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spans []span
+		want  []inMs
+	}{
+		{"children that overlap and outlast it", []span{
+			made(3, 1, "c", 20, 60), made(2, 1, "b", 10, 40), made(1, 0, "a", 1, 51), made(4, 1, "d", 70, 100),
+		}, []inMs{{"a", "a", 0, 1, 50, 9, 0}, {"a", "c", 1, 1, 40, 40, 0}, {"a", "b", 1, 1, 30, 30, 0}, {"a", "d", 1, 1, 30, 30, 0}}},
+		{"sent twice", []span{made(1, 0, "a", 1, 51), made(2, 1, "b", 10, 40), made(2, 1, "b", 10, 40)},
+			[]inMs{{"a", "a", 0, 1, 50, 20, 0}, {"a", "b", 1, 1, 30, 30, 0}}},
+		{"root in a process that sends nothing", []span{made(2, 1, "b", 10, 20), remote(made(1, 9, "a", 1, 51))},
+			[]inMs{{"a", "a", 0, 1, 50, 40, 0}, {"a", "b", 1, 1, 10, 10, 0}}},
+		{"root lost", []span{made(2, 1, "b", 10, 20), made(3, 2, "c", 12, 14)},
+			[]inMs{{noRoot, "b", 1, 1, 10, 8, 0}, {noRoot, "c", 2, 1, 2, 2, 0}}},
+		{"a parent lost beside the root", []span{remote(made(7, 6, "r", 30, 40)), made(8, 7, "s", 31, 32), made(1, 0, "a", 1, 51)},
+			[]inMs{{"a", "a", 0, 1, 50, 50, 0}, {"a", "r", 1, 1, 10, 9, 0}, {"a", "s", 2, 1, 1, 1, 0}}},
+		{"of two entries the first", []span{remote(made(3, 8, "late", 5, 9)), remote(made(2, 9, "early", 1, 4))},
+			[]inMs{{"early", "early", 0, 1, 3, 3, 0}, {"early", "late", 1, 1, 4, 4, 0}}},
+		{"its own parent", []span{made(1, 1, "a", 1, 2), made(2, 3, "b", 1, 2), made(3, 2, "c", 1, 2)}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) { wants(t, receiver(c.spans...).Stages(0, ever), c.want...) })
+	}
+}
+
+// The order in which spans come does not matter, nor whether their traces have been closed.
+func TestOrderDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var spans []span
+		for i := range rapid.IntRange(1, 12).Draw(t, "spans") {
+			start := rapid.Int64Range(1, 100).Draw(t, "start")
+			s := made(uint64(i+1), uint64(rapid.IntRange(0, i).Draw(t, "parent")), fmt.Sprint(i), start, start+rapid.Int64Range(0, 50).Draw(t, "for"))
+			spans = append(spans, s)
+		}
+		want := receiver(spans...).Stages(0, ever)
+		if sum := len(want); sum != len(spans) {
+			t.Fatalf("%d of %d spans count", sum, len(spans))
+		}
+		shuffled := receiver(rapid.Permutation(spans).Draw(t, "order")...)
+		shuffled.traces.closeQuiet(ever)
+		if shuffled.traces.spans != 0 || len(shuffled.traces.open) != 0 {
+			t.Fatalf("%d spans are still open", shuffled.traces.spans)
+		}
+		if got := shuffled.Stages(0, ever); fmt.Sprint(got) != fmt.Sprint(want) && !severalRoots(spans) {
+			t.Fatalf("%v, in another order %v", want, got)
+		}
+		for _, s := range want {
+			if s.Self < 0 || s.Self > s.Latency.Mean*1.001+0.001 {
+				t.Fatalf("%v has more time of its own than it took", s)
+			}
+		}
+	})
+}
+
+// severalRoots: two that begin together may each be taken for the root.
+func severalRoots(spans []span) bool {
+	n := 0
+	for i := range spans {
+		if spans[i].rank() == origin {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func TestBoundOfATrace(t *testing.T) {
+	r := receiver()
+	var spans []span
+	for i := range maxTrace + 5 {
+		spans = append(spans, made(uint64(i+1), 0, "n", 1, 2))
+	}
+	if n := r.traces.add(spans); n != 5 {
+		t.Errorf("%d were too many", n)
+	}
+}
+
+// many returns traces of one span each.
+func many(from, n int) []span {
+	spans := make([]span, n)
+	for i := range spans {
+		spans[i] = made(1, 0, "n", 1, 11)
+		binary.BigEndian.PutUint64(spans[i].trace[:8], uint64(from+i))
+	}
+	return spans
+}
+
+func TestBoundOfOpenTraces(t *testing.T) {
+	r := receiver(many(0, maxOpen+100)...)
+	if r.traces.spans > maxOpen || len(r.traces.open) > maxOpen || r.traces.quiet.Len() != len(r.traces.open) {
+		t.Errorf("%d spans in %d traces are open", r.traces.spans, len(r.traces.open))
+	}
+	if got := r.Losses().Early; got != 100 {
+		t.Errorf("%d were closed early", got)
+	}
+	wants(t, r.Stages(0, ever), inMs{"n", "n", 0, maxOpen + 100, 10, 10, 0})
+}
+
+// However many there were, some are kept of all times.
+func TestBoundOfSamples(t *testing.T) {
+	s := newSamples()
+	const n = 3 * maxSamples
+	for i, one := range many(0, n) {
+		s.add(one.trace, step{stage: stage{"n", "n", 0}, end: int64(i), duration: 10})
+	}
+	if len(s.kept) >= maxSamples || int(s.thinned)+len(s.kept) != n {
+		t.Fatalf("%d kept, %d left out", len(s.kept), s.thinned)
+	}
+	early := 0
+	for _, one := range s.kept {
+		if one.end < n/2 {
+			early++
+		}
+	}
+	if share := float64(early) / float64(len(s.kept)); share < 0.49 || share > 0.51 {
+		t.Errorf("%.3f of the samples are of the first half", share)
+	}
+}
+
+func TestBoundOfNames(t *testing.T) {
+	names := names{}
+	for i := range maxNames {
+		names.one(fmt.Sprint(i))
+	}
+	if got := names.one("more"); got != otherName || len(names) != maxNames {
+		t.Errorf("%d names, and %s", len(names), got)
+	}
+	if got := names.one("7"); got != "7" {
+		t.Error("a name that is known has become another")
+	}
+	s := newSamples()
+	for i := range 2 * maxStages {
+		s.add([16]byte{}, step{stage: stage{"t", fmt.Sprint(i), 0}})
+	}
+	if len(s.stages) != maxStages {
+		t.Errorf("%d stages", len(s.stages))
+	}
+}
