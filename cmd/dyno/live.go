@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"dyno/lab/live"
+
+	"github.com/spf13/cobra"
+)
+
+func newLive() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "live [DIR]",
+		Short: "Show the experiments of a folder in a browser, also while they run",
+		Long: `Live serves a page with the experiments in a folder (default dyno-out), the report of each, the runs of one
+that is still going on while they go on, and a comparison of any two. It reads the folder and touches nothing:
+start it beside dyno run, in another terminal. Interrupt it to end it.
+
+It listens on loopback unless --listen says otherwise; whoever reaches an address beyond it can read the folder.`,
+		Example: `  dyno live
+  dyno live --listen 127.0.0.1:8100 dyno-out`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "dyno-out" // which may come into being later
+			if len(args) == 1 {
+				dir = args[0]
+				if at, err := os.Stat(dir); err != nil || !at.IsDir() {
+					return fmt.Errorf("no folder %s: name the folder that holds the experiments", dir)
+				}
+			}
+			host, _, err := net.SplitHostPort(listen)
+			if err != nil {
+				return usage("--listen takes HOST:PORT, as in 127.0.0.1:8100: %w", err)
+			}
+			ln, err := net.Listen("tcp", listen)
+			if err != nil {
+				return fmt.Errorf("listening on %s: %w", listen, err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(ln.Addr()))
+			return live.New(live.Options{Dir: dir, Host: host}).Serve(cmd.Context(), ln)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
+	return cmd
+}
+
+// reachable is an address at which a browser on this machine reaches a listener.
+func reachable(a net.Addr) string {
+	if t, ok := a.(*net.TCPAddr); ok && t.IP.IsUnspecified() {
+		return fmt.Sprintf("localhost:%d", t.Port)
+	}
+	return a.String()
+}

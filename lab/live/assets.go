@@ -1,0 +1,74 @@
+package live
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"dyno/lab/report"
+)
+
+//go:embed assets/pages.html
+var pagesHTML string
+
+//go:embed assets/live.css
+var liveCSS string
+
+//go:embed assets/live.js
+var liveJS string
+
+//go:embed assets/list.js
+var listJS string
+
+// assets are what the pages ask for, by name.
+var assets = map[string]string{
+	"page.css": report.StyleSheet() + "\n" + liveCSS,
+	"chart.js": report.ChartLibrary(),
+	"page.js":  report.PageScript(),
+	"live.js":  liveJS,
+	"list.js":  listJS,
+}
+
+// serveAsset answers from the browser's memory while the content stays the same.
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	text, ok := assets[name]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	kind := "text/javascript; charset=utf-8"
+	if path.Ext(name) == ".css" {
+		kind = "text/css; charset=utf-8"
+	}
+	sum := sha256.Sum256([]byte(text))
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	http.ServeContent(w, r, name, time.Time{}, strings.NewReader(text))
+}
+
+var pages = template.Must(template.New("pages").Funcs(report.Words()).Funcs(template.FuncMap{
+	// A folder's name may hold whatever a file system allows.
+	"link":  func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
+	"value": func(v float64) report.Value { return report.Value(v) },
+}).Parse(pagesHTML))
+
+// show writes a page.
+func show(w http.ResponseWriter, status int, name string, data any) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+		http.Error(w, "writing the page: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write(b.Bytes())
+}

@@ -1,0 +1,64 @@
+package live
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	changed time.Time
+	size    int64
+}
+
+// cache keeps the values that were asked for last, each with the stamp of the file that it was read
+// from. It is safe for concurrent use.
+type cache[V any] struct {
+	mu    sync.Mutex
+	most  int
+	order *list.List // of *entry[V], the last used in front
+	byKey map[string]*list.Element
+}
+
+type entry[V any] struct {
+	key   string
+	stamp stamp
+	value V
+}
+
+func newCache[V any](most int) *cache[V] {
+	return &cache[V]{most: most, order: list.New(), byKey: map[string]*list.Element{}}
+}
+
+// get returns the value under a key if it was read from a file in just that state.
+func (c *cache[V]) get(key string, s stamp) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.byKey[key]
+	if !ok {
+		return v, false
+	}
+	e := at.Value.(*entry[V])
+	if e.stamp != s {
+		return v, false
+	}
+	c.order.MoveToFront(at)
+	return e.value, true
+}
+
+func (c *cache[V]) put(key string, s stamp, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := c.byKey[key]; ok {
+		at.Value = &entry[V]{key, s, v}
+		c.order.MoveToFront(at)
+		return
+	}
+	c.byKey[key] = c.order.PushFront(&entry[V]{key, s, v})
+	if c.order.Len() > c.most {
+		oldest := c.order.Back()
+		c.order.Remove(oldest)
+		delete(c.byKey, oldest.Value.(*entry[V]).key)
+	}
+}

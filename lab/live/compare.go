@@ -1,0 +1,220 @@
+package live
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report"
+)
+
+// chartID is the load/latency curve's, in reports and on the page of a comparison.
+const chartID = "chart-latency"
+
+// comparePage sets two results beside one another.
+type comparePage struct {
+	A, B       *side
+	Answer     string
+	Warnings   []string
+	Rows       []figureRow
+	At         string // at which load the figures were read
+	Conditions []condition
+	Texts      []textDifference
+	Chart      *report.Chart // nil: neither side has a curve
+	Data       template.JS
+}
+
+// figureRow is a figure of both sides.
+type figureRow struct {
+	Name, Unit       string
+	A, B             string
+	DetailA, DetailB string
+	Ratio            report.Value // of B to A
+	Detail           string
+}
+
+// compare shows any two results.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	a, err := s.side(r.Context(), "A", q.Get("a"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	b, err := s.side(r.Context(), "B", q.Get("b"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if q.Get("a") == q.Get("b") {
+		a.first()
+	}
+	a.OtherB, b.OtherA = b.Ref(), a.Ref()
+	p := comparePage{A: a, B: b, Rows: figureRows(a.figures(), b.figures()), Conditions: conditions(a, b), Texts: texts(a, b), Chart: curves(a, b)}
+	p.At = "p99 and what a request costs are read at each side's own capacity: of each round, the highest rate that met the SLO."
+	if a.load() != nil && b.load() != nil {
+		p.At = "Both are single loads: p99 and what a request costs are read at the rate that was offered."
+	}
+	if err := s.say(r, &p); err != nil {
+		refuse(w, err)
+		return
+	}
+	if p.Chart != nil {
+		data, err := json.Marshal(struct {
+			Charts []*report.Chart `json:"charts"`
+		}{[]*report.Chart{p.Chart}})
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		p.Data = template.JS(data) // in which json.Marshal leaves no < that could end its element
+	}
+	show(w, http.StatusOK, "compare", p)
+}
+
+// refuse answers with an error; one of the address is the client's.
+func refuse(w http.ResponseWriter, err error) {
+	var wrong errSide
+	if errors.As(err, &wrong) {
+		show(w, http.StatusBadRequest, "fail", failPage{"This cannot be compared", err.Error()})
+		return
+	}
+	fail(w, err)
+}
+
+// say fills in what may be said of the two. Variants that one experiment measured in turns have a ratio
+// with an interval; of everything else only the quotient can be given, and why it is not more.
+func (s *Server) say(r *http.Request, p *comparePage) error {
+	a, b := p.A, p.B
+	if a.Name == b.Name && a.Variant == b.Variant {
+		p.Answer = "This is one result beside itself; choose another variant or another experiment."
+		return nil
+	}
+	if inTurns(a, b) {
+		c, words, err := s.reports.between(r.Context(), a.Name, a.Variant, b.Variant)
+		if err != nil {
+			return err
+		}
+		if c.Verdict != compare.Invalid {
+			p.Answer, p.Warnings = words, c.Warnings
+			if c.Interval != nil {
+				p.withInterval(c)
+			}
+			return nil
+		}
+	}
+	p.Answer = quotient(p)
+	p.Warnings = append(p.Warnings, reasons(a, b)...)
+	return nil
+}
+
+// inTurns reports whether one experiment measured both, in turns.
+func inTurns(a, b *side) bool {
+	return a.Name == b.Name && (a.Kind == record.KindLadder || a.Kind == record.KindCompare)
+}
+
+// withInterval puts the ratio of the rounds, and its interval, where the quotient of the medians stands.
+func (p *comparePage) withInterval(c compare.Comparison) {
+	name := map[string]string{compare.MetricCapacity: rowCapacity, compare.MetricP99: rowP99, compare.MetricCPU: rowCPU}[c.Metric]
+	for i := range p.Rows {
+		if p.Rows[i].Name == name {
+			p.Rows[i].Ratio = report.Value(c.Ratio)
+			p.Rows[i].Detail = fmt.Sprintf("[%.2f, %.2f]", c.Interval[0], c.Interval[1])
+		}
+	}
+}
+
+// quotient says in one sentence how the two results stand to one another.
+func quotient(p *comparePage) string {
+	for _, name := range []string{rowCapacity, rowP99, rowCPU} {
+		for _, row := range p.Rows {
+			if row.Name != name || !row.Ratio.Known() {
+				continue
+			}
+			return fmt.Sprintf("%s of B is %.2f times that of A: %s against %s%s. They were not measured in turns, so that nobody can say how sure this is.",
+				strings.ToUpper(name[:1])+name[1:], float64(row.Ratio), row.B, row.A, unitWords(row.Unit))
+		}
+	}
+	return "The two have no figure in common that could be compared."
+}
+
+func unitWords(unit string) string {
+	if unit == "" {
+		return ""
+	}
+	return " " + unit
+}
+
+// reasons are why a quotient is not a result.
+func reasons(a, b *side) (out []string) {
+	if a.Name == b.Name {
+		out = append(out, "The two variants were measured in one experiment, but not in turns: a drift of the machine cannot be told from a difference, so the ratio has no interval. dyno compare measures them in turns.")
+	} else {
+		out = append(out, "The two were not measured in turns: between them the machine may have changed its speed, its neighbours or its mind, and none of that can be told from a change of the program. The ratio has no interval for that reason; dyno compare measures two variants in turns.")
+	}
+	if different := a.Machine.CPU != b.Machine.CPU || a.Machine.Cores != b.Machine.Cores || a.Machine.Kernel != b.Machine.Kernel; different {
+		out = append(out, "They were measured on different machines, or under different kernels.")
+	}
+	if a.SLO.String() != b.SLO.String() {
+		out = append(out, "They were held to different objectives, and a capacity means nothing without its own.")
+	}
+	for _, s := range []*side{a, b} {
+		if s.Invalid != "" {
+			out = append(out, fmt.Sprintf("%s has no valid result: %s", s.Letter, s.Invalid))
+		}
+	}
+	fa, fb := a.figures().speed, b.figures().speed
+	if fa > 0 && fb > 0 && math.Abs(float64(fb/fa)-1) > speedChange {
+		out = append(out, fmt.Sprintf("The machine itself did a fixed piece of work %.2f times as fast before the runs of B as before those of A.", float64(fb/fa)))
+	}
+	return out
+}
+
+// speedChange is a change of the machine's own speed that is worth a word, as a share.
+const speedChange = 0.05
+
+// curves draws both sides' load curves in one chart.
+func curves(a, b *side) *report.Chart {
+	c := &report.Chart{ID: chartID, Title: "Latency", XName: "offered, per second", YName: "ms", Log: true, Bound: report.Bound(a.SLO)}
+	if a.SLO.String() != b.SLO.String() {
+		c.Bound = report.Unknown
+	}
+	xsA, _, _ := a.curve()
+	xsB, _, _ := b.curve()
+	xs := slices.Concat(xsA, xsB)
+	slices.Sort(xs)
+	xs = slices.Compact(xs)
+	if len(xs) == 0 {
+		return nil
+	}
+	c.X = xs
+	for hue, s := range []*side{a, b} {
+		at, p99, p50 := s.curve()
+		if len(at) > 0 {
+			c.Groups = append(c.Groups, report.Group{Name: s.Letter + " " + s.Title(), Hue: hue,
+				Lines: []report.Line{{Name: "p99", Y: spread(xs, at, p99)}, {Name: "p50", Y: spread(xs, at, p50)}}})
+		}
+	}
+	return c
+}
+
+// spread puts figures at some of the places on an axis.
+func spread(xs, at, figures []float64) []float64 {
+	out := make([]float64, len(xs))
+	for i := range out {
+		out[i] = math.NaN()
+	}
+	for i, x := range at {
+		if place, ok := slices.BinarySearch(xs, x); ok {
+			out[place] = figures[i]
+		}
+	}
+	return out
+}

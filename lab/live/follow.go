@@ -1,0 +1,215 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"dyno/lab/record"
+	"dyno/lab/report"
+)
+
+// Bounds on what a client is sent at once, and of a run that began before it came.
+const (
+	maxBehind = 2 << 20 // bytes of a series: about 3,000 windows, five minutes
+	maxBite   = 1 << 19 // bytes of a series in one event
+	maxRows   = 50      // finished runs in one look
+	maxGauges = 12      // as many as report draws
+)
+
+// event is something to tell a client.
+type event struct {
+	kind string // also the event's name on the wire
+	at   position
+	data any
+}
+
+// Kinds of event.
+const (
+	eventRun    = "run"    // runNews: another run is under way, or none; forget the last one's series
+	eventPoints = "points" // points: more windows of it
+	eventRow    = "row"    // a run has finished: its line of the table of runs, as HTML
+	eventEnd    = "end"    // the experiment has ended: load the page again
+)
+
+// runNews announces the run under way.
+type runNews struct {
+	ID    string       `json:"id"` // empty: between two runs
+	Words string       `json:"words"`
+	Bound report.Value `json:"slo_ms"`
+}
+
+// points are windows by column; what was not seen is null.
+type points struct {
+	T      []float64                 `json:"t"` // s since the run's first window
+	Phase  []string                  `json:"phase"`
+	Series map[string][]report.Value `json:"series"`
+	Gauges map[string][]report.Value `json:"gauges"`
+}
+
+// follower reads an experiment for one client, from where the client is.
+type follower struct {
+	shelf *shelf
+	name  string
+	at    position
+	fresh bool  // the client knows of no run
+	first int64 // when the run's series begins, ns; 0: not read yet
+}
+
+// look returns what has happened since the last look.
+func (f *follower) look() ([]event, error) {
+	h, err := f.shelf.head(f.name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := f.shelf.open(f.name)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	out := f.rows(root, h.Exp)
+	if state, err := f.shelf.state(f.name); err != nil || state != Going {
+		return append(out, event{eventEnd, f.at, nil}), err
+	}
+	return append(out, f.series(root, h.Exp)...), nil
+}
+
+// rows tells of runs that have finished.
+func (f *follower) rows(root *os.Root, e *record.Experiment) (out []event) {
+	if f.at.Told > len(e.Order) { // another experiment of that name
+		f.at.Told = 0
+	}
+	for _, id := range e.Order[f.at.Told:min(len(e.Order), f.at.Told+maxRows)] {
+		f.at.Told++
+		out = append(out, event{eventRow, f.at, f.shelf.row(root, f.name, id)})
+	}
+	return out
+}
+
+// series tells of the run under way.
+func (f *follower) series(root *os.Root, e *record.Experiment) (out []event) {
+	run := lastRun(root)
+	if slices.Contains(e.Order, run) {
+		run = ""
+	}
+	if f.fresh || run != f.at.Run {
+		f.at.Run, f.at.Offset, f.first, f.fresh = run, 0, 0, false
+		out = append(out, event{eventRun, f.at, runNews{run, runWords(e, run), report.Bound(e.SLO)}})
+	}
+	if run == "" {
+		return out
+	}
+	windows, err := f.windows(root)
+	if err != nil || len(windows) == 0 {
+		return out // what is wrong with the series is said when the run has finished
+	}
+	return append(out, event{eventPoints, f.at, pointsOf(windows, f.first)})
+}
+
+// windows reads the whole lines that were added to the series.
+func (f *follower) windows(root *os.Root) ([]record.Window, error) {
+	name := path.Join(runsFolder, f.at.Run, seriesFile)
+	if at, err := root.Lstat(name); err != nil || !at.Mode().IsRegular() {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if f.first == 0 {
+		if f.first, err = firstWindow(file); err != nil {
+			return nil, err
+		}
+	}
+	partial := false
+	if f.at.Offset > size {
+		f.at.Offset = 0 // written anew
+	}
+	if size-f.at.Offset > maxBehind {
+		f.at.Offset, partial = size-maxBehind, true
+	}
+	bite := make([]byte, min(size-f.at.Offset, maxBite))
+	n, err := file.ReadAt(bite, f.at.Offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	bite = bite[:n]
+	whole := bytes.LastIndexByte(bite, '\n') + 1
+	if whole == 0 && len(bite) == maxBite {
+		whole = len(bite) // no window is that long
+	}
+	f.at.Offset += int64(whole)
+	var out []record.Window
+	for line := range bytes.Lines(bite[:whole]) {
+		var w record.Window
+		if skip := partial; skip || json.Unmarshal(line, &w) != nil {
+			partial = false
+			continue
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// firstWindow reads when a series begins.
+func firstWindow(file io.ReaderAt) (int64, error) {
+	line, err := bufio.NewReader(io.NewSectionReader(file, 0, maxBite)).ReadBytes('\n')
+	if err != nil {
+		return 0, fmt.Errorf("no window yet: %w", err)
+	}
+	var w record.Window
+	if err := json.Unmarshal(line, &w); err != nil {
+		return 0, fmt.Errorf("first window: %w", err)
+	}
+	return w.Start, nil
+}
+
+// pointsOf puts windows into columns.
+func pointsOf(windows []record.Window, first int64) points {
+	p := points{Series: map[string][]report.Value{}, Gauges: map[string][]report.Value{}}
+	put := func(columns map[string][]report.Value, key string, i int, v float64) {
+		if columns[key] == nil {
+			columns[key] = make([]report.Value, len(windows))
+			for j := range columns[key] {
+				columns[key][j] = report.Unknown
+			}
+		}
+		columns[key][i] = report.Value(v)
+	}
+	for i, w := range windows {
+		phase, figures := report.Point(w)
+		p.T, p.Phase = append(p.T, float64(w.Start-first)/1e9), append(p.Phase, phase)
+		for key, v := range figures {
+			put(p.Series, key, i, v)
+		}
+		if w.Server == nil {
+			continue
+		}
+		for _, name := range gaugeNames(w.Server.Gauges) {
+			put(p.Gauges, name, i, w.Server.Gauges[name])
+		}
+	}
+	return p
+}
+
+// gaugeNames are the first gauges, in order.
+func gaugeNames(gauges map[string]float64) []string {
+	names := make([]string, 0, len(gauges))
+	for name := range gauges {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxGauges)]
+}

@@ -1,0 +1,110 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// listPage is the list of experiments.
+type listPage struct {
+	Dir     string
+	Search  string
+	A, B    string // already chosen for a comparison
+	Entries []listEntry
+	Left    int // more than are shown
+}
+
+// listEntry is an experiment in the list.
+type listEntry struct {
+	Name    string // its folder
+	Title   string
+	Kind    string
+	Started time.Time
+	State   State
+	Runs    int
+	Early   string  // why it ended before it was done; empty: it did not, or nobody said so
+	Answer  *answer // nil: the page asks for it later
+}
+
+// list shows the newest experiments.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	heads, left, err := s.shelf.newest(q.Get("q"), maxShown)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	p := listPage{Dir: s.shelf.dir, Search: q.Get("q"), A: q.Get("a"), B: q.Get("b"), Left: left}
+	for _, h := range heads {
+		p.Entries = append(p.Entries, s.entry(h))
+	}
+	slices.SortStableFunc(p.Entries, func(a, b listEntry) int { return b.Started.Compare(a.Started) })
+	show(w, http.StatusOK, "list", p)
+}
+
+func (s *Server) entry(h head) listEntry {
+	e := listEntry{
+		Name: h.Name, Title: cmp.Or(h.Exp.Service, h.Exp.Name, h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
+		Runs: len(h.Exp.Order), Early: early(h.Exp),
+	}
+	e.State, _ = s.shelf.state(h.Name) // one that has just been removed is broken off
+	if a, ok := s.reports.answers.get(h.Name, h.stamp); ok && e.State != Going {
+		e.Answer = &a
+	}
+	return e
+}
+
+// Later reports whether the page has to ask for the answer.
+func (e listEntry) Later() bool { return e.Answer == nil && e.State != Going && e.Runs > 0 }
+
+// early returns the experiment's warning that it was not finished.
+func early(e *record.Experiment) string {
+	for _, w := range e.Warnings {
+		if strings.HasPrefix(w, "the experiment ended before it was done") {
+			return w
+		}
+	}
+	return ""
+}
+
+// answer says in JSON what an experiment showed, in one sentence.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	a, err := s.reports.answer(r.Context(), r.PathValue("name"))
+	if err != nil {
+		http.Error(w, err.Error(), status(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(a)
+}
+
+// failPage says what went wrong.
+type failPage struct{ Title, Text string }
+
+// fail answers with an error, as a page.
+func fail(w http.ResponseWriter, err error) {
+	title := "This could not be read"
+	if status(err) == http.StatusNotFound {
+		title = "Not found"
+	}
+	show(w, status(err), "fail", failPage{title, err.Error()})
+}
+
+func status(err error) int {
+	switch {
+	case errors.Is(err, errNone) || errors.Is(err, fs.ErrNotExist):
+		return http.StatusNotFound
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,149 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report"
+)
+
+// Bounds on what is kept of reports. A page has a few MB, an answer a few hundred bytes.
+const (
+	maxReports = 6
+	maxAnswers = 4000
+)
+
+// reports builds experiments' reports when they are asked for, one at a time, and keeps the last of
+// them: a build reads every run, and beside a measurement that should cost no more than one core.
+type reports struct {
+	shelf    *shelf
+	building chan struct{} // one token
+	built    *cache[*built]
+	answers  *cache[answer]
+}
+
+// built is an experiment's report.
+type built struct {
+	*report.Report
+	page  []byte
+	speed map[string]report.Value // of the machine, by variant, MB/s at a fixed piece of work: the median over its runs
+}
+
+// answer is a report in one sentence.
+type answer struct {
+	Answer  string `json:"answer"`
+	Invalid bool   `json:"invalid"`
+	Runs    int    `json:"runs"`
+	Valid   int    `json:"valid"`
+}
+
+func newReports(s *shelf) *reports {
+	return &reports{shelf: s, building: make(chan struct{}, 1), built: newCache[*built](maxReports), answers: newCache[answer](maxAnswers)}
+}
+
+// take waits for the right to build.
+func (r *reports) take(ctx context.Context) (release func(), err error) {
+	select {
+	case r.building <- struct{}{}:
+		return func() { <-r.building }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another report to be built: %w", ctx.Err())
+	}
+}
+
+// of returns an experiment's report as its folder is now.
+func (r *reports) of(ctx context.Context, name string) (*built, error) {
+	h, err := r.shelf.head(name)
+	if err != nil {
+		return nil, err
+	}
+	if b, ok := r.built.get(name, h.stamp); ok {
+		return b, nil
+	}
+	release, err := r.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if b, ok := r.built.get(name, h.stamp); ok { // by whoever went before
+		return b, nil
+	}
+	exp, err := r.read(name)
+	if err != nil {
+		return nil, err
+	}
+	b := &built{Report: report.Build(exp), speed: speeds(exp)}
+	var page bytes.Buffer
+	if err := report.HTML(&page, b.Report); err != nil {
+		return nil, err
+	}
+	b.page = page.Bytes()
+	r.built.put(name, h.stamp, b)
+	r.answers.put(name, h.stamp, answerOf(b))
+	return b, nil
+}
+
+// read reads a whole experiment. The caller holds the right to build.
+func (r *reports) read(name string) (*record.Experiment, error) {
+	if err := r.shelf.sound(name); err != nil {
+		return nil, err
+	}
+	return record.Open(r.shelf.dirOf(name))
+}
+
+// answer returns an experiment's answer.
+func (r *reports) answer(ctx context.Context, name string) (answer, error) {
+	h, err := r.shelf.head(name)
+	if err != nil {
+		return answer{}, err
+	}
+	if a, ok := r.answers.get(name, h.stamp); ok {
+		return a, nil
+	}
+	b, err := r.of(ctx, name)
+	if err != nil {
+		return answer{}, err
+	}
+	return answerOf(b), nil
+}
+
+func answerOf(b *built) answer {
+	all, valid := b.Count()
+	return answer{Answer: b.Answer, Invalid: b.Invalid != "", Runs: all, Valid: valid}
+}
+
+// between compares two variants that one experiment measured in turns.
+func (r *reports) between(ctx context.Context, name, a, b string) (compare.Comparison, string, error) {
+	release, err := r.take(ctx)
+	if err != nil {
+		return compare.Comparison{}, "", err
+	}
+	defer release()
+	exp, err := r.read(name)
+	if err != nil {
+		return compare.Comparison{}, "", err
+	}
+	c, words := report.Between(exp, a, b)
+	return c, words, nil
+}
+
+// speeds are the medians of what the machine could do before each variant's runs.
+func speeds(e *record.Experiment) map[string]report.Value {
+	all := map[string][]float64{}
+	for _, r := range e.Runs {
+		if v := r.Around.Speed; v > 0 {
+			all[r.Step.Variant] = append(all[r.Step.Variant], v)
+		}
+	}
+	out := map[string]report.Value{}
+	for name, values := range all {
+		slices.Sort(values)
+		n := len(values)
+		out[name] = report.Value((values[(n-1)/2] + values[n/2]) / 2)
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package live
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+
+	"dyno/lab/record"
+)
+
+// runPage is an experiment that goes on, or that nothing can be said of.
+type runPage struct {
+	Name  string
+	Exp   *record.Experiment
+	State State
+}
+
+// run shows an experiment: its report, or while it goes on what its runs show.
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	h, err := s.shelf.head(name)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	state, err := s.shelf.state(name)
+	switch {
+	case err != nil:
+		fail(w, err)
+	case state == Going || len(h.Exp.Order) == 0:
+		show(w, http.StatusOK, "run", runPage{name, h.Exp, state})
+	default:
+		s.report(w, r)
+	}
+}
+
+// report shows the report of what was measured, also while an experiment goes on.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	b, err := s.reports.of(r.Context(), name)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	var links bytes.Buffer
+	if err := pages.ExecuteTemplate(&links, "links", name); err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(withLinks(b.page, template.HTML(links.String())))
+}
+
+// withLinks puts links to the server's other pages at the top of a report's page, which knows of none.
+func withLinks(page []byte, links template.HTML) []byte {
+	const body = "<body>\n"
+	return bytes.Replace(page, []byte(body), []byte(body+string(links)), 1)
+}

@@ -1,0 +1,191 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report"
+)
+
+// side is one of two results that are compared.
+type side struct {
+	Letter, Class  string
+	Name, Variant  string // folder; empty variant: a single load
+	Variants       []string
+	OtherA, OtherB string // what the other side shows, as it stands in the address
+	*built
+}
+
+// Ref is the side as it stands in an address: NAME or NAME:VARIANT.
+func (s *side) Ref() string {
+	if s.Variant == "" {
+		return s.Name
+	}
+	return s.Name + ":" + s.Variant
+}
+
+// Title names the side in a few words.
+func (s *side) Title() string {
+	service := cmp.Or(s.Service, s.built.Name, s.Name)
+	if s.Variant == "" || s.Variant == service {
+		return service
+	}
+	return service + " " + s.Variant
+}
+
+// Heading is the title under which the side's experiment is linked.
+func (s *side) Heading() string { return s.Title() }
+
+// errSide is what a side that was not said well is refused with.
+type errSide struct{ text string }
+
+func (e errSide) Error() string { return e.text }
+
+// splitRef finds the experiment and the variant that an address names. Both may hold colons, so that the
+// longest name of an experiment that exists counts.
+func (s *shelf) splitRef(ref string) (name, variant string, err error) {
+	if _, err = s.head(ref); err == nil {
+		return ref, "", nil
+	}
+	for i := strings.LastIndexByte(ref, ':'); i > 0; i = strings.LastIndexByte(ref[:i], ':') {
+		if _, other := s.head(ref[:i]); other == nil {
+			return ref[:i], ref[i+1:], nil
+		}
+	}
+	return "", "", err
+}
+
+// maxRef bounds what an address may name, in bytes; a folder's name has at most 255.
+const maxRef = 1024
+
+// side finds what an address names. Without a variant it is the last one that has a result.
+func (s *Server) side(ctx context.Context, letter, ref string) (*side, error) {
+	if ref == "" || len(ref) > maxRef {
+		return nil, errSide{"say which two to compare, as in /compare?a=NAME&b=NAME:VARIANT; the list of experiments lets you choose"}
+	}
+	name, variant, err := s.shelf.splitRef(ref)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.reports.of(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	out := &side{Letter: letter, Class: strings.ToLower(letter), Name: name, Variant: variant, built: b}
+	for _, step := range b.Steps {
+		out.Variants = append(out.Variants, step.Name)
+		if variant == "" && (out.Variant == "" || step.Invalid == "") {
+			out.Variant = step.Name
+		}
+	}
+	if variant != "" && !slices.Contains(out.Variants, variant) {
+		return nil, errSide{fmt.Sprintf("%s has no variant %q; there are: %s", name, variant, strings.Join(out.Variants, ", "))}
+	}
+	return out, nil
+}
+
+// first makes an experiment that is compared to itself begin with its baseline.
+func (s *side) first() {
+	if len(s.Variants) > 1 {
+		s.Variant = s.Variants[0]
+	}
+}
+
+// step is the side's variant; nil for a single load.
+func (s *side) step() *report.Step {
+	for i := range s.Steps {
+		if s.Steps[i].Name == s.Variant {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
+
+// load is the side's single load; nil for a variant.
+func (s *side) load() *record.Run {
+	if s.Load == nil {
+		return nil
+	}
+	return s.Load.Run
+}
+
+// figures are what a side showed.
+type figures struct {
+	capacity, offered, achieved                             report.Value
+	interval                                                *report.Interval
+	p99, errors, cpu, allocs, bytes, rss, goroutines, pause report.Value
+	speed                                                   report.Value
+	rounds                                                  int
+}
+
+func (s *side) figures() figures {
+	no := report.Unknown
+	f := figures{capacity: no, offered: no, achieved: no, p99: no, errors: no, cpu: no, allocs: no, bytes: no, rss: no, goroutines: no, pause: no, speed: no}
+	if v, ok := s.speed[s.Variant]; ok {
+		f.speed = v
+	}
+	if step := s.step(); step != nil {
+		if s.Metric == compare.MetricCapacity {
+			f.capacity, f.interval = step.Capacity, step.Interval
+		}
+		f.rounds = step.Rounds
+		f.p99, f.cpu, f.allocs, f.bytes = step.P99, step.CPU, step.Allocs, step.AllocBytes
+		f.rss, f.goroutines, f.pause = step.PeakRSS, step.Goroutines, step.GCPauseP99
+		return f
+	}
+	run := s.load()
+	if run == nil {
+		return f
+	}
+	t := run.Totals
+	f.offered, f.achieved, f.errors = some(t.OfferedPerS), some(t.AchievedPerS), report.Value(t.ErrorShare())
+	f.p99 = some(run.SLO.Observed(t).P99)
+	if v := run.Around.Speed; v > 0 {
+		f.speed = report.Value(v)
+	}
+	if u := t.Server; u != nil {
+		f.cpu, f.rss, f.goroutines = some(u.CPUMicrosPerRequest), some(float64(u.PeakRSS)), some(float64(u.PeakGoroutines))
+		if u.AllocsPerRequest >= 0 { // it has the agent
+			f.allocs, f.bytes, f.pause = report.Value(u.AllocsPerRequest), report.Value(u.BytesPerRequest), report.Value(u.GCPauseP99Ms)
+		}
+	}
+	return f
+}
+
+// some is v where 0 means that there was nothing.
+func some(v float64) report.Value {
+	if v > 0 {
+		return report.Value(v)
+	}
+	return report.Unknown
+}
+
+// curve is the side's latency against the offered rate: x, p99 and p50.
+func (s *side) curve() (xs, p99, p50 []float64) {
+	if run := s.load(); run != nil && run.Totals.OfferedPerS > 0 {
+		q := run.SLO.Observed(run.Totals)
+		return []float64{run.Totals.OfferedPerS}, []float64{q.P99}, []float64{q.P50}
+	}
+	for _, c := range s.Charts {
+		if c.ID != chartID {
+			continue
+		}
+		for _, g := range c.Groups {
+			if g.Name != s.Variant || len(g.Lines) < 2 {
+				continue
+			}
+			for i, x := range c.X {
+				if v := g.Lines[0].Y[i]; !math.IsNaN(v) {
+					xs, p99, p50 = append(xs, x), append(p99, v), append(p50, g.Lines[1].Y[i])
+				}
+			}
+		}
+	}
+	return xs, p99, p50
+}
