@@ -16,6 +16,7 @@ var kindWords = map[string]string{
 	record.KindLadder:   "ladder",
 	record.KindCompare:  "comparison",
 	record.KindSweep:    "sweep",
+	record.KindDiagnose: "diagnosis",
 }
 
 // whyInvalid says why an experiment has no result; empty when it has one, be it of some steps only.
@@ -24,8 +25,10 @@ func (r *Report) whyInvalid() string {
 	switch {
 	case all == 0:
 		return "nothing was measured"
-	case valid == 0:
+	case valid == 0 && r.Kind != record.KindDiagnose:
 		return r.commonest(func(run Run) string { return run.Invalid })
+	case r.Kind == record.KindDiagnose:
+		return r.whyUndiagnosed()
 	case r.Comparison != nil && r.Comparison.Verdict == compare.Invalid:
 		return cmp.Or(strings.Join(r.Comparison.Warnings, "; "), "the pairs cannot be compared")
 	case r.Capacity != nil && !r.Capacity.Valid:
@@ -93,6 +96,8 @@ func (r *Report) answer() string {
 		}
 	case record.KindSweep:
 		return r.sweepAnswer()
+	case record.KindDiagnose:
+		return r.diagnosisAnswer()
 	}
 	return r.ladderAnswer()
 }

@@ -10,6 +10,7 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
+	"dyno/lab/diagnose"
 	"dyno/lab/record"
 )
 
@@ -27,6 +28,7 @@ type analysis struct {
 	floor      *[2]float64
 	comparison *compare.Comparison
 	datum      compare.Datum
+	diagnoses  []diagnose.Diagnosis
 }
 
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
@@ -34,7 +36,7 @@ func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.Met
 func analyse(e *record.Experiment) analysis {
 	a := analysis{verdicts: map[string]capacity.Verdict{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
 	for _, r := range e.Runs {
-		if bounds(r.SLO) {
+		if bounds(r.SLO) && !forCause(r) {
 			a.verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
@@ -58,6 +60,7 @@ func analyse(e *record.Experiment) analysis {
 		c := compare.Between(e, metricOf(e), names[0], names[1], a.datum)
 		a.comparison, a.floor = &c, c.Floor
 	}
+	a.diagnoses = diagnose.Diagnose(e)
 	return a
 }
 
@@ -119,6 +122,11 @@ func build(e *record.Experiment, a analysis) *Report {
 	case record.KindCapacity:
 		r.steps(e, a)
 		r.capacity(e, a)
+	case record.KindDiagnose:
+		if len(steady(e).Runs) > 0 { // its capacity was searched for first
+			r.steps(e, a)
+			r.capacity(e, a)
+		}
 	default:
 		r.steps(e, a)
 	}
@@ -129,6 +137,8 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
 	}
 	r.Traces, r.TracesLeft = traces(e)
+	r.Diagnoses, r.Flames = complete(a.diagnoses), flames(e)
+	r.Pauses, r.Stages = pauses(e, a), staged(e, a)
 	r.Invalid = r.whyInvalid()
 	r.Answer = r.answer()
 	return r
@@ -145,6 +155,9 @@ func newRun(r *record.Run, a analysis) Run {
 	}
 	if t.Server != nil {
 		out.CPU = measured(t.Server.CPUMicrosPerRequest)
+	}
+	if r.Step.Role == record.RoleProfile {
+		out.P50, out.P99 = Unknown, Unknown // profiling slows what it looks at
 	}
 	return out
 }

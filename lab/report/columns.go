@@ -70,6 +70,8 @@ func (r *Report) columns() []tableColumn {
 				return betweenRatios(interval(s.LeaveOut.Interval))
 			},
 			known: func(s *Step) bool { return s.LeaveOut != nil }},
+		tableColumn{Head: "bound by", Short: "bound by", Cell: func(s *Step) string { return boundBy(r.diagnosis(s.Name)) },
+			known: func(s *Step) bool { return r.diagnosis(s.Name) != nil }},
 		tableColumn{Head: "verdict", Unit: against, Short: "verdict", Cell: func(s *Step) string {
 			if s.Invalid != "" {
 				return "no result: " + s.Invalid

@@ -35,15 +35,25 @@ var uPlotCSS string
 //go:embed assets/uPlot.LICENSE
 var uPlotLicense string
 
+//go:embed assets/flame.js
+var flameJS string
+
+//go:embed assets/d3-flame-graph.min.js
+var flameGraphJS string
+
+//go:embed assets/d3-flame-graph.LICENSE
+var flameGraphLicense string
+
 // The page's style and scripts, as they stand in it. Its content security policy names them by their
 // hashes and allows nothing else: no request, no other script, whatever a service or a scenario calls
 // itself.
 var (
 	style   = uPlotCSS + "\n" + pageCSS
 	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS
+	flamer  = "/*\n" + flameGraphLicense + "*/\n" + flameGraphJS
 	policy  = strings.Join([]string{
 		"default-src 'none'",
-		"script-src " + hash(library) + " " + hash(pageJS),
+		"script-src " + hash(library) + " " + hash(pageJS) + " " + hash(flamer) + " " + hash(flameJS),
 		"style-src " + hash(style),
 		"img-src data:", // the empty icon, so that no icon is asked for
 		"base-uri 'none'",
@@ -67,6 +77,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return count(int64(n))
 	},
+	"evidence": evidenceFigure, "where": placeWords, "share": shareWords, "held": heldWords, "pause": func(v Value) string { return pauseWords(float64(v)) },
 	"place":   func(index int) int { return index + 1 },
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
 }).Parse(pageHTML))
@@ -76,12 +87,14 @@ func HTML(w io.Writer, r *Report) error {
 	data, err := json.Marshal(struct {
 		Charts []Chart `json:"charts"`
 		Traces []Trace `json:"traces"`
-	}{r.Charts, r.Traces})
+		Flames *Flames `json:"flames,omitempty"`
+	}{r.Charts, r.Traces, r.Flames})
 	if err != nil {
 		return fmt.Errorf("encoding the charts: %w", err)
 	}
 	v := pageView{
 		Report: r, Policy: policy, Style: template.CSS(style), Library: template.JS(library), Script: template.JS(pageJS),
+		Flamer: template.JS(flamer), FlameScript: template.JS(flameJS),
 		// json.Marshal writes <, > and & as \u003c and so on, so the data cannot end its element.
 		Data: template.JS(data),
 	}
@@ -101,6 +114,8 @@ type pageView struct {
 	Library template.JS
 	Script  template.JS
 	Data    template.JS
+
+	Flamer, FlameScript template.JS
 }
 
 // KindWords names the kind of experiment.
@@ -138,6 +153,43 @@ func (v pageView) Bars() bars { return newBars(v.Report) }
 // ShowSteps reports whether the variants are drawn as steps. A crowded sweep draws them in panels.
 func (v pageView) ShowSteps() bool {
 	return len(v.Steps) > 0 && (v.Sweep == nil || len(v.Sweep.Panels) == 1 && v.Sweep.Panels[0].Cells == nil)
+}
+
+// Diagnosed are the diagnoses with links to where they are seen.
+func (v pageView) Diagnosed() (out []diagnosisView) {
+	for _, d := range v.Diagnoses {
+		out = append(out, diagnosisView{d, v.Report})
+	}
+	return out
+}
+
+// Quadrant is the picture of the verdicts, and the variants that have no place on it.
+func (v pageView) Quadrant() (q struct {
+	SVG  template.HTML
+	Left []string
+}) {
+	q.SVG, q.Left = v.quadrant()
+	return q
+}
+
+// FlameKinds are the kinds of flame graph there are.
+func (v pageView) FlameKinds() (out []flameKind) {
+	for _, k := range flameKinds {
+		if slices.ContainsFunc(v.Flames.Graphs, func(g Flame) bool { return g.Kind == k.Key }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// FlameVariants are the variants that have a flame graph.
+func (v pageView) FlameVariants() (out []string) {
+	for _, g := range v.Flames.Graphs {
+		if !slices.Contains(out, g.Variant) {
+			out = append(out, g.Variant)
+		}
+	}
+	return out
 }
 
 // LoadPlot is the percentile curve of a single load.

@@ -145,16 +145,22 @@ func (r *Report) allWarnings() []string {
 	}
 	var order []string
 	names := map[string][]string{}
-	for _, s := range r.Steps {
-		for _, w := range s.Warnings {
+	of := func(variant string, warnings []string) {
+		for _, w := range warnings {
 			if slices.Contains(out, w) {
 				continue
 			}
 			if names[w] == nil {
 				order = append(order, w)
 			}
-			names[w] = append(names[w], s.Name)
+			names[w] = append(names[w], variant)
 		}
+	}
+	for _, s := range r.Steps {
+		of(s.Name, s.Warnings)
+	}
+	for i := range r.Diagnoses {
+		of(r.nameOf(&r.Diagnoses[i]), r.Diagnoses[i].Warnings)
 	}
 	for _, w := range order {
 		out = append(out, strings.Join(slices.Compact(names[w]), ", ")+": "+w)

@@ -18,7 +18,8 @@ type plot struct {
 	xTicks         []tick // nil: round figures
 	lines          []polyline
 	dots           []dot
-	small          bool // one of many: few ticks, no names at the axes
+	notes          []note // beneath the dots
+	small          bool   // one of many: few ticks, no names at the axes
 }
 
 // axis maps figures to percent of the plot's width or height.
@@ -43,6 +44,12 @@ type dot struct {
 	class string
 	label string // drawn beside it
 	title string // shown when pointed at
+}
+
+// note is words in a corner, or at the nearest one.
+type note struct {
+	x, y float64
+	text string
 }
 
 // newAxis spans the known values with a little room; a logarithmic axis spans whole decades' halves.
@@ -156,6 +163,17 @@ func (p plot) SVG() template.HTML {
 		fmt.Fprintf(&b, `<polyline class="line %s" points="%s"/>`, esc(l.class), p.points(l))
 	}
 	b.WriteString(`</svg>`)
+	for _, n := range p.notes {
+		x, y := p.x.percentOf(n.x), 100-p.y.percentOf(n.y)
+		anchor, dx, dy := "start", 8, 18
+		if x > 50 {
+			anchor, dx = "end", -8
+		}
+		if y > 50 {
+			dy = -9
+		}
+		fmt.Fprintf(&b, `<text class="note" x="%.2f%%" y="%.2f%%" dx="%d" dy="%d" text-anchor="%s">%s</text>`, x, y, dx, dy, anchor, esc(n.text))
+	}
 	for _, d := range p.dots {
 		x, y := p.x.percentOf(d.x), 100-p.y.percentOf(d.y)
 		anchor, dx := "start", 9

@@ -17,6 +17,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/capacity/queueing"
 	"dyno/lab/compare"
+	"dyno/lab/diagnose"
 	"dyno/lab/record"
 )
 
@@ -43,6 +44,11 @@ type Report struct {
 	Capacity   *capacity.Result    // kind capacity
 	Load       *LoadResult         // kind load: its first run
 	Sweep      *Sweep              // kind sweep
+
+	Diagnoses []diagnose.Diagnosis // of the variants that were looked into
+	Flames    *Flames              // nil: nothing was profiled
+	Pauses    []Pauses             // of the variants that have an agent
+	Stages    []Staged             // of the variants whose requests were traced
 
 	Inflections     []Inflection // kinds load and sweep: moments at which a run gave way
 	InflectionsLeft int          // how many more there were

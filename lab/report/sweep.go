@@ -14,11 +14,22 @@ import (
 	"dyno/lab/record"
 )
 
-// steady is the experiment without its runs under a rising rate, which have no place among constant rates.
+// steady is the experiment without what has no place among constant rates: runs under a rising rate, and
+// those that look for the cause.
 func steady(e *record.Experiment) *record.Experiment {
 	out := *e
-	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 })
+	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !forCause(r) })
 	return &out
+}
+
+// forCause reports whether a run looks for what bounds the service, far beyond what it should carry: its
+// latency is the queue's and enters no curve.
+func forCause(r *record.Run) bool {
+	switch r.Step.Role {
+	case record.RoleSaturate, record.RoleProfile, record.RoleIntervene:
+		return true
+	}
+	return false
 }
 
 // sweep fills in what the declared loads showed.

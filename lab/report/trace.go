@@ -131,6 +131,9 @@ var measures = []measure{
 	{"mutex_wait", add, true, agentOnly(func(s *record.Server) float64 { return s.MutexWait })},
 }
 
+// latencies are the measures that a run under profiles has nothing to say of.
+var latencies = []string{"p50", "p99", "delivery_p99"}
+
 func mebibytes(b int64) float64 { return float64(b) / (1 << 20) }
 
 // profiled reports whether a profile was being taken: latency from such a window is never shown.
@@ -186,7 +189,7 @@ func newTrace(r *record.Run, points int) Trace {
 		rest = rest[n:]
 	}
 	for key, c := range t.Series {
-		if c.empty() {
+		if c.empty() || r.Step.Role == record.RoleProfile && slices.Contains(latencies, key) {
 			delete(t.Series, key)
 		}
 	}

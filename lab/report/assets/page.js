@@ -282,4 +282,5 @@
   const paper = on => () => { document.documentElement.toggleAttribute('data-paper', on); redraw(); };
   addEventListener('beforeprint', paper(true));
   addEventListener('afterprint', paper(false));
+  globalThis.dynoPage = {data, css, make, figure, onRedraw: f => redraws.push(f)}; // for flame.js
 })();

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+)
+
+// complete makes diagnoses fit for JSON, which has neither null lists in this contract nor figures that
+// are none.
+func complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
+	out := slices.Clone(ds)
+	for i := range out {
+		d := &out[i]
+		d.Also, d.Where, d.Evidence = filled(d.Also), finitePlaces(d.Where), finiteEvidence(d.Evidence)
+		d.Interventions, d.Unseen, d.Warnings = filled(d.Interventions), filled(d.Unseen), filled(d.Warnings)
+		d.CapacityPerS, d.PeakPerS = finite(d.CapacityPerS), finite(d.PeakPerS)
+		d.Findings = slices.Clone(filled(d.Findings))
+		for j := range d.Findings {
+			f := &d.Findings[j]
+			f.Evidence, f.Where = finiteEvidence(f.Evidence), finitePlaces(f.Where)
+		}
+		signals := diagnose.Signals{}
+		for name, v := range d.Signals {
+			if Value(v).Known() {
+				signals[name] = v
+			}
+		}
+		d.Signals = signals
+	}
+	return out
+}
+
+// filled is never null in JSON.
+func filled[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func finite(v float64) float64 {
+	if !Value(v).Known() {
+		return 0
+	}
+	return v
+}
+
+func finiteEvidence(in []diagnose.Evidence) []diagnose.Evidence {
+	return slices.DeleteFunc(slices.Clone(filled(in)), func(e diagnose.Evidence) bool { return !Value(e.Value).Known() })
+}
+
+func finitePlaces(in []diagnose.Place) []diagnose.Place {
+	out := slices.Clone(filled(in))
+	for i := range out {
+		out[i].Share = finite(out[i].Share)
+	}
+	return out
+}
+
+// diagnosis is what was found of a variant; nil when it was not looked into.
+func (r *Report) diagnosis(variant string) *diagnose.Diagnosis {
+	for i := range r.Diagnoses {
+		if r.Diagnoses[i].Variant == variant {
+			return &r.Diagnoses[i]
+		}
+	}
+	return nil
+}
+
+// boundWords say what bounds a service.
+var boundWords = map[diagnose.Bound]string{
+	diagnose.CPU: "CPU", diagnose.GC: "allocation and GC", diagnose.Lock: "a lock", diagnose.Syscall: "system calls",
+	diagnose.Wait: "waiting", diagnose.Generator: "the load generator", diagnose.Environment: "other processes",
+	diagnose.NotLoaded: "nothing yet: it was not loaded", diagnose.Unknown: "unknown",
+}
+
+// boundBy writes a verdict in a word or two: a lock (mutex).
+func boundBy(d *diagnose.Diagnosis) string {
+	switch {
+	case d == nil:
+		return dash
+	case !d.Valid:
+		return "no verdict"
+	}
+	said := cmp.Or(boundWords[d.Bound], string(d.Bound), boundWords[diagnose.Unknown])
+	if d.Kind != "" && d.Kind != string(d.Bound) {
+		said += " (" + d.Kind + ")"
+	}
+	return said
+}
+
+// verdictWords write a verdict with what else passed its bar: a lock (mutex), also allocation and GC.
+func verdictWords(d *diagnose.Diagnosis) string {
+	said := boundBy(d)
+	if d.Valid && len(d.Also) > 0 {
+		var also []string
+		for _, b := range d.Also {
+			also = append(also, cmp.Or(boundWords[b], string(b)))
+		}
+		said += ", also " + strings.Join(also, ", ")
+	}
+	return said
+}
+
+// nameOf is what a diagnosis is of: the variant, or what was measured.
+func (r *Report) nameOf(d *diagnose.Diagnosis) string { return cmp.Or(d.Variant, r.subject()) }
+
+// diagnosisAnswer is what was found, in a sentence or two.
+func (r *Report) diagnosisAnswer() string {
+	if len(r.Diagnoses) == 0 {
+		return "Nothing was looked into."
+	}
+	d := r.Diagnoses[0]
+	if d.InWords != "" {
+		return d.InWords
+	}
+	said := r.subject()
+	if d.CapacityPerS > 0 {
+		said += " carries " + rate(Value(d.CapacityPerS)) + at(latencyWords(r.SLO)) + " and"
+	}
+	return said + " is bound by " + verdictWords(&d) + "."
+}
+
+// whyUndiagnosed says why a diagnosis has no verdict; empty when one of the variants has one.
+func (r *Report) whyUndiagnosed() string {
+	why := "nothing was looked into"
+	for _, d := range r.Diagnoses {
+		if d.Valid {
+			return ""
+		}
+		why = cmp.Or(d.Reason, "there is no verdict")
+	}
+	return why
+}
+
+// evidenceFigure writes a figure with its unit; a share as a percentage.
+func evidenceFigure(e diagnose.Evidence) string {
+	switch e.Unit {
+	case "share", "ratio of 1":
+		return percent(Value(significant(e.Value, 3)))
+	case "":
+		return figure(Value(e.Value))
+	case "x":
+		return times(Value(e.Value))
+	}
+	return figure(Value(e.Value)) + " " + e.Unit
+}
+
+// placeWords write a place in a file: with its last folder, as a reader of the code knows it.
+func placeWords(p diagnose.Place) string {
+	if p.File == "" {
+		return ""
+	}
+	dir, name := path.Split(strings.ReplaceAll(p.File, `\`, "/"))
+	said := name
+	if last := path.Base(dir); last != "." && last != "/" {
+		said = last + "/" + name
+	}
+	if p.Line > 0 {
+		said += ":" + strconv.Itoa(p.Line)
+	}
+	return said
+}
+
+// shareWords write a place's share; nothing where it is not known.
+func shareWords(p diagnose.Place) string {
+	if p.Share <= 0 {
+		return ""
+	}
+	return percent(Value(math.Round(p.Share*1000) / 1000))
+}
+
+// heldWords say whether what was predicted came true.
+func heldWords(i diagnose.Intervention) string {
+	if i.Held {
+		return "held"
+	}
+	return "failed"
+}
+
+// kindsOf are the flame graphs that may show what a verdict is about, the likeliest first.
+func kindsOf(b diagnose.Bound) []string {
+	switch b {
+	case diagnose.GC:
+		return []string{record.ProfileHeap, "objects", record.ProfileCPU}
+	case diagnose.Lock:
+		return []string{record.ProfileMutex, record.ProfileBlock, record.ProfileCPU}
+	case diagnose.Wait:
+		return []string{record.ProfileBlock, record.ProfileMutex, record.ProfileGoroutine, record.ProfileCPU}
+	}
+	return []string{record.ProfileCPU, record.ProfileHeap, record.ProfileBlock}
+}
+
+// linkedPlace is a place in the code with the flame graph that shows it.
+type linkedPlace struct {
+	diagnose.Place
+	Variant string
+	Flame   string // kind; empty: none does
+}
+
+func (r *Report) linked(variant string, kinds []string, places []diagnose.Place) (out []linkedPlace) {
+	for _, p := range places {
+		out = append(out, linkedPlace{p, variant, r.Flames.showing(variant, kinds, p.Function)})
+	}
+	return out
+}
+
+// Places are what the verdict points at.
+func (v diagnosisView) Places() []linkedPlace {
+	return v.report.linked(v.Variant, kindsOf(v.Bound), v.Where)
+}
+
+// diagnosisView is a diagnosis as the page's template reads it.
+type diagnosisView struct {
+	diagnose.Diagnosis
+	report *Report
+}
+
+// Name is the variant's, or what was measured.
+func (v diagnosisView) Name() string { return v.report.nameOf(&v.Diagnosis) }
+
+// BoundBy is the verdict in a few words.
+func (v diagnosisView) BoundBy() string { return verdictWords(&v.Diagnosis) }
+
+// Told reports whether the page's head says the same already.
+func (v diagnosisView) Told() bool { return v.InWords == v.report.Answer }
+
+// Class tells the verdict's colour.
+func (v diagnosisView) Class() string {
+	switch {
+	case !v.Valid:
+		return "bad"
+	case v.Bound == diagnose.Unknown || v.Bound == diagnose.NotLoaded || v.Bound == diagnose.Generator || v.Bound == diagnose.Environment:
+		return "part"
+	}
+	return "good"
+}
+
+// findingView is a finding as the page's template reads it.
+type findingView struct {
+	diagnose.Finding
+	Variant string
+	Places  []linkedPlace
+	Flame   string // kind of the flame graph that shows it; empty: none
+}
+
+// Found are the findings with links to where they are seen.
+func (v diagnosisView) Found() (out []findingView) {
+	for _, f := range v.Findings {
+		kinds := kindsOf(v.Bound)
+		if f.Profile != "" {
+			kinds = []string{f.Profile}
+		}
+		one := findingView{Finding: f, Variant: v.Variant, Places: v.report.linked(v.Variant, kinds, f.Where)}
+		if v.report.Flames.Has(v.Variant, f.Profile) {
+			one.Flame = f.Profile
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// Command reports whether the next experiment can be typed.
+func (f findingView) Command() bool { return strings.HasPrefix(f.Next, "dyno ") }
+
+// KindWords write the finding's kind: hot path.
+func (f findingView) KindWords() string { return strings.ReplaceAll(f.Kind, "-", " ") }

@@ -1,0 +1,324 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Bounds on what the flame graphs of a page carry.
+const (
+	flameNodes = 40_000 // frames in all graphs; at about 18 bytes each, 0.7 MB
+	flameDepth = 256    // frames in a stack; the runtime keeps 128
+	flameName  = 240    // bytes of a function's name; generics make long ones
+)
+
+// leastShares are the shares of a graph's total below which stacks are summed up: the first is used under
+// which all graphs fit.
+var leastShares = []float64{0.001, 0.002, 0.005, 0.01, 0.02}
+
+// Flames are the profiles of an experiment as prefix trees, written so that they take little room.
+type Flames struct {
+	Functions []string `json:"functions"` // the first stands for what was summed up
+	Files     []string `json:"files"`     // by function: the file's name without its folder
+	Origins   []int    `json:"origins"`   // by function: origin...
+	Graphs    []Flame  `json:"graphs"`
+	Least     float64  `json:"least"` // stacks below this share of their graph are summed up
+	Left      int      `json:"left"`  // graphs that would make the page too large
+	Missing   []string `json:"-"`     // what was not taken, and why
+}
+
+// Flame is one sample type of a variant's profile. Its frames stand in the order in which a walk meets
+// them that goes into each frame before it goes on to the next.
+type Flame struct {
+	Variant   string  `json:"variant"`
+	Kind      string  `json:"kind"`
+	Name      string  `json:"name"` // of the kind, in words
+	Unit      string  `json:"unit"`
+	About     string  `json:"about"` // where the profile was taken, in words
+	Functions []int   `json:"f"`
+	Depths    []int   `json:"d"`
+	Lines     []int   `json:"l"` // where most of it was; 0: not known
+	Self      column  `json:"s"` // in none of its children, in Unit
+	Total     float64 `json:"-"`
+	Deepest   int     `json:"-"`
+}
+
+// flameKind is a sample type that is drawn.
+type flameKind struct {
+	Key     string // in links: #flame=VARIANT,KIND,FUNCTION; for the first of a profile, record.Profile...
+	profile string
+	value   string
+	Name    string
+	unit    string
+	scale   float64 // from the profile's unit to unit
+	moment  bool    // of one moment: not to be divided by requests
+}
+
+var flameKinds = []flameKind{
+	{Key: record.ProfileCPU, profile: record.ProfileCPU, value: record.ValueCPU, Name: "CPU", unit: "us", scale: 1e-3},
+	{Key: record.ProfileHeap, profile: record.ProfileHeap, value: record.ValueAllocBytes, Name: "allocated bytes", unit: "bytes", scale: 1},
+	{Key: "objects", profile: record.ProfileHeap, value: record.ValueAllocObjects, Name: "allocated objects", unit: "objects", scale: 1},
+	{Key: record.ProfileMutex, profile: record.ProfileMutex, value: record.ValueDelay, Name: "waits for a mutex, by who held it", unit: "us", scale: 1e-3},
+	{Key: record.ProfileBlock, profile: record.ProfileBlock, value: record.ValueDelay, Name: "waits, by who waited", unit: "us", scale: 1e-3},
+	{Key: record.ProfileGoroutine, profile: record.ProfileGoroutine, value: record.ValueGoroutines, Name: "goroutines at one moment", unit: "goroutines", scale: 1, moment: true},
+}
+
+// unitOf is the unit of the graph's figures: per request where the requests were counted.
+func (k flameKind) unitOf(p *record.Profile) (unit string, scale float64) {
+	if k.moment || !(p.Requests > 0) {
+		return k.unit, k.scale
+	}
+	return k.unit + " per request", k.scale / p.Requests
+}
+
+// flames draws the profiles of every variant; nil when none was profiled.
+func flames(e *record.Experiment) *Flames {
+	out := &Flames{}
+	var trees []*frame
+	missing := map[string][]string{}
+	for _, name := range variantNames(e) {
+		run := profiledRun(e, name)
+		if run == nil {
+			continue
+		}
+		for _, kind := range flameKinds {
+			p, err := run.Profile(kind.profile, kind.value)
+			if err != nil {
+				missing[err.Error()] = append(missing[err.Error()], cmp.Or(name, "the target"))
+				continue
+			}
+			unit, scale := kind.unitOf(p)
+			tree := newFrames(p, scale)
+			if tree.total == 0 {
+				continue
+			}
+			out.Graphs = append(out.Graphs, Flame{Variant: name, Kind: kind.Key, Name: kind.Name, Unit: unit, About: profiledWords(run, p), Total: tree.total})
+			trees = append(trees, tree)
+		}
+	}
+	if len(trees) == 0 && len(missing) == 0 {
+		return nil
+	}
+	for _, why := range slices.Sorted(maps.Keys(missing)) {
+		out.Missing = append(out.Missing, strings.Join(slices.Compact(missing[why]), ", ")+": "+why)
+	}
+	out.write(trees)
+	return out
+}
+
+// profiledRun is the run in which profiles of a variant were taken: the last that counts, or else the last.
+func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
+	for _, r := range e.Runs {
+		if r.Step.Role == record.RoleProfile && r.Step.Variant == variant && (run == nil || r.Invalid == "" || run.Invalid != "") {
+			run = r
+		}
+	}
+	return run
+}
+
+// profiledWords say under what load a profile was taken.
+func profiledWords(r *record.Run, p *record.Profile) string {
+	var parts []string
+	if r.Totals.AchievedPerS > 0 {
+		parts = append(parts, "at "+rate(Value(r.Totals.AchievedPerS)))
+	}
+	if r.Load.Model == "closed" && r.Load.Connections > 0 {
+		parts = append(parts, "from "+plural(r.Load.Connections, "client")+" in a closed loop")
+	}
+	if p.Seconds > 0 {
+		parts = append(parts, "over "+digits(p.Seconds, 3)+" s")
+	}
+	if p.Requests > 0 {
+		parts = append(parts, plural(int(p.Requests), "request"))
+	}
+	if r.Invalid != "" {
+		parts = append(parts, "in a run that does not count ("+r.Invalid+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// write picks the share below which stacks are summed up, and writes the trees down. Graphs that do not
+// fit even then are left out from the end.
+func (f *Flames) write(trees []*frame) {
+	fits := func(n int) bool {
+		sum := 0
+		for _, t := range trees[:n] {
+			sum += t.count(f.Least * t.total)
+		}
+		return sum <= flameNodes
+	}
+	for _, f.Least = range leastShares {
+		if fits(len(trees)) {
+			break
+		}
+	}
+	n := len(trees)
+	for n > 0 && !fits(n) {
+		n--
+	}
+	f.Left = len(f.Graphs) - n
+	f.Graphs = f.Graphs[:n]
+	index := map[string]int{}
+	f.function(index, &frame{function: summedUp})
+	for i, t := range trees[:n] {
+		g := &f.Graphs[i]
+		g.Deepest = f.walk(index, g, t, 0, f.Least*t.total)
+	}
+}
+
+// summedUp names what was too small to be shown by itself.
+const summedUp = "(rest)"
+
+// walk writes the children of a frame, by name, and returns how many frames deep they go.
+func (f *Flames) walk(index map[string]int, g *Flame, parent *frame, depth int, least float64) (deepest int) {
+	rest := 0.0
+	add := func(fn, line int, self float64) {
+		g.Functions, g.Depths = append(g.Functions, fn), append(g.Depths, depth)
+		g.Lines, g.Self = append(g.Lines, line), append(g.Self, self)
+		deepest = max(deepest, depth+1)
+	}
+	for _, name := range slices.Sorted(maps.Keys(parent.children)) {
+		c := parent.children[name]
+		if c.total < least {
+			rest += c.total
+			continue
+		}
+		add(f.function(index, c), c.line(), c.self)
+		deepest = max(deepest, f.walk(index, g, c, depth+1, least))
+	}
+	if rest > 0 {
+		add(0, 0, rest)
+	}
+	return deepest
+}
+
+// function enters a frame's function into the table.
+func (f *Flames) function(index map[string]int, c *frame) int {
+	i, known := index[c.function]
+	if !known {
+		i = len(f.Functions)
+		index[c.function] = i
+		name := c.function
+		if len(name) > flameName {
+			name = strings.ToValidUTF8(name[:flameName], "") + "..."
+		}
+		f.Functions = append(f.Functions, visible(name))
+		f.Files = append(f.Files, visible(path.Base(strings.ReplaceAll(c.file, `\`, "/"))))
+		f.Origins = append(f.Origins, originOf(c.function, c.file))
+	}
+	return i
+}
+
+// frame is a function where a stack passes through it, with all stacks that do so on the same way.
+type frame struct {
+	function string
+	file     string
+	lines    map[int]float64 // what belongs to each
+	self     float64
+	total    float64
+	children map[string]*frame
+}
+
+// newFrames joins the stacks of a profile where they begin alike.
+func newFrames(p *record.Profile, scale float64) *frame {
+	root := &frame{}
+	for _, s := range p.Stacks {
+		v := s.Value * scale
+		if !(v > 0) || math.IsInf(v, 0) {
+			continue
+		}
+		at := root
+		at.total += v
+		for i := len(s.Frames) - 1; i >= max(0, len(s.Frames)-flameDepth); i-- {
+			at = at.child(s.Frames[i])
+			at.total += v
+			at.lines[s.Frames[i].Line] += v
+		}
+		at.self += v
+	}
+	return root
+}
+
+func (f *frame) child(at record.Frame) *frame {
+	name := cmp.Or(at.Function, "(unknown)")
+	c := f.children[name]
+	if c == nil {
+		c = &frame{function: name, file: at.File, lines: map[int]float64{}}
+		if f.children == nil {
+			f.children = map[string]*frame{}
+		}
+		f.children[name] = c
+	}
+	return c
+}
+
+// line is where most of the frame was.
+func (f *frame) line() (most int) {
+	for _, line := range slices.Sorted(maps.Keys(f.lines)) {
+		if f.lines[line] > f.lines[most] {
+			most = line
+		}
+	}
+	return most
+}
+
+// count is how many frames below f would be written.
+func (f *frame) count(least float64) int {
+	n, rest := 0, 0
+	for _, c := range f.children {
+		if c.total < least {
+			rest = 1
+			continue
+		}
+		n += 1 + c.count(least)
+	}
+	return n + rest
+}
+
+// Initial is the graph that the page opens with: the last variant's CPU, or else the first there is.
+func (f *Flames) Initial() int {
+	for i := len(f.Graphs) - 1; i >= 0; i-- {
+		if f.Graphs[i].Kind == record.ProfileCPU {
+			return i
+		}
+	}
+	return 0
+}
+
+// Room takes up the room of the graph until the script draws it, so that nothing moves.
+func (f Flame) Room() template.HTML {
+	const frame, frames = 19, 3 // px, as flame.js draws them; the root and what is kept free below
+	return template.HTML(fmt.Sprintf(`<svg width="100%%" height="%d" aria-hidden="true"></svg>`, (f.Deepest+frames)*frame))
+}
+
+// Has reports whether there is a graph to link to.
+func (f *Flames) Has(variant, kind string) bool {
+	return f != nil && slices.ContainsFunc(f.Graphs, func(g Flame) bool { return g.Variant == variant && g.Kind == kind })
+}
+
+// LeastWords write the share below which stacks are summed up: 0.1%.
+func (f *Flames) LeastWords() string { return percent(Value(f.Least)) }
+
+// showing is the first of the kinds whose graph of the variant holds a function; empty: none does.
+func (f *Flames) showing(variant string, kinds []string, function string) string {
+	if f == nil {
+		return ""
+	}
+	at := slices.Index(f.Functions, function)
+	for _, kind := range kinds {
+		for _, g := range f.Graphs {
+			if g.Variant == variant && g.Kind == kind && slices.Contains(g.Functions, at) {
+				return kind
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+
+	"dyno/lab/diagnose"
+)
+
+// Where the quadrants meet, as the rules of diagnose have it: a service at this use of its CPU computes,
+// and one whose requests wait for so much of their time waits. In percent.
+func quadrantCross() (use, waiting float64) {
+	return diagnose.Defaults["busy_cpu"].Value * 100, diagnose.Defaults["waiting"].Value * 100
+}
+
+// quadrant draws every variant by how much of its CPU it used and how much of its requests' time was a
+// wait; empty when neither is known of any. left are the variants that could not be placed.
+func (r *Report) quadrant() (svg template.HTML, left []string) {
+	use, waiting := quadrantCross()
+	p := plot{
+		title:  "CPU use against the share of the requests' time that was a wait",
+		xLabel: "CPU use, %", yLabel: "requests' time spent waiting, %",
+		x: axis{lo: 0, hi: 100}, y: axis{lo: 0, hi: 100},
+		lines: []polyline{
+			{class: "cross", xs: []float64{use, use}, ys: []float64{0, 100}},
+			{class: "cross", xs: []float64{0, 100}, ys: []float64{waiting, waiting}},
+		},
+		notes: []note{{0, 100, "waiting"}, {100, 100, "both"}, {0, 0, "idle"}, {100, 0, "CPU-bound"}},
+	}
+	for i := range r.Diagnoses {
+		d := &r.Diagnoses[i]
+		name := r.nameOf(d)
+		x, seen := d.Signals[diagnose.Utilisation]
+		y, seenToo := waitingOf(d)
+		if !seen || !seenToo {
+			left = append(left, name)
+			continue
+		}
+		p.dots = append(p.dots, dot{x: x * 100, y: y * 100, class: "verdict", label: name,
+			title: fmt.Sprintf("%s: CPU use %s, waiting %s of the requests' time; bound by %s", name, percent(Value(significant(x, 3))), percent(Value(significant(y, 3))), verdictWords(d))})
+	}
+	if len(p.dots) == 0 {
+		return "", left
+	}
+	p.join()
+	return p.SVG(), left
+}
+
+// waitingOf is the share of the requests' time that was a wait, by the trace; without one, of waits for
+// locks alone.
+func waitingOf(d *diagnose.Diagnosis) (float64, bool) {
+	if v, seen := d.Signals[diagnose.Waiting]; seen {
+		return v, true
+	}
+	v, seen := d.Signals[diagnose.LockWait]
+	return v, seen
+}

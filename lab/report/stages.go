@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+
+	"dyno/lab/record"
+)
+
+// Staged is where the requests of a variant spent their time, as distributed tracing reported it.
+type Staged struct {
+	Variant string
+	Run     string // which it was read from
+	Rows    []StageRow
+}
+
+// StageRow is a stage within its transaction.
+type StageRow struct {
+	record.Stage
+	Whole float64 // mean latency of the transaction's first stage, ms; 0: not known
+}
+
+// staged are the stages of the variants at their capacity; in a run that saturates the service where no
+// other has any.
+func staged(e *record.Experiment, a analysis) (out []Staged) {
+	for _, name := range variantNames(e) {
+		runs := slices.Concat(saturated(e, name), atCapacity(e, a, name))
+		for _, r := range slices.Backward(runs) {
+			if len(r.Stages) > 0 {
+				out = append(out, Staged{Variant: name, Run: runLabel(r), Rows: stageRows(r.Stages)})
+				break
+			}
+		}
+	}
+	return out
+}
+
+func stageRows(stages []record.Stage) (rows []StageRow) {
+	whole := map[string]float64{}
+	for _, s := range stages {
+		if s.Depth == 0 {
+			whole[s.Transaction] = max(whole[s.Transaction], s.Latency.Mean)
+		}
+	}
+	for _, s := range stages {
+		rows = append(rows, StageRow{s, whole[s.Transaction]})
+	}
+	return rows
+}
+
+// deepestIndent is how many levels of stages are told apart by their place.
+const deepestIndent = 6
+
+// Indent is the class that moves a stage's name under its parent's.
+func (s StageRow) Indent() string {
+	return fmt.Sprintf("depth-%d", max(0, min(s.Depth, deepestIndent)))
+}
+
+// SVG draws the stage's mean, and within it what it spent in none of its children, against the whole
+// transaction's mean.
+func (s StageRow) SVG() template.HTML {
+	if !(s.Whole > 0) {
+		return ""
+	}
+	share := func(ms float64) float64 { return 100 * max(0, min(1, ms/s.Whole)) }
+	return template.HTML(fmt.Sprintf(`<svg class="stage" width="100%%" height="14" aria-hidden="true"><rect class="all" y="2" height="10" width="%.2f%%"/><rect y="2" height="10" width="%.2f%%"/></svg>`,
+		share(s.Latency.Mean), share(s.Self)))
+}
