@@ -64,6 +64,13 @@ func servingUntil(pattern string, page http.HandlerFunc, end func()) *service {
 // suite is every server, by family.
 var suite = []entry{
 	fingerprints, catalogue, search, ranking,
+	ledger, audit, visits, prices,
+	orders, couriers, shop, printing,
+	forum, filters, sessions,
+	journals, secretary, mailer, turnstile,
+	site, copies,
+	feedReader, vaults,
+	gate, tickerTape, downloads, crowded, paced, thinking,
 }
 
 // list is the suite with what its parameters are drawn from.

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+var forum = entry{
+	Name: "churn", Family: "gc", Truth: "gc", Function: "main.(*forumPage).thread",
+	InWords: "each request builds a tree of some thousand small comments, each with a map and strings, and throws it away",
+	Method:  "GET", Path: "/thread", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		f := &forumPage{replies: d.between("replies", 2, 4), comments: d.between("comments", 600, 2_000)}
+		return func() (*service, error) { return serving("GET /thread", f.show), nil }
+	},
+}
+
+type comment struct {
+	id      int
+	author  string
+	likes   map[string]int
+	parent  *comment
+	replies []*comment
+}
+
+// forumPage shows how deep a discussion goes.
+type forumPage struct{ replies, comments int }
+
+func (f *forumPage) show(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, "%d deep\n", f.thread().depth())
+}
+
+// thread makes the comments level by level and returns the first.
+func (f *forumPage) thread() *comment {
+	all := []*comment{{author: "first"}}
+	for i := 0; len(all) < f.comments; i++ {
+		parent := all[i]
+		for range f.replies {
+			c := &comment{id: len(all), author: strings.Repeat("x", 8+len(all)%16), parent: parent, likes: map[string]int{}}
+			c.likes[c.author] = c.id
+			parent.replies = append(parent.replies, c)
+			all = append(all, c)
+		}
+	}
+	return all[0]
+}
+
+func (c *comment) depth() int {
+	deepest := 0
+	for _, r := range c.replies {
+		deepest = max(deepest, r.depth())
+	}
+	return deepest + 1
+}
+
+var filters = entry{
+	Name: "strings", Family: "gc", Truth: "gc", Function: "main.(*filterPage).normalize",
+	InWords: "each request parses some hundred query strings into small objects and joins them again",
+	Method:  "GET", Path: "/filters", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		queries, fields := d.between("queries", 100, 300), d.between("fields", 4, 8)
+		return func() (*service, error) { return serving("GET /filters", newFilterPage(queries, fields).show), nil }
+	},
+}
+
+// filterPage brings saved filters into one form.
+type filterPage struct{ saved []string }
+
+func newFilterPage(queries, fields int) *filterPage {
+	p := &filterPage{}
+	for i := range queries {
+		q := url.Values{}
+		for f := range fields {
+			q.Add(fmt.Sprintf("field%d", f), fmt.Sprintf("value%d", i))
+		}
+		p.saved = append(p.saved, q.Encode())
+	}
+	return p
+}
+
+func (p *filterPage) show(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, "%d bytes\n", len(p.normalize()))
+}
+
+type field struct {
+	name   string
+	values []string
+}
+
+func (p *filterPage) normalize() string {
+	var all []string
+	for _, query := range p.saved {
+		var fields []*field
+		for _, pair := range strings.Split(query, "&") {
+			kv := strings.Split(pair, "=")
+			fields = append(fields, &field{strings.ToUpper(kv[0]), []string{kv[1]}})
+		}
+		for _, f := range fields {
+			all = append(all, f.name+": "+strings.Join(f.values, ", ")+";")
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+var feedReader = entry{
+	Name: "mixed-cpu-gc", Family: "mixed", Truth: "cpu", Also: []string{"gc"}, Function: "main.(*newsPage).read",
+	InWords: "each request decodes JSON into maps: about half of the CPU is parsing, half is allocating and collecting",
+	Method:  "GET", Path: "/news", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		stories := d.between("stories", 40, 120)
+		return func() (*service, error) { return serving("GET /news", newNewsPage(stories).show), nil }
+	},
+}
+
+// newsPage reads a document without knowing its form.
+type newsPage struct{ document []byte }
+
+func newNewsPage(stories int) *newsPage {
+	document, err := json.Marshal(newShelf(stories).products)
+	if err != nil {
+		panic(err) // products have no value that JSON cannot hold
+	}
+	return &newsPage{document}
+}
+
+func (p *newsPage) show(w http.ResponseWriter, _ *http.Request) {
+	stories, err := p.read()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintf(w, "%d stories\n", len(stories))
+}
+
+// read decodes the stories and finds the words of each.
+func (p *newsPage) read() ([]map[string]int, error) {
+	var stories []any
+	if err := json.Unmarshal(p.document, &stories); err != nil {
+		return nil, err
+	}
+	var found []map[string]int
+	for _, story := range stories {
+		words := map[string]int{}
+		for name, value := range story.(map[string]any) {
+			for _, word := range strings.Fields(fmt.Sprint(value)) {
+				words[name+"/"+word]++
+			}
+		}
+		found = append(found, words)
+	}
+	return found, nil
+}

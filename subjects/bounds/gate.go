@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+var gate = entry{
+	Name: "accept", Family: "wait", Truth: "wait", Kind: "accept", Function: "main.(*doorman).Accept",
+	InWords: "each request needs a new connection, and connections are accepted one after the other, some ms apart, from a short queue",
+	Method:  "GET", Path: "/hello", Invisible: nil,
+	plan: func(d *draw) func() (*service, error) {
+		check, backlog := d.micros("accept_us", 2_000, 6_000), d.between("backlog", 4, 12)
+		return func() (*service, error) {
+			s := serving("GET /hello", hello)
+			s.accept = func(l net.Listener) net.Listener { return newDoorman(l, check, backlog) }
+			return s, nil
+		}
+	},
+}
+
+func hello(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Connection", "close")
+	fmt.Fprintln(w, "hello")
+}
+
+// doorman checks whom it lets in, and that takes a while.
+type doorman struct {
+	net.Listener
+	check time.Duration
+}
+
+// newDoorman shortens the queue of connections that wait to be accepted. Where that is not possible it
+// keeps the length it has.
+func newDoorman(l net.Listener, check time.Duration, backlog int) *doorman {
+	if tcp, ok := l.(*net.TCPListener); ok {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			raw.Control(func(fd uintptr) { syscall.Listen(int(fd), backlog) }) // again, for its length alone
+		}
+	}
+	return &doorman{l, check}
+}
+
+func (d *doorman) Accept() (net.Conn, error) {
+	time.Sleep(d.check)
+	return d.Listener.Accept()
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"sync/atomic"
+)
+
+var journals = entry{
+	Name: "fsync", Family: "wait", Truth: "wait", Kind: "disk", Function: "main.(*journal).write",
+	InWords: "each request writes a record to one of a few files and waits until the disk has it",
+	Method:  "GET", Path: "/append", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		files, record := d.between("files", 1, 4), d.between("record_bytes", 256, 4096)
+		return func() (*service, error) {
+			j, err := newJournal(files, record)
+			if err != nil {
+				return nil, err
+			}
+			return servingUntil("GET /append", j.append, j.close), nil
+		}
+	},
+}
+
+// maxJournal bounds a journal's file, in bytes; past it, the oldest records are written over.
+const maxJournal = 64 << 20
+
+// journal keeps records in files without names: they are gone with the process.
+type journal struct {
+	files  []*os.File
+	record []byte
+	next   atomic.Int64
+}
+
+func newJournal(files, record int) (*journal, error) {
+	j := &journal{record: make([]byte, record)}
+	for range files {
+		f, err := unnamed()
+		if err != nil {
+			j.close()
+			return nil, err
+		}
+		j.files = append(j.files, f)
+	}
+	return j, nil
+}
+
+// unnamed opens a file in the folder for temporary files (TMPDIR) that is gone when it is closed.
+func unnamed() (*os.File, error) {
+	f, err := os.CreateTemp("", "bounds-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (j *journal) append(w http.ResponseWriter, _ *http.Request) {
+	n := j.next.Add(1)
+	if err := j.write(n); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintf(w, "record %d\n", n)
+}
+
+func (j *journal) write(n int64) error {
+	f := j.files[n%int64(len(j.files))]
+	if _, err := f.WriteAt(j.record, n*int64(len(j.record))%maxJournal); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func (j *journal) close() {
+	for _, f := range j.files {
+		f.Close()
+	}
+}
+
+var secretary = entry{
+	Name: "fsync-writer", Family: "wait", Truth: "wait", Kind: "disk", OrKind: "channel", Function: "main.(*minutes).note",
+	InWords: "each request hands its record to one goroutine, which writes one after the other and waits until the disk has it",
+	Method:  "GET", Path: "/note", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		record, queue := d.between("record_bytes", 256, 4096), d.between("queue", 1, 16)
+		return func() (*service, error) {
+			j, err := newJournal(1, record)
+			if err != nil {
+				return nil, err
+			}
+			m := newMinutes(j, queue)
+			return servingUntil("GET /note", m.note, m.close), nil
+		}
+	},
+}
+
+// minutes has one goroutine write what all note. close ends it.
+type minutes struct {
+	journal *journal
+	queue   chan chan error
+	done    chan struct{}
+}
+
+func newMinutes(j *journal, queue int) *minutes {
+	m := &minutes{j, make(chan chan error, queue), make(chan struct{})}
+	go m.keep()
+	return m
+}
+
+func (m *minutes) keep() {
+	defer close(m.done)
+	for n := int64(0); ; n++ {
+		written, ok := <-m.queue
+		if !ok {
+			return
+		}
+		written <- m.journal.write(n)
+	}
+}
+
+func (m *minutes) note(w http.ResponseWriter, _ *http.Request) {
+	written := make(chan error, 1)
+	m.queue <- written
+	if err := <-written; err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintln(w, "noted")
+}
+
+func (m *minutes) close() {
+	close(m.queue)
+	<-m.done
+	m.journal.close()
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+var ledger = entry{
+	Name: "mutex-work", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*accounts).book",
+	InWords: "each request computes while it holds the one mutex of all accounts, and a little outside of it",
+	Method:  "GET", Path: "/post", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		// At least 80% inside: two cores would otherwise have enough to do outside of it.
+		rounds, inside := d.between("rounds", 4_000, 10_000), d.between("inside_percent", 80, 95)
+		a := &accounts{inside: rounds * inside / 100, outside: rounds - rounds*inside/100, sums: map[byte]int{}}
+		return func() (*service, error) { return serving("GET /post", a.post), nil }
+	},
+}
+
+// accounts books what comes in, one after the other.
+type accounts struct {
+	inside, outside int // rounds
+
+	mu     sync.Mutex
+	booked int
+	sums   map[byte]int
+}
+
+func (a *accounts) post(w http.ResponseWriter, r *http.Request) {
+	document := stretch([]byte(r.RemoteAddr), a.outside)
+	fmt.Fprintf(w, "entry %d\n", a.book(document[:]))
+}
+
+func (a *accounts) book(document []byte) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seal := stretch(document, a.inside)
+	a.booked++
+	a.sums[seal[0]]++
+	return a.booked
+}
+
+var audit = entry{
+	Name: "mutex-block", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*auditor).note",
+	InWords: "each request waits for a slow device while it holds a mutex; next to nothing is computed",
+	Method:  "GET", Path: "/note", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		a := &auditor{tape: tape{d.micros("write_us", 1_000, 4_000)}}
+		return func() (*service, error) { return serving("GET /note", a.note), nil }
+	},
+}
+
+// tape takes long to write to and does not say why.
+type tape struct{ takes time.Duration }
+
+func (t tape) write(string) { time.Sleep(t.takes) }
+
+// auditor notes who came, on a tape that can take one note at a time.
+type auditor struct {
+	mu    sync.Mutex
+	tape  tape
+	notes int
+}
+
+func (a *auditor) note(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.notes++
+	a.tape.write(r.RemoteAddr)
+	fmt.Fprintf(w, "note %d\n", a.notes)
+}

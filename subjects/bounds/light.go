@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"sync"
+)
+
+var crowded = entry{
+	Name: "neighbour", Family: "environment", Truth: "environment",
+	InWords: "each request hashes, beside a process that takes the CPU away",
+	Method:  "GET", Path: "/seal", Neighbour: true,
+	plan: func(d *draw) func() (*service, error) {
+		s := &sealer{rounds: d.between("rounds", 3_000, 9_000)}
+		return func() (*service, error) { return serving("GET /seal", s.seal), nil }
+	},
+}
+
+var paced = entry{
+	Name: "paced", Family: "not-loaded", Truth: "not-loaded",
+	InWords: "far fewer requests come than the server could answer",
+	Method:  "GET", Path: "/seal", Load: load{MaxRate: 200},
+	plan: func(d *draw) func() (*service, error) {
+		s := &sealer{rounds: d.between("rounds", 1_000, 4_000)}
+		return func() (*service, error) { return serving("GET /seal", s.seal), nil }
+	},
+}
+
+var thinking = entry{
+	Name: "thinking", Family: "not-loaded", Truth: "not-loaded",
+	InWords: "two clients ask, and pause after each answer for far longer than it took",
+	Method:  "GET", Path: "/seal", Load: load{Connections: 2, ThinkMs: 20},
+	plan: func(d *draw) func() (*service, error) {
+		s := &sealer{rounds: d.between("rounds", 1_000, 4_000)}
+		return func() (*service, error) { return serving("GET /seal", s.seal), nil }
+	},
+}
+
+// sealer computes a seal for who asks.
+type sealer struct{ rounds int }
+
+func (s *sealer) seal(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintf(w, "%x\n", stretch([]byte(r.RemoteAddr), s.rounds))
+}
+
+var vaults = entry{
+	Name: "mixed-lock-cpu", Family: "mixed", Truth: "lock", Also: []string{"cpu"}, Kind: "mutex", Function: "main.(*vault).store",
+	InWords: "each request computes, about half of it under a lock: the lock is always held, and the cores are all busy as well",
+	Method:  "GET", Path: "/store", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		rounds, inside := d.between("rounds", 5_000, 10_000), d.between("inside_percent", 52, 60)
+		return func() (*service, error) {
+			return serving("GET /store", newBank(rounds, inside).deposit), nil
+		}
+	},
+}
+
+// bank has a vault for every two cores, so that its locks are as busy as the cores whatever their number.
+type bank struct {
+	outside int // rounds
+	vaults  []vault
+	mu      sync.Mutex
+	next    int
+}
+
+// vault stores one thing after the other.
+type vault struct {
+	inside int // rounds
+	mu     sync.Mutex
+	stored int
+	seal   [32]byte
+}
+
+func newBank(rounds, insidePercent int) *bank {
+	inside := rounds * insidePercent / 100
+	b := &bank{outside: rounds - inside, vaults: make([]vault, max(runtime.GOMAXPROCS(0)/2, 1))}
+	for i := range b.vaults {
+		b.vaults[i].inside = inside
+	}
+	return b
+}
+
+func (b *bank) deposit(w http.ResponseWriter, r *http.Request) {
+	thing := stretch([]byte(r.RemoteAddr), b.outside)
+	fmt.Fprintf(w, "stored as %d\n", b.pick().store(thing))
+}
+
+// pick takes the vaults in turn.
+func (b *bank) pick() *vault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next++
+	return &b.vaults[b.next%len(b.vaults)]
+}
+
+func (v *vault) store(thing [32]byte) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seal = stretch(thing[:], v.inside)
+	v.stored++
+	return v.stored
+}

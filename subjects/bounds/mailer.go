@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+var mailer = entry{
+	Name: "timer", Family: "wait", Truth: "wait", Kind: "timer", OrKind: "channel", Function: "main.(*mailRoom).post",
+	InWords: "each request waits for the next tick of some ms, and a tick takes only so many of them along",
+	Method:  "GET", Path: "/post", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		every, most := d.micros("tick_us", 5_000, 20_000), d.between("batch", 3, 8)
+		return func() (*service, error) {
+			m := newMailRoom(every, most)
+			return servingUntil("GET /post", m.post, m.close), nil
+		}
+	},
+}
+
+// mailRoom sends letters in bags that leave at regular times. close ends its goroutine.
+type mailRoom struct {
+	letters chan chan int
+	stop    chan struct{}
+	done    chan struct{}
+}
+
+func newMailRoom(every time.Duration, most int) *mailRoom {
+	m := &mailRoom{make(chan chan int), make(chan struct{}), make(chan struct{})}
+	go m.run(every, most)
+	return m
+}
+
+func (m *mailRoom) run(every time.Duration, most int) {
+	defer close(m.done)
+	leaves := time.NewTicker(every)
+	defer leaves.Stop()
+	for bag := 1; ; bag++ {
+		select {
+		case <-leaves.C:
+			m.send(bag, most)
+		case <-m.stop:
+			return
+		}
+	}
+}
+
+// send takes along who waits, at most so many.
+func (m *mailRoom) send(bag, most int) {
+	for range most {
+		select {
+		case sent := <-m.letters:
+			sent <- bag
+		default:
+			return
+		}
+	}
+}
+
+func (m *mailRoom) post(w http.ResponseWriter, r *http.Request) {
+	sent := make(chan int, 1)
+	select {
+	case m.letters <- sent:
+		fmt.Fprintf(w, "went with bag %d\n", <-sent)
+	case <-r.Context().Done():
+	}
+}
+
+func (m *mailRoom) close() {
+	close(m.stop)
+	<-m.done
+}
+
+var turnstile = entry{
+	Name: "ratelimit", Family: "wait", Truth: "wait", Kind: "timer", Function: "main.(*turns).wait",
+	InWords: "each request sleeps until its turn: turns are some ms apart, however idle the server is",
+	Method:  "GET", Path: "/enter", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		t := &turns{apart: d.micros("apart_us", 1_000, 4_000)}
+		return func() (*service, error) { return serving("GET /enter", t.enter), nil }
+	},
+}
+
+// turns lets one in at a time, at regular times.
+type turns struct {
+	apart time.Duration
+
+	mu   sync.Mutex
+	next time.Time
+}
+
+func (t *turns) enter(w http.ResponseWriter, r *http.Request) {
+	if err := t.wait(r.Context()); err != nil {
+		return // who asked is gone
+	}
+	fmt.Fprintln(w, "welcome")
+}
+
+func (t *turns) wait(ctx context.Context) error {
+	turn := time.NewTimer(time.Until(t.reserve()))
+	defer turn.Stop()
+	select {
+	case <-turn.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reserve returns when the next turn is and takes it.
+func (t *turns) reserve() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); t.next.Before(now) {
+		t.next = now
+	}
+	t.next = t.next.Add(t.apart)
+	return t.next
+}

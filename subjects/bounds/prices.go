@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+var prices = entry{
+	Name: "rwmutex-writer", Family: "lock", Truth: "lock", Kind: "rwmutex", Function: "main.(*quotes).quote",
+	InWords: "readers share a lock, and every few reads one of them computes the prices anew under the write lock",
+	Method:  "GET", Path: "/quote", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		q := &quotes{
+			lookup:  d.between("read_rounds", 500, 1_000),
+			refresh: d.between("write_rounds", 8_000, 16_000),
+			every:   int64(d.between("reads_per_write", 3, 6)),
+		}
+		return func() (*service, error) { return serving("GET /quote", q.quote), nil }
+	},
+}
+
+// quotes answers a price that is good for some lookups.
+type quotes struct {
+	lookup, refresh int // rounds
+	every           int64
+
+	asked atomic.Int64
+	mu    sync.RWMutex
+	price [32]byte
+}
+
+func (q *quotes) quote(w http.ResponseWriter, r *http.Request) {
+	if q.asked.Add(1)%q.every == 0 {
+		q.renew()
+	}
+	q.mu.RLock()
+	answer := stretch(q.price[:], q.lookup)
+	q.mu.RUnlock()
+	fmt.Fprintf(w, "%x\n", answer)
+}
+
+func (q *quotes) renew() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.price = stretch(q.price[:], q.refresh)
+}

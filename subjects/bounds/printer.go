@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+)
+
+var printing = entry{
+	Name: "consumer", Family: "wait", Truth: "wait", Kind: "channel", Function: "main.(*printer).print",
+	InWords: "each request hands its job to one goroutine over a channel and waits for it; that goroutine computes all the time",
+	Method:  "GET", Path: "/print", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		rounds, queue := d.between("rounds", 4_000, 12_000), d.between("queue", 1, 16)
+		return func() (*service, error) {
+			p := newPrinter(rounds, queue)
+			return servingUntil("GET /print", p.print, p.close), nil
+		}
+	},
+}
+
+type job struct {
+	text   []byte
+	ticket chan [32]byte // receives once; has room for it
+}
+
+// printer works through jobs one after the other. close ends its goroutine.
+type printer struct {
+	rounds int
+	jobs   chan job
+	done   chan struct{}
+}
+
+func newPrinter(rounds, queue int) *printer {
+	p := &printer{rounds, make(chan job, queue), make(chan struct{})}
+	go p.run()
+	return p
+}
+
+func (p *printer) run() {
+	defer close(p.done)
+	for j := range p.jobs {
+		j.ticket <- stretch(j.text, p.rounds)
+	}
+}
+
+func (p *printer) close() {
+	close(p.jobs)
+	<-p.done
+}
+
+func (p *printer) print(w http.ResponseWriter, r *http.Request) {
+	j := job{[]byte(r.RemoteAddr), make(chan [32]byte, 1)}
+	p.jobs <- j
+	fmt.Fprintf(w, "printed %x\n", <-j.ticket)
+}

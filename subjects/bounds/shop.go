@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+var shop = entry{
+	Name: "downstream", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).offer",
+	InWords: "each request calls another process over HTTP, which answers a few at a time and takes some ms for each",
+	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		takes, atOnce := d.micros("backend_us", 5_000, 20_000), d.between("backend_at_once", 2, 6)
+		return func() (*service, error) {
+			b, err := startBackend(takes, atOnce)
+			if err != nil {
+				return nil, err
+			}
+			p := newPricing(b.URL)
+			return servingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.close() }), nil
+		}
+	},
+}
+
+// pricing asks a backend what things cost.
+type pricing struct {
+	client *http.Client
+	url    string
+}
+
+func newPricing(url string) *pricing {
+	// As many idle connections as there may be requests: none is closed and opened again.
+	return &pricing{&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024}, Timeout: time.Minute}, url}
+}
+
+func (p *pricing) offer(w http.ResponseWriter, r *http.Request) {
+	price, err := p.price(r.Context(), "lamp")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	fmt.Fprintf(w, "our offer: %s", price)
+}
+
+const maxPrice = 1 << 10 // bytes of the backend's answer
+
+func (p *pricing) price(ctx context.Context, item string) ([]byte, error) {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/price?item="+item, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.client.Do(ask)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return io.ReadAll(io.LimitReader(answer.Body, maxPrice))
+}
+
+var couriers = entry{
+	Name: "pool-channel", Family: "wait", Truth: "wait", Kind: "pool", OrKind: "channel", Function: "main.(*fleet).deliver",
+	InWords: "each request takes one of a few couriers from a channel and keeps it for some ms",
+	Method:  "GET", Path: "/deliver", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		trip, n := d.micros("trip_us", 2_000, 5_000), d.between("couriers", 2, 4)
+		return func() (*service, error) { return serving("GET /deliver", newFleet(n, trip).deliver), nil }
+	},
+}
+
+type courier struct {
+	trip  time.Duration
+	trips int
+}
+
+func (c *courier) ride() int {
+	time.Sleep(c.trip)
+	c.trips++
+	return c.trips
+}
+
+// fleet has a fixed number of couriers.
+type fleet struct{ home chan *courier }
+
+func newFleet(n int, trip time.Duration) *fleet {
+	f := &fleet{make(chan *courier, n)}
+	for range n {
+		f.home <- &courier{trip: trip}
+	}
+	return f
+}
+
+func (f *fleet) deliver(w http.ResponseWriter, r *http.Request) {
+	select {
+	case c := <-f.home:
+		trips := c.ride()
+		f.home <- c
+		fmt.Fprintf(w, "trip %d\n", trips)
+	case <-r.Context().Done():
+	}
+}

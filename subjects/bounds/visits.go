@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+var visits = entry{
+	Name: "mutex-short", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*visitors).add",
+	InWords: "each request counts thousands of times, from several goroutines, under one mutex that is held for some ns",
+	Method:  "GET", Path: "/visit", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		v := &visitors{counters: d.between("goroutines", 4, 8), each: d.between("adds", 500, 1_500), pages: map[int]int{}}
+		return func() (*service, error) { return serving("GET /visit", v.visit), nil }
+	},
+}
+
+// visitors counts who looked at which page.
+type visitors struct {
+	counters, each int
+
+	mu    sync.Mutex
+	total int
+	pages map[int]int
+}
+
+func (v *visitors) visit(w http.ResponseWriter, _ *http.Request) {
+	var counting sync.WaitGroup
+	for range v.counters {
+		counting.Go(func() {
+			for page := range v.each {
+				v.add(page % 16)
+			}
+		})
+	}
+	counting.Wait()
+	fmt.Fprintln(w, "counted")
+}
+
+func (v *visitors) add(page int) {
+	v.mu.Lock()
+	v.pages[page]++
+	v.total++
+	v.mu.Unlock()
+}
