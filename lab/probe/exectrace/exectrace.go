@@ -5,7 +5,7 @@
 // It is not for taking traces (probe) and not for judging what they say (diagnose). The goroutines of the
 // observer are left out: the runtime's tracer, the handlers of net/http/pprof and those of the agent. A
 // goroutine belongs to the observer when it was started by the tracer, or when one of its stacks goes
-// through such a handler.
+// through such a handler; where it had waited before it was seen there still counts.
 //
 // Memory is bounded, besides the second of the trace that the reader holds at a time: by the goroutines,
 // stacks and places of waiting that are told apart (limits.go). It starts no goroutines.

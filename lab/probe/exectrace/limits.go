@@ -5,7 +5,7 @@ import "time"
 // What is told apart, at most. A trace of half a second of a service at 20,000 requests/s stays well below.
 const (
 	maxGoroutines = 100_000 // that live at the same time, some 200 bytes each; of more, only the number is known
-	maxStacks     = 20_000  // some 500 bytes each; what comes later has no stack
+	maxStacks     = 20_000  // some 1 kB each; what comes later has no stack
 	maxEntries    = 1_000   // functions that goroutines are started with; what comes later has no name
 	maxPlaces     = 4_000   // places of waiting; what comes later is summed in Rest
 	maxWakers     = 256     // of a place: goroutines that end its waits, and as many stacks of theirs

@@ -2,6 +2,7 @@ package exectrace
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -12,17 +13,17 @@ import (
 // stack is a call stack, one for all events that have it.
 type stack struct {
 	handle trace.Stack
-	entry  record.Frame // its outermost function; empty: the stack was too deep to be recorded whole
+	entry  record.Frame // its outermost function; empty: not known, as where it was too deep to be recorded whole
 	own    bool         // it is the observer's
 }
 
 // deepest is how many frames of a stack the runtime records.
 const deepest = 128
 
-// stacks tells stacks apart. Handles do so within a generation, program counters for good.
+// stacks tells stacks apart: within a generation by their handles, for good by functions and lines.
 type stacks struct {
 	byHandle map[trace.Stack]*stack
-	byPCs    map[string]*stack
+	byLines  map[string]*stack
 	key      []byte
 }
 
@@ -45,33 +46,42 @@ func (s *stacks) of(handle trace.Stack) *stack {
 func (s *stacks) byContent(handle trace.Stack) *stack {
 	s.key = s.key[:0]
 	for f := range handle.Frames() {
-		s.key = binary.LittleEndian.AppendUint64(s.key, f.PC)
+		s.key = append(s.key, f.Func...)
+		s.key = binary.LittleEndian.AppendUint64(s.key, f.Line)
 	}
-	known, ok := s.byPCs[string(s.key)]
-	if ok || len(s.key) == 0 || len(s.byPCs) >= maxStacks {
+	known, ok := s.byLines[string(s.key)]
+	if ok || len(s.key) == 0 || len(s.byLines) >= maxStacks {
 		return known
 	}
 	known = newStack(handle)
-	s.byPCs[string(s.key)] = known
+	s.byLines[string(s.key)] = known
 	return known
 }
 
 func newStack(handle trace.Stack) *stack {
 	s := &stack{handle: handle}
-	depth, last, before := 0, trace.StackFrame{}, trace.StackFrame{}
+	depth, last, inner := 0, trace.StackFrame{}, trace.StackFrame{}
 	for f := range handle.Frames() {
 		depth++
-		last, before = f, last
+		last, inner = f, last
 		s.own = s.own || observes(f.Func)
 	}
-	if last.Func == "runtime.main" && before.Func != "" { // which all programs have; main.main says more
-		last = before
+	if depth >= deepest {
+		return s
 	}
-	if depth < deepest {
-		s.entry = frame(last)
-		s.own = s.own || traces(last.Func)
+	s.own = s.own || traces(last.Func)
+	if slices.Contains(starters, last.Func) {
+		last = inner
 	}
+	s.entry = frame(last)
 	return s
+}
+
+// starters start goroutines for all sorts of code. What tells goroutines apart is what they call.
+var starters = []string{
+	"sync.(*WaitGroup).Go.func1",
+	"golang.org/x/sync/errgroup.(*Group).Go.func1",
+	"golang.org/x/sync/errgroup.(*Group).TryGo.func1",
 }
 
 // observes says whether a function answers those who look into the process.

@@ -32,7 +32,7 @@ type summary struct {
 func newSummary() *summary {
 	return &summary{
 		live:    map[trace.GoID]*goroutine{},
-		stacks:  stacks{byHandle: map[trace.Stack]*stack{}, byPCs: map[string]*stack{}},
+		stacks:  stacks{byHandle: map[trace.Stack]*stack{}, byLines: map[string]*stack{}},
 		entries: map[string]*entry{},
 		places:  map[spot]*place{},
 	}
