@@ -33,6 +33,9 @@ type Options struct {
 	Companions []int
 	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as others'.
 	Self int
+	// Counters counts the target's cache and TLB misses, where that is permitted and the processor has
+	// counters. It adds to each of the target's context switches, so not where latency is reported.
+	Counters bool
 }
 
 // Watcher watches until it is closed. Its methods are safe for concurrent use.
@@ -52,13 +55,14 @@ type Watcher struct {
 	target  bool // the target's process can be read
 	machine bool // /proc/stat can be read
 	psi     bool // /proc/pressure/cpu can be read
+	psiIO   bool // /proc/pressure/io can be read
 }
 
 // Watch begins to watch. It fails when the debug address does not answer at all; that there is no agent
 // behind it, or no /proc here, is not an error but shows in what the Watcher returns. It also stops when
 // ctx is done.
 func Watch(ctx context.Context, o Options) (*Watcher, error) {
-	return watch(ctx, o, host{root: "/", clock: processClock})
+	return watch(ctx, o, host{root: "/", clock: processClock, queues: acceptQueues})
 }
 
 func watch(ctx context.Context, o Options, h host) (*Watcher, error) {
@@ -72,7 +76,7 @@ func watch(ctx context.Context, o Options, h host) (*Watcher, error) {
 	}
 	s := newSampler(h, o)
 	w.addReading(s.read(monotonic.Now()))
-	w.target, w.machine, w.psi = s.seesTarget, s.seesMachine, s.seesPressure
+	w.target, w.machine, w.psi, w.psiIO = s.seesTarget, s.seesMachine, s.seesPressure, s.seesPressureIO
 	ctx, w.stop = context.WithCancel(ctx)
 	w.ended.Go(func() { w.sampleProc(ctx, s) })
 	if w.info != nil {
@@ -95,6 +99,7 @@ func (w *Watcher) Close() {
 // sampleProc takes a reading at each boundary between windows. One that it was too late for is left to
 // the timeline to fill in.
 func (w *Watcher) sampleProc(ctx context.Context, s *sampler) {
+	defer s.close()
 	timer := time.NewTimer(untilBoundary(monotonic.Now()))
 	defer timer.Stop()
 	for {

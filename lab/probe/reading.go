@@ -13,6 +13,13 @@ type reading struct {
 	steal      float64 // s
 	pressure   float64 // s in which some task waited for a CPU
 	rss        int64   // bytes, the target; of a span: its peak
+
+	system     float64     // s of cpu that were spent in the kernel
+	halts      halts       // of the target's threads
+	pressureIO float64     // s in which some task waited for a disk
+	overflows  float64     // connections that were turned away since their accept queue was full
+	accept     acceptQueue // the target's longest; of a span: the longest at any time
+	cache, tlb float64     // misses of the target
 }
 
 func (r reading) when() int64 { return r.at }
@@ -21,15 +28,26 @@ func (r reading) between(next reading, at int64) reading {
 	share := float64(at-r.at) / float64(next.at-r.at)
 	mid := func(a, b float64) float64 { return a + (b-a)*share }
 	return reading{
-		at: at, rss: next.rss,
-		cpu: mid(r.cpu, next.cpu), delay: mid(r.delay, next.delay),
+		at: at, rss: next.rss, accept: next.accept,
+		cpu: mid(r.cpu, next.cpu), system: mid(r.system, next.system), delay: mid(r.delay, next.delay),
 		companions: mid(r.companions, next.companions), self: mid(r.self, next.self),
-		busy: mid(r.busy, next.busy), steal: mid(r.steal, next.steal), pressure: mid(r.pressure, next.pressure),
+		busy: mid(r.busy, next.busy), steal: mid(r.steal, next.steal),
+		pressure: mid(r.pressure, next.pressure), pressureIO: mid(r.pressureIO, next.pressureIO),
+		halts: halts{
+			waits:       mid(r.halts.waits, next.halts.waits),
+			preemptions: mid(r.halts.preemptions, next.halts.preemptions),
+			blocked:     mid(r.halts.blocked, next.halts.blocked),
+		},
+		overflows: mid(r.overflows, next.overflows),
+		cache:     mid(r.cache, next.cache), tlb: mid(r.tlb, next.tlb),
 	}
 }
 
 func (r reading) followedBy(next reading) reading {
 	next.rss = max(r.rss, next.rss)
+	if r.accept.length > next.accept.length {
+		next.accept = r.accept
+	}
 	return next
 }
 

@@ -16,7 +16,7 @@ import (
 // are the maxima.
 type sample struct {
 	agent.Sample
-	pauses *pauses // of a span: the longest pause of each window that had one
+	pauses *pauses // of a span: all that were in it
 }
 
 func (s sample) when() int64 { return s.At }
@@ -27,6 +27,8 @@ func (s sample) between(next sample, at int64) sample {
 	count := func(a, b uint64) uint64 { return uint64(mid(float64(a), float64(b))) }
 	out := next // what is not a sum, among it that a profile was running, holds for all the time since s
 	out.At = at
+	out.GCPauses, out.GCPauseMax = nil, 0 // next has them
+	out.SystemCPU, out.Delay = mid(s.SystemCPU, next.SystemCPU), mid(s.Delay, next.Delay)
 	out.CPU, out.GCPause, out.GCCPU = mid(s.CPU, next.CPU), mid(s.GCPause, next.GCPause), mid(s.GCCPU, next.GCCPU)
 	out.MutexWait = mid(s.MutexWait, next.MutexWait)
 	out.Allocs, out.AllocBytes, out.GCCycles = count(s.Allocs, next.Allocs), count(s.AllocBytes, next.AllocBytes), count(s.GCCycles, next.GCCycles)
@@ -35,7 +37,7 @@ func (s sample) between(next sample, at int64) sample {
 
 func (s sample) followedBy(next sample) sample {
 	out := next
-	out.pauses = s.pauses.with(next)
+	out.pauses, out.GCPauses = s.pauses.with(next), nil
 	out.Goroutines = max(s.Goroutines, next.Goroutines)
 	out.GCPauseMax = max(s.GCPauseMax, next.GCPauseMax)
 	if len(s.Gauges) > 0 {
@@ -53,6 +55,7 @@ func (s sample) followedBy(next sample) sample {
 func (s sample) server(next sample, out *record.Server) {
 	per := func(before, after float64) float64 { return rate(before, after, s.At, next.At) }
 	out.AgentSeen = true
+	out.CPU, out.Delay = per(s.CPU, next.CPU), per(s.Delay, next.Delay)
 	out.Goroutines, out.HeapLive, out.HeapGoal = next.Goroutines, next.HeapLive, next.HeapGoal
 	out.Allocs = per(float64(s.Allocs), float64(next.Allocs))
 	out.AllocBytes = per(float64(s.AllocBytes), float64(next.AllocBytes))
@@ -82,9 +85,14 @@ func parseSample(line []byte) (sample, error) {
 	if s.At <= 0 || s.At > math.MaxInt64/2 {
 		return sample{}, errors.New("a line of the agent's stream has no time (t_ns)")
 	}
-	for _, v := range []float64{s.CPU, s.GCPause, s.GCPauseMax, s.GCCPU, s.MutexWait, s.SchedP99, float64(s.Goroutines), float64(s.HeapLive), float64(s.HeapGoal)} {
+	for _, v := range []float64{s.CPU, s.GCPause, s.GCPauseMax, s.GCCPU, s.MutexWait, s.SchedP99, s.SystemCPU, s.Delay, float64(s.Goroutines), float64(s.HeapLive), float64(s.HeapGoal)} {
 		if v < 0 {
 			return sample{}, errors.New("a line of the agent's stream has a figure below 0")
+		}
+	}
+	for _, p := range s.GCPauses {
+		if p.UpTo < 0 {
+			return sample{}, errors.New("a line of the agent's stream has a pause that is shorter than none")
 		}
 	}
 	if len(s.Gauges) > maxGauges {
@@ -103,25 +111,55 @@ const (
 )
 
 // pauses counts pauses by length.
-type pauses [pauseBuckets]uint32
+type pauses [pauseBuckets]uint64
 
-// with returns p and what a sample adds to it. Neither is changed; a nil p is empty.
+// with returns p and what a sample adds to it. Neither is changed; a nil p is empty. Of an agent that does
+// not tell all pauses, the longest counts.
 func (p *pauses) with(s sample) *pauses {
-	if s.pauses == nil && s.GCPauseMax <= 0 {
+	if s.pauses == nil && len(s.GCPauses) == 0 && s.GCPauseMax <= 0 {
 		return p
 	}
 	sum := &pauses{}
 	if p != nil {
 		*sum = *p
 	}
-	if s.pauses == nil {
-		sum[pauseBucket(s.GCPauseMax)]++
-		return sum
-	}
-	for i, n := range s.pauses {
-		sum[i] += n
+	switch {
+	case s.pauses != nil:
+		for i, n := range s.pauses {
+			sum.add(i, n)
+		}
+	case len(s.GCPauses) > 0:
+		for _, b := range s.GCPauses {
+			sum.add(pauseBucket(b.UpTo), b.Count)
+		}
+	default:
+		sum.add(pauseBucket(s.GCPauseMax), 1)
 	}
 	return sum
+}
+
+// maxPauses bounds each bucket, so that a total is a number whatever came down the stream.
+const maxPauses = 1 << 32
+
+func (p *pauses) add(bucket int, n uint64) { p[bucket] = min(p[bucket]+min(n, maxPauses), maxPauses) }
+
+// buckets lists those that are not empty, shortest first.
+func (p *pauses) buckets() []record.PauseBucket {
+	if p == nil {
+		return nil
+	}
+	var out []record.PauseBucket
+	for i, n := range p {
+		if n > 0 {
+			out = append(out, record.PauseBucket{UpToMs: pauseBound(i) * 1000, Count: int64(n)})
+		}
+	}
+	return out
+}
+
+// pauseBound is the longest pause, in s, that a bucket counts.
+func pauseBound(bucket int) float64 {
+	return shortestPause * math.Exp2(float64(bucket)/pausesPerOctave)
 }
 
 func pauseBucket(seconds float64) int {
@@ -135,14 +173,14 @@ func (p *pauses) quantile(q float64) float64 {
 	}
 	total := uint64(0)
 	for _, n := range p {
-		total += uint64(n)
+		total += n
 	}
 	rank := uint64(math.Ceil(q * float64(total)))
 	for i, n := range p {
-		if n > 0 && uint64(n) >= rank {
-			return shortestPause * math.Exp2(float64(i)/pausesPerOctave)
+		if n > 0 && n >= rank {
+			return pauseBound(i)
 		}
-		rank -= uint64(n)
+		rank -= n
 	}
 	return 0
 }

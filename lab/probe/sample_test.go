@@ -15,12 +15,12 @@ import (
 )
 
 func TestServerOfTwoSamples(t *testing.T) {
-	a := sample{Sample: agent.Sample{At: 10 * window, CPU: 5, Allocs: 1000, AllocBytes: 50_000, GCCycles: 4, GCPause: 0.010, GCCPU: 0.5, MutexWait: 2}}
-	b := sample{Sample: agent.Sample{At: 11 * window, CPU: 5.15, Allocs: 1500, AllocBytes: 90_000, GCCycles: 5, GCPause: 0.0125, GCCPU: 0.53, MutexWait: 2.4,
+	a := sample{Sample: agent.Sample{At: 10 * window, CPU: 5, Delay: 1, Allocs: 1000, AllocBytes: 50_000, GCCycles: 4, GCPause: 0.010, GCCPU: 0.5, MutexWait: 2}}
+	b := sample{Sample: agent.Sample{At: 11 * window, CPU: 5.15, Delay: 1.02, Allocs: 1500, AllocBytes: 90_000, GCCycles: 5, GCPause: 0.0125, GCCPU: 0.53, MutexWait: 2.4,
 		Goroutines: 70, HeapLive: 1 << 20, HeapGoal: 2 << 20, SchedP99: 0.00025, Gauges: map[string]float64{"depth": 7}, Profiling: true}}
 	var got record.Server
 	a.server(b, &got)
-	want := record.Server{Goroutines: 70, HeapLive: 1 << 20, HeapGoal: 2 << 20, Allocs: 5000, AllocBytes: 400_000, GCCycles: 10, GCPauseMs: 2.5,
+	want := record.Server{CPU: 1.5, Delay: 0.2, Goroutines: 70, HeapLive: 1 << 20, HeapGoal: 2 << 20, Allocs: 5000, AllocBytes: 400_000, GCCycles: 10, GCPauseMs: 2.5,
 		GCCPU: 0.3, MutexWait: 4, SchedP99Us: 250, ProfileLive: true, AgentSeen: true}
 	if got.Gauges["depth"] != 7 {
 		t.Errorf("gauges %v", got.Gauges)
@@ -31,7 +31,7 @@ func TestServerOfTwoSamples(t *testing.T) {
 	}
 	// the target was started again
 	a.server(sample{Sample: agent.Sample{At: 11 * window, CPU: 0.1}}, &got)
-	if got.Allocs != 0 || got.GCPauseMs != 0 || got.GCCPU != 0 {
+	if got.CPU != 0 || got.Delay != 0 || got.Allocs != 0 || got.GCPauseMs != 0 || got.GCCPU != 0 {
 		t.Errorf("sums that fell gave %+v", got)
 	}
 }
@@ -48,10 +48,10 @@ func flat(s record.Server) []float64 {
 }
 
 func TestFilledSampleLiesBetween(t *testing.T) {
-	a := sample{Sample: agent.Sample{At: 10 * window, CPU: 1, Allocs: 100, MutexWait: 4}}
-	b := sample{Sample: agent.Sample{At: 12 * window, CPU: 3, Allocs: 300, MutexWait: 5, Goroutines: 9, Profiling: true}}
+	a := sample{Sample: agent.Sample{At: 10 * window, CPU: 1, SystemCPU: 0.5, Delay: 7, Allocs: 100, MutexWait: 4}}
+	b := sample{Sample: agent.Sample{At: 12 * window, CPU: 3, Allocs: 300, SystemCPU: 1, Delay: 9, MutexWait: 5, Goroutines: 9, Profiling: true}}
 	m := a.between(b, 11*window)
-	if m.At != 11*window || m.CPU != 2 || m.Allocs != 200 || m.MutexWait != 4.5 || m.Goroutines != 9 || !m.Profiling {
+	if m.At != 11*window || m.CPU != 2 || m.Allocs != 200 || m.MutexWait != 4.5 || m.SystemCPU != 0.75 || m.Delay != 8 || m.Goroutines != 9 || !m.Profiling {
 		t.Errorf("half way: %+v", m)
 	}
 }
@@ -86,6 +86,55 @@ func TestSpanOfSamplesHasTheExtremes(t *testing.T) {
 	}
 }
 
+// Every pause that the agent tells of counts once, also when samples were missed and filled in.
+func TestPausesOfASpan(t *testing.T) {
+	var tl timeline[sample]
+	add := func(k int64, pauses ...agent.Pauses) {
+		s := sample{Sample: agent.Sample{At: k * window, GCPauses: pauses}}
+		for _, p := range pauses {
+			s.GCPauseMax = p.UpTo
+		}
+		tl.add(s)
+	}
+	short, long := agent.Pauses{UpTo: 0.001, Count: 98}, agent.Pauses{UpTo: 0.050, Count: 2}
+	add(10, agent.Pauses{UpTo: 0.5, Count: 1000}) // of before the span
+	add(11, short)
+	add(15, long) // three samples were missed
+	add(16)
+	first, last, ok := tl.span(10*window, 16*window)
+	if !ok || first.At != 10*window {
+		t.Fatal("no span")
+	}
+	got := last.pauses.buckets()
+	if len(got) != 2 || got[0].Count != 98 || got[1].Count != 2 || got[0].UpToMs < 1 || got[0].UpToMs > 1.1 || got[1].UpToMs < 50 || got[1].UpToMs > 55 {
+		t.Errorf("pauses %+v", got)
+	}
+	if p98, p99 := last.pauses.quantile(0.98)*1000, last.pauses.quantile(0.99)*1000; p98 > 1.1 || p99 < 50 {
+		t.Errorf("p98 %v ms, p99 %v ms", p98, p99)
+	}
+	if s, _ := tl.at(12); s.At != 12*window || len(s.GCPauses) != 0 {
+		t.Errorf("a filled sample has pauses: %+v", s.Sample)
+	}
+	var none *pauses
+	if none.buckets() != nil {
+		t.Error("no pauses have buckets")
+	}
+}
+
+// A stream that lies about its pauses still gives figures.
+func TestPausesAreBounded(t *testing.T) {
+	var p *pauses
+	lie := sample{Sample: agent.Sample{GCPauses: []agent.Pauses{{UpTo: 1e300, Count: math.MaxUint64}, {UpTo: 0, Count: math.MaxUint64}}}}
+	for range 3 {
+		p = p.with(lie)
+		p = p.with(sample{pauses: p})
+	}
+	got := p.buckets()
+	if len(got) != 2 || got[0].Count != maxPauses || got[1].Count != maxPauses || got[1].UpToMs > 20_000 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A pause lies in its bucket: the quantile is not below it and at most 9% above.
 func TestPauseBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -110,7 +159,7 @@ func TestParseSample(t *testing.T) {
 	if s, err := parseSample(line); err != nil || s.At != 5 || s.CPU != 1 || s.Gauges["a"] != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	for _, bad := range []string{``, `null`, `{}`, `[]`, `{"t_ns":0}`, `{"t_ns":-5}`, `{"t_ns":5,"cpu_s":-1}`, `{"t_ns":5,"goroutines":-1}`, `{"t_ns":9223372036854775807}`, `{"t_ns":5,"allocs":-1}`, `{"t_ns":5`} {
+	for _, bad := range []string{``, `null`, `{}`, `[]`, `{"t_ns":0}`, `{"t_ns":-5}`, `{"t_ns":5,"cpu_s":-1}`, `{"t_ns":5,"system_cpu_s":-1}`, `{"t_ns":5,"delay_s":-1}`, `{"t_ns":5,"gc_pauses":[{"up_to_s":-1,"count":1}]}`, `{"t_ns":5,"gc_pauses":[{"up_to_s":1,"count":-1}]}`, `{"t_ns":5,"goroutines":-1}`, `{"t_ns":9223372036854775807}`, `{"t_ns":5,"allocs":-1}`, `{"t_ns":5`} {
 		if s, err := parseSample([]byte(bad)); err == nil {
 			t.Errorf("%q was read as %+v", bad, s)
 		}
@@ -141,6 +190,7 @@ func TestReadSamplesPassesOverNoise(t *testing.T) {
 // Whatever comes down the stream, what is taken from it can enter a timeline and comes out as figures.
 func FuzzReadSamples(f *testing.F) {
 	f.Add([]byte("{\"t_ns\":100000000,\"cpu_s\":1,\"gauges\":{\"a\":-5}}\n{\"t_ns\":200000000,\"cpu_s\":2,\"gc_pause_max_s\":1e300}\n"))
+	f.Add([]byte("{\"t_ns\":100000000}\n{\"t_ns\":200000000,\"gc_pauses\":[{\"up_to_s\":1e-9,\"count\":18446744073709551615},{\"up_to_s\":0.1,\"count\":0}]}\n"))
 	f.Add([]byte("{\"t_ns\":4611686018427387903,\"allocs\":18446744073709551615}\n{\"t_ns\":1}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var tl timeline[sample]
@@ -158,6 +208,11 @@ func FuzzReadSamples(f *testing.F) {
 		}
 		if _, err := json.Marshal(s); err != nil {
 			t.Errorf("a window that cannot be written: %v", err)
+		}
+		for _, b := range z.pauses.buckets() {
+			if !(b.UpToMs > 0 && b.UpToMs < 20_000) || b.Count <= 0 {
+				t.Errorf("a pause bucket %+v", b)
+			}
 		}
 	})
 }

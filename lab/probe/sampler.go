@@ -13,24 +13,36 @@ import (
 type host struct {
 	root  string                             // holds proc; "/" but in tests
 	clock func(pid int) (s float64, ok bool) // a process's own CPU clock
+	// queues lists the accept queues of all listening sockets; nil: they cannot be seen.
+	queues func() []acceptQueue
 }
 
 func (h host) read(path ...string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(append([]string{h.root, "proc"}, path...)...))
 }
 
-// cpu is the CPU time that a process has used with all its threads, those that ended among them, in s.
-// Its CPU clock counts ns; /proc, where there is no clock, counts hundredths of a second.
-func (h host) cpu(pid int) (float64, bool) {
-	if s, ok := h.clock(pid); ok {
-		return s, true
+// used is the CPU time of a process with all its threads, those that ended among them, in s.
+type used struct{ cpu, system float64 } // system: what of cpu was spent in the kernel
+
+// used reads it; false: there is no such process. A CPU clock counts ns and /proc hundredths of a second,
+// but only /proc, which takes longer to read, tells the kernel's part: it is left out unless split is true.
+func (h host) used(pid int, split bool) (used, bool) {
+	cpu, timed := h.clock(pid)
+	if timed && !split {
+		return used{cpu: cpu}, true
 	}
 	stat, err := h.read(strconv.Itoa(pid), "stat")
 	if err != nil {
-		return 0, false
+		return used{cpu: cpu}, timed
 	}
-	s, err := procfs.ProcessCPU(stat)
-	return s, err == nil
+	total, system, err := procfs.ProcessCPU(stat)
+	if err != nil {
+		return used{cpu: cpu}, timed
+	}
+	if !timed {
+		cpu = total
+	}
+	return used{cpu, system}, true
 }
 
 // tasks lists the threads of a process.
@@ -54,10 +66,6 @@ const (
 	// familyEvery is how many readings apart children are looked for: each second. A child that lived
 	// for less may be missed; what it used then counts as others'.
 	familyEvery = 10
-	// manyThreads is from how many threads on they are read in every manyEvery-th reading only: a read
-	// costs some 5 us, so 64 of them ten times a second are 0.3% of a core.
-	manyThreads = 64
-	manyEvery   = 5
 )
 
 // sampler takes readings. It is used by one goroutine.
@@ -68,14 +76,19 @@ type sampler struct {
 	companions []*family
 	self       int
 	delay      delays
+	switches   switches
+	accepting  accepting
+	misses     *misses // nil: not asked for
+	refused    int64   // listen overflows as last read; below 0: never
+	overflows  drip
 	last       reading
 	count      int // of readings so far
 
-	seesTarget, seesMachine, seesPressure bool // at least once
+	seesTarget, seesMachine, seesPressure, seesPressureIO bool // at least once
 }
 
 func newSampler(h host, o Options) *sampler {
-	s := &sampler{host: h, self: o.Self}
+	s := &sampler{host: h, self: o.Self, refused: -1}
 	if o.PID > 0 {
 		s.target = newFamily(o.PID)
 	}
@@ -83,8 +96,14 @@ func newSampler(h host, o Options) *sampler {
 		s.companions = append(s.companions, newFamily(pid))
 	}
 	s.cpus = s.usableCPUs(append([]int{o.PID, o.Self}, o.Companions...))
+	if s.target != nil && o.Counters {
+		s.target.refresh(h)
+		s.misses = countMisses(h, s.target)
+	}
 	return s
 }
+
+func (s *sampler) close() { s.misses.close() }
 
 // usableCPUs are those that at least one of the processes may use: what happens on the other CPUs of a
 // big machine is no concern of an experiment in a container. Empty: all.
@@ -113,22 +132,30 @@ func (s *sampler) read(now int64) reading {
 		}
 	}
 	if s.target != nil {
-		r.cpu = s.target.cpu(s.host)
-		s.seesTarget = s.seesTarget || len(s.target.members) > 0
-		r.rss = s.target.resident(s.host)
-		r.delay = s.delay.read(s.host, s.target, s.count)
+		s.readTarget(&r)
 	}
 	r.companions = 0
 	for _, f := range s.companions {
-		r.companions += f.cpu(s.host)
+		r.companions += f.used(s.host, false).cpu
 	}
-	if used, ok := s.cpu(s.self); ok && s.self > 0 {
-		r.self = used
+	if own, ok := s.used(s.self, false); ok && s.self > 0 {
+		r.self = own.cpu
 	}
 	s.readMachine(&r)
 	s.last = r
 	s.count++
 	return r
+}
+
+func (s *sampler) readTarget(r *reading) {
+	now := s.target.used(s.host, true)
+	s.seesTarget = s.seesTarget || len(s.target.members) > 0
+	r.cpu, r.system = now.cpu, now.system
+	r.rss = s.target.resident(s.host)
+	r.delay = s.delay.read(s.host, s.target, s.count)
+	r.halts = s.switches.read(s.host, s.target, s.count)
+	r.accept = s.accepting.read(s.host, s.target, s.count)
+	r.cache, r.tlb = s.misses.read(s.count)
 }
 
 func (s *sampler) readMachine(r *reading) {
@@ -137,22 +164,56 @@ func (s *sampler) readMachine(r *reading) {
 			r.busy, r.steal, s.seesMachine = busy, steal, true
 		}
 	}
-	if b, err := s.host.read("pressure", "cpu"); err == nil {
-		if total, err := procfs.Pressure(b); err == nil {
-			r.pressure, s.seesPressure = total, true
-		}
+	if total, ok := s.pressure("cpu"); ok {
+		r.pressure, s.seesPressure = total, true
 	}
+	if total, ok := s.pressure("io"); ok {
+		r.pressureIO, s.seesPressureIO = total, true
+	}
+	if s.count%slowEvery == 0 {
+		s.readOverflows()
+	}
+	r.overflows = s.overflows.next()
+}
+
+func (h host) pressure(resource string) (s float64, ok bool) {
+	b, err := h.read("pressure", resource)
+	if err != nil {
+		return 0, false
+	}
+	s, err = procfs.Pressure(b)
+	return s, err == nil
+}
+
+// readOverflows reads them where the target is: a container has a network of its own.
+func (s *sampler) readOverflows() {
+	path := []string{"net", "netstat"}
+	if s.target != nil {
+		path = append([]string{strconv.Itoa(s.target.root)}, path...)
+	}
+	b, err := s.host.read(path...)
+	if err != nil {
+		return
+	}
+	n, err := procfs.ListenOverflows(b)
+	if err != nil {
+		return
+	}
+	if s.refused >= 0 {
+		s.overflows.add(float64(max(0, n-s.refused)), slowEvery)
+	}
+	s.refused = n
 }
 
 // family is a process with its descendants, as one that forks its workers. A descendant counts from
 // when it is first seen until it ends, and what it used stays in the sum.
 type family struct {
 	root    int
-	members map[int]float64 // CPU time as last read, s
-	gone    float64         // s, of members that have ended
+	members map[int]used // as last read
+	gone    used         // of members that have ended
 }
 
-func newFamily(root int) *family { return &family{root: root, members: map[int]float64{root: 0}} }
+func newFamily(root int) *family { return &family{root: root, members: map[int]used{root: {}}} }
 
 // refresh looks for new descendants. Children of a member stay members when that member ends.
 func (f *family) refresh(h host) {
@@ -169,7 +230,7 @@ func (f *family) refresh(h host) {
 			}
 			for _, child := range procfs.IDs(children, maxFamily) {
 				if _, known := f.members[child]; !known && len(f.members) < maxFamily {
-					f.members[child] = 0
+					f.members[child] = used{}
 					queue = append(queue, child)
 				}
 			}
@@ -185,20 +246,23 @@ func (f *family) pids() []int {
 	return out
 }
 
-// cpu is the CPU time that the family has used, in s.
-func (f *family) cpu(h host) float64 {
-	sum := 0.0
+// used is the CPU time that the family has used, split on request.
+func (f *family) used(h host, split bool) used {
+	sum := f.gone
 	for pid, last := range f.members {
-		now, alive := h.cpu(pid)
+		now, alive := h.used(pid, split)
 		if !alive {
-			f.gone += last
+			f.gone.cpu += last.cpu
+			f.gone.system += last.system
 			delete(f.members, pid)
-			continue
+			now = used{}
+		} else {
+			f.members[pid] = used{max(now.cpu, last.cpu), max(now.system, last.system)}
 		}
-		f.members[pid] = max(now, last)
-		sum += f.members[pid]
+		sum.cpu += max(now.cpu, last.cpu)
+		sum.system += max(now.system, last.system)
 	}
-	return sum + f.gone
+	return sum
 }
 
 // resident is the memory the family holds, in bytes; pages that members share count for each.
@@ -211,48 +275,4 @@ func (f *family) resident(h host) int64 {
 		}
 	}
 	return sum
-}
-
-// delays sums the run-queue delay of threads, which come and go.
-type delays struct {
-	last map[int]float64 // by thread, s; nil: not read yet
-	sum  float64         // s
-	drip float64         // s still to be added, in equal parts, before the threads are read again
-	many bool
-}
-
-// read returns the time that the family's threads have waited for a CPU, in s. With many threads they
-// are read now and then, and what they waited since is spread over the readings that follow, half a
-// second late.
-func (d *delays) read(h host, f *family, count int) float64 {
-	if d.many && count%manyEvery != 0 {
-		d.sum += d.drip
-		return d.sum
-	}
-	now := make(map[int]float64, len(d.last))
-	grown := 0.0
-	for pid := range f.members {
-		for _, tid := range h.tasks(pid) {
-			b, err := h.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat")
-			if err != nil {
-				continue // it has just ended
-			}
-			v, err := procfs.Delay(b)
-			if err != nil {
-				continue
-			}
-			now[tid] = v
-			grown += max(0, v-d.last[tid])
-		}
-	}
-	if d.last == nil {
-		grown = 0 // what they waited before anybody watched
-	}
-	d.last = now
-	if d.many = len(now) > manyThreads; d.many {
-		d.drip = grown / manyEvery
-		grown = d.drip
-	}
-	d.sum += grown
-	return d.sum
 }

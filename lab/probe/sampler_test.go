@@ -63,13 +63,16 @@ func TestSamplerReadsAll(t *testing.T) {
 	f.write("30/status", "Cpus_allowed_list:\t2-3\n")
 	f.write("stat", "cpu 9 9 9 9\ncpu0 100 0 0 50 0 0 0 10\ncpu1 1000000 0 0 50 0 0 0 1000000\ncpu2 0 0 200 50\ncpu3 0 0 0 0 0 0 50 5\n")
 	f.write("pressure/cpu", "some avg10=0 total=3000000\n")
+	f.write("pressure/io", "some avg10=0 total=500000\n")
+	f.write("10/stat", "10 (a) S 1 1 1 0 -1 0 0 0 0 0 150 50 0 0 20 0 1 0\n")
+	f.write("11/stat", "11 (b) S 1 1 1 0 -1 0 0 0 0 0 0 25 0 0 20 0 1 0\n")
 	s := newSampler(f.host(), Options{PID: 10, Companions: []int{20}, Self: 30})
 	got := s.read(5)
 	page := int64(os.Getpagesize())
-	if got.at != 5 || !near(got.cpu, 3) || !near(got.companions, 7) || !near(got.self, 1.25) || got.rss != 120*page {
+	if got.at != 5 || !near(got.cpu, 3) || !near(got.system, 0.75) || !near(got.companions, 7) || !near(got.self, 1.25) || got.rss != 120*page {
 		t.Errorf("processes: %+v", got)
 	}
-	if !near(got.busy, 3.5) || !near(got.steal, 0.15) || !near(got.pressure, 3) {
+	if !near(got.busy, 3.5) || !near(got.steal, 0.15) || !near(got.pressure, 3) || !near(got.pressureIO, 0.5) {
 		t.Errorf("the machine, CPU 1 left out: %+v", got)
 	}
 	if got.delay != 0 {
@@ -81,8 +84,8 @@ func TestSamplerReadsAll(t *testing.T) {
 	if got = s.read(6); !near(got.delay, 0.75) {
 		t.Errorf("delay %v s, want 0.5 more and 0.25 of the new thread", got.delay)
 	}
-	if !s.seesTarget || !s.seesMachine || !s.seesPressure {
-		t.Errorf("sees %v %v %v", s.seesTarget, s.seesMachine, s.seesPressure)
+	if !s.seesTarget || !s.seesMachine || !s.seesPressure || !s.seesPressureIO {
+		t.Errorf("sees %v %v %v %v", s.seesTarget, s.seesMachine, s.seesPressure, s.seesPressureIO)
 	}
 }
 
@@ -94,6 +97,8 @@ func TestSumsNeverFall(t *testing.T) {
 	f.write("10/statm", "1 1")
 	f.write("stat", "cpu 100 0 0 0 0 0 0 10\n")
 	f.write("pressure/cpu", "some total=500000\n")
+	f.write("pressure/io", "some total=500000\n")
+	f.write("11/stat", "11 (b) S 1 1 1 0 -1 0 0 0 0 0 0 25 0 0 20 0 1 0\n")
 	s := newSampler(f.host(), Options{PID: 10, Self: 30})
 	before := s.read(1)
 	delete(f.clocks, 11)
@@ -106,7 +111,7 @@ func TestSumsNeverFall(t *testing.T) {
 	if !near(before.cpu, 3) || !near(after.cpu, 3.5) {
 		t.Errorf("CPU %v s, then %v s; want 3 and, with the dead child's share, 3.5", before.cpu, after.cpu)
 	}
-	if after.self != before.self || after.busy != before.busy || after.steal != before.steal || after.pressure != before.pressure || after.delay < before.delay {
+	if after.self != before.self || after.busy != before.busy || after.steal != before.steal || after.pressure != before.pressure || after.delay < before.delay || after.pressureIO != before.pressureIO || before.system != 0.25 || after.system != before.system {
 		t.Errorf("%+v became %+v", before, after)
 	}
 	if after.rss != 0 {
@@ -136,10 +141,14 @@ func TestChildrenAreFoundLater(t *testing.T) {
 func TestCPUWithoutAClock(t *testing.T) {
 	f := newFakeHost(t)
 	f.write("10/stat", "10 (a) S 1 1 1 0 -1 0 0 0 0 0 150 50 0 0 20 0 1 0\n")
-	if got, ok := f.host().cpu(10); !ok || !near(got, 2) {
-		t.Errorf("%v, %v, want 1.5+0.5 s", got, ok)
+	if got, ok := f.host().used(10, false); !ok || !near(got.cpu, 2) || !near(got.system, 0.5) {
+		t.Errorf("%+v, %v, want 1.5+0.5 s", got, ok)
 	}
-	if _, ok := f.host().cpu(11); ok {
+	f.clocks[10] = 2.004
+	if got, ok := f.host().used(10, true); !ok || !near(got.cpu, 2.004) || !near(got.system, 0.5) {
+		t.Errorf("%+v, %v, want the clock's 2.004 s, 0.5 of them in the kernel", got, ok)
+	}
+	if _, ok := f.host().used(11, true); ok {
 		t.Error("a process that is not there has a CPU time")
 	}
 }

@@ -12,19 +12,21 @@ import (
 // made is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of delay, on a
 // machine of which companions use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
 func made(target, withAgent bool) *Watcher {
-	w := &Watcher{changed: make(chan struct{}), target: target, machine: true, psi: true}
+	w := &Watcher{changed: make(chan struct{}), target: target, machine: true, psi: true, psiIO: true}
 	for k := int64(1000); k <= 1100; k++ {
 		s := float64(k*window) / 1e9
-		r := reading{at: k * window, companions: 0.2 * s, self: 0.3 * s, busy: 1.6 * s, steal: 0.1 * s, pressure: 0.05 * s}
+		r := reading{at: k * window, companions: 0.2 * s, self: 0.3 * s, busy: 1.6 * s, steal: 0.1 * s, pressure: 0.05 * s, pressureIO: 0.02 * s, overflows: 3 * s}
 		if target {
-			r.cpu, r.delay, r.rss = 0.8*s, 0.1*s, 1<<20
+			r.cpu, r.system, r.delay, r.rss = 0.8*s, 0.25*s, 0.1*s, 1<<20
+			r.halts = halts{waits: 900 * s, preemptions: 40 * s, blocked: 0.03 * s}
+			r.accept, r.cache, r.tlb = acceptQueue{1, 2, 128}, 1e6*s, 2e5*s
 			if k == 1050 {
-				r.rss = 5 << 20
+				r.rss, r.accept = 5<<20, acceptQueue{2, 77, 4096}
 			}
 		}
 		w.proc.add(r)
 		if withAgent {
-			w.samples.add(sample{Sample: agent.Sample{At: k*window + 400_000, CPU: 0.8 * s, Allocs: uint64(k * 100), AllocBytes: uint64(k * 6400),
+			w.samples.add(sample{Sample: agent.Sample{At: k*window + 400_000, CPU: 0.8 * s, SystemCPU: 0.3 * s, Delay: 0.15 * s, MutexWait: 2 * s, Allocs: uint64(k * 100), AllocBytes: uint64(k * 6400),
 				GCCPU: 0.2 * s, Goroutines: k, GCPauseMax: 0.002, Gauges: map[string]float64{"depth": float64(k)}, Profiling: k == 1020}})
 		}
 	}
@@ -37,9 +39,9 @@ func TestServer(t *testing.T) {
 		target, withAgent bool
 		want              record.Server
 	}{
-		{"process and agent", true, true, record.Server{CPU: 0.8, Delay: 0.1, RSS: 1 << 20, Goroutines: 1011, Allocs: 1000, AllocBytes: 64000, GCCPU: 0.2, AgentSeen: true}},
+		{"process and agent", true, true, record.Server{CPU: 0.8, Delay: 0.1, RSS: 1 << 20, Goroutines: 1011, Allocs: 1000, AllocBytes: 64000, GCCPU: 0.2, MutexWait: 2, AgentSeen: true}},
 		{"process alone", true, false, record.Server{CPU: 0.8, Delay: 0.1, RSS: 1 << 20}},
-		{"agent alone", false, true, record.Server{CPU: 0.8, Goroutines: 1011, Allocs: 1000, AllocBytes: 64000, GCCPU: 0.2, AgentSeen: true}},
+		{"agent alone", false, true, record.Server{CPU: 0.8, Delay: 0.15, Goroutines: 1011, Allocs: 1000, AllocBytes: 64000, GCCPU: 0.2, MutexWait: 2, AgentSeen: true}},
 	}
 	for _, tt := range tests {
 		got := made(tt.target, tt.withAgent).Server(1010*window, 0)
@@ -105,12 +107,18 @@ func TestServerGivesUpWaiting(t *testing.T) {
 }
 
 func TestSurroundings(t *testing.T) {
-	want := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05, Seen: true}
+	want := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05,
+		TargetSystem: 0.25, Switches: 900, Preempted: 40, PressureIO: 0.02, BlockedIO: 0.03, ListenOverflows: 3, AcceptQueue: 77, AcceptLimit: 4096,
+		CacheMisses: 1e6, TLBMisses: 2e5, Seen: true}
+	figures := func(s record.Surroundings) []float64 {
+		return []float64{s.OthersCPU, s.StealCPU, s.TargetCPU, s.CompanionCPU, s.TargetDelay, s.PressureCPU, s.TargetSystem, s.Switches, s.Preempted,
+			s.PressureIO, s.BlockedIO, s.ListenOverflows, float64(s.AcceptQueue), float64(s.AcceptLimit), s.CacheMisses, s.TLBMisses}
+	}
 	same := func(name string, got, want record.Surroundings) {
 		t.Helper()
-		for _, d := range []float64{got.OthersCPU - want.OthersCPU, got.StealCPU - want.StealCPU, got.TargetCPU - want.TargetCPU,
-			got.CompanionCPU - want.CompanionCPU, got.TargetDelay - want.TargetDelay, got.PressureCPU - want.PressureCPU} {
-			if math.Abs(d) > 1e-6 || got.Seen != want.Seen {
+		w := figures(want)
+		for i, g := range figures(got) {
+			if math.Abs(g-w[i]) > 1e-6*max(1, w[i]) || got.Seen != want.Seen {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 				return
 			}
@@ -120,23 +128,23 @@ func TestSurroundings(t *testing.T) {
 	same("process", made(true, false).Surroundings(from, to), want)
 
 	w := made(false, true)
-	noDelay := want
-	noDelay.TargetDelay = 0
-	same("agent alone", w.Surroundings(from, to), noDelay)
+	agentAlone := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.15, PressureCPU: 0.05,
+		TargetSystem: 0.3, PressureIO: 0.02, ListenOverflows: 3, Seen: true}
+	same("agent alone", w.Surroundings(from, to), agentAlone)
 	w.foreign = true
-	elsewhere := noDelay
+	elsewhere := agentAlone
 	elsewhere.OthersCPU = 1.2 // the target's 0.8 were not used on this machine
 	same("agent on another machine", w.Surroundings(from, to), elsewhere)
 
-	unseen := record.Surroundings{PressureCPU: -1}
+	unseen := record.Surroundings{PressureCPU: -1, PressureIO: -1}
 	same("unknown target", made(false, false).Surroundings(from, to), unseen)
 	same("not watched then", made(true, true).Surroundings(10, 20), unseen)
 	w = made(true, false)
 	w.machine = false
 	same("no /proc/stat", w.Surroundings(from, to), unseen)
 	w = made(true, false)
-	w.psi = false
-	want.PressureCPU = -1
+	w.psi, w.psiIO = false, false
+	want.PressureCPU, want.PressureIO = -1, -1
 	same("no PSI", w.Surroundings(from, to), want)
 	w = made(true, false)
 	w.proc = timeline[reading]{}
@@ -155,8 +163,11 @@ func TestTotals(t *testing.T) {
 	}
 	if math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 || got.AllocsPerRequest != 2 || got.BytesPerRequest != 128 ||
 		got.PeakRSS != 5<<20 || got.PeakGoroutines != 1090 || got.Gauges["depth"] != 1090 || math.Abs(got.GCShare-0.25) > 1e-6 ||
-		got.GCPauseP99Ms < 2 || got.GCPauseP99Ms > 2.2 {
+		got.GCPauseP99Ms < 2 || got.GCPauseP99Ms > 2.2 || math.Abs(got.MutexWait-2) > 1e-6 {
 		t.Errorf("%+v", *got)
+	}
+	if p := got.GCPauses; len(p) != 1 || p[0].Count != 80 || p[0].UpToMs != got.GCPauseP99Ms {
+		t.Errorf("pauses %+v", p)
 	}
 	got = made(true, false).Totals(from, to, requests)
 	if got == nil || got.AllocsPerRequest != -1 || got.BytesPerRequest != -1 || math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 {

@@ -65,26 +65,6 @@ func cpuLine(fields []string) (busy, steal float64, err error) {
 	return busy, steal, nil
 }
 
-// ProcessCPU reads the user and system time from /proc/PID/stat, in s. The name before it is in
-// parentheses and may hold anything, parentheses too.
-func ProcessCPU(stat []byte) (float64, error) {
-	const utime, stime = 11, 12 // counted from the state, which follows the name
-	end := bytes.LastIndexByte(stat, ')')
-	fields := strings.Fields(string(stat[end+1:]))
-	if end < 0 || len(fields) <= stime {
-		return 0, errors.New("/proc/PID/stat is cut short")
-	}
-	sum := 0.0
-	for _, f := range fields[utime : stime+1] {
-		n, err := strconv.ParseUint(f, 10, 63)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/PID/stat: %w", err)
-		}
-		sum += float64(n) / userHz
-	}
-	return sum, nil
-}
-
 // Resident reads the resident pages from /proc/PID/statm.
 func Resident(statm []byte) (pages int64, err error) {
 	fields := strings.Fields(string(statm))

@@ -50,8 +50,8 @@ func TestCPUTimes(t *testing.T) {
 }
 
 func TestProcess(t *testing.T) {
-	if s, err := ProcessCPU(fixture(t, "pid_stat")); !near(s, 3) || err != nil {
-		t.Errorf("ProcessCPU = %v, %v, want 2.51+0.49 s", s, err)
+	if s, system, err := ProcessCPU(fixture(t, "pid_stat")); !near(s, 3) || !near(system, 0.49) || err != nil {
+		t.Errorf("ProcessCPU = %v, %v, %v, want 2.51+0.49 s", s, system, err)
 	}
 	if p, err := Resident([]byte("765 412 388 5 0 90 0\n")); p != 412 || err != nil {
 		t.Errorf("Resident = %v, %v", p, err)
@@ -66,7 +66,7 @@ func TestProcess(t *testing.T) {
 		t.Errorf("IDs = %v", ids)
 	}
 	for _, bad := range []string{"", "1", "1 (x) R 1", "1 x"} {
-		if _, err := ProcessCPU([]byte(bad)); err == nil {
+		if _, _, err := ProcessCPU([]byte(bad)); err == nil {
 			t.Errorf("ProcessCPU read %q", bad)
 		}
 		if _, err := Resident([]byte(bad)); err == nil {
@@ -184,7 +184,7 @@ func TestLimits(t *testing.T) {
 
 // Whatever a file holds, what is read from it is a figure that can be: finite and not below 0.
 func FuzzFigures(f *testing.F) {
-	for _, name := range []string{"stat", "pid_stat", "pressure_cpu", "pid_status", "meminfo", "cpuinfo", "sockstat"} {
+	for _, name := range []string{"stat", "pid_stat", "pressure_cpu", "pid_status", "meminfo", "cpuinfo", "sockstat", "netstat", "task_stat", "task_status"} {
 		f.Add(fixture(f, name))
 	}
 	f.Add([]byte("765 412 388"))
@@ -201,8 +201,15 @@ func FuzzFigures(f *testing.F) {
 		check("steal", steal, err)
 		_, steal, err = CPUTimes(b, []int{0, 1})
 		check("steal of two", steal, err)
-		v, err := ProcessCPU(b)
-		check("ProcessCPU", v, err)
+		v, system, err := ProcessCPU(b)
+		check("ProcessCPU", v-system, err)
+		check("ProcessCPU, system", system, err)
+		v, err = BlockedIO(b)
+		check("BlockedIO", v, err)
+		waits, preemptions, err := Switches(b)
+		check("Switches", float64(min(waits, preemptions)), err)
+		overflows, err := ListenOverflows(b)
+		check("ListenOverflows", float64(overflows), err)
 		n, err := Resident(b)
 		check("Resident", float64(n), err)
 		v, err = Delay(b)

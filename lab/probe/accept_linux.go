@@ -1,0 +1,58 @@
+package probe
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxPackets = 64       // of one answer; each holds some hundred sockets
+	packetSize = 32 << 10 // bytes: the most that the kernel puts in one
+	listenBit  = 1 << 10  // TCP_LISTEN is state 10
+)
+
+// acceptQueues asks the kernel for the listening TCP sockets of this network namespace. What cannot be
+// asked for is left out.
+func acceptQueues() []acceptQueue {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	// The kernel answers at once; the time-out is there so that nothing can hold up the readings.
+	patience := unix.NsecToTimeval(window)
+	if unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience) != nil {
+		return nil
+	}
+	var out []acceptQueue
+	packet := make([]byte, packetSize)
+	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
+		if unix.Sendto(fd, queuesRequest(family), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil {
+			return out
+		}
+		for range maxPackets {
+			n, _, err := unix.Recvfrom(fd, packet, 0)
+			if err != nil {
+				return out
+			}
+			var done bool
+			if out, done = parseQueues(packet[:n], out); done {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// queuesRequest asks for all listening TCP sockets of an address family, as sock_diag(7) has it.
+func queuesRequest(family byte) []byte {
+	const length = netlinkHeader + 56 // inet_diag_req_v2
+	b, order := make([]byte, length), binary.NativeEndian
+	order.PutUint32(b[0:], length)
+	order.PutUint16(b[4:], unix.SOCK_DIAG_BY_FAMILY)
+	order.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	b[netlinkHeader], b[netlinkHeader+1] = family, unix.IPPROTO_TCP
+	order.PutUint32(b[netlinkHeader+4:], listenBit)
+	return b
+}

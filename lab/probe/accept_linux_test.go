@@ -1,0 +1,54 @@
+package probe
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"dyno/agent/monotonic"
+)
+
+// A connection that nobody accepts stands in its listener's queue.
+func TestAcceptQueueOfThisProcess(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	const backlog = 17 // no other listener of this process has it
+	if err := unix.Listen(fd, backlog); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: name.(*unix.SockaddrInet4).Port}
+	for range 3 {
+		c, err := net.DialTCP("tcp4", nil, &address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if len(acceptQueues()) == 0 {
+		t.Skip("this kernel does not tell of its listening sockets (CONFIG_INET_DIAG)")
+	}
+	w, err := Watch(t.Context(), Options{PID: os.Getpid(), Counters: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	begin := monotonic.Now()
+	await(t, w, "the queue", func(k int64) bool {
+		w.Server(k*window, time.Second)
+		s := w.Surroundings(begin, monotonic.Now())
+		return s.AcceptQueue == 3 && s.AcceptLimit == backlog && s.Switches+s.Preempted > 0 && s.TargetSystem <= s.TargetCPU
+	})
+}

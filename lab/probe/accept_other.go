@@ -1,0 +1,6 @@
+//go:build !linux
+
+package probe
+
+// acceptQueues cannot be asked for here.
+func acceptQueues() []acceptQueue { return nil }
