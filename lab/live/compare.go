@@ -157,7 +157,7 @@ func reasons(a, b *side) (out []string) {
 	if a.Name == b.Name {
 		out = append(out, "The two variants were measured in one experiment, but not in turns: a drift of the machine cannot be told from a difference, so the ratio has no interval. dyno compare measures them in turns.")
 	} else {
-		out = append(out, "The two were not measured in turns: between them the machine may have changed its speed, its neighbours or its mind, and none of that can be told from a change of the program. The ratio has no interval for that reason; dyno compare measures two variants in turns.")
+		out = append(out, "The two were not measured in turns: what the machine and its neighbours did in between cannot be told from a change of the program. The ratio has no interval for that reason; dyno compare measures two variants in turns.")
 	}
 	if different := a.Machine.CPU != b.Machine.CPU || a.Machine.Cores != b.Machine.Cores || a.Machine.Kernel != b.Machine.Kernel; different {
 		out = append(out, "They were measured on different machines, or under different kernels.")

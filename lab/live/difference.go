@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -78,8 +77,10 @@ func compareTexts(name, a, b string) textDifference {
 		return textDifference{}
 	case a == b:
 		return textDifference{Name: name, Words: "The same on both sides."}
-	case a == "" || b == "":
-		return textDifference{Name: name, Words: "Only " + cmp.Or(map[bool]string{a != "": "A"}[true], "B") + " says."}
+	case b == "":
+		return textDifference{Name: name, Words: "Only A has a record of it."}
+	case a == "":
+		return textDifference{Name: name, Words: "Only B has a record of it."}
 	}
 	lines, ok := diff(splitLines(a), splitLines(b))
 	if !ok {

@@ -97,8 +97,8 @@ func (s *side) first() {
 	}
 }
 
-// step is the side's variant; nil for a single load.
-func (s *side) step() *report.Step {
+// Step is the side's variant; nil for a single load.
+func (s *side) Step() *report.Step {
 	for i := range s.Steps {
 		if s.Steps[i].Name == s.Variant {
 			return &s.Steps[i]
@@ -130,7 +130,7 @@ func (s *side) figures() figures {
 	if v, ok := s.speed[s.Variant]; ok {
 		f.speed = v
 	}
-	if step := s.step(); step != nil {
+	if step := s.Step(); step != nil {
 		if s.Metric == compare.MetricCapacity {
 			f.capacity, f.interval = step.Capacity, step.Interval
 		}
