@@ -43,21 +43,11 @@ loaded as it is.`,
 				o.Scenario = sc
 				return c.execute(cmd.Context(), o, nil)
 			}
-			sc, err := readScenario(args[0])
-			if err != nil {
+			var err error
+			if o.Scenario, o.Only, err = q.oneVariant(cmd, args[0], variant); err != nil {
 				return err
 			}
-			if err := q.override(cmd, sc); err != nil {
-				return err
-			}
-			o.Scenario = sc
-			sc.Mode = record.KindCapacity
-			if variant == "" && len(sc.Variants) > 0 {
-				variant = sc.Variants[len(sc.Variants)-1].Name
-			}
-			if variant != "" {
-				o.Only = []string{variant}
-			}
+			o.Scenario.Mode = record.KindCapacity
 			return c.execute(cmd.Context(), o, nil)
 		},
 	}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"slices"
+	"strings"
 
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
@@ -100,7 +101,7 @@ func places(of []record.Stack, whole float64) []Place {
 	var out []Place
 	for _, s := range of {
 		f, ok := stacks.UserFrame(s.Frames)
-		if !ok {
+		if !ok || stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames) {
 			continue
 		}
 		i, known := index[f.Function]
@@ -194,3 +195,10 @@ func (e *evidence) waited(kind stacks.WaitKind) []Place {
 
 // few is how many goroutines may end the waits of all requests for that to be a serial part.
 const few = 2
+
+// looking reports whether a stack belongs to whoever takes the profiles.
+func looking(frames []record.Frame) bool {
+	return slices.ContainsFunc(frames, func(f record.Frame) bool {
+		return strings.HasPrefix(f.Function, "net/http/pprof.") || strings.HasPrefix(f.Function, "runtime/pprof.")
+	})
+}

@@ -112,14 +112,14 @@ func (e *evidence) machine(r *record.Run) {
 }
 
 // available is how many cores the target could have had: its GOMAXPROCS, and no more than what the lab's
-// own generator and companions left of the machine.
+// own generator and companions, and everybody else, left of the machine.
 func available(r *record.Run) float64 {
 	const least = 0.25 // of a core; a machine that the lab fills alone leaves the target its turns
 	cores := float64(r.Machine.Cores)
 	if s := r.Length.Seconds(); s > 0 {
 		cores -= r.Totals.Generator.CPUSeconds / s
 	}
-	cores = max(least, cores-r.Around.CompanionCPU)
+	cores = max(least, cores-r.Around.CompanionCPU-r.Around.OthersCPU)
 	if procs := float64(r.Target.Procs); procs > 0 {
 		cores = min(cores, procs)
 	}
@@ -178,9 +178,63 @@ func (e *evidence) traced(r *record.Run) {
 	if sum := sums[stacks.WaitLock]; sum > 0 {
 		e.signals[LockWait] = math.Min(1, sum/spent)
 	}
+	if r.SLO.On == record.OnDelivery {
+		e.workers(t)
+	}
 	for _, w := range e.waits[e.top] {
 		if w.Wakers > 0 && w.Wakers <= 2 && w.Seconds > top/2 {
 			e.signals[SerialBusy] = w.WakerBusy
+		}
+	}
+}
+
+// workers looks for the goroutines that do the work after a request was answered: the group whose time goes
+// into one kind of wait, and which does not wait for work. Offered more than it carries, a service always
+// has work for them, so a group that waits for some is not what bounds it.
+func (e *evidence) workers(t *record.Trace) {
+	groups := map[record.Frame]float64{}
+	for _, g := range t.Groups {
+		groups[g.Entry] = float64(g.Goroutines) * t.Seconds
+	}
+	spent := map[record.Frame]map[stacks.WaitKind]float64{}
+	for _, w := range t.Waits {
+		if stacks.KindOf(w) != stacks.WaitBackground {
+			continue
+		}
+		if spent[w.Entry] == nil {
+			spent[w.Entry] = map[stacks.WaitKind]float64{}
+		}
+		spent[w.Entry][stacks.What(w)] += w.Seconds
+	}
+	best := 0.0
+	var of record.Frame
+	for entry, kinds := range spent {
+		whole := groups[entry]
+		if whole <= 0 || stacks.Standard(entry.Function) {
+			continue
+		}
+		for kind, seconds := range kinds {
+			switch kind {
+			case stacks.WaitChannel, stacks.WaitSelect, stacks.WaitCond, stacks.WaitTimer, stacks.WaitIdle, stacks.WaitUnknown:
+				continue // this is how work is waited for
+			}
+			if share := seconds / whole; share > best && seconds > e.signals[WaitTop]*t.Seconds {
+				best, of, e.top = share, entry, kind
+			}
+		}
+	}
+	if best == 0 {
+		return
+	}
+	e.signals[WorkersWait] = math.Min(1, best)
+	for _, w := range t.Waits {
+		if w.Entry == of && stacks.What(w) == e.top {
+			e.waits[e.top] = append(e.waits[e.top], w)
+		}
+	}
+	for _, g := range t.Groups {
+		if g.Entry == of {
+			e.signals[Workers] = float64(g.Goroutines)
 		}
 	}
 }

@@ -24,7 +24,7 @@ var Rules = []Rule{
 	{Wait, "accept", []Condition{at(AcceptFull, accepting), below(Utilisation, idleCPU)}},
 	{Wait, "accept", []Condition{at(AcceptQueue, accepting), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
-	{NotLoaded, "", []Condition{at(Capped, always), at(Growth, growing), below(Utilisation, idleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
 	{Lock, "", []Condition{at(LockWait, lockWaiting)}},
 	{Lock, "spin", []Condition{at(Utilisation, busyCPU), at(LockSpin, spinning)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Allocating, allocating)}},
@@ -32,30 +32,33 @@ var Rules = []Rule{
 	{Syscall, "", []Condition{at(Utilisation, busyCPU), at(Kernel, kernel)}},
 	{CPU, "", []Condition{at(Utilisation, busyCPU)}},
 	{Wait, "", []Condition{at(WaitTop, waiting)}},
+	{Wait, "", []Condition{at(WorkersWait, waiting)}},
 }
 
 func at(signal, threshold string) Condition    { return Condition{signal, false, threshold} }
 func below(signal, threshold string) Condition { return Condition{signal, true, threshold} }
 
-// always is the threshold of a signal that is 0 or 1.
-const always = "always"
+// Always is the threshold of a signal that is 0 or 1.
+const Always = "Always"
 
 // value is where a threshold lies.
 func (t Thresholds) value(name string) float64 {
-	if name == always {
+	if name == Always {
 		return 1
 	}
 	return t[name].Value
 }
 
-func (c Condition) holds(s Signals, t Thresholds) bool {
+// Holds reports whether the condition is fulfilled.
+func (c Condition) Holds(s Signals, t Thresholds) bool {
 	v, seen := s[c.Signal]
 	return seen && (v < t.value(c.Threshold)) == c.Below
 }
 
-func (r Rule) holds(s Signals, t Thresholds) bool {
+// Holds reports whether all of the rule's conditions are fulfilled.
+func (r Rule) Holds(s Signals, t Thresholds) bool {
 	for _, c := range r.When {
-		if !c.holds(s, t) {
+		if !c.Holds(s, t) {
 			return false
 		}
 	}
@@ -68,7 +71,7 @@ func (t Thresholds) Judge(s Signals) (bound Bound, rule *Rule, also []Bound) {
 	for i := range Rules {
 		r := &Rules[i]
 		switch {
-		case !r.holds(s, t):
+		case !r.Holds(s, t):
 		case rule == nil:
 			bound, rule = r.Bound, r
 		case bound.hides() || r.Bound == bound || r.Bound == CPU || r.Bound.hides():

@@ -28,6 +28,8 @@ const (
 	Waiting       = "waiting"        // share of the requests' time that was a wait, by the trace
 	WaitTop       = "wait_top"       // share of the requests' time in the kind of wait that took most
 	SerialBusy    = "serial_busy"    // share of the time that one goroutine worked on which the requests wait
+	Workers       = "workers"        // goroutines that do the work after a request was answered
+	WorkersWait   = "workers_wait"   // share of their time in the kind of wait that took most
 	AcceptFull    = "accept_full"    // connections per second that an accept queue had no room for, over X
 	AcceptQueue   = "accept_queue"   // connections waiting to be accepted, over c
 )

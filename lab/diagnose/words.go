@@ -115,6 +115,10 @@ func (e *evidence) waitWords(kind, at, used, place string) string {
 			at, count(sig[AcceptQueue]*sig[Clients]), count(sig[AcceptFull]*sig[Throughput]), used)
 	}
 	text := fmt.Sprintf("Waiting bounds it, not computing: %s %s of the requests' time passes %s (%s).", at, percent(sig[WaitTop]), kinds[kind], used)
+	if n := sig[Workers]; n > 0 && sig[WorkersWait] > sig[WaitTop] {
+		text = fmt.Sprintf("Waiting bounds it, not computing: at %s/s the %s goroutines that do the work spend %s of their time waiting %s (%s).",
+			count(sig[Throughput]), count(n), percent(sig[WorkersWait]), kinds[kind], used)
+	}
 	if place != "" {
 		text += " They wait in " + place + "."
 	}
@@ -147,25 +151,27 @@ var meanings = []struct {
 	{Occupied, "share", func(v float64, t Thresholds) string {
 		return than(v, t.value(occupiedLeast), "the clients always wait for an answer", "the clients do not offer as much as they could")
 	}},
-	{GeneratorBusy, "of a core", func(v float64, t Thresholds) string {
+	{GeneratorBusy, "share", func(v float64, t Thresholds) string {
 		return than(v, t.value(generatorBusy), "the generator's busiest thread is the limit", "the generator had room")
 	}},
 	{Neighbours, "share", func(v float64, t Thresholds) string {
 		return than(v, t.value(neighbours), "other processes got in the way", "other processes left the machine alone")
 	}},
-	{LockWait, "of the requests", func(v float64, t Thresholds) string {
+	{LockWait, "share", func(v float64, t Thresholds) string {
 		return than(v, t.value(lockWaiting), "at any moment most requests wait for a mutex", "few requests wait for a mutex")
 	}},
-	{LockSpin, "of CPU time", fixed("taking and giving back locks")},
-	{Allocating, "of CPU time", fixed("garbage collection and allocation")},
-	{Collecting, "of CPU time", fixed("garbage collection alone, by the CPU profile")},
-	{GCShare, "of CPU time", fixed("garbage collection alone, by the runtime's account")},
-	{Kernel, "of CPU time", fixed("system calls, by the CPU profile")},
-	{System, "of CPU time", fixed("in the kernel, by the kernel's account")},
-	{Waiting, "of the requests' time", fixed("waits of any kind, locks included")},
-	{WaitTop, "of the requests' time", fixed("the kind of wait that took most")},
-	{SerialBusy, "of the time", fixed("one goroutine was busy on which the requests wait")},
-	{AcceptQueue, "of the clients", fixed("in the accept queue, at most")},
+	{LockSpin, "share", fixed("of CPU time: taking and giving back locks")},
+	{Allocating, "share", fixed("of CPU time: garbage collection and allocation")},
+	{Collecting, "share", fixed("of CPU time: garbage collection alone, by the CPU profile")},
+	{GCShare, "share", fixed("of CPU time: garbage collection alone, by the runtime's account")},
+	{Kernel, "share", fixed("of CPU time: system calls, by the CPU profile")},
+	{System, "share", fixed("of CPU time: in the kernel, by the kernel's account")},
+	{Waiting, "share", fixed("of the requests' time: waits of any kind, locks included")},
+	{WaitTop, "share", fixed("of the requests' time: the kind of wait that took most")},
+	{Workers, "goroutines", fixed("do the work after a request was answered")},
+	{WorkersWait, "share", fixed("of these goroutines' time: the kind of wait that took most")},
+	{SerialBusy, "share", fixed("of the time: one goroutine was busy on which the requests wait")},
+	{AcceptQueue, "share", fixed("of the clients: in the accept queue, at most")},
 	{AcceptFull, "per request", fixed("connections that found the accept queue full")},
 }
 

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"dyno/lab/diagnose"
+	"dyno/lab/experiment"
+	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/scenario"
+
+	"github.com/spf13/cobra"
+)
+
+func newDiagnose() *cobra.Command {
+	var (
+		c       common
+		q       requestFlags
+		variant string
+		pid     int
+		token   string
+	)
+	cmd := &cobra.Command{
+		Use:   "diagnose URL|SCENARIO",
+		Short: "Find the capacity, then say what bounds it there, in words and with the place in the code",
+		Long: `Diagnose finds the capacity (when there is an SLO), saturates the service with a closed loop until its
+throughput stops rising, takes profiles there in windows of their own, and says what bounds it: cpu, gc,
+lock, syscall, wait, generator, environment or not-loaded, with evidence, or an honest unknown. Where it
+may, it then changes one thing (GOGC, GOMAXPROCS) whose effect the verdict predicts. It takes two minutes
+at most.
+
+A service with net/http/pprof on a private address needs no change: name that address with --debug. One
+that imports dyno/agent shows more; one with nothing but a process, less. The answer says what could not
+be seen.
+
+-c sets how many requests may be in flight at most: with it, the answer may be that more load would be
+carried. A second SIGINT ends it at once. It exits 4 when there is no verdict about the service: the
+generator was the limit, or other processes took the CPU.`,
+		Example: `  dyno diagnose http://127.0.0.1:8080/ --debug http://127.0.0.1:6060
+  dyno diagnose http://127.0.0.1:8080/quote --slo p99=20ms,errors=0.1% --debug http://127.0.0.1:6060 --json
+  dyno diagnose scenarios/notify.yaml --variant plain`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if pid < 0 {
+				return usage("--pid takes a process number, not %d", pid)
+			}
+			o := experiment.Options{PID: pid, Token: token}
+			if cmd.Flags().Changed("connections") {
+				o.Clients = q.connections
+			}
+			var err error
+			if isTarget(args[0]) {
+				o.Scenario, err = q.scenario("diagnose", record.KindDiagnose, args[0])
+				if err == nil && variant != "" {
+					err = usage("--variant belongs to a scenario; a URL has none")
+				}
+			} else {
+				o.Scenario, o.Only, err = q.oneVariant(cmd, args[0], variant)
+			}
+			if err != nil {
+				return err
+			}
+			o.Scenario.Mode = record.KindDiagnose
+			return c.execute(cmd.Context(), o, judgeDiagnosis)
+		},
+	}
+	c.register(cmd)
+	c.registerDepth(cmd)
+	q.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&variant, "variant", "", "the scenario's variant to look into (default: its last)")
+	f.IntVar(&pid, "pid", 0, "the target's process, if it is not the one that listens at the URL")
+	f.StringVar(&token, "token", "", "of a debug address that is guarded by one")
+	return cmd
+}
+
+// oneVariant reads a scenario of which one variant is to be run; by default its last.
+func (q *requestFlags) oneVariant(cmd *cobra.Command, file, variant string) (*scenario.Scenario, []string, error) {
+	sc, err := readScenario(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := q.override(cmd, sc); err != nil {
+		return nil, nil, err
+	}
+	if variant == "" && len(sc.Variants) > 0 {
+		variant = sc.Variants[len(sc.Variants)-1].Name
+	}
+	if variant == "" {
+		return sc, nil, nil
+	}
+	if _, err := sc.Variant(variant); err != nil {
+		return nil, nil, &exit{exitUsage, err}
+	}
+	return sc, []string{variant}, nil
+}
+
+// judgeDiagnosis turns a verdict into the exit code.
+func judgeDiagnosis(rep *report.Report) error {
+	if len(rep.Diagnoses) == 0 {
+		return errors.New("nothing was diagnosed")
+	}
+	switch d := rep.Diagnoses[0]; d.Bound {
+	case diagnose.Generator, diagnose.Environment:
+		return &exit{exitInvalid, fmt.Errorf("%w: %s", experiment.ErrUnfit, d.Reason)}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/calibration"
+	"dyno/lab/experiment"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/target"
+)
+
+// subjects is the package of the servers, which the go command finds from anywhere in this module.
+const subjects = "dyno/subjects/bounds"
+
+// Options says what to run.
+type Options struct {
+	Out     string // a folder per case is made in it
+	Only    []string
+	Repeats int      // each with parameters of its own
+	Seed    uint64   // of the first repeat
+	Inside  []string // agent | pprof | none, each of which every server is run with
+	Depth   experiment.Depth
+	// Done is told of every case as it ends; n of total.
+	Done func(n, total int, c calibration.Case)
+	// Say is told what goes on.
+	Say func(string)
+}
+
+// Run runs every server as often as asked, in an order in which a drift of the machine hits all alike:
+// round after round. What was run before an error is returned with it.
+func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
+	o.Say("building " + subjects)
+	binary, servers, remove, err := build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	if servers, err = choose(servers, o.Only); err != nil {
+		return nil, err
+	}
+	var cases []calibration.Case
+	total := len(servers) * o.Repeats * len(o.Inside)
+	for repeat := range o.Repeats {
+		for _, inside := range o.Inside {
+			for _, s := range servers {
+				c, err := o.one(ctx, binary, s, repeat, inside)
+				if err != nil {
+					return cases, fmt.Errorf("server %s, seed %d: %w", s.Name, o.Seed+uint64(repeat), err)
+				}
+				cases = append(cases, c)
+				o.Done(len(cases), total, c)
+			}
+		}
+	}
+	return cases, nil
+}
+
+// one runs a server once.
+func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, inside string) (calibration.Case, error) {
+	c := calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Inside: inside, Repeat: repeat}
+	for _, hidden := range s.Invisible {
+		c.Hidden = c.Hidden || hidden == inside
+	}
+	if s.Neighbour {
+		stop, err := neighbour(ctx, binary)
+		if err != nil {
+			return c, err
+		}
+		defer stop()
+	}
+	began := time.Now()
+	seed := o.Seed + uint64(repeat)
+	exp, err := experiment.Execute(ctx, experiment.Options{
+		Scenario: s.scenario(binary, seed, inside),
+		Out:      filepath.Join(o.Out, fmt.Sprintf("%s-%d-%s", s.Name, seed, inside)),
+		Depth:    o.Depth,
+		Clients:  s.Load.Connections,
+	})
+	if err != nil && !errors.Is(err, experiment.ErrUnfit) {
+		return c, err
+	}
+	c.Seconds = time.Since(began).Seconds()
+	c.Subject = diagnose.NewSubject(s.Name, exp.Runs)
+	return c, nil
+}
+
+// scenario is how a server is started and driven.
+func (s Server) scenario(binary string, seed uint64, inside string) *scenario.Scenario {
+	return &scenario.Scenario{
+		Name: s.Name, Mode: record.KindDiagnose,
+		Target: scenario.Target{Process: scenario.Process{
+			Command: []string{binary},
+			Args:    []string{"--server", s.Name, "--seed", strconv.FormatUint(seed, 10), "--inside", inside},
+		}},
+		Load: scenario.Load{
+			URL: "http://${target.listen}" + s.Path, Method: s.Method, Body: strings.Repeat("x", s.BodyBytes),
+			Engine: s.Load.Engine, TLS: scenario.TLS{HTTP2: s.Load.HTTP2},
+			Think: time.Duration(s.Load.ThinkMs * float64(time.Millisecond)), MaxRate: s.Load.MaxRate,
+		},
+	}
+}
+
+// neighbour starts a process that burns CPU and that no experiment knows of.
+func neighbour(ctx context.Context, binary string) (stop func(), err error) {
+	p, err := target.Start(ctx, target.Spec{Name: "neighbour", Command: []string{binary, "--hog", strconv.Itoa(runtime.NumCPU())}, ReadyLine: true})
+	if err != nil {
+		return nil, fmt.Errorf("starting a neighbour: %w", err)
+	}
+	return func() { p.Stop(time.Second) }, nil
+}
+
+// build builds the servers and asks which there are.
+func build(ctx context.Context) (binary string, servers []Server, remove func(), err error) {
+	tmp, err := os.MkdirTemp("", "dyno-")
+	if err != nil {
+		return "", nil, nil, err
+	}
+	remove = func() { os.RemoveAll(tmp) }
+	if binary, err = target.Build(ctx, ".", subjects, tmp); err == nil {
+		servers, err = list(ctx, binary)
+	}
+	if err != nil {
+		remove()
+		return "", nil, nil, fmt.Errorf("building the servers, which takes this repository's source: %w", err)
+	}
+	return binary, servers, remove, nil
+}
+
+// Read reads the cases of a calibration that was run before, so that they can be judged again.
+func Read(ctx context.Context, dir string) ([]calibration.Case, error) {
+	_, servers, remove, err := build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	known := map[string]Server{}
+	for _, s := range servers {
+		known[s.Name] = s
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var cases []calibration.Case
+	for _, e := range entries {
+		parts := strings.Split(e.Name(), "-")
+		if len(parts) < 3 {
+			continue
+		}
+		n := len(parts)
+		s, ok := known[strings.Join(parts[:n-2], "-")]
+		if !ok {
+			continue
+		}
+		exp, err := record.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return cases, err
+		}
+		c := calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Inside: parts[n-1],
+			Subject: diagnose.NewSubject(s.Name, exp.Runs)}
+		c.Repeat, _ = strconv.Atoi(parts[n-2])
+		for _, hidden := range s.Invisible {
+			c.Hidden = c.Hidden || hidden == c.Inside
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}

@@ -1,0 +1,87 @@
+// Package calibrate runs the servers of subjects/bounds, whose bounds are known, through a diagnosis each,
+// and hands what was recorded to diagnose/calibration, which judges it.
+//
+// It is not for judging, and it knows of the servers only what their command tells. Run owns every process
+// that it starts.
+package calibrate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"dyno/lab/diagnose"
+)
+
+// Server is what the servers' command tells of one of them (subjects/bounds --list).
+type Server struct {
+	Name      string   `json:"name"`
+	Family    string   `json:"family"`
+	Truth     string   `json:"truth"`
+	Also      []string `json:"also"`
+	Function  string   `json:"function"`
+	InWords   string   `json:"in_words"`
+	Method    string   `json:"method"`
+	Path      string   `json:"path"`
+	BodyBytes int      `json:"body_bytes"`
+	Load      struct {
+		Connections int     `json:"connections"`
+		MaxRate     float64 `json:"max_rate"`
+		ThinkMs     float64 `json:"think_ms"`
+		Engine      string  `json:"engine"`
+		HTTP2       bool    `json:"http2"`
+	} `json:"load"`
+	Neighbour bool     `json:"neighbour"`
+	Invisible []string `json:"invisible"`
+}
+
+// truth lists what bounds the server.
+func (s Server) truth() []diagnose.Bound {
+	out := []diagnose.Bound{diagnose.Bound(s.Truth)}
+	for _, b := range s.Also {
+		out = append(out, diagnose.Bound(b))
+	}
+	return out
+}
+
+// list asks the servers' command for them.
+func list(ctx context.Context, binary string) ([]Server, error) {
+	out, err := exec.CommandContext(ctx, binary, "--list").Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking for the servers: %w", err)
+	}
+	var servers []Server
+	if err := json.Unmarshal(out, &servers); err != nil {
+		return nil, fmt.Errorf("the list of servers cannot be read: %w", err)
+	}
+	return servers, nil
+}
+
+// choose returns the servers of the given names or families; none: all.
+func choose(all []Server, only []string) ([]Server, error) {
+	if len(only) == 0 {
+		return all, nil
+	}
+	var out []Server
+	for _, name := range only {
+		found := false
+		for _, s := range all {
+			if s.Name == name || s.Family == name {
+				found = true
+				out = append(out, s)
+			}
+		}
+		if !found {
+			var names []string
+			for _, s := range all {
+				names = append(names, s.Name)
+			}
+			slices.Sort(names)
+			return nil, fmt.Errorf("no server or family is called %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return out, nil
+}
