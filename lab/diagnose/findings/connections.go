@@ -1,0 +1,130 @@
+package findings
+
+import (
+	"fmt"
+	"math"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// dials is making a connection to somebody else.
+var dials = []string{"net.(*Dialer).DialContext", "net.(*Dialer).Dial", "net.Dial", "net.DialTimeout",
+	"net/http.(*Transport).dialConn", "net/http.(*Transport).dialConnFor", "database/sql.(*DB).openNewConnection"}
+
+// connections finds connections that are made anew instead of being used again: by what they cost, and by
+// the goroutines that net/http starts to dial.
+func connections(l *look) []Finding {
+	share, where := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, dials...) })
+	perRequest := l.dialsPerRequest()
+	if share < dialShare && perRequest < dialsPerTen {
+		return nil
+	}
+	f := Finding{Kind: KindConnections, Where: where, Profile: record.ProfileCPU, worth: max(share, dialShare),
+		InWords: "Connections are made anew instead of being used again",
+		Next: "read every answer's body to its end and close it, use one http.Transport with MaxIdleConnsPerHost at the number of requests in flight (it is 2 unless set; sql.DB.SetMaxIdleConns likewise), " +
+			"and watch TIME_WAIT fall: ss -s"}
+	if perRequest > 0 {
+		f.InWords += fmt.Sprintf(": %s for each request", digits(perRequest))
+		f.Evidence = append(f.Evidence, Evidence{"dials_per_request", round(perRequest), "connections", "begun by net/http, by the execution trace"})
+	}
+	if share > 0 {
+		f.InWords += fmt.Sprintf(", which takes %s of the CPU time%s", percent(share), in(where))
+		f.Evidence = append(f.Evidence, Evidence{"dial_share", round(share), "of CPU time", "making connections"})
+	}
+	f.InWords += "."
+	return []Finding{f}
+}
+
+func (l *look) dialsPerRequest() float64 {
+	if l.trace == nil || l.trace.Requests <= 0 {
+		return 0
+	}
+	n := 0
+	for _, g := range l.trace.Groups {
+		if below([]record.Frame{g.Entry}, "net/http.(*Transport).dialConnFor", "net/http.(*Transport).startDialConnForLocked") {
+			n += g.Goroutines
+		}
+	}
+	return float64(n) / l.trace.Requests
+}
+
+// prepares is having the database read a statement that is then used once.
+var prepares = []string{"database/sql.ctxDriverPrepare", "database/sql.(*DB).prepareDC", "github.com/jackc/pgx/v5.(*Conn).Prepare"}
+
+// statements finds statements that are prepared for every query: a round trip and a parse each time.
+func statements(l *look) []Finding {
+	share, where := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, prepares...) })
+	of, seconds := l.waits(func(w record.Wait) bool { return below(w.Stack, prepares...) && stacks.InRequest(w.Stack) })
+	waited := 0.0
+	if l.requestTime > 0 {
+		waited = min(seconds/l.requestTime, 1)
+	}
+	if share < prepareShare && waited < prepareShare {
+		return nil
+	}
+	if len(of) > 0 {
+		where = placesOf(of)
+	}
+	return []Finding{{Kind: KindStatements, Where: where, Profile: record.ProfileCPU, worth: max(share, waited),
+		InWords: fmt.Sprintf("Statements are prepared anew for their queries%s: that takes %s of the CPU time and %s of the requests' time.", in(where), percent(share), percent(waited)),
+		Evidence: []Evidence{{"prepare_share", round(share), "of CPU time", "preparing statements"},
+			{"prepare_wait_share", round(waited), "of the requests' time", "waiting for statements to be prepared"}},
+		Next: "prepare once (sql.DB.Prepare at the start, or the driver's statement cache) and run it many times; or let the driver put the arguments into the text, which saves the round trip; then dyno compare"}}
+}
+
+// handshakes finds TLS connections that are set up more often than they need be.
+func handshakes(l *look) []Finding {
+	const server = "crypto/tls.(*Conn).serverHandshake"
+	share, where := l.cpuWithin(func(s record.Stack) bool {
+		return below(s.Frames, "crypto/tls.(*Conn).handshakeContext", "crypto/tls.(*Conn).HandshakeContext", server, "crypto/tls.(*Conn).clientHandshake")
+	})
+	if share < handshakeShare {
+		return nil
+	}
+	served, _ := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, server, "crypto/tls.(*serverHandshakeState*") })
+	f := Finding{Kind: KindHandshakes, Where: where, Profile: record.ProfileCPU, worth: share,
+		InWords:  fmt.Sprintf("TLS handshakes take %s of the CPU time", percent(share)),
+		Evidence: []Evidence{{"handshake_share", round(share), "of CPU time", "setting up TLS"}}}
+	if us := l.cpuPerRequest(share); us > 0 {
+		f.InWords += fmt.Sprintf(", %s per request", micros(us))
+		f.Evidence = append(f.Evidence, Evidence{"handshake_per_request", round(us), "us", "setting up TLS"})
+	}
+	if served >= share/2 {
+		f.InWords += ", most of it for clients that connect."
+		f.Next = "keep connections open (Server.IdleTimeout), let clients resume (session tickets), use an ECDSA P-256 key in place of RSA; then dyno compare"
+	} else {
+		f.InWords += ", most of it towards others."
+		f.Next = "use connections again (one http.Transport, bodies read to their end) and a tls.Config with a ClientSessionCache; then dyno compare"
+	}
+	return []Finding{f}
+}
+
+// acceptQueue finds connections that had to wait until they were accepted, or were refused.
+func acceptQueue(l *look) []Finding {
+	overflows, fullest, limit := 0.0, 0.0, int64(0)
+	for _, r := range l.counted {
+		if !r.Around.Seen {
+			continue
+		}
+		overflows = math.Max(overflows, r.Around.ListenOverflows)
+		if r.Around.AcceptLimit > 0 && float64(r.Around.AcceptQueue)/float64(r.Around.AcceptLimit) > fullest {
+			fullest, limit = float64(r.Around.AcceptQueue)/float64(r.Around.AcceptLimit), r.Around.AcceptLimit
+		}
+	}
+	if overflows*3600 < acceptPerHour && fullest < acceptNearly {
+		return nil
+	}
+	f := Finding{Kind: KindAcceptQueue, worth: 0.5, // who is refused gets nothing at all
+		InWords:  fmt.Sprintf("The accept queue overflows: %s connections a second were refused, machine-wide.", digits(overflows)),
+		Evidence: []Evidence{{"listen_overflows", round(overflows), "1/s", "connections refused because an accept queue was full, machine-wide"}},
+		Next:     "raise net.core.somaxconn (Go takes its backlog from there when the listener opens), accept in a goroutine that does nothing else, let clients keep their connections"}
+	if fullest >= acceptNearly {
+		f.InWords += fmt.Sprintf(" The target's was filled to %s of the %d that it holds.", percent(fullest), limit)
+		f.Evidence = append(f.Evidence, Evidence{"accept_queue_full", round(fullest), "of its limit", "longest seen at the target's listener"})
+	}
+	if overflows == 0 {
+		f.InWords = fmt.Sprintf("The accept queue nearly overflows: it was filled to %s of the %d that it holds.", percent(fullest), limit)
+	}
+	return []Finding{f}
+}

@@ -1,0 +1,180 @@
+package findings
+
+import (
+	"fmt"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// contention finds locks that requests wait for: how long, how often, and who held them.
+func contention(l *look) []Finding {
+	of, seconds := l.waits(func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock })
+	held, err := l.mutexes()
+	share, over := 0.0, ""
+	switch {
+	case l.trace != nil && l.requestTime > 0:
+		share, over = seconds/l.requestTime, "of the requests' time, by the execution trace"
+	case err == nil && held.Seconds > 0 && inFlight(l.Profiled) > 0:
+		share, over = held.Total()/1e9/held.Seconds/inFlight(l.Profiled), "of the requests' time, by the mutex profile"
+	}
+	if share < lockShare {
+		return nil
+	}
+	waiting := placesOf(of)
+	f := Finding{Kind: KindContention, Where: waiting, worth: min(share, 1), Profile: record.ProfileMutex,
+		InWords:  fmt.Sprintf("Goroutines wait for locks %s of the requests' time", percent(min(share, 1))),
+		Evidence: []Evidence{{"lock_share", round(min(share, 1)), over, "waiting for a mutex"}}}
+	if len(waiting) > 0 {
+		f.InWords += ", most of it" + in(waiting)
+	}
+	if d := mean(of); d > 0 {
+		f.InWords += fmt.Sprintf(": %.0f acquisitions a second had to wait, %s each", count(of)/l.trace.Seconds, lasting(d))
+		f.Evidence = append(f.Evidence, Evidence{"lock_mean_wait", round(float64(d) / 1e3), "us", "for each acquisition that had to wait"},
+			Evidence{"lock_waits", round(count(of) / l.trace.Seconds), "1/s", "acquisitions that had to wait"})
+	}
+	f.InWords += "."
+	if err == nil {
+		f.holders(l, held)
+	}
+	if text := sides(of); text != "" {
+		f.InWords += " " + text
+	}
+	f.Next = "do less while it is held, or hold one of several: shard what it guards by key; then dyno compare, and see whether the capacity follows"
+	return []Finding{f}
+}
+
+func (l *look) mutexes() (*record.Profile, error) {
+	if l.Profiled == nil {
+		return nil, fmt.Errorf("no run was profiled")
+	}
+	p, err := l.Profiled.Profile(record.ProfileMutex, record.ValueDelay)
+	if err != nil {
+		return nil, err
+	}
+	p = own(p)
+	if len(p.Stacks) == 0 {
+		return nil, fmt.Errorf("no contention was recorded")
+	}
+	return p, nil
+}
+
+// holders adds who held the locks: the mutex profile books a wait on the stack that ended it by unlocking.
+func (f *Finding) holders(l *look, held *record.Profile) {
+	where := places(held.Stacks)
+	if len(where) == 0 {
+		return
+	}
+	f.InWords += fmt.Sprintf(" They are held meanwhile by %s (%s of the waiting).", at(where[0]), percent(where[0].Share))
+	if len(f.Where) == 0 {
+		f.Where = where
+	}
+	counts, err := l.Profiled.Profile(record.ProfileMutex, record.ValueContentions)
+	if n := l.requests(held); err == nil && n > 0 {
+		f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that let somebody go on who waited"})
+	}
+}
+
+// sides says who keeps whom waiting, where both requests and other goroutines take part: producers that
+// overload what they share with their consumers, or consumers that starve.
+func sides(of []record.Wait) string {
+	var seconds [2][2]float64 // [who waits][who ends the wait]; 0: requests, 1: the service's other goroutines
+	side := func(frames []record.Frame) int {
+		if stacks.InRequest(frames) {
+			return 0
+		}
+		return 1
+	}
+	all := 0.0
+	for _, w := range of {
+		if len(w.WokenBy) > 0 {
+			seconds[side(w.Stack)][side(w.WokenBy)] += w.Seconds
+			all += w.Seconds
+		}
+	}
+	const most = 0.5
+	switch {
+	case all == 0 || seconds[0][1]+seconds[1][0]+seconds[1][1] == 0:
+		return "" // requests alone: nothing to tell apart
+	case seconds[1][0] > most*all:
+		return "Consumers starve: it is mostly the service's own goroutines that wait, for requests to let go."
+	case seconds[0][1] > most*all:
+		return "Consumers are in the way: it is mostly requests that wait, for the service's own goroutines to let go."
+	case seconds[0][0] > most*all:
+		return "Producers overload it: it is mostly requests that keep each other waiting."
+	case seconds[1][1] > most*all:
+		return "It is mostly the service's own goroutines that keep each other waiting."
+	}
+	return ""
+}
+
+// queues finds requests that wait for the goroutines at the other end of a channel or a condition, and
+// says whether those are busy or wait themselves.
+func queues(l *look) []Finding {
+	if l.trace == nil || l.requestTime <= 0 {
+		return nil
+	}
+	of, seconds := l.waits(func(w record.Wait) bool {
+		switch stacks.KindOf(w) {
+		case stacks.WaitChannel, stacks.WaitSelect, stacks.WaitCond, stacks.WaitGroup:
+			return len(w.WokenBy) > 0
+		}
+		return false
+	})
+	share := seconds / l.requestTime
+	if share < queueShare {
+		return nil
+	}
+	longest := of[0]
+	for _, w := range of {
+		if w.Seconds > longest.Seconds {
+			longest = w
+		}
+	}
+	f := Finding{Kind: KindQueue, Where: placesOf(of), worth: min(share, 1),
+		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(placesOf(of))),
+		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "waiting for other goroutines"},
+			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "for each time"}}}
+	waker := "those goroutines"
+	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
+		waker = at(Place{Function: user.Function, File: user.File, Line: user.Line})
+		f.InWords += ", which ends when " + waker + " answers"
+	}
+	f.InWords += "."
+	behind, waits := stacks.Behind(longest, l.trace)
+	switch {
+	case longest.WakerBusy >= serial:
+		f.InWords += fmt.Sprintf(" It is busy %s of the time: requests come faster than %s takes them.", percent(longest.WakerBusy), goroutines(longest.Wakers))
+		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "the goroutine that requests wait for is busy"})
+		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
+	case waits:
+		f.InWords += fmt.Sprintf(" It waits itself, %s%s.", forWhat[stacks.What(behind)], in(placesOf([]record.Wait{behind})))
+		f.Next = "shorten that wait or share it: many items for one (group commit), or more goroutines at the other end; then dyno compare"
+	default:
+		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"
+	}
+	return []Finding{f}
+}
+
+func goroutines(n int) string {
+	if n == 1 {
+		return "one goroutine"
+	}
+	return fmt.Sprintf("%d goroutines", n)
+}
+
+// forWhat is a kind of wait in words.
+var forWhat = map[stacks.WaitKind]string{
+	stacks.WaitLock:    "for a lock",
+	stacks.WaitPool:    "for a connection of a pool",
+	stacks.WaitNetwork: "for a peer's answer",
+	stacks.WaitDisk:    "for a file",
+	stacks.WaitSyscall: "in a system call",
+	stacks.WaitChannel: "on a channel",
+	stacks.WaitSelect:  "in a select",
+	stacks.WaitCond:    "on a condition",
+	stacks.WaitGroup:   "for goroutines that it started",
+	stacks.WaitTimer:   "for time to pass",
+	stacks.WaitGC:      "for the garbage collector",
+	stacks.WaitUnknown: "for something that could not be seen",
+}

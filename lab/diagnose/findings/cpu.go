@@ -1,0 +1,145 @@
+package findings
+
+import (
+	"fmt"
+	"strings"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// hotPath names the service's own functions in which, or on whose behalf, a request's CPU time is spent.
+func hotPath(l *look) []Finding {
+	if l.cpu == nil {
+		return nil
+	}
+	where := places(l.cpu.Stacks)
+	if len(where) == 0 || where[0].Share < hotShare {
+		return nil
+	}
+	top := where[0]
+	f := Finding{Kind: KindHotPath, Where: where, Profile: record.ProfileCPU, worth: top.Share,
+		InWords: fmt.Sprintf("%s takes %s of the CPU time", at(top), percent(top.Share)),
+		Next:    l.list(record.ProfileCPU, top.Function, "") + " shows it line by line; measure a change with dyno compare, which gives the CPU per request of both sides"}
+	if us := l.cpuPerRequest(1); us > 0 {
+		f.InWords += fmt.Sprintf(": %s of %s per request", micros(us*top.Share), micros(us))
+		f.Evidence = append(f.Evidence,
+			Evidence{"cpu_per_request", round(us), "us", "of the whole request"},
+			Evidence{"hot_path_per_request", round(us * top.Share), "us", "of it in " + top.Function + " and what it calls of others"})
+	}
+	if called := callee(l.cpu.Stacks, top); called != "" {
+		f.InWords += ", most of it by calling " + called
+	}
+	f.InWords += "."
+	f.Evidence = append(f.Evidence, Evidence{"hot_path_share", round(top.Share), "of CPU time", "without it the service would need that much less CPU"})
+	return []Finding{f}
+}
+
+// spinning finds CPU time that is waiting rather than computing.
+func spinning(l *look) []Finding {
+	if l.cpu == nil {
+		return nil
+	}
+	waits := []stacks.Class{stacks.Lock, stacks.Channel, stacks.Scheduler}
+	share, where := l.cpuWithin(func(s record.Stack) bool {
+		class := stacks.ClassOf(s.Frames)
+		return class == waits[0] || class == waits[1] || class == waits[2]
+	})
+	if share < spinShare {
+		return nil
+	}
+	f := Finding{Kind: KindSpinning, Where: where, Profile: record.ProfileCPU, worth: share,
+		InWords: fmt.Sprintf("%s of the CPU time is waiting rather than computing: taking locks, passing messages and looking for goroutines to run%s.", percent(share), in(where)),
+		Next:    "hand over less often: batch what goes through the channel or lock, shard it, or keep the work on one goroutine; then dyno compare --metric cpu"}
+	for _, c := range waits {
+		if v := l.classes[c]; v > 0 {
+			f.Evidence = append(f.Evidence, Evidence{string(c) + "_share", round(v), "of CPU time", meaning[c]})
+		}
+	}
+	return []Finding{f}
+}
+
+var meaning = map[stacks.Class]string{
+	stacks.Lock:      "taking and giving back locks",
+	stacks.Channel:   "sending, receiving and selecting",
+	stacks.Scheduler: "finding goroutines to run, parking threads and waking them",
+}
+
+// syscalls finds what a request spends in the kernel, by call and by place.
+func syscalls(l *look) []Finding {
+	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.ClassOf(s.Frames) == stacks.Syscall })
+	if share < syscallShare {
+		return nil
+	}
+	calls := map[string]float64{}
+	most := ""
+	for _, s := range l.cpu.Stacks {
+		if name := call(s.Frames); name != "" && stacks.ClassOf(s.Frames) == stacks.Syscall {
+			if calls[name] += s.Value; calls[name] > calls[most] {
+				most = name
+			}
+		}
+	}
+	f := Finding{Kind: KindSyscalls, Where: where, Profile: record.ProfileCPU, worth: share / 2, // what is batched still costs something
+		InWords:  fmt.Sprintf("%s of the CPU time is spent in system calls%s", percent(share), in(where)),
+		Evidence: []Evidence{{"syscall_share", round(share), "of CPU time", "in the kernel on the service's behalf"}},
+		Next:     "fewer and larger calls: a bufio.Writer flushed once per request, net.Buffers, one write for many records; strace -c -f -p PID counts them"}
+	if most != "" {
+		part := calls[most] / l.cpu.Total()
+		f.InWords += fmt.Sprintf(", %s in %s", percent(part), most)
+		f.Evidence = append(f.Evidence, Evidence{"syscall_most", round(part), "of CPU time", most})
+	}
+	if us := l.cpuPerRequest(share); us > 0 {
+		f.InWords += fmt.Sprintf(": %s per request", micros(us))
+		f.Evidence = append(f.Evidence, Evidence{"syscall_per_request", round(us), "us", "in system calls"})
+	}
+	f.InWords += "."
+	return []Finding{f}
+}
+
+// call is the name of the system call: the function of package syscall (or x/sys/unix) that is called from
+// outside of it.
+func call(frames []record.Frame) string {
+	name := ""
+	for _, f := range frames {
+		switch pkg := stacks.Package(f.Function); {
+		case pkg == "syscall" || pkg == "golang.org/x/sys/unix":
+			name = strings.ToLower(strings.TrimPrefix(f.Function, pkg+"."))
+		case name != "":
+			return name
+		}
+	}
+	return name
+}
+
+// misses finds CPU time that passes in waiting for memory.
+func misses(l *look) []Finding {
+	var out []Finding
+	for _, kind := range []struct {
+		kind, signal, what, next string
+		cost                     float64
+		rate                     func(record.Surroundings) float64
+	}{
+		{KindCacheMisses, "cache_misses_per_request", "the last-level cache", "look for pointers that could be indices, maps that could be slices, fields that share a line: dyno layout ./...", missCost,
+			func(a record.Surroundings) float64 { return a.CacheMisses }},
+		{KindTLBMisses, "tlb_misses_per_request", "the TLB", "try transparent huge pages for the heap (GODEBUG, /sys/kernel/mm/transparent_hugepage/enabled) and compare", tlbCost,
+			func(a record.Surroundings) float64 { return a.TLBMisses }},
+	} {
+		var worst *record.Run
+		share := 0.0
+		for _, r := range l.counted {
+			if cpu := r.Around.TargetCPU; r.Around.Seen && cpu > 0 && kind.rate(r.Around)*kind.cost/cpu > share {
+				worst, share = r, kind.rate(r.Around)*kind.cost/cpu
+			}
+		}
+		if worst == nil || share < missShare || worst.Totals.AchievedPerS <= 0 {
+			continue
+		}
+		each := kind.rate(worst.Around) / worst.Totals.AchievedPerS
+		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next, // a guess at most half right
+			InWords: fmt.Sprintf("A request misses %s %s times; at %s ns each that would be %s of its CPU time.", kind.what, digits(each), digits(kind.cost*1e9), percent(min(share, 1))),
+			Evidence: []Evidence{{kind.signal, round(each), "misses", "of the target, by the CPU's counters"},
+				{string(kind.kind) + "_share", round(min(share, 1)), "of CPU time", "if none of the waiting is hidden by other work"}}})
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package findings
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// look is a subject with what several finders need of it, read once.
+type look struct {
+	Subject
+	counted []*record.Run   // those that count, measured under load as it was meant
+	cpu     *record.Profile // without what belongs to profiling; nil: none, or too short to say anything
+	classes map[stacks.Class]float64
+	trace   *record.Trace // nil: none
+	// requestTime is the goroutine-seconds that requests took while the trace ran; 0: no trace.
+	requestTime float64
+}
+
+func newLook(s Subject) *look {
+	l := &look{Subject: s}
+	for _, r := range slices.Concat(s.Saturated, s.Others) {
+		if r != nil && r.Invalid == "" && r.Step.Change == nil {
+			l.counted = append(l.counted, r)
+		}
+	}
+	if s.Profiled == nil {
+		return l
+	}
+	if p, err := s.Profiled.Profile(record.ProfileCPU, record.ValueCPU); err == nil {
+		l.cpu, l.classes = own(p), stacks.Shares(p)
+		if l.cpu.Total() < float64(leastSamples) {
+			l.cpu = nil
+		}
+	}
+	if t, err := s.Profiled.Trace(); err == nil && t.Seconds > 0 {
+		l.trace = t
+		l.requestTime = requestTime(s.Profiled, t)
+	}
+	return l
+}
+
+// own leaves out what belongs to taking the profile.
+func own(p *record.Profile) *record.Profile {
+	out := *p
+	out.Stacks = nil
+	for _, s := range p.Stacks {
+		if stacks.ClassOf(s.Frames) != stacks.Profiling {
+			out.Stacks = append(out.Stacks, s)
+		}
+	}
+	return &out
+}
+
+// requestTime is how many requests were in flight, times the trace's length. Where that is not known, as in
+// a job, it is the time of all goroutines that did not just wait for work.
+func requestTime(r *record.Run, t *record.Trace) float64 {
+	if n := inFlight(r); n > 0 {
+		return n * t.Seconds
+	}
+	sum := t.Running + t.Runnable
+	for _, w := range t.Waits {
+		if stacks.What(w) != stacks.WaitIdle {
+			sum += w.Seconds
+		}
+	}
+	return sum
+}
+
+// inFlight is the connections of a closed model, or what Little's law says of an open one; 0: not known.
+func inFlight(r *record.Run) float64 {
+	if r.Load.Model == "closed" {
+		return float64(max(r.Step.Connections, r.Load.Connections))
+	}
+	return r.Totals.AchievedPerS * r.SLO.Observed(r.Totals).Mean / 1000
+}
+
+// requests is how many were answered while a profile was taken; 0: not known.
+func (l *look) requests(p *record.Profile) float64 {
+	if p.Requests > 0 {
+		return p.Requests
+	}
+	return p.Seconds * l.Profiled.Totals.AchievedPerS
+}
+
+// cores is how many the target could have used in a run: its GOMAXPROCS, and no more than the machine has
+// left beside the lab's own processes.
+func cores(r *record.Run) float64 {
+	left := float64(r.Machine.Cores) - r.Around.CompanionCPU
+	if s := r.Length.Seconds(); s > 0 {
+		left -= r.Totals.Generator.CPUSeconds / s
+	}
+	if procs := float64(r.Target.Procs); procs > 0 && (procs < left || r.Machine.Cores == 0) {
+		return procs
+	}
+	return max(left, 0)
+}
+
+// steady reports whether a run's load stayed the same and was carried.
+func steady(r *record.Run) bool {
+	return r.Step.RampTo == 0 && (r.Load.Model == "closed" || r.Totals.AchievedPerS >= keptUp*r.Totals.OfferedPerS)
+}
+
+// cpuWithin is the share of the CPU below the functions that match, and where it is.
+func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []Place) {
+	if l.cpu == nil {
+		return 0, nil
+	}
+	of := slices.DeleteFunc(slices.Clone(l.cpu.Stacks), func(s record.Stack) bool { return !match(s) })
+	where = places(of)
+	return sum(of) / l.cpu.Total(), where
+}
+
+// cpuPerRequest is what a share of the CPU profile comes to per request, in us; 0: not known.
+func (l *look) cpuPerRequest(share float64) float64 {
+	if n := l.requests(l.cpu); n > 0 {
+		return share * l.cpu.Total() / 1e3 / n
+	}
+	return 0
+}
+
+// waits are the trace's that match, and their sum in goroutine-seconds.
+func (l *look) waits(match func(record.Wait) bool) (of []record.Wait, seconds float64) {
+	if l.trace == nil {
+		return nil, 0
+	}
+	for _, w := range l.trace.Waits {
+		if match(w) {
+			of = append(of, w)
+			seconds += w.Seconds
+		}
+	}
+	return of, seconds
+}
+
+// file is where a profile lies, for a command.
+func (l *look) file(kind string) string {
+	for _, p := range l.Profiled.Profiles {
+		if p.Kind == kind && p.File != "" {
+			return filepath.Join(l.Profiled.Dir, filepath.FromSlash(p.File))
+		}
+	}
+	return filepath.Join(l.Profiled.Dir, "profiles", kind+".pb.gz")
+}
+
+// dir is the folder that holds it all.
+func (l *look) dir() string {
+	switch {
+	case l.Experiment != nil && l.Experiment.Dir != "":
+		return l.Experiment.Dir
+	case l.Profiled != nil && l.Profiled.Dir != "":
+		return l.Profiled.Dir
+	}
+	return "DIR"
+}
+
+// list is the command that shows a function line by line.
+func (l *look) list(kind, function string, flags string) string {
+	return "go tool pprof " + flags + "-list '" + regexp.QuoteMeta(function) + "' " + l.file(kind)
+}
+
+// mean is the mean wait.
+func mean(of []record.Wait) time.Duration {
+	seconds, n := 0.0, int64(0)
+	for _, w := range of {
+		seconds += w.Seconds
+		n += w.Count
+	}
+	if n == 0 {
+		return 0
+	}
+	return time.Duration(seconds / float64(n) * 1e9)
+}
+
+func count(of []record.Wait) float64 {
+	n := int64(0)
+	for _, w := range of {
+		n += w.Count
+	}
+	return float64(n)
+}

@@ -1,0 +1,84 @@
+package findings
+
+import (
+	"math"
+
+	"dyno/lab/record"
+)
+
+// mode is a group of pauses.
+type mode struct {
+	ms    float64 // upper bound of its fullest octave
+	count int64   // of the whole group
+}
+
+// leastMode is the smallest share of the pauses that makes a group: fewer are outliers.
+const leastMode = 0.05
+
+// modes tells whether a histogram has two separate modes. The pauses are counted by octave of their length
+// (the runtime's buckets are quarters of an octave, so that each octave has as many), and there are two
+// modes where the count falls from one peak into a valley and rises to another: the lower peak must stand
+// above the valley by three standard deviations of the difference of the two counts (Poisson: the root of
+// their sum) and be at least twice as high, and each side must hold a twentieth of all. Peaks are then at
+// least two octaves apart, a factor of four.
+func modes(pauses []record.PauseBucket) (short, long mode, two bool) {
+	octaves, first := byOctave(pauses)
+	valley, lower := -1, 0.0
+	for i := 1; i < len(octaves)-1; i++ {
+		peak := math.Min(peakOf(octaves[:i]), peakOf(octaves[i+1:]))
+		here := octaves[i]
+		if peak >= 2*here && peak-here > 3*math.Sqrt(peak+here) && peak-here > lower {
+			valley, lower = i, peak-here
+		}
+	}
+	if valley < 0 {
+		return mode{}, mode{}, false
+	}
+	// The valley's own pauses go to the side that is nearer in height; it makes no difference to the answer.
+	short, long = group(octaves[:valley+1], first), group(octaves[valley+1:], first+valley+1)
+	all := float64(short.count + long.count)
+	return short, long, float64(short.count) >= leastMode*all && float64(long.count) >= leastMode*all
+}
+
+// byOctave counts pauses by octave of their length in ns; the first element is that of octave first.
+func byOctave(pauses []record.PauseBucket) (counts []float64, first int) {
+	for _, p := range pauses {
+		if p.Count <= 0 || !(p.UpToMs > 0) || math.IsInf(p.UpToMs, 0) {
+			continue
+		}
+		const rounding = 1e-6 // a bound that is a power of two of ns closes its octave
+		o := int(math.Ceil(math.Log2(p.UpToMs*1e6) - rounding))
+		if len(counts) == 0 {
+			first = o
+		}
+		for ; o < first; first-- {
+			counts = append([]float64{0}, counts...)
+		}
+		for o-first >= len(counts) {
+			counts = append(counts, 0)
+		}
+		counts[o-first] += float64(p.Count)
+	}
+	return counts, first
+}
+
+func peakOf(counts []float64) float64 {
+	peak := 0.0
+	for _, c := range counts {
+		peak = math.Max(peak, c)
+	}
+	return peak
+}
+
+func group(counts []float64, first int) mode {
+	m := mode{}
+	peak := -1.0
+	for i, c := range counts {
+		m.count += int64(c)
+		if c > peak {
+			peak = c
+			m.ms = math.Exp2(float64(first+i)) / 1e6
+		}
+	}
+	return m
+}

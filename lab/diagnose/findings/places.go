@@ -1,0 +1,99 @@
+package findings
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// mostPlaces is how many a finding names.
+const mostPlaces = 5
+
+// places adds up what belongs to each function of the service's own, as shares of all of it, largest first.
+// What lies below none of them is part of the whole, but of no place.
+func places(of []record.Stack) []Place {
+	index := map[string]int{}
+	var out []Place
+	whole := 0.0
+	for _, s := range of {
+		whole += s.Value
+		f, ok := stacks.UserFrame(s.Frames)
+		if !ok {
+			continue
+		}
+		i, known := index[f.Function]
+		if !known {
+			i = len(out)
+			index[f.Function] = i
+			out = append(out, Place{Function: f.Function, File: f.File, Line: f.Line})
+		}
+		out[i].Share += s.Value
+	}
+	if whole <= 0 {
+		return nil
+	}
+	for i := range out {
+		out[i].Share /= whole
+	}
+	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(b.Share, a.Share) })
+	return out[:min(mostPlaces, len(out))]
+}
+
+// placesOf are the places of waits, by their time.
+func placesOf(of []record.Wait) []Place {
+	var all []record.Stack
+	for _, w := range of {
+		all = append(all, record.Stack{Frames: w.Stack, Value: w.Seconds})
+	}
+	return places(all)
+}
+
+// callee is the function that the service's own code calls most in these stacks, among those whose own code
+// is place; empty: it does the work itself.
+func callee(of []record.Stack, place Place) string {
+	values := map[string]float64{}
+	whole, most := 0.0, ""
+	for _, s := range of {
+		f, ok := stacks.UserFrame(s.Frames)
+		if !ok || f.Function != place.Function {
+			continue
+		}
+		whole += s.Value
+		i := slices.Index(s.Frames, f)
+		if i == 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
+			continue
+		}
+		called := s.Frames[i-1].Function
+		if values[called] += s.Value; values[called] > values[most] {
+			most = called
+		}
+	}
+	if values[most] < whole/2 {
+		return ""
+	}
+	return most
+}
+
+func sum(of []record.Stack) float64 {
+	out := 0.0
+	for _, s := range of {
+		out += s.Value
+	}
+	return out
+}
+
+// below reports whether one of a stack's frames is one of these functions, or a closure in one; a name that
+// ends in * stands for all that begin like it.
+func below(frames []record.Frame, functions ...string) bool {
+	return slices.ContainsFunc(frames, func(f record.Frame) bool {
+		return slices.ContainsFunc(functions, func(name string) bool {
+			if prefix, ok := strings.CutSuffix(name, "*"); ok {
+				return strings.HasPrefix(f.Function, prefix)
+			}
+			return f.Function == name || strings.HasPrefix(f.Function, name+".func")
+		})
+	})
+}

@@ -1,0 +1,137 @@
+package findings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// pools finds requests that wait for a connection of a pool: by the trace, and by gauges of the time that
+// was waited. How often it was waited for says nothing: a thousand waits of a microsecond harm nobody.
+func pools(l *look) []Finding {
+	of, seconds := l.waits(func(w record.Wait) bool { return stacks.KindOf(w) == stacks.WaitPool })
+	if l.requestTime > 0 && seconds/l.requestTime >= poolShare {
+		return []Finding{l.starvedByTrace(of, seconds/l.requestTime)}
+	}
+	return l.starvedByGauge()
+}
+
+func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
+	f := Finding{Kind: KindPool, Where: placesOf(of), worth: min(share, 1),
+		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(placesOf(of)), lasting(mean(of))),
+		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "waiting for a free connection"},
+			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "for each time that none was free"}},
+		Next: "twice as many connections (sql.DB.SetMaxOpenConns, http.Transport.MaxConnsPerHost) and dyno compare: if the capacity does not follow, the other side is the limit, or connections are held too long"}
+	var back []record.Stack
+	for _, w := range of {
+		if len(w.WokenBy) > 0 {
+			back = append(back, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
+		}
+	}
+	if holders := places(back); len(holders) > 0 {
+		f.InWords += fmt.Sprintf(" It is mostly %s that gives one back.", at(holders[0]))
+	}
+	return f
+}
+
+// starvedByGauge reads gauges named ..._wait_seconds (or ..._wait_seconds_total): sums of time waited, such
+// as sql.DBStats.WaitDuration, whose growth per second is the number of requests that wait.
+func (l *look) starvedByGauge() []Finding {
+	var worst Finding
+	for _, r := range l.counted {
+		for name, waiting := range waitingByGauge(r) {
+			n := inFlight(r)
+			if n <= 0 || waiting/n < poolShare || waiting/n < worst.worth {
+				continue
+			}
+			share := min(waiting/n, 1)
+			worst = Finding{Kind: KindPool, worth: share,
+				InWords: fmt.Sprintf("%s requests wait for a free connection at any moment, %s of their time, by the gauge %s.", digits(waiting), percent(share), name),
+				Evidence: []Evidence{{"pool_share", round(share), "of the requests' time", "waiting for a free connection"},
+					{name, round(waiting), "s/s", "time waited, of all requests together"}},
+				Next: "twice as many connections and dyno compare: if the capacity does not follow, the other side is the limit, or connections are held too long"}
+		}
+	}
+	if worst.Kind == "" {
+		return nil
+	}
+	return []Finding{worst}
+}
+
+// waitingByGauge is how fast each gauge of a time waited grows over a run, in s per s. One that ever falls
+// is no sum, and is left out.
+func waitingByGauge(r *record.Run) map[string]float64 {
+	first, last, fell := map[string]record.Window{}, map[string]record.Window{}, map[string]bool{}
+	for _, w := range r.Series {
+		if w.Phase != record.PhaseMeasure || w.Server == nil {
+			continue
+		}
+		for name, v := range w.Server.Gauges {
+			if !strings.HasSuffix(strings.TrimSuffix(name, "_total"), "_wait_seconds") {
+				continue
+			}
+			if before, seen := last[name]; !seen {
+				first[name] = w
+			} else if v < before.Server.Gauges[name] {
+				fell[name] = true
+			}
+			last[name] = w
+		}
+	}
+	out := map[string]float64{}
+	for name, end := range last {
+		begin := first[name]
+		if over := float64(end.Start-begin.Start) / 1e9; over > 0 && !fell[name] {
+			out[name] = (end.Server.Gauges[name] - begin.Server.Gauges[name]) / over
+		}
+	}
+	return out
+}
+
+// withoutContext is calls that cannot know of the request's deadline, in the libraries that offer another
+// which can.
+var withoutContext = map[string]string{
+	"database/sql.(*DB).Query": "QueryContext", "database/sql.(*DB).QueryRow": "QueryRowContext",
+	"database/sql.(*DB).Exec": "ExecContext", "database/sql.(*DB).Begin": "BeginTx", "database/sql.(*DB).Prepare": "PrepareContext",
+	"database/sql.(*DB).Ping":  "PingContext",
+	"database/sql.(*Tx).Query": "QueryContext", "database/sql.(*Tx).QueryRow": "QueryRowContext", "database/sql.(*Tx).Exec": "ExecContext",
+	"database/sql.(*Tx).Prepare": "PrepareContext",
+	"database/sql.(*Stmt).Query": "QueryContext", "database/sql.(*Stmt).QueryRow": "QueryRowContext", "database/sql.(*Stmt).Exec": "ExecContext",
+	"net/http.Get": "http.NewRequestWithContext", "net/http.Post": "http.NewRequestWithContext", "net/http.Head": "http.NewRequestWithContext",
+	"net/http.PostForm":      "http.NewRequestWithContext",
+	"net/http.(*Client).Get": "http.NewRequestWithContext", "net/http.(*Client).Post": "http.NewRequestWithContext",
+	"net/http.(*Client).Head": "http.NewRequestWithContext", "net/http.(*Client).PostForm": "http.NewRequestWithContext",
+	"net.Dial": "net.Dialer.DialContext", "net.DialTimeout": "net.Dialer.DialContext",
+}
+
+// deadlines finds requests that wait in such a call. Whether the request has a deadline cannot be seen.
+func deadlines(l *look) []Finding {
+	var calls []string
+	of, seconds := l.waits(func(w record.Wait) bool {
+		if !stacks.InRequest(w.Stack) || stacks.What(w) == stacks.WaitIdle {
+			return false
+		}
+		// From the root: of nested calls it is the one that the service makes which counts.
+		for _, f := range slices.Backward(w.Stack) {
+			if _, blind := withoutContext[f.Function]; blind {
+				if !slices.Contains(calls, f.Function) {
+					calls = append(calls, f.Function)
+				}
+				return true
+			}
+		}
+		return false
+	})
+	if l.requestTime <= 0 || seconds/l.requestTime < deadlineShare {
+		return nil
+	}
+	share := min(seconds/l.requestTime, 1)
+	return []Finding{{Kind: KindDeadlines, Where: placesOf(of), worth: deadlineShare,
+		InWords: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: a deadline of the request, or its client's going away, does not end that wait.",
+			percent(share), strings.Join(calls[:min(3, len(calls))], ", "), in(placesOf(of))),
+		Evidence: []Evidence{{"deaf_share", round(share), "of the requests' time", "waiting in calls that take no context"}},
+		Next:     "pass the request's context on (" + withoutContext[calls[0]] + "), stop what answers downstream (kill -STOP) for a second, and see whether requests come back at their deadline"}}
+}

@@ -1,0 +1,170 @@
+package findings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyno/lab/diagnose/autoscale"
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// autoscaler says where one that goes by CPU would be wrong: late or never where work grows old while the
+// CPU is idle, and for nothing where the CPU is busy waiting.
+func autoscaler(l *look) []Finding {
+	late, worst := Finding{}, 0
+	for _, r := range l.counted {
+		if r.Load.Model == "closed" {
+			continue // its queue is as long as it has clients, whatever the service does
+		}
+		f, gap := tooLate(r)
+		if gap > worst {
+			late, worst = f, gap
+		}
+	}
+	if worst > 0 {
+		return []Finding{late}
+	}
+	return l.forNothing()
+}
+
+// tooLate compares the curves of a run; gap is the replicas that the CPU's falls short by.
+func tooLate(r *record.Run) (f Finding, gap int) {
+	curves := autoscale.Curves(r, cores(r))
+	if len(curves) == 0 || curves[0].Signal != autoscale.CPU {
+		return f, 0
+	}
+	cpu := curves[0]
+	for _, queue := range curves[1:] {
+		first, asked := queue.First()
+		begun, scaled := cpu.First()
+		if !asked || scaled && (begun-first).Seconds() < waitedShare*r.Length.Seconds() {
+			continue
+		}
+		if by := max(1, queue.Peak()-cpu.Peak()); by > gap {
+			gap = by
+			f = lateFinding(r, cpu, queue)
+		}
+	}
+	if gap == 0 && len(curves) == 1 && highest(cpu) < idleCPU {
+		return missedAnyway(r, cpu)
+	}
+	return f, gap
+}
+
+func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
+	verb := "would never have scaled"
+	if at, scaled := cpu.First(); scaled {
+		needed, _ := queue.First()
+		verb = fmt.Sprintf("would have scaled %.0f s later", (at - needed).Seconds())
+	}
+	return Finding{Kind: KindAutoscaler, worth: 0.3, // an incident under growth, not a loss now
+		InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show what is short.",
+			digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
+		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "the Kubernetes rule on CPU utilisation, at most"},
+			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("the same rule on %s with a target of %s, at most", queue.Signal, digits(queue.Target))},
+			{"cpu_highest", round(highest(cpu)), "of its cores", "mean of 15 s, at most"}},
+		Next: fmt.Sprintf("scale on %s (a HorizontalPodAutoscaler with an external metric and target %s), after making sure that a second replica helps: what it waits for may be behind both", queue.Signal, digits(queue.Target))}
+}
+
+// missedAnyway is for services without a gauge of their queue: the SLO is missed where the CPU asks for
+// nothing.
+func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
+	q := r.SLO.Observed(r.Totals)
+	for _, name := range []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"} {
+		bound, has := r.SLO.Latency[name]
+		got, _ := q.At(name)
+		if !has || got <= bound {
+			continue
+		}
+		return Finding{Kind: KindAutoscaler, worth: 0.3,
+			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show what is short.",
+				digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
+			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "the Kubernetes rule on CPU utilisation, at most"},
+				{"cpu_highest", round(highest(cpu)), "of its cores", "mean of 15 s, at most"},
+				{name, round(got), "ms", "beyond the SLO"}},
+			Next: "have the service say how old its oldest work is (a gauge named ..._age_seconds), and scale on that"}, 1
+	}
+	return Finding{}, 0
+}
+
+func highest(c autoscale.Curve) float64 {
+	out := 0.0
+	for _, p := range c.Points {
+		out = max(out, p.Metric)
+	}
+	return out
+}
+
+// forNothing finds an autoscaler that would add replicas for CPU time that is waiting.
+func (l *look) forNothing() []Finding {
+	wasted := l.classes[stacks.Lock] + l.classes[stacks.Channel] + l.classes[stacks.Scheduler]
+	if l.cpu == nil || wasted < spinShare {
+		return nil
+	}
+	for _, r := range l.counted {
+		curves := autoscale.Curves(r, cores(r))
+		if len(curves) == 0 || curves[0].Signal != autoscale.CPU || curves[0].Peak() == 1 {
+			continue
+		}
+		used := highest(curves[0])
+		computing := used * (1 - wasted)
+		if autoscale.Desired(1, computing, autoscale.TargetCPU) > 1 {
+			continue
+		}
+		return []Finding{{Kind: KindAutoscaler, worth: 0.2, // money rather than capacity
+			InWords: fmt.Sprintf("An autoscaler that goes by CPU (%s) would have scaled to %d replicas for nothing: of %s of the CPU, %s is waiting; computing takes %s.",
+				percent(autoscale.TargetCPU), curves[0].Peak(), percent(used), percent(wasted), percent(computing)),
+			Evidence: []Evidence{{"replicas_by_cpu", float64(curves[0].Peak()), "replicas", "the Kubernetes rule on CPU utilisation, at most"},
+				{"waiting_share", round(wasted), "of CPU time", "locks, channels and the scheduler"},
+				{"cpu_computing", round(computing), "of its cores", "what is left of the utilisation without that"}},
+			Next: "mend the waiting first (see " + KindSpinning + "), then set the target by what is left"}}
+	}
+	return nil
+}
+
+// connectionLimit sets the replicas that an autoscaler would start against what a database takes: each
+// brings a pool.
+func connectionLimit(l *look) []Finding {
+	const suffix = "_max_open"
+	for _, r := range l.counted {
+		if r.Totals.Server == nil {
+			continue
+		}
+		replicas := 1
+		for _, c := range autoscale.Curves(r, cores(r)) {
+			replicas = max(replicas, c.Peak())
+		}
+		for _, gauge := range sortedGauges(r.Totals.Server.Gauges, suffix) {
+			name := strings.TrimSuffix(gauge, suffix)
+			size := r.Totals.Server.Gauges[gauge]
+			limit, by := float64(dbConnLimit), sqlDefaultBy
+			if v := r.Totals.Server.Gauges[name+"_max_connections"]; v > 0 {
+				limit, by = v, "the gauge "+name+"_max_connections"
+			}
+			if size <= 0 || float64(replicas)*size <= limit {
+				continue
+			}
+			return []Finding{{Kind: KindConnectLimit, worth: 0.4, // beyond it, connections fail
+				InWords: fmt.Sprintf("%d replicas with %s connections each are %s, more than the %s that the database takes (%s): from replica %d on, connecting fails.",
+					replicas, digits(size), digits(float64(replicas)*size), digits(limit), by, int(limit/size)+1),
+				Evidence: []Evidence{{gauge, size, "connections", "that one replica's pool may open"},
+					{"replicas", float64(replicas), "replicas", "that an autoscaler would have started"},
+					{"connection_limit", limit, "connections", by}},
+				Next: fmt.Sprintf("a smaller pool (at most %d at %d replicas) and dyno compare, or a pooler between (pgbouncer)", int(limit/float64(replicas)), replicas)}}
+		}
+	}
+	return nil
+}
+
+func sortedGauges(gauges map[string]float64, suffix string) []string {
+	var out []string
+	for name := range gauges {
+		if strings.HasSuffix(name, suffix) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,61 @@
+package findings
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+)
+
+// at says where a place is.
+func at(p Place) string {
+	if p.File == "" {
+		return p.Function
+	}
+	return fmt.Sprintf("%s (%s:%d)", p.Function, path.Base(p.File), p.Line)
+}
+
+// in says where the first of places is: " in main.f (f.go:12)"; nothing if there is none.
+func in(where []Place) string {
+	if len(where) == 0 {
+		return ""
+	}
+	return " in " + at(where[0])
+}
+
+func percent(v float64) string {
+	if v < 0.01 && v > 0 {
+		return "under 1%"
+	}
+	return fmt.Sprintf("%.0f%%", v*100)
+}
+
+// digits keeps three significant digits, without an exponent.
+func digits(v float64) string { return strconv.FormatFloat(round(v), 'f', -1, 64) }
+
+func round(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}
+
+func micros(us float64) string {
+	if us >= 10_000 {
+		return digits(us/1000) + " ms"
+	}
+	return digits(us) + " us"
+}
+
+func lasting(d time.Duration) string { return micros(float64(d) / 1e3) }
+
+func size(bytes float64) string {
+	switch {
+	case bytes >= 1<<20:
+		return digits(bytes/(1<<20)) + " MiB"
+	case bytes >= 1<<10:
+		return digits(bytes/(1<<10)) + " KiB"
+	}
+	return digits(bytes) + " bytes"
+}
