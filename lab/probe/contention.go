@@ -44,8 +44,10 @@ func (i *inspector) overTime(ctx context.Context) {
 		c.before, c.err = i.snapshot(ctx, c.kind)
 	}
 	i.cpu(ctx)
-	// Without a CPU profile, as when another one was running, there is still contention to see.
-	pause(ctx, time.Until(both[0].begun.Add(i.CPU)))
+	if both[0].err == nil || both[1].err == nil {
+		// Without a CPU profile, as when another one was running, there is still contention to see.
+		pause(ctx, time.Until(both[0].begun.Add(i.CPU)))
+	}
 	for _, c := range both {
 		after, err := i.snapshot(ctx, c.kind)
 		over := time.Since(c.begun)

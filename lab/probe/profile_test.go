@@ -1,0 +1,253 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"dyno/agent"
+	"dyno/agent/profiles"
+	"dyno/lab/record"
+)
+
+var inOrder = []string{record.ProfileHeapStart, record.ProfileGoroStart, record.ProfileCPU, record.ProfileMutex,
+	record.ProfileBlock, record.ProfileGoroutine, record.ProfileHeap}
+
+// target is this process, with the agent and pprof at a debug address; ask is called before each request
+// and answers it itself by returning true.
+func target(t *testing.T, ask func(w http.ResponseWriter, r *http.Request) bool) string {
+	t.Helper()
+	a := agent.New(agent.Config{Service: "inspected"})
+	mux := http.NewServeMux()
+	mux.Handle("/debug/dyno/", a)
+	profiles.Mount(mux, a)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ask == nil || !ask(w, r) {
+			mux.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() { srv.Close(); a.Close() })
+	return srv.URL
+}
+
+// contend has goroutines wait for each other at a lock until the test ends.
+func contend(t *testing.T) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				mu.Lock()
+				runtime.Gosched() // to those that want the lock
+				mu.Unlock()
+			}
+		})
+	}
+	t.Cleanup(func() { close(stop); all.Wait() })
+}
+
+func kinds(files []record.ProfileFile) (taken, missing []string) {
+	for _, f := range files {
+		if f.Why == "" {
+			taken = append(taken, f.Kind)
+		} else {
+			missing = append(missing, f.Kind)
+		}
+	}
+	return taken, missing
+}
+
+func why(files []record.ProfileFile, kind string) string {
+	i := slices.IndexFunc(files, func(f record.ProfileFile) bool { return f.Kind == kind })
+	if i < 0 {
+		return ""
+	}
+	return files[i].Why
+}
+
+func TestInspect(t *testing.T) {
+	contend(t)
+	rate := runtime.SetMutexProfileFraction(-1)
+	dir := t.TempDir()
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: target(t, nil), Agent: true, Dir: dir, CPU: time.Millisecond, Trace: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taken, _ := kinds(files); !slices.Equal(taken, inOrder) {
+		t.Fatalf("%+v", files)
+	}
+	if now := runtime.SetMutexProfileFraction(-1); now != rate {
+		t.Errorf("the mutex rate was 1/%d and is 1/%d", rate, now)
+	}
+	run := &record.Run{Dir: dir, Profiles: files}
+	for kind, value := range map[string]string{
+		record.ProfileHeap: record.ValueInUseBytes, record.ProfileGoroutine: record.ValueGoroutines,
+		record.ProfileMutex: record.ValueDelay, record.ProfileBlock: record.ValueContentions,
+	} {
+		p, err := run.Profile(kind, value)
+		if err != nil || p.Total() <= 0 {
+			t.Errorf("%s: %+v, %v", kind, p, err)
+			continue
+		}
+		for _, s := range p.Stacks {
+			if kind == record.ProfileBlock && strings.HasPrefix(s.Frames[0].Function, "net/http/pprof.") {
+				t.Errorf("the profile's own handler blocked: %+v", s)
+			}
+		}
+	}
+	if p, err := run.Profile(record.ProfileCPU, record.ValueCPU); err != nil || p.Seconds != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := run.Profile(record.ProfileHeap, record.ValueAllocBytes); err != nil || p.Seconds < 1 {
+		t.Errorf("allocated over %+v, %v", p, err)
+	}
+	if kept, err := run.Trace(); err != nil || kept.Seconds != trace.Seconds || trace.Seconds < 0.05 || trace.Goroutines < 4 {
+		t.Errorf("%+v, kept as %+v, %v", trace, kept, err)
+	}
+}
+
+// Each thing that is missing says why, and the rest is there.
+func TestInspectEntersWhatIsMissing(t *testing.T) {
+	never := &profile.Profile{SampleType: []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}}
+	var mu sync.Mutex
+	unauthorized := 0
+	url := target(t, func(w http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Header.Get("Authorization") != "Bearer s3cret" {
+			unauthorized++
+		}
+		switch r.URL.Path {
+		case "/debug/pprof/mutex":
+			never.Write(w)
+		case "/debug/pprof/block":
+			http.NotFound(w, r)
+		case "/debug/pprof/trace":
+			io.WriteString(w, "go 1.26 trace\x00\x00\x00")
+			for chunk := make([]byte, 1<<20); ; {
+				if _, err := w.Write(chunk); err != nil {
+					return true
+				}
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Skipf("a CPU profile is running: %v", err)
+	}
+	defer pprof.StopCPUProfile()
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: url, Token: "s3cret", Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
+	if err != nil || trace != nil {
+		t.Fatalf("%+v, %v", trace, err)
+	}
+	taken, missing := kinds(files)
+	if !slices.Equal(taken, []string{record.ProfileHeapStart, record.ProfileGoroStart, record.ProfileHeap}) || len(missing) != 5 {
+		t.Errorf("taken %v, missing %v", taken, missing)
+	}
+	for kind, want := range map[string]string{
+		record.ProfileCPU:       "already in use",
+		record.ProfileMutex:     "SetMutexProfileFraction is probably off; only the agent",
+		record.ProfileBlock:     "404",
+		record.ProfileTrace:     "larger than",
+		record.ProfileGoroutine: "goroutines",
+	} {
+		if got := why(files, kind); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+	if unauthorized > 0 {
+		t.Errorf("%d requests came without the token", unauthorized)
+	}
+}
+
+func TestInspectFindsNothing(t *testing.T) {
+	url := serve(t, http.NotFound)
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: url, Dir: t.TempDir()})
+	if err == nil || trace != nil || !strings.Contains(err.Error(), "net/http/pprof") {
+		t.Errorf("%+v, %v", trace, err)
+	}
+	if taken, missing := kinds(files); len(taken) != 0 || len(missing) != len(inOrder)+1 {
+		t.Errorf("%+v", files)
+	}
+	if _, _, err := Inspect(t.Context(), Inspection{Debug: "ftp://x", Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
+		t.Error(err)
+	}
+}
+
+// The target's rates are as they were although nobody waits for the profiles any more.
+func TestInspectRestoresWhenItIsEnded(t *testing.T) {
+	rate := runtime.SetMutexProfileFraction(-1)
+	ctx, cancel := context.WithCancel(t.Context())
+	during := 0
+	url := target(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != pathCPU {
+			return false
+		}
+		during = runtime.SetMutexProfileFraction(-1)
+		cancel()
+		<-r.Context().Done()
+		return true
+	})
+	files, _, err := Inspect(ctx, Inspection{Debug: url, Agent: true, Dir: t.TempDir()})
+	if !errors.Is(err, context.Canceled) || why(files, record.ProfileCPU) == "" {
+		t.Errorf("%v, %+v", err, files)
+	}
+	if taken, _ := kinds(files); !slices.Contains(taken, record.ProfileHeapStart) {
+		t.Errorf("%v were taken", taken)
+	}
+	if now := runtime.SetMutexProfileFraction(-1); during != mutexFraction || now != rate {
+		t.Errorf("the mutex rate was 1/%d, then 1/%d, then 1/%d", rate, during, now)
+	}
+}
+
+func TestHasPprof(t *testing.T) {
+	for name, tt := range map[string]struct {
+		url  string
+		want bool
+	}{
+		"pprof":         {target(t, nil), true},
+		"nothing there": {serve(t, http.NotFound), false},
+		"anything goes": {serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), false},
+		"nobody":        {"127.0.0.1:1", false},
+	} {
+		if got := HasPprof(t.Context(), tt.url); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestFetchRefusesOtherThings(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"a page":  {func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "net/http/pprof"},
+		"empty":   {func(w http.ResponseWriter, r *http.Request) {}, "net/http/pprof"},
+		"refused": {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "a token is needed", http.StatusForbidden) }, "403 Forbidden: a token is needed"},
+	} {
+		i := &inspector{Inspection: Inspection{Debug: serve(t, tt.answer)}, client: newClient()}
+		if _, err := i.fetch(t.Context(), pathHeap, time.Minute); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+		i.client.CloseIdleConnections()
+	}
+}
