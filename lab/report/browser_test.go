@@ -253,7 +253,7 @@ func TestPageInABrowser(t *testing.T) {
 // and nothing is asked for or complained of.
 func TestPagesOnAPhone(t *testing.T) {
 	reports := madeReports()
-	reports["hostile"], reports["hostile-load"] = hostileReport(), hostileLoad()
+	reports["hostile"], reports["hostile-load"], reports["hostile-cause"] = hostileReport(), hostileLoad(), hostileCause()
 	ctx, w := open(t, "about:blank", 375, 800, "light")
 	for name, r := range reports {
 		t.Run(name, func(t *testing.T) {

@@ -61,6 +61,11 @@ func analyse(e *record.Experiment) analysis {
 		a.comparison, a.floor = &c, c.Floor
 	}
 	a.diagnoses = diagnose.Diagnose(e)
+	for i := range a.diagnoses {
+		if c := a.capacities[a.diagnoses[i].Variant]; c.Valid {
+			a.diagnoses[i].CapacityPerS = c.CapacityPerS // what was found under the SLO, rather than the peak beyond it
+		}
+	}
 	return a
 }
 

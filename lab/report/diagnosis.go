@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -109,23 +110,24 @@ func verdictWords(d *diagnose.Diagnosis) string {
 	return said
 }
 
+// told reports whether the answer says already what was found.
+func (r *Report) told(d *diagnose.Diagnosis) bool { return strings.Contains(r.Answer, d.InWords) }
+
 // nameOf is what a diagnosis is of: the variant, or what was measured.
 func (r *Report) nameOf(d *diagnose.Diagnosis) string { return cmp.Or(d.Variant, r.subject()) }
 
-// diagnosisAnswer is what was found, in a sentence or two.
+// diagnosisAnswer is what was found, in a sentence or two: the capacity, where one was searched for, and what
+// bounds it.
 func (r *Report) diagnosisAnswer() string {
 	if len(r.Diagnoses) == 0 {
 		return "Nothing was looked into."
 	}
-	d := r.Diagnoses[0]
-	if d.InWords != "" {
-		return d.InWords
+	d := &r.Diagnoses[0]
+	said := cmp.Or(d.InWords, "It is bound by "+verdictWords(d)+".")
+	if r.Capacity != nil && r.Capacity.Valid {
+		return fmt.Sprintf("%s carries %s%s. %s", r.nameOf(d), rate(Value(d.CapacityPerS)), at(latencyWords(r.SLO)), said)
 	}
-	said := r.subject()
-	if d.CapacityPerS > 0 {
-		said += " carries " + rate(Value(d.CapacityPerS)) + at(latencyWords(r.SLO)) + " and"
-	}
-	return said + " is bound by " + verdictWords(&d) + "."
+	return said
 }
 
 // whyUndiagnosed says why a diagnosis has no verdict; empty when one of the variants has one.
@@ -142,16 +144,20 @@ func (r *Report) whyUndiagnosed() string {
 
 // evidenceFigure writes a figure with its unit; a share as a percentage.
 func evidenceFigure(e diagnose.Evidence) string {
+	v := Value(e.Value)
 	switch e.Unit {
-	case "share", "ratio of 1":
+	case "share":
 		return percent(Value(significant(e.Value, 3)))
-	case "":
-		return figure(Value(e.Value))
-	case "x":
-		return times(Value(e.Value))
+	case "of CPU time", "per doubling":
+		return percent(Value(significant(e.Value, 3))) + " " + e.Unit
+	case "1/s":
+		return rate(v)
 	}
-	return figure(Value(e.Value)) + " " + e.Unit
+	return figure(v) + space(e.Unit)
 }
+
+// signalWords write a signal's name: cpu per request.
+func signalWords(e diagnose.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
 
 // placeWords write a place in a file: with its last folder, as a reader of the code knows it.
 func placeWords(p diagnose.Place) string {
@@ -212,15 +218,15 @@ func (r *Report) linked(variant string, kinds []string, places []diagnose.Place)
 	return out
 }
 
-// Places are what the verdict points at.
-func (v diagnosisView) Places() []linkedPlace {
-	return v.report.linked(v.Variant, kindsOf(v.Bound), v.Where)
-}
-
 // diagnosisView is a diagnosis as the page's template reads it.
 type diagnosisView struct {
 	diagnose.Diagnosis
 	report *Report
+}
+
+// Places are what the verdict points at.
+func (v diagnosisView) Places() []linkedPlace {
+	return v.report.linked(v.Variant, kindsOf(v.Bound), v.Where)
 }
 
 // Name is the variant's, or what was measured.
@@ -230,7 +236,7 @@ func (v diagnosisView) Name() string { return v.report.nameOf(&v.Diagnosis) }
 func (v diagnosisView) BoundBy() string { return verdictWords(&v.Diagnosis) }
 
 // Told reports whether the page's head says the same already.
-func (v diagnosisView) Told() bool { return v.InWords == v.report.Answer }
+func (v diagnosisView) Told() bool { return v.report.told(&v.Diagnosis) }
 
 // Class tells the verdict's colour.
 func (v diagnosisView) Class() string {

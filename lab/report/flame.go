@@ -235,6 +235,9 @@ func newFrames(p *record.Profile, scale float64) *frame {
 		if !(v > 0) || math.IsInf(v, 0) {
 			continue
 		}
+		if len(s.Frames) == 0 {
+			s.Frames = []record.Frame{{}}
+		}
 		at := root
 		at.total += v
 		for i := len(s.Frames) - 1; i >= max(0, len(s.Frames)-flameDepth); i-- {

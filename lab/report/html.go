@@ -77,7 +77,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return count(int64(n))
 	},
-	"evidence": evidenceFigure, "where": placeWords, "share": shareWords, "held": heldWords, "pause": func(v Value) string { return pauseWords(float64(v)) },
+	"evidence": evidenceFigure, "signal": signalWords, "where": placeWords, "share": shareWords, "held": heldWords, "pause": func(v Value) string { return pauseWords(float64(v)) },
 	"place":   func(index int) int { return index + 1 },
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
 }).Parse(pageHTML))

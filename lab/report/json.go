@@ -7,18 +7,20 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
+	"dyno/lab/diagnose"
 	"dyno/lab/record"
 )
 
 // Schemas of the JSON that this package composes itself; capacity and compare name their own. Keys may
 // be added, never changed.
 const (
-	SchemaRun  = "dyno.run/1"
-	SchemaLoad = "dyno.load/1"
+	SchemaRun       = "dyno.run/1"
+	SchemaLoad      = "dyno.load/1"
+	SchemaDiagnosis = "dyno.diagnosis/1"
 )
 
 // JSON writes the report as one object, by the kind of experiment: dyno.load/1, dyno.capacity/1,
-// dyno.comparison/1, and dyno.run/1 for ladders and sweeps. What is unknown is null.
+// dyno.comparison/1, dyno.diagnosis/1, and dyno.run/1 for ladders and sweeps. What is unknown is null.
 func JSON(w io.Writer, r *Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -50,6 +52,8 @@ func (r *Report) object() any {
 		return r.capacityObject()
 	case record.KindCompare:
 		return r.comparisonObject()
+	case record.KindDiagnose:
+		return r.diagnosisObject()
 	}
 	return r.runObject()
 }
@@ -73,6 +77,7 @@ type jsonStep struct {
 	RatioToBefore    Value     `json:"ratio_to_before"`
 	BeforeInterval   *Interval `json:"before_interval"`
 	Verdict          string    `json:"verdict"`
+	BoundBy          *string   `json:"bound_by"` // null: it was not looked into
 	Rounds           int       `json:"rounds"`
 	Reason           string    `json:"reason"` // why there is no capacity
 	Warnings         []string  `json:"warnings"`
@@ -93,6 +98,10 @@ func (r *Report) jsonSteps() []jsonStep {
 			j.CapacityPerS = &s.Capacity
 		} else {
 			j.MetricValue = &s.Capacity
+		}
+		if d := r.diagnosis(s.Name); d != nil {
+			bound := string(d.Bound)
+			j.BoundBy = &bound
 		}
 		out = append(out, j)
 	}
@@ -160,8 +169,9 @@ func (r *Report) runObject() any {
 		Floor     *Interval      `json:"floor"`
 		Runs      int            `json:"runs"`
 		RunsValid int            `json:"runs_valid"`
+		Diagnoses jsonDiagnoses  `json:"diagnoses,omitempty"`
 		verdict
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.verdict()}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.Diagnoses, r.verdict()}
 }
 
 func (r *Report) capacityObject() any {
@@ -189,13 +199,39 @@ func (r *Report) comparisonObject() any {
 	}
 	return struct {
 		compare.Comparison
-		Valid  bool       `json:"valid"`
-		Reason string     `json:"reason"`
-		SLO    record.SLO `json:"slo"`
-		Steps  []jsonStep `json:"steps"`
-		Answer string     `json:"answer"`
-		Out    string     `json:"out"`
-	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.Answer, r.Out}
+		Valid     bool          `json:"valid"`
+		Reason    string        `json:"reason"`
+		SLO       record.SLO    `json:"slo"`
+		Steps     []jsonStep    `json:"steps"`
+		Diagnoses jsonDiagnoses `json:"diagnoses,omitempty"`
+		Answer    string        `json:"answer"`
+		Out       string        `json:"out"`
+	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.Diagnoses, r.Answer, r.Out}
+}
+
+type jsonDiagnoses []diagnose.Diagnosis
+
+// diagnosisObject is the first variant's diagnosis; of several, all are in it too.
+func (r *Report) diagnosisObject() any {
+	d := complete([]diagnose.Diagnosis{{Bound: diagnose.Unknown}})[0]
+	if len(r.Diagnoses) > 0 {
+		d = r.Diagnoses[0]
+	}
+	var all jsonDiagnoses
+	if len(r.Diagnoses) > 1 {
+		all = r.Diagnoses
+	}
+	return struct {
+		Schema   string   `json:"schema"`
+		Valid    bool     `json:"valid"` // these three speak for the report, not for its first variant alone
+		Reason   string   `json:"reason"`
+		Warnings []string `json:"warnings"`
+		diagnose.Diagnosis
+		SLO       record.SLO    `json:"slo"`
+		Diagnoses jsonDiagnoses `json:"diagnoses,omitempty"`
+		Answer    string        `json:"answer"`
+		Out       string        `json:"out"`
+	}{SchemaDiagnosis, r.Invalid == "", r.Invalid, list(r.allWarnings()), d, r.SLO, all, r.Answer, r.Out}
 }
 
 func (r *Report) loadObject() any {

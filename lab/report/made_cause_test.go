@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"dyno/lab/diagnose"
@@ -93,7 +92,7 @@ func madeDiagnosis(variant string, limit float64) diagnose.Diagnosis {
 	put := diagnose.Place{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
 	return diagnose.Diagnosis{
 		Variant: variant, Valid: true, Bound: diagnose.Lock, Kind: "mutex", Also: []diagnose.Bound{diagnose.GC}, Where: []diagnose.Place{put},
-		InWords: fmt.Sprintf("%s carries %.0f/s; beyond that its requests wait for the mutex that queue.(*Ring).Put holds.", variant, limit),
+		InWords: "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
 		Evidence: []diagnose.Evidence{
 			{Signal: diagnose.Utilisation, Value: 0.62, Unit: "share", Means: "the CPU is not what is short"},
 			{Signal: diagnose.LockWait, Value: 0.71, Unit: "share", Means: "of 32 requests in flight, 23 wait for a mutex at any time"},
@@ -104,7 +103,7 @@ func madeDiagnosis(variant string, limit float64) diagnose.Diagnosis {
 		},
 		Findings: []diagnose.Finding{
 			{Kind: "contention", InWords: "Waits for the ring's mutex take 90 us of a request.", Where: []diagnose.Place{put}, Profile: record.ProfileMutex,
-				Evidence: []diagnose.Evidence{{Signal: "mean wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded"},
+				Evidence: []diagnose.Evidence{{Signal: "mean_wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded"},
 			{Kind: "allocations", InWords: "Decoding allocates 30 objects a request.", Profile: record.ProfileHeap, Next: "Decode into a struct that is used again.",
 				Where: []diagnose.Place{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
 			{Kind: "goroutine-leak", InWords: "The stacks of no function kept growing.", Next: "Nothing to do."},
@@ -131,7 +130,7 @@ func madeDiagnose() *made {
 func undiagnosed() *made {
 	m := madeDiagnose()
 	m.diagnoses[0] = diagnose.Diagnosis{Variant: "notify", Reason: "the load generator was the limit", Bound: diagnose.Generator,
-		InWords: "Nothing can be said of notify: the load generator was the limit."}
+		InWords: "The load generator is the limit, not the service: its busiest thread used 93% of a core."}
 	return m
 }
 

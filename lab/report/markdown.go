@@ -18,10 +18,15 @@ func Markdown(w io.Writer, r *Report) error {
 		r.loadMarkdown(&b)
 	case r.Kind == record.KindCapacity && r.Capacity != nil:
 		r.capacityMarkdown(&b)
+	case r.Kind == record.KindDiagnose:
+		r.diagnosisMarkdown(&b)
 	case r.Sweep != nil:
 		r.sweepMarkdown(&b)
 	case len(r.Steps) > 0:
 		r.stepsMarkdown(&b)
+	}
+	if r.Kind != record.KindDiagnose {
+		r.whyMarkdown(&b)
 	}
 	r.conditionsMarkdown(&b)
 	_, err := io.WriteString(w, b.String())

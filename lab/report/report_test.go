@@ -206,8 +206,11 @@ func hostileReport() *Report {
 
 func TestHostileNamesAreInert(t *testing.T) {
 	r := hostileReport()
-	reports := []*Report{r, hostileLoad()}
-	for _, r := range reports {
+	for _, c := range []struct {
+		*Report
+		scripts int // the page's own
+	}{{r, 3}, {hostileLoad(), 3}, {hostileCause(), 5}} {
+		r := c.Report
 		var html, md, js, plain, color bytes.Buffer
 		for _, err := range []error{HTML(&html, r), Markdown(&md, r), JSON(&js, r), Terminal(&plain, r, Style{}), Terminal(&color, r, Style{Color: true, Width: 100})} {
 			if err != nil {
@@ -217,8 +220,8 @@ func TestHostileNamesAreInert(t *testing.T) {
 		if strings.Contains(html.String(), "<img") {
 			t.Error("the page holds the hostile tag")
 		}
-		if got := strings.Count(html.String(), "</script>"); got != 3 {
-			t.Errorf("the page ends %d scripts, want its own 3", got)
+		if got := strings.Count(html.String(), "</script>"); got != c.scripts {
+			t.Errorf("the page ends %d scripts, want its own %d", got, c.scripts)
 		}
 		outside := regexp.MustCompile("`+[^`\n]*`+").ReplaceAllString(md.String(), "") // code is shown, not obeyed
 		if strings.Contains(outside, "<img") || strings.ContainsAny(md.String(), "\x1b\a\u202e") {
@@ -386,9 +389,10 @@ func TestContract(t *testing.T) {
 		"compare":      {"schema", "metric", "a", "b", "ratio", "interval", "pairs", "floor", "verdict", "warnings"},
 		"ladder":       {"schema", "out", "steps"},
 		"sweep":        {"schema", "out", "steps", "sweep"},
+		"diagnosis":    {"schema", "valid", "reason", "bound_by", "also", "where", "in_words", "evidence", "interventions", "findings", "capacity_per_s"},
 		"ladder.steps": {"name", "change", "capacity_per_s", "interval", "p99_ms", "cpu_us_per_request", "allocs_per_request", "ratio_to_baseline", "ratio_interval"},
 	}
-	schemas := map[string]string{"load": "dyno.load/1", "capacity": "dyno.capacity/1", "compare": "dyno.comparison/1", "ladder": "dyno.run/1", "sweep": "dyno.run/1"}
+	schemas := map[string]string{"load": "dyno.load/1", "capacity": "dyno.capacity/1", "compare": "dyno.comparison/1", "ladder": "dyno.run/1", "sweep": "dyno.run/1", "diagnose": "dyno.diagnosis/1", "diagnose-invalid": "dyno.diagnosis/1"}
 	reports := madeReports()
 	for name, schema := range schemas {
 		var b bytes.Buffer
@@ -402,8 +406,12 @@ func TestContract(t *testing.T) {
 		if got["schema"] != schema {
 			t.Errorf("%s: schema %v", name, got["schema"])
 		}
-		for _, key := range common[name] {
-			if _, ok := got[key]; !ok {
+		keys := common[name]
+		if schema == SchemaDiagnosis {
+			keys = common["diagnosis"]
+		}
+		for _, key := range keys {
+			if v, ok := got[key]; !ok || schema == SchemaDiagnosis && v == nil {
 				t.Errorf("%s lacks %q", name, key)
 			}
 		}
@@ -420,7 +428,7 @@ func TestContract(t *testing.T) {
 
 // TestEmptyExperiments: nothing measured is a report too.
 func TestEmptyExperiments(t *testing.T) {
-	for _, kind := range []string{record.KindLoad, record.KindCapacity, record.KindLadder, record.KindCompare, record.KindSweep, "unheard-of"} {
+	for _, kind := range []string{record.KindLoad, record.KindCapacity, record.KindLadder, record.KindCompare, record.KindSweep, record.KindDiagnose, "unheard-of"} {
 		r := Build(&record.Experiment{Kind: kind})
 		if r.Invalid == "" {
 			t.Errorf("%s: nothing measured counts as valid", kind)

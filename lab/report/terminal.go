@@ -34,10 +34,15 @@ func Terminal(w io.Writer, r *Report, s Style) error {
 		t.load(r)
 	case r.Kind == record.KindCapacity && r.Capacity != nil:
 		t.capacity(r)
+	case r.Kind == record.KindDiagnose:
+		t.diagnosis(r)
 	case r.Sweep != nil:
 		t.sweep(r)
 	case len(r.Steps) > 0:
 		t.steps(r)
+	}
+	if r.Kind != record.KindDiagnose {
+		t.why(r)
 	}
 	t.end(r)
 	_, err := io.WriteString(w, t.b.String())

@@ -1,0 +1,153 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"dyno/lab/diagnose"
+)
+
+// Tables of a diagnosis as text, on a terminal and in Markdown.
+var (
+	placeHead           = []string{"share", "where", "in"}
+	placeNumbers        = []bool{true, false, false}
+	evidenceHead        = []string{"signal", "value", "what it means"}
+	evidenceNumbers     = []bool{false, true, false}
+	interventionHead    = []string{"changed", "predicted", "saw", "prediction"}
+	interventionNumbers = []bool{false, false, false, false}
+)
+
+func placeCells(places []diagnose.Place) (rows [][]string) {
+	for _, p := range places {
+		rows = append(rows, []string{shareWords(p), placeWords(p), p.Function})
+	}
+	return rows
+}
+
+func evidenceCells(evidence []diagnose.Evidence) (rows [][]string) {
+	for _, e := range evidence {
+		rows = append(rows, []string{signalWords(e), evidenceFigure(e), e.Means})
+	}
+	return rows
+}
+
+func interventionCells(tried []diagnose.Intervention) (rows [][]string) {
+	for _, i := range tried {
+		rows = append(rows, []string{i.Changed, i.Predicted, i.Saw, heldWords(i)})
+	}
+	return rows
+}
+
+// diagnosis writes a diagnosis in full: it is what was asked for.
+func (t *terminal) diagnosis(r *Report) {
+	for i := range r.Diagnoses {
+		d := &r.Diagnoses[i]
+		t.line(t.paint(bold, t.clean(r.nameOf(d)+": "+verdictWords(d))))
+		if !r.told(d) {
+			t.line(t.clean(d.InWords))
+		}
+		if d.PeakPerS > 0 {
+			t.line("peak of the closed loop: " + t.clean(rate(Value(d.PeakPerS))))
+		}
+		t.line("")
+		t.cells(placeHead, placeNumbers, placeCells(d.Where))
+		t.cells(evidenceHead, evidenceNumbers, evidenceCells(d.Evidence))
+		t.cells(interventionHead, interventionNumbers, interventionCells(d.Interventions))
+		for _, f := range d.Findings {
+			t.line(t.paint(blue, "finding: ") + t.clean(f.InWords))
+			if len(f.Where) > 0 {
+				t.line("  in " + t.clean(f.Where[0].Function+space(placeWords(f.Where[0]))))
+			}
+			if f.Next != "" {
+				t.line("  next: " + t.clean(f.Next))
+			}
+		}
+		for _, u := range d.Unseen {
+			t.line(t.paint(dim, "not seen: "+t.clean(u)))
+		}
+		if len(d.Findings)+len(d.Unseen) > 0 {
+			t.line("")
+		}
+	}
+}
+
+// cells writes a table without bars; nothing where it has no rows.
+func (t *terminal) cells(head []string, number []bool, cells [][]string) {
+	if len(cells) == 0 {
+		return
+	}
+	var rows []row
+	for _, c := range cells {
+		rows = append(rows, row{cells: c, share: -1})
+	}
+	t.table(append([]string(nil), head...), number, rows)
+}
+
+// why says in a line of each step what bounds it, and why it moved the capacity or did not.
+func (t *terminal) why(r *Report) {
+	for i := range r.Diagnoses {
+		d := &r.Diagnoses[i]
+		t.line(t.paint(blue, "why: ") + t.clean(whyWords(r, d)))
+	}
+	if len(r.Diagnoses) > 0 {
+		t.line("")
+	}
+}
+
+// whyWords say what bounds a step, and why it moved the capacity or did not.
+func whyWords(r *Report, d *diagnose.Diagnosis) string {
+	said := d.Moved
+	if said == "" {
+		said = d.InWords
+	}
+	return strings.TrimSpace(r.nameOf(d) + " (bound by " + verdictWords(d) + "): " + said)
+}
+
+// diagnosisMarkdown writes a diagnosis in full.
+func (r *Report) diagnosisMarkdown(b *strings.Builder) {
+	for i := range r.Diagnoses {
+		d := &r.Diagnoses[i]
+		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.nameOf(d)), escapeMarkdown(verdictWords(d)))
+		if !r.told(d) {
+			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(d.InWords))
+		}
+		for _, t := range []struct {
+			head   []string
+			number []bool
+			rows   [][]string
+		}{
+			{placeHead, placeNumbers, placeCells(d.Where)},
+			{evidenceHead, evidenceNumbers, evidenceCells(d.Evidence)},
+			{interventionHead, interventionNumbers, interventionCells(d.Interventions)},
+		} {
+			if len(t.rows) > 0 {
+				tableMarkdown(b, t.head, t.number, t.rows)
+			}
+		}
+		for _, f := range d.Findings {
+			next := escapeMarkdown(f.Next)
+			if (findingView{Finding: f}).Command() {
+				next = codeSpan(f.Next)
+			}
+			fmt.Fprintf(b, "- %s", escapeMarkdown(f.InWords))
+			if f.Next != "" {
+				fmt.Fprintf(b, " Next: %s", next)
+			}
+			b.WriteByte('\n')
+		}
+		for _, u := range d.Unseen {
+			fmt.Fprintf(b, "- not seen: %s\n", escapeMarkdown(u))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// whyMarkdown says in a line of each step what bounds it.
+func (r *Report) whyMarkdown(b *strings.Builder) {
+	for i := range r.Diagnoses {
+		fmt.Fprintf(b, "- %s\n", escapeMarkdown(whyWords(r, &r.Diagnoses[i])))
+	}
+	if len(r.Diagnoses) > 0 {
+		b.WriteByte('\n')
+	}
+}
