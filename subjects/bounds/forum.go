@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -26,11 +25,12 @@ type comment struct {
 	replies []*comment
 }
 
-// forumPage shows how deep a discussion goes.
-type forumPage struct{ replies, comments int }
+// forumPage shows how deep a discussion goes, under a seal that takes so many rounds.
+type forumPage struct{ replies, comments, rounds int }
 
 func (f *forumPage) show(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintf(w, "%d deep\n", f.thread().depth())
+	first := f.thread()
+	fmt.Fprintf(w, "%d deep, %x\n", first.depth(), stretch([]byte(first.author), f.rounds))
 }
 
 // thread makes the comments level by level and returns the first.
@@ -61,7 +61,7 @@ var filters = entry{
 	InWords: "each request parses some hundred query strings into small objects and joins them again",
 	Method:  "GET", Path: "/filters", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
-		queries, fields := d.between("queries", 100, 300), d.between("fields", 4, 8)
+		queries, fields := d.between("queries", 200, 500), d.between("fields", 4, 8)
 		return func() (*service, error) { return serving("GET /filters", newFilterPage(queries, fields).show), nil }
 	},
 }
@@ -91,65 +91,27 @@ type field struct {
 }
 
 func (p *filterPage) normalize() string {
-	var all []string
+	var fields []*field
 	for _, query := range p.saved {
-		var fields []*field
 		for _, pair := range strings.Split(query, "&") {
 			kv := strings.Split(pair, "=")
-			fields = append(fields, &field{strings.ToUpper(kv[0]), []string{kv[1]}})
-		}
-		for _, f := range fields {
-			all = append(all, f.name+": "+strings.Join(f.values, ", ")+";")
+			fields = append(fields, &field{kv[0], []string{kv[1]}})
 		}
 	}
-	return strings.Join(all, "\n")
+	var lines []string
+	for _, f := range fields {
+		lines = append(lines, f.name+": "+f.values[0])
+	}
+	return strings.Join(lines, "\n")
 }
 
-var feedReader = entry{
-	Name: "mixed-cpu-gc", Family: "mixed", Truth: "cpu", Also: []string{"gc"}, Function: "main.(*newsPage).read",
-	InWords: "each request decodes JSON into maps: about half of the CPU is parsing, half is allocating and collecting",
-	Method:  "GET", Path: "/news", Invisible: []string{"none"},
+var signedForum = entry{
+	Name: "mixed-cpu-gc", Family: "mixed", Truth: "cpu", Also: []string{"gc"}, Function: "main.(*forumPage).thread",
+	InWords: "each request builds a tree of comments and throws it away, and hashes: about half of the CPU is allocating and collecting",
+	Method:  "GET", Path: "/thread", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
-		stories := d.between("stories", 40, 120)
-		return func() (*service, error) { return serving("GET /news", newNewsPage(stories).show), nil }
+		f := &forumPage{replies: d.between("replies", 2, 4), comments: d.between("comments", 600, 2_000)}
+		f.rounds = f.comments * d.between("rounds_per_comment", 2, 4)
+		return func() (*service, error) { return serving("GET /thread", f.show), nil }
 	},
-}
-
-// newsPage reads a document without knowing its form.
-type newsPage struct{ document []byte }
-
-func newNewsPage(stories int) *newsPage {
-	document, err := json.Marshal(newShelf(stories).products)
-	if err != nil {
-		panic(err) // products have no value that JSON cannot hold
-	}
-	return &newsPage{document}
-}
-
-func (p *newsPage) show(w http.ResponseWriter, _ *http.Request) {
-	stories, err := p.read()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	fmt.Fprintf(w, "%d stories\n", len(stories))
-}
-
-// read decodes the stories and finds the words of each.
-func (p *newsPage) read() ([]map[string]int, error) {
-	var stories []any
-	if err := json.Unmarshal(p.document, &stories); err != nil {
-		return nil, err
-	}
-	var found []map[string]int
-	for _, story := range stories {
-		words := map[string]int{}
-		for name, value := range story.(map[string]any) {
-			for _, word := range strings.Fields(fmt.Sprint(value)) {
-				words[name+"/"+word]++
-			}
-		}
-		found = append(found, words)
-	}
-	return found, nil
 }

@@ -15,6 +15,8 @@ import (
 // hog burns CPU on so many threads until SIGTERM, SIGINT or the end of stdin: a hog does not outlive the
 // one that holds the other end.
 func hog(threads int, stdin io.Reader, stdout io.Writer) error {
+	ctx, stop := untilTold(stdin)
+	defer stop()
 	// One more, so that the signal and the end of stdin are noticed at once.
 	runtime.GOMAXPROCS(threads + 1)
 	var done atomic.Bool
@@ -30,8 +32,6 @@ func hog(threads int, stdin io.Reader, stdout io.Writer) error {
 	if err := json.NewEncoder(stdout).Encode(map[string]any{"ready": true, "pid": os.Getpid(), "threads": threads}); err != nil {
 		return err
 	}
-	ctx, stop := untilTold(stdin)
-	defer stop()
 	<-ctx.Done()
 	return nil
 }

@@ -12,7 +12,7 @@ var journals = entry{
 	InWords: "each request writes a record to one of a few files and waits until the disk has it",
 	Method:  "GET", Path: "/append", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
-		files, record := d.between("files", 1, 4), d.between("record_bytes", 256, 4096)
+		files, record := d.between("files", 1, 4), d.between("record_bytes", 256<<10, 768<<10)
 		return func() (*service, error) {
 			j, err := newJournal(files, record)
 			if err != nil {

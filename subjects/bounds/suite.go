@@ -69,7 +69,7 @@ var suite = []entry{
 	forum, filters, sessions,
 	journals, secretary, mailer, turnstile,
 	site, copies,
-	feedReader, vaults,
+	signedForum, vaults,
 	gate, tickerTape, downloads, crowded, paced, thinking,
 }
 

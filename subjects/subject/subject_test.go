@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"testing"
@@ -69,6 +70,64 @@ func TestAddressThatIsTaken(t *testing.T) {
 	if err := Serve(t.Context(), Flags{"256.0.0.1:0", "127.0.0.1:0"}, Subject{}, in); err == nil {
 		t.Error("served on an address that is none")
 	}
+}
+
+func TestHowMuchCanBeSeenInside(t *testing.T) {
+	for inside, paths := range map[Inside]map[string]int{
+		Agent: {agent.PathInfo: http.StatusOK, "/debug/pprof/goroutine": http.StatusOK, "/readyz": http.StatusOK},
+		PProf: {agent.PathInfo: http.StatusNotFound, "/debug/pprof/goroutine": http.StatusOK, "/readyz": http.StatusOK},
+		None:  nil,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stdout, in := io.Pipe()
+		accepted := 0
+		end := make(chan error, 1)
+		go func() {
+			end <- Serve(ctx, Flags{"127.0.0.1:0", "127.0.0.1:0"}, Subject{Name: "answer", Inside: inside,
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }),
+				Accept:  func(l net.Listener) net.Listener { return counting{l, &accepted} }}, in)
+		}()
+		var ready struct{ Listen, Debug string }
+		if err := json.NewDecoder(stdout).Decode(&ready); err != nil {
+			t.Fatal(err)
+		}
+		if (ready.Debug == "") != (paths == nil) {
+			t.Errorf("%q: the debug address is %q", inside, ready.Debug)
+		}
+		for path, want := range paths {
+			answer, err := http.Get("http://" + ready.Debug + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%q: %s answers %s", inside, path, answer.Status)
+			}
+		}
+		get(t, "http://"+ready.Listen)
+		cancel()
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+		if accepted != 1 {
+			t.Errorf("%q: %d connections went through Accept", inside, accepted)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// counting counts the connections that it accepts.
+type counting struct {
+	net.Listener
+	accepted *int
+}
+
+func (c counting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		*c.accepted++
+	}
+	return conn, err
 }
 
 func get(t *testing.T, url string) string {

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes this binary the command as well, so that tests can run it as a process.
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"bounds": main}) }
+
+type readyLine struct {
+	Ready           bool
+	Service, Inside string
+	Listen          string
+	Debug           *string
+	Seed            uint64
+	Parameters      map[string]int
+}
+
+// start runs the command until the test ends, which it has to do well on SIGTERM.
+func start(t *testing.T, args ...string) (ready readyLine, stdin io.Closer, wait func() error) {
+	t.Helper()
+	cmd := exec.Command("bounds", args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	wait = func() error { ended = true; return cmd.Wait() }
+	t.Cleanup(func() {
+		if ended {
+			return
+		}
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(line, &ready); err != nil || !ready.Ready {
+		t.Fatalf("ready line %s: %v", line, err)
+	}
+	return ready, in, wait
+}
+
+func TestWhatCanBeSeenInside(t *testing.T) {
+	const info, profiles = "/debug/dyno/info", "/debug/pprof/goroutine"
+	for inside, serves := range map[string]map[string]int{
+		"agent": {info: http.StatusOK, profiles: http.StatusOK},
+		"pprof": {info: http.StatusNotFound, profiles: http.StatusOK},
+		"none":  nil,
+	} {
+		ready, _, _ := start(t, "--server", "hash", "--seed", "3", "--inside", inside)
+		d := newDraw(3, "hash")
+		fingerprints.plan(d)
+		if ready.Service != "hash" || ready.Inside != inside || ready.Seed != 3 || ready.Parameters["rounds"] != d.values["rounds"] {
+			t.Errorf("%s: %+v", inside, ready)
+		}
+		if (ready.Debug == nil) != (serves == nil) {
+			t.Errorf("%s: debug is %v", inside, ready.Debug)
+		}
+		for path, want := range serves {
+			answer, err := http.Get("http://" + *ready.Debug + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s: %s answers %s", inside, path, answer.Status)
+			}
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestHogEndsWithItsStdin(t *testing.T) {
+	_, stdin, wait := start(t, "--hog", "1")
+	stdin.Close()
+	if err := wait(); err != nil {
+		t.Error(err)
+	}
+	start(t, "--hog", "2") // ends on SIGTERM
+}
+
+func TestBackendEndsWithItsCaller(t *testing.T) {
+	b, err := startBackend(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.stdin.Close()
+	if err := b.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestListIsJSON(t *testing.T) {
+	out, err := exec.Command("bounds", "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var servers []entry
+	if err := json.Unmarshal(out, &servers); err != nil || len(servers) != len(suite) {
+		t.Errorf("%d servers, %v", len(servers), err)
+	}
+}
+
+func TestRefusesWrongFlags(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "give one of --list, --server, --hog and --backend"},
+		{[]string{"--list", "--hog", "1"}, "give one of"},
+		{[]string{"--server", "none"}, `no server is called "none"; there are hash, `},
+		{[]string{"--server", "hash", "--inside", "all"}, `--inside is "all"; it must be agent, pprof or none`},
+		{[]string{"--hog", "-1"}, "--hog is -1"},
+		{[]string{"--backend", "-1s"}, "--backend is -1s"},
+		{[]string{"--server", "hash", "--seed", "x"}, "invalid value"},
+	} {
+		out, err := exec.Command("bounds", c.args...).CombinedOutput()
+		exit := (*exec.ExitError)(nil)
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), c.says) {
+			t.Errorf("%v: %v, %s", c.args, err, out)
+		}
+	}
+}
