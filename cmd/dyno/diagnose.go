@@ -20,6 +20,7 @@ func newDiagnose() *cobra.Command {
 		variant string
 		pid     int
 		token   string
+		otlp    string
 	)
 	cmd := &cobra.Command{
 		Use:   "diagnose URL|SCENARIO",
@@ -45,7 +46,7 @@ generator was the limit, or other processes took the CPU.`,
 			if pid < 0 {
 				return usage("--pid takes a process number, not %d", pid)
 			}
-			o := experiment.Options{PID: pid, Token: token}
+			o := experiment.Options{PID: pid, Token: token, OTLP: otlp}
 			if cmd.Flags().Changed("connections") {
 				o.Clients = q.connections
 			}
@@ -71,6 +72,7 @@ generator was the limit, or other processes took the CPU.`,
 	f := cmd.Flags()
 	f.StringVar(&variant, "variant", "", "the scenario's variant to look into (default: its last)")
 	f.IntVar(&pid, "pid", 0, "the target's process, if it is not the one that listens at the URL")
+	f.StringVar(&otlp, "otlp", "", "take the target's traces (OTLP/HTTP) at this loopback address, as in 127.0.0.1:4318, and break the latency down by stage")
 	f.StringVar(&token, "token", "", "of a debug address that is guarded by one")
 	return cmd
 }

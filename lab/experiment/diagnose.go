@@ -50,7 +50,10 @@ func (x *executor) diagnose(ctx context.Context) error {
 	x.expected = len(x.exp.Order) + runsPerDiagnosis
 	plan := x.looking(name, found)
 	plan.Intervene = true
-	return x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+	if err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) }); err != nil {
+		return err
+	}
+	return x.breakDown(ctx, x.variants[0], found)
 }
 
 // runsPerDiagnosis is an estimate, for the progress line.
@@ -72,12 +75,6 @@ func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	return p
 }
 
-// diagnosing reports whether a run's role is to show a cause. Such a run is kept whatever it shows: that the
-// generator was the limit, or that neighbours took the CPU, is an answer then.
-func diagnosing(role string) bool {
-	return role == record.RoleSaturate || role == record.RoleProfile || role == record.RoleIntervene
-}
-
 // profileLadder takes one run under profiles of each variant at its capacity, for the flame graphs and for
 // what each step did in words.
 func (x *executor) profileLadder(ctx context.Context, found map[string]float64) error {
@@ -97,7 +94,8 @@ func (x *executor) profileLadder(ctx context.Context, found map[string]float64) 
 			return fmt.Errorf("profiling %s: %w", v.Name, err)
 		}
 	}
-	return nil
+	last := x.variants[len(x.variants)-1]
+	return x.breakDown(ctx, last, found[last.Name])
 }
 
 // inFlight is twice the requests that were under way at the lowest rate which missed the SLO, or which

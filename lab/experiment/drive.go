@@ -150,7 +150,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if r.Step.RampTo > 0 {
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
-	if diagnosing(r.Step.Role) {
+	if r.Step.ForCause() {
 		p.Warmup = looks[b.Depth].warmup
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
@@ -176,7 +176,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if !p.Open() {
 		r.Load.Model = "closed"
 	}
-	if !p.Open() && !diagnosing(r.Step.Role) {
+	if !p.Open() && !r.Step.ForCause() {
 		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a connection that waits offers nothing meanwhile")
 	}
 	return p, nil

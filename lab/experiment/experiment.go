@@ -45,6 +45,7 @@ type Options struct {
 	Rounds   int      // above 0: instead of the depth's own number
 	Clients  int      // diagnose: the load may have at most so many in flight; 0: as many as it takes
 	PID      int      // of a target that runs already; 0: whoever listens at its URL
+	OTLP     string   // address at which to take traces of a target that sends them there; empty: any, if the scenario says how to send them
 	Token    string   // of the target's debug address; empty: none is needed on this machine
 	// Permit is asked for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
@@ -220,7 +221,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 	switch {
 	case s.Role == record.RoleSweep:
 		most, wait = sweepTries, sweepCalmWait
-	case diagnosing(s.Role):
+	case s.ForCause():
 		wait = diagnosisCalmWait
 	}
 	for try := 1; ; try++ {
@@ -236,11 +237,11 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 			return err
 		}
 		x.Progress.Done(r)
-		if r.Invalid == "" || diagnosing(s.Role) && r.Totals.Generator.Limited {
+		if r.Invalid == "" || s.ForCause() && r.Totals.Generator.Limited {
 			return nil
 		}
 		x.spoilt++
-		if diagnosing(s.Role) && try == diagnosisTries {
+		if s.ForCause() && try == diagnosisTries {
 			return nil
 		}
 		if try == most || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {

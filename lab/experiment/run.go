@@ -78,6 +78,12 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	}
 	s := &stand{bench: b, fields: map[string]string{}, logs: logs}
 	defer s.down()
+	if step.Role == record.RoleTraced {
+		if err := s.takeTraces(b.OTLP); err != nil {
+			return nil, err
+		}
+		defer s.traces.Close()
+	}
 	if err := s.up(ctx, b.Scenario.Companions); err != nil {
 		return nil, err
 	}
@@ -88,8 +94,14 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 		}
 		return nil, err
 	}
-	if r, err = record.OpenRun(dir); err != nil || profiled == 0 {
+	if r, err = record.OpenRun(dir); err != nil {
 		return r, err
+	}
+	if s.traces != nil {
+		return r, s.stages(r)
+	}
+	if profiled == 0 {
+		return r, nil
 	}
 	if step.Role != record.RoleProfile {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))

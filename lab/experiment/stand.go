@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/lab/probe/otlp"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
 )
@@ -22,6 +23,7 @@ type stand struct {
 	target     *target.Process   // nil: it ran already, or a job has not begun
 	fields     map[string]string // ${NAME.FIELD} -> value
 	logs       string            // the folder that the processes log to
+	traces     *otlp.Receiver    // nil: the run is not traced
 }
 
 // grace is how long a process may take to end after SIGTERM. Targets are stopped after their run was
@@ -61,6 +63,9 @@ func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
 		command = []string{s.bench.bins[p.Build]}
 	}
 	command = append(command, p.Args...)
+	if s.traces != nil {
+		command = append(command, p.Traced...)
+	}
 	for i := range command {
 		var err error
 		if command[i], err = s.expand(name+": argument "+command[i], command[i]); err != nil {

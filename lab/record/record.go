@@ -34,6 +34,7 @@ const (
 
 	RoleSaturate  = "saturate"  // closed loop, or just above capacity: where the cause is read
 	RoleProfile   = "profile"   // the same while profiles are taken: its latency is never reported
+	RoleTraced    = "traced"    // at capacity while the target sends its traces: latency by stage
 	RoleIntervene = "intervene" // the same with one thing changed, to bear a verdict out or overturn it
 )
 
@@ -56,6 +57,16 @@ type Step struct {
 	Capped bool `json:"capped,omitempty"`
 	// Change is what an intervention changes in the target; nil: nothing.
 	Change *Change `json:"change,omitempty"`
+}
+
+// ForCause reports whether a run is there to show what bounds the target. It says nothing of how much the
+// target carries under its SLO.
+func (s Step) ForCause() bool {
+	switch s.Role {
+	case RoleSaturate, RoleProfile, RoleTraced, RoleIntervene:
+		return true
+	}
+	return false
 }
 
 // Change is one setting of the Go runtime that an intervention changes in a target.

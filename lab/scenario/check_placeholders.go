@@ -44,6 +44,7 @@ func (c *checker) process(p path, proc Process, started []string, self string) {
 	before := scope{owners: started}
 	c.textList(p.to("command"), proc.Command, before)
 	c.textList(p.to("args"), proc.Args, before)
+	c.textList(p.to("traced"), proc.Traced, scope{owners: started, plain: []string{"otlp"}})
 	c.textMap(p.to("env"), proc.Env, before)
 	c.text(p.to("ready", "url"), proc.Ready.URL, scope{owners: append(slices.Clone(started), self)})
 }

@@ -38,12 +38,15 @@ type Scenario struct {
 
 // Process is how to start a program: exactly one of Build and Command is set.
 type Process struct {
-	Build   string            `yaml:"build"`   // a Go package, built once before anything is measured
-	Command []string          `yaml:"command"` // program and first arguments
-	Args    []string          `yaml:"args"`
-	Env     map[string]string `yaml:"env"` // on top of the lab's own environment
-	Dir     string            `yaml:"dir"` // working directory; default: the one dyno was started in
-	Ready   Ready             `yaml:"ready"`
+	Build   string   `yaml:"build"`   // a Go package, built once before anything is measured
+	Command []string `yaml:"command"` // program and first arguments
+	Args    []string `yaml:"args"`
+	// Traced are further arguments in a run that breaks the latency down by stage. ${otlp} is where the lab
+	// takes traces, as in http://127.0.0.1:4318.
+	Traced []string          `yaml:"traced"`
+	Env    map[string]string `yaml:"env"` // on top of the lab's own environment
+	Dir    string            `yaml:"dir"` // working directory; default: the one dyno was started in
+	Ready  Ready             `yaml:"ready"`
 }
 
 // Ready says when a program that was started may be used. The zero Ready awaits the ready line.

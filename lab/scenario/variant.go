@@ -50,7 +50,7 @@ func (s *Scenario) TargetOf(v Variant) Target {
 	}
 	t := s.Target
 	if v.own() {
-		t.Build, t.Command, t.Args, t.URL = v.Build, v.Command, v.Args, ""
+		t.Build, t.Command, t.Args, t.Traced, t.URL = v.Build, v.Command, v.Args, nil, ""
 	} else {
 		t.Args = slices.Concat(t.Args, v.Args)
 	}

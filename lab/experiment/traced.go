@@ -1,0 +1,70 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/probe/otlp"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// traced reports whether a variant's target sends its traces when asked to, or the user said that it does.
+func (x *executor) traced(v scenario.Variant) bool {
+	return x.OTLP != "" || len(x.Scenario.TargetOf(v).Traced) > 0
+}
+
+// underCapacity is the rate of a traced run as a share of the capacity: sending traces costs the target
+// something, and what is asked is where the latency lies at capacity, not in overload.
+const underCapacity = 0.9
+
+// breakDown runs a variant once while it sends its traces, so that its latency can be told by stage.
+func (x *executor) breakDown(ctx context.Context, v scenario.Variant, found float64) error {
+	if !x.traced(v) {
+		return nil
+	}
+	if result := capacity.Summarise(x.exp, v.Name); result.CapacityPerS > 0 {
+		found = result.CapacityPerS
+	}
+	step := record.Step{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.Depth].saturate}
+	if found == 0 {
+		const clients = 32
+		step.Closed, step.Rate, step.Connections = true, 0, cmp.Or(x.Clients, clients)
+	}
+	return x.step(ctx, step)
+}
+
+// takeTraces begins to take traces at an address; empty: any free port.
+func (s *stand) takeTraces(addr string) error {
+	var err error
+	if s.traces, err = otlp.Listen(cmp.Or(addr, "127.0.0.1:0")); err != nil {
+		return err
+	}
+	s.fields["otlp"] = s.traces.URL()
+	return nil
+}
+
+// lastTraces is how long a target that goes on running may take to send what it has gathered: exporters
+// send every 5 s unless told otherwise.
+const lastTraces = 6 * time.Second
+
+// stages enters the latency by stage into a run, once everything was sent: a target that was started for
+// the run sends what is left when it is told to end.
+func (s *stand) stages(r *record.Run) error {
+	if s.target != nil {
+		s.target.Stop(lastTraces)
+	} else {
+		time.Sleep(lastTraces)
+	}
+	r.Stages = s.traces.Stages(r.Begin, r.Begin+int64(r.Length))
+	if len(r.Stages) == 0 {
+		r.Warnings = append(r.Warnings, "no trace arrived at "+s.traces.URL()+": does the target export OTLP over HTTP to there?")
+	}
+	if lost := s.traces.Losses(); lost != (otlp.Losses{}) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("not every trace was counted: %+v", lost))
+	}
+	return r.Rewrite()
+}
