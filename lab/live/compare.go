@@ -53,10 +53,12 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	if q.Get("a") == q.Get("b") {
+	if a.Name == b.Name && !a.chosen && !b.chosen {
 		a.first()
 	}
 	a.OtherB, b.OtherA = b.Ref(), a.Ref()
+	a.alike = a.Title() == b.Title()
+	b.alike = a.alike
 	p := comparePage{A: a, B: b, Rows: figureRows(a.figures(), b.figures()), Conditions: conditions(a, b), Texts: texts(a, b), Chart: curves(a, b)}
 	p.At = "p99 and what a request costs are read at each side's own capacity: of each round, the highest rate that met the SLO."
 	if a.load() != nil && b.load() != nil {
@@ -198,7 +200,7 @@ func curves(a, b *side) *report.Chart {
 	for hue, s := range []*side{a, b} {
 		at, p99, p50 := s.curve()
 		if len(at) > 0 {
-			c.Groups = append(c.Groups, report.Group{Name: s.Letter + " " + s.Title(), Hue: hue,
+			c.Groups = append(c.Groups, report.Group{Name: s.Letter + " " + s.Heading(), Hue: hue,
 				Lines: []report.Line{{Name: "p99", Y: spread(xs, at, p99)}, {Name: "p50", Y: spread(xs, at, p50)}}})
 		}
 	}

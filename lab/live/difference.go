@@ -76,15 +76,15 @@ func compareTexts(name, a, b string) textDifference {
 	case a == "" && b == "":
 		return textDifference{}
 	case a == b:
-		return textDifference{Name: name, Words: "The same on both sides."}
+		return textDifference{Name: name, Words: "the same on both sides."}
 	case b == "":
-		return textDifference{Name: name, Words: "Only A has a record of it."}
+		return textDifference{Name: name, Words: "only A has a record of it."}
 	case a == "":
-		return textDifference{Name: name, Words: "Only B has a record of it."}
+		return textDifference{Name: name, Words: "only B has a record of it."}
 	}
 	lines, ok := diff(splitLines(a), splitLines(b))
 	if !ok {
-		return textDifference{Name: name, Words: "They differ, and are too long to be compared here."}
+		return textDifference{Name: name, Words: "they differ, and are too long to be compared here."}
 	}
 	return textDifference{Name: name, Lines: lines}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -101,7 +100,7 @@ func fail(w http.ResponseWriter, err error) {
 
 func status(err error) int {
 	switch {
-	case errors.Is(err, errNone) || errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNone):
 		return http.StatusNotFound
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable

@@ -19,6 +19,8 @@ type side struct {
 	Name, Variant  string // folder; empty variant: a single load
 	Variants       []string
 	OtherA, OtherB string // what the other side shows, as it stands in the address
+	alike          bool   // both sides have the same title
+	chosen         bool   // somebody named the variant
 	*built
 }
 
@@ -39,8 +41,13 @@ func (s *side) Title() string {
 	return service + " " + s.Variant
 }
 
-// Heading is the title under which the side's experiment is linked.
-func (s *side) Heading() string { return s.Title() }
+// Heading names the side so that it cannot be taken for the other one.
+func (s *side) Heading() string {
+	if s.alike {
+		return s.Name
+	}
+	return s.Title()
+}
 
 // errSide is what a side that was not said well is refused with.
 type errSide struct{ text string }
@@ -77,7 +84,7 @@ func (s *Server) side(ctx context.Context, letter, ref string) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &side{Letter: letter, Class: strings.ToLower(letter), Name: name, Variant: variant, built: b}
+	out := &side{Letter: letter, Class: strings.ToLower(letter), Name: name, Variant: variant, chosen: variant != "", built: b}
 	for _, step := range b.Steps {
 		out.Variants = append(out.Variants, step.Name)
 		if variant == "" && (out.Variant == "" || step.Invalid == "") {

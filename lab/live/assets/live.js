@@ -80,7 +80,7 @@
     ctx.setLineDash([6 * px, 4 * px]);
     ctx.beginPath(); ctx.moveTo(b.left, y); ctx.lineTo(b.left + b.width, y); ctx.stroke();
     ctx.font = 11 * px + 'px system-ui, sans-serif';
-    ctx.textBaseline = 'bottom';
+    ctx.textAlign = 'left'; ctx.textBaseline = 'bottom';
     ctx.fillText('SLO ' + figure(bound) + ' ms', b.left + 4 * px, y - 2 * px);
     ctx.restore();
   };
@@ -170,7 +170,9 @@
         return chart(area, p);
       });
     }
-    if (t.length && !box.matches(':hover, :focus')) at.textContent = t[t.length - 1].toFixed(1) + ' s, ' + phase[phase.length - 1];
+    if (!t.length || box.matches(':hover, :focus')) return; // somebody reads another point
+    for (const u of charts) u.setLegend({idx: t.length - 1}, false);
+    at.textContent = t[t.length - 1].toFixed(1) + ' s, ' + phase[phase.length - 1];
   };
   let asked = false;
   const soon = () => {

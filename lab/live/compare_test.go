@@ -1,0 +1,134 @@
+package live
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+
+	"pgregory.net/rapid"
+)
+
+func TestCompare(t *testing.T) {
+	dir := t.TempDir()
+	began := time.Unix(1.7e9, 0)
+	for name, slow := range map[string]float64{"old": 1, "new:er": 0.5} {
+		m := newMade(t, filepath.Join(dir, name), record.KindCapacity, began, "plain")
+		m.slow["plain"] = slow
+		m.exp.Machine.Settings = map[string]string{"somaxconn": name}
+		m.search("plain", 1000, 2000, 4000, 4500, 4900)
+		m.finish()
+	}
+	ladder := newMade(t, filepath.Join(dir, "ladder"), record.KindLadder, began, "first", "last")
+	ladder.slow["last"] = 0.5
+	for round := 1; round <= 6; round++ {
+		for _, v := range []string{"first", "last"} {
+			for _, rate := range []float64{3000 + 10*float64(round), 4000, 4200, 4600, 4900} {
+				ladder.begin(record.RoleMeasure, v, round, rate).grow(madeWarmup + 20).end()
+			}
+		}
+	}
+	ladder.finish()
+	s := New(Options{Dir: dir})
+	for _, tt := range []struct {
+		a, b   string
+		status int
+		holds  []string
+		lacks  string
+	}{
+		{a: "old", b: "new:er", status: 200, lacks: "<small>[",
+			holds: []string{"not measured in turns", "Capacity of B is 1.", "somaxconn", "Resolved to: the same", `id="chart-latency"`, `"name":"A old"`}},
+		{a: "old:plain", b: "new:er:plain", status: 200, holds: []string{"Capacity of B is 1."}},
+		{a: "ladder:first", b: "ladder:last", status: 200, lacks: "not measured in turns",
+			holds: []string{"last is faster than first", "over 6 pairs", "cache&#34;: &#34;last", "<small>[1."}},
+		{a: "ladder", b: "ladder", status: 200, holds: []string{"last is faster than first"}},
+		{a: "ladder:last", b: "ladder:last", status: 200, holds: []string{"one result beside itself"}},
+		{a: "old", b: "ladder", status: 200, holds: []string{"not measured in turns", "shop last"}},
+		{a: "old", b: "", status: 400, holds: []string{"say which two"}},
+		{a: "old", b: "old:none", status: 400, holds: []string{"no variant &#34;none&#34;; there are: plain"}},
+		{a: "old", b: "none", status: 404},
+		{a: "../old", b: "old", status: 404},
+		{a: "old", b: strings.Repeat(":", 3000), status: 400},
+	} {
+		w := get(t, s, "/compare?"+url.Values{"a": {tt.a}, "b": {tt.b}}.Encode())
+		body := w.Body.String()
+		if w.Code != tt.status {
+			t.Errorf("%s against %s: status %d, want %d: %.300s", tt.a, tt.b, w.Code, tt.status, body)
+		}
+		for _, want := range tt.holds {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s against %.20s does not hold %q", tt.a, tt.b, want)
+			}
+		}
+		if tt.lacks != "" && strings.Contains(body, tt.lacks) {
+			t.Errorf("%s against %s holds %q", tt.a, tt.b, tt.lacks)
+		}
+	}
+}
+
+// What a difference shows of a side is that side, when nothing is far from a difference.
+func TestDiffKeepsBothSides(t *testing.T) {
+	line := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.SliceOfN(line, 1, 12).Draw(t, "a")
+		b := rapid.SliceOfN(line, 1, 12).Draw(t, "b")
+		lines, ok := diff(a, b)
+		if !ok {
+			t.Fatal("too long")
+		}
+		var shownA, shownB []string
+		for _, l := range lines {
+			text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(l.Text, "A "), "B "), "  ")
+			switch l.Class {
+			case "gap":
+				return // there is a part that is not shown
+			case "minus":
+				shownA = append(shownA, text)
+			case "plus":
+				shownB = append(shownB, text)
+			default:
+				shownA, shownB = append(shownA, text), append(shownB, text)
+			}
+		}
+		if strings.Join(shownA, "\n") != strings.Join(a, "\n") || strings.Join(shownB, "\n") != strings.Join(b, "\n") {
+			t.Fatalf("%q against %q is shown as %q", a, b, lines)
+		}
+	})
+}
+
+func TestDiff(t *testing.T) {
+	far := strings.Repeat("same\n", 20)
+	d := compareTexts("x", far+"old\n"+far, far+"new\n"+far)
+	var got []string
+	for _, l := range d.Lines {
+		got = append(got, l.Text)
+	}
+	if want := "…|  same|  same|A old|B new|  same|  same|…"; strings.Join(got, "|") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	long := func(c string) string { return strings.Repeat(c+"\n", maxDiff+1) }
+	if d := compareTexts("x", long("a"), long("b")); d.Lines != nil || !strings.Contains(d.Words, "too long") {
+		t.Errorf("of long texts: %+v", d)
+	}
+}
+
+func TestCacheForgetsTheOldest(t *testing.T) {
+	c := newCache[int](2)
+	now := stamp{time.Unix(1, 0), 1}
+	c.put("a", now, 1)
+	c.put("b", now, 2)
+	c.get("a", now)
+	c.put("c", now, 3)
+	if _, ok := c.get("b", now); ok {
+		t.Error("the value that was not used longest is still there")
+	}
+	if v, ok := c.get("a", now); !ok || v != 1 {
+		t.Error("the value that was used is gone")
+	}
+	if _, ok := c.get("a", stamp{time.Unix(2, 0), 1}); ok {
+		t.Error("the value of an older file is given")
+	}
+}
