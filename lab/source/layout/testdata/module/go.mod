@@ -1,0 +1,3 @@
+module example.com/made
+
+go 1.24

@@ -1,0 +1,7 @@
+package made
+
+type InTest struct {
+	a bool
+	b int64
+	c bool
+}
