@@ -49,7 +49,7 @@ var vaults = entry{
 	InWords: "each request computes, about half of it under a lock: the lock is always held, and the cores are all busy as well",
 	Method:  "GET", Path: "/store", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
-		rounds, inside := d.between("rounds", 5_000, 10_000), d.between("inside_percent", 52, 60)
+		rounds, inside := d.between("rounds", 5_000, 10_000), d.between("inside_percent", 55, 60)
 		return func() (*service, error) {
 			return serving("GET /store", newBank(rounds, inside).deposit), nil
 		}

@@ -17,7 +17,7 @@ import (
 
 const (
 	clients = 8
-	each    = 5 // requests of a client
+	each    = 3 // requests of a client
 )
 
 // inTests are servers that a test has in another size: what is drawn would take hundreds of MB.
