@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"io"
 	"math"
 	"net"
@@ -262,9 +261,5 @@ func TestCloseWithABodyHalfRead(t *testing.T) {
 	}
 	if _, err := net.Dial("tcp", r.listener.Addr().String()); err == nil {
 		t.Error("it still listens")
-	}
-	var closed *net.OpError
-	if _, err := r.listener.Accept(); !errors.As(err, &closed) {
-		t.Error(err)
 	}
 }

@@ -28,6 +28,7 @@ type sample struct {
 // samples is a bounded number of them. When it is full, half of all traces are left out, those of the past
 // as well as those to come: what is kept stays spread evenly over time and over traces.
 type samples struct {
+	room    int // maxSamples
 	seed    maphash.Seed
 	stages  map[stage]uint16
 	kept    []sample
@@ -36,7 +37,7 @@ type samples struct {
 }
 
 func newSamples() samples {
-	return samples{seed: maphash.MakeSeed(), stages: map[stage]uint16{}}
+	return samples{room: maxSamples, seed: maphash.MakeSeed(), stages: map[stage]uint16{}}
 }
 
 func (s *samples) add(trace [16]byte, st step) {
@@ -46,7 +47,7 @@ func (s *samples) add(trace [16]byte, st step) {
 		return
 	}
 	s.kept = append(s.kept, one)
-	for len(s.kept) >= maxSamples {
+	for len(s.kept) >= s.room {
 		s.level++
 		before := len(s.kept)
 		s.kept = slices.DeleteFunc(s.kept, func(one sample) bool { return !s.keeps(one) })

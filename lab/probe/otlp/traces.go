@@ -16,6 +16,7 @@ const (
 
 // traces joins spans to traces, and traces, once they are closed, to samples. It needs a lock around it.
 type traces struct {
+	room    int   // maxOpen
 	offset  int64 // from Unix time to CLOCK_MONOTONIC, ns
 	open    map[[16]byte]*list.Element
 	quiet   *list.List // of *trace: the one that got a span last is at the back
@@ -33,7 +34,7 @@ type trace struct {
 }
 
 func newTraces(offset int64) traces {
-	return traces{offset: offset, open: map[[16]byte]*list.Element{}, quiet: list.New(), names: names{}, samples: newSamples()}
+	return traces{room: maxOpen, offset: offset, open: map[[16]byte]*list.Element{}, quiet: list.New(), names: names{}, samples: newSamples()}
 }
 
 // add takes spans and returns how many were too many for their traces.
@@ -73,7 +74,7 @@ func (t *traces) closeQuiet(now int64) {
 	for at := t.quiet.Front(); at != nil; at = t.quiet.Front() {
 		tr := at.Value.(*trace)
 		over := now-tr.last > maxQuiet
-		if !over && t.spans <= maxOpen {
+		if !over && t.spans <= t.room {
 			return
 		}
 		if !over {

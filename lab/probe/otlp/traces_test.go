@@ -3,6 +3,7 @@ package otlp
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -52,44 +53,45 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The order in which spans come does not matter, nor whether their traces have been closed.
+// Every span gets a place, and the order in which spans come does not matter.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var spans []span
-		for i := range rapid.IntRange(1, 12).Draw(t, "spans") {
+		spans := []span{made(1, 0, "root", 1, 200)}
+		for i := range rapid.IntRange(0, 12).Draw(t, "spans") {
 			start := rapid.Int64Range(1, 100).Draw(t, "start")
-			s := made(uint64(i+1), uint64(rapid.IntRange(0, i).Draw(t, "parent")), fmt.Sprint(i), start, start+rapid.Int64Range(0, 50).Draw(t, "for"))
-			spans = append(spans, s)
+			spans = append(spans, made(uint64(i+2), uint64(rapid.IntRange(1, i+1).Draw(t, "parent")), fmt.Sprint(i),
+				start, start+rapid.Int64Range(0, 50).Draw(t, "for")))
 		}
-		want := receiver(spans...).Stages(0, ever)
-		if sum := len(want); sum != len(spans) {
-			t.Fatalf("%d of %d spans count", sum, len(spans))
+		places := func(spans []span) map[step]int {
+			out := map[step]int{}
+			for _, s := range (&trace{spans: spans}).steps() {
+				out[s]++
+			}
+			return out
 		}
-		shuffled := receiver(rapid.Permutation(spans).Draw(t, "order")...)
-		shuffled.traces.closeQuiet(ever)
-		if shuffled.traces.spans != 0 || len(shuffled.traces.open) != 0 {
-			t.Fatalf("%d spans are still open", shuffled.traces.spans)
+		want := places(spans)
+		if len(want) != len(spans) {
+			t.Fatalf("%d of %d spans count", len(want), len(spans))
 		}
-		if got := shuffled.Stages(0, ever); fmt.Sprint(got) != fmt.Sprint(want) && !severalRoots(spans) {
+		if got := places(rapid.Permutation(spans).Draw(t, "order")); !maps.Equal(got, want) {
 			t.Fatalf("%v, in another order %v", want, got)
 		}
-		for _, s := range want {
-			if s.Self < 0 || s.Self > s.Latency.Mean*1.001+0.001 {
-				t.Fatalf("%v has more time of its own than it took", s)
+		for s := range want {
+			if s.self < 0 || s.self > s.duration || s.transaction != "root" || (s.depth == 0) != (s.name == "root") {
+				t.Fatalf("%+v", s)
 			}
 		}
 	})
 }
 
-// severalRoots: two that begin together may each be taken for the root.
-func severalRoots(spans []span) bool {
-	n := 0
-	for i := range spans {
-		if spans[i].rank() == origin {
-			n++
-		}
+// It does not matter whether a trace has been closed, either.
+func TestClosedTracesCount(t *testing.T) {
+	r := receiver(made(1, 0, "a", 1, 51), made(2, 1, "b", 10, 40))
+	want := fmt.Sprint(r.Stages(0, ever))
+	r.traces.closeQuiet(ever)
+	if got := fmt.Sprint(r.Stages(0, ever)); got != want || len(r.traces.open) != 0 || r.traces.spans != 0 || r.Losses() != (Losses{}) {
+		t.Errorf("%s, when closed %s; %d are open", want, got, r.traces.spans)
 	}
-	return n > 1
 }
 
 func TestBoundOfATrace(t *testing.T) {
@@ -114,24 +116,27 @@ func many(from, n int) []span {
 }
 
 func TestBoundOfOpenTraces(t *testing.T) {
-	r := receiver(many(0, maxOpen+100)...)
-	if r.traces.spans > maxOpen || len(r.traces.open) > maxOpen || r.traces.quiet.Len() != len(r.traces.open) {
+	r := receiver()
+	r.traces.room = 50
+	r.traces.add(many(0, 150))
+	if r.traces.spans != 50 || len(r.traces.open) != 50 || r.traces.quiet.Len() != 50 {
 		t.Errorf("%d spans in %d traces are open", r.traces.spans, len(r.traces.open))
 	}
 	if got := r.Losses().Early; got != 100 {
 		t.Errorf("%d were closed early", got)
 	}
-	wants(t, r.Stages(0, ever), inMs{"n", "n", 0, maxOpen + 100, 10, 10, 0})
+	wants(t, r.Stages(0, ever), inMs{"n", "n", 0, 150, 10, 10, 0})
 }
 
 // However many there were, some are kept of all times.
 func TestBoundOfSamples(t *testing.T) {
 	s := newSamples()
-	const n = 3 * maxSamples
+	s.room = 4000
+	const n = 12_000
 	for i, one := range many(0, n) {
 		s.add(one.trace, step{stage: stage{"n", "n", 0}, end: int64(i), duration: 10})
 	}
-	if len(s.kept) >= maxSamples || int(s.thinned)+len(s.kept) != n {
+	if len(s.kept) >= s.room || len(s.kept) < s.room/8 || int(s.thinned)+len(s.kept) != n {
 		t.Fatalf("%d kept, %d left out", len(s.kept), s.thinned)
 	}
 	early := 0
@@ -140,7 +145,7 @@ func TestBoundOfSamples(t *testing.T) {
 			early++
 		}
 	}
-	if share := float64(early) / float64(len(s.kept)); share < 0.49 || share > 0.51 {
+	if share := float64(early) / float64(len(s.kept)); share < 0.3 || share > 0.7 { // 9 standard deviations
 		t.Errorf("%.3f of the samples are of the first half", share)
 	}
 }
