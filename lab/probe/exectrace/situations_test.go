@@ -91,7 +91,7 @@ func await(t testing.TB, n int, state, function string) {
 		found := 0
 		for one := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 			head, _, _ := strings.Cut(one, "\n")
-			if strings.Contains(head, "["+state) && strings.Contains(one, "exectrace."+function+"(") {
+			if strings.Contains(head, "["+state) && strings.Contains(one, function+"(") {
 				found++
 			}
 		}
@@ -147,7 +147,7 @@ func TestMutex(t *testing.T) {
 		for range 3 {
 			all.Go(func() { lockAndWork(&mu) })
 		}
-		await(t, 3, "sync.Mutex.Lock", "lockAndWork")
+		await(t, 3, "sync.Mutex.Lock", "exectrace.lockAndWork")
 		mu.Unlock() // each wakes the next
 		all.Wait()
 	}))
@@ -182,7 +182,7 @@ func TestOneConsumer(t *testing.T) {
 			all.Add(1)
 			go func() { defer all.Done(); produce(c) }()
 		}
-		await(t, 5, "chan send", "produce")
+		await(t, 5, "chan send", "exectrace.produce")
 		all.Add(1)
 		go func() { defer all.Done(); consume(c, 5) }()
 		all.Wait()
@@ -230,7 +230,7 @@ func TestNetwork(t *testing.T) {
 	s := summarised(t, traced(t, func() {
 		var all sync.WaitGroup
 		all.Go(func() { readOne(client) })
-		await(t, 1, "IO wait", "readOne")
+		await(t, 1, "IO wait", "exectrace.readOne")
 		server.Write([]byte{1})
 		all.Wait()
 	}))
@@ -270,7 +270,7 @@ func TestWaitingThroughout(t *testing.T) {
 	for range 2 {
 		all.Go(func() { idle(c) })
 	}
-	await(t, 2, "chan receive", "idle")
+	await(t, 2, "chan receive", "exectrace.idle")
 	s := summarised(t, traced(t, nap))
 	close(c)
 	all.Wait()
@@ -286,7 +286,7 @@ func TestWaitingBefore(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(1)
 	go func() { defer all.Done(); idle(c); nap() }()
-	await(t, 1, "chan receive", "idle")
+	await(t, 1, "chan receive", "exectrace.idle")
 	s := summarised(t, traced(t, func() {
 		close(c)
 		all.Wait()

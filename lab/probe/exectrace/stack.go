@@ -15,6 +15,7 @@ type stack struct {
 	handle trace.Stack
 	entry  record.Frame // its outermost function; empty: not known, as where it was too deep to be recorded whole
 	own    bool         // it is the observer's
+	asleep bool         // the runtime put the thread to sleep with it, which looks like a system call
 }
 
 // deepest is how many frames of a stack the runtime records.
@@ -62,6 +63,9 @@ func newStack(handle trace.Stack) *stack {
 	s := &stack{handle: handle}
 	depth, last, inner := 0, trace.StackFrame{}, trace.StackFrame{}
 	for f := range handle.Frames() {
+		if depth == 0 {
+			s.asleep = f.Func == "runtime.notetsleepg" // where the goroutine that receives signals waits
+		}
 		depth++
 		last, inner = f, last
 		s.own = s.own || observes(f.Func)

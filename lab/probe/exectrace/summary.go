@@ -162,6 +162,9 @@ func (s *summary) leave(g *goroutine, to trace.GoState, at trace.Time, waker *go
 		g.waiting += d
 		w.waker, w.site = waker, site
 		s.waited(g, w)
+	case g.state == trace.GoSyscall && g.stack != nil && g.stack.asleep:
+		g.waiting += d
+		s.waited(g, w)
 	case g.state == trace.GoSyscall && (to == trace.GoRunnable || d >= blockedAfter):
 		g.syscall += d
 		w.reason = systemCall
@@ -195,7 +198,7 @@ func (s *summary) fold(g *goroutine) {
 	s.total.add(g.spent)
 	g.entry.goroutines++
 	g.entry.add(g.spent)
-	// One that sat in a system call all the time, like the one that waits for signals, did nothing.
+	// One that sat in a system call all the time may have done nothing, like one that waits for a child.
 	idle := g.before && g.state == trace.GoSyscall
 	if !g.entry.ofRuntime() && !idle && (s.busiest == nil || g.busy() > s.busiest.busy()) {
 		s.busiest = g

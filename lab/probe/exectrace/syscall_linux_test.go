@@ -1,6 +1,9 @@
 package exectrace
 
 import (
+	"math"
+	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"testing"
@@ -28,5 +31,18 @@ func TestSystemCall(t *testing.T) {
 	}
 	if g := group(t, s, "exectrace.sleepInKernel"); g.Goroutines != 2 || g.Syscall < 0.03 || g.Syscall != w.Seconds || s.Syscall < g.Syscall {
 		t.Errorf("%+v", g)
+	}
+}
+
+// Every service has a goroutine that waits for signals; it is in no system call, though it seems to be.
+func TestWaitingForSignals(t *testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1) // starts it, once for the process
+	defer signal.Stop(c)
+	await(t, 1, "syscall", "os/signal.signal_recv")
+	s := summarised(t, traced(t, nap))
+	w := waitIn(t, s, "", "os/signal.signal_recv")
+	if g := group(t, s, "os/signal.loop"); w.Count != 0 || g.Syscall != 0 || g.Waiting != w.Seconds || math.Abs(g.Waiting-s.Seconds) > 1e-9 {
+		t.Errorf("%+v of %+v", w, g)
 	}
 }
