@@ -37,14 +37,20 @@ func waitedByAll(t *testing.T) float64 {
 // lockThreads keeps a number of threads besides the others until release is called, which ends them.
 func lockThreads(n int) (ids []int64, release func()) {
 	var group sync.WaitGroup
-	stop, id := make(chan struct{}), make(chan int64)
-	for range n {
+	stop, id := make(chan struct{}), make(chan int)
+	for len(ids) < n {
 		group.Go(func() {
-			runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
-			id <- int64(syscall.Gettid())
+			runtime.LockOSThread() // and not unlocked, so that the thread ends with the goroutine
+			own := syscall.Gettid()
+			if own == os.Getpid() {
+				defer runtime.UnlockOSThread() // the main thread never ends
+			}
+			id <- own
 			<-stop
 		})
-		ids = append(ids, <-id)
+		if got := <-id; got != os.Getpid() {
+			ids = append(ids, int64(got))
+		}
 	}
 	return ids, func() { close(stop); group.Wait() }
 }
@@ -107,6 +113,12 @@ func TestDelayClosesItsFiles(t *testing.T) {
 	}
 	if d.read() != 0 {
 		t.Error("a closed delay reads on")
+	}
+	a := New(Config{})
+	next(t, join(t, a))
+	a.Close()
+	if after := open(); after != before {
+		t.Errorf("%d files open after the sampler has ended, %d before", after, before)
 	}
 }
 

@@ -114,6 +114,9 @@ func TestSumsNeverFall(t *testing.T) {
 	if after.self != before.self || after.busy != before.busy || after.steal != before.steal || after.pressure != before.pressure || after.delay < before.delay || after.pressureIO != before.pressureIO || before.system != 0.25 || after.system != before.system {
 		t.Errorf("%+v became %+v", before, after)
 	}
+	if again := s.read(3); again.cpu != after.cpu || again.system != after.system {
+		t.Errorf("what the dead child used was forgotten: %+v became %+v", after, again)
+	}
 	if after.rss != 0 {
 		t.Errorf("a process that is gone holds %d bytes", after.rss)
 	}

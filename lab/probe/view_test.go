@@ -149,9 +149,9 @@ func TestSurroundings(t *testing.T) {
 	w = made(true, false)
 	w.proc = timeline[reading]{}
 	w.addReading(reading{at: 1000 * window, cpu: 1, self: 1, busy: 1})
-	w.addReading(reading{at: 1001 * window, cpu: 1.1, self: 1.1, busy: 1.15}) // the clocks disagree a little
-	if got := w.Surroundings(1000*window, 1001*window); got.OthersCPU != 0 {
-		t.Errorf("others used %v cores", got.OthersCPU)
+	w.addReading(reading{at: 1001 * window, cpu: 1.1, system: 0.11, self: 1.1, busy: 1.15}) // the clocks disagree a little
+	if got := w.Surroundings(1000*window, 1001*window); got.OthersCPU != 0 || got.TargetSystem > got.TargetCPU {
+		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.OthersCPU, got.TargetSystem, got.TargetCPU)
 	}
 }
 
