@@ -213,7 +213,10 @@ func TestRunGrowsInABrowser(t *testing.T) {
 	})
 
 	run.end()
-	await(t, ctx, `document.querySelectorAll('#rows tr').length === 3 && document.getElementById('now').textContent.startsWith('3 runs done')`)
+	await(t, ctx, `document.querySelectorAll('#rows tr').length === 3 && document.getElementById('now').textContent.startsWith('after run 3')`)
+	if kept := ask[string](t, ctx, `document.getElementById('which').textContent + document.querySelectorAll('#panels canvas').length`); kept != "003-search-fast, ended9" {
+		t.Errorf("between two runs the page shows %q", kept)
+	}
 	last := m.begin(record.RoleSearch, "fast", 0, 4000).grow(15)
 	await(t, ctx, `document.getElementById('now').textContent === 'run 4: fast, search' && `+lastTime+` === 1.4`)
 	last.grow(20).end()

@@ -33,7 +33,7 @@ type event struct {
 
 // Kinds of event.
 const (
-	eventRun    = "run"    // runNews: another run is under way, or none; forget the last one's series
+	eventRun    = "run"    // runNews: another run is under way, or none
 	eventPoints = "points" // points: more windows of it
 	eventRow    = "row"    // a run has finished: its line of the table of runs, as HTML
 	eventEnd    = "end"    // the experiment has ended: load the page again

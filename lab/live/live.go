@@ -31,6 +31,7 @@ const (
 	headerTime     = 5 * time.Second  // for a request to arrive
 	idleTime       = 60 * time.Second // a connection without one
 	answerTime     = time.Minute      // for a page to be built and taken
+	graceTime      = time.Second      // for answers under way, when the server ends
 )
 
 // Server shows the experiments of one folder.
@@ -88,8 +89,15 @@ func bounded(h http.Handler) http.Handler {
 
 // Serve answers on a listener until the context ends, and closes the listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	answering := make(chan struct{}, maxConnections) // a token for each request that is being answered
+	handler := s.Handler()
 	srv := &http.Server{
-		Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answering <- struct{}{}
+			defer func() { <-answering }()
+			handler.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
 	}
 	stopped := make(chan error, 1)
@@ -99,8 +107,14 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
-	// What is under way ends by itself: streams with ctx, the rest within answerTime.
-	err := srv.Shutdown(context.WithoutCancel(ctx))
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		srv.Close() // a browser holds connections open on which it has asked for nothing
+	}
 	<-stopped
-	return err
+	for range maxConnections {
+		answering <- struct{}{} // when each has been given back, nobody answers any more
+	}
+	return nil
 }

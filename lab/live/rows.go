@@ -91,7 +91,7 @@ func runName(id string) (n int, of string, ok bool) {
 func runWords(e *record.Experiment, id string) string {
 	n, of, ok := runName(id)
 	if !ok {
-		return fmt.Sprintf("%d runs done; starting what comes next, or waiting for the machine to calm down", len(e.Order))
+		return fmt.Sprintf("after run %d: starting what comes next, or waiting for the machine to calm down", len(e.Order))
 	}
 	role, variant, _ := strings.Cut(of, "-")
 	for _, v := range e.Variants { // whose names the folder's name may not hold as they are

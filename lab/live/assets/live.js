@@ -215,13 +215,17 @@
       retry = setTimeout(connect, patience);
     };
     listen('run', news => {
+      words = now.textContent = news.words;
+      empty.textContent = news.id ? 'Waiting for the first window' : 'Between two runs';
+      if (!news.id) { // the last run's series stay until there are others
+        if (t.length) which.textContent += ', ended';
+        return;
+      }
       forget();
       index = -1;
       bound = news.slo_ms;
-      words = now.textContent = news.words;
-      which.textContent = news.id || '\u00a0';
+      which.textContent = news.id;
       at.textContent = '\u00a0';
-      empty.textContent = news.id ? 'Waiting for the first window' : 'Between two runs';
       soon();
     });
     listen('points', p => { append(p); soon(); });
