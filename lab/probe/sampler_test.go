@@ -102,6 +102,7 @@ func TestSumsNeverFall(t *testing.T) {
 	s := newSampler(f.host(), Options{PID: 10, Self: 30})
 	before := s.read(1)
 	delete(f.clocks, 11)
+	f.remove("11")
 	delete(f.clocks, 30)
 	f.remove("stat")
 	f.remove("pressure")
