@@ -84,10 +84,15 @@ func TestCPU(t *testing.T) {
 			"internal/runtime/syscall/linux.Syscall6 < internal/runtime/syscall/linux.EpollWait < runtime.netpoll < runtime.findRunnable < runtime.schedule < runtime.park_m < runtime.mcall": sampled(1),
 			"main.work" + handler: sampled(1)})},
 
+		{name: "a few calls", kind: KindSyscalls, subject: cpuOf(stacksOf{
+			"syscall.Syscall < syscall.write < os.(*File).Write" + handler: sampled(0.2), "main.work" + handler: sampled(1.8)})},
+
 		{name: "dialling", kind: KindConnections, fires: true, subject: cpuOf(stacksOf{
 			"net.(*sysDialer).dialTCP < net.(*Dialer).DialContext < net/http.(*Transport).dial < net/http.(*Transport).dialConn < net/http.(*Transport).dialConnFor": sampled(0.4),
 			"main.work" + handler: sampled(1.6)}), evidence: map[string]float64{"dial_share": 0.2}},
 		{name: "not dialling", kind: KindConnections, subject: cpuOf(stacksOf{"main.work" + handler: sampled(2)})},
+
+		{name: "now and then", kind: KindConnections, subject: cpuOf(stacksOf{"net.(*Dialer).DialContext < main.call" + handler: sampled(0.04), "main.work" + handler: sampled(2)})},
 
 		{name: "in CPU time", kind: KindStatements, fires: true, place: "main.load", subject: cpuOf(stacksOf{
 			"github.com/lib/pq.(*conn).prepareTo < database/sql.ctxDriverPrepare < database/sql.(*DB).queryDC < database/sql.(*DB).QueryContext < main.load" + handler: sampled(0.5),
@@ -95,12 +100,15 @@ func TestCPU(t *testing.T) {
 		{name: "run directly", kind: KindStatements, subject: cpuOf(stacksOf{
 			"github.com/lib/pq.(*conn).query < database/sql.(*DB).queryDC < database/sql.(*DB).QueryContext < main.load" + handler: sampled(1.5)})},
 
+		{name: "now and then", kind: KindStatements, subject: cpuOf(stacksOf{"database/sql.ctxDriverPrepare < main.load" + handler: sampled(0.04), "main.work" + handler: sampled(2)})},
+
 		{name: "for clients", kind: KindHandshakes, fires: true, subject: cpuOf(stacksOf{
 			"crypto/internal/fips140/bigmod.addMulVVW2048 < crypto/rsa.SignPKCS1v15 < crypto/tls.(*serverHandshakeStateTLS13).handshake < crypto/tls.(*Conn).serverHandshake < crypto/tls.(*Conn).handshakeContext < crypto/tls.(*Conn).HandshakeContext < net/http.(*conn).serve": sampled(1),
 			"main.work" + handler: sampled(1)}), evidence: map[string]float64{"handshake_share": 0.5, "handshake_per_request": 500}, words: []string{"clients that connect"}},
 		{name: "towards others", kind: KindHandshakes, fires: true, subject: cpuOf(stacksOf{
 			"crypto/tls.(*clientHandshakeStateTLS13).handshake < crypto/tls.(*Conn).clientHandshake < crypto/tls.(*Conn).handshakeContext < net/http.(*persistConn).addTLS.func2": sampled(1),
 			"main.work" + handler: sampled(1)}), words: []string{"towards others"}},
+		{name: "now and then", kind: KindHandshakes, subject: cpuOf(stacksOf{"crypto/tls.(*Conn).serverHandshake < net/http.(*conn).serve": sampled(0.04), "main.work" + handler: sampled(2)})},
 		{name: "encrypting only", kind: KindHandshakes, subject: cpuOf(stacksOf{
 			"crypto/internal/fips140/aes/gcm.gcmAesEnc < crypto/tls.(*Conn).Write < net/http.(*conn).serve": sampled(2)})},
 	})

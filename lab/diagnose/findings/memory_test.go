@@ -72,6 +72,15 @@ func TestHeapLeak(t *testing.T) {
 			return others(series(100, growing), series(100, level), series(100, level))
 		}},
 		{name: "with the backlog", kind: KindHeap, subject: func(t *testing.T) Subject { return others(overloaded) }},
+		{name: "a small heap", kind: KindHeap, subject: func(t *testing.T) Subject {
+			return others(series(100, collected(func(i int) float64 { return 3 + float64(i)/20 })))
+		}},
+		{name: "little of a large heap", kind: KindHeap, subject: func(t *testing.T) Subject {
+			return others(series(100, func(i int) *record.Server { return &record.Server{HeapLive: int64(1000+i) * mib} }))
+		}},
+		{name: "collected too seldom", kind: KindHeap, subject: func(t *testing.T) Subject {
+			return others(series(100, func(i int) *record.Server { return &record.Server{HeapLive: int64(100+i/25*50) * mib} }))
+		}},
 		{name: "too short", kind: KindHeap, subject: func(t *testing.T) Subject { return others(series(30, growing)) }},
 	})
 }

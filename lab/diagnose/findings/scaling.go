@@ -146,9 +146,12 @@ func connectionLimit(l *look) []Finding {
 			if size <= 0 || float64(replicas)*size <= limit {
 				continue
 			}
-			return []Finding{{Kind: KindConnectLimit, worth: 0.4, // beyond it, connections fail
-				InWords: fmt.Sprintf("%d replicas with %s connections each are %s, more than the %s that the database takes (%s): from replica %d on, connecting fails.",
-					replicas, digits(size), digits(float64(replicas)*size), digits(limit), by, int(limit/size)+1),
+			words := fmt.Sprintf("%d replicas with %s connections each are %s, more than the %s that the database takes (%s): from replica %d on, connecting fails.",
+				replicas, digits(size), digits(float64(replicas)*size), digits(limit), by, int(limit/size)+1)
+			if replicas == 1 {
+				words = fmt.Sprintf("One replica's pool may already open %s connections, more than the %s that the database takes (%s).", digits(size), digits(limit), by)
+			}
+			return []Finding{{Kind: KindConnectLimit, worth: 0.4, InWords: words, // beyond it, connections fail
 				Evidence: []Evidence{{gauge, size, "connections", "that one replica's pool may open"},
 					{"replicas", float64(replicas), "replicas", "that an autoscaler would have started"},
 					{"connection_limit", limit, "connections", by}},
