@@ -23,12 +23,14 @@
 //
 // # Costs
 //
-// A sample has a budget of 100 us, so that ten a second are 0.1% of a core; BenchmarkSample prints what it
-// takes here. Reading allocates nothing, writing a sample as JSON a handful of objects. On Linux the delay
+// A sample has a budget of 100 us, so that ten a second are 0.1% of a core; BenchmarkSample and, for a process
+// of many threads, BenchmarkDelay print what it takes. Reading allocates nothing, writing a sample as JSON a handful of objects. On Linux the delay
 // of the threads takes an open file each while somebody listens, for at most 256 threads and an eighth of
 // what the process may open; 64 threads are read per sample, and take turns when there are more.
 //
-// A gauge costs a goroutine's start and what it reads. Block profiles at a rate of 1 can cost more than the
+// A gauge costs a goroutine's start and what it reads; DBStats adds those of a connection pool. StartTime,
+// which splits the latency of requests, is the one thing here that costs something per request.
+// BenchmarkStartTime prints it: two clock readings for the most part. Block profiles at a rate of 1 can cost more than the
 // service itself. The flight recorder is an execution trace that is always on: the Go project puts that at
 // 1 to 2% of CPU time, and it holds its bytes in memory. Since latency suffers, every sample is marked
 // (Sample.Profiling) while it is on, as while a trace or a CPU profile is being taken: latency from such a

@@ -132,6 +132,18 @@ func TestDelayIsBounded(t *testing.T) {
 	}
 }
 
+// As many threads as one sample reads: what they add to BenchmarkSample.
+func BenchmarkDelay(b *testing.B) {
+	_, release := lockThreads(threadReads)
+	defer release()
+	d := newDelay()
+	defer d.close()
+	for b.Loop() {
+		d.read()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)*SamplesPerSecond*100, "%core")
+}
+
 // Whatever stands in a folder's entries, reading them ends, and yields names that lie within.
 func FuzzDirentName(f *testing.F) {
 	tasks, err := syscall.Open("/proc/self/task", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)

@@ -46,6 +46,9 @@ func TestFlightRecorder(t *testing.T) {
 			t.Fatalf("on: %d with %d bytes", w.Code, w.Body.Len())
 		}
 	}
+	if w := get(a, PathTrace+"?seconds=0.01"); !isTrace(w) {
+		t.Errorf("a trace beside it: %d %.200s", w.Code, w.Body)
+	}
 	if !a.sawProfile() || !a.sawProfile() {
 		t.Error("samples would not be marked while it is on")
 	}
