@@ -13,7 +13,7 @@ var gate = entry{
 	InWords: "each request needs a new connection, and connections are accepted one after the other, some ms apart, from a short queue",
 	Method:  "GET", Path: "/hello", Invisible: nil,
 	plan: func(d *draw) func() (*service, error) {
-		check, backlog := d.micros("accept_us", 2_000, 6_000), d.between("backlog", 4, 12)
+		check, backlog := d.micros("accept_us", 2_000, 6_000), d.between("backlog", 8, 64)
 		return func() (*service, error) {
 			s := serving("GET /hello", hello)
 			s.accept = func(l net.Listener) net.Listener { return newDoorman(l, check, backlog) }

@@ -8,8 +8,8 @@ import (
 )
 
 var prices = entry{
-	Name: "rwmutex-writer", Family: "lock", Truth: "lock", Kind: "rwmutex", Function: "main.(*quotes).quote",
-	InWords: "readers share a lock, and every few reads one of them computes the prices anew under the write lock",
+	Name: "rwmutex-writer", Family: "lock", Truth: "lock", Kind: "rwmutex", Function: "main.(*quotes).renew",
+	InWords: "requests read under a shared lock, and every few of them one computes the prices anew under the write lock: those come one after the other, and the readers wait too",
 	Method:  "GET", Path: "/quote", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
 		q := &quotes{
