@@ -27,6 +27,7 @@ type comparePage struct {
 	At         string // at which load the figures were read
 	Conditions []condition
 	Texts      []textDifference
+	Functions  []functionTable
 	Chart      *report.Chart // nil: neither side has a curve
 	Data       template.JS
 }
@@ -59,7 +60,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	a.OtherB, b.OtherA = b.Ref(), a.Ref()
 	a.alike = a.Title() == b.Title()
 	b.alike = a.alike
-	p := comparePage{A: a, B: b, Rows: figureRows(a.figures(), b.figures()), Conditions: conditions(a, b), Texts: texts(a, b), Chart: curves(a, b)}
+	p := comparePage{A: a, B: b, Rows: figureRows(a.figures(), b.figures()), Conditions: conditions(a, b), Texts: texts(a, b), Functions: functionTables(a, b), Chart: curves(a, b)}
 	p.At = "p99 and what a request costs are read at each side's own capacity: of each round, the highest rate that met the SLO."
 	if a.load() != nil && b.load() != nil {
 		p.At = "Both are single loads: p99 and what a request costs are read at the rate that was offered."

@@ -3,11 +3,13 @@ package live
 import (
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/report"
 
 	"pgregory.net/rapid"
 )
@@ -66,6 +68,31 @@ func TestCompare(t *testing.T) {
 		if tt.lacks != "" && strings.Contains(body, tt.lacks) {
 			t.Errorf("%s against %s holds %q", tt.a, tt.b, tt.lacks)
 		}
+	}
+}
+
+// Profiles are compared by function: a function's frames are summed up, wherever it was called from.
+func TestFunctionTables(t *testing.T) {
+	of := func(variant, unit string, self ...float64) *side {
+		return &side{Variant: variant, built: &built{Report: &report.Report{Flames: &report.Flames{
+			Functions: []string{"rest", "encode", "write", variant + ".only"},
+			Graphs:    []report.Flame{{Variant: variant, Kind: "cpu", Name: "CPU", Unit: unit, Functions: []int{1, 2, 1, 3}, Self: self}},
+		}}}}
+	}
+	a, b := of("a", "us per request", 10, 5, 2, 1), of("b", "us per request", 4, 5, 1, 3)
+	tables := functionTables(a, b)
+	if len(tables) != 1 {
+		t.Fatalf("%d tables: %+v", len(tables), tables)
+	}
+	want := []functionRow{{"encode", 12, 5, -7}, {"b.only", 0, 3, 3}, {"a.only", 1, 0, -1}, {"write", 5, 5, 0}}
+	if !reflect.DeepEqual(tables[0].Rows, want) {
+		t.Errorf("got %+v, want %+v", tables[0].Rows, want)
+	}
+	if tables := functionTables(a, of("b", "us", 1, 2, 3, 4)); len(tables) != 0 {
+		t.Errorf("figures of different units are compared: %+v", tables)
+	}
+	if tables := functionTables(a, &side{built: &built{Report: &report.Report{}}}); len(tables) != 0 {
+		t.Errorf("a side without profiles is compared: %+v", tables)
 	}
 }
 

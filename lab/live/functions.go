@@ -1,0 +1,77 @@
+package live
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"dyno/lab/report"
+)
+
+// maxFunctions is how many functions a table of differences shows.
+const maxFunctions = 15
+
+// functionTable is what functions cost on both sides, by themselves and without what they call.
+type functionTable struct {
+	Name, Unit string
+	Rows       []functionRow
+	Left       int
+}
+
+// functionRow is a function that costs something on one side at least.
+type functionRow struct {
+	Name         string
+	A, B, Change report.Value
+}
+
+// functionTables compare the profiles that both sides have, by function, the largest difference first.
+// Figures are per request, so that the rates at which the profiles were taken do not matter.
+func functionTables(a, b *side) (out []functionTable) {
+	if a.Flames == nil || b.Flames == nil {
+		return nil
+	}
+	for _, ga := range a.Flames.Graphs {
+		for _, gb := range b.Flames.Graphs {
+			if ga.Variant != a.Variant || gb.Variant != b.Variant || ga.Kind != gb.Kind || ga.Unit != gb.Unit {
+				continue
+			}
+			t := functionTable{Name: ga.Name, Unit: ga.Unit, Rows: functionRows(selfOf(a.Flames, ga), selfOf(b.Flames, gb))}
+			if len(t.Rows) > maxFunctions {
+				t.Rows, t.Left = t.Rows[:maxFunctions], len(t.Rows)-maxFunctions
+			}
+			if len(t.Rows) > 0 {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// selfOf sums a graph up by function.
+func selfOf(f *report.Flames, g report.Flame) map[string]float64 {
+	sums := map[string]float64{}
+	for i, fn := range g.Functions {
+		if i < len(g.Self) && g.Self[i] != 0 && fn >= 0 && fn < len(f.Functions) {
+			sums[f.Functions[fn]] += g.Self[i]
+		}
+	}
+	return sums
+}
+
+func functionRows(a, b map[string]float64) (out []functionRow) {
+	add := func(name string) {
+		out = append(out, functionRow{name, report.Value(a[name]), report.Value(b[name]), report.Value(b[name] - a[name])})
+	}
+	for name := range a {
+		add(name)
+	}
+	for name := range b {
+		if _, both := a[name]; !both {
+			add(name)
+		}
+	}
+	slices.SortFunc(out, func(x, y functionRow) int {
+		return cmp.Or(cmp.Compare(math.Abs(float64(y.Change)), math.Abs(float64(x.Change))), cmp.Compare(x.Name, y.Name))
+	})
+	return out
+}
