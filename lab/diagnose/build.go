@@ -131,6 +131,8 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 		return e.sampled(stacks.Lock)
 	case bound == Lock:
 		return e.waited(stacks.WaitLock)
+	case bound == Wait && kind == accepted:
+		return e.accepting()
 	case bound == Wait && kind == string(e.top):
 		return e.waited(e.top)
 	case bound == GC:
@@ -146,6 +148,25 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 		return e.sampled(stacks.Other)
 	}
 	return nil
+}
+
+// accepted is the kind of wait for a connection to be accepted.
+const accepted = "accept"
+
+// accepting names the code that accepts connections.
+func (e *evidence) accepting() []Place {
+	if e.trace == nil {
+		return nil
+	}
+	var of []record.Stack
+	whole := 0.0
+	for _, w := range e.trace.Waits {
+		if slices.ContainsFunc(w.Stack, func(f record.Frame) bool { return f.Function == "net/http.(*Server).Serve" }) {
+			of = append(of, record.Stack{Frames: w.Stack, Value: w.Seconds})
+			whole += w.Seconds
+		}
+	}
+	return places(of, whole)
 }
 
 // sampled names the code that took the CPU profile's samples of a class, as shares of the whole profile.

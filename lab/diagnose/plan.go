@@ -58,7 +58,7 @@ func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
 	if last := s.last(); last != nil {
 		base.Connections = last.Step.Connections
 	}
-	if s.Profiled == nil && s.hasPprof() {
+	if s.Profiled == nil && s.profilable() {
 		base.Role, base.Length = record.RoleProfile, p.Profiled
 		return base, false
 	}
@@ -104,7 +104,7 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 		return 1, true
 	}
 	last := runs[n-1]
-	if last.Step.Connections >= most || last.Totals.Generator.Limited {
+	if last.Step.Connections >= most || n >= 2 && last.Totals.Generator.Limited {
 		return 0, false
 	}
 	if n >= 3 && growth(runs) < p.thresholds().value(growing) && last.Step.Connections >= min(leastClients, most) {
@@ -169,11 +169,11 @@ func repeated(r *record.Run, runs []*record.Run) bool {
 	})
 }
 
-// hasPprof reports whether the target can be profiled.
-func (s Subject) hasPprof() bool {
+// profilable reports whether the target can be profiled: by itself, or by the kernel.
+func (s Subject) profilable() bool {
 	for _, runs := range [][]*record.Run{s.Saturated, s.Others} {
 		if n := len(runs); n > 0 {
-			return runs[n-1].Target.Pprof
+			return runs[n-1].Target.Pprof || runs[n-1].Target.PID != 0
 		}
 	}
 	return false

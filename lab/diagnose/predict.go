@@ -40,7 +40,11 @@ func (t Thresholds) prediction(s Subject) prediction {
 			words:   fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.value(lessGC)),
 			holds:   func(ratio float64) bool { return ratio >= t.value(lessGC) },
 		}
-	case CPU, Syscall, Lock, Wait:
+	case Wait:
+		if rule.Kind == accepted {
+			return prediction{} // the kernel's queue does not depend on the processors
+		}
+	case CPU, Syscall, Lock:
 	default:
 		return prediction{}
 	}
@@ -52,7 +56,12 @@ func (t Thresholds) prediction(s Subject) prediction {
 		return prediction{}
 	}
 	p := prediction{change: &record.Change{Procs: procs - 1}, changed: fmt.Sprintf("GOMAXPROCS=%d instead of %d", procs-1, procs)}
-	if bound == CPU || bound == Syscall {
+	// What neighbours and the lab itself took may leave no more than it would have with a processor less:
+	// then nothing can be predicted.
+	const shows = 0.8
+	if computes := bound == CPU || bound == Syscall; computes && float64(procs-1) > shows*available(last) {
+		return prediction{}
+	} else if computes {
 		p.words = fmt.Sprintf("on a processor less the throughput falls below %.2fx", t.value(fewerProcs))
 		p.holds = func(ratio float64) bool { return ratio < t.value(fewerProcs) }
 		return p

@@ -150,6 +150,9 @@ func (e *evidence) profile(r *record.Run) {
 // traced reads the execution trace: where the requests' time went.
 func (e *evidence) traced(r *record.Run) {
 	t, err := r.Trace()
+	if err != nil && !r.Target.Pprof {
+		return // which is said of the target as a whole
+	}
 	if err != nil || t.Seconds <= 0 {
 		e.unseen = append(e.unseen, "no execution trace was taken: where requests wait is not known")
 		return
@@ -182,7 +185,7 @@ func (e *evidence) traced(r *record.Run) {
 		e.workers(t)
 	}
 	for _, w := range e.waits[e.top] {
-		if w.Wakers > 0 && w.Wakers <= 2 && w.Seconds > top/2 {
+		if w.Wakers == 1 && w.Seconds > top/2 {
 			e.signals[SerialBusy] = w.WakerBusy
 		}
 	}
@@ -254,6 +257,9 @@ func (e *evidence) blind(main, profiled *record.Run) {
 	case t.Pprof:
 		e.unseen = append(e.unseen, "the target has net/http/pprof but not the agent: the runtime's own figures on GC and mutexes, and gauges, were not seen; "+
 			"contention by call site shows only if the program sets runtime.SetMutexProfileFraction; importing dyno/agent would add them")
+	case main.Around.Seen && e.cpu != nil:
+		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on was sampled by the kernel, but what its requests wait for and what they allocate is not known; "+
+			"net/http/pprof on its debug address (--debug URL) would show that, dyno/agent more")
 	case main.Around.Seen:
 		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on and what it waits for is not known; "+
 			"net/http/pprof on its debug address (--debug URL) would show that, dyno/agent more")

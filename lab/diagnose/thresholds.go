@@ -28,6 +28,7 @@ const (
 	spinning      = "spinning"
 	kernel        = "kernel"
 	waiting       = "waiting"
+	serial        = "serial"
 	accepting     = "accepting"
 	fewerProcs    = "fewer_procs"
 	lessGC        = "less_gc"
@@ -49,6 +50,7 @@ var Defaults = Thresholds{
 	spinning:      {0.25, "share of the CPU profile in locks"},
 	kernel:        {0.40, "share of the CPU profile in system calls"},
 	waiting:       {0.50, "share of the requests' time in one kind of wait"},
+	serial:        {0.80, "share of the time that the one goroutine is busy on which the requests wait"},
 	accepting:     {0.25, "share of the clients in the accept queue"},
 	fewerProcs:    {0.85, "throughput on one processor less, over that before: a service that computes falls below"},
 	lessGC:        {1.10, "throughput at eight times GOGC, over that before: a service that collects rises above"},

@@ -110,7 +110,7 @@ var kinds = map[string]string{
 
 func (e *evidence) waitWords(kind, at, used, place string) string {
 	sig := e.signals
-	if kind == "accept" {
+	if kind == accepted {
 		return fmt.Sprintf("Accepting connections bounds it: %s %s connections wait in the accept queue and %s/s found it full, while %s.",
 			at, count(sig[AcceptQueue]*sig[Clients]), count(sig[AcceptFull]*sig[Throughput]), used)
 	}
@@ -122,8 +122,7 @@ func (e *evidence) waitWords(kind, at, used, place string) string {
 	if place != "" {
 		text += " They wait in " + place + "."
 	}
-	const nearlyAlways = 0.85
-	if busy := sig[SerialBusy]; busy >= nearlyAlways {
+	if busy := sig[SerialBusy]; busy >= Defaults.value(serial) {
 		text += fmt.Sprintf(" One goroutine ends these waits, and it is busy %s of the time: it is the serial part.", percent(busy))
 	}
 	if sig[Growth] >= 0.10 {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"dyno/agent"
 	"dyno/agent/monotonic"
 	"dyno/lab/probe"
+	"dyno/lab/probe/perf"
 	"dyno/lab/record"
 )
 
@@ -25,7 +27,7 @@ type inspection struct {
 const settle = 200 * time.Millisecond
 
 // inspect begins to take profiles once the warm-up is over, and calls done when it has.
-func (b *bench) inspect(ctx context.Context, d *drive, dir string, hasAgent bool, done func()) *inspection {
+func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Target, done func()) *inspection {
 	in := &inspection{}
 	in.ended.Go(func() {
 		defer done()
@@ -38,10 +40,32 @@ func (b *bench) inspect(ctx context.Context, d *drive, dir string, hasAgent bool
 		}
 		b.Progress.Say("taking profiles")
 		in.from = monotonic.Now()
-		in.profiles, in.trace, in.err = probe.Inspect(ctx, probe.Inspection{Debug: d.debug, Token: b.Token, Agent: hasAgent, Dir: dir})
+		if t.Pprof {
+			in.profiles, in.trace, in.err = probe.Inspect(ctx, probe.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir})
+		} else {
+			in.err = in.fromOutside(ctx, t.PID, dir)
+		}
 		in.to = monotonic.Now()
 	})
 	return in
+}
+
+// outside is how long a process is sampled that offers no profiles of its own.
+const outside = 2 * time.Second
+
+// fromOutside has the kernel sample the target.
+func (in *inspection) fromOutside(ctx context.Context, pid int, dir string) error {
+	encoded, err := perf.Profile(ctx, pid, outside)
+	if errors.Is(err, perf.ErrUnsupported) {
+		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	file, err := record.AddProfile(dir, record.ProfileCPU, encoded, outside.Seconds())
+	in.profiles = []record.ProfileFile{file}
+	return err
 }
 
 // finish waits for the profiles and enters them into the run: each with the requests that were answered

@@ -175,7 +175,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	defer enough(nil)
 	var looked *inspection
 	if sink.profiling {
-		looked = b.inspect(ctx, d, dir, r.Target.Agent, func() { enough(errProfiled) })
+		looked = b.inspect(ctx, d, dir, r.Target, func() { enough(errProfiled) })
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
 	if errors.Is(context.Cause(loading), errProfiled) {

@@ -1,0 +1,96 @@
+package perf
+
+import (
+	"bytes"
+	"debug/elf"
+	"debug/gosym"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// symbols finds the functions of a running Go program.
+type symbols struct {
+	table *gosym.Table
+	bias  uint64 // of where it was loaded over where it was linked
+}
+
+// openSymbols reads the table of functions of a process's binary.
+func openSymbols(pid int) (*symbols, error) {
+	proc := "/proc/" + strconv.Itoa(pid)
+	f, err := elf.Open(proc + "/exe")
+	if err != nil {
+		return nil, fmt.Errorf("reading its binary: %w", err)
+	}
+	defer f.Close()
+	text, functions := f.Section(".text"), f.Section(".gopclntab")
+	if functions == nil {
+		functions = f.Section(".data.rel.ro.gopclntab") // position-independent
+	}
+	if text == nil || functions == nil {
+		return nil, errors.New("its binary holds no Go function table: is it a Go program?")
+	}
+	data, err := functions.Data()
+	if err != nil {
+		return nil, fmt.Errorf("reading its function table: %w", err)
+	}
+	table, err := gosym.NewTable(nil, gosym.NewLineTable(data, textStart(f, text.Addr)))
+	if err != nil {
+		return nil, fmt.Errorf("its function table cannot be read: %w", err)
+	}
+	s := &symbols{table: table}
+	if f.Type == elf.ET_DYN {
+		maps, err := os.ReadFile(proc + "/maps")
+		if err != nil {
+			return nil, err
+		}
+		exe, err := os.Readlink(proc + "/exe")
+		if err != nil {
+			return nil, err
+		}
+		s.bias = loadedAt(maps, exe)
+	}
+	return s, nil
+}
+
+// textStart is where the Go code begins: with cgo, C code lies before it in the same section.
+func textStart(f *elf.File, section uint64) uint64 {
+	all, err := f.Symbols()
+	if err != nil {
+		return section // stripped
+	}
+	for _, s := range all {
+		if s.Name == "runtime.text" {
+			return s.Value
+		}
+	}
+	return section
+}
+
+// loadedAt is the address of a file's first mapping; 0: it is not mapped.
+func loadedAt(maps []byte, file string) uint64 {
+	for line := range bytes.Lines(maps) {
+		fields := strings.Fields(string(line))
+		if len(fields) < 6 || fields[5] != file || fields[2] != "00000000" {
+			continue
+		}
+		from, _, _ := strings.Cut(fields[0], "-")
+		if at, err := strconv.ParseUint(from, 16, 64); err == nil {
+			return at
+		}
+	}
+	return 0
+}
+
+// at names the function that an address lies in, and where it begins: the line of the address itself may be
+// that of a function which was inlined, in another file. False: it is not Go code of the program.
+func (s *symbols) at(pc uint64) (function, file string, line int, ok bool) {
+	f := s.table.PCToFunc(pc - s.bias)
+	if f == nil {
+		return "", "", 0, false
+	}
+	file, line, _ = s.table.PCToLine(f.Entry)
+	return f.Name, file, line, true
+}
