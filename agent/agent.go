@@ -26,7 +26,7 @@
 // A sample has a budget of 100 us, so that ten a second are 0.1% of a core; BenchmarkSample and, for a process
 // of many threads, BenchmarkDelay print what it takes. Reading allocates nothing, writing a sample as JSON a handful of objects. On Linux the delay
 // of the threads takes an open file each while somebody listens, for at most 256 threads and an eighth of
-// what the process may open; 64 threads are read per sample, and take turns when there are more.
+// what the process may open; 32 threads are read per sample, and take turns when there are more.
 //
 // A gauge costs a goroutine's start and what it reads; DBStats adds those of a connection pool. StartTime,
 // which splits the latency of requests, is the one thing here that costs something per request.

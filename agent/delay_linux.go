@@ -13,9 +13,9 @@ const (
 	// files that the process may open which that may take. What runs beyond them is not counted.
 	maxThreads = 256
 	fdShare    = 8
-	// threadReads is how many threads one sample reads, some 0.5 us each. When there are more they take
-	// turns, so that what the last of 256 waited is seen four samples late.
-	threadReads = 64
+	// threadReads is how many threads one sample reads, under 1 us each: a third of what a sample may cost.
+	// When there are more they take turns, so that what the last of 256 waited is seen seven samples late.
+	threadReads = 32
 	// listEvery is how many samples apart new threads are looked for: each second.
 	listEvery = 10
 )
