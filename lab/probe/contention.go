@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,12 +23,30 @@ const (
 	blockRate     = 10_000 // ns
 )
 
+// RecordContention has the target's agent record contention, for the mutex and block profiles. It returns
+// what restores the rates as they were, also after ctx has ended.
+//
+// Inspect does so by itself, but under load that is too late for a lock that is never free: when the rate
+// is switched on, the runtime goes on to leave out each lock that has goroutines waiting, until once none
+// does. So call it before the load begins.
+func RecordContention(ctx context.Context, debug, token string) (restore func(), err error) {
+	before, err := Control(ctx, debug, token, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
+	if err != nil {
+		return func() {}, err
+	}
+	// Control sets itself a time limit.
+	return func() { Control(context.WithoutCancel(ctx), debug, token, before) }, nil
+}
+
 // contention is a profile that counts from the start of the process, if its rate is on.
 type contention struct {
 	kind   string
 	rate   string // what switches it, in package runtime
 	begun  time.Time
+	over   time.Duration
 	before *profile.Profile
+	none   bool             // it is empty, from the start of the process on
+	during *profile.Profile // what came since
 	err    error
 }
 
@@ -35,45 +54,47 @@ type contention struct {
 func (i *inspector) overTime(ctx context.Context) {
 	restore, unswitched := i.switchRates(ctx)
 	defer restore()
-	both := []*contention{
-		{kind: record.ProfileMutex, rate: "SetMutexProfileFraction"},
-		{kind: record.ProfileBlock, rate: "SetBlockProfileRate"},
-	}
-	for _, c := range both {
+	mutex := &contention{kind: record.ProfileMutex, rate: "SetMutexProfileFraction"}
+	block := &contention{kind: record.ProfileBlock, rate: "SetBlockProfileRate"}
+	for _, c := range []*contention{mutex, block} {
 		c.begun = time.Now()
 		c.before, c.err = i.snapshot(ctx, c.kind)
 	}
 	i.cpu(ctx)
-	if both[0].err == nil || both[1].err == nil {
+	if mutex.err == nil || block.err == nil {
 		// Without a CPU profile, as when another one was running, there is still contention to see.
-		pause(ctx, time.Until(both[0].begun.Add(i.CPU)))
+		pause(ctx, time.Until(mutex.begun.Add(i.CPU)))
 	}
-	for _, c := range both {
-		after, err := i.snapshot(ctx, c.kind)
-		over := time.Since(c.begun)
+	for _, c := range []*contention{mutex, block} {
 		if c.err == nil {
-			c.err = err
+			c.end(i.snapshot(ctx, c.kind))
 		}
-		var encoded []byte
-		if c.err == nil {
-			encoded, c.err = c.until(after, unswitched)
+		if c.err == nil && c.none && unswitched != nil {
+			c.err = fmt.Errorf("the target has recorded none since it began, so runtime.%s is probably off; %w", c.rate, unswitched)
 		}
-		i.enter(c.kind, encoded, over, c.err)
 	}
+	if mutex.err == nil && block.err == nil && hidden(mutex.during, block.during) {
+		mutex.err = errHidden
+	}
+	i.enterContention(mutex)
+	i.enterContention(block)
 }
 
-// switchRates has contention recorded. It returns what restores the rates as they were, and why they could
-// not be switched.
+// switchRates has contention recorded if that can be done. It returns what restores the rates, and why
+// they could not be switched.
 func (i *inspector) switchRates(ctx context.Context) (restore func(), err error) {
 	if !i.Agent {
-		return func() {}, fmt.Errorf("only the agent (import dyno/agent and serve it at /debug/dyno/) lets them be switched on for the time of a profile")
+		return func() {}, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) lets it be switched on for the time of a profile")
 	}
-	before, err := Control(ctx, i.Debug, i.Token, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
-	if err != nil {
-		return func() {}, err
+	return RecordContention(ctx, i.Debug, i.Token)
+}
+
+func (i *inspector) enterContention(c *contention) {
+	var encoded bytes.Buffer
+	if c.err == nil {
+		c.err = c.during.Write(&encoded)
 	}
-	// Also when ctx has ended: the target goes on without us. Control sets itself a time limit.
-	return func() { Control(context.WithoutCancel(ctx), i.Debug, i.Token, before) }, nil
+	i.enter(c.kind, encoded.Bytes(), c.over, c.err)
 }
 
 func (i *inspector) snapshot(ctx context.Context, kind string) (*profile.Profile, error) {
@@ -84,22 +105,50 @@ func (i *inspector) snapshot(ctx context.Context, kind string) (*profile.Profile
 	return record.ParseProfile(encoded)
 }
 
-// until is what came since before, encoded. unswitched says why the rate could not be switched on.
-func (c *contention) until(after *profile.Profile, unswitched error) ([]byte, error) {
-	if len(after.Sample) == 0 && unswitched != nil {
-		return nil, fmt.Errorf("the target has recorded none since it began, so runtime.%s is probably off; %w", c.rate, unswitched)
+// end finds what came since before. It takes what snapshot returns.
+func (c *contention) end(after *profile.Profile, err error) {
+	c.over = time.Since(c.begun)
+	if c.err = err; err != nil {
+		return
 	}
+	c.none = len(after.Sample) == 0
 	c.before.Scale(-1)
 	p, err := profile.Merge([]*profile.Profile{c.before, after})
 	if err != nil {
-		return nil, fmt.Errorf("the two %s profiles cannot be compared: %w", c.kind, err)
+		c.err = fmt.Errorf("the two %s profiles cannot be compared: %w", c.kind, err)
+		return
 	}
 	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool { return !grew(s) || observing(s) })
-	var encoded bytes.Buffer
-	if err := p.Compact().Write(&encoded); err != nil {
-		return nil, err
+	c.during = p.Compact()
+}
+
+// errHidden says why a mutex profile is not to be believed.
+var errHidden = errors.New("it lacks a lock for which goroutines waited all the time since recording was switched on: " +
+	"the runtime leaves those out; switch it on before the load begins, or see the block profile for who waits and the execution trace for who unlocks")
+
+// hidden says whether goroutines waited much longer for locks than the mutex profile accounts for. Both
+// count the same time, one by those who unlock and one by those who wait.
+func hidden(mutex, block *profile.Profile) bool {
+	const known = 0.1 // of the time, at least: sampling alone does not lose as much
+	held := delay(mutex, func(leaf string) bool { return !strings.HasPrefix(leaf, "runtime.") }) // which has locks of its own
+	waited := delay(block, func(leaf string) bool {
+		return leaf == "sync.(*Mutex).Lock" || leaf == "sync.(*RWMutex).Lock" || leaf == "sync.(*RWMutex).RLock"
+	})
+	const little = 0.1e9 // ns; of less, sampling may well have missed all
+	return waited > little && held < known*waited
+}
+
+// delay sums the time of the stacks whose innermost function is wanted, in ns.
+func delay(p *profile.Profile, wanted func(leaf string) bool) float64 {
+	at := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == record.ValueDelay })
+	sum := 0.0
+	for _, s := range p.Sample {
+		if at >= 0 && len(s.Location) > 0 && len(s.Location[0].Line) > 0 && s.Location[0].Line[0].Function != nil &&
+			wanted(s.Location[0].Line[0].Function.Name) {
+			sum += float64(s.Value[at])
+		}
 	}
-	return encoded.Bytes(), nil
+	return sum
 }
 
 // grew leaves out what has been rounded below zero.

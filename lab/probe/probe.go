@@ -3,6 +3,8 @@
 // stream of samples, which are taken at the same instants. What a window of the client's view says about
 // latency can therefore be laid beside what the server did in the same 100 ms.
 //
+// Profiles and a short execution trace are taken by Inspect, in windows of their own: they slow the target.
+//
 // It is not for judging what it sees (record, diagnose) and not for starting anything (target). Whether
 // a machine is fit to measure on is said by the package doctor beneath it. A Watcher owns two
 // goroutines, which have ended when Close returns; nothing else here starts one.

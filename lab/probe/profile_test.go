@@ -83,16 +83,24 @@ func why(files []record.ProfileFile, kind string) string {
 }
 
 func TestInspect(t *testing.T) {
-	contend(t)
 	rate := runtime.SetMutexProfileFraction(-1)
-	dir := t.TempDir()
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: target(t, nil), Agent: true, Dir: dir, CPU: time.Millisecond, Trace: 50 * time.Millisecond})
+	dir, url := t.TempDir(), target(t, nil)
+	restore, err := RecordContention(t.Context(), url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contend(t)
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: url, Agent: true, Dir: dir, CPU: time.Millisecond, Trace: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if taken, _ := kinds(files); !slices.Equal(taken, inOrder) {
 		t.Fatalf("%+v", files)
 	}
+	if now := runtime.SetMutexProfileFraction(-1); now != mutexFraction {
+		t.Errorf("the mutex rate was 1/%d and is 1/%d", mutexFraction, now)
+	}
+	restore()
 	if now := runtime.SetMutexProfileFraction(-1); now != rate {
 		t.Errorf("the mutex rate was 1/%d and is 1/%d", rate, now)
 	}
@@ -249,5 +257,32 @@ func TestFetchRefusesOtherThings(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 		i.client.CloseIdleConnections()
+	}
+}
+
+// A lock that is never free does not show in a mutex profile that was switched on too late.
+func TestHiddenLock(t *testing.T) {
+	of := func(leaf string, seconds float64) *profile.Profile {
+		f := &profile.Function{ID: 1, Name: leaf}
+		l := &profile.Location{ID: 1, Line: []profile.Line{{Function: f}}}
+		return &profile.Profile{
+			SampleType: []*profile.ValueType{{Type: "contentions"}, {Type: "delay"}},
+			Sample:     []*profile.Sample{{Value: []int64{5, int64(seconds * 1e9)}, Location: []*profile.Location{l}}},
+		}
+	}
+	for _, tt := range []struct {
+		mutex, block *profile.Profile
+		want         bool
+	}{
+		{of("sync.(*Mutex).Unlock", 0), of("sync.(*Mutex).Lock", 5), true},
+		{of("sync.(*RWMutex).Unlock", 0.2), of("sync.(*RWMutex).RLock", 5), true},
+		{of("sync.(*Mutex).Unlock", 4), of("sync.(*Mutex).Lock", 5), false},
+		{of("sync.(*Mutex).Unlock", 0), of("sync.(*Mutex).Lock", 0.01), false},
+		{of("sync.(*Mutex).Unlock", 0), of("runtime.chanrecv1", 5), false},
+		{&profile.Profile{}, &profile.Profile{}, false},
+	} {
+		if got := hidden(tt.mutex, tt.block); got != tt.want {
+			t.Errorf("%v and %v: %v", tt.mutex, tt.block, got)
+		}
 	}
 }
