@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"time"
 )
 
 var journals = entry{
@@ -18,7 +19,7 @@ var journals = entry{
 			if err != nil {
 				return nil, err
 			}
-			return servingUntil("GET /append", j.append, j.close), nil
+			return j.warn(servingUntil("GET /append", j.append, j.close))
 		}
 	},
 }
@@ -82,6 +83,27 @@ func (j *journal) close() {
 	}
 }
 
+// leastSync is how long a write takes at least that waits for a device: less is a file system in memory,
+// or a disk that answers from a cache as fast as memory.
+const leastSync = 50 * time.Microsecond
+
+// warn adds a warning to the service if writes here do not wait for a disk.
+func (j *journal) warn(s *service) (*service, error) {
+	fastest := time.Hour
+	for n := range int64(5) {
+		began := time.Now()
+		if err := j.write(n); err != nil {
+			s.close()
+			return nil, err
+		}
+		fastest = min(fastest, time.Since(began))
+	}
+	if fastest < leastSync {
+		s.warning = fmt.Sprintf("a write with fsync takes %v in %s: too little for the disk to be the bound; set TMPDIR to a folder on a disk", fastest, os.TempDir())
+	}
+	return s, nil
+}
+
 var secretary = entry{
 	Name: "fsync-writer", Family: "wait", Truth: "wait", Kind: "disk", OrKind: "channel", Function: "main.(*minutes).note",
 	InWords: "each request hands its record to one goroutine, which writes one after the other and waits until the disk has it",
@@ -94,7 +116,7 @@ var secretary = entry{
 				return nil, err
 			}
 			m := newMinutes(j, queue)
-			return servingUntil("GET /note", m.note, m.close), nil
+			return j.warn(servingUntil("GET /note", m.note, m.close))
 		}
 	},
 }

@@ -106,8 +106,11 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", e.Name, err)
 	}
-	subject.Main(addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept,
-		Ready: map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.values}})
+	ready := map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.values}
+	if s.warning != "" {
+		ready["warning"] = s.warning
+	}
+	subject.Main(addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept, Ready: ready})
 	s.close()
 	return nil
 }

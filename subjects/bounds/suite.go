@@ -46,6 +46,7 @@ type load struct {
 type service struct {
 	handler http.Handler
 	accept  func(net.Listener) net.Listener // nil: connections are accepted as they come
+	warning string                          // why the truth may not hold here; empty: it does
 	close   func()                          // ends what it started; call it once, after the last request
 }
 
