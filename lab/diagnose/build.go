@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -19,6 +20,9 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 		}
 		d := s.Diagnose(Defaults)
 		d.Warnings = append(d.Warnings, e.Warnings...)
+		about := findings.Subject{Experiment: e, Variant: name, Saturated: s.Saturated, Profiled: s.Profiled, Others: s.Others}
+		d.Findings = append(d.Findings, findings.Find(about)...)
+		d.Unseen = append(d.Unseen, findings.Unseen(about)...)
 		out = append(out, d)
 	}
 	return out
@@ -200,7 +204,7 @@ func (e *evidence) waited(kind stacks.WaitKind) []Place {
 		whole += w.Seconds
 		if f, ok := stacks.UserFrame(w.WokenBy); ok && w.Wakers <= few {
 			p := wakers[f.Function]
-			wakers[f.Function] = Place{f.Function, f.File, f.Line, p.Share + w.Seconds}
+			wakers[f.Function] = Place{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
 		}
 	}
 	out := places(of, whole)

@@ -9,7 +9,10 @@
 // capacity's. It starts no goroutines.
 package diagnose
 
-import "dyno/lab/record"
+import (
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/record"
+)
 
 // Bound is what keeps a service from carrying more.
 type Bound string
@@ -48,21 +51,12 @@ type Diagnosis struct {
 	Signals       Signals        `json:"signals"` // what the rules read
 }
 
-// Place is a place in the code.
-type Place struct {
-	Function string  `json:"function"`
-	File     string  `json:"file"`
-	Line     int     `json:"line"`
-	Share    float64 `json:"share"` // of what the verdict is about: CPU time, allocated bytes, waiting time
-}
-
-// Evidence is one figure and what it means.
-type Evidence struct {
-	Signal string  `json:"signal"`
-	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"`
-	Means  string  `json:"means"`
-}
+// What an answer is made of.
+type (
+	Place    = findings.Place
+	Evidence = findings.Evidence
+	Finding  = findings.Finding
+)
 
 // Intervention is an experiment that a verdict made a prediction for.
 type Intervention struct {
@@ -70,16 +64,6 @@ type Intervention struct {
 	Predicted string `json:"predicted"`
 	Saw       string `json:"saw"`
 	Held      bool   `json:"held"` // the prediction came true
-}
-
-// Finding is something worth knowing besides the bound, with the experiment to try next.
-type Finding struct {
-	Kind     string     `json:"kind"` // hot-path, allocations, contention, gc-pauses, goroutine-leak, ...
-	InWords  string     `json:"in_words"`
-	Evidence []Evidence `json:"evidence,omitempty"`
-	Where    []Place    `json:"where,omitempty"`
-	Next     string     `json:"next"`              // the experiment to try, as a command where there is one
-	Profile  string     `json:"profile,omitempty"` // record.Profile...: the flame graph that shows it
 }
 
 // Subject is the runs of one variant that its diagnosis rests on.

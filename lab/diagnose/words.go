@@ -190,7 +190,7 @@ func (e *evidence) explain(t Thresholds) []Evidence {
 	out := []Evidence{}
 	for _, m := range meanings {
 		if v, seen := e.signals[m.signal]; seen {
-			out = append(out, Evidence{m.signal, round(v), m.unit, m.means(v, t)})
+			out = append(out, Evidence{Signal: m.signal, Value: round(v), Unit: m.unit, Means: m.means(v, t)})
 		}
 	}
 	return out
