@@ -129,7 +129,7 @@ var errHidden = errors.New("it lacks a lock for which goroutines waited all the 
 // hidden says whether goroutines waited much longer for locks than the mutex profile accounts for. Both
 // count the same time, one by those who unlock and one by those who wait.
 func hidden(mutex, block *profile.Profile) bool {
-	const known = 0.1 // of the time, at least: sampling alone does not lose as much
+	const known = 0.1                                                                            // of the time, at least: sampling alone does not lose as much
 	held := delay(mutex, func(leaf string) bool { return !strings.HasPrefix(leaf, "runtime.") }) // which has locks of its own
 	waited := delay(block, func(leaf string) bool {
 		return leaf == "sync.(*Mutex).Lock" || leaf == "sync.(*RWMutex).Lock" || leaf == "sync.(*RWMutex).RLock"
