@@ -34,9 +34,7 @@ func contention(l *look) []Finding {
 			Evidence{"lock_waits", round(count(of) / l.trace.Seconds), "1/s", "acquisitions that had to wait"})
 	}
 	f.InWords += "."
-	if err == nil {
-		f.holders(l, held)
-	}
+	f.heldBy(l, of, held, err == nil)
 	if text := sides(of); text != "" {
 		f.InWords += " " + text
 	}
@@ -59,19 +57,35 @@ func (l *look) mutexes() (*record.Profile, error) {
 	return p, nil
 }
 
-// holders adds who held the locks: the mutex profile books a wait on the stack that ended it by unlocking.
-func (f *Finding) holders(l *look, held *record.Profile) {
-	where := places(held.Stacks)
+// heldBy adds who held the locks. The mutex profile books a wait on the stack that ended it by unlocking;
+// where it missed most of them, the trace knows who ended them. (The runtime passes on within a lock's queue
+// from when on the waits are profiled: a queue that never empties since before then is never booked.)
+func (f *Finding) heldBy(l *look, of []record.Wait, held *record.Profile, profiled bool) {
+	var unlocking []record.Stack
+	seconds := 0.0
+	for _, w := range of {
+		seconds += w.Seconds
+		if len(w.WokenBy) > 0 {
+			unlocking = append(unlocking, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
+		}
+	}
+	const missed = 0.5 // of what the trace saw
+	if profiled && held.Seconds > 0 && (l.trace == nil || held.Total()/1e9/held.Seconds >= missed*seconds/l.trace.Seconds) {
+		unlocking = held.Stacks
+		counts, err := l.Profiled.Profile(record.ProfileMutex, record.ValueContentions)
+		if n := l.requests(held); err == nil && n > 0 {
+			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that let somebody go on who waited"})
+		}
+	} else {
+		f.Profile = record.ProfileBlock
+	}
+	where := places(unlocking)
 	if len(where) == 0 {
 		return
 	}
-	f.InWords += fmt.Sprintf(" They are held meanwhile by %s (%s of the waiting).", at(where[0]), percent(where[0].Share))
+	f.InWords += fmt.Sprintf(" Meanwhile it is held by %s (%s of the waiting).", at(where[0]), percent(where[0].Share))
 	if len(f.Where) == 0 {
 		f.Where = where
-	}
-	counts, err := l.Profiled.Profile(record.ProfileMutex, record.ValueContentions)
-	if n := l.requests(held); err == nil && n > 0 {
-		f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that let somebody go on who waited"})
 	}
 }
 
@@ -135,7 +149,7 @@ func queues(l *look) []Finding {
 		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(placesOf(of))),
 		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "waiting for other goroutines"},
 			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "for each time"}}}
-	waker := "those goroutines"
+	waker := "the goroutine at the other end"
 	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
 		waker = at(Place{Function: user.Function, File: user.File, Line: user.Line})
 		f.InWords += ", which ends when " + waker + " answers"
@@ -144,11 +158,11 @@ func queues(l *look) []Finding {
 	behind, waits := stacks.Behind(longest, l.trace)
 	switch {
 	case longest.WakerBusy >= serial:
-		f.InWords += fmt.Sprintf(" It is busy %s of the time: requests come faster than %s takes them.", percent(longest.WakerBusy), goroutines(longest.Wakers))
+		f.InWords += fmt.Sprintf(" That is busy %s of the time: requests come faster than %s takes them.", percent(longest.WakerBusy), goroutines(longest.Wakers))
 		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "the goroutine that requests wait for is busy"})
 		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
 	case waits:
-		f.InWords += fmt.Sprintf(" It waits itself, %s%s.", forWhat[stacks.What(behind)], in(placesOf([]record.Wait{behind})))
+		f.InWords += fmt.Sprintf(" Those wait as well, %s%s.", forWhat[stacks.What(behind)], in(placesOf([]record.Wait{behind})))
 		f.Next = "shorten that wait or share it: many items for one (group commit), or more goroutines at the other end; then dyno compare"
 	default:
 		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"

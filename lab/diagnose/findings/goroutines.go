@@ -34,10 +34,11 @@ func goroutineLeak(l *look) []Finding {
 			}
 		}
 	}
-	stack, from, to := l.growingStack()
-	byStack := to-from >= leakGoroutines && to-from >= leakGrowth*from && to-from > 3*math.Sqrt(to+from)
 	bySeries := 2*grew > looked
-	if !bySeries && (looked > 0 || !byStack) {
+	stack, from, to := l.growingStack(bySeries)
+	byStack := to-from >= leakGoroutines && to-from >= leakGrowth*from && to-from > 3*math.Sqrt(to+from)
+	// Two moments alone show a leak only beyond what comes and goes with the requests in flight.
+	if !bySeries && (looked > 0 || !byStack || to-from <= inFlight(l.Profiled)) {
 		return nil
 	}
 	f := Finding{Kind: KindGoroutines, worth: 1,
@@ -83,8 +84,9 @@ func goroutinesOver(r *record.Run) (from, to float64, enough bool) {
 }
 
 // growingStack is the stack of which most goroutines came between the two profiles, with its counts. Those
-// that serve a connection, or look into the process, are left out: their number is the load's.
-func (l *look) growingStack() (frames []record.Frame, from, to float64) {
+// that wait for a request, or look into the process, are left out, and unless asked for those that handle
+// one: how many of them are at the same point at a moment is chance.
+func (l *look) growingStack(handlers bool) (frames []record.Frame, from, to float64) {
 	if l.Profiled == nil {
 		return nil, 0, 0
 	}
@@ -98,7 +100,7 @@ func (l *look) growingStack() (frames []record.Frame, from, to float64) {
 	}
 	had, has := byStack(before), byStack(after)
 	for _, key := range slices.Sorted(maps.Keys(has)) {
-		if s := has[key]; s.Value-had[key].Value > to-from {
+		if s := has[key]; s.Value-had[key].Value > to-from && (handlers || !stacks.InRequest(s.Frames)) {
 			frames, from, to = s.Frames, had[key].Value, s.Value
 		}
 	}

@@ -36,6 +36,14 @@ func TestGoroutineLeak(t *testing.T) {
 		{name: "by the stack alone", kind: KindGoroutines, fires: true, place: "main.notify", subject: snapshots(nil, stacksOf{stuck: {10}}, stacksOf{stuck: {75}})},
 		{name: "the number of all stays", kind: KindGoroutines, subject: snapshots(level, stacksOf{stuck: {10}}, stacksOf{stuck: {75}})},
 		{name: "connections come and go", kind: KindGoroutines, subject: snapshots(nil, stacksOf{reading: {10}}, stacksOf{reading: {200}})},
+		{name: "no more than are in flight", kind: KindGoroutines, subject: func(t *testing.T) Subject {
+			s := snapshots(nil, stacksOf{stuck: {10}}, stacksOf{stuck: {75}})(t)
+			s.Profiled.Step.Connections = 100
+			return s
+		}},
+		{name: "many requests at the same point", kind: KindGoroutines, subject: snapshots(nil, stacksOf{"syscall.write < net.(*conn).Write < net/http.(*response).finishRequest < net/http.(*conn).serve": {1}},
+			stacksOf{"syscall.write < net.(*conn).Write < net/http.(*response).finishRequest < net/http.(*conn).serve": {75}})},
+		{name: "handlers that never end", kind: KindGoroutines, fires: true, place: "main.handle", subject: snapshots(rising, stacksOf{"runtime.gopark < runtime.chanrecv" + handler: {1}}, stacksOf{"runtime.gopark < runtime.chanrecv" + handler: {75}})},
 		{name: "a stack fluctuates", kind: KindGoroutines, subject: snapshots(nil, stacksOf{stuck: {200}}, stacksOf{stuck: {225}})},
 		{name: "up and down", kind: KindGoroutines, subject: func(t *testing.T) Subject { return others(series(100, level)) }},
 		{name: "a little more than many", kind: KindGoroutines, subject: func(t *testing.T) Subject {

@@ -62,8 +62,9 @@ func callee(of []record.Stack, place Place) string {
 			continue
 		}
 		whole += s.Value
-		i := slices.Index(s.Frames, f)
-		if i == 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
+		// By its place: a function that the compiler made bears the name of another in its stack.
+		i := slices.IndexFunc(s.Frames, func(o record.Frame) bool { return o.File == f.File && o.Line == f.Line && !stacks.Standard(o.Function) })
+		if i <= 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
 			continue
 		}
 		called := s.Frames[i-1].Function

@@ -31,7 +31,12 @@ func TestContention(t *testing.T) {
 	check(t, []expectation{
 		{name: "with its holder", kind: KindContention, fires: true, place: "main.put", subject: held,
 			evidence: map[string]float64{"lock_share": 0.4, "lock_mean_wait": 4000, "lock_waits": 1000, "contentions_per_request": 2},
-			words:    []string{"40%", "4000 us each", "held meanwhile by main.flush", "75%"}},
+			words:    []string{"40%", "4000 us each", "Meanwhile it is held by main.flush", "75%"}},
+		{name: "whose profile missed it", kind: KindContention, fires: true, words: []string{"Meanwhile it is held by main.renew"}, subject: func(t *testing.T) Subject {
+			s := traced(t, wait("sync", put, 4, "sync.(*Mutex).Unlock < main.renew.deferwrap1 < main.renew"+handler))
+			take(t, s.Profiled, record.ProfileMutex, []string{record.ValueContentions, record.ValueDelay}, stacksOf{"sync.(*Mutex).Unlock < main.get" + handler: {10, second / 100}})
+			return s
+		}},
 		{name: "short waits, however many", kind: KindContention, subject: waiting(wait("sync", put, 0.4, ""))},
 		{name: "the collector's semaphore is no lock", kind: KindContention, subject: waiting(wait("sync", "runtime.gcMarkDone < runtime.gcAssistAlloc < runtime.mallocgc"+handler, 5, ""))},
 		{name: "by the mutex profile alone", kind: KindContention, fires: true, place: "main.put", subject: byProfile(10 * second), evidence: map[string]float64{"lock_share": 0.5}},
@@ -55,7 +60,7 @@ func TestQueues(t *testing.T) {
 	check(t, []expectation{
 		{name: "the consumer is busy", kind: KindQueue, fires: true, place: "main.submit", subject: waiting(busy),
 			evidence: map[string]float64{"queue_share": 0.6, "waker_busy": 0.97}, words: []string{"main.consume", "busy 97%", "than one goroutine takes"}},
-		{name: "the consumer waits for a file", kind: KindQueue, fires: true, subject: waiting(idle, file), words: []string{"waits itself, for a file in main.flush"}},
+		{name: "the consumer waits for a file", kind: KindQueue, fires: true, subject: waiting(idle, file), words: []string{"Those wait as well, for a file in main.flush"}},
 		{name: "hardly ever full", kind: KindQueue, subject: waiting(wait("chan send", send, 0.5, answer))},
 		{name: "workers without work", kind: KindQueue, subject: waiting(wait("chan receive", "runtime.chanrecv2 < main.consume", 9, send))},
 		{name: "a timer", kind: KindQueue, subject: waiting(wait("select", "runtime.selectgo < main.poll"+handler, 6, ""))},

@@ -54,12 +54,23 @@ func UserFrame(frames []record.Frame) (record.Frame, bool) {
 		switch {
 		case Standard(f.Function):
 		case !imported(f):
-			return f, true
+			return unwrapped(f), true
 		case dependency.Function == "":
-			dependency = f
+			dependency = unwrapped(f)
 		}
 	}
 	return dependency, dependency.Function != ""
+}
+
+// unwrapped names the function in which a defer or go statement stands for the function that the compiler
+// made of it; the line is the statement's.
+func unwrapped(f record.Frame) record.Frame {
+	for _, made := range []string{".deferwrap", ".gowrap"} {
+		if i := strings.LastIndex(f.Function, made); i >= 0 {
+			f.Function = f.Function[:i]
+		}
+	}
+	return f
 }
 
 // imported reports whether a frame is a dependency's code: its file lies in the module cache or in a vendor

@@ -57,6 +57,7 @@ func TestUserFrame(t *testing.T) {
 		{"a dependency by its file", "github.com/a/b.Parse @ /go/pkg/mod/github.com/a/b@v1.2.0/parse.go < github.com/me/shop.Add @ /home/me/add.go", "github.com/me/shop.Add"},
 		{"a dependency by its trimmed file", "rsc.io/b.Parse @ rsc.io/b@v1.2.0/parse.go < github.com/me/shop.Add @ github.com/me/shop/add.go", "github.com/me/shop.Add"},
 		{"a vendored dependency", "github.com/a/b.Parse @ /src/shop/vendor/github.com/a/b/parse.go < shop.Add @ /src/shop/add.go", "shop.Add"},
+		{"a deferred call", "sync.(*Mutex).Unlock < main.(*quotes).renew.deferwrap1 < main.(*quotes).renew", "main.(*quotes).renew"},
 		{"nobody's", "runtime.scanobject < runtime.gcDrain", ""},
 	} {
 		got, ok := UserFrame(frames(tt.stack))

@@ -162,20 +162,24 @@ var clients = names{
 
 // Behind looks for what a wait for other goroutines really is: the longest wait of the goroutines that end
 // it, found by what they were started with. A handler that waits for the goroutines it started, or for the
-// one consumer of a channel, waits for whatever they do. False: they were not seen to wait.
+// one consumer of a channel, waits for whatever they do. False: they were not seen to wait, or are other
+// requests, of which it cannot be told which waited for which.
 func Behind(w record.Wait, t *record.Trace) (record.Wait, bool) {
 	switch What(w) {
 	case WaitGroup, WaitChannel, WaitSelect, WaitCond:
 	default:
 		return record.Wait{}, false
 	}
-	if len(w.WokenBy) == 0 {
+	if len(w.WokenBy) == 0 || InRequest(w.WokenBy) {
 		return record.Wait{}, false
 	}
-	entry := w.WokenBy[len(w.WokenBy)-1].Function
+	// A trace enters goroutines by the function of the service's own that they run; where that has returned
+	// already, as when a WaitGroup's Go says that it is done, there is only what ran it.
+	root := w.WokenBy[len(w.WokenBy)-1].Function
 	var longest record.Wait
 	for _, other := range t.Waits {
-		if other.Entry.Function == entry && other.Seconds > longest.Seconds && What(other) != WaitIdle {
+		same := other.Entry.Function == root || len(other.Stack) > 0 && other.Stack[len(other.Stack)-1].Function == root
+		if same && other.Seconds > longest.Seconds && What(other) != WaitIdle {
 			longest = other
 		}
 	}

@@ -101,6 +101,18 @@ func TestBehind(t *testing.T) {
 	if _, ok := Behind(handler, &record.Trace{Waits: []record.Wait{stranger, handler}}); ok {
 		t.Error("something behind a group whose goroutines never waited")
 	}
+	done := handler
+	done.WokenBy = frames("sync.(*WaitGroup).Add < sync.(*WaitGroup).Done < sync.(*WaitGroup).Go.func1.1 < sync.(*WaitGroup).Go.func1")
+	started := lock
+	started.Stack = frames("sync.(*Mutex).Lock < main.part < main.handle.func1 < sync.(*WaitGroup).Go.func1")
+	if got, ok := Behind(done, &record.Trace{Waits: []record.Wait{stranger, started}}); !ok || What(got) != WaitLock {
+		t.Errorf("behind a WaitGroup's Go: %v %s", ok, What(got))
+	}
+	sibling := handler
+	sibling.WokenBy = frames("sync.(*WaitGroup).Done" + inHandler)
+	if _, ok := Behind(sibling, &record.Trace{Waits: []record.Wait{handler}}); ok {
+		t.Error("something behind a wait for another request")
+	}
 	if _, ok := Behind(lock, &record.Trace{Waits: []record.Wait{file}}); ok {
 		t.Error("something behind a lock")
 	}
