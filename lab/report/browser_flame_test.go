@@ -83,7 +83,7 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 		choose(t, ctx, "flame-a", "baseline")
 		choose(t, ctx, "flame-b", "decode")
 		about := ask[string](t, ctx, `document.getElementById('flame-about').textContent`)
-		if want := "decode less baseline, us per request: 271 less 312, −40.8. Red costs more in decode, blue less; a frame is as wide as the larger of the two."; about != want {
+		if want := "decode less baseline, us per request: 271 less 312, −40.8. Red costs more in decode, blue less, the more so the stronger; a frame is as wide as the larger of the two."; about != want {
 			t.Errorf("about: %s", about)
 		}
 		if red, blue := redness(t, ctx, decode), redness(t, ctx, "net/http.(*Transport).roundTrip"); red >= -20 || blue > 20 || blue < -20 {
@@ -100,6 +100,9 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 		choose(t, ctx, "flame-a", "baseline")
 		choose(t, ctx, "flame-b", "lock-free")
 		await(t, ctx, frameCalled("sync.(*Mutex).lockSlow")+` !== undefined`)
+		// A frame is labelled with as much of its name as fits.
+		await(t, ctx, frameCalled("net/http.serverHandler.ServeHTTP")+`.querySelector('div').textContent === 'http.serverHandler.ServeHTTP'`)
+		await(t, ctx, frameCalled("sync.(*Mutex).lockSlow")+`.querySelector('div').textContent === 'lockSlow'`)
 	})
 
 	t.Run("a finding leads to its frame", func(t *testing.T) {
@@ -131,6 +134,10 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 		ask[bool](t, ctx, `dispatchEvent(new Event('beforeprint'))`)
 		if light := ask[string](t, ctx, fill); light == dark {
 			t.Errorf("on paper the frames keep the dark colour %s", dark)
+		}
+		// Paper gets the graph at once, as it was zoomed.
+		if !ask[bool](t, ctx, `(g => g.querySelector('rect').getAttribute('width') === g.ownerSVGElement.getAttribute('width') && g.querySelector('div').textContent === 'http.(*Transport).roundTrip')(`+frameCalled("net/http.(*Transport).roundTrip")+`)`) {
+			t.Error("paper would get a graph that is still moving")
 		}
 		w.check(t, url)
 	})

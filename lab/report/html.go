@@ -77,7 +77,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return count(int64(n))
 	},
-	"evidence": evidenceFigure, "signal": signalWords, "where": placeWords, "share": shareWords, "held": heldWords, "pause": func(v Value) string { return pauseWords(float64(v)) },
+	"evidence": evidenceFigure, "signal": signalWords, "where": placeWords, "share": shareWords, "held": heldWords, "pauses": func(n int64) string { return plural(int(n), "pause") }, "pause": func(v Value) string { return pauseWords(float64(v)) },
 	"place":   func(index int) int { return index + 1 },
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
 }).Parse(pageHTML))
@@ -265,7 +265,7 @@ func (v pageView) Settings() (out [][2]string) {
 }
 
 // Initial is the trace that the page opens with: the last measured run that met its SLO, or else the last
-// measured one.
+// measured one, or else the last that saturated the service.
 func (v pageView) Initial() int {
 	rank := map[string]int{}
 	for _, run := range v.Runs {
@@ -273,8 +273,10 @@ func (v pageView) Initial() int {
 		switch {
 		case run.Invalid != "":
 		case measured && run.Met:
-			rank[run.ID] = 2
+			rank[run.ID] = 3
 		case measured:
+			rank[run.ID] = 2
+		case run.Role == record.RoleSaturate:
 			rank[run.ID] = 1
 		}
 	}

@@ -116,7 +116,7 @@ func (p Pauses) SVG() template.HTML {
 			fmt.Fprintf(&b, `<rect x="%.2f%%" width="%.2f%%" y="%.2f%%" height="%.2f%%"><title>%s up to %s</title></rect>`,
 				x, width*0.9, 100-height, height, plural(int(bar.Count), "pause"), pauseWords(bar.UpToMs))
 		}
-		if every := (len(p.Bars) + 4) / 5; i%every == every-1 {
+		if every := (len(p.Bars) + 2) / 3; i%every == every-1 {
 			fmt.Fprintf(&b, `<text class="tick" x="%.2f%%" y="100%%" dy="16" text-anchor="middle">%s</text>`, x+width*0.95, pauseWords(bar.UpToMs))
 		}
 	}

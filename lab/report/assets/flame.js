@@ -9,7 +9,7 @@
   const kind = by('kind'), first = by('a'), second = by('b'), box = by('search'), found = by('found'), read = by('read'), about = by('about'), key = by('key');
   const cell = 19; // px, the height of a frame
   const still = matchMedia('(prefers-reduced-motion: reduce)');
-  let chart, place, root, current, zoomed, difference = false, unit = '', width = 0;
+  let chart, place, root, current, zoomed, difference = false, farthest = 1, unit = '', width = 0;
 
   // The trees. A frame has its function, where most of it was, and what it cost on either side.
   const graph = (variant, kind) => flames.graphs.find(g => g.variant === variant && g.kind === kind);
@@ -35,6 +35,10 @@
     return n;
   };
 
+  // widest is the largest difference of any frame: the colours are against it, so that small ones, which
+  // few samples show, stay pale.
+  const widest = n => n.children.reduce((most, c) => Math.max(most, widest(c)), Math.abs(n.b - n.a));
+
   const channels = color => [1, 3, 5].map(i => parseInt(color.slice(i, i + 2), 16));
   const mix = (from, to, share) => 'rgb(' + channels(from).map((v, i) => Math.round(v + (channels(to)[i] - v) * share)).join(',') + ')';
   const shade = name => { let h = 0; for (const c of name) h = (h * 31 + c.charCodeAt(0)) % 97; return h / 97 * .22; };
@@ -42,8 +46,14 @@
   const paint = d => {
     if (d.highlight) return css('--flame-found');
     if (!difference) return d.data.f < 0 ? css('--flame-rest') : mix(css('--flame-' + origins[flames.origins[d.data.f]]), css('--card'), shade(d.data.name));
-    const {a, b} = d.data, most = Math.max(a, b);
-    return most ? mix(css('--flame-same'), css(b > a ? '--flame-more' : '--flame-less'), Math.abs(b - a) / most) : css('--flame-same');
+    const {a, b} = d.data;
+    return mix(css('--flame-same'), css(b > a ? '--flame-more' : '--flame-less'), Math.sqrt(Math.abs(b - a) / farthest));
+  };
+  // What fits on a frame: the function without its package's folders, or its last name alone
+  // (that of a closure with the function it is in).
+  const brief = d => {
+    const name = d.data.name.replace(/^[^([]*\//, '');
+    return name.length * 7 > (d.x1 - d.x0) * width ? (/[^.]+(\.(func|gowrap)?\d+)*$/.exec(name) || [name])[0] : name;
   };
 
   const percent = v => (v * 100 < .1 ? '<0.1' : (v * 100).toFixed(1)) + '%';
@@ -75,11 +85,12 @@
     if (a) grow(tree, a, 'a');
     if (difference) grow(tree, b, 'b');
     root = settle(tree);
+    farthest = widest(root) || 1;
     unit = a ? a.unit : '';
     current = zoomed = null;
     key.className = difference ? 'key flames difference' : 'key flames';
     if (!a) about.textContent = `There is no such profile of ${label(first.value)}.`;
-    else if (difference) about.textContent = `${label(second.value)} less ${label(first.value)}, ${unit}: ${figure(root.b)} less ${figure(root.a)}, ${signed(root.b - root.a)}. Red costs more in ${label(second.value)}, blue less; a frame is as wide as the larger of the two.`;
+    else if (difference) about.textContent = `${label(second.value)} less ${label(first.value)}, ${unit}: ${figure(root.b)} less ${figure(root.a)}, ${signed(root.b - root.a)}. Red costs more in ${label(second.value)}, blue less, the more so the stronger; a frame is as wide as the larger of the two.`;
     else about.textContent = `${label(first.value)}: ${figure(root.a)} ${unit}` + (a.about ? ', profiled ' + a.about : '') + '.' +
       (second.value !== '-' && second.value !== first.value ? ` There is nothing to compare it with in ${label(second.value)}.` : '');
     width = Math.max(200, Math.floor(area.clientWidth));
@@ -87,11 +98,29 @@
     area.replaceChildren(place);
     chart = d3flame.flamegraph().width(width).cellHeight(cell).inverted(true).minFrameSize(1).resetHeightOnZoom(true)
       .transitionDuration(still.matches ? 0 : 200).sort((x, y) => (x.data.f === 0) - (y.data.f === 0) || y.data.value - x.data.value)
-      .tooltip(quiet).setColorMapper(paint).setLabelHandler(describe).setSearchMatch(matches).setSearchHandler(counted).setDetailsHandler(() => {})
-      .onHover(tell).onClick(d => { zoomed = d; current = d.parent ? d : null; tell(); mark(); remember(d); });
+      .getName(brief).tooltip(quiet).setColorMapper(paint).setLabelHandler(describe).setSearchMatch(matches).setSearchHandler(counted).setDetailsHandler(() => {})
+      .onHover(tell).onClick(d => {
+        zoomed = d; current = d.parent ? d : null;
+        place.querySelector('svg').removeAttribute('viewBox'); // its height is another now
+        tell(); mark(); remember(d);
+      });
     d3flame.select(place).datum(root).call(chart);
     if (box.value) chart.search(box.value); else found.textContent = '';
+    finish();
     tell();
+  };
+  // finish ends what moves, at once: paper does not wait for it, nor does a page that opens. The box lets a
+  // narrower sheet scale the graph.
+  const finish = () => {
+    d3flame.select(place).selectAll('*').interrupt();
+    const svg = place.querySelector('svg');
+    svg.setAttribute('viewBox', `0 0 ${width} ${svg.getAttribute('height')}`);
+    for (const g of nodes()) {
+      const d = g.__data__;
+      g.setAttribute('transform', `translate(${d.x0 * width},${d.depth * cell})`);
+      g.querySelector('rect').setAttribute('width', (d.x1 - d.x0) * width);
+      g.querySelector('div').textContent = brief(d);
+    }
   };
   // The line below tells what a tooltip would.
   const quiet = () => {};
@@ -126,12 +155,12 @@
   const goTo = name => {
     box.value = name;
     search();
-    let widest = null;
+    let to = null;
     (function walk(d) {
-      if (d.data.name === name && (!widest || d.data.value > widest.data.value)) widest = d;
+      if (d.data.name === name && (!to || d.data.value > to.data.value)) to = d;
       for (const c of d.children || []) walk(c);
     })(place.__data__);
-    if (widest) chart.zoomTo(widest);
+    if (to) chart.zoomTo(to);
     else read.textContent = `${name} is not in this graph: less than ${percent(flames.least)} of it is, in one place.`;
   };
   const follow = () => {
@@ -183,9 +212,14 @@
     if (now < 1 || Math.abs(now - width) < 2) return;
     width = Math.max(200, now);
     chart.width(width).update();
+    finish();
     mark();
   }).observe(area);
-  onRedraw(() => { const at = zoomed; draw(); if (at && at.parent) goTo(at.data.name); });
+  onRedraw(() => {
+    const at = zoomed;
+    draw();
+    if (at && at.parent) { goTo(at.data.name); finish(); }
+  });
   draw();
   follow();
 })();
