@@ -80,9 +80,9 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 	if len(s.Intervened) == 0 || s.last() == nil {
 		return Intervention{}, false
 	}
-	p := t.prediction(s)
-	if p.change == nil {
-		return Intervention{}, false
+	p, made := t.prediction(s), s.Intervened[len(s.Intervened)-1]
+	if p.change == nil || made.Step.Change == nil || *p.change != *made.Step.Change {
+		return Intervention{}, false // it was made for another verdict
 	}
 	before := perSecond(s.last())
 	for _, r := range s.Again {
@@ -92,7 +92,7 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 	if before <= 0 {
 		return Intervention{}, false
 	}
-	after := perSecond(s.Intervened[len(s.Intervened)-1])
+	after := perSecond(made)
 	ratio := after / before
 	return Intervention{Changed: p.changed, Predicted: p.words,
 		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}, true

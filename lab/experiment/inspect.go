@@ -50,6 +50,20 @@ func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Targ
 	return in
 }
 
+// recordContention has the target note who waits for which lock, from before the load: of a lock whose queue
+// never empties the runtime would otherwise say nothing.
+func (b *bench) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {
+	if !r.Target.Agent {
+		return func() {}
+	}
+	restore, err := probe.RecordContention(ctx, d.debug, b.Token)
+	if err != nil {
+		r.Warnings = append(r.Warnings, "contention was not recorded: "+record.Redact(err.Error()))
+		return func() {}
+	}
+	return restore
+}
+
 // outside is how long a process is sampled that offers no profiles of its own.
 const outside = 2 * time.Second
 

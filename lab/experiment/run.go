@@ -151,7 +151,8 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		return 0, err
 	}
 	defer d.close()
-	watch, err := probe.Watch(ctx, probe.Options{PID: r.Target.PID, Debug: d.debug, Companions: s.companionPIDs(), Self: os.Getpid()})
+	watch, err := probe.Watch(ctx, probe.Options{PID: r.Target.PID, Debug: d.debug, Companions: s.companionPIDs(), Self: os.Getpid(),
+		Counters: r.Step.Role == record.RoleProfile}) // which cost the target something at every switch between threads
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -175,6 +176,8 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	defer enough(nil)
 	var looked *inspection
 	if sink.profiling {
+		restore := b.recordContention(ctx, d, r)
+		defer restore()
 		looked = b.inspect(ctx, d, dir, r.Target, func() { enough(errProfiled) })
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)

@@ -1,0 +1,143 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+
+	"dyno/lab/record"
+)
+
+func sweep(rates ...float64) []*record.Run {
+	var out []*record.Run
+	for i, x := range rates {
+		out = append(out, saturated([]int{1, 8, 32, 128, 512}[i], x))
+	}
+	return out
+}
+
+// A mutex with work inside: one core busy, thirty of 32 requests wait for it.
+func locked() []*record.Run {
+	runs := sweep(950, 1000, 1000)
+	for _, r := range runs {
+		r.Around.TargetCPU = 1
+	}
+	runs[2].Totals.Server.MutexWait = 30
+	return append(runs, profiled(32, 1000,
+		[]record.Stack{stack(1.8e9, "crypto/sha256.block", "main.quote", handler[0], handler[1], handler[2])},
+		wait("sync", 30, "sync.(*Mutex).Lock", "main.quote")))
+}
+
+func TestDiagnoseALock(t *testing.T) {
+	runs := locked()
+	d := NewSubject("v", runs).Diagnose(Defaults)
+	if d.Bound != Lock || !d.Valid || d.PeakPerS != 1000 {
+		t.Fatalf("%+v", d)
+	}
+	for _, part := range []string{"A lock bounds it", "94% of them wait", "work is done inside it", "main.quote (main.go:7)"} {
+		if !strings.Contains(d.InWords, part) {
+			t.Errorf("%q does not say %q", d.InWords, part)
+		}
+	}
+	if len(d.Where) != 1 || d.Where[0].Function != "main.quote" || d.Where[0].Share < 0.99 {
+		t.Errorf("%+v", d.Where)
+	}
+	for _, e := range d.Evidence {
+		if e.Means == "" || e.Unit == "" {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// A prediction that fails takes the verdict back, and says what was tried.
+func TestAnInterventionOverturns(t *testing.T) {
+	fewer := &record.Change{Procs: 1}
+	held := append(locked(), as(saturated(32, 990), record.RoleIntervene, fewer, 0), as(saturated(32, 1010), record.RoleSaturate, nil, again))
+	d := NewSubject("v", held).Diagnose(Defaults)
+	if d.Bound != Lock || len(d.Interventions) != 1 || !d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "0.99x") {
+		t.Errorf("%s %+v", d.Bound, d.Interventions)
+	}
+	failed := append(locked(), as(saturated(32, 400), record.RoleIntervene, fewer, 0), as(saturated(32, 1000), record.RoleSaturate, nil, again))
+	d = NewSubject("v", failed).Diagnose(Defaults)
+	if d.Bound != Unknown || len(d.Also) != 1 || d.Also[0] != Lock || !strings.Contains(d.InWords, "GOMAXPROCS=1") || !strings.Contains(d.InWords, "0.40x") {
+		t.Errorf("%s also %v: %s", d.Bound, d.Also, d.InWords)
+	}
+}
+
+// An intervention that was made for another verdict says nothing about this one.
+func TestAnInterventionOfAnotherVerdict(t *testing.T) {
+	runs := append(locked(), as(saturated(32, 400), record.RoleIntervene, &record.Change{GOGC: 800}, 0), as(saturated(32, 1000), record.RoleSaturate, nil, again))
+	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Lock || len(d.Interventions) != 0 {
+		t.Errorf("%s %+v", d.Bound, d.Interventions)
+	}
+}
+
+func TestDiagnoseAWait(t *testing.T) {
+	runs := sweep(100, 200, 200)
+	runs = append(runs, profiled(32, 200, nil, wait("select", 31, "database/sql.(*DB).conn", "database/sql.(*DB).QueryContext", "main.lookup")))
+	d := NewSubject("v", runs).Diagnose(Defaults)
+	if d.Bound != Wait || d.Kind != "pool" || d.Where[0].Function != "main.lookup" || !strings.Contains(d.InWords, "free connection of a pool") {
+		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
+	}
+}
+
+// Work that goes on after the answer: the goroutines that do it wait, and no request does.
+func TestDiagnoseWorkersThatWait(t *testing.T) {
+	r := profiled(0, 3000, nil)
+	r.Load.Model, r.SLO.On = "open", record.OnDelivery
+	r.Totals.DeliveredPerS, r.Totals.Delivery.Mean = 2700, 50
+	entry := record.Frame{Function: "main.(*sender).work"}
+	r.MadeTrace.Groups = []record.Group{{Entry: entry, Goroutines: 16, Waiting: 7.5}}
+	r.MadeTrace.Waits = []record.Wait{
+		{Reason: "select", Entry: entry, Seconds: 7, Stack: stack(0, "runtime.selectgo", "net/http.(*persistConn).roundTrip", "main.(*sender).send", "main.(*sender).work").Frames},
+		{Reason: "chan receive", Entry: entry, Seconds: 0.5, Stack: stack(0, "runtime.chanrecv", "main.(*sender).work").Frames},
+	}
+	d := NewSubject("v", []*record.Run{r}).Diagnose(Defaults)
+	if d.Bound != Wait || d.Kind != "network" || !strings.Contains(d.InWords, "16 goroutines") || !strings.Contains(d.InWords, "88%") {
+		t.Errorf("%s %s: %s", d.Bound, d.Kind, d.InWords)
+	}
+}
+
+func TestWhatCannotBeSeenIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		agent, ppro bool
+		says        string
+	}{
+		{"only pprof", false, true, "not the agent"},
+		{"nothing but a process", false, false, "from outside only"},
+	} {
+		runs := sweep(100, 200, 200)
+		for _, r := range runs {
+			r.Target.Agent, r.Target.Pprof = c.agent, c.ppro
+		}
+		d := NewSubject("v", runs).Diagnose(Defaults)
+		if len(d.Unseen) == 0 || !strings.Contains(strings.Join(d.Unseen, "; "), c.says) {
+			t.Errorf("%s: %q", c.name, d.Unseen)
+		}
+	}
+}
+
+// The verdict of a machine that others kept busy is no verdict.
+func TestNoVerdict(t *testing.T) {
+	runs := sweep(100, 200, 200)
+	runs[2].Around.OthersCPU, runs[2].Around.TargetDelay = 1, 0.5
+	if d := NewSubject("v", runs).Diagnose(Defaults); d.Valid || d.Bound != Environment || d.Reason == "" {
+		t.Errorf("%+v", d)
+	}
+	runs = sweep(100, 200, 200)
+	runs[2].Totals.Generator.BusiestThread = 0.99
+	if d := NewSubject("v", runs).Diagnose(Defaults); d.Valid || d.Bound != Generator || d.Reason == "" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestDiagnoseVariants(t *testing.T) {
+	other := saturated(1, 50)
+	other.Step.Role = record.RoleSearch
+	other.Step.Variant = "unseen"
+	e := &record.Experiment{Runs: append(locked(), other), Variants: []record.Variant{{Name: "v"}, {Name: "unseen"}}}
+	ds := Diagnose(e)
+	if len(ds) != 1 || ds[0].Variant != "v" || ds[0].Bound != Lock {
+		t.Errorf("%+v", ds)
+	}
+}

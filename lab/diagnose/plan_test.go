@@ -1,0 +1,113 @@
+package diagnose
+
+import (
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// carry out a plan against a service whose throughput with so many clients is given.
+func carryOut(t *testing.T, p Plan, perSecond func(record.Step) float64) (runs []*record.Run) {
+	t.Helper()
+	p.Variant = "v"
+	for range 20 {
+		step, done := p.Next(runs)
+		if done {
+			return runs
+		}
+		r := saturated(max(step.Connections, 1), perSecond(step))
+		r.Step, r.Around.TargetCPU = step, 1.9
+		if step.Role == record.RoleProfile {
+			r.Made = []*record.Profile{{Type: record.ValueCPU, Stacks: []record.Stack{stack(1, "main.work", handler[0])}}}
+			r.MadeTrace = &record.Trace{Seconds: 0.5}
+		}
+		runs = append(runs, r)
+	}
+	t.Fatal("the plan does not end")
+	return nil
+}
+
+func saturating(most float64) func(record.Step) float64 {
+	return func(s record.Step) float64 { return min(100*float64(s.Connections), most) }
+}
+
+func clientsOf(runs []*record.Run) (out []int) {
+	for _, r := range runs {
+		if r.Step.Role == record.RoleSaturate && r.Step.Round == 0 {
+			out = append(out, r.Step.Connections)
+		}
+	}
+	return out
+}
+
+func TestSweepEndsWhereTheThroughputDoes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		plan Plan
+		rate func(record.Step) float64
+		want []int
+	}{
+		{"at once", Plan{}, saturating(100), []int{1, 8, 32}},
+		{"after a while", Plan{}, saturating(5000), []int{1, 8, 32, 128, 512}},
+		{"never", Plan{}, saturating(1e9), []int{1, 8, 32, 128, 512}},
+		{"told to stop", Plan{Most: 20}, saturating(1e9), []int{1, 8, 20}},
+		{"told to have one", Plan{Most: 1}, saturating(1e9), []int{1}},
+	} {
+		runs := carryOut(t, c.plan, c.rate)
+		got := clientsOf(runs)
+		if len(got) != len(c.want) || got[len(got)-1] != c.want[len(c.want)-1] {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		last := runs[len(got)-1].Step
+		if last.Capped != (c.plan.Most > 0) {
+			t.Errorf("%s: capped %v", c.name, last.Capped)
+		}
+	}
+}
+
+func TestPlanProfilesWhereItSaturated(t *testing.T) {
+	runs := carryOut(t, Plan{Profiled: time.Second, Intervene: true}, func(s record.Step) float64 {
+		if s.Change != nil {
+			return 60
+		}
+		return 100
+	})
+	var roles []string
+	for _, r := range runs {
+		roles = append(roles, r.Step.Role)
+		if r.Step.Role != record.RoleSaturate && r.Step.Connections != 32 {
+			t.Errorf("%s with %d clients", r.Step.Role, r.Step.Connections)
+		}
+	}
+	want := []string{record.RoleSaturate, record.RoleSaturate, record.RoleSaturate, record.RoleProfile, record.RoleIntervene, record.RoleSaturate}
+	if len(roles) != len(want) {
+		t.Fatalf("%v", roles)
+	}
+	for i := range want {
+		if roles[i] != want[i] {
+			t.Fatalf("%v, want %v", roles, want)
+		}
+	}
+	if c := runs[4].Step.Change; c == nil || c.Procs != 1 {
+		t.Errorf("what computes is given a processor less: %+v", c)
+	}
+}
+
+func TestPlanOfOneRate(t *testing.T) {
+	runs := carryOut(t, Plan{Rate: 500}, func(record.Step) float64 { return 480 })
+	if len(runs) != 2 || runs[0].Step.Rate != 500 || runs[0].Step.Closed || runs[1].Step.Role != record.RoleProfile {
+		t.Errorf("%d runs, first %+v", len(runs), runs[0].Step)
+	}
+}
+
+func TestPlanWithoutAnythingToChange(t *testing.T) {
+	p := Plan{Variant: "v", Intervene: true}
+	runs := sweep(100, 100, 100)
+	for _, r := range runs {
+		r.Target = record.Target{} // it runs elsewhere, and nothing can be asked of it
+	}
+	if step, done := p.Next(runs); !done {
+		t.Errorf("%+v", step)
+	}
+}
