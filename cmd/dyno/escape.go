@@ -135,7 +135,7 @@ func printEscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) e
 	return enc.Encode(map[string]any{
 		"schema": "dyno.escape/1", "run": run.ID, "variant": run.Step.Variant,
 		"seconds": j.Seconds, "requests": j.Requests, "bytes": j.Bytes, "objects": j.Objects,
-		"bytes_per_request": each(j.Bytes), "objects_per_request": each(j.Objects),
+		"bytes_per_request": each(j.Bytes), "objects_per_request": each(j.Objects), "profiler_bytes": j.Profiler,
 		"sites": sites, "sites_in_all": len(j.Sites), "silent": j.Silent, "warnings": j.Warnings,
 	})
 }
@@ -163,6 +163,9 @@ func printEscapes(w io.Writer, j *escape.Joined, run *record.Run, top int, style
 			rest += s.Share
 		}
 		t.line("", "%d more places allocate %.1f%% (--top %d)", more, 100*rest, len(j.Sites))
+	}
+	if j.Profiler > 0 {
+		t.line("", "left out: %s B%s that taking the profile allocated", amount(each(j.Profiler)), per)
 	}
 	t.line("", "%d lines with an escape allocated nothing that was sampled", j.Silent)
 	if j.Requests > 0 {
@@ -197,7 +200,11 @@ const mostCandidates = 3
 func allocates(s escape.Site) []string {
 	switch s.Kind {
 	case escape.Calling:
-		return []string{"in " + shortFunction(s.In) + ", called here"}
+		text := "in " + shortFunction(s.In) + ", called here"
+		if s.Mostly != s.In && s.Mostly != "" {
+			text += fmt.Sprintf("; %.0f%% of it in %s", 100*s.MostPart, shortFunction(s.Mostly))
+		}
+		return []string{text}
 	case escape.Runtime:
 		return []string{"no escape on this line: the runtime allocates (a map grows, a goroutine starts), or the source has changed"}
 	case escape.Outside:

@@ -28,9 +28,11 @@ type Site struct {
 	Function string   `json:"function"`
 	File     string   `json:"file"` // as the compiler prints it, from the working directory; outside the packages as the profile has it
 	Line     int      `json:"line"`
-	In       string   `json:"in,omitempty"`      // of Calling: the function called
-	Escapes  []Escape `json:"escapes,omitempty"` // of Escaping: what can be meant; a profile knows lines, not columns
-	Bytes    float64  `json:"bytes"`             // allocated while the profile was taken
+	In       string   `json:"in,omitempty"`           // of Calling: the function called
+	Mostly   string   `json:"mostly,omitempty"`       // of Calling: the function below it that allocates most bytes
+	MostPart float64  `json:"mostly_share,omitempty"` // its share of the site's bytes
+	Escapes  []Escape `json:"escapes,omitempty"`      // of Escaping: what can be meant; a profile knows lines, not columns
+	Bytes    float64  `json:"bytes"`                  // allocated while the profile was taken
 	Objects  float64  `json:"objects"`
 	Share    float64  `json:"share"` // of all bytes
 }
@@ -39,10 +41,11 @@ type Site struct {
 type Joined struct {
 	Seconds  float64  `json:"seconds"`
 	Requests float64  `json:"requests"` // answered while the profile was taken; 0: not known, so there is no cost per request
-	Bytes    float64  `json:"bytes"`
+	Bytes    float64  `json:"bytes"`    // without the profiler's own
 	Objects  float64  `json:"objects"`
-	Sites    []Site   `json:"sites"`  // most bytes first
-	Silent   int      `json:"silent"` // lines with an escape that allocated nothing that was sampled
+	Profiler float64  `json:"profiler_bytes"` // allocated by taking profiles
+	Sites    []Site   `json:"sites"`          // most bytes first
+	Silent   int      `json:"silent"`         // lines with an escape that allocated nothing that was sampled
 	Warnings []string `json:"warnings"`
 }
 
@@ -57,26 +60,36 @@ func (j *Joined) PerRequest(n float64) float64 {
 // Join says what the escapes cost in a run, given two sample types of its heap profile
 // (record.ValueAllocBytes and record.ValueAllocObjects).
 func Join(l *Listing, bytes, objects *record.Profile) *Joined {
-	j := &joiner{listing: l, sites: map[string]*Site{}, packages: map[string]bool{}, seen: map[place]bool{}}
+	j := &joiner{listing: l, sites: map[string]*Site{}, leaves: map[*Site]map[string]float64{}, packages: map[string]bool{}, seen: map[place]bool{}}
 	for _, p := range l.Packages {
 		j.packages[p.Path] = true
 	}
+	out := &Joined{Seconds: bytes.Seconds, Requests: bytes.Requests, Sites: []Site{}, Warnings: []string{}}
 	for _, s := range bytes.Stacks {
-		if site := j.site(s.Frames); site != nil {
+		switch site := j.site(s.Frames); {
+		case ofProfiler(s.Frames):
+			out.Profiler += s.Value
+		case site != nil:
 			site.Bytes += s.Value
+			out.Bytes += s.Value
+			j.leaves[site][s.Frames[0].Function] += s.Value
 		}
 	}
 	for _, s := range objects.Stacks {
-		if site := j.site(s.Frames); site != nil {
+		if site := j.site(s.Frames); site != nil && !ofProfiler(s.Frames) {
 			site.Objects += s.Value
+			out.Objects += s.Value
 		}
 	}
-	out := &Joined{Seconds: bytes.Seconds, Requests: bytes.Requests, Bytes: bytes.Total(), Objects: objects.Total(), Sites: []Site{}, Warnings: []string{}}
 	for _, key := range slices.Sorted(maps.Keys(j.sites)) {
 		site := j.sites[key]
+		if site.Bytes == 0 && site.Objects == 0 {
+			continue
+		}
 		if out.Bytes > 0 {
 			site.Share = site.Bytes / out.Bytes
 		}
+		j.mostly(site)
 		out.Sites = append(out.Sites, *site)
 	}
 	slices.SortStableFunc(out.Sites, func(a, b Site) int {
@@ -89,6 +102,27 @@ func Join(l *Listing, bytes, objects *record.Profile) *Joined {
 	}
 	out.warn()
 	return out
+}
+
+// mostly names the function that allocates most of what a called one does.
+func (j *joiner) mostly(s *Site) {
+	if s.Kind != Calling || s.Bytes == 0 {
+		return
+	}
+	leaves := j.leaves[s]
+	for _, function := range slices.Sorted(maps.Keys(leaves)) {
+		if leaves[function] > leaves[s.Mostly] {
+			s.Mostly = function
+		}
+	}
+	s.MostPart = leaves[s.Mostly] / s.Bytes
+}
+
+// ofProfiler reports whether a stack is that of taking a profile: without the measurement it would not be.
+func ofProfiler(frames []record.Frame) bool {
+	return slices.ContainsFunc(frames, func(f record.Frame) bool {
+		return strings.HasPrefix(f.Function, "runtime/pprof.") && !strings.HasPrefix(f.Function, "runtime/pprof.Do")
+	})
 }
 
 // staleShare is from what share of the packages' own allocations on, by bytes, lines without an escape are
@@ -119,6 +153,7 @@ type joiner struct {
 	listing  *Listing
 	packages map[string]bool
 	sites    map[string]*Site
+	leaves   map[*Site]map[string]float64 // bytes, by the function that allocated them
 	seen     map[place]bool
 }
 
@@ -162,6 +197,7 @@ func (j *joiner) entry(s Site) *Site {
 	key := strings.Join([]string{s.File, strconv.Itoa(s.Line), string(s.Kind), s.Function, s.In, first(s.Escapes)}, "\x00")
 	if j.sites[key] == nil {
 		j.sites[key] = &s
+		j.leaves[&s] = map[string]float64{}
 	}
 	return j.sites[key]
 }

@@ -75,9 +75,10 @@ func TestJoin(t *testing.T) {
 func TestJoinAddsUpAndSorts(t *testing.T) {
 	bytes := &record.Profile{Stacks: []record.Stack{
 		stack(t, 10, main38), stack(t, 30, "example.com/svc/store.room /x/store.go:10"), stack(t, 25, main38), {Value: 5},
+		stack(t, 7, "compress/flate.NewWriter /go/deflate.go:5 < runtime/pprof.writeHeap /go/pprof.go:1 < "+main38),
 	}}
 	j := Join(parsed(t), bytes, &record.Profile{})
-	if len(j.Sites) != 2 || j.Sites[0].Bytes != 35 || j.Sites[1].Bytes != 30 || j.Bytes != 70 || j.Sites[0].Share != 0.5 {
+	if len(j.Sites) != 2 || j.Sites[0].Bytes != 35 || j.Sites[1].Bytes != 30 || j.Bytes != 65 || j.Profiler != 7 || j.Sites[0].Share != 35.0/65 {
 		t.Errorf("got %+v", j)
 	}
 	if j.Silent != 4 { // of six lines with an escape
@@ -101,5 +102,17 @@ func TestJoinWarns(t *testing.T) {
 		if j := Join(parsed(t), p, p); len(j.Warnings) != 1 || !strings.Contains(j.Warnings[0], want) {
 			t.Errorf("%s: got %q", want, j.Warnings)
 		}
+	}
+}
+
+// Of a called function, the one below it that allocates most is named.
+func TestJoinNamesWhatAllocatesMost(t *testing.T) {
+	bytes := &record.Profile{Stacks: []record.Stack{
+		stack(t, 10, "bytes.growSlice /go/buffer.go:3 < net/http.(*Client).Do /go/client.go:9 < "+main38),
+		stack(t, 30, "net/textproto.read /go/reader.go:3 < net/http.(*Client).Do /go/client.go:10 < "+main38),
+	}}
+	j := Join(parsed(t), bytes, &record.Profile{})
+	if len(j.Sites) != 1 || j.Sites[0].In != "net/http.(*Client).Do" || j.Sites[0].Mostly != "net/textproto.read" || j.Sites[0].MostPart != 0.75 {
+		t.Errorf("got %+v", j.Sites)
 	}
 }
