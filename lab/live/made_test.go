@@ -13,11 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// What closing a browser leaves to its own goroutines.
-		goleak.IgnoreAnyFunction("github.com/chromedp/chromedp.(*Browser).run"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // made is an experiment that grows on disk as a real one does.
 type made struct {
