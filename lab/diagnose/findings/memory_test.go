@@ -138,7 +138,7 @@ func TestGCPauses(t *testing.T) {
 // samples with two a factor of 20 apart nearly all must. The draws are seeded.
 func TestModesErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	const draws = 2000
+	const draws = 300
 	wrong, missed := 0, 0
 	for range draws {
 		n := 20 + rng.IntN(2000)
@@ -151,7 +151,8 @@ func TestModesErrors(t *testing.T) {
 			missed++
 		}
 	}
+	t.Logf("of %d each: %d found two modes in one, %d missed the second", draws, wrong, missed)
 	if wrong > draws/100 || missed > draws/20 {
-		t.Errorf("of %d each: %d found two modes in one, %d missed the second", draws, wrong, missed)
+		t.Error("more than 1% or 5%")
 	}
 }
