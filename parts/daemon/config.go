@@ -30,10 +30,11 @@ func fromFile(f *pflag.FlagSet, path string) error {
 		if !slices.Contains(names, k.name) {
 			return fmt.Errorf("%s: %w", where, unknown("key", k.name, names))
 		}
-		if k.name == "set" && !k.mapping {
-			return usageError{fmt.Errorf("%s: set takes a mapping of names to values", where)}
+		pairs, ok := f.Lookup(k.name).Value.(*pairsValue)
+		if ok && pairs.alone == "" && !k.mapping {
+			return usageError{fmt.Errorf("%s: %s takes a mapping of names to values", where, k.name)}
 		}
-		if k.name != "set" && k.mapping {
+		if !ok && k.mapping {
 			return usageError{fmt.Errorf("%s: %s takes a single value", where, k.name)}
 		}
 		if err := supply(f, f.Lookup(k.name), where, k.values); err != nil {

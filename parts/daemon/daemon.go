@@ -6,7 +6,7 @@
 // It is not a framework for handlers: what a service serves, and how, is the service's own.
 //
 // Main and Run own every goroutine that the package starts (the two HTTP servers, the one that waits for
-// signals) and wait for them before they return; the service owns its own and ends them in Drain.
+// signals, the one that exports traces) and wait for them before they return; the service owns its own and ends them in Drain.
 package daemon
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dyno/agent"
+	"dyno/parts/tracing"
 )
 
 // Service describes a command.
@@ -52,6 +53,11 @@ type Env struct {
 	Choice  Choice         // the assembly
 	Log     *slog.Logger
 	Metrics *prometheus.Registry
+
+	// Tracer is for spans within requests and beyond them; nil without --otlp, and then a service is to do
+	// without. Requests to Handler are spans by themselves, and what is logged with their context has
+	// their trace_id.
+	Tracer *tracing.Tracer
 
 	// Draining is closed when the process begins to stop: for streams that would otherwise never end.
 	Draining <-chan struct{}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"dyno/parts/tracing"
 )
 
 const (
@@ -18,6 +20,9 @@ const (
 
 	// Kubernetes kills after 30 s; this leaves time to say what was not finished.
 	defaultDrain = 20 * time.Second
+
+	// 1 in 100 costs next to nothing and at 1,000 requests/s still shows 10 a second.
+	defaultRate = "0.01"
 )
 
 // options is what flags, environment and file decide together.
@@ -30,7 +35,10 @@ type options struct {
 	tlsCert, tlsKey           string
 	logLevel                  slog.Level
 	drainTimeout              time.Duration
+	otlp                      string
+	otlpSample                pairsValue
 
+	rates       tracing.Rates
 	choice      Choice
 	certificate *tls.Certificate // nil: no TLS
 }
@@ -41,6 +49,7 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 		listen = defaultListen
 	}
 	f.SortFlags = false
+	o.otlpSample.alone = tracing.Others
 	f.StringVar(&o.listen, "listen", listen, "public address `HOST:PORT`; port 0 picks a free one")
 	f.StringVar(&o.debug, "debug", defaultDebug, "private address `HOST:PORT`: health, metrics, profiles, agent")
 	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` with which peers beyond loopback see more than health and metrics; better given as "+envName(s.Name, "debug-token"))
@@ -54,6 +63,8 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest `LEVEL` that is logged: debug, info, warn or error")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, "`TIME` to finish what was acknowledged after SIGTERM")
+	f.StringVar(&o.otlp, "otlp", "", "export traces to the collector at `URL`, such as http://127.0.0.1:4318 (OTLP over HTTP); without it there are none")
+	f.Var(&o.otlpSample, "otlp-sample", "share of traces to record: `[ROUTE=]RATE`, such as 0.1 or 'GET /v1/things=1'; repeatable. A traceparent that comes with a request decides for itself (default "+defaultRate+")")
 }
 
 // complete fills in from the environment and the file what the command line left out, and checks the whole.
@@ -73,6 +84,13 @@ func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string
 		return usageError{errors.New("--data is empty; name a folder")}
 	}
 	var err error
+	rates := o.otlpSample.values()
+	if _, ok := rates[tracing.Others]; !ok {
+		rates[tracing.Others] = defaultRate
+	}
+	if o.rates, err = tracing.ParseRates(rates); err != nil {
+		return usageError{fmt.Errorf("--otlp-sample: %w", err)}
+	}
 	if o.choice, err = s.Assembly.Resolve(o.assembly, o.set.values()); err != nil {
 		return usageError{err}
 	}
@@ -105,7 +123,7 @@ func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string,
 			return
 		}
 		values := []string{value}
-		if flag.Name == "set" { // NOTIFYD_SET=queue=ring,workers=8
+		if _, ok := flag.Value.(*pairsValue); ok { // NOTIFYD_SET=queue=ring,workers=8
 			values = strings.Split(value, ",")
 		}
 		failed = supply(f, flag, name, values)
@@ -113,7 +131,7 @@ func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string,
 	return failed
 }
 
-// supply gives a flag values from elsewhere. What the command line said stands; overrides (--set) add up,
+// supply gives a flag values from elsewhere. What the command line said stands; pairs (--set) add up,
 // and what came first keeps its name.
 func supply(f *pflag.FlagSet, flag *pflag.Flag, where string, values []string) error {
 	if set, ok := flag.Value.(*pairsValue); ok {
@@ -139,14 +157,21 @@ func envPrefix(service string) string {
 
 func envName(service, flag string) string { return envPrefix(service) + "_" + envPrefix(flag) }
 
-// pairsValue is the pflag.Value of --set: NAME=VALUE, any number of times; the last of a name counts.
-type pairsValue struct{ pairs map[string]string }
+// pairsValue is the pflag.Value of --set and --otlp-sample: NAME=VALUE, any number of times; the last of a
+// name counts.
+type pairsValue struct {
+	pairs map[string]string
+	alone string // the name of a value that comes without one; "": it must have one
+}
 
 func (p *pairsValue) Type() string   { return "NAME=VALUE" }
 func (p *pairsValue) String() string { return strings.Join(pairs(p.pairs), " ") }
 
 func (p *pairsValue) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
+	if !ok && p.alone != "" {
+		name, value, ok = p.alone, text, true
+	}
 	if !ok || name == "" {
 		return errors.New("it takes NAME=VALUE")
 	}
@@ -159,7 +184,7 @@ func (p *pairsValue) Set(text string) error {
 
 // below adds pairs whose names are not taken yet.
 func (p *pairsValue) below(texts []string) error {
-	var lower pairsValue
+	lower := pairsValue{alone: p.alone}
 	for _, text := range texts {
 		if err := lower.Set(text); err != nil {
 			return fmt.Errorf("%q: %w", text, err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/tracing"
 )
 
 // Bounds of both HTTP servers. The size of bodies and answers is bounded by the handlers, who know it.
@@ -38,7 +39,8 @@ type process struct {
 	phase    phase
 	listener net.Listener // public, without TLS
 	debug    net.Listener
-	lock     *os.File // of the data folder; nil: none
+	lock     *os.File        // of the data folder; nil: none
+	tracer   *tracing.Tracer // nil: without --otlp
 	agent    *agent.Agent
 	pages    *http.Server // on the debug address
 	servers  sync.WaitGroup
@@ -64,13 +66,8 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 		}
 		return fmt.Errorf("starting: %w", err)
 	}
-	var public *http.Server
-	if running.Handler != nil {
-		public = p.http(running.Handler, bodyTimeout)
-		p.start("listen", public, env.Listen)
-	}
-	p.phase.Store(ready)
-	if err := p.announce(stdout); err != nil {
+	public, err := p.goPublic(env.Listen, running.Handler, stdout)
+	if err != nil {
 		p.fail(err)
 	}
 	var cause error
@@ -81,7 +78,24 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 	p.phase.Store(draining)
 	close(p.draining)
 	p.log.Info("draining", "timeout", o.drainTimeout.String())
-	return errors.Join(cause, p.drain(public, running))
+	ctx, cancel := context.WithTimeout(context.Background(), o.drainTimeout)
+	defer cancel()
+	err = p.drain(ctx, public, running)
+	p.flush(ctx)
+	return errors.Join(cause, err)
+}
+
+// goPublic serves the handler, if the service has left that to us, and says that it is ready.
+func (p *process) goPublic(l net.Listener, h http.Handler, stdout io.Writer) (public *http.Server, err error) {
+	if h, err = p.traced(h); err != nil {
+		return nil, err
+	}
+	if h != nil {
+		public = p.http(h, bodyTimeout)
+		p.start("listen", public, l)
+	}
+	p.phase.Store(ready)
+	return public, p.announce(stdout)
 }
 
 // open takes the addresses and the data folder and brings the debug address up, so that a service that
@@ -104,13 +118,17 @@ func (p *process) open() (*Env, error) {
 			return nil, err
 		}
 	}
+	if err := p.startTracer(); err != nil {
+		return nil, err
+	}
 	choice, err := json.Marshal(p.options.choice)
 	if err != nil {
 		return nil, err
 	}
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
 	env := &Env{Listen: p.public(), Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
-		Choice: p.options.choice, Log: p.log, Metrics: newMetrics(), Draining: p.draining, Fail: p.fail}
+		Choice: p.options.choice, Log: p.log, Metrics: newMetrics(), Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+	p.countSpans(env.Metrics)
 	p.pages = p.http(debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
 	return env, nil
@@ -132,17 +150,16 @@ func (p *process) close() {
 		}
 	}
 	p.servers.Wait()
+	p.flush(context.Background()) // where it did not come to a drain
 	if p.lock != nil {
 		p.lock.Close() // last: the next process may start from here on
 	}
 }
 
-// drain stops accepting, waits for the requests under way and lets the service finish, all within
-// --drain-timeout.
-func (p *process) drain(public *http.Server, running Running) error {
+// drain stops accepting, waits for the requests under way and lets the service finish, all before ctx ends
+// (--drain-timeout).
+func (p *process) drain(ctx context.Context, public *http.Server, running Running) error {
 	limit := p.options.drainTimeout
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
 	var hung error
 	if public != nil {
 		// A quarter of the time is left for the service, however long its clients take.

@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dyno/parts/tracing"
+)
+
+// flushTimeout bounds how long a collector that does not answer can hold the end of the process up.
+const flushTimeout = 2 * time.Second
+
+// startTracer starts the export of traces if it was asked for.
+func (p *process) startTracer() error {
+	if p.options.otlp == "" {
+		return nil
+	}
+	var err error
+	p.tracer, err = tracing.Start(tracing.Config{URL: p.options.otlp, Service: p.service.Name, Rates: p.options.rates, Log: p.log})
+	if err != nil {
+		return usageError{fmt.Errorf("--otlp: %w", err)}
+	}
+	p.log = slog.New(tracing.Log(p.log.Handler()))
+	return nil
+}
+
+// traced returns the handler with a span around each request; without --otlp, the handler itself.
+func (p *process) traced(h http.Handler) (http.Handler, error) {
+	if p.tracer == nil || h == nil {
+		return h, nil
+	}
+	h, err := p.tracer.Routes(h)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--otlp-sample: %w", err)}
+	}
+	return h, nil
+}
+
+// countSpans shows what becomes of spans: a collector that is too slow is not seen otherwise.
+func (p *process) countSpans(r *prometheus.Registry) {
+	tracer := p.tracer
+	if tracer == nil {
+		return
+	}
+	counter := func(name, help string, read func(tracing.Counts) int64) {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(read(tracer.Counts())) }))
+	}
+	counter("otlp_spans_ended_total", "sampled spans", func(c tracing.Counts) int64 { return c.Ended })
+	counter("otlp_spans_exported_total", "of these, exported", func(c tracing.Counts) int64 { return c.Exported })
+	counter("otlp_spans_failed_total", "of these, refused by the collector or sent in vain", func(c tracing.Counts) int64 { return c.Failed })
+}
+
+// flush exports the last spans, until ctx ends and for flushTimeout at most.
+func (p *process) flush(ctx context.Context) {
+	if p.tracer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	if err := p.tracer.Close(ctx); err != nil {
+		p.log.Warn("traces are incomplete", "error", err.Error())
+	}
+	p.tracer = nil // once is enough
+}
