@@ -29,6 +29,7 @@ func (d *Dispatcher) postNotices(w http.ResponseWriter, r *http.Request) {
 		answerError(w, err)
 		return
 	}
+	d.spans.mark(r.Context(), notices)
 	deliveries, err := d.accept(notices)
 	if err != nil {
 		answerError(w, err)

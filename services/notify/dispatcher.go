@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
+	"dyno/agent/monotonic"
 	"dyno/parts/queue"
 )
 
@@ -30,6 +33,8 @@ type Config struct {
 	Backoff       time.Duration // after the first failed attempt; doubles
 	MaxBackoff    time.Duration
 	AllowPrivate  bool
+
+	Tracer trace.Tracer // nil: no traces
 }
 
 // hashSeed spreads keys over whatever a queue keeps apart.
@@ -42,6 +47,7 @@ type Dispatcher struct {
 	pack   packer
 	client *http.Client
 	lanes  *readyLanes
+	spans  *spans // nil: no traces
 
 	ctx     context.Context // of all attempts
 	cancel  context.CancelFunc
@@ -78,7 +84,7 @@ func New(c Config) (*Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{config: c, encode: newEncoder(), client: newClient(c), lanes: newReadyLanes(q), subs: map[string]*subscription{}, idle: make(chan struct{}, 1)}
+	d := &Dispatcher{config: c, encode: newEncoder(), client: newClient(c), lanes: newReadyLanes(q), spans: newSpans(c.Tracer), subs: map[string]*subscription{}, idle: make(chan struct{}, 1)}
 	d.pack = newPacker(c, d.lanes.put)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	for w := range c.Workers {
@@ -207,12 +213,15 @@ func (d *Dispatcher) work(worker int) {
 		p.reset(sub)
 		sub.mu.Lock()
 		d.pack.pack(entry, p)
+		d.spans.pick(p)
 		sub.mu.Unlock()
 		if len(p.parts) == 0 {
 			continue // its subscription has gone, or another worker was there first
 		}
 		d.busy.Add(1)
+		d.spans.begin(p)
 		o := d.send(p)
+		d.spans.end(p, o)
 		d.busy.Add(-1)
 		if d.ctx.Err() == nil {
 			d.settle(p, o)
@@ -265,7 +274,7 @@ func (d *Dispatcher) finish(l *lane, n int, as *int64) {
 
 // park lets a lane wait on a timer: it holds no worker, and other lanes go on.
 func (d *Dispatcher) park(l *lane, wait time.Duration) {
-	l.state = laneParked
+	l.state, l.parked = laneParked, monotonic.Now()
 	l.timer = time.AfterFunc(wait, func() {
 		l.sub.mu.Lock()
 		defer l.sub.mu.Unlock()

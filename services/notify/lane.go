@@ -17,6 +17,8 @@ type lane struct {
 	last  *item
 	n     int
 	timer *time.Timer // of a parked lane
+
+	parked int64 // when it was last, ns, monotonic
 }
 
 // laneState says who will next look at a lane. Only one does, so one webhook at most is in flight per

@@ -10,6 +10,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Bounds on what a client may send.
@@ -28,7 +30,8 @@ type notice struct {
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload"`
 
-	body []byte // the webhook's body, if the assembly prepares it
+	body  []byte             // the webhook's body, if the assembly prepares it
+	trace *trace.SpanContext // of the request that it came with; nil: without traces
 }
 
 // appendBody appends the webhook's body. It is joined by hand because json.Marshal would rewrite the

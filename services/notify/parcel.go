@@ -6,7 +6,8 @@ type parcel struct {
 	sub     *subscription
 	parts   []part
 	notices []*notice
-	bytes   int // of the notices
+	bytes   int   // of the notices
+	legs    []leg // of the notices that are traced
 }
 
 // part is how many notices a lane gave.
@@ -18,7 +19,8 @@ type part struct {
 func (p *parcel) reset(sub *subscription) {
 	clear(p.parts)
 	clear(p.notices)
-	p.sub, p.parts, p.notices, p.bytes = sub, p.parts[:0], p.notices[:0], 0
+	clear(p.legs)
+	p.sub, p.parts, p.notices, p.bytes, p.legs = sub, p.parts[:0], p.notices[:0], 0, p.legs[:0]
 }
 
 // maxWebhookBytes is where a batch ends although the subscriber would take more notices: a thousand of

@@ -28,6 +28,7 @@ func (d *Dispatcher) send(p *parcel) outcome {
 	if err != nil {
 		return outcome{}
 	}
+	p.forwardTrace(req)
 	resp, err := d.client.Do(req)
 	if err != nil {
 		return outcome{}

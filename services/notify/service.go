@@ -34,17 +34,25 @@ func Service() daemon.Service {
 		Long: `Notifyd accepts notices and delivers each to the webhooks that subscribed to its type, signed by
 Standard Webhooks, at least once and in order per key. A failing key waits alone; nothing else waits for it.
 
-It keeps notices in memory: what is pending when the process ends is lost.`,
+It keeps notices in memory: what is pending when the process ends is lost.
+
+With --otlp a notice is a trace: the request (POST /v1/notices), its wait for a worker (queue), each attempt
+to deliver it (deliver) and the wait after one that failed (retry). Webhooks carry a traceparent then.`,
 		Example: `  notifyd --listen 127.0.0.1:8080 --assembly tuned
   curl -d '{"url":"https://example.com/hook"}' http://127.0.0.1:8080/v1/subscriptions
-  curl -H 'Content-Type: application/json' -d '{"key":"order-7","type":"order.paid","payload":{"total":12}}' http://127.0.0.1:8080/v1/notices`,
+  curl -H 'Content-Type: application/json' -d '{"key":"order-7","type":"order.paid","payload":{"total":12}}' http://127.0.0.1:8080/v1/notices
+  notifyd --otlp http://127.0.0.1:4318 --otlp-sample 0.01 --otlp-sample 'POST /v1/subscriptions=1'`,
 		Assembly: Assembly(),
 		Start:    start,
 	}
 }
 
 func start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
-	d, err := New(FromChoice(env.Choice))
+	config := FromChoice(env.Choice)
+	if env.Tracer != nil {
+		config.Tracer = env.Tracer
+	}
+	d, err := New(config)
 	if err != nil {
 		return daemon.Running{}, err
 	}

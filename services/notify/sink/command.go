@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/tracing"
 
 	"github.com/spf13/cobra"
 )
 
 // Command returns the command "sink".
 func Command() *cobra.Command {
-	var listen, debug string
+	var listen, debug, otlp string
 	var config Config
 	cmd := &cobra.Command{
 		Use:   "sink",
@@ -33,7 +34,12 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 			defer stop()
-			return Run(ctx, config, listen, debug, cmd.OutOrStdout())
+			tracer, err := startTracer(otlp, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			defer stopTracer(tracer)
+			return run(ctx, config, tracer, listen, debug, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
@@ -41,11 +47,17 @@ func Command() *cobra.Command {
 	flags.StringVar(&debug, "debug", "127.0.0.1:0", "address for /stats and /receipts")
 	flags.StringVar(&config.Secret, "secret", "", "verify signatures made with this whsec_... secret")
 	flags.DurationVar(&config.Delay, "delay", 0, "wait this long before answering")
+	flags.StringVar(&otlp, "otlp", "", "export a span (receive) for each webhook with a sampled traceparent to the collector at `URL`, such as http://127.0.0.1:4318")
 	return cmd
 }
 
 // Run serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is ready.
 func Run(ctx context.Context, c Config, listen, debug string, ready io.Writer) error {
+	return run(ctx, c, nil, listen, debug, ready)
+}
+
+// run is Run; a nil tracer makes no spans.
+func run(ctx context.Context, c Config, tracer *tracing.Tracer, listen, debug string, ready io.Writer) error {
 	s, err := New(c)
 	if err != nil {
 		return daemon.Usage(fmt.Errorf("--secret: %w", err))
@@ -62,7 +74,7 @@ func Run(ctx context.Context, c Config, listen, debug string, ready io.Writer) e
 	mux := http.NewServeMux()
 	s.Register(mux)
 	servers := []*http.Server{
-		{Handler: s, ReadHeaderTimeout: 10 * time.Second},
+		{Handler: traced(s, tracer), ReadHeaderTimeout: 10 * time.Second},
 		{Handler: mux, ReadHeaderTimeout: 10 * time.Second},
 	}
 	ended := make(chan error, len(servers))

@@ -1,0 +1,216 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"dyno/parts/daemon"
+)
+
+// traced starts a dispatcher that makes spans, with a receiver; both end with the test.
+func traced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (*Dispatcher, *tracetest.SpanRecorder) {
+	t.Helper()
+	spans := tracetest.NewSpanRecorder()
+	c.Tracer = sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)).Tracer("test")
+	c.AllowPrivate, c.Backoff = true, time.Millisecond
+	d, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(receiver)
+	t.Cleanup(web.Close)
+	sub := newTestSubscription(t, web.URL)
+	sub.batch = batch
+	d.add(sub)
+	return d, spans
+}
+
+// within a span called request, post these notices.
+func post(t *testing.T, d *Dispatcher, notices int) trace.SpanContext {
+	t.Helper()
+	ctx, span := d.config.Tracer.Start(t.Context(), "request")
+	var body strings.Builder
+	for i := range notices {
+		fmt.Fprintf(&body, `{"id":"%d","key":"k%d","type":"t","payload":1}`+"\n", i, i)
+	}
+	r := httptest.NewRequestWithContext(ctx, "POST", "/v1/notices", strings.NewReader(body.String()))
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusAccepted {
+		t.Fatal(w.Code, w.Body)
+	}
+	span.End()
+	return span.SpanContext()
+}
+
+func TestSpansOfANotice(t *testing.T) {
+	for label, c := range assemblies(t) {
+		t.Run(label, func(t *testing.T) {
+			var tries atomic.Int64
+			parents := make(chan string, 2)
+			d, recorder := traced(t, c, 1, func(w http.ResponseWriter, r *http.Request) {
+				parents <- r.Header.Get("Traceparent")
+				if tries.Add(1) == 1 {
+					w.WriteHeader(http.StatusBadGateway)
+				}
+			})
+			root := post(t, d, 1)
+			if left := d.Close(t.Context()); left != 0 {
+				t.Fatalf("%d left", left)
+			}
+			var got []string
+			var waited time.Time
+			for _, s := range recorder.Ended() {
+				if s.Name() == "request" {
+					continue
+				}
+				got = append(got, s.Name()+" "+s.Status().Code.String())
+				if s.Parent().SpanID() != root.SpanID() || s.SpanContext().TraceID() != root.TraceID() {
+					t.Errorf("%s hangs under %v", s.Name(), s.Parent())
+				}
+				if s.EndTime().Before(s.StartTime()) {
+					t.Errorf("%s is from %v to %v", s.Name(), s.StartTime(), s.EndTime())
+				}
+				if s.Name() == spanDeliver {
+					if !s.StartTime().Equal(waited) {
+						t.Errorf("an attempt began at %v, the wait for it ended at %v", s.StartTime(), waited)
+					}
+					want := fmt.Sprintf("00-%s-%s-01", root.TraceID(), s.SpanContext().SpanID())
+					if parent := <-parents; parent != want {
+						t.Errorf("the webhook says %s, want %s", parent, want)
+					}
+				}
+				waited = s.EndTime()
+			}
+			if want := []string{"queue Unset", "deliver Error", "retry Unset", "deliver Unset"}; !slices.Equal(got, want) {
+				t.Errorf("spans are %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// The first wait counts from acceptance, a further one from the attempt before it.
+func TestWaitsBegin(t *testing.T) {
+	s := newSpans(sdk.NewTracerProvider().Tracer("test"))
+	sub := newTestSubscription(t, testURL)
+	l := &lane{sub: sub}
+	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	l.append(&notice{trace: &at})
+	l.first.accepted, l.parked = 100, 300
+	for _, want := range []leg{{from: &at, since: 100, tries: 1}, {from: &at, since: 300, tries: 2}} {
+		var p parcel
+		p.reset(sub)
+		p.add(l, 1)
+		if s.pick(&p); len(p.legs) != 1 || p.legs[0] != want {
+			t.Errorf("%+v, want %+v", p.legs, want)
+		}
+	}
+}
+
+// Notices that share a webhook each have their spans, and a large request has a bounded number.
+func TestSpansOfABatch(t *testing.T) {
+	d, recorder := traced(t, assemblies(t)["batch"], 100, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Traceparent") == "" {
+			t.Error("a webhook without traceparent")
+		}
+	})
+	post(t, d, 3*maxTraced)
+	if left := d.Close(t.Context()); left != 0 {
+		t.Fatalf("%d left", left)
+	}
+	counts := map[string]int{}
+	for _, s := range recorder.Ended() {
+		counts[s.Name()]++
+	}
+	if counts[spanQueue] != maxTraced || counts[spanDeliver] != maxTraced {
+		t.Errorf("%v", counts)
+	}
+}
+
+// A trace that is not recorded is forwarded all the same, and so is its state.
+func TestUnsampledTraceIsForwarded(t *testing.T) {
+	headers := make(chan http.Header, 1)
+	d, recorder := traced(t, assemblies(t)[daemon.Baseline], 1, func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header })
+	state, err := trace.ParseTraceState("a=b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceState: state})
+	n := &notice{ID: "1", Key: "k", Type: "t", Payload: []byte("1")}
+	d.spans.mark(trace.ContextWithSpanContext(context.Background(), at), []*notice{n})
+	if _, err := d.accept([]*notice{n}); err != nil {
+		t.Fatal(err)
+	}
+	h := <-headers
+	if h.Get("Traceparent") != "00-01000000000000000000000000000000-0200000000000000-00" || h.Get("Tracestate") != "a=b" {
+		t.Errorf("forwarded %v", h)
+	}
+	d.Close(t.Context())
+	if n := len(recorder.Ended()); n != 0 {
+		t.Errorf("%d spans", n)
+	}
+}
+
+// Without --otlp an accepted notice and its attempts cost what they cost before there were traces: 40 and
+// 43 allocations.
+func TestNoTracesNoCost(t *testing.T) {
+	for label, want := range map[string]float64{daemon.Baseline: 40, "batch": 43} {
+		c := assemblies(t)[label]
+		arrived, release := make(chan struct{}, 1), make(chan struct{})
+		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			select {
+			case arrived <- struct{}{}:
+			default:
+			}
+			<-release
+		}))
+		c.Workers, c.AllowPrivate = 1, true
+		d, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub := newTestSubscription(t, receiver.URL)
+		sub.batch = 1
+		d.add(sub)
+		h := d.Handler()
+		once := func() {
+			r := httptest.NewRequest("POST", "/v1/notices", strings.NewReader(`{"id":"1","key":"k","type":"t","payload":{"a":1}}`))
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != http.StatusAccepted {
+				t.Fatal(w.Code, w.Body)
+			}
+		}
+		once()
+		<-arrived // the only worker is held from here on
+		if got := testing.AllocsPerRun(1000, once); got > want {
+			t.Errorf("%s: %v allocations for a notice, %v before there were traces", label, got, want)
+		}
+		p := newTestParcel(sub, d.encode, 1)
+		r := httptest.NewRequest("POST", "/", nil)
+		if got := testing.AllocsPerRun(1000, func() {
+			d.spans.pick(p)
+			d.spans.begin(p)
+			p.forwardTrace(r)
+			d.spans.end(p, outcome{})
+		}); got != 0 || len(r.Header) != 0 {
+			t.Errorf("%s: %v allocations for an attempt without traces, header %v", label, got, r.Header)
+		}
+		d.remove(sub.id)
+		close(release)
+		d.Close(t.Context())
+		receiver.Close()
+	}
+}
