@@ -152,12 +152,6 @@ var checks = map[string]check{
 		}
 		same(t, answers, drawn)
 	},
-	"download": func(t *testing.T, answers []string, drawn map[string]int) {
-		if len(answers[0]) != drawn["bytes"] {
-			t.Errorf("%d bytes", len(answers[0]))
-		}
-		same(t, answers, drawn)
-	},
 	"neighbour": like("%x\n", new([]byte)),
 	"paced":     like("%x\n", new([]byte)),
 	"thinking":  like("%x\n", new([]byte)),
@@ -204,7 +198,7 @@ func numbered(format string) check {
 }
 
 func TestVisitsAreAllCounted(t *testing.T) {
-	v := &visitors{counters: 3, each: 100, pages: map[int]int{}}
+	v := &visitors{counters: 3, each: 100}
 	for range 4 {
 		v.visit(httptest.NewRecorder(), nil)
 	}

@@ -71,7 +71,7 @@ var suite = []entry{
 	journals, secretary, mailer, turnstile,
 	site, copies,
 	signedForum, vaults,
-	gate, tickerTape, downloads, crowded, paced, thinking,
+	gate, tickerTape, crowded, paced, thinking,
 }
 
 // list is the suite with what its parameters are drawn from.

@@ -11,7 +11,7 @@ var visits = entry{
 	InWords: "each request counts thousands of times, from several goroutines, under one mutex that is held for some ns",
 	Method:  "GET", Path: "/visit", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
-		v := &visitors{counters: d.between("goroutines", 4, 8), each: d.between("adds", 500, 1_500), pages: map[int]int{}}
+		v := &visitors{counters: d.between("goroutines", 4, 8), each: d.between("adds", 1_000, 2_500)}
 		return func() (*service, error) { return serving("GET /visit", v.visit), nil }
 	},
 }
@@ -22,7 +22,7 @@ type visitors struct {
 
 	mu    sync.Mutex
 	total int
-	pages map[int]int
+	pages [16]int
 }
 
 func (v *visitors) visit(w http.ResponseWriter, _ *http.Request) {
@@ -30,7 +30,7 @@ func (v *visitors) visit(w http.ResponseWriter, _ *http.Request) {
 	for range v.counters {
 		counting.Go(func() {
 			for page := range v.each {
-				v.add(page % 16)
+				v.add(page % len(v.pages))
 			}
 		})
 	}
