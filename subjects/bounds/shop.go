@@ -9,7 +9,7 @@ import (
 )
 
 var shop = entry{
-	Name: "downstream", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).offer",
+	Name: "downstream", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).price",
 	InWords: "each request calls another process over HTTP, which answers a few at a time and takes some ms for each",
 	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {

@@ -17,7 +17,7 @@ type entry struct {
 	Kind   string   `json:"kind"`  // of a wait or a lock, more precisely; empty: there is none
 	// OrKind is another right name of the kind: a pool that is handed out over a channel is both.
 	OrKind   string `json:"or_kind,omitempty"`
-	Function string `json:"function"` // must be among the places named; empty: any will do
+	Function string `json:"function"` // must be among the places named: the innermost of this program where it happens; empty: any will do
 	InWords  string `json:"in_words"`
 
 	Method    string `json:"method"`
