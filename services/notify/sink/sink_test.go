@@ -211,9 +211,10 @@ func TestRun(t *testing.T) {
 // A mistake on the command line exits with 2, as it does with every other command.
 func TestUsage(t *testing.T) {
 	for says, args := range map[string][]string{
-		"stray":  {"sink", "stray"},
-		"delai":  {"sink", "--delai", "5ms"},
-		"secret": {"sink", "--secret", "whsec_?"},
+		"stray":   {"sink", "stray"},
+		"delai":   {"sink", "--delai", "5ms"},
+		"secret":  {"sink", "--secret", "whsec_?"},
+		"nowhere": {"sink", "--otlp", "nowhere"},
 	} {
 		start := func(context.Context, *daemon.Env) (daemon.Running, error) { return daemon.Running{}, nil }
 		s := daemon.Service{Name: "toyd", Start: start, Commands: []*cobra.Command{Command()}}
