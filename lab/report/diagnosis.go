@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose"
-	"dyno/lab/record"
 )
 
 // complete makes diagnoses fit for JSON, which has neither null lists in this contract nor figures that
@@ -190,91 +189,3 @@ func heldWords(i diagnose.Intervention) string {
 	}
 	return "failed"
 }
-
-// kindsOf are the flame graphs that may show what a verdict is about, the likeliest first.
-func kindsOf(b diagnose.Bound) []string {
-	switch b {
-	case diagnose.GC:
-		return []string{record.ProfileHeap, "objects", record.ProfileCPU}
-	case diagnose.Lock:
-		return []string{record.ProfileMutex, record.ProfileBlock, record.ProfileCPU}
-	case diagnose.Wait:
-		return []string{record.ProfileBlock, record.ProfileMutex, record.ProfileGoroutine, record.ProfileCPU}
-	}
-	return []string{record.ProfileCPU, record.ProfileHeap, record.ProfileBlock}
-}
-
-// linkedPlace is a place in the code with the flame graph that shows it.
-type linkedPlace struct {
-	diagnose.Place
-	Variant string
-	Flame   string // kind; empty: none does
-}
-
-func (r *Report) linked(variant string, kinds []string, places []diagnose.Place) (out []linkedPlace) {
-	for _, p := range places {
-		out = append(out, linkedPlace{p, variant, r.Flames.showing(variant, kinds, p.Function)})
-	}
-	return out
-}
-
-// diagnosisView is a diagnosis as the page's template reads it.
-type diagnosisView struct {
-	diagnose.Diagnosis
-	report *Report
-}
-
-// Places are what the verdict points at.
-func (v diagnosisView) Places() []linkedPlace {
-	return v.report.linked(v.Variant, kindsOf(v.Bound), v.Where)
-}
-
-// Name is the variant's, or what was measured.
-func (v diagnosisView) Name() string { return v.report.nameOf(&v.Diagnosis) }
-
-// BoundBy is the verdict in a few words.
-func (v diagnosisView) BoundBy() string { return verdictWords(&v.Diagnosis) }
-
-// Told reports whether the page's head says the same already.
-func (v diagnosisView) Told() bool { return v.report.told(&v.Diagnosis) }
-
-// Class tells the verdict's colour.
-func (v diagnosisView) Class() string {
-	switch {
-	case !v.Valid:
-		return "bad"
-	case v.Bound == diagnose.Unknown || v.Bound == diagnose.NotLoaded || v.Bound == diagnose.Generator || v.Bound == diagnose.Environment:
-		return "part"
-	}
-	return "good"
-}
-
-// findingView is a finding as the page's template reads it.
-type findingView struct {
-	diagnose.Finding
-	Variant string
-	Places  []linkedPlace
-	Flame   string // kind of the flame graph that shows it; empty: none
-}
-
-// Found are the findings with links to where they are seen.
-func (v diagnosisView) Found() (out []findingView) {
-	for _, f := range v.Findings {
-		kinds := kindsOf(v.Bound)
-		if f.Profile != "" {
-			kinds = []string{f.Profile}
-		}
-		one := findingView{Finding: f, Variant: v.Variant, Places: v.report.linked(v.Variant, kinds, f.Where)}
-		if v.report.Flames.Has(v.Variant, f.Profile) {
-			one.Flame = f.Profile
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-// Command reports whether the next experiment can be typed.
-func (f findingView) Command() bool { return strings.HasPrefix(f.Next, "dyno ") }
-
-// KindWords write the finding's kind: hot path.
-func (f findingView) KindWords() string { return strings.ReplaceAll(f.Kind, "-", " ") }

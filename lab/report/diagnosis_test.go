@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
 
@@ -83,6 +84,33 @@ func TestDiagnosisAnswers(t *testing.T) {
 				t.Errorf("got %q, want %q in it", got, c.want)
 			}
 		})
+	}
+}
+
+// TestStepsAreExplained: what was measured of a step reaches diagnose, whose words reach the page.
+func TestStepsAreExplained(t *testing.T) {
+	m := madeWhy()
+	for i := range m.diagnoses {
+		m.diagnoses[i].Moved = ""
+	}
+	r := m.report()
+	if got := r.Diagnoses[0].Moved; got != "" {
+		t.Errorf("the baseline is explained: %s", got)
+	}
+	if got := r.Diagnoses[1].Moved; !strings.Contains(got, "1.26x") || !strings.Contains(got, "CPU") {
+		t.Errorf("a faster step: %s", got)
+	}
+	if got := r.Diagnoses[2].Moved; !strings.Contains(got, "No difference") {
+		t.Errorf("a step that shows no difference: %s", got)
+	}
+	c := madeCompare()
+	c.diagnoses = []diagnose.Diagnosis{madeDiagnosis("baseline", 3000), madeDiagnosis("tuned", 4200)}
+	if got := c.report().Diagnoses[1].Moved; !strings.Contains(got, "1.40x") {
+		t.Errorf("a comparison: %s", got)
+	}
+	c.Metric = compare.MetricP99
+	if got := c.report().Diagnoses[1].Moved; got != "" {
+		t.Errorf("a ratio of latencies is no ratio of capacities: %s", got)
 	}
 }
 

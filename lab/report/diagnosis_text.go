@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -96,11 +97,11 @@ func (t *terminal) why(r *Report) {
 
 // whyWords say what bounds a step, and why it moved the capacity or did not.
 func whyWords(r *Report, d *diagnose.Diagnosis) string {
-	said := d.Moved
-	if said == "" {
-		said = d.InWords
+	said := r.nameOf(d)
+	if d.Valid && d.Bound != diagnose.Unknown {
+		said += ", bound by " + verdictWords(d)
 	}
-	return strings.TrimSpace(r.nameOf(d) + " (bound by " + verdictWords(d) + "): " + said)
+	return said + ": " + cmp.Or(d.Moved, d.InWords, "nothing is known")
 }
 
 // diagnosisMarkdown writes a diagnosis in full.
@@ -125,13 +126,9 @@ func (r *Report) diagnosisMarkdown(b *strings.Builder) {
 			}
 		}
 		for _, f := range d.Findings {
-			next := escapeMarkdown(f.Next)
-			if (findingView{Finding: f}).Command() {
-				next = codeSpan(f.Next)
-			}
 			fmt.Fprintf(b, "- %s", escapeMarkdown(f.InWords))
 			if f.Next != "" {
-				fmt.Fprintf(b, " Next: %s", next)
+				fmt.Fprintf(b, " Next: %s", escapeMarkdown(f.Next))
 			}
 			b.WriteByte('\n')
 		}

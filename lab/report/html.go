@@ -155,43 +155,6 @@ func (v pageView) ShowSteps() bool {
 	return len(v.Steps) > 0 && (v.Sweep == nil || len(v.Sweep.Panels) == 1 && v.Sweep.Panels[0].Cells == nil)
 }
 
-// Diagnosed are the diagnoses with links to where they are seen.
-func (v pageView) Diagnosed() (out []diagnosisView) {
-	for _, d := range v.Diagnoses {
-		out = append(out, diagnosisView{d, v.Report})
-	}
-	return out
-}
-
-// Quadrant is the picture of the verdicts, and the variants that have no place on it.
-func (v pageView) Quadrant() (q struct {
-	SVG  template.HTML
-	Left []string
-}) {
-	q.SVG, q.Left = v.quadrant()
-	return q
-}
-
-// FlameKinds are the kinds of flame graph there are.
-func (v pageView) FlameKinds() (out []flameKind) {
-	for _, k := range flameKinds {
-		if slices.ContainsFunc(v.Flames.Graphs, func(g Flame) bool { return g.Kind == k.Key }) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// FlameVariants are the variants that have a flame graph.
-func (v pageView) FlameVariants() (out []string) {
-	for _, g := range v.Flames.Graphs {
-		if !slices.Contains(out, g.Variant) {
-			out = append(out, g.Variant)
-		}
-	}
-	return out
-}
-
 // LoadPlot is the percentile curve of a single load.
 func (v pageView) LoadPlot() template.HTML { return v.Load.plot().SVG() }
 

@@ -151,6 +151,7 @@ func madeWhy() *made {
 	m.cause("lock-free", "sync.(*Mutex)", 0)
 	m.diagnoses[0].Bound, m.diagnoses[0].Kind, m.diagnoses[0].Also = diagnose.CPU, "", nil
 	m.diagnoses[0].Signals = diagnose.Signals{diagnose.Utilisation: 0.97, diagnose.Waiting: 0.12}
+	m.diagnoses[0].InWords = "The CPU bounds it: it uses 1.94 of the 2 cores it could have had."
 	m.diagnoses[1].Moved = "It moved because the service was bound by its CPU and now spends 41 us less of it per request."
 	m.diagnoses[1].Signals = diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Waiting: 0.14}
 	m.diagnoses[2].Moved = "It did not move: the lock that it removes was not what bound the service."

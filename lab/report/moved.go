@@ -1,0 +1,41 @@
+package report
+
+import (
+	"dyno/lab/compare"
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+)
+
+// explain lets diagnose say of each step why it moved the capacity of the one before it, or did not.
+func (r *Report) explain() {
+	if r.Metric != compare.MetricCapacity || r.Kind != record.KindLadder && r.Kind != record.KindCompare {
+		return
+	}
+	for i := 1; i < len(r.Steps); i++ {
+		before, after := &r.Steps[i-1], &r.Steps[i]
+		if d := r.diagnosis(after.Name); d != nil && d.Moved == "" {
+			d.Moved = diagnose.Explain(r.diagnosis(before.Name), d, move(r.Kind, before, after))
+		}
+	}
+}
+
+// move is what a step measured against the one before it; the sides of a comparison are two steps.
+func move(kind string, before, after *Step) diagnose.Move {
+	ratio, between := after.StepRatio, after.StepInterval
+	if kind == record.KindCompare {
+		ratio, between = after.Ratio, after.RatioInterval
+	}
+	m := diagnose.Move{
+		Ratio:  known(ratio),
+		CPU:    [2]float64{known(before.CPU), known(after.CPU)},
+		Allocs: [2]float64{known(before.Allocs), known(after.Allocs)},
+		Bytes:  [2]float64{known(before.AllocBytes), known(after.AllocBytes)},
+	}
+	if between != nil {
+		m.Low, m.High = between.Lo, between.Hi
+	}
+	return m
+}
+
+// known is v, or 0 where it is not known.
+func known(v Value) float64 { return finite(float64(v)) }
