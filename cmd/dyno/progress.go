@@ -69,7 +69,10 @@ func (p *progress) Done(r *record.Run) {
 	defer p.mu.Unlock()
 	p.clear()
 	t := r.Totals
-	fmt.Fprintf(p.out, "%s  run %d of ~%d  %-34s %8.0f/s done, p99 %s", p.elapsed(), p.n, p.total, describe(r.Step), t.AchievedPerS, ms(t.Response.P99))
+	fmt.Fprintf(p.out, "%s  run %d of ~%d  %-34s %8.0f/s done", p.elapsed(), p.n, p.total, describe(r.Step), t.AchievedPerS)
+	if r.Step.Role != record.RoleProfile { // whose latency counts for nothing
+		fmt.Fprint(p.out, ", p99 ", ms(t.Response.P99))
+	}
 	if t.Delivered > 0 {
 		fmt.Fprintf(p.out, ", delivered p99 %s", ms(t.Delivery.P99))
 	}

@@ -106,6 +106,9 @@ func (e *evidence) machine(r *record.Run) {
 	if c := sig[Clients]; c > 0 {
 		sig[AcceptQueue] = float64(around.AcceptQueue) / c
 	}
+	if around.AcceptLimit > 0 {
+		sig[AcceptFill] = float64(around.AcceptQueue) / float64(around.AcceptLimit)
+	}
 	if server := r.Totals.Server; server != nil && r.Target.Agent {
 		sig[GCShare] = server.GCShare
 	}
@@ -130,6 +133,9 @@ func available(r *record.Run) float64 {
 func (e *evidence) profile(r *record.Run) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {
+		if system, seen := e.signals[System]; seen {
+			e.signals[Kernel] = system
+		}
 		e.unseen = append(e.unseen, err.Error())
 		return
 	}

@@ -21,8 +21,8 @@ var Rules = []Rule{
 	{Generator, "", []Condition{at(GeneratorBusy, generatorBusy)}},
 	{Environment, "", []Condition{at(Neighbours, neighbours), at(Delayed, delayed)}},
 	{Generator, "", []Condition{at(GeneratorLag, generatorLag), below(Utilisation, idleCPU)}},
-	{Wait, accepted, []Condition{at(AcceptFull, accepting), below(Utilisation, idleCPU)}},
 	{Wait, accepted, []Condition{at(AcceptQueue, accepting), below(Utilisation, idleCPU)}},
+	{Wait, accepted, []Condition{at(AcceptFill, filled), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
 	{Lock, "", []Condition{at(LockWait, lockWaiting)}},
@@ -31,7 +31,7 @@ var Rules = []Rule{
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Allocating, allocating)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Collecting, collecting)}},
 	{Syscall, "", []Condition{at(Utilisation, busyCPU), at(Kernel, kernel)}},
-	{CPU, "", []Condition{at(Utilisation, busyCPU)}},
+	{CPU, "", []Condition{at(Utilisation, busyCPU), below(Allocating, allocating)}}, // which takes a profile to know
 	{Wait, "", []Condition{at(WaitTop, waiting)}},
 	{Wait, "", []Condition{at(WorkersWait, waiting)}},
 }

@@ -9,7 +9,7 @@ import (
 // Signals of services as they were seen; each case changes little.
 func TestJudge(t *testing.T) {
 	idle := Signals{Utilisation: 0.3, Occupied: 1, GeneratorBusy: 0.1, Growth: 0, Capped: 0}
-	busy := Signals{Utilisation: 0.95, Occupied: 1, GeneratorBusy: 0.1, Growth: 0.02, Capped: 0}
+	busy := Signals{Utilisation: 0.95, Allocating: 0.1, Occupied: 1, GeneratorBusy: 0.1, Growth: 0.02, Capped: 0}
 	for _, c := range []struct {
 		name string
 		base Signals
@@ -40,6 +40,7 @@ func TestJudge(t *testing.T) {
 		{"neighbours", busy, Signals{Neighbours: 0.5, Delayed: 0.8}, Environment, "", nil},
 		{"neighbours that are in nobody's way", busy, Signals{Neighbours: 0.5, Delayed: 0}, CPU, "", nil},
 		{"nothing passes its bar", idle, Signals{WaitTop: 0.3}, Unknown, "", nil},
+		{"busy with what was not seen", Signals{Utilisation: 0.95, Occupied: 1}, nil, Unknown, "", nil},
 		{"nothing was seen", Signals{}, nil, Unknown, "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,4 +32,5 @@ const (
 	WorkersWait   = "workers_wait"   // share of their time in the kind of wait that took most
 	AcceptFull    = "accept_full"    // connections per second that an accept queue had no room for, over X
 	AcceptQueue   = "accept_queue"   // connections waiting to be accepted, over c
+	AcceptFill    = "accept_fill"    // the same over how many may wait
 )

@@ -30,6 +30,7 @@ const (
 	waiting       = "waiting"
 	serial        = "serial"
 	accepting     = "accepting"
+	filled        = "filled"
 	fewerProcs    = "fewer_procs"
 	lessGC        = "less_gc"
 )
@@ -52,6 +53,7 @@ var Defaults = Thresholds{
 	waiting:       {0.50, "share of the requests' time in one kind of wait"},
 	serial:        {0.80, "share of the time that the one goroutine is busy on which the requests wait"},
 	accepting:     {0.25, "share of the clients in the accept queue"},
+	filled:        {0.50, "share of the accept queue's length"},
 	fewerProcs:    {0.85, "throughput on one processor less, over that before: a service that computes falls below"},
 	lessGC:        {1.10, "throughput at eight times GOGC, over that before: a service that collects rises above"},
 }

@@ -54,6 +54,9 @@ func (e *evidence) inWords(s Subject, d Diagnosis) string {
 	case Wait:
 		return e.waitWords(d.Kind, at, used, place)
 	}
+	if _, profiled := sig[Allocating]; !profiled && sig[Utilisation] >= Defaults.value(busyCPU) {
+		return fmt.Sprintf("It uses all the CPU it can have (%s %s), but what for cannot be seen: its own computing, garbage collection or a lock.", at, used)
+	}
 	return fmt.Sprintf("What bounds it is not known: %s %s, and no cause passed its bar.", at, used)
 }
 
@@ -171,6 +174,7 @@ var meanings = []struct {
 	{WorkersWait, "share", fixed("of these goroutines' time: the kind of wait that took most")},
 	{SerialBusy, "share", fixed("of the time: one goroutine was busy on which the requests wait")},
 	{AcceptQueue, "share", fixed("of the clients: in the accept queue, at most")},
+	{AcceptFill, "share", fixed("of the accept queue's room was taken, at most")},
 	{AcceptFull, "per request", fixed("connections that found the accept queue full")},
 }
 

@@ -28,32 +28,87 @@ const profileLength = 12 * time.Second
 // that it is never idle, too little to bury it.
 const justAbove = 1.05
 
-// diagnose finds the capacity, when there is an SLO to meet, and then looks for what bounds it.
+// Of the capacity a diagnosis wants to know where it lies, not how sure that is: its steps take so long at
+// most, whatever the rate, and the search is broken off when it has taken its share of two minutes.
+const (
+	searchStep     = 3 * time.Second
+	searchBudget   = 40 * time.Second
+	leastCompleted = 200 // two requests lie beyond the p99 then
+)
+
+// diagnose looks for what bounds a variant, and for its capacity when there is an SLO to meet. How much it
+// carries without regard to the SLO is looked for first, since that tells where the capacity may lie; work
+// that goes on after it was answered cannot be saturated like that, and is searched from nothing.
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
-	found := 0.0
-	if len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 {
-		x.expected = runsPerSearch + runsPerDiagnosis
-		p := paces[Quick]
-		if x.Depth == Thorough {
-			p = paces[Default]
-		}
-		var err error
-		if found, err = x.search(ctx, name, 0, x.searching(p)); err != nil {
-			if !errors.Is(err, ErrUnfit) || ctx.Err() != nil {
-				return err
-			}
-			// What kept it from being found is what the diagnosis is to say.
-			x.exp.Warnings = append(x.exp.Warnings, "no capacity was found: "+strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": "))
+	x.expected = runsPerSearch + runsPerDiagnosis
+	plan, found := x.looking(name, 0), 0.0
+	later := x.exp.SLO.On == record.OnDelivery
+	if !later {
+		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) {
+			step, done := plan.Next(e.Runs)
+			return step, done || step.Role != record.RoleSaturate
+		})
+		if err != nil {
+			return err
 		}
 	}
-	x.expected = len(x.exp.Order) + runsPerDiagnosis
-	plan := x.looking(name, found)
+	if x.bounded() {
+		var err error
+		if found, err = x.locate(ctx, name); err != nil {
+			return err
+		}
+	}
+	if later {
+		plan = x.looking(name, found)
+	}
 	plan.Intervene = true
+	x.expected = len(x.exp.Order) + 3
 	if err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) }); err != nil {
 		return err
 	}
 	return x.breakDown(ctx, x.variants[0], found)
+}
+
+// bounded reports whether there is an SLO to meet.
+func (x *executor) bounded() bool { return len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 }
+
+// locate finds a variant's capacity, roughly. That there is none to be found is a warning: what kept it from
+// being found is what the diagnosis is to say.
+func (x *executor) locate(ctx context.Context, name string) (perSecond float64, err error) {
+	p := paces[Quick]
+	if x.Depth == Thorough {
+		p = paces[Default]
+	}
+	s, budget := x.searching(p), searchBudget
+	peak := 0.0
+	for _, r := range x.runsOf(record.RoleSaturate, name, 0) {
+		peak = max(peak, r.Totals.AchievedPerS)
+	}
+	if peak > 0 {
+		s.Start = peak / 2
+		s.MinCompletions = max(leastCompleted, min(capacity.MinCompletions, int(peak*searchStep.Seconds())))
+	} else {
+		budget *= 2
+	}
+	until := time.Now().Add(budget)
+	err = x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
+		step, done := s.Next(x.runsOf(record.RoleSearch, name, 0))
+		step.Role, step.Variant = record.RoleSearch, name
+		return step, done || time.Now().After(until)
+	})
+	if err != nil && (!errors.Is(err, ErrUnfit) || ctx.Err() != nil) {
+		return 0, err
+	}
+	found, ok, why := capacity.Datum(x.runsOf(record.RoleSearch, name, 0), x.exp.SLO)
+	if err != nil || !ok {
+		reason := strings.Join(why, "; ")
+		if err != nil {
+			reason = strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": ")
+		}
+		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found under the SLO "+x.exp.SLO.String()+": "+reason)
+	}
+	return found, nil
 }
 
 // runsPerDiagnosis is an estimate, for the progress line.

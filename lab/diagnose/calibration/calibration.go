@@ -80,12 +80,13 @@ func Insider(cases []Case, t diagnose.Thresholds) []Judged {
 
 // Outsider judges each case by thresholds that were fitted to the other families, starting from the prior.
 func Outsider(cases []Case, prior diagnose.Thresholds) []Judged {
+	readings := read(cases)
 	fitted := map[string]diagnose.Thresholds{}
 	var out []Judged
 	for _, c := range cases {
 		t, known := fitted[c.Family]
 		if !known {
-			t = Fit(slices.DeleteFunc(slices.Clone(cases), func(o Case) bool { return o.Family == c.Family }), prior)
+			t = fit(slices.DeleteFunc(slices.Clone(readings), func(o reading) bool { return o.Family == c.Family }), prior)
 			fitted[c.Family] = t
 		}
 		out = append(out, judge(c, t))

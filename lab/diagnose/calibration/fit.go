@@ -1,7 +1,6 @@
 package calibration
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -12,13 +11,36 @@ import (
 // Fit moves each threshold to the middle of the gap that the cases leave it: between the highest signal
 // of those that must not pass and the lowest of those that must, on a logarithmic scale. A threshold that
 // no case bounds from both sides stays where the prior has it.
-func Fit(cases []Case, prior diagnose.Thresholds) diagnose.Thresholds {
+//
+// Thresholds move one after the other, each with those before it moved. A case that the rules judge right
+// under the prior they therefore judge right under what is returned.
+func Fit(cases []Case, prior diagnose.Thresholds) diagnose.Thresholds { return fit(read(cases), prior) }
+
+func fit(readings []reading, prior diagnose.Thresholds) diagnose.Thresholds {
 	out := maps.Clone(prior)
-	for name, room := range Rooms(cases, prior) {
+	for _, name := range slices.Sorted(maps.Keys(prior)) {
+		room := rooms(readings, out)[name]
 		if room.Low > 0 && !math.IsInf(room.High, 1) && room.Low < room.High {
 			t := out[name]
 			t.Value = math.Sqrt(room.Low * room.High)
 			out[name] = t
+		}
+	}
+	return out
+}
+
+// reading is a case and what the rules read of it, which no threshold changes.
+type reading struct {
+	Case
+	signals diagnose.Signals
+}
+
+// read reads the signals of the cases that a threshold can get right.
+func read(cases []Case) []reading {
+	var out []reading
+	for _, c := range cases {
+		if !c.Hidden {
+			out = append(out, reading{c, c.Subject.Diagnose(diagnose.Defaults).Signals})
 		}
 	}
 	return out
@@ -33,69 +55,107 @@ type Room struct {
 	Below, Over int // how many cases bound it
 }
 
-// Rooms finds the room of every threshold. A case bears on a condition of a rule when all other conditions
-// of that rule hold for it, and the rules before it do not: then the condition alone decides whether the
-// rule's bound is named, which for the rule's own servers it must be and for all others must not.
-func Rooms(cases []Case, prior diagnose.Thresholds) map[string]Room {
+// Rooms finds the room of every threshold while the others are as the prior has them. Of each case one
+// right rule is asked to hold, and the wrong ones before it not to.
+func Rooms(cases []Case, prior diagnose.Thresholds) map[string]Room { return rooms(read(cases), prior) }
+
+func rooms(readings []reading, t diagnose.Thresholds) map[string]Room {
 	out := map[string]Room{}
-	for _, c := range cases {
-		if c.Hidden {
-			continue
-		}
-		s := c.Subject.Diagnose(prior).Signals
-		for _, rule := range diagnose.Rules {
-			right := slices.Contains(c.Truth, rule.Bound)
-			for _, condition := range rule.When {
-				v, seen := s[condition.Signal]
-				if !seen || condition.Threshold == diagnose.Always || !others(rule, condition, s, prior) {
-					continue
+	for _, r := range readings {
+		asked := r.asked(t)
+		for i, rule := range diagnose.Rules {
+			if i == asked {
+				for _, c := range rule.When {
+					r.note(out, c, true)
 				}
-				// Reaching the threshold fulfils a condition; for one that is to stay below, the reverse.
-				note(out, condition.Threshold, v, right != condition.Below, c.Server)
+				break // later rules do not matter
 			}
-			if right || holds(rule, s, prior) {
-				break // later rules are not asked
+			if c, bears := r.decides(rule, t); bears && !r.right(rule) {
+				r.note(out, c, false)
 			}
 		}
 	}
 	return out
 }
 
-// others reports whether all conditions of a rule but one hold.
-func others(rule diagnose.Rule, but diagnose.Condition, s diagnose.Signals, t diagnose.Thresholds) bool {
-	for _, c := range rule.When {
-		if c != but && !c.Holds(s, t) {
-			return false
+// right reports whether a rule names what bounds the case.
+func (r reading) right(rule diagnose.Rule) bool { return slices.Contains(r.Truth, rule.Bound) }
+
+// asked is the right rule that has to hold: the first that does, or else the one that comes nearest to it.
+// Several rules name the same bound, and a pool need not fill the accept queue. -1: none comes near.
+func (r reading) asked(t diagnose.Thresholds) int {
+	nearest, at := math.Inf(1), -1
+	for i, rule := range diagnose.Rules {
+		if !r.right(rule) {
+			continue
+		}
+		away := 0.0
+		for _, c := range rule.When {
+			if !c.Holds(r.signals, t) {
+				away = max(away, r.distance(c, t))
+			}
+		}
+		if away < nearest {
+			nearest, at = away, i
 		}
 	}
-	return true
+	return at
 }
 
-func holds(rule diagnose.Rule, s diagnose.Signals, t diagnose.Thresholds) bool {
-	return others(rule, diagnose.Condition{}, s, t)
+// decides returns the condition that decides whether a rule holds: the only one that does not, or, when all
+// do, the one whose signal lies nearest to its threshold. Where several do not, none decides alone.
+func (r reading) decides(rule diagnose.Rule, t diagnose.Thresholds) (condition diagnose.Condition, ok bool) {
+	failing, nearest := 0, math.Inf(1)
+	for _, c := range rule.When {
+		if !c.Holds(r.signals, t) {
+			failing++
+			condition, ok = c, true
+		}
+	}
+	if failing > 0 {
+		return condition, failing == 1
+	}
+	for _, c := range rule.When {
+		if away := r.distance(c, t); away < nearest {
+			nearest, condition, ok = away, c, true
+		}
+	}
+	return condition, ok
 }
 
-// note narrows a threshold's room by a signal that has to reach it, or has to stay below.
-func note(rooms map[string]Room, name string, v float64, reach bool, server string) {
-	room, known := rooms[name]
+// distance is how far a signal lies from a condition's threshold: the logarithm of their ratio. Infinite: no
+// threshold changes whether the condition holds.
+func (r reading) distance(c diagnose.Condition, t diagnose.Thresholds) float64 {
+	v, at := r.signals[c.Signal], t[c.Threshold].Value // 0 when not seen, and for Always
+	if v <= 0 || at <= 0 {
+		return math.Inf(1)
+	}
+	return math.Abs(math.Log(v / at))
+}
+
+// note narrows the room of a condition's threshold by a case for which it has to hold, or not to.
+func (r reading) note(rooms map[string]Room, c diagnose.Condition, hold bool) {
+	v, seen := r.signals[c.Signal]
+	if !seen || c.Threshold == diagnose.Always {
+		return
+	}
+	room, known := rooms[c.Threshold]
 	if !known {
 		room.High = math.Inf(1)
 	}
-	if reach {
+	if reach := hold != c.Below; reach {
 		room.Over++
 		if v < room.High {
-			room.High, room.HighBy = v, server
+			room.High, room.HighBy = v, r.Server
 		}
 	} else {
 		room.Below++
 		if v > room.Low {
-			room.Low, room.LowBy = v, server
+			room.Low, room.LowBy = v, r.Server
 		}
 	}
-	rooms[name] = room
+	rooms[c.Threshold] = room
 }
 
 // Names are the names of thresholds in order.
-func Names(rooms map[string]Room) []string {
-	return slices.SortedFunc(maps.Keys(rooms), cmp.Compare[string])
-}
+func Names(rooms map[string]Room) []string { return slices.Sorted(maps.Keys(rooms)) }
