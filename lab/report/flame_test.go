@@ -227,7 +227,7 @@ func TestOrigins(t *testing.T) {
 		{"main.main", "/src/main.go", "main", originService},
 		{"dyno/parts/queue.(*Ring[go.shape.string]).Put", "dyno/parts/queue/ring.go", "dyno/parts/queue", originService},
 		{"dyno/parts/queue.Put[github.com/x/y.Z]", "", "dyno/parts/queue", originService},
-		{"github.com/jackc/pgx/v5.(*Conn).Query", "/root/go/pkg/mod/github.com/jackc/pgx/v5@v5.7.1/conn.go", "github.com/jackc/pgx/v5", originLibrary},
+		{"github.com/jackc/pgx/v5.(*Conn).Query", "/home/me/go/pkg/mod/github.com/jackc/pgx/v5@v5.7.1/conn.go", "github.com/jackc/pgx/v5", originLibrary},
 		{"github.com/acme/shop.Serve", "/home/me/shop/serve.go", "github.com/acme/shop", originService},
 		{"example.com/x.F", "/home/me/shop/vendor/example.com/x/x.go", "example.com/x", originLibrary},
 		{summedUp, "", "(rest)", originRest},

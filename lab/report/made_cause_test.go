@@ -33,7 +33,7 @@ var madeStacks = []struct {
 var madeFolders = map[string]string{
 	"net/http": "/usr/local/go/src/net/http/server.go", "encoding/json": "/usr/local/go/src/encoding/json/decode.go",
 	"dyno/services/notify": "/src/dyno/services/notify/notify.go", "dyno/parts/queue": "/src/dyno/parts/queue/ring.go",
-	"github.com/google/uuid": "/root/go/pkg/mod/github.com/google/uuid@v1.6.0/uuid.go",
+	"github.com/google/uuid": "/home/me/go/pkg/mod/github.com/google/uuid@v1.6.0/uuid.go",
 }
 
 // madeProfiles make the profiles of a run of 10,000 requests; cheaper takes off what the functions that hold
