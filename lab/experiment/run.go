@@ -98,7 +98,7 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 		return r, err
 	}
 	if s.traces != nil {
-		return r, s.stages(r)
+		return r, s.stages(ctx, r)
 	}
 	if profiled == 0 {
 		return r, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"dyno/lab/capacity"
@@ -53,11 +54,17 @@ const lastTraces = 6 * time.Second
 
 // stages enters the latency by stage into a run, once everything was sent: a target that was started for
 // the run sends what is left when it is told to end.
-func (s *stand) stages(r *record.Run) error {
+func (s *stand) stages(ctx context.Context, r *record.Run) error {
 	if s.target != nil {
 		s.target.Stop(lastTraces)
+		for _, p := range slices.Backward(s.companions) {
+			p.Stop(lastTraces)
+		}
 	} else {
-		time.Sleep(lastTraces)
+		select {
+		case <-ctx.Done():
+		case <-time.After(lastTraces):
+		}
 	}
 	r.Stages = s.traces.Stages(r.Begin, r.Begin+int64(r.Length))
 	if len(r.Stages) == 0 {
