@@ -20,9 +20,10 @@ func fit(readings []reading, prior diagnose.Thresholds) diagnose.Thresholds {
 	out := maps.Clone(prior)
 	for _, name := range slices.Sorted(maps.Keys(prior)) {
 		room := rooms(readings, out)[name]
-		if room.Low > 0 && !math.IsInf(room.High, 1) && room.Low < room.High {
+		middle := math.Sqrt(room.Low) * math.Sqrt(room.High)
+		if room.Low > 0 && !math.IsInf(room.High, 1) && room.Low < middle && middle <= room.High {
 			t := out[name]
-			t.Value = math.Sqrt(room.Low * room.High)
+			t.Value = middle
 			out[name] = t
 		}
 	}
@@ -49,10 +50,9 @@ func read(cases []Case) []reading {
 // Room is how far a threshold may move before a verdict changes: Low is the highest signal that has to stay
 // below it, High the lowest that has to reach it. Where the two overlap no threshold gets all cases right.
 type Room struct {
-	Low, High   float64
-	LowBy       string // the server that bounds it from below
-	HighBy      string
-	Below, Over int // how many cases bound it
+	Low, High float64 // High is infinite where no signal has to reach it
+	LowBy     string  // the server that bounds it from below
+	HighBy    string
 }
 
 // Rooms finds the room of every threshold while the others are as the prior has them. Of each case one
@@ -144,12 +144,10 @@ func (r reading) note(rooms map[string]Room, c diagnose.Condition, hold bool) {
 		room.High = math.Inf(1)
 	}
 	if reach := hold != c.Below; reach {
-		room.Over++
 		if v < room.High {
 			room.High, room.HighBy = v, r.Server
 		}
 	} else {
-		room.Below++
 		if v > room.Low {
 			room.Low, room.LowBy = v, r.Server
 		}

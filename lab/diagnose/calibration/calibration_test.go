@@ -1,0 +1,114 @@
+package calibration
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"dyno/lab/diagnose"
+)
+
+// A server must not help to set the thresholds by which it is judged: one whose family alone would set a
+// threshold so that it is right is judged by the prior.
+func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
+	// Both bounds of the lock's threshold, 0.1 and 0.4 of 32 clients, come from one family; by the prior, 0.5,
+	// "many" is not known to be bound by a lock. "few" is bound by nothing that has a name.
+	few, many := made("few", diagnose.Unknown, figures{cpu: 1, lock: 0.1 * 32}), locked("many", 0.4*32)
+	few.Family, many.Family = "lock", "lock"
+	cases := []Case{few, many, computing("hash", 0.1), collecting("churn", 0.9)}
+	if got := Fit(cases, diagnose.Defaults)[lockWaiting].Value; !near(got, 0.2) {
+		t.Fatalf("all cases fit the lock's threshold to %g, want 0.2: the test would show nothing", got)
+	}
+	if got := outcomes(Insider(cases, Fit(cases, diagnose.Defaults))); slices.ContainsFunc(got, func(o Outcome) bool { return o != Right }) {
+		t.Fatalf("fitted to all: %v", got)
+	}
+	judged := Outsider(cases, diagnose.Defaults)
+	if judged[1].Outcome == Right {
+		t.Errorf("a server of a family that alone sets a threshold was judged by that threshold: %s", judged[1].Verdict.Bound)
+	}
+	if judged[2].Outcome != Right || judged[3].Outcome != Right {
+		t.Errorf("%v", outcomes(judged))
+	}
+	// The other families set it as well: then a server of this one is judged by what they set.
+	spread := []Case{few, many, made("idle", diagnose.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}
+	if judged := Outsider(spread, diagnose.Defaults); judged[1].Outcome != Right {
+		t.Errorf("by the other families' threshold: %s", judged[1].Verdict.Bound)
+	}
+}
+
+func outcomes(judged []Judged) []Outcome {
+	var out []Outcome
+	for _, j := range judged {
+		out = append(out, j.Outcome)
+	}
+	return out
+}
+
+func TestOutcomes(t *testing.T) {
+	hidden := func(c Case) Case { c.Hidden = true; return c }
+	or := func(c Case, also diagnose.Bound) Case { c.Truth = append(c.Truth, also); return c }
+	unseen := made("waits", diagnose.Wait, figures{cpu: 0.2}) // and nothing shows it
+	for _, c := range []struct {
+		name string
+		Case
+		want Outcome
+	}{
+		{"right", computing("hash", 0.1), Right},
+		{"the second truth", or(collecting("mixed", 0.1), diagnose.CPU), Right},
+		{"wrong", collecting("churn", 0.1), Wrong},
+		{"not known", unseen, Unknown},
+		{"not known, and not to be seen", hidden(unseen), Right},
+		{"wrong although it could not be seen", hidden(collecting("churn", 0.1)), Wrong},
+		{"right although it could not be seen", hidden(collecting("churn", 0.9)), Right},
+	} {
+		if got := Insider([]Case{c.Case}, diagnose.Defaults)[0]; got.Outcome != c.want {
+			t.Errorf("%s: %s (%s)", c.name, got.Outcome, got.Verdict.Bound)
+		}
+	}
+}
+
+// The cause is named by its function, or by a closure in it, and by nothing else whose name begins alike.
+func TestPlaced(t *testing.T) {
+	for function, want := range map[string]bool{
+		"main.(*shop).price":       true, // the samples lie in its closure
+		"main.(*shop).price.func1": true,
+		"":                         true, // any will do
+		"main.(*shop).pri":         false,
+		"main.(*shop).total":       false,
+	} {
+		c := computing("hash", 0.1)
+		c.Function = function
+		if got := Insider([]Case{c}, diagnose.Defaults)[0]; got.Placed != want {
+			t.Errorf("%q among %+v: %v", function, got.Verdict.Where, got.Placed)
+		}
+	}
+}
+
+func TestTallyAndConfusion(t *testing.T) {
+	mixed := computing("mixed", 0.1)
+	mixed.Truth = []diagnose.Bound{diagnose.GC, diagnose.CPU}
+	judged := Insider([]Case{computing("hash", 0.1), computing("sort", 0.9), collecting("churn", 0.9), collecting("none", 0.1),
+		made("waits", diagnose.Wait, figures{cpu: 0.2}), mixed}, diagnose.Defaults)
+	if got, want := Tally(judged), map[Outcome]int{Right: 3, Wrong: 2, Unknown: 1}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	m := Confusion(judged)
+	for truth, row := range map[diagnose.Bound]map[diagnose.Bound]int{
+		diagnose.CPU:  {diagnose.CPU: 2, diagnose.GC: 1}, // the mixed one counts under the truth that was given
+		diagnose.GC:   {diagnose.GC: 1, diagnose.CPU: 1},
+		diagnose.Wait: {diagnose.Unknown: 1},
+	} {
+		if !maps.Equal(m.Counts[truth], row) {
+			t.Errorf("%s: %v, want %v", truth, m.Counts[truth], row)
+		}
+	}
+	if want := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Wait}; !slices.Equal(m.Truths, want) {
+		t.Errorf("rows %v, want %v", m.Truths, want)
+	}
+	if want := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Wait, diagnose.Unknown}; !slices.Equal(m.Verdicts, want) {
+		t.Errorf("columns %v, want %v", m.Verdicts, want)
+	}
+	if got := Confusion(nil); len(got.Truths) != 0 || len(got.Verdicts) != 0 {
+		t.Errorf("of nothing: %+v", got)
+	}
+}

@@ -1,0 +1,154 @@
+package calibration
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"dyno/lab/diagnose"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	allocating  = "allocating" // share of the CPU profile at which GC and allocation bound a server
+	lockWaiting = "lock_waiting"
+)
+
+func near(got, want float64) bool { return math.Abs(got-want) < 1e-9 }
+
+// Between 0.1, which must not pass, and 0.9, which must, the threshold moves to 0.3.
+func TestFitMovesToTheMiddleOfTheGap(t *testing.T) {
+	cases := []Case{computing("hash", 0.1), computing("sort", 0.05), collecting("churn", 0.9), collecting("strings", 0.95)}
+	room := Rooms(cases, diagnose.Defaults)[allocating]
+	if !near(room.Low, 0.1) || !near(room.High, 0.9) || room.LowBy != "hash" || room.HighBy != "churn" {
+		t.Errorf("room %+v, want 0.1 by hash to 0.9 by churn", room)
+	}
+	prior := maps.Clone(diagnose.Defaults)
+	fitted := Fit(cases, diagnose.Defaults)
+	if got := fitted[allocating].Value; !near(got, 0.3) {
+		t.Errorf("fitted to %g, want 0.3", got)
+	}
+	if !maps.Equal(prior, diagnose.Defaults) {
+		t.Error("the prior itself was changed")
+	}
+}
+
+func TestFitLeaves(t *testing.T) {
+	for name, cases := range map[string][]Case{
+		"bounded from below only": {computing("hash", 0.1), computing("sort", 0.2)},
+		"bounded from above only": {collecting("churn", 0.9)},
+		"no case":                 nil,
+		"an overlap":              {computing("hash", 0.6), collecting("churn", 0.3)},
+		"a signal of nothing":     {computing("hash", 0), collecting("churn", 0.9)},
+	} {
+		if got := Fit(cases, diagnose.Defaults)[allocating]; got != diagnose.Defaults[allocating] {
+			t.Errorf("%s: moved to %g", name, got.Value)
+		}
+	}
+}
+
+// What could not be seen must not move a threshold.
+func TestFitLeavesHiddenCasesOut(t *testing.T) {
+	blind := collecting("churn", 0.12)
+	blind.Hidden = true
+	cases := []Case{computing("hash", 0.1), collecting("strings", 0.9), blind}
+	if got := Fit(cases, diagnose.Defaults)[allocating].Value; !near(got, 0.3) {
+		t.Errorf("fitted to %g, want 0.3", got)
+	}
+}
+
+// Several rules name the same bound; a case asks for one of them only. A server that waits for its pool need
+// not fill its accept queue, nor one that spins on a lock wait for it.
+func TestOneRuleIsAskedFor(t *testing.T) {
+	idle := diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1, diagnose.AcceptQueue: 0.01, diagnose.WaitTop: 0.9}
+	spun := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.LockWait: 0.1, diagnose.LockSpin: 0.4}
+	missed := diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1, diagnose.AcceptQueue: 0.01, diagnose.WaitTop: 0.45}
+	for _, c := range []struct {
+		name  string
+		truth diagnose.Bound
+		s     diagnose.Signals
+		asked string  // a threshold that the signal has to reach
+		at    float64 // the signal
+		not   string  // one that it has not
+	}{
+		{"a pool", diagnose.Wait, idle, "waiting", 0.9, "accepting"},
+		{"a spinning lock", diagnose.Lock, spun, "spinning", 0.4, lockWaiting},
+		{"a wait that was missed", diagnose.Wait, missed, "waiting", 0.45, "accepting"},
+	} {
+		got := rooms([]reading{{Case{Server: "s", Truth: []diagnose.Bound{c.truth}}, c.s}}, diagnose.Defaults)
+		if got[c.asked].High != c.at || got[c.not].HighBy != "" {
+			t.Errorf("%s: %s has %+v, %s has %+v", c.name, c.asked, got[c.asked], c.not, got[c.not])
+		}
+	}
+}
+
+// Of a rule that must not hold, only the condition that alone keeps it from holding bounds its threshold:
+// the others may fall where they like.
+func TestOneConditionDecides(t *testing.T) {
+	quiet := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.Neighbours: 0.01, diagnose.Delayed: 0.5}
+	both := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.Neighbours: 0.01, diagnose.Delayed: 0.01}
+	of := func(s diagnose.Signals) map[string]Room {
+		return rooms([]reading{{Case{Server: "s", Truth: []diagnose.Bound{diagnose.CPU}}, s}}, diagnose.Defaults)
+	}
+	if got := of(quiet); got["neighbours"].LowBy != "s" || got["delayed"].LowBy != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := of(both); got["neighbours"].LowBy != "" || got["delayed"].LowBy != "" {
+		t.Errorf("two conditions keep the rule from holding, and yet %+v", got)
+	}
+}
+
+// signalNames are the signals that rules read, in order.
+func signalNames() []string {
+	names := map[string]bool{}
+	for _, r := range diagnose.Rules {
+		for _, c := range r.When {
+			names[c.Signal] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Whatever the cases: one that the rules got right before a fit they get right after it.
+func TestFitSpoilsNoCase(t *testing.T) {
+	bounds := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Lock, diagnose.Syscall, diagnose.Wait,
+		diagnose.Generator, diagnose.Environment, diagnose.NotLoaded}
+	names, moved, checked := signalNames(), 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		var readings []reading
+		for i := range rapid.IntRange(1, 12).Draw(t, "cases") {
+			r := reading{Case{Server: fmt.Sprint(i)}, diagnose.Signals{}}
+			for _, name := range names {
+				if rapid.IntRange(0, 3).Draw(t, name+" seen") > 0 {
+					r.signals[name] = rapid.Float64Range(0, 1).Draw(t, name)
+				}
+			}
+			bound, _, _ := diagnose.Defaults.Judge(r.signals)
+			if bound == diagnose.Unknown || rapid.IntRange(0, 3).Draw(t, "surprises") == 0 {
+				bound = rapid.SampledFrom(bounds).Draw(t, "truth")
+			}
+			r.Truth = []diagnose.Bound{bound}
+			readings = append(readings, r)
+		}
+		fitted := fit(readings, diagnose.Defaults)
+		if !maps.Equal(fitted, diagnose.Defaults) {
+			moved++
+		}
+		for _, r := range readings {
+			before, _, _ := diagnose.Defaults.Judge(r.signals)
+			after, _, _ := fitted.Judge(r.signals)
+			if slices.Contains(r.Truth, before) {
+				checked++
+				if !slices.Contains(r.Truth, after) {
+					t.Fatalf("%v was judged right and is now %s: %v", r.Truth, after, r.signals)
+				}
+			}
+		}
+	})
+	if moved == 0 || checked == 0 {
+		t.Errorf("%d fits moved a threshold, %d cases were right before: this shows nothing", moved, checked)
+	}
+}
