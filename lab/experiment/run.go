@@ -90,27 +90,36 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	profiled, err := b.drive(ctx, s, variant, r, dir)
 	if err != nil {
 		if part, _ := record.OpenRun(dir); part != nil && part.Length > 0 && part.Invalid != "" {
-			return part, err
+			return part, errors.Join(err, leaveOut(part, profiled))
 		}
 		return nil, err
 	}
 	if r, err = record.OpenRun(dir); err != nil {
 		return r, err
 	}
+	if err := leaveOut(r, profiled); err != nil {
+		return nil, err
+	}
 	if s.traces != nil {
 		return r, s.stages(ctx, r)
 	}
+	return r, nil
+}
+
+// leaveOut has a run's latency read from the windows in which nobody took a profile of the target: profiled
+// is in how many somebody did.
+func leaveOut(r *record.Run, profiled int) error {
 	if profiled == 0 {
-		return r, nil
+		return nil
 	}
-	if step.Role != record.RoleProfile {
+	if r.Step.Role != record.RoleProfile {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
 	}
 	r.Totals.Classes = nil // these cannot be told apart by window
 	if err := r.ReadLatencies(); err != nil {
-		return nil, err
+		return err
 	}
-	return r, r.Rewrite()
+	return r.Rewrite()
 }
 
 // variant returns what a step starts. A step that leaves something out starts the last variant with that
@@ -181,7 +190,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		looked = b.inspect(ctx, d, dir, r.Target, func() { enough(errProfiled) })
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
-	if errors.Is(context.Cause(loading), errProfiled) {
+	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
 		loadErr = nil // it was to end here
 	}
 	r.Totals = totals
