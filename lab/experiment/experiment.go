@@ -240,11 +240,11 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		if r.Invalid == "" || s.ForCause() && r.Totals.Generator.Limited {
 			return nil
 		}
-		x.spoilt++
-		if s.ForCause() && try == diagnosisTries {
-			return nil
-		}
-		if try == most || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
+		if s.ForCause() {
+			if try == diagnosisTries {
+				return nil
+			}
+		} else if x.spoilt++; try == most || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
 		}
 		x.Progress.Say("this run does not count (" + r.Invalid + "); waiting for the machine to calm down")
