@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dyno/agent"
-	"dyno/agent/monotonic"
 	"dyno/lab/probe"
 	"dyno/lab/probe/perf"
 	"dyno/lab/record"
@@ -17,7 +16,6 @@ import (
 // inspection takes the profiles of a run while it is under load.
 type inspection struct {
 	ended    sync.WaitGroup
-	from, to int64 // ns, monotonic; to: 0 while it goes on
 	profiles []record.ProfileFile
 	trace    *record.Trace
 	err      error
@@ -39,13 +37,11 @@ func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Targ
 		case <-timer.C:
 		}
 		b.Progress.Say("taking profiles")
-		in.from = monotonic.Now()
 		if t.Pprof {
 			in.profiles, in.trace, in.err = probe.Inspect(ctx, probe.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir})
 		} else {
 			in.err = in.fromOutside(ctx, t.PID, dir)
 		}
-		in.to = monotonic.Now()
 	})
 	return in
 }
@@ -56,7 +52,7 @@ func (b *bench) recordContention(ctx context.Context, d *drive, r *record.Run) (
 	if !r.Target.Agent {
 		return func() {}
 	}
-	restore, err := probe.RecordContention(ctx, d.debug, b.Token)
+	restore, err := probe.RecordContention(context.WithoutCancel(ctx), d.debug, b.Token) // as with intervene
 	if err != nil {
 		r.Warnings = append(r.Warnings, "contention was not recorded: "+record.Redact(err.Error()))
 		return func() {}
@@ -98,7 +94,9 @@ func (in *inspection) finish(r *record.Run) {
 	}
 }
 
-// intervene changes the target's runtime settings through its agent, and returns what restores them.
+// intervene changes the target's runtime settings through its agent, and returns what restores them. Both are
+// carried through also when ctx ends: the service goes on without us, and must not be left with a setting of
+// which nobody knows what it was.
 func (b *bench) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
 	var c agent.Control
 	if change.GOGC != 0 {
@@ -107,16 +105,27 @@ func (b *bench) intervene(ctx context.Context, debug string, change record.Chang
 	if change.Procs != 0 {
 		c.Procs = &change.Procs
 	}
+	ctx = context.WithoutCancel(ctx) // Control sets itself a time limit
 	before, err := probe.Control(ctx, debug, b.Token, c)
 	if err != nil {
 		return nil, fmt.Errorf("intervening: %w", err)
 	}
 	return func() {
-		// Also when ctx has ended: the service goes on without us.
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		probe.Control(late, debug, b.Token, before)
+		if _, err := probe.Control(ctx, debug, b.Token, before); err != nil {
+			b.Progress.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + record.Redact(err.Error()))
+		}
 	}, nil
+}
+
+// settings names what an intervention changes.
+func settings(c agent.Control) string {
+	switch {
+	case c.GOGC != nil:
+		return fmt.Sprintf("GOGC=%d", *c.GOGC)
+	case c.Procs != nil:
+		return fmt.Sprintf("GOMAXPROCS=%d", *c.Procs)
+	}
+	return "its settings"
 }
 
 // changed returns the environment by which a process is started with a change.
