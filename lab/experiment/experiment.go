@@ -101,7 +101,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	exp := &record.Experiment{
 		Name: o.Scenario.Name, Kind: o.Scenario.Mode, Started: time.Now(), Command: o.Command,
 		Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO,
-		Machine: probe.Machine(),
+		Machine: probe.Machine(), UnderWay: &record.UnderWay{PID: os.Getpid()},
 	}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
@@ -113,11 +113,13 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	x := &executor{Options: o, exp: exp, variants: variants}
 	bench, err := newBench(ctx, o, variants)
 	if err != nil {
-		return exp, err
+		exp.UnderWay = nil
+		return exp, errors.Join(err, exp.Save())
 	}
 	defer bench.close()
 	x.bench = bench
 	err = x.execute(ctx)
+	exp.UnderWay = nil
 	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 {
 		return nil, errors.Join(err, os.RemoveAll(o.Out)) // nothing was measured, and the message says it all
 	}
@@ -225,7 +227,12 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		wait = diagnosisCalmWait
 	}
 	for try := 1; ; try++ {
-		x.Progress.Step(len(x.exp.Order)+1, max(x.expected, len(x.exp.Order)+1), s)
+		total := max(x.expected, len(x.exp.Order)+1)
+		x.Progress.Step(len(x.exp.Order)+1, total, s)
+		x.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Step: s, Expected: total}
+		if err := x.exp.Save(); err != nil {
+			return err
+		}
 		r, err := x.bench.run(ctx, s, x.exp)
 		if err != nil && r != nil {
 			err = errors.Join(err, x.exp.Add(r))

@@ -93,6 +93,9 @@ func runWords(e *record.Experiment, id string) string {
 	if !ok {
 		return fmt.Sprintf("after run %d: starting what comes next, or waiting for the machine to calm down", len(e.Order))
 	}
+	if u := e.UnderWay; u != nil && u.Step.Role != "" {
+		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepWords(u.Step))
+	}
 	role, variant, _ := strings.Cut(of, "-")
 	for _, v := range e.Variants { // whose names the folder's name may not hold as they are
 		if strings.HasSuffix(e.NextID(record.Step{Role: role, Variant: v.Name}), "-"+of) {
@@ -100,4 +103,19 @@ func runWords(e *record.Experiment, id string) string {
 		}
 	}
 	return fmt.Sprintf("run %d: %s, %s", n, variant, role)
+}
+
+// stepWords name a step: what is run, what for, and how hard it is driven.
+func stepWords(s record.Step) string {
+	words := []string{s.Variant + ", " + s.Role}
+	if s.Round > 0 {
+		words = append(words, fmt.Sprintf("round %d", s.Round))
+	}
+	if s.Rate > 0 {
+		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
+	}
+	if s.Connections > 0 {
+		words = append(words, fmt.Sprintf("on %d connections", s.Connections))
+	}
+	return strings.Join(words, ", ")
 }

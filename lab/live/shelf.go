@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"dyno/lab/record"
@@ -168,14 +169,21 @@ func (s *shelf) newest(text string, most int) (out []head, left int, err error) 
 	return out, 0, nil
 }
 
-// state says whether an experiment goes on. There is no mark for that in its folder: dyno writes the
-// report last, and a process that was killed writes nothing more.
+// state says whether an experiment goes on: it says so itself, and names the process that carries it out.
+// What an older dyno wrote does not; there the report is what is written last, and a process that was killed
+// writes nothing more.
 func (s *shelf) state(name string) (State, error) {
 	root, err := s.open(name)
 	if err != nil {
 		return Broken, err
 	}
 	defer root.Close()
+	if h, err := s.head(name); err == nil && h.Exp.UnderWay != nil {
+		if alive(h.Exp.UnderWay.PID) {
+			return Going, nil
+		}
+		return Broken, nil
+	}
 	last := newestOf(root, experimentFile, runsFolder)
 	if run := lastRun(root); run != "" {
 		last = later(last, newestOf(root, path.Join(runsFolder, run), path.Join(runsFolder, run, seriesFile)))
@@ -189,6 +197,12 @@ func (s *shelf) state(name string) (State, error) {
 		return Ended, nil // something touched it afterwards
 	}
 	return Broken, nil
+}
+
+// alive reports whether there is a process of that number.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && pid > 0 && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // newestOf is when the last of these files was changed; zero when there is none.

@@ -198,11 +198,19 @@ type Experiment struct {
 	Machine  Machine   `json:"machine"`
 	Order    []string  `json:"runs"` // the runs' IDs, in the order they ran
 	Warnings []string  `json:"warnings,omitempty"`
+	UnderWay *UnderWay `json:"under_way,omitempty"` // nil: it has ended
 
 	// Runs are the runs themselves, in Order.
 	Runs []*Run `json:"-"`
 	// Dir is the folder the experiment was read from.
 	Dir string `json:"-"`
+}
+
+// UnderWay says where an experiment stands that goes on.
+type UnderWay struct {
+	PID      int  `json:"pid"` // of the lab: without that process, the experiment was broken off
+	Step     Step `json:"step"`
+	Expected int  `json:"expected"` // estimate of how many runs there will be
 }
 
 // Select returns the runs for which keep is true, in order.
