@@ -79,7 +79,7 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 			}
 		}
 	}})
-	r, err := b.run(t.Context(), record.Step{Role: record.RoleSingle, Variant: sc.Name, Rate: 200, Length: 2500 * time.Millisecond}, exp)
+	r, err := b.run(t.Context(), record.Step{Role: record.RoleSingle, Variant: sc.Name, Rate: 200, Length: 2 * time.Second}, exp)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,194 @@
+package experiment
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// roles are the runs of an experiment in order, repetitions of a run that did not count left out.
+func roles(exp *record.Experiment) []string {
+	var out []string
+	for _, r := range exp.Runs {
+		name := fmt.Sprintf("%s %d", r.Step.Role, r.Step.Connections)
+		if r.Step.Round > 0 {
+			name += " again"
+		}
+		if len(out) == 0 || out[len(out)-1] != name {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// A diagnosis from end to end, of servers of which more or less can be seen. What the verdict is depends on
+// the machine and is not asked here; how it comes about does not.
+func TestDiagnose(t *testing.T) {
+	for _, c := range []struct {
+		inside   string
+		clients  int // at most; one is quickest, since that ends the sweep
+		roles    []string
+		profiles []string // there is a file of each
+		lacks    []string // why there is none is said of each
+		unseen   string
+		trace    bool
+	}{
+		{inside: "agent", clients: 8, roles: []string{"saturate 1", "saturate 8", "profile 8"}, trace: true,
+			profiles: []string{record.ProfileCPU, record.ProfileHeapStart, record.ProfileHeap, record.ProfileBlock, record.ProfileGoroStart, record.ProfileGoroutine}},
+		{inside: "pprof", clients: 1, roles: []string{"saturate 1", "profile 1"}, trace: true, unseen: "not the agent", lacks: []string{record.ProfileMutex, record.ProfileBlock},
+			profiles: []string{record.ProfileCPU, record.ProfileHeapStart, record.ProfileHeap, record.ProfileGoroutine}},
+		{inside: "none", clients: 1, roles: []string{"saturate 1", "profile 1"}, unseen: "from outside only"},
+	} {
+		t.Run(c.inside, func(t *testing.T) {
+			sc := running(t, "hash", c.inside)
+			keeps := func(string) {}
+			if c.inside == "agent" {
+				keeps = give(t, sc.Target.Debug)
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			exp, err := Execute(t.Context(), Options{Scenario: sc, Out: out, Depth: Quick, Clients: c.clients})
+			if err != nil {
+				t.Fatal(err)
+			}
+			keeps("after the diagnosis")
+			got, want := roles(exp), c.roles
+			if c.inside == "agent" && len(got) > len(want) {
+				want = append(want, "intervene 8", "saturate 8 again") // if the verdict makes a prediction
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("the runs are %q, want %q", got, want)
+			}
+			checkSubject(t, diagnose.NewSubject(sc.Name, exp.Runs), c.clients)
+			again, err := record.Open(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := diagnose.NewSubject(sc.Name, again.Runs).Profiled
+			tellsNoLatency(t, p)
+			for _, kind := range c.profiles {
+				checkProfile(t, p, kind)
+			}
+			for _, kind := range c.lacks {
+				checkWhy(t, p, kind)
+			}
+			if c.inside == "none" { // the kernel may or may not permit it
+				if p.Profiles[0].Kind != record.ProfileCPU || len(p.Profiles) != 1 {
+					t.Errorf("%+v", p.Profiles)
+				} else if p.Profiles[0].Why == "" {
+					checkProfile(t, p, record.ProfileCPU)
+				}
+			}
+			if tr, err := p.Trace(); c.trace != (err == nil) || c.trace && (tr.Seconds <= 0 || tr.Requests <= 0 || tr.Goroutines == 0 || len(tr.Groups) == 0) {
+				t.Errorf("trace %+v, %v", tr, err)
+			}
+			ds := diagnose.Diagnose(again)
+			if len(ds) != 1 || ds[0].InWords == "" || ds[0].PeakPerS <= 0 {
+				t.Fatalf("%+v", ds)
+			}
+			if said := strings.Join(ds[0].Unseen, "; "); !strings.Contains(said, c.unseen) || c.unseen == "" && strings.Contains(said, "outside") {
+				t.Errorf("what could not be seen: %q, want %q", said, c.unseen)
+			}
+		})
+	}
+}
+
+// checkSubject checks what the runs say of how they were made.
+func checkSubject(t *testing.T, s diagnose.Subject, clients int) {
+	t.Helper()
+	for _, r := range s.Saturated {
+		if r.Totals.Response.P50 <= 0 || r.Load.Model != "closed" || r.Target.PID == 0 || len(r.Profiles) > 0 {
+			t.Errorf("%s: p50 %g, model %s, process %d, profiles %v", r.ID, r.Totals.Response.P50, r.Load.Model, r.Target.PID, r.Profiles)
+		}
+		if last := r.Step.Connections == clients; r.Step.Capped != last {
+			t.Errorf("%s: capped %v", r.ID, r.Step.Capped)
+		}
+	}
+	for _, r := range s.Intervened {
+		if r.Step.Change == nil {
+			t.Errorf("%s changes nothing", r.ID)
+		}
+	}
+}
+
+// values are what is asked of each kind of profile.
+var values = map[string]string{record.ProfileCPU: record.ValueCPU, record.ProfileHeap: record.ValueInUseBytes,
+	record.ProfileHeapStart: record.ValueInUseBytes, record.ProfileBlock: record.ValueDelay,
+	record.ProfileGoroutine: record.ValueGoroutines, record.ProfileGoroStart: record.ValueGoroutines}
+
+func checkProfile(t *testing.T, r *record.Run, kind string) {
+	t.Helper()
+	p, err := r.Profile(kind, values[kind])
+	if err != nil {
+		t.Errorf("%s profile: %v", kind, err)
+		return
+	}
+	if len(p.Stacks) == 0 && kind != record.ProfileBlock { // where nobody need have waited
+		t.Errorf("the %s profile is empty", kind)
+	}
+	if p.Seconds > 0 && p.Requests <= 0 {
+		t.Errorf("the %s profile was taken over %.1f s and yet over no request", kind, p.Seconds)
+	}
+}
+
+func checkWhy(t *testing.T, r *record.Run, kind string) {
+	t.Helper()
+	i := slices.IndexFunc(r.Profiles, func(f record.ProfileFile) bool { return f.Kind == kind })
+	if i < 0 || r.Profiles[i].Why == "" || r.Profiles[i].File != "" {
+		t.Errorf("why there is no %s profile is not said: %+v", kind, r.Profiles)
+	}
+}
+
+// How a variant is looked into depends on what it is that bounds its load.
+func TestLooking(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		on      string
+		maxRate float64
+		found   float64
+		rate    float64
+		capped  bool
+	}{
+		{"by a closed loop", "", 0, 0, 0, false},
+		{"by a closed loop, whatever the capacity", "", 0, 900, 0, false},
+		{"no loop keeps to a rate", "", 200, 0, 200, true},
+		{"the capacity may lie beyond the rate permitted", "", 200, 150, 200, true},
+		{"work after the answer", record.OnDelivery, 0, 1000, 1050, false},
+		{"work after the answer, up to the rate permitted", record.OnDelivery, 1000, 1000, 1000, true},
+	} {
+		sc := &scenario.Scenario{Load: scenario.Load{MaxRate: c.maxRate}}
+		x := &executor{Options: Options{Scenario: sc, Depth: Quick, Clients: 5}, exp: &record.Experiment{SLO: record.SLO{On: c.on}}}
+		p := x.looking("v", c.found)
+		if p.Variant != "v" || p.Most != 5 || p.Rate != c.rate || p.CapRate != c.capped || p.Length == 0 || p.Profiled < 5*time.Second {
+			t.Errorf("%s: %+v, want %g/s, capped %v", c.name, p, c.rate, c.capped)
+		}
+	}
+}
+
+// Twice the requests in flight at the first rate that was too much saturate a service.
+func TestInFlight(t *testing.T) {
+	run := func(offered, achieved, ms float64) *record.Run {
+		r := &record.Run{}
+		r.Totals.OfferedPerS, r.Totals.AchievedPerS, r.Totals.Service.Mean = offered, achieved, ms
+		return r
+	}
+	for _, c := range []struct {
+		name string
+		runs []*record.Run
+		want int
+	}{
+		{"nothing was measured", nil, 2},
+		{"the run nearest beyond", []*record.Run{run(500, 500, 2), run(1000, 1000, 20), run(2000, 1200, 100)}, 40},
+		{"no more than a sweep has", []*record.Run{run(1000, 1000, 5000)}, diagnose.MostClients},
+	} {
+		if got := inFlight(c.runs, 1000); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
