@@ -1,0 +1,36 @@
+package experiment
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// A target that sends its traces when asked to is broken down by stage, in a run of its own.
+func TestTracesArriveAsStages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: this test builds a service and loads it")
+	}
+	sc := open(t, "notify.yaml")
+	sc.Variants = sc.Variants[len(sc.Variants)-1:]
+	b, exp := benchOf(t, sc, silent{})
+	step := record.Step{Role: record.RoleTraced, Variant: sc.Variants[0].Name, Rate: 500, Length: time.Second} // of which the scenario samples 5%
+	r, err := b.run(t.Context(), step, exp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := record.OpenRun(r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Stages) < 2 || !slices.ContainsFunc(again.Stages, func(s record.Stage) bool { return s.Depth > 0 }) {
+		t.Fatalf("stages %+v, warnings %q", again.Stages, again.Warnings)
+	}
+	for _, s := range again.Stages {
+		if s.Transaction == "" || s.Name == "" || s.Count == 0 || s.Latency.P50 <= 0 || s.Self < 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
