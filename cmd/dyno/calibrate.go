@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -40,7 +42,9 @@ not among them. It needs this repository's source, and half a minute per server.
 				if name != "agent" && name != "pprof" && name != "none" {
 					return usage("--inside takes agent, pprof and none, not %q", name)
 				}
-				o.Inside = append(o.Inside, name)
+				if !slices.Contains(o.Inside, name) {
+					o.Inside = append(o.Inside, name)
+				}
 			}
 			if o.Repeats < 1 || o.Repeats > 1000 {
 				return usage("--repeats takes 1 to 1000, not %d", o.Repeats)
@@ -64,6 +68,9 @@ not among them. It needs this repository's source, and half a minute per server.
 			}
 			cases, err := calibrate.Run(cmd.Context(), o)
 			view.end()
+			if errors.Is(err, calibrate.ErrNoServer) {
+				return &exit{exitUsage, err}
+			}
 			if len(cases) == 0 {
 				return err
 			}
@@ -98,7 +105,7 @@ func (c *common) judged(w io.Writer, cases []calibration.Case, verbose bool) err
 	printMatrix(w, calibration.Confusion(outside))
 	for _, j := range outside {
 		if j.Outcome != calibration.Right {
-			fmt.Fprintf(w, "%s: %s with %s inside (run %d) is bound by %s, the verdict was %s\n", j.Outcome, j.Server, j.Inside, j.Repeat, j.Truth[0], j.Verdict.Bound)
+			fmt.Fprintf(w, "%s: %s with %s inside (seed %d) is bound by %s, the verdict was %s\n", j.Outcome, j.Server, j.Inside, j.Seed, j.Truth[0], j.Verdict.Bound)
 		}
 	}
 	printTally(w, "leaving one family out", outside)
@@ -161,7 +168,7 @@ func printRooms(w io.Writer, rooms map[string]calibration.Room) {
 
 func printCases(w io.Writer, judged []calibration.Judged) {
 	for _, j := range judged {
-		fmt.Fprintf(w, "%s %s %d: %s (truth %v) %s placed=%v %.0fs\n  %s\n", j.Server, j.Inside, j.Repeat, j.Verdict.Bound, j.Truth, j.Outcome, j.Placed, j.Seconds, j.Verdict.InWords)
+		fmt.Fprintf(w, "%s %s %d: %s (truth %v) %s placed=%v %.0fs\n  %s\n", j.Server, j.Inside, j.Seed, j.Verdict.Bound, j.Truth, j.Outcome, j.Placed, j.Seconds, j.Verdict.InWords)
 		for _, e := range j.Verdict.Evidence {
 			fmt.Fprintf(w, "    %-16s %8.3g  %s\n", e.Signal, e.Value, e.Means)
 		}
@@ -180,17 +187,18 @@ func printCases(w io.Writer, judged []calibration.Judged) {
 // calibrationJSON is the object that --json prints.
 func calibrationJSON(cases []calibration.Case, outside, inside []calibration.Judged) map[string]any {
 	type row struct {
-		Server, Inside string
-		Repeat         int
-		Truth          []diagnose.Bound
-		Verdict        diagnose.Bound
-		Outcome        calibration.Outcome
-		Placed         bool
-		Seconds        float64
+		Server  string              `json:"server"`
+		Inside  string              `json:"inside"`
+		Seed    uint64              `json:"seed"`
+		Truth   []diagnose.Bound    `json:"truth"`
+		Verdict diagnose.Bound      `json:"verdict"`
+		Outcome calibration.Outcome `json:"outcome"`
+		Placed  bool                `json:"placed"`
+		Seconds float64             `json:"seconds"`
 	}
 	rows := []row{}
 	for _, j := range outside {
-		rows = append(rows, row{j.Server, j.Inside, j.Repeat, j.Truth, j.Verdict.Bound, j.Outcome, j.Placed, j.Seconds})
+		rows = append(rows, row{j.Server, j.Inside, j.Seed, j.Truth, j.Verdict.Bound, j.Outcome, j.Placed, j.Seconds})
 	}
 	return map[string]any{"schema": "dyno.calibration/1", "cases": rows,
 		"leaving_one_family_out": calibration.Tally(outside), "by_thresholds_in_use": calibration.Tally(inside),

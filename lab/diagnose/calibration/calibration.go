@@ -24,7 +24,7 @@ type Case struct {
 	Inside   string // what there was to look into: agent | pprof | none
 	// Hidden says that with what there was to look into, the truth could not be seen: not to know is right.
 	Hidden  bool
-	Repeat  int
+	Seed    uint64 // of its parameters
 	Subject diagnose.Subject
 	Seconds float64 // it took
 }

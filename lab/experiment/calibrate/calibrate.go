@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,10 +68,8 @@ func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
 
 // one runs a server once.
 func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, inside string) (calibration.Case, error) {
-	c := calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Inside: inside, Repeat: repeat}
-	for _, hidden := range s.Invisible {
-		c.Hidden = c.Hidden || hidden == inside
-	}
+	seed := o.Seed + uint64(repeat)
+	c := s.newCase(seed, inside)
 	if s.Neighbour {
 		stop, err := neighbour(ctx, binary)
 		if err != nil {
@@ -79,10 +78,9 @@ func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, 
 		defer stop()
 	}
 	began := time.Now()
-	seed := o.Seed + uint64(repeat)
 	exp, err := experiment.Execute(ctx, experiment.Options{
 		Scenario: s.scenario(binary, seed, inside),
-		Out:      filepath.Join(o.Out, fmt.Sprintf("%s-%d-%s", s.Name, seed, inside)),
+		Out:      filepath.Join(o.Out, folder(s.Name, seed, inside)),
 		Depth:    o.Depth,
 		Clients:  s.Load.Connections,
 	})
@@ -153,26 +151,46 @@ func Read(ctx context.Context, dir string) ([]calibration.Case, error) {
 	}
 	var cases []calibration.Case
 	for _, e := range entries {
-		parts := strings.Split(e.Name(), "-")
-		if len(parts) < 3 {
-			continue
-		}
-		n := len(parts)
-		s, ok := known[strings.Join(parts[:n-2], "-")]
-		if !ok {
+		name, seed, inside, ok := parts(e.Name())
+		s, one := known[name]
+		if !ok || !one {
 			continue
 		}
 		exp, err := record.Open(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return cases, err
 		}
-		c := calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Inside: parts[n-1],
-			Subject: diagnose.NewSubject(s.Name, exp.Runs)}
-		c.Repeat, _ = strconv.Atoi(parts[n-2])
-		for _, hidden := range s.Invisible {
-			c.Hidden = c.Hidden || hidden == c.Inside
-		}
+		c := s.newCase(seed, inside)
+		c.Subject = diagnose.NewSubject(s.Name, exp.Runs)
 		cases = append(cases, c)
 	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("%s holds no case: name the folder that a calibration was written to", dir)
+	}
 	return cases, nil
+}
+
+// newCase is a server's case before it was run.
+func (s Server) newCase(seed uint64, inside string) calibration.Case {
+	return calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Seed: seed, Inside: inside,
+		Hidden: slices.Contains(s.Invisible, inside)}
+}
+
+// folder names a case's folder; parts takes the name apart again.
+func folder(server string, seed uint64, inside string) string {
+	return fmt.Sprintf("%s-%d-%s", server, seed, inside)
+}
+
+func parts(folder string) (server string, seed uint64, inside string, ok bool) {
+	last := strings.LastIndexByte(folder, '-')
+	if last < 0 {
+		return "", 0, "", false
+	}
+	front := folder[:last]
+	before := strings.LastIndexByte(front, '-')
+	if before < 0 {
+		return "", 0, "", false
+	}
+	seed, err := strconv.ParseUint(front[before+1:], 10, 64)
+	return front[:before], seed, folder[last+1:], err == nil
 }

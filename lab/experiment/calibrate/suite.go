@@ -8,6 +8,7 @@ package calibrate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -60,7 +61,10 @@ func list(ctx context.Context, binary string) ([]Server, error) {
 	return servers, nil
 }
 
-// choose returns the servers of the given names or families; none: all.
+// ErrNoServer is returned for a name that is neither a server's nor a family's.
+var ErrNoServer = errors.New("no such server")
+
+// choose returns the servers of the given names or families, each once; none: all.
 func choose(all []Server, only []string) ([]Server, error) {
 	if len(only) == 0 {
 		return all, nil
@@ -71,17 +75,30 @@ func choose(all []Server, only []string) ([]Server, error) {
 		for _, s := range all {
 			if s.Name == name || s.Family == name {
 				found = true
-				out = append(out, s)
+				if !slices.ContainsFunc(out, func(o Server) bool { return o.Name == s.Name }) {
+					out = append(out, s)
+				}
 			}
 		}
 		if !found {
-			var names []string
-			for _, s := range all {
-				names = append(names, s.Name)
-			}
-			slices.Sort(names)
-			return nil, fmt.Errorf("no server or family is called %q; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%w: %q names neither one nor a family; there are %s", ErrNoServer, name, names(all))
 		}
 	}
 	return out, nil
+}
+
+// names lists the servers by family, in the suite's order.
+func names(servers []Server) string {
+	var families []string
+	of := map[string][]string{}
+	for _, s := range servers {
+		if of[s.Family] == nil {
+			families = append(families, s.Family)
+		}
+		of[s.Family] = append(of[s.Family], s.Name)
+	}
+	for i, f := range families {
+		families[i] = f + " (" + strings.Join(of[f], ", ") + ")"
+	}
+	return strings.Join(families, ", ")
 }

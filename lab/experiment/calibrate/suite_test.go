@@ -1,0 +1,108 @@
+package calibrate
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+
+	"pgregory.net/rapid"
+)
+
+var suite = []Server{{Name: "hash", Family: "cpu"}, {Name: "short", Family: "lock"}, {Name: "long", Family: "lock"}}
+
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		only []string
+		want []string
+	}{
+		{nil, []string{"hash", "short", "long"}},
+		{[]string{"long"}, []string{"long"}},
+		{[]string{"lock"}, []string{"short", "long"}},
+		{[]string{"lock", "short", "hash", "hash"}, []string{"short", "long", "hash"}}, // each once: it has one folder
+	} {
+		got, err := choose(suite, c.only)
+		var names []string
+		for _, s := range got {
+			names = append(names, s.Name)
+		}
+		if err != nil || !slices.Equal(names, c.want) {
+			t.Errorf("%q: %q, %v; want %q", c.only, names, err, c.want)
+		}
+	}
+	_, err := choose(suite, []string{"hash", "nosuch"})
+	if !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), `"nosuch"`) || !strings.Contains(err.Error(), "cpu (hash), lock (short, long)") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a folder's name is made of can be read from it again, however many hyphens a server's has.
+func TestFolderIsReadAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		server := rapid.StringMatching(`[a-z0-9]+(-[a-z0-9]+)*`).Draw(t, "server")
+		seed := rapid.Uint64().Draw(t, "seed")
+		inside := rapid.SampledFrom([]string{"agent", "pprof", "none"}).Draw(t, "inside")
+		if s, n, i, ok := parts(folder(server, seed, inside)); !ok || s != server || n != seed || i != inside {
+			t.Fatalf("%s-%d-%s was read as %s, %d, %s, %v", server, seed, inside, s, n, i, ok)
+		}
+	})
+	for _, other := range []string{"", "hash", "hash-agent", "hash-x-agent", "hash--1-agent "} {
+		if s, n, i, ok := parts(other); ok && folder(s, n, i) != other {
+			t.Errorf("%q was read as %s, %d, %s", other, s, n, i)
+		}
+	}
+}
+
+// How a server is driven follows what its command tells of it, and its truth counts as hidden only where it is.
+func TestScenarioOfAServer(t *testing.T) {
+	s := Server{Name: "thinking", Truth: "lock", Also: []string{"cpu"}, Method: "POST", Path: "/buy", BodyBytes: 3, Invisible: []string{"none"}}
+	s.Load.ThinkMs, s.Load.MaxRate, s.Load.Engine, s.Load.HTTP2 = 2.5, 200, "std", true
+	sc := s.scenario("/bin/bounds", 7, "pprof")
+	want := []string{"--server", "thinking", "--seed", "7", "--inside", "pprof"}
+	if sc.Mode != record.KindDiagnose || !slices.Equal(sc.Target.Command, []string{"/bin/bounds"}) || !slices.Equal(sc.Target.Args, want) {
+		t.Errorf("starts %+v", sc.Target.Process)
+	}
+	l := sc.Load
+	if l.URL != "http://${target.listen}/buy" || l.Method != "POST" || l.Body != "xxx" || l.Think != 2500*time.Microsecond || l.MaxRate != 200 || l.Engine != "std" || !l.TLS.HTTP2 {
+		t.Errorf("is driven by %+v", l)
+	}
+	c := s.newCase(7, "none")
+	if !slices.Equal(c.Truth, []diagnose.Bound{diagnose.Lock, diagnose.CPU}) || !c.Hidden || s.newCase(7, "agent").Hidden || c.Seed != 7 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The servers' own command is understood, and every truth that it tells is one that a verdict can be.
+func TestTheSuiteIsUnderstood(t *testing.T) {
+	_, servers, remove, err := build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	bounds := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Lock, diagnose.Syscall, diagnose.Wait, diagnose.Generator, diagnose.Environment, diagnose.NotLoaded}
+	seen := map[string]bool{}
+	for _, s := range servers {
+		if s.Name == "" || s.Family == "" || !strings.HasPrefix(s.Path, "/") || seen[s.Name] {
+			t.Errorf("%+v", s)
+		}
+		seen[s.Name] = true
+		for _, truth := range s.truth() {
+			if !slices.Contains(bounds, truth) {
+				t.Errorf("%s is bound by %q, which no verdict can be", s.Name, truth)
+			}
+		}
+	}
+	if len(servers) < 10 {
+		t.Errorf("%d servers", len(servers))
+	}
+}
+
+func TestReadOfAnotherFolder(t *testing.T) {
+	if _, err := Read(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "holds no case") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
