@@ -164,10 +164,6 @@ func (e *evidence) traced(r *record.Run) {
 		return
 	}
 	e.trace = t
-	spent := inFlight(r) * t.Seconds
-	if spent <= 0 {
-		return
-	}
 	sums := map[stacks.WaitKind]float64{}
 	all, top := 0.0, 0.0
 	for _, w := range t.Waits {
@@ -182,6 +178,10 @@ func (e *evidence) traced(r *record.Run) {
 			e.top, top = kind, sums[kind]
 		}
 	}
+	spent := requestTime(inFlight(r)*t.Seconds, all, t)
+	if spent <= 0 {
+		return
+	}
 	e.signals[Waiting] = math.Min(1, all/spent)
 	e.signals[WaitTop] = math.Min(1, top/spent)
 	if sum := sums[stacks.WaitLock]; sum > 0 {
@@ -195,6 +195,13 @@ func (e *evidence) traced(r *record.Run) {
 			e.signals[SerialBusy] = w.WakerBusy
 		}
 	}
+}
+
+// requestTime is the goroutine-seconds that a trace shows of requests: their waits, and what ran or could
+// have run. It leaves out what the requests spent outside, on the way from and to the client, and is never
+// more than what all clients have.
+func requestTime(clients, waits float64, t *record.Trace) float64 {
+	return math.Min(clients, waits+t.Running+t.Runnable)
 }
 
 // workers looks for the goroutines that do the work after a request was answered: the group whose time goes

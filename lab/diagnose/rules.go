@@ -20,11 +20,12 @@ type Condition struct {
 var Rules = []Rule{
 	{Generator, "", []Condition{at(GeneratorBusy, generatorBusy)}},
 	{Environment, "", []Condition{at(Neighbours, neighbours), at(Delayed, delayed)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
 	{Generator, "", []Condition{at(GeneratorLag, generatorLag), below(Utilisation, idleCPU)}},
 	{Wait, accepted, []Condition{at(AcceptQueue, accepting), below(Utilisation, idleCPU)}},
 	{Wait, accepted, []Condition{at(AcceptFill, filled), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
-	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
 	{Lock, "", []Condition{at(LockWait, lockWaiting)}},
 	{Wait, "", []Condition{at(WaitTop, waiting), at(SerialBusy, serial)}},
 	{Lock, "spin", []Condition{at(Utilisation, busyCPU), at(LockSpin, spinning)}},
