@@ -178,14 +178,10 @@ func (e *evidence) traced(r *record.Run) {
 			e.top, top = kind, sums[kind]
 		}
 	}
-	spent := requestTime(inFlight(r)*t.Seconds, all, t)
-	if spent <= 0 {
-		return
-	}
-	e.signals[Waiting] = math.Min(1, all/spent)
-	e.signals[WaitTop] = math.Min(1, top/spent)
-	if sum := sums[stacks.WaitLock]; sum > 0 {
-		e.signals[LockWait] = math.Min(1, sum/spent)
+	if spent := requestTime(inFlight(r)*t.Seconds, all, t); spent > 0 {
+		e.signals[Waiting] = math.Min(1, all/spent)
+		e.signals[WaitTop] = math.Min(1, top/spent)
+		e.signals[LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)
 	}
 	if r.SLO.On == record.OnDelivery {
 		e.workers(t)
