@@ -88,6 +88,9 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 	case Environment:
 		d.Valid, d.Reason = false, "other processes took the CPU that the service needed"
 	}
+	if d.Valid && d.PeakPerS == 0 && len(s.Saturated) > 0 {
+		d.Valid, d.Reason = false, "no request was answered"
+	}
 	if last := s.last(); d.Valid && last != nil && spoilt(last) {
 		d.Warnings = append(d.Warnings, "the run that this rests on does not count: "+last.Invalid)
 	}

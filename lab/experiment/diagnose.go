@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,9 @@ func (x *executor) diagnose(ctx context.Context) error {
 	if !later {
 		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) {
 			step, done := plan.Next(e.Runs)
-			return step, done || step.Role != record.RoleSaturate
+			return step, done || step.Role != record.RoleSaturate || unanswered(e.Runs) != nil
 		})
-		if err != nil {
+		if err := cmp.Or(err, unanswered(x.exp.Runs)); err != nil {
 			return err
 		}
 	}
@@ -68,6 +69,21 @@ func (x *executor) diagnose(ctx context.Context) error {
 		return err
 	}
 	return x.breakDown(ctx, x.variants[0], found)
+}
+
+// unanswered returns an error when the first run, with a single client, was given no good answer: there is
+// nothing to look into then.
+func unanswered(runs []*record.Run) error {
+	if len(runs) == 0 || runs[0].Totals.Failed < runs[0].Totals.Ended {
+		return nil
+	}
+	t, most := runs[0].Totals, "none ended"
+	for kind, n := range t.Errors {
+		if n > t.Errors[most] {
+			most = kind
+		}
+	}
+	return fmt.Errorf("no request to %s was answered as it should be: %d of %d failed (%s)", record.RedactURL(runs[0].Load.URL), t.Failed, t.Offered, most)
 }
 
 // bounded reports whether there is an SLO to meet.

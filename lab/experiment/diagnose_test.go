@@ -145,6 +145,27 @@ func checkWhy(t *testing.T, r *record.Run, kind string) {
 	}
 }
 
+// Where nothing is answered there is nothing to look into.
+func TestUnanswered(t *testing.T) {
+	run := func(ended, failed int64, errors map[string]int64) []*record.Run {
+		r := &record.Run{Load: record.Load{URL: "http://127.0.0.1:1/"}}
+		r.Totals.Offered, r.Totals.Ended, r.Totals.Failed, r.Totals.Errors = ended, ended, failed, errors
+		return []*record.Run{r}
+	}
+	for name, runs := range map[string][]*record.Run{"no run": nil, "some good": run(10, 9, map[string]int64{"status": 9})} {
+		if err := unanswered(runs); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	err := unanswered(run(10, 10, map[string]int64{"refused": 7, "timeout": 3}))
+	if err == nil || !strings.Contains(err.Error(), "10 of 10 failed (refused)") {
+		t.Errorf("%v", err)
+	}
+	if unanswered(run(0, 0, nil)) == nil {
+		t.Error("a target that answers nothing was looked into")
+	}
+}
+
 // How a variant is looked into depends on what it is that bounds its load.
 func TestLooking(t *testing.T) {
 	for _, c := range []struct {
