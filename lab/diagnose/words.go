@@ -16,6 +16,9 @@ func (e *evidence) inWords(s Subject, d Diagnosis) string {
 	sig := e.signals
 	at := fmt.Sprintf("at %s requests in flight and %s/s", count(sig[Clients]), count(sig[Throughput]))
 	used := fmt.Sprintf("it uses %s of the %s cores it could have had", digits(sig[Cores]), digits(ratio(sig[Cores], sig[Utilisation])))
+	if _, seen := sig[Utilisation]; !seen {
+		used = "(what it uses of the CPU was not seen)"
+	}
 	place := ""
 	if len(d.Where) > 0 {
 		p := d.Where[0]
