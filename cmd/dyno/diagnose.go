@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 
 	"dyno/lab/diagnose"
 	"dyno/lab/experiment"
@@ -46,6 +48,9 @@ generator was the limit, or other processes took the CPU.`,
 			if pid < 0 {
 				return usage("--pid takes a process number, not %d", pid)
 			}
+			if pid > 0 && !alive(pid) {
+				return usage("--pid: there is no process %d; leave it out, and the one that listens at the URL is taken", pid)
+			}
 			o := experiment.Options{PID: pid, Token: token, OTLP: otlp}
 			if cmd.Flags().Changed("connections") {
 				o.Clients = q.connections
@@ -75,6 +80,17 @@ generator was the limit, or other processes took the CPU.`,
 	f.StringVar(&otlp, "otlp", "", "take the target's traces (OTLP/HTTP) at this loopback address, as in 127.0.0.1:4318, and break the latency down by stage")
 	f.StringVar(&token, "token", "", "of a debug address that is guarded by one")
 	return cmd
+}
+
+// alive reports whether there is such a process, be it another user's.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer p.Release()
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
 // oneVariant reads a scenario of which one variant is to be run; by default its last.
