@@ -62,7 +62,7 @@ func list(ctx context.Context, binary string) ([]Server, error) {
 }
 
 // ErrNoServer is returned for a name that is neither a server's nor a family's.
-var ErrNoServer = errors.New("no such server")
+var ErrNoServer = errors.New("no such server or family")
 
 // choose returns the servers of the given names or families, each once; none: all.
 func choose(all []Server, only []string) ([]Server, error) {
@@ -81,7 +81,7 @@ func choose(all []Server, only []string) ([]Server, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%w: %q names neither one nor a family; there are %s", ErrNoServer, name, names(all))
+			return nil, fmt.Errorf("%w: %q; there are %s", ErrNoServer, name, names(all))
 		}
 	}
 	return out, nil
