@@ -14,6 +14,15 @@ type prediction struct {
 	holds   func(ratio float64) bool // of the throughput after to that before
 }
 
+// Disturbed reports whether neighbours got in a run's way so much that it cannot even show a cause. A run
+// whose rate and latency do not count may still do that.
+func Disturbed(r *record.Run) bool {
+	if !r.Around.Seen || r.Machine.Cores == 0 {
+		return false
+	}
+	return r.Around.OthersCPU/float64(r.Machine.Cores) >= Defaults.value(neighbours) && r.Around.TargetDelay >= Defaults.value(delayed)
+}
+
 // moreGOGC is how many times the heap may grow before a collection begins, under the intervention that
 // tells whether GC bounds a service.
 const moreGOGC = 8

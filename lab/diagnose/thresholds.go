@@ -42,7 +42,7 @@ var Defaults = Thresholds{
 	idleCPU:       {0.7, "utilisation below which the CPU is not what is short"},
 	occupiedLeast: {0.8, "share of the clients' time spent waiting for an answer"},
 	growing:       {0.10, "growth of the throughput per doubling of the clients"},
-	neighbours:    {0.10, "share of the machine"},
+	neighbours:    {0.25, "share of the machine; a rate is out by as much as neighbours take, but what bounds a service could still be told with half of the machine taken"},
 	delayed:       {0.02, "seconds per second that the target waited for a CPU"},
 	lockWaiting:   {0.5, "share of the clients"},
 	busyCPU:       {0.7, "utilisation"},

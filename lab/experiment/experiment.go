@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/lab/diagnose"
 	"dyno/lab/load"
 	"dyno/lab/probe"
 	"dyno/lab/record"
@@ -244,7 +245,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 			return err
 		}
 		x.Progress.Done(r)
-		if r.Invalid == "" || s.ForCause() && r.Totals.Generator.Limited {
+		if r.Invalid == "" || s.ForCause() && (r.Totals.Generator.Limited || !diagnose.Disturbed(r)) {
 			return nil
 		}
 		if s.ForCause() {
