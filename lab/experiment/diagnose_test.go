@@ -47,7 +47,7 @@ func TestDiagnose(t *testing.T) {
 		{inside: "none", clients: 1, roles: []string{"saturate 1", "profile 1"}, unseen: "from outside only"},
 	} {
 		t.Run(c.inside, func(t *testing.T) {
-			sc := running(t, "hash", c.inside)
+			sc := running(t, c.inside)
 			keeps := func(string) {}
 			if c.inside == "agent" {
 				keeps = give(t, sc.Target.Debug)
@@ -103,6 +103,9 @@ func TestDiagnose(t *testing.T) {
 func checkSubject(t *testing.T, s diagnose.Subject, clients int) {
 	t.Helper()
 	for _, r := range s.Saturated {
+		if r.Totals.Failed > 0 {
+			t.Errorf("%s: %d of %d requests failed: %v", r.ID, r.Totals.Failed, r.Totals.Ended, r.Totals.Errors)
+		}
 		if r.Totals.Response.P50 <= 0 || r.Load.Model != "closed" || r.Target.PID == 0 || len(r.Profiles) > 0 {
 			t.Errorf("%s: p50 %g, model %s, process %d, profiles %v", r.ID, r.Totals.Response.P50, r.Load.Model, r.Target.PID, r.Profiles)
 		}

@@ -58,7 +58,7 @@ func tellsNoLatency(t *testing.T, r *record.Run) {
 // Somebody takes a CPU profile of the target during an ordinary run: exactly the windows in which it ran are
 // left out of every latency that is reported.
 func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
-	sc := running(t, "hash", "agent")
+	sc := running(t, "agent")
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	profile := sync.OnceFunc(func() {
@@ -82,6 +82,9 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 	r, err := b.run(t.Context(), record.Step{Role: record.RoleSingle, Variant: sc.Name, Rate: 200, Length: 2 * time.Second}, exp)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.Totals.Failed > 0 {
+		t.Errorf("%d of %d requests failed: %v", r.Totals.Failed, r.Totals.Ended, r.Totals.Errors)
 	}
 	for _, w := range r.Series {
 		live := w.Server != nil && w.Server.ProfileLive

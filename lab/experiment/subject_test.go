@@ -33,8 +33,9 @@ var bounds = sync.OnceValues(func() (string, error) {
 
 // running starts a server of subjects/bounds, as a service that runs already, and returns how it is driven.
 // inside is how much of it can be seen: agent, pprof or none.
-func running(t *testing.T, server, inside string) *scenario.Scenario {
+func running(t *testing.T, inside string) *scenario.Scenario {
 	t.Helper()
+	const server, path = "render", "/products"
 	if testing.Short() {
 		t.Skip("-short: this test loads a real process for seconds")
 	}
@@ -48,6 +49,7 @@ func running(t *testing.T, server, inside string) *scenario.Scenario {
 	}
 	t.Cleanup(func() { p.Stop(time.Second) })
 	sc := &scenario.Scenario{Name: server, Mode: record.KindDiagnose, Target: scenario.Target{URL: "http://" + p.Ready()["listen"]}}
+	sc.Load.URL = sc.Target.URL + path
 	if debug := p.Ready()["debug"]; debug != "" {
 		sc.Target.Debug = "http://" + debug
 	}
