@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,9 +51,11 @@ func TestDiagnose(t *testing.T) {
 			if c.inside == "agent" {
 				keeps = give(t, sc.Target.Debug)
 			}
-			out := filepath.Join(t.TempDir(), "out")
-			exp, err := Execute(t.Context(), Options{Scenario: sc, Out: out, Depth: Quick, Clients: c.clients})
-			if err != nil {
+			b, exp := benchOf(t, sc, silent{})
+			exp.Machine.Cores = 1 << 10 // of which neighbours take no share, so that no run is repeated
+			b.Clients = c.clients
+			x := &executor{Options: b.Options, exp: exp, variants: b.variants, bench: b}
+			if err := x.execute(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			keeps("after the diagnosis")
@@ -66,7 +67,7 @@ func TestDiagnose(t *testing.T) {
 				t.Fatalf("the runs are %q, want %q", got, want)
 			}
 			checkSubject(t, diagnose.NewSubject(sc.Name, exp.Runs), c.clients)
-			again, err := record.Open(out)
+			again, err := record.Open(exp.Dir)
 			if err != nil {
 				t.Fatal(err)
 			}
