@@ -104,12 +104,16 @@ func (c *common) judged(w io.Writer, cases []calibration.Case, verbose bool) err
 	fmt.Fprintln(w, "Verdicts by thresholds that were fitted to the other families (rows: the truth)")
 	printMatrix(w, calibration.Confusion(outside))
 	for _, j := range outside {
-		if j.Outcome != calibration.Right {
+		if j.Outcome != calibration.Right && j.Outcome != calibration.Disturbed {
 			fmt.Fprintf(w, "%s: %s with %s inside (seed %d) is bound by %s, the verdict was %s\n", j.Outcome, j.Server, j.Inside, j.Seed, j.Truth[0], j.Verdict.Bound)
 		}
 	}
 	printTally(w, "leaving one family out", outside)
 	printTally(w, "by the thresholds in use", inside)
+	if disturbed := calibration.Disturbances(inside); len(disturbed) > 0 {
+		fmt.Fprintf(w, "in %d more, others took so much of the machine that the verdict was environment; without regard to that:\n", len(disturbed))
+		printTally(w, "  by the thresholds in use", calibration.Insider(disturbed, diagnose.Defaults.WithoutNeighbours()))
+	}
 	fmt.Fprintln(w, "\nRoom of the thresholds")
 	printRooms(w, calibration.Rooms(cases, diagnose.Defaults))
 	return nil
@@ -147,9 +151,9 @@ func printTally(w io.Writer, name string, judged []calibration.Judged) {
 			}
 		}
 	}
-	n := len(judged)
+	n := len(judged) - tally[calibration.Disturbed]
 	fmt.Fprintf(w, "%s: %d of %d right (%.0f%%), %d unknown, %d wrong; the function that is the cause was named in %d of %d",
-		name, tally[calibration.Right], n, 100*float64(tally[calibration.Right])/float64(n), tally[calibration.Unknown], tally[calibration.Wrong], placed, places)
+		name, tally[calibration.Right], n, 100*float64(tally[calibration.Right])/float64(max(n, 1)), tally[calibration.Unknown], tally[calibration.Wrong], placed, places)
 	if longest > 0 {
 		fmt.Fprintf(w, "; the longest verdict took %.0f s", longest)
 	}

@@ -1,5 +1,10 @@
 package diagnose
 
+import (
+	"maps"
+	"math"
+)
+
 // Threshold is where a signal begins to speak.
 type Threshold struct {
 	Value float64
@@ -42,7 +47,7 @@ var Defaults = Thresholds{
 	idleCPU:       {0.7, "utilisation below which the CPU is not what is short"},
 	occupiedLeast: {0.8, "share of the clients' time spent waiting for an answer"},
 	growing:       {0.10, "growth of the throughput per doubling of the clients"},
-	neighbours:    {0.25, "share of the machine; a rate is out by as much as neighbours take, but what bounds a service could still be told with half of the machine taken"},
+	neighbours:    {0.30, "share of the machine; a rate is out by as much as neighbours take, but what bounds a service could still be told with half of the machine taken"},
 	delayed:       {0.02, "seconds per second that the target waited for a CPU"},
 	lockWaiting:   {0.5, "share of the clients"},
 	busyCPU:       {0.7, "utilisation"},
@@ -56,4 +61,12 @@ var Defaults = Thresholds{
 	filled:        {0.50, "share of the accept queue's length"},
 	fewerProcs:    {0.85, "throughput on one processor less, over that before: a service that computes falls below"},
 	lessGC:        {1.10, "throughput at eight times GOGC, over that before: a service that collects rises above"},
+}
+
+// WithoutNeighbours never blames the machine: what was measured beside neighbours is then read as if they
+// had taken nothing but room.
+func (t Thresholds) WithoutNeighbours() Thresholds {
+	out := maps.Clone(t)
+	out[neighbours] = Threshold{Value: math.Inf(1), SetBy: "left out"}
+	return out
 }

@@ -184,18 +184,20 @@ type executor struct {
 	exp      *record.Experiment
 	variants []scenario.Variant
 	bench    *bench
-	expected int // estimate of the number of runs
-	spoilt   int // runs that did not count
+	expected int           // estimate of the number of runs
+	spoilt   int           // runs that did not count
+	waited   time.Duration // what repeating runs that look for a cause has taken
 }
 
 // planner says what to run next, given what was run so far.
 type planner func(*record.Experiment) (step record.Step, done bool)
 
 // A diagnosis is to be there within two minutes, and neighbours that stay are an answer: its runs are
-// repeated once, after a shorter wait.
+// repeated, after a short wait, until so much time has gone into repetitions.
 const (
-	diagnosisTries    = 2
+	diagnosisTries    = 4
 	diagnosisCalmWait = 3 * time.Second
+	diagnosisPatience = 45 * time.Second
 )
 
 // tries is how often a step is run before the machine is called unfit.
@@ -224,10 +226,11 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 	switch {
 	case s.Role == record.RoleSweep:
 		most, wait = sweepTries, sweepCalmWait
-	case s.ForCause():
+	case s.ForCause(), x.exp.Kind == record.KindDiagnose:
 		wait = diagnosisCalmWait
 	}
 	for try := 1; ; try++ {
+		began := time.Now()
 		total := max(x.expected, len(x.exp.Order)+1)
 		x.Progress.Step(len(x.exp.Order)+1, total, s)
 		x.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Step: s, Expected: total}
@@ -249,7 +252,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 			return nil
 		}
 		if s.ForCause() {
-			if try == diagnosisTries {
+			if try == diagnosisTries || x.waited > diagnosisPatience {
 				return nil
 			}
 		} else if x.spoilt++; try == most || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
@@ -258,6 +261,9 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		x.Progress.Say("this run does not count (" + r.Invalid + "); waiting for the machine to calm down")
 		if err := awaitCalm(ctx, x.exp.Machine.Cores, wait); err != nil {
 			return err
+		}
+		if s.ForCause() {
+			x.waited += time.Since(began)
 		}
 	}
 }

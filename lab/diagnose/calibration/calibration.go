@@ -37,6 +37,9 @@ const (
 	Right   Outcome = "right"
 	Unknown Outcome = "unknown"
 	Wrong   Outcome = "wrong"
+	// Disturbed is a case in which others took so much of the machine that the verdict was "environment". That
+	// is true, but not what was asked: it counts neither way.
+	Disturbed Outcome = "disturbed"
 )
 
 // Judged is a case and what was said of it.
@@ -55,6 +58,8 @@ func judge(c Case, t diagnose.Thresholds) Judged {
 	switch {
 	case slices.Contains(c.Truth, d.Bound):
 		j.Outcome = Right
+	case d.Bound == diagnose.Environment:
+		j.Outcome = Disturbed
 	case d.Bound == diagnose.Unknown && c.Hidden:
 		j.Outcome = Right
 	case d.Bound == diagnose.Unknown:
@@ -92,6 +97,16 @@ func Outsider(cases []Case, prior diagnose.Thresholds) []Judged {
 		out = append(out, judge(c, t))
 	}
 	return out
+}
+
+// Disturbances are the cases that others spoilt.
+func Disturbances(judged []Judged) (cases []Case) {
+	for _, j := range judged {
+		if j.Outcome == Disturbed {
+			cases = append(cases, j.Case)
+		}
+	}
+	return cases
 }
 
 // Tally counts outcomes.
