@@ -67,6 +67,9 @@ generator was the limit, or other processes took the CPU.`,
 			if err != nil {
 				return err
 			}
+			if o.Scenario.Load.Kind == scenario.Jobs {
+				return usage("%s is a job, which drives itself; only services that answer requests can be diagnosed", args[0])
+			}
 			o.Scenario.Mode = record.KindDiagnose
 			return c.execute(cmd.Context(), o, judgeDiagnosis)
 		},

@@ -64,7 +64,7 @@ func (s Subject) Diagnose(t Thresholds) Diagnosis {
 	d.InWords = e.inWords(s, d)
 	if made, ok := t.outcome(s); ok {
 		d.Interventions = append(d.Interventions, made)
-		if !made.Held {
+		if !made.Held && !made.undecided {
 			d.overturn(made)
 		}
 	}
@@ -134,7 +134,7 @@ func places(of []record.Stack, whole float64) []Place {
 // where names the code that a bound lies in.
 func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 	switch {
-	case bound == Lock && kind == "spin":
+	case bound == Lock && kind == spun:
 		return e.sampled(stacks.Lock)
 	case bound == Lock:
 		return e.waited(stacks.WaitLock)
@@ -157,8 +157,11 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 	return nil
 }
 
-// accepted is the kind of wait for a connection to be accepted.
-const accepted = "accept"
+// Kinds beyond those of waits (stacks.WaitKind).
+const (
+	accepted = "accept" // of a wait: for a connection to be accepted
+	spun     = "spin"   // of a lock: taken so often that the CPU goes into taking it
+)
 
 // accepting names the code that accepts connections.
 func (e *evidence) accepting() []Place {

@@ -64,6 +64,8 @@ type Intervention struct {
 	Predicted string `json:"predicted"`
 	Saw       string `json:"saw"`
 	Held      bool   `json:"held"` // the prediction came true
+
+	undecided bool // it did not, and may not be blamed
 }
 
 // Subject is the runs of one variant that its diagnosis rests on.

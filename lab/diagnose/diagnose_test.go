@@ -141,3 +141,62 @@ func TestDiagnoseVariants(t *testing.T) {
 		t.Errorf("%+v", ds)
 	}
 }
+
+// An experiment that neighbours spoilt overturns nothing.
+func TestASpoiltInterventionDecidesNothing(t *testing.T) {
+	made := as(saturated(32, 400), record.RoleIntervene, &record.Change{Procs: 1}, 0)
+	made.Invalid = "other processes took 40% of the machine"
+	d := NewSubject("v", append(locked(), made, as(saturated(32, 1000), record.RoleSaturate, nil, again))).Diagnose(Defaults)
+	if d.Bound != Lock || len(d.Interventions) != 1 || d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "decides nothing") {
+		t.Errorf("%s %+v", d.Bound, d.Interventions)
+	}
+}
+
+// Goroutines that are ready while others keep the processors in fsync wait for the disk as well.
+func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
+	runs := append(sweep(1200, 1600, 1700), profiled(32, 1600, nil,
+		wait("system call", 6, "syscall.Fsync", "internal/poll.(*FD).Fsync", "os.(*File).Sync", "main.(*journal).write")))
+	trace := runs[3].MadeTrace
+	trace.Running, trace.Runnable, trace.Syscall = 0.15, 10, 3
+	d := NewSubject("v", runs).Diagnose(Defaults)
+	if d.Bound != Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are ready") {
+		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
+	}
+	runs[2].Around.TargetCPU = 1.9 // and with the CPU used up, who is ready waits for that
+	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound == Wait {
+		t.Errorf("%s: %s", d.Kind, d.InWords)
+	}
+}
+
+// What an experiment with the processors would not tell is not tried.
+func TestPredictions(t *testing.T) {
+	used := func(cores float64, own ...*record.Run) Subject {
+		for _, r := range own {
+			r.Around.TargetCPU = cores
+		}
+		return NewSubject("v", own)
+	}
+	computing := func() []*record.Run {
+		return append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
+	}
+	crowded := computing()
+	crowded[2].Around.OthersCPU = 0.9
+	remote := computing()
+	remote[2].Target.Agent = false
+	for _, c := range []struct {
+		name string
+		s    Subject
+		want *record.Change
+	}{
+		{"a lock, one core busy", used(1, locked()...), &record.Change{Procs: 1}},
+		{"a lock, and the CPU is nearly used up", used(1.7, locked()...), nil},
+		{"computing", used(1.9, computing()...), &record.Change{Procs: 1}},
+		{"computing, with a core's worth of neighbours", used(1, crowded...), nil},
+		{"computing, out of reach", used(1.9, remote...), nil},
+	} {
+		got := Defaults.prediction(c.s).change
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}

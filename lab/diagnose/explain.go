@@ -37,6 +37,11 @@ func Explain(before, after *Diagnosis, m Move) string {
 	switch {
 	case !m.moved() && before.Bound == Wait && costs != "":
 		text = fmt.Sprintf("No difference is shown although %s: the step before is bound by %s, not by what a request costs.", costs, was)
+	case before.Bound == Unknown && m.moved():
+		text = m.change() + "; what bounded the step before is not known."
+		if costs != "" {
+			text += " Meanwhile " + costs + "."
+		}
 	case !m.moved() && costs != "":
 		text = fmt.Sprintf("No difference is shown although %s: that is less than this measurement can tell, or not where the bound (%s) lies.", costs, was)
 	case !m.moved():

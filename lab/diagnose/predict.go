@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"dyno/lab/record"
 )
@@ -30,9 +31,8 @@ const moreGOGC = 8
 // gogc is Go's default. What a program set for itself is not known from outside.
 const gogc = 100
 
-// keeps is the share of its throughput that a service keeps at least which waits, when it gets a
-// processor less.
-const keeps = 0.70
+// slack is how far a throughput may stay below what is predicted of it: processors share caches and memory.
+const slack = 0.8
 
 // prediction returns the experiment by which a subject's verdict can be borne out or overturned.
 func (t Thresholds) prediction(s Subject) prediction {
@@ -65,21 +65,24 @@ func (t Thresholds) prediction(s Subject) prediction {
 		return prediction{}
 	}
 	p := prediction{change: &record.Change{Procs: procs - 1}, changed: fmt.Sprintf("GOMAXPROCS=%d instead of %d", procs-1, procs)}
-	// What neighbours and the lab itself took may leave no more than it would have with a processor less:
-	// then nothing can be predicted.
-	const shows = 0.8
-	if computes := bound == CPU || bound == Syscall; computes && float64(procs-1) > shows*available(last) {
-		return prediction{}
-	} else if computes {
+	left := float64(procs - 1)
+	if bound == CPU || bound == Syscall {
+		if left > slack*available(last) {
+			return prediction{} // neighbours and the lab itself leave it no more than that as it is
+		}
 		p.words = fmt.Sprintf("on a processor less the throughput falls below %.2fx", t.value(fewerProcs))
 		p.holds = func(ratio float64) bool { return ratio < t.value(fewerProcs) }
 		return p
 	}
-	if rule.Kind == "spin" {
-		p.words = "on a processor less, with fewer to spin against, the throughput does not fall in step"
-	} else {
-		p.words = fmt.Sprintf("what waits is not short of CPU: on a processor less it keeps %.2fx or more", keeps)
+	// What waits is not short of CPU, unless it already uses more than would be left.
+	keeps := slack
+	if used := last.Around.TargetCPU; used > left {
+		keeps *= left / used
 	}
+	if keeps < slack*slack || rule.Kind == spun {
+		return prediction{} // what computes would keep hardly less
+	}
+	p.words = fmt.Sprintf("what waits is not short of CPU: on a processor less it keeps %.2fx or more", keeps)
 	p.holds = func(ratio float64) bool { return ratio >= keeps }
 	return p
 }
@@ -103,6 +106,11 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 	}
 	after := perSecond(made)
 	ratio := after / before
-	return Intervention{Changed: p.changed, Predicted: p.words,
-		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}, true
+	out := Intervention{Changed: p.changed, Predicted: p.words,
+		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}
+	if !out.Held && slices.ContainsFunc(append(s.Again, made, s.last()), spoilt) {
+		out.Saw += ", but others took the CPU meanwhile, so that it decides nothing"
+		out.undecided = true
+	}
+	return out, true
 }

@@ -39,12 +39,22 @@ func (s Subject) read() evidence {
 }
 
 // inFlight is how many requests were under way at a time: the clients of a closed loop, or by Little's law.
+// A run whose latency counts for nothing still tells how many of its offers were not answered yet.
 func inFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" {
 		return float64(r.Step.Connections)
 	}
 	t := r.Totals
-	return t.AchievedPerS * max(t.Service.Mean, r.SLO.Observed(t).Mean) / 1000
+	if mean := max(t.Service.Mean, r.SLO.Observed(t).Mean); mean > 0 {
+		return t.AchievedPerS * mean / 1000
+	}
+	sum, n := 0.0, 0.0
+	for _, w := range r.Series {
+		if w.Phase == record.PhaseProfile {
+			sum, n = sum+float64(w.Client.Backlog), n+1
+		}
+	}
+	return sum / max(n, 1)
 }
 
 // perSecond is the throughput as the SLO counts it.
@@ -178,10 +188,20 @@ func (e *evidence) traced(r *record.Run) {
 			e.top, top = kind, sums[kind]
 		}
 	}
+	if ready, kind := e.held(t, sums); ready > 0 {
+		sums[kind] += ready
+		if sums[kind] > top {
+			e.top, top = kind, sums[kind]
+		}
+		e.signals[HeldBack] = ready
+	}
 	if spent := requestTime(inFlight(r)*t.Seconds, all, t); spent > 0 {
 		e.signals[Waiting] = math.Min(1, all/spent)
 		e.signals[WaitTop] = math.Min(1, top/spent)
 		e.signals[LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)
+		if ready, seen := e.signals[HeldBack]; seen {
+			e.signals[HeldBack] = math.Min(1, ready/spent)
+		}
 	}
 	if r.SLO.On == record.OnDelivery {
 		e.workers(t)
@@ -193,10 +213,28 @@ func (e *evidence) traced(r *record.Run) {
 	}
 }
 
+// held returns the goroutine-seconds in which goroutines were ready to run although there was CPU left, and
+// what for: a goroutine that blocks in a system call keeps its processor (one of GOMAXPROCS) until the
+// scheduler notices, some 20 us to 10 ms later. Those that could run meanwhile wait for the call as well.
+func (e *evidence) held(t *record.Trace, sums map[stacks.WaitKind]float64) (seconds float64, kind stacks.WaitKind) {
+	kind = stacks.WaitDisk
+	if sums[stacks.WaitSyscall] > sums[kind] {
+		kind = stacks.WaitSyscall
+	}
+	u, seen := e.signals[Utilisation]
+	if !seen || u >= Defaults.value(idleCPU) || sums[kind] == 0 {
+		return 0, kind
+	}
+	return t.Runnable, kind
+}
+
 // requestTime is the goroutine-seconds that a trace shows of requests: their waits, and what ran or could
 // have run. It leaves out what the requests spent outside, on the way from and to the client, and is never
 // more than what all clients have.
 func requestTime(clients, waits float64, t *record.Trace) float64 {
+	if clients == 0 {
+		return waits + t.Running + t.Runnable
+	}
 	return math.Min(clients, waits+t.Running+t.Runnable)
 }
 

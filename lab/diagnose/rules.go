@@ -28,7 +28,7 @@ var Rules = []Rule{
 	{NotLoaded, "", []Condition{below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
 	{Lock, "", []Condition{at(LockWait, lockWaiting)}},
 	{Wait, "", []Condition{at(WaitTop, waiting), at(SerialBusy, serial)}},
-	{Lock, "spin", []Condition{at(Utilisation, busyCPU), at(LockSpin, spinning)}},
+	{Lock, spun, []Condition{at(Utilisation, busyCPU), at(LockSpin, spinning)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Allocating, allocating)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Collecting, collecting)}},
 	{Syscall, "", []Condition{at(Utilisation, busyCPU), at(Kernel, kernel)}},

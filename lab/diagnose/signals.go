@@ -27,6 +27,7 @@ const (
 	System        = "system"         // share of the target's CPU time spent in the kernel
 	Waiting       = "waiting"        // share of the requests' time that was a wait, by the trace
 	WaitTop       = "wait_top"       // share of the requests' time in the kind of wait that took most
+	HeldBack      = "held_back"      // of WaitTop, by goroutines that were ready while others kept the processors in a system call
 	SerialBusy    = "serial_busy"    // share of the time that one goroutine worked on which the requests wait
 	Workers       = "workers"        // goroutines that do the work after a request was answered
 	WorkersWait   = "workers_wait"   // share of their time in the kind of wait that took most

@@ -14,7 +14,12 @@ import (
 // inWords is the verdict as one would say it.
 func (e *evidence) inWords(s Subject, d Diagnosis) string {
 	sig := e.signals
-	at := fmt.Sprintf("at %s requests in flight and %s/s", count(sig[Clients]), count(sig[Throughput]))
+	at := fmt.Sprintf("at %s/s", count(sig[Throughput]))
+	if c := sig[Clients]; c >= 2 {
+		at = fmt.Sprintf("at %s requests in flight and %s/s", count(c), count(sig[Throughput]))
+	} else if c >= 1 {
+		at = fmt.Sprintf("at one request at a time and %s/s", count(sig[Throughput]))
+	}
 	used := fmt.Sprintf("it uses %s of the %s cores it could have had", digits(sig[Cores]), digits(ratio(sig[Cores], sig[Utilisation])))
 	if _, seen := sig[Utilisation]; !seen {
 		used = "(what it uses of the CPU was not seen)"
@@ -82,7 +87,7 @@ func (e *evidence) notLoaded(at string) string {
 
 func (e *evidence) lockWords(kind, at, used, place string) string {
 	sig := e.signals
-	if kind == "spin" {
+	if kind == spun {
 		text := fmt.Sprintf("A lock bounds it: %s %s, and %s of that goes into taking and giving back locks.", at, used, percent(sig[LockSpin]))
 		if place != "" {
 			text += " Most of it in " + place + "."
@@ -127,6 +132,9 @@ func (e *evidence) waitWords(kind, at, used, place string) string {
 	}
 	if place != "" {
 		text += " They wait in " + place + "."
+	}
+	if held := sig[HeldBack]; held > sig[WaitTop]/2 {
+		text += fmt.Sprintf(" %s of it is not even spent in the call: goroutines are ready, but others keep the processors in it, so GOMAXPROCS above the number of cores may help.", percent(ratio(held, sig[WaitTop])))
 	}
 	if busy := sig[SerialBusy]; busy >= Defaults.value(serial) {
 		text += fmt.Sprintf(" One goroutine ends these waits, and it is busy %s of the time: it is the serial part.", percent(busy))
@@ -173,6 +181,7 @@ var meanings = []struct {
 	{System, "share", fixed("of CPU time: in the kernel, by the kernel's account")},
 	{Waiting, "share", fixed("of the requests' time: waits of any kind, locks included")},
 	{WaitTop, "share", fixed("of the requests' time: the kind of wait that took most")},
+	{HeldBack, "share", fixed("of the requests' time: ready to run, while others keep the processors (GOMAXPROCS) in a system call")},
 	{Workers, "goroutines", fixed("do the work after a request was answered")},
 	{WorkersWait, "share", fixed("of these goroutines' time: the kind of wait that took most")},
 	{SerialBusy, "share", fixed("of the time: one goroutine was busy on which the requests wait")},

@@ -31,7 +31,9 @@ func (x *executor) breakDown(ctx context.Context, v scenario.Variant, found floa
 		found = result.CapacityPerS
 	}
 	step := record.Step{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.Depth].saturate}
-	if found == 0 {
+	if most := x.searching(pace{}).Max; found == 0 && most > 0 {
+		step.Rate = most // no closed loop can keep to it
+	} else if found == 0 {
 		const clients = 32
 		step.Closed, step.Rate, step.Connections = true, 0, cmp.Or(x.Clients, clients)
 	}

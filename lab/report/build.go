@@ -62,8 +62,12 @@ func analyse(e *record.Experiment) analysis {
 	}
 	a.diagnoses = diagnose.Diagnose(e)
 	for i := range a.diagnoses {
+		if !bounds(e.SLO) {
+			continue // without an SLO, the capacity is the peak
+		}
+		a.diagnoses[i].CapacityPerS = 0
 		if c := a.capacities[a.diagnoses[i].Variant]; c.Valid {
-			a.diagnoses[i].CapacityPerS = c.CapacityPerS // what was found under the SLO, rather than the peak beyond it
+			a.diagnoses[i].CapacityPerS = c.CapacityPerS
 		}
 	}
 	return a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -108,13 +109,21 @@ func (s Server) scenario(binary string, seed uint64, inside string) *scenario.Sc
 	}
 }
 
-// neighbour starts a process that burns CPU and that no experiment knows of.
+// neighbour starts a process that burns CPU and that no experiment knows of. It ends when its standard input
+// does, also when the lab is killed.
 func neighbour(ctx context.Context, binary string) (stop func(), err error) {
-	p, err := target.Start(ctx, target.Spec{Name: "neighbour", Command: []string{binary, "--hog", strconv.Itoa(runtime.NumCPU())}, ReadyLine: true})
+	cmd := exec.CommandContext(ctx, binary, "--hog", strconv.Itoa(runtime.NumCPU()))
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting a neighbour: %w", err)
 	}
-	return func() { p.Stop(time.Second) }, nil
+	return func() {
+		stdin.Close()
+		cmd.Wait() // how it ended is of no interest
+	}, nil
 }
 
 // build builds the servers and asks which there are.
