@@ -123,8 +123,10 @@ type Target struct {
 	PID      int             `json:"pid,omitempty"`
 	Ready    time.Duration   `json:"ready_ns,omitempty"` // from exec to the ready line
 	Procs    int             `json:"gomaxprocs,omitempty"`
-	Agent    bool            `json:"agent,omitempty"` // it has the agent; false: it was looked into from outside
-	Pprof    bool            `json:"pprof,omitempty"` // it has net/http/pprof
+	Quota    float64         `json:"cpu_quota,omitempty"`    // cores that its cgroup grants it; 0: no limit
+	Shared   bool            `json:"quota_shared,omitempty"` // the lab draws on the same quota
+	Agent    bool            `json:"agent,omitempty"`        // it has the agent; false: it was looked into from outside
+	Pprof    bool            `json:"pprof,omitempty"`        // it has net/http/pprof
 }
 
 // Machine says where the run happened.

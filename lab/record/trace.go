@@ -51,9 +51,11 @@ type Wait struct {
 	// WokenBy is where the goroutine was that ended most of these waits; nil: the runtime ended them.
 	WokenBy []Frame `json:"woken_by,omitempty"`
 	Wakers  int     `json:"wakers,omitempty"` // distinct goroutines that ended them
-	// Waker is the share of time that the goroutine which ended most of these waits was running, in a system
-	// call or ready to run; 0: the runtime ended them.
-	WakerBusy float64 `json:"waker_busy,omitempty"`
+	// WakerBusy is the share of time that the goroutine which ended most of these waits was running, in a system
+	// call or ready to run, and WakerReady the part of it in which it was ready and had no processor; 0: the
+	// runtime ended them.
+	WakerBusy  float64 `json:"waker_busy,omitempty"`
+	WakerReady float64 `json:"waker_ready,omitempty"`
 }
 
 // Busiest is one goroutine.
