@@ -162,7 +162,8 @@ type Surroundings struct {
 	CacheMisses     float64 `json:"cache_misses_per_s,omitempty"` // last level, of the target; 0: not permitted here
 	TLBMisses       float64 `json:"tlb_misses_per_s,omitempty"`
 
-	Seen bool `json:"seen"` // false: nothing of the above could be read
+	Elsewhere bool `json:"elsewhere,omitempty"` // the target runs on another machine, of which its agent tells
+	Seen      bool `json:"seen"`                // false: nothing of the above could be read
 }
 
 // Variant is one way to start the target: a step of a ladder, or one side of a comparison.
