@@ -160,6 +160,7 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 // Kinds beyond those of waits (stacks.WaitKind).
 const (
 	accepted = "accept" // of a wait: for a connection to be accepted
+	refused  = "errors" // of unknown: the target answers errors
 	spun     = "spin"   // of a lock: taken so often that the CPU goes into taking it
 )
 

@@ -12,6 +12,7 @@ func saturated(clients int, perSecond float64) *record.Run {
 		Length: time.Second, Machine: record.Machine{Cores: 2}}
 	r.Load = record.Load{Model: "closed", Connections: clients}
 	r.Totals.AchievedPerS = perSecond
+	r.Totals.Ended, r.Totals.Completed = int64(perSecond), int64(perSecond)
 	r.Totals.Service.Mean = 1000 * float64(clients) / perSecond
 	r.Target = record.Target{Pprof: true, Agent: true, Procs: 2, PID: 1}
 	r.Around = record.Surroundings{Seen: true, TargetCPU: 0.5, PressureCPU: -1}

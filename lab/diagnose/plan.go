@@ -48,7 +48,7 @@ const leastClients = 32
 // Next returns the next run, given the plan's runs so far in order; done: there is none.
 func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
 	s := NewSubject(p.Variant, runs)
-	base := record.Step{Variant: p.Variant, Closed: p.Rate == 0, Rate: p.Rate, Length: p.Length}
+	base := record.Step{Variant: p.Variant, Closed: p.Rate == 0, Rate: p.Rate, Length: p.length(s)}
 	if clients, more := p.sweep(s.Saturated); more && !p.Only {
 		base.Role, base.Connections = record.RoleSaturate, clients
 		base.Capped = p.Most > 0 && clients >= p.Most || p.CapRate
@@ -79,6 +79,22 @@ func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
 	return step, true
 }
 
+// longest is how long a run of a plan gets for a service that takes its time.
+const longest = 10 * time.Second
+
+// length is a run's measured time: enough for ten answers in a row.
+func (p Plan) length(s Subject) time.Duration {
+	const answers = 10
+	if len(s.Saturated) == 0 || p.Rate > 0 {
+		return p.Length
+	}
+	first := s.Saturated[0]
+	if first.Totals.Ended == 0 {
+		return longest
+	}
+	return max(p.Length, min(longest, time.Duration(answers*first.Totals.Service.Mean*float64(time.Millisecond))))
+}
+
 // again is the round of the saturated run that follows an intervention: with the one before it, what the
 // intervention is compared with, so that a drift of the machine cancels.
 const again = 1
@@ -104,7 +120,10 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 		return 1, true
 	}
 	last := runs[n-1]
-	if last.Step.Connections >= most || n >= 2 && last.Totals.Generator.Limited {
+	if n == 1 && last.Totals.Ended == 0 && last.Step.Length < longest {
+		return 1, true // it is slower than the run was long
+	}
+	if last.Step.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || failing(last) >= p.thresholds().value(refusing)) {
 		return 0, false
 	}
 	if n >= 3 && growth(runs) < p.thresholds().value(growing) && last.Step.Connections >= min(leastClients, most) {
@@ -126,10 +145,10 @@ func growth(runs []*record.Run) float64 {
 	}
 	a, b := runs[n-2], runs[n-1]
 	doublings := math.Log2(float64(b.Step.Connections) / float64(a.Step.Connections))
-	if doublings <= 0 || a.Totals.AchievedPerS <= 0 {
+	if doublings <= 0 || perSecond(a) <= 0 {
 		return 0
 	}
-	return math.Pow(b.Totals.AchievedPerS/a.Totals.AchievedPerS, 1/doublings) - 1
+	return math.Pow(perSecond(b)/perSecond(a), 1/doublings) - 1
 }
 
 // NewSubject sorts the runs of a variant by what they are for.
@@ -154,7 +173,9 @@ func NewSubject(variant string, runs []*record.Run) Subject {
 			s.Others = append(s.Others, r)
 		}
 	}
-	s.Saturated = slices.DeleteFunc(s.Saturated, func(r *record.Run) bool { return spoilt(r) && repeated(r, runs) })
+	s.Saturated = slices.DeleteFunc(s.Saturated, func(r *record.Run) bool {
+		return (spoilt(r) || r.Totals.Ended == 0 && r.Totals.AchievedPerS == 0) && repeated(r, runs)
+	})
 	return s
 }
 
@@ -165,7 +186,7 @@ func spoilt(r *record.Run) bool { return r.Invalid != "" && !r.Totals.Generator.
 func repeated(r *record.Run, runs []*record.Run) bool {
 	after := runs[slices.Index(runs, r)+1:]
 	return slices.ContainsFunc(after, func(o *record.Run) bool {
-		return o.Step.Role == r.Step.Role && o.Step.Connections == r.Step.Connections && o.Step.Round == r.Step.Round
+		return o.Step.Role == r.Step.Role && o.Step.Variant == r.Step.Variant && o.Step.Connections == r.Step.Connections && o.Step.Round == r.Step.Round
 	})
 }
 
@@ -179,10 +200,22 @@ func (s Subject) profilable() bool {
 	return false
 }
 
+// carried are the runs of the sweep up to the one at which the cause is read: beyond it the target answered
+// errors instead of more.
+func (s Subject) carried() []*record.Run {
+	for n := len(s.Saturated); n > 0; n-- {
+		if failing(s.Saturated[n-1]) < Defaults.value(refusing) {
+			return s.Saturated[:n]
+		}
+	}
+	return s.Saturated
+}
+
 // last is the run that saturated the target: where the cause is read. Nil: there is none.
 func (s Subject) last() *record.Run {
-	if len(s.Saturated) == 0 {
+	runs := s.carried()
+	if len(runs) == 0 {
 		return nil
 	}
-	return s.Saturated[len(s.Saturated)-1]
+	return runs[len(runs)-1]
 }

@@ -111,3 +111,35 @@ func TestPlanWithoutAnythingToChange(t *testing.T) {
 		t.Errorf("%+v", step)
 	}
 }
+
+// A service that turns requests away is looked into where it still carried them.
+func TestSweepEndsAtErrors(t *testing.T) {
+	p := Plan{Variant: "v"}
+	runs := sweep(100, 400, 40_000)
+	runs[2].Totals.Failed = 39_000
+	step, done := p.Next(runs)
+	if done || step.Role != record.RoleProfile || step.Connections != 8 {
+		t.Errorf("%v %+v", done, step)
+	}
+	for _, r := range runs {
+		r.Totals.Failed = r.Totals.Ended / 10
+	}
+	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Unknown || d.Kind != refused || d.PeakPerS > 36_000 {
+		t.Errorf("%s %s, peak %v: %s", d.Bound, d.Kind, d.PeakPerS, d.InWords)
+	}
+}
+
+// A service that takes its time gets longer runs.
+func TestPlanForSlowServices(t *testing.T) {
+	p := Plan{Variant: "v", Length: time.Second}
+	slow := saturated(1, 1) // a second per request
+	if step, _ := p.Next([]*record.Run{slow}); step.Connections != 8 || step.Length != 10*time.Second {
+		t.Errorf("%+v", step)
+	}
+	none := saturated(1, 1)
+	none.Totals.Ended, none.Totals.Completed, none.Totals.AchievedPerS, none.Totals.Service.Mean = 0, 0, 0, 0
+	none.Step.Length = time.Second
+	if step, _ := p.Next([]*record.Run{none}); step.Connections != 1 || step.Length != longest {
+		t.Errorf("%+v", step)
+	}
+}

@@ -40,9 +40,13 @@ func (t Thresholds) prediction(s Subject) prediction {
 	if last == nil || !last.Target.Agent && len(last.Target.Command) == 0 {
 		return prediction{}
 	}
-	bound, rule, _ := t.Judge(s.read().signals)
+	e := s.read()
+	bound, rule, _ := t.Judge(e.signals)
 	switch bound {
 	case GC:
+		if !roomFor(moreGOGC, last) {
+			return prediction{}
+		}
 		return prediction{
 			change:  &record.Change{GOGC: moreGOGC * gogc},
 			changed: fmt.Sprintf("GOGC=%d", moreGOGC*gogc),
@@ -57,20 +61,21 @@ func (t Thresholds) prediction(s Subject) prediction {
 	default:
 		return prediction{}
 	}
-	procs := last.Target.Procs
-	if procs == 0 || procs > last.Machine.Cores {
+	procs := s.procs(last)
+	if !last.Around.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
 		procs = last.Machine.Cores
 	}
 	if procs < 2 {
 		return prediction{}
 	}
-	p := prediction{change: &record.Change{Procs: procs - 1}, changed: fmt.Sprintf("GOMAXPROCS=%d instead of %d", procs-1, procs)}
-	left := float64(procs - 1)
+	// Half of them: one of many would not show.
+	p := prediction{change: &record.Change{Procs: procs / 2}, changed: fmt.Sprintf("GOMAXPROCS=%d instead of %d", procs/2, procs)}
+	left := float64(procs / 2)
 	if bound == CPU || bound == Syscall {
-		if left > slack*available(last) {
+		if left > slack*e.cores {
 			return prediction{} // neighbours and the lab itself leave it no more than that as it is
 		}
-		p.words = fmt.Sprintf("on a processor less the throughput falls below %.2fx", t.value(fewerProcs))
+		p.words = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.value(fewerProcs))
 		p.holds = func(ratio float64) bool { return ratio < t.value(fewerProcs) }
 		return p
 	}
@@ -82,9 +87,22 @@ func (t Thresholds) prediction(s Subject) prediction {
 	if keeps < slack*slack || rule.Kind == spun {
 		return prediction{} // what computes would keep hardly less
 	}
-	p.words = fmt.Sprintf("what waits is not short of CPU: on a processor less it keeps %.2fx or more", keeps)
+	p.words = fmt.Sprintf("what waits is not short of CPU: on half of the processors it keeps %.2fx or more", keeps)
 	p.holds = func(ratio float64) bool { return ratio >= keeps }
 	return p
+}
+
+// roomFor reports whether the machine has the memory for a live heap that is collected so many times less
+// often: half of it at most, for it is not the lab's.
+func roomFor(times float64, r *record.Run) bool {
+	live := int64(0)
+	for _, w := range r.Series {
+		if w.Server != nil {
+			live = max(live, w.Server.HeapLive)
+		}
+	}
+	const gib = 1 << 30
+	return float64(live)*(1+times) <= r.Machine.MemoryGiB*gib/2 || r.Machine.MemoryGiB == 0
 }
 
 // outcome sets what an intervention showed beside its prediction; ok is false when there was none.
@@ -108,8 +126,13 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 	ratio := after / before
 	out := Intervention{Changed: p.changed, Predicted: p.words,
 		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}
-	if !out.Held && slices.ContainsFunc(append(s.Again, made, s.last()), spoilt) {
+	switch {
+	case out.Held:
+	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Again...), spoilt):
 		out.Saw += ", but others took the CPU meanwhile, so that it decides nothing"
+		out.undecided = true
+	case !made.Target.Agent:
+		out.Saw += ", but whether the program took the setting from its environment cannot be seen, so that it decides nothing"
 		out.undecided = true
 	}
 	return out, true

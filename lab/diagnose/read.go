@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"strings"
 
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
@@ -10,6 +11,7 @@ import (
 // evidence is what was read from a subject's runs, beyond single figures.
 type evidence struct {
 	signals Signals
+	cores   float64         // that the target could have had
 	cpu     *record.Profile // nil: none was taken
 	trace   *record.Trace   // nil: none was taken
 	waits   map[stacks.WaitKind][]record.Wait
@@ -27,6 +29,7 @@ func (s Subject) read() evidence {
 	if main == nil {
 		return e
 	}
+	e.cores = available(main, s.procs(main))
 	e.load(s, main)
 	e.machine(main)
 	if s.Profiled != nil {
@@ -34,35 +37,13 @@ func (s Subject) read() evidence {
 		e.traced(s.Profiled)
 	}
 	e.locks(main)
+	if e.signals[WaitTop] >= Defaults.value(waiting) {
+		// Connections queue because those before them wait for something else.
+		delete(e.signals, AcceptQueue)
+		delete(e.signals, AcceptFill)
+	}
 	e.blind(main, s.Profiled)
 	return e
-}
-
-// inFlight is how many requests were under way at a time: the clients of a closed loop, or by Little's law.
-// A run whose latency counts for nothing still tells how many of its offers were not answered yet.
-func inFlight(r *record.Run) float64 {
-	if r.Load.Model == "closed" {
-		return float64(r.Step.Connections)
-	}
-	t := r.Totals
-	if mean := max(t.Service.Mean, r.SLO.Observed(t).Mean); mean > 0 {
-		return t.AchievedPerS * mean / 1000
-	}
-	sum, n := 0.0, 0.0
-	for _, w := range r.Series {
-		if w.Phase == record.PhaseProfile {
-			sum, n = sum+float64(w.Client.Backlog), n+1
-		}
-	}
-	return sum / max(n, 1)
-}
-
-// perSecond is the throughput as the SLO counts it.
-func perSecond(r *record.Run) float64 {
-	if r.SLO.On == record.OnDelivery {
-		return r.Totals.DeliveredPerS
-	}
-	return r.Totals.AchievedPerS
 }
 
 // load reads what the generator saw.
@@ -70,6 +51,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	sig, t := e.signals, r.Totals
 	x, c := perSecond(r), inFlight(r)
 	sig[Throughput], sig[Clients] = x, c
+	sig[Failing] = failing(r)
 	sig[GeneratorBusy] = t.Generator.BusiestThread
 	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 {
 		sig[GeneratorLag] = lag / t.Response.P99
@@ -78,7 +60,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 		return // its latency counts for nothing
 	}
 	if clients := float64(r.Load.Connections); clients > 0 && r.SLO.On != record.OnDelivery {
-		sig[Occupied] = x * t.Service.Mean / 1000 / clients
+		sig[Occupied] = t.AchievedPerS * t.Service.Mean / 1000 / clients
 	}
 	sig[Capped] = 0
 	if r.Step.Capped {
@@ -87,7 +69,9 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	if r.Load.Model != "closed" {
 		return
 	}
-	sig[Growth] = growth(s.Saturated)
+	if g := growth(s.carried()); !math.IsInf(g, 0) {
+		sig[Growth] = g
+	}
 	peak := 0.0
 	for _, r := range s.Saturated {
 		peak = max(peak, perSecond(r))
@@ -104,7 +88,7 @@ func (e *evidence) machine(r *record.Run) {
 		return
 	}
 	sig[Cores] = around.TargetCPU
-	sig[Utilisation] = around.TargetCPU / available(r)
+	sig[Utilisation] = around.TargetCPU / e.cores
 	sig[Neighbours] = around.OthersCPU / float64(r.Machine.Cores)
 	sig[Delayed] = around.TargetDelay
 	if around.TargetCPU > 0 {
@@ -124,21 +108,6 @@ func (e *evidence) machine(r *record.Run) {
 	}
 }
 
-// available is how many cores the target could have had: its GOMAXPROCS, and no more than what the lab's
-// own generator and companions, and everybody else, left of the machine.
-func available(r *record.Run) float64 {
-	const least = 0.25 // of a core; a machine that the lab fills alone leaves the target its turns
-	cores := float64(r.Machine.Cores)
-	if s := r.Length.Seconds(); s > 0 {
-		cores -= r.Totals.Generator.CPUSeconds / s
-	}
-	cores = max(least, cores-r.Around.CompanionCPU-r.Around.OthersCPU)
-	if procs := float64(r.Target.Procs); procs > 0 {
-		cores = min(cores, procs)
-	}
-	return cores
-}
-
 // profile reads the CPU profile.
 func (e *evidence) profile(r *record.Run) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
@@ -149,8 +118,12 @@ func (e *evidence) profile(r *record.Run) {
 		e.unseen = append(e.unseen, err.Error())
 		return
 	}
-	e.cpu = p
 	shares := stacks.Shares(p)
+	if shares == nil {
+		e.unseen = append(e.unseen, "the CPU profile holds no samples of the service's own")
+		return
+	}
+	e.cpu = p
 	sig := e.signals
 	sig[Collecting] = shares[stacks.GC]
 	sig[Allocating] = shares[stacks.GC] + shares[stacks.Malloc]
@@ -159,7 +132,7 @@ func (e *evidence) profile(r *record.Run) {
 	if _, seen := sig[Utilisation]; !seen && p.Seconds > 0 {
 		// Nothing else says what the process used: the samples do, each of which stands for its time.
 		sig[Cores] = p.Total() / 1e9 / p.Seconds
-		sig[Utilisation] = sig[Cores] / available(r)
+		sig[Utilisation] = sig[Cores] / e.cores
 	}
 }
 
@@ -188,6 +161,13 @@ func (e *evidence) traced(r *record.Run) {
 			e.top, top = kind, sums[kind]
 		}
 	}
+	if all == 0 && !serves(t) {
+		e.unseen = append(e.unseen, "no goroutine was recognised as working for a request (the handlers of net/http, gRPC and fasthttp are): what requests wait for is not known")
+		if r.SLO.On == record.OnDelivery {
+			e.workers(t)
+		}
+		return
+	}
 	if ready, kind := e.held(t, sums); ready > 0 {
 		sums[kind] += ready
 		if sums[kind] > top {
@@ -209,6 +189,9 @@ func (e *evidence) traced(r *record.Run) {
 	for _, w := range e.waits[e.top] {
 		if w.Wakers == 1 && w.Seconds > top/2 {
 			e.signals[SerialBusy] = w.WakerBusy
+			if e.signals[Utilisation] >= Defaults.value(busyCPU) {
+				e.signals[SerialBusy] -= w.WakerReady // to wait for a CPU with everybody else is not to be the serial part
+			}
 		}
 	}
 }
@@ -221,8 +204,13 @@ func (e *evidence) held(t *record.Trace, sums map[stacks.WaitKind]float64) (seco
 	if sums[stacks.WaitSyscall] > sums[kind] {
 		kind = stacks.WaitSyscall
 	}
+	const (
+		material = 0.5 // of the processors' time passes in such calls
+		working  = 0.7 // of it, and it is the CPU that they are short of
+	)
+	whole := float64(t.Procs) * t.Seconds
 	u, seen := e.signals[Utilisation]
-	if !seen || u >= Defaults.value(idleCPU) || sums[kind] == 0 {
+	if !seen || u >= Defaults.value(idleCPU) || sums[kind] < material*whole || t.Running > working*whole {
 		return 0, kind
 	}
 	return t.Runnable, kind
@@ -236,6 +224,18 @@ func requestTime(clients, waits float64, t *record.Trace) float64 {
 		return waits + t.Running + t.Runnable
 	}
 	return math.Min(clients, waits+t.Running+t.Runnable)
+}
+
+// serves reports whether a trace shows goroutines of a server whose handlers are known.
+func serves(t *record.Trace) bool {
+	for _, g := range t.Groups {
+		for _, known := range []string{"net/http.", "golang.org/x/net/http2.", "google.golang.org/grpc", "github.com/valyala/fasthttp"} {
+			if strings.HasPrefix(g.Entry.Function, known) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // workers looks for the goroutines that do the work after a request was answered: the group whose time goes
@@ -292,9 +292,17 @@ func (e *evidence) workers(t *record.Trace) {
 // locks prefers what the runtime counts of waits for mutexes to what the trace shows of a moment.
 func (e *evidence) locks(r *record.Run) {
 	c := e.signals[Clients]
-	if server := r.Totals.Server; server != nil && r.Target.Agent && c > 0 {
-		e.signals[LockWait] = server.MutexWait / c
+	server := r.Totals.Server
+	if server == nil || !r.Target.Agent || c <= 0 {
+		return
 	}
+	// The runtime's figure is the process's. Where hardly any of it was seen of requests, others contend.
+	const theirs = 0.1
+	told := server.MutexWait / c
+	if seen, ok := e.signals[LockWait]; ok && seen < theirs*told {
+		return
+	}
+	e.signals[LockWait] = told
 }
 
 // blind notes what could not be looked at.

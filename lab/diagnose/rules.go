@@ -18,6 +18,7 @@ type Condition struct {
 // the limit makes every other figure meaningless, waiting clients make a busy lock look like an idle CPU,
 // and only what uses all of the CPU can be asked what it uses it for.
 var Rules = []Rule{
+	{Unknown, refused, []Condition{at(Failing, refusing)}},
 	{Generator, "", []Condition{at(GeneratorBusy, generatorBusy)}},
 	{Environment, "", []Condition{at(Neighbours, neighbours), at(Delayed, delayed)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
@@ -87,7 +88,9 @@ func (t Thresholds) Judge(s Signals) (bound Bound, rule *Rule, also []Bound) {
 }
 
 // hides reports whether a bound keeps the service's own from being seen.
-func (b Bound) hides() bool { return b == Generator || b == Environment || b == NotLoaded }
+func (b Bound) hides() bool {
+	return b == Generator || b == Environment || b == NotLoaded || b == Unknown
+}
 
 func appendNew(list []Bound, b Bound) []Bound {
 	for _, have := range list {

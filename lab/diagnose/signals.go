@@ -10,6 +10,7 @@ const (
 	Cores         = "cores_used"     // by the target
 	Clients       = "clients"        // c
 	Throughput    = "throughput"     // X, per second
+	Failing       = "failing"        // share of what ended that was no good answer
 	Growth        = "growth"         // of X per doubling of the clients, at the last step of the sweep
 	Capped        = "capped"         // 1: the load was told to go no further
 	Occupied      = "occupied"       // sum of latencies / (c T): 1 when every client always waits for an answer

@@ -19,6 +19,7 @@ type Thresholds map[string]Threshold
 
 // Names of thresholds.
 const (
+	refusing      = "refusing"
 	generatorBusy = "generator_busy"
 	generatorLag  = "generator_lag"
 	idleCPU       = "idle_cpu"
@@ -42,6 +43,7 @@ const (
 
 // Defaults are the thresholds in use.
 var Defaults = Thresholds{
+	refusing:      {0.05, "share of errors; more than that is turning away, not carrying"},
 	generatorBusy: {0.8, "share of a core; a sending thread busier than this sent late"},
 	generatorLag:  {0.25, "share of the reported p99"},
 	idleCPU:       {0.7, "utilisation below which the CPU is not what is short"},

@@ -20,7 +20,7 @@ func (e *evidence) inWords(s Subject, d Diagnosis) string {
 	} else if c >= 1 {
 		at = fmt.Sprintf("at one request at a time and %s/s", count(sig[Throughput]))
 	}
-	used := fmt.Sprintf("it uses %s of the %s cores it could have had", digits(sig[Cores]), digits(ratio(sig[Cores], sig[Utilisation])))
+	used := fmt.Sprintf("it uses %s of the %s cores it could have had", digits(sig[Cores]), digits(e.cores))
 	if _, seen := sig[Utilisation]; !seen {
 		used = "(what it uses of the CPU was not seen)"
 	}
@@ -61,6 +61,9 @@ func (e *evidence) inWords(s Subject, d Diagnosis) string {
 		return e.lockWords(d.Kind, at, used, place)
 	case Wait:
 		return e.waitWords(d.Kind, at, used, place)
+	}
+	if d.Kind == refused {
+		return fmt.Sprintf("It answers errors instead of more: %s of what ended %s was no good answer, so what it could carry was not reached.", percent(sig[Failing]), at)
 	}
 	if _, profiled := sig[Allocating]; !profiled && sig[Utilisation] >= Defaults.value(busyCPU) {
 		return fmt.Sprintf("It uses all the CPU it can have (%s %s), but what for cannot be seen: its own computing, garbage collection or a lock.", at, used)
@@ -139,7 +142,7 @@ func (e *evidence) waitWords(kind, at, used, place string) string {
 	if busy := sig[SerialBusy]; busy >= Defaults.value(serial) {
 		text += fmt.Sprintf(" One goroutine ends these waits, and it is busy %s of the time: it is the serial part.", percent(busy))
 	}
-	if sig[Growth] >= 0.10 {
+	if sig[Growth] >= Defaults.value(growing) {
 		text += fmt.Sprintf(" More clients still raise the throughput (by %s per doubling): nothing is used up, each request only takes long.", percent(sig[Growth]))
 	}
 	return text
@@ -155,6 +158,7 @@ var meanings = []struct {
 	{Utilisation, "share", func(v float64, t Thresholds) string {
 		return than(v, t.value(busyCPU), "the CPU it could have had is used up", "there is CPU left")
 	}},
+	{Failing, "share", fixed("of what ended: errors, and answers that failed a check")},
 	{Growth, "per doubling", func(v float64, t Thresholds) string {
 		return than(v, t.value(growing), "more clients still raise the throughput", "more clients do not raise the throughput any more")
 	}},
