@@ -57,8 +57,10 @@ func (t Thresholds) prediction(s Subject) prediction {
 		if rule.Kind == accepted {
 			return prediction{} // the kernel's queue does not depend on the processors
 		}
-	case CPU, Syscall, Lock:
+	case CPU, Lock:
 	default:
+		// A thread that stays in a system call loses its processor to another and goes on all the same, so what
+		// the kernel does for a service does not depend on GOMAXPROCS.
 		return prediction{}
 	}
 	procs := s.procs(last)
@@ -71,7 +73,7 @@ func (t Thresholds) prediction(s Subject) prediction {
 	// Half of them: one of many would not show.
 	p := prediction{change: &record.Change{Procs: procs / 2}, changed: fmt.Sprintf("GOMAXPROCS=%d instead of %d", procs/2, procs)}
 	left := float64(procs / 2)
-	if bound == CPU || bound == Syscall {
+	if bound == CPU {
 		if left > slack*e.cores {
 			return prediction{} // neighbours and the lab itself leave it no more than that as it is
 		}
