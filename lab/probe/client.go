@@ -64,8 +64,8 @@ func newRequest(ctx context.Context, method, debug, path, token string, body io.
 	return req, err
 }
 
-func get(ctx context.Context, c *http.Client, debug, path string) (*http.Response, error) {
-	req, err := newRequest(ctx, http.MethodGet, debug, path, "", nil)
+func get(ctx context.Context, c *http.Client, debug, path, token string) (*http.Response, error) {
+	req, err := newRequest(ctx, http.MethodGet, debug, path, token, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,10 @@ func get(ctx context.Context, c *http.Client, debug, path string) (*http.Respons
 }
 
 // readInfo asks the agent who it is. The error is ErrNoAgent when the address answers without one.
-func readInfo(ctx context.Context, c *http.Client, debug string) (*agent.Info, error) {
+func readInfo(ctx context.Context, c *http.Client, debug, token string) (*agent.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	resp, err := get(ctx, c, debug, agent.PathInfo)
+	resp, err := get(ctx, c, debug, agent.PathInfo, token)
 	if err != nil {
 		return nil, fmt.Errorf("the debug address does not answer: %w", err)
 	}

@@ -24,6 +24,19 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return srv.URL
 }
 
+const secret = "open sesame"
+
+// guarded lets those in who bring the token.
+func guarded(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+secret {
+			http.Error(w, "a token is needed", http.StatusUnauthorized)
+			return
+		}
+		h(w, r)
+	}
+}
+
 func TestControl(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -74,7 +87,7 @@ func TestReadInfo(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(agent.Info{Service: "ordersd", PID: 7, Assembly: json.RawMessage(`{"queue":"ring"}`)})
 	})
-	if info, err := readInfo(t.Context(), c, url); err != nil || info.Service != "ordersd" || string(info.Assembly) != `{"queue":"ring"}` {
+	if info, err := readInfo(t.Context(), c, url, ""); err != nil || info.Service != "ordersd" || string(info.Assembly) != `{"queue":"ring"}` {
 		t.Errorf("%+v, %v", info, err)
 	}
 	for name, answer := range map[string]http.HandlerFunc{
@@ -82,11 +95,11 @@ func TestReadInfo(t *testing.T) {
 		"other JSON":  func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"hello":1}`) },
 		"a page":      func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") },
 	} {
-		if _, err := readInfo(t.Context(), c, serve(t, answer)); !errors.Is(err, ErrNoAgent) {
+		if _, err := readInfo(t.Context(), c, serve(t, answer), ""); !errors.Is(err, ErrNoAgent) {
 			t.Errorf("%s: %v, want no agent", name, err)
 		}
 	}
-	if _, err := readInfo(t.Context(), c, "127.0.0.1:1"); err == nil || errors.Is(err, ErrNoAgent) {
+	if _, err := readInfo(t.Context(), c, "127.0.0.1:1", ""); err == nil || errors.Is(err, ErrNoAgent) {
 		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -31,6 +31,8 @@ type Options struct {
 	// Debug is the target's debug address, as in http://127.0.0.1:6060 (the scheme may be left out).
 	// It may offer the agent, or only pprof; empty: there is none.
 	Debug string
+	// Token is for a debug address that is guarded; empty: none is sent.
+	Token string
 	// Companions are processes that the lab started beside the target; their children count with them.
 	Companions []int
 	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as others'.
@@ -70,7 +72,7 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 func watch(ctx context.Context, o Options, h host) (*Watcher, error) {
 	w := &Watcher{changed: make(chan struct{}), client: newClient()}
 	if o.Debug != "" {
-		info, err := readInfo(ctx, w.client, o.Debug)
+		info, err := readInfo(ctx, w.client, o.Debug, o.Token)
 		if err != nil && !errors.Is(err, ErrNoAgent) {
 			return nil, err
 		}
@@ -83,7 +85,7 @@ func watch(ctx context.Context, o Options, h host) (*Watcher, error) {
 	w.ended.Go(func() { w.sampleProc(ctx, s) })
 	if w.info != nil {
 		w.streaming = true
-		w.ended.Go(func() { w.follow(ctx, o.Debug) })
+		w.ended.Go(func() { w.follow(ctx, o.Debug, o.Token) })
 	}
 	return w, nil
 }

@@ -94,6 +94,25 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// Of a guarded agent neither the name nor the stream is had without the token.
+func TestWatchAGuardedAgent(t *testing.T) {
+	url, nowhere := serve(t, guarded(streamFrom(monotonic.Now, nil))), host{root: t.TempDir(), clock: processClock}
+	w, err := watch(t.Context(), Options{Debug: url, Token: secret}, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if w.Info() == nil || w.Info().Service != "fake" {
+		t.Errorf("Info() = %+v", w.Info())
+	}
+	await(t, w, "the agent", func(k int64) bool { s := w.Server(k*window, time.Second); return s != nil && s.AgentSeen })
+	if without, err := watch(t.Context(), Options{Debug: url}, nowhere); err != nil {
+		t.Error(err)
+	} else if without.Close(); without.Info() != nil {
+		t.Errorf("without the token: %+v", without.Info())
+	}
+}
+
 // A stream that breaks off is opened again.
 func TestStreamComesBack(t *testing.T) {
 	var broken atomic.Bool

@@ -66,13 +66,14 @@ func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.
 	return i.files, trace, nil
 }
 
-// HasPprof says whether net/http/pprof answers at the debug address.
-func HasPprof(ctx context.Context, debug string) bool {
+// HasPprof says whether net/http/pprof answers at the debug address. The token is for one that is guarded;
+// empty: none is sent.
+func HasPprof(ctx context.Context, debug, token string) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	c := newClient()
 	defer c.CloseIdleConnections()
-	resp, err := get(ctx, c, debug, pathPprof)
+	resp, err := get(ctx, c, debug, pathPprof, token)
 	if err != nil {
 		return false
 	}

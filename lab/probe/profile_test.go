@@ -228,16 +228,19 @@ func TestInspectRestoresWhenItIsEnded(t *testing.T) {
 }
 
 func TestHasPprof(t *testing.T) {
+	locked := serve(t, guarded(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "goroutine heap") }))
 	for name, tt := range map[string]struct {
-		url  string
-		want bool
+		url, token string
+		want       bool
 	}{
-		"pprof":         {target(t, nil), true},
-		"nothing there": {serve(t, http.NotFound), false},
-		"anything goes": {serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), false},
-		"nobody":        {"127.0.0.1:1", false},
+		"pprof":         {target(t, nil), "", true},
+		"guarded":       {locked, secret, true},
+		"no token":      {locked, "", false},
+		"nothing there": {serve(t, http.NotFound), "", false},
+		"anything goes": {serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), "", false},
+		"nobody":        {"127.0.0.1:1", "", false},
 	} {
-		if got := HasPprof(t.Context(), tt.url); got != tt.want {
+		if got := HasPprof(t.Context(), tt.url, tt.token); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

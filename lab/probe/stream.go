@@ -17,7 +17,7 @@ import (
 const streamAgain = 500 * time.Millisecond
 
 // follow reads the agent's stream until ctx is done, opening it again when it breaks off.
-func (w *Watcher) follow(ctx context.Context, debug string) {
+func (w *Watcher) follow(ctx context.Context, debug, token string) {
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
@@ -26,7 +26,7 @@ func (w *Watcher) follow(ctx context.Context, debug string) {
 			return
 		case <-again.C:
 		}
-		w.stream(ctx, debug)
+		w.stream(ctx, debug, token)
 		w.setStreaming(false)
 		again.Reset(streamAgain)
 	}
@@ -41,8 +41,8 @@ func (w *Watcher) setStreaming(yes bool) {
 
 // stream reads the stream once, to its end. Why it ended is of no use to anybody: either it opens again
 // or the windows say that no agent was seen.
-func (w *Watcher) stream(ctx context.Context, debug string) {
-	resp, err := get(ctx, w.client, debug, agent.PathSamples)
+func (w *Watcher) stream(ctx context.Context, debug, token string) {
+	resp, err := get(ctx, w.client, debug, agent.PathSamples, token)
 	if err != nil {
 		return
 	}
