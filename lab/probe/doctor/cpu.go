@@ -45,38 +45,18 @@ func smt(_ context.Context, h *host) Check {
 	return Check{Status: Warn, Value: value, Means: means, Mend: "echo off > /sys/devices/system/cpu/smt/control while measuring"}
 }
 
-// cgroupDirs are the folders with the limits of a controller for this process.
-func (h *host) cgroupDirs(controller string) (dirs []string, v2 bool, err error) {
-	cgroup, err := fs.ReadFile(h.files, "proc/self/cgroup")
-	if err != nil {
-		return nil, false, err
-	}
-	mounts, err := fs.ReadFile(h.files, "proc/self/mountinfo")
-	if err != nil {
-		return nil, false, err
-	}
-	dirs, v2 = procfs.CgroupDirs(cgroup, mounts, controller)
-	return dirs, v2, nil
-}
-
 func cgroupCPU(_ context.Context, h *host) Check {
 	const means = "a group that has used up its quota stands still for the rest of each 100 ms: that is the p99 you would report"
-	dirs, v2, err := h.cgroupDirs("cpu")
+	dirs, v2, err := procfs.Cgroups(h.files, "self", "cpu")
 	if err != nil {
 		return unread(err, means)
 	}
-	lowest, throttled := procfs.NoQuota, int64(0)
+	lowest, _, err := procfs.LowestQuota(h.files, dirs, v2)
+	if err != nil {
+		return unread(err, means)
+	}
+	throttled := int64(0)
 	for _, dir := range dirs {
-		quota, err := h.quota(dir, v2)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the outermost group has no limit; a host's path is not there in a container
-		}
-		if err != nil {
-			return unread(err, means)
-		}
-		if quota != procfs.NoQuota && (lowest == procfs.NoQuota || quota < lowest) {
-			lowest = quota
-		}
 		if stat, err := fs.ReadFile(h.files, path.Join(dir, "cpu.stat")); err == nil {
 			n, _ := procfs.Figure(stat, "nr_throttled")
 			throttled = max(throttled, n)
@@ -94,25 +74,6 @@ func cgroupCPU(_ context.Context, h *host) Check {
 		c.Status = Bad
 	}
 	return c
-}
-
-func (h *host) quota(dir string, v2 bool) (float64, error) {
-	if v2 {
-		b, err := fs.ReadFile(h.files, path.Join(dir, "cpu.max"))
-		if err != nil {
-			return 0, err
-		}
-		return procfs.CPUQuota(b)
-	}
-	quota, err := fs.ReadFile(h.files, path.Join(dir, "cpu.cfs_quota_us"))
-	if err != nil {
-		return 0, err
-	}
-	period, err := fs.ReadFile(h.files, path.Join(dir, "cpu.cfs_period_us"))
-	if err != nil {
-		return 0, err
-	}
-	return procfs.CPUQuotaV1(quota, period)
 }
 
 func governor(_ context.Context, h *host) Check {

@@ -19,7 +19,7 @@ const (
 
 func cgroupMemory(_ context.Context, h *host) Check {
 	const means = "near the limit the kernel reclaims the page cache in the middle of requests, and past it kills"
-	dirs, v2, err := h.cgroupDirs("memory")
+	dirs, v2, err := procfs.Cgroups(h.files, "self", "memory")
 	if err != nil {
 		return unread(err, means)
 	}

@@ -33,6 +33,7 @@ func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 
 		parts := strings.SplitN(strings.TrimRight(string(line), "\n"), ":", 3)
 		switch {
 		case len(parts) < 3 || !strings.HasPrefix(parts[2], "/"):
+		case strings.HasPrefix(parts[2]+"/", "/../"): // outside of the reader's namespace: nothing of it is to be seen
 		case slices.Contains(strings.Split(parts[1], ","), controller):
 			found = append([]group{{parts[2], false}}, found...) // v1 has the controller, so v2 has not
 		case parts[0] == "0" && parts[1] == "":

@@ -1,6 +1,6 @@
 // Package procfs reads the text that Linux shows in /proc and /sys. Every function takes what a file
-// held, trusts none of it, and returns figures in seconds and bytes. It opens no files and starts no
-// goroutines; what the figures mean for a measurement is said elsewhere.
+// held, or the file system to find it in, trusts none of it, and returns figures in seconds and bytes. It
+// starts no goroutines; what the figures mean for a measurement is said elsewhere.
 package procfs
 
 import (

@@ -1,0 +1,60 @@
+package procfs
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+)
+
+// Cgroups returns what CgroupDirs does for a process ("self", or its id), as paths under which this process
+// sees them. files is the root of the file system.
+func Cgroups(files fs.FS, process, controller string) (dirs []string, v2 bool, err error) {
+	cgroup, err := fs.ReadFile(files, path.Join("proc", process, "cgroup"))
+	if err != nil {
+		return nil, false, err
+	}
+	// Our own mounts also for another process: its mount points are none of ours when it is in a container.
+	mounts, err := fs.ReadFile(files, "proc/self/mountinfo")
+	if err != nil {
+		return nil, false, err
+	}
+	dirs, v2 = CgroupDirs(cgroup, mounts, controller)
+	return dirs, v2, nil
+}
+
+// LowestQuota returns the lowest CPU quota of groups that Cgroups found for "cpu", and the outermost of those
+// that have it; NoQuota: none has one.
+func LowestQuota(files fs.FS, dirs []string, v2 bool) (cores float64, group string, err error) {
+	for _, dir := range dirs {
+		q, err := groupQuota(files, dir, v2)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the outermost group has no limit; a host's path is not there in a container
+		}
+		if err != nil {
+			return NoQuota, "", err
+		}
+		if q != NoQuota && (cores == NoQuota || q <= cores) {
+			cores, group = q, dir
+		}
+	}
+	return cores, group, nil
+}
+
+func groupQuota(files fs.FS, dir string, v2 bool) (float64, error) {
+	if v2 {
+		b, err := fs.ReadFile(files, path.Join(dir, "cpu.max"))
+		if err != nil {
+			return 0, err
+		}
+		return CPUQuota(b)
+	}
+	quota, err := fs.ReadFile(files, path.Join(dir, "cpu.cfs_quota_us"))
+	if err != nil {
+		return 0, err
+	}
+	period, err := fs.ReadFile(files, path.Join(dir, "cpu.cfs_period_us"))
+	if err != nil {
+		return 0, err
+	}
+	return CPUQuotaV1(quota, period)
+}
