@@ -53,11 +53,12 @@ func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 }
 
 // Surroundings says what the machine did from one instant to another (ns, monotonic). Without the
-// target's process or agent it is not Seen: the target's own work would pass for a neighbour's.
+// target's process or agent it is not Seen: the target's own work would pass for a neighbour's. A target that is
+// known by its agent alone is Elsewhere when that agent's clock is not this machine's.
 func (w *Watcher) Surroundings(from, to int64) record.Surroundings {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := record.Surroundings{PressureCPU: -1, PressureIO: -1}
+	out := record.Surroundings{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.target && w.foreign}
 	a, b, ok := w.proc.span(from, to)
 	if !ok || !w.machine {
 		return out

@@ -118,7 +118,7 @@ func TestSurroundings(t *testing.T) {
 		t.Helper()
 		w := figures(want)
 		for i, g := range figures(got) {
-			if math.Abs(g-w[i]) > 1e-6*max(1, w[i]) || got.Seen != want.Seen {
+			if math.Abs(g-w[i]) > 1e-6*max(1, w[i]) || got.Seen != want.Seen || got.Elsewhere != want.Elsewhere {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 				return
 			}
@@ -133,8 +133,12 @@ func TestSurroundings(t *testing.T) {
 	same("agent alone", w.Surroundings(from, to), agentAlone)
 	w.foreign = true
 	elsewhere := agentAlone
-	elsewhere.OthersCPU = 1.2 // the target's 0.8 were not used on this machine
+	elsewhere.Elsewhere, elsewhere.OthersCPU = true, 1.2 // the target's 0.8 were not used on this machine
 	same("agent on another machine", w.Surroundings(from, to), elsewhere)
+
+	w = made(true, true)
+	w.foreign = true
+	same("a process in another time namespace", w.Surroundings(from, to), want)
 
 	unseen := record.Surroundings{PressureCPU: -1, PressureIO: -1}
 	same("unknown target", made(false, false).Surroundings(from, to), unseen)
