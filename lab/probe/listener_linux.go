@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Listener returns the process that listens on a loopback address (host:port), so that a service that runs
@@ -37,6 +38,16 @@ func listener(root, addr string) (int, error) {
 		return 0, fmt.Errorf("%s: %w: it is another user's, or in another container", addr, ErrNoListener)
 	}
 	return pid, nil
+}
+
+// Command returns the name of a process as the kernel has it, its first 15 bytes; empty: it cannot be read.
+// It tells a forwarder (docker-proxy, kubectl, ssh) from the service behind it.
+func Command(pid int) string {
+	comm, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(comm), "\n")
 }
 
 // holder returns the process that has one of the sockets open: of several, as where one forks workers

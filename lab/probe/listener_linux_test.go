@@ -29,6 +29,20 @@ func TestListener(t *testing.T) {
 	}
 }
 
+func TestCommand(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(exe)
+	if got := Command(os.Getpid()); got != name[:min(len(name), 15)] {
+		t.Errorf("this is %q", got)
+	}
+	if got := Command(-1); got != "" {
+		t.Errorf("no process is %q", got)
+	}
+}
+
 // Of the processes that share a listening socket, the one that was started first is meant.
 func TestListenerOfAFamily(t *testing.T) {
 	f := newFakeHost(t)

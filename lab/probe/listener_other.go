@@ -14,3 +14,6 @@ func Listener(addr string) (pid int, err error) {
 	}
 	return 0, fmt.Errorf("%s: %w: on %s it cannot be looked up; name the process", addr, ErrNoListener, runtime.GOOS)
 }
+
+// Command returns the name of a process; empty: only Linux tells.
+func Command(pid int) string { return "" }
