@@ -32,17 +32,21 @@ type sample struct {
 	stack  []uint64
 }
 
-// Profile samples a process for a while and returns a CPU profile as pprof encodes it.
+// Profile samples a process for a while and returns a CPU profile as pprof encodes it. When there is no room to
+// sample all of its threads, the profile's comments say how many were left out.
 func Profile(ctx context.Context, pid int, d time.Duration) ([]byte, error) {
 	symbols, err := openSymbols(pid)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
-	samples, err := collect(ctx, pid, d)
+	samples, missing, err := collect(ctx, pid, d)
 	if err != nil {
 		return nil, err
 	}
 	p := encode(samples, symbols, d)
+	if missing != "" {
+		p.Comments = []string{missing}
+	}
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
 		return nil, fmt.Errorf("encoding a profile: %w", err)

@@ -1,25 +1,21 @@
 package perf
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// pages of a thread's ring: at 199 Hz and 1 KiB a sample it fills in 1.3 s, and it is read every 100 ms.
-	pages   = 64
-	refresh = 100 * time.Millisecond
-	// maxThreads bounds how many threads are sampled.
-	maxThreads = 512
+	// ringSize is what a thread's ring holds, in bytes: at 199 Hz, 22 kB of the deepest stacks come between
+	// two readings. It counts against the memory that a user may lock, so that it bounds how many threads are
+	// sampled. A ring must be a power of 2 of pages.
+	ringSize = 32 << 10
 	// maxStack is the deepest stack that is kept.
 	maxStack = 127
 )
@@ -38,61 +34,23 @@ type ring struct {
 	data []byte
 }
 
-// collect samples all threads of a process.
-func collect(ctx context.Context, pid int, d time.Duration) ([]sample, error) {
-	rings := map[int]*ring{}
-	defer func() {
-		for _, r := range rings {
-			r.close()
-		}
-	}()
-	var out []sample
-	deadline := time.NewTimer(d)
-	defer deadline.Stop()
-	tick := time.NewTicker(refresh)
-	defer tick.Stop()
-	for ended := false; !ended; {
-		if err := follow(pid, rings); err != nil {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-deadline.C:
-			ended = true
-		case <-tick.C:
-		}
-		for _, r := range rings {
-			out = append(out, r.read()...)
-		}
-	}
-	return out, nil
-}
-
-// follow begins to sample the threads that have come about.
-func follow(pid int, rings map[int]*ring) error {
-	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-	if err != nil {
-		return fmt.Errorf("listing the process's threads: %w", err)
-	}
-	for _, t := range tasks {
-		tid, err := strconv.Atoi(t.Name())
-		if err != nil || rings[tid] != nil || len(rings) >= maxThreads {
-			continue
-		}
-		r, err := open(tid)
-		if errors.Is(err, unix.ESRCH) {
-			continue // it has just ended
-		}
-		if err != nil {
-			return fmt.Errorf("%w: sampling its threads: %w (kernel.perf_event_paranoid, CAP_PERFMON)", ErrUnsupported, err)
-		}
-		rings[tid] = r
-	}
-	return nil
-}
+// errNoRoom is why no more threads can be sampled, when a limit is used up.
+var errNoRoom = errors.New("no room to sample another thread")
 
 func open(tid int) (*ring, error) {
+	fd, err := openEvent(tid)
+	if err != nil {
+		return nil, err
+	}
+	mem, err := mapRing(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &ring{fd: fd, mem: mem, data: mem[os.Getpagesize():]}, nil
+}
+
+func openEvent(tid int) (fd int, err error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
 		Size:   uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
@@ -100,21 +58,35 @@ func open(tid int) (*ring, error) {
 		Bits:             unix.PerfBitFreq | unix.PerfBitExcludeHv | unix.PerfBitExcludeCallchainKernel,
 		Sample_max_stack: maxStack,
 	}
-	fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		attr.Bits |= unix.PerfBitExcludeKernel // what is spent there is then not seen
 		fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	}
-	if err != nil {
-		return nil, err
+	return fd, whyNotOpened(err)
+}
+
+// whyNotOpened says which setting stands against perf_event_open.
+func whyNotOpened(err error) error {
+	switch {
+	case err == nil || errors.Is(err, unix.ESRCH):
+		return err
+	case errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE):
+		return fmt.Errorf("%w: perf_event_open: %w (raise RLIMIT_NOFILE)", errNoRoom, err)
+	case errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("%w: perf_event_open: %w", errNoRoom, err)
 	}
-	size := os.Getpagesize()
-	mem, err := unix.Mmap(fd, 0, (1+pages)*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	return fmt.Errorf("perf_event_open: %w (it takes kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON)", err)
+}
+
+// mapRing maps the ring of an event: a page that describes it, and the data.
+func mapRing(fd int) ([]byte, error) {
+	page := os.Getpagesize()
+	mem, err := unix.Mmap(fd, 0, page+max(ringSize, page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		unix.Close(fd)
-		return nil, err
+		return nil, fmt.Errorf("%w: mapping its samples: %w (raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK)", errNoRoom, err)
 	}
-	return &ring{fd: fd, mem: mem, data: mem[size:]}, nil
+	return mem, nil
 }
 
 func (r *ring) close() {

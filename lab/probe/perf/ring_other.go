@@ -8,6 +8,6 @@ import (
 	"time"
 )
 
-func collect(context.Context, int, time.Duration) ([]sample, error) {
-	return nil, fmt.Errorf("%w: only Linux samples one process for another", ErrUnsupported)
+func collect(context.Context, int, time.Duration) (out []sample, missing string, err error) {
+	return nil, "", fmt.Errorf("%w: only Linux samples one process for another", ErrUnsupported)
 }

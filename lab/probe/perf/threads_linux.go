@@ -1,0 +1,103 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// refresh is how often the rings are read, and new threads looked for.
+	refresh = 100 * time.Millisecond
+	// maxThreads bounds how many threads are sampled.
+	maxThreads = 512
+)
+
+// threads are those of a process that are sampled.
+type threads struct {
+	open  func(tid int) (*ring, error)
+	rings map[int]*ring
+	left  map[int]bool // threads without a ring
+	why   error        // the first of them has none
+}
+
+func (t *threads) close() {
+	for _, r := range t.rings {
+		r.close()
+	}
+}
+
+// missing says which threads were left out; empty: none.
+func (t *threads) missing() string {
+	if len(t.left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d threads were left out: %v", len(t.left), len(t.left)+len(t.rings), t.why)
+}
+
+// collect samples all threads of a process. missing says what the samples lack; empty: nothing.
+func collect(ctx context.Context, pid int, d time.Duration) (out []sample, missing string, err error) {
+	t := &threads{open: open, rings: map[int]*ring{}, left: map[int]bool{}}
+	defer t.close()
+	deadline := time.NewTimer(d)
+	defer deadline.Stop()
+	tick := time.NewTicker(refresh)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		if err := t.follow(pid); err != nil {
+			return nil, "", err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, "", ctx.Err()
+		case <-deadline.C:
+			ended = true
+		case <-tick.C:
+		}
+		for _, r := range t.rings {
+			out = append(out, r.read()...)
+		}
+	}
+	return out, t.missing(), nil
+}
+
+// follow begins to sample the threads that have come about, as far as there is room.
+func (t *threads) follow(pid int) error {
+	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		return fmt.Errorf("listing the process's threads: %w", err)
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err != nil || t.rings[tid] != nil || t.left[tid] {
+			continue
+		}
+		if len(t.rings) >= maxThreads {
+			t.leave(tid, fmt.Errorf("no more than %d are sampled", maxThreads))
+			continue
+		}
+		r, err := t.open(tid)
+		switch {
+		case errors.Is(err, unix.ESRCH): // it has just ended
+		case errors.Is(err, errNoRoom) && len(t.rings) > 0:
+			t.leave(tid, err)
+		case err != nil:
+			return fmt.Errorf("%w: sampling its threads: %w", ErrUnsupported, err)
+		default:
+			t.rings[tid] = r
+		}
+	}
+	return nil
+}
+
+func (t *threads) leave(tid int, why error) {
+	if t.why == nil {
+		t.why = why
+	}
+	t.left[tid] = true
+}
