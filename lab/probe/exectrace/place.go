@@ -101,6 +101,7 @@ func (p *place) record(total time.Duration) record.Wait {
 	site, _ := most(p.sites, func(a, b *stack) bool { return b == nil })
 	if waker != nil {
 		w.WakerBusy = min(1, (waker.busy()+waker.runnable).Seconds()/total.Seconds())
+		w.WakerReady = min(1, waker.runnable.Seconds()/total.Seconds())
 	}
 	w.WokenBy = site.frames()
 	return w

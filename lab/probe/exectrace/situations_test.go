@@ -67,7 +67,7 @@ func consistent(t testing.TB, s *record.Trace) {
 		running += g.Running
 	}
 	for _, w := range s.Waits {
-		if w.WakerBusy < 0 || w.WakerBusy > 1 || w.Seconds < 0 || w.Goroutines < 1 || w.Wakers < 0 {
+		if w.WakerReady < 0 || w.WakerReady > w.WakerBusy || w.WakerBusy > 1 || w.Seconds < 0 || w.Goroutines < 1 || w.Wakers < 0 {
 			t.Errorf("wait %+v", w)
 		}
 	}
@@ -196,6 +196,16 @@ func TestOneConsumer(t *testing.T) {
 	}
 	if !strings.HasSuffix(w.Entry.Function, "TestOneConsumer.func1.1") || w.Entry.Line == 0 || w.Entry.File == "" {
 		t.Errorf("started with %+v", w.Entry)
+	}
+}
+
+// Time in which the waker was ready without a processor is part of its being busy.
+func TestReadyWaker(t *testing.T) {
+	often := &goroutine{spent: spent{running: 3 * time.Second, runnable: 2 * time.Second, syscall: time.Second, waiting: 4 * time.Second}}
+	seldom := &goroutine{spent: spent{running: 10 * time.Second}}
+	p := &place{spot: spot{reason: "chan send", entry: &entry{}}, ended: 4, wakers: map[*goroutine]int64{often: 3, seldom: 1}}
+	if w := p.record(10 * time.Second); w.WakerReady != 0.2 || w.WakerBusy != 0.6 {
+		t.Errorf("%+v", w)
 	}
 }
 
