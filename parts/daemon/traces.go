@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dyno/parts/tracing"
 )
-
-// flushTimeout bounds how long a collector that does not answer can hold the end of the process up.
-const flushTimeout = 2 * time.Second
 
 // startTracer starts the export of traces if it was asked for.
 func (p *process) startTracer() error {
@@ -56,12 +52,12 @@ func (p *process) countSpans(r *prometheus.Registry) {
 	counter("otlp_spans_failed_total", "of these, refused by the collector or sent in vain", func(c tracing.Counts) int64 { return c.Failed })
 }
 
-// flush exports the last spans, until ctx ends and for flushTimeout at most.
+// flush exports the last spans. They have a time of their own: a drain may have used up that of ctx.
 func (p *process) flush(ctx context.Context) {
 	if p.tracer == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracing.FlushTimeout)
 	defer cancel()
 	if err := p.tracer.Close(ctx); err != nil {
 		p.log.Warn("traces are incomplete", "error", err.Error())

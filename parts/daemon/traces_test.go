@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"dyno/parts/tracing"
 )
 
 // collect is a collector; spans are in the channel when the process has ended.
@@ -132,5 +135,22 @@ func TestCollectorThatHangs(t *testing.T) {
 	code, _, stderr := served(t, nothing, "--otlp=http://"+l.Addr().String(), "--otlp-sample=1", "--drain-timeout=100ms")
 	if code != 0 || !strings.Contains(stderr, "traces are incomplete") {
 		t.Errorf("exit %d, stderr %s", code, stderr)
+	}
+}
+
+// A drain that took all its time leaves the spans theirs.
+func TestFlushAfterADrainThatTookAllTime(t *testing.T) {
+	noLeaks(t)
+	url, spans := collect(t)
+	p := &process{service: Service{Name: "toyd"}, options: options{otlp: url, rates: tracing.Rates{tracing.Others: 1}}, log: slog.New(slog.DiscardHandler)}
+	if err := p.startTracer(); err != nil {
+		t.Fatal(err)
+	}
+	_, span := p.tracer.Start(t.Context(), "work")
+	span.End()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if p.flush(over); len(spans) != 1 {
+		t.Errorf("%d spans were exported", len(spans))
 	}
 }

@@ -40,11 +40,11 @@ func (t *Tracer) Routes(next http.Handler) (http.Handler, error) {
 	if !ok {
 		return t.Wrap(unrouted, next), nil
 	}
-	return t.wrap(next, func(r *http.Request) string {
+	return t.wrap(next, func(r *http.Request) (name, route string) {
 		if _, pattern := mux.Handler(r); pattern != "" {
-			return pattern
+			return pattern, pathOf(pattern)
 		}
-		return unrouted
+		return unrouted, ""
 	}), nil
 }
 
@@ -60,16 +60,20 @@ func example(pattern string) *http.Request {
 	return r
 }
 
+// pathOf returns a pattern's path, which is what http.route holds.
+func pathOf(pattern string) string { return pattern[max(0, strings.IndexByte(pattern, '/')):] }
+
 // Wrap wraps a handler so that each request is a span of that name.
 func (t *Tracer) Wrap(name string, next http.Handler) http.Handler {
-	return t.wrap(next, func(*http.Request) string { return name })
+	return t.wrap(next, func(*http.Request) (string, string) { return name, "" })
 }
 
-func (t *Tracer) wrap(next http.Handler, name func(*http.Request) string) http.Handler {
+// wrap asks for each request's name and route; an empty route is not known.
+func (t *Tracer) wrap(next http.Handler, of func(*http.Request) (name, route string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		route := name(r)
-		ctx, span := t.Start(ctx, route, trace.WithSpanKind(trace.SpanKindServer))
+		name, route := of(r)
+		ctx, span := t.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 		defer span.End()
 		r = r.WithContext(ctx)
 		if !span.IsRecording() {
@@ -78,8 +82,10 @@ func (t *Tracer) wrap(next http.Handler, name func(*http.Request) string) http.H
 		}
 		answer := &answer{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
-		span.SetAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(route),
-			semconv.HTTPResponseStatusCode(answer.status))
+		span.SetAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPResponseStatusCode(answer.status))
+		if route != "" {
+			span.SetAttributes(semconv.HTTPRoute(route))
+		}
 		if answer.status >= 500 {
 			span.SetStatus(codes.Error, http.StatusText(answer.status))
 		}

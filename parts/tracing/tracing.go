@@ -10,6 +10,7 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -35,6 +36,10 @@ const (
 	dialTimeout   = 2 * time.Second
 )
 
+// FlushTimeout is what a process that ends gives Close: enough for what waits, and no more than a collector
+// that does not answer may hold it up.
+const FlushTimeout = 2 * time.Second
+
 const tracesPath = "/v1/traces" // where a collector takes traces
 
 // Config of a Tracer.
@@ -50,6 +55,7 @@ type Tracer struct {
 	trace.Tracer
 	rates     Rates
 	provider  *sdk.TracerProvider
+	batches   sdk.SpanProcessor
 	exporter  *exporter
 	transport *http.Transport
 }
@@ -80,17 +86,22 @@ func Start(c Config) (*Tracer, error) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	t := &Tracer{rates: c.Rates, exporter: newExporter(client, c.Log), transport: transport}
-	batches := sdk.NewBatchSpanProcessor(t.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithMaxExportBatchSize(maxBatch),
+	t.batches = sdk.NewBatchSpanProcessor(t.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithMaxExportBatchSize(maxBatch),
 		sdk.WithBatchTimeout(delay), sdk.WithExportTimeout(exportTimeout))
 	t.provider = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSampler(c.Rates.sampler()),
-		sdk.WithSpanProcessor(counting{batches, &t.exporter.ended}))
+		sdk.WithSpanProcessor(counting{t.batches, &t.exporter.ended}))
 	t.Tracer = t.provider.Tracer("dyno/parts/tracing")
 	return t, nil
 }
 
 func endpointOf(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" {
+	is := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	switch {
+	case is && (u.User != nil || u.RawQuery != ""), !is && strings.ContainsAny(text, "@?"):
+		// It is not repeated: logs are kept and shown around.
+		return "", errors.New("a collector's address holds no password and no query; what the collector is to know of us goes into OTEL_EXPORTER_OTLP_HEADERS, such as Authorization=Bearer%20TOKEN")
+	case !is:
 		return "", fmt.Errorf("%q is no collector's address such as http://127.0.0.1:4318", text)
 	}
 	if strings.Trim(u.Path, "/") == "" {
@@ -102,10 +113,13 @@ func endpointOf(text string) (string, error) {
 // Close exports what has ended, until ctx ends, and lets go of the rest; the error says how many spans
 // were lost since Start.
 func (t *Tracer) Close(ctx context.Context) error {
-	if t.provider.Shutdown(ctx) != nil {
+	// The provider would not even tell the processor when ctx has ended already; the processor begins to end
+	// before it looks at ctx.
+	if t.batches.Shutdown(ctx) != nil {
 		t.exporter.client.Shutdown(context.Background()) // ends the request under way and those to come
 	}
 	<-t.exporter.closed
+	t.provider.Shutdown(context.Background()) // its processor has ended
 	t.transport.CloseIdleConnections()
 	if c := t.Counts(); c.Exported < c.Ended {
 		return fmt.Errorf("%d of %d spans did not reach the collector", c.Ended-c.Exported, c.Ended)

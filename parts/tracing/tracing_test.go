@@ -75,6 +75,16 @@ func (c *collected) names() []string {
 	return out
 }
 
+// attribute returns a span's attribute; "" when it has none.
+func attribute(s *tracepb.Span, key string) string {
+	for _, a := range s.Attributes {
+		if a.Key == key {
+			return a.Value.GetStringValue()
+		}
+	}
+	return ""
+}
+
 func start(t *testing.T, url string, rates Rates, log io.Writer) *Tracer {
 	t.Helper()
 	tracer, err := Start(Config{URL: url, Service: "toyd", Rates: rates, Log: slog.New(slog.NewJSONHandler(log, nil))})
@@ -139,7 +149,11 @@ func TestRoutesAndRates(t *testing.T) {
 			t.Errorf("request %d was forwarded as %s", i, forwarded[i])
 		}
 	}
+	routes := map[string]string{"/fails": "/fails", "GET /a/{id}": "/a/{id}", unrouted: ""}
 	for _, s := range c.spans {
+		if got := attribute(s, "http.route"); got != routes[s.Name] {
+			t.Errorf("the route of %s is %q", s.Name, got)
+		}
 		if s.Name == "/fails" && (s.Status.GetCode() != tracepb.Status_STATUS_CODE_UNSET || s.Kind != tracepb.Span_SPAN_KIND_SERVER) {
 			t.Errorf("what was flushed as 200 is %v", s)
 		}
@@ -214,6 +228,15 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// What may be a secret is not repeated.
+func TestEndpointKeepsSecrets(t *testing.T) {
+	for _, text := range []string{"http://user:secret@c:4318", "user:secret@c:4318", "http://c?key=secret", "http://user:secret%@c", "http://user:secret@c:port"} {
+		if _, err := endpointOf(text); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // silent takes connections and never answers.
 func silent(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -252,6 +275,21 @@ func TestCollectorAway(t *testing.T) {
 				t.Errorf("logged %s", log.String())
 			}
 		})
+	}
+}
+
+// Whoever closes with no time left loses what waits, and does not wait.
+func TestCloseWithoutTime(t *testing.T) {
+	tracer := start(t, silent(t), Rates{Others: 1}, io.Discard)
+	_, span := tracer.Tracer.Start(t.Context(), "work")
+	span.End()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := tracer.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 of 1 spans") {
+		t.Errorf("closing: %v", err)
+	}
+	if err := tracer.Close(ctx); err == nil { // again: nothing hangs, nothing panics
+		t.Error("closing again hides what was lost")
 	}
 }
 

@@ -29,8 +29,9 @@ func Command() *cobra.Command {
 		Long: `Sink takes webhooks on any path of --listen, answers after --delay, and counts. On --debug:
   GET /stats               what it has seen, as JSON
   GET /receipts?run=RUN    a stream of lines "ID NS": when the notices whose id is RUN-HEX16 came, CLOCK_MONOTONIC`,
-		Example: "  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms",
-		Args:    func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
+		Example: `  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms
+  notifyd sink --listen 127.0.0.1:9000 --otlp http://127.0.0.1:4318`,
+		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 			defer stop()
@@ -38,7 +39,7 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer stopTracer(tracer)
+			defer stopTracer(tracer, cmd.ErrOrStderr())
 			return run(ctx, config, tracer, listen, debug, cmd.OutOrStdout())
 		},
 	}
@@ -47,7 +48,7 @@ func Command() *cobra.Command {
 	flags.StringVar(&debug, "debug", "127.0.0.1:0", "address for /stats and /receipts")
 	flags.StringVar(&config.Secret, "secret", "", "verify signatures made with this whsec_... secret")
 	flags.DurationVar(&config.Delay, "delay", 0, "wait this long before answering")
-	flags.StringVar(&otlp, "otlp", "", "export a span (receive) for each webhook with a sampled traceparent to the collector at `URL`, such as http://127.0.0.1:4318")
+	flags.StringVar(&otlp, "otlp", "", "export a span (receive) for each webhook with a sampled traceparent to the collector at `URL`, such as http://127.0.0.1:4318. Headers for it go into OTEL_EXPORTER_OTLP_HEADERS")
 	return cmd
 }
 

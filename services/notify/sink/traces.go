@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"dyno/parts/daemon"
 	"dyno/parts/tracing"
@@ -15,29 +14,31 @@ import (
 // spanReceive is a webhook's span, from its arrival to the answer.
 const spanReceive = "receive"
 
-// flushTimeout bounds how long a collector that does not answer can hold the end of the sink up.
-const flushTimeout = 2 * time.Second
-
 // startTracer returns nil without a URL. No trace begins at a sink: it joins those of its callers.
 func startTracer(url string, stderr io.Writer) (*tracing.Tracer, error) {
 	if url == "" {
 		return nil, nil
 	}
-	tracer, err := tracing.Start(tracing.Config{URL: url, Service: "notifyd sink", Log: slog.New(slog.NewJSONHandler(stderr, nil))})
+	tracer, err := tracing.Start(tracing.Config{URL: url, Service: "notifyd sink", Log: newLog(stderr)})
 	if err != nil {
 		return nil, daemon.Usage(fmt.Errorf("--otlp: %w", err))
 	}
 	return tracer, nil
 }
 
-func stopTracer(tracer *tracing.Tracer) {
+// stopTracer exports the last spans and says when some were lost.
+func stopTracer(tracer *tracing.Tracer, stderr io.Writer) {
 	if tracer == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), tracing.FlushTimeout)
 	defer cancel()
-	tracer.Close(ctx) // what was lost has been said, if it was for a reason
+	if err := tracer.Close(ctx); err != nil {
+		newLog(stderr).Warn("traces are incomplete", "error", err.Error())
+	}
 }
+
+func newLog(stderr io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(stderr, nil)) }
 
 func traced(s *Sink, tracer *tracing.Tracer) http.Handler {
 	if tracer == nil {

@@ -2,8 +2,10 @@ package sink
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -28,11 +30,25 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%q: %d", parent, code)
 		}
 	}
-	stopTracer(tracer)
+	stopTracer(tracer, io.Discard)
 	if n := tracer.Counts(); n.Ended != 1 || n.Exported != 1 || exports.Load() != 1 || s.Stats().Webhooks != 4 {
 		t.Errorf("%+v in %d exports, %+v", n, exports.Load(), s.Stats())
 	}
 	if traced(s, nil) != http.Handler(s) {
 		t.Error("something stands before a sink without traces")
+	}
+}
+
+func TestLostSpansAreSaid(t *testing.T) {
+	collector := httptest.NewServer(http.NotFoundHandler())
+	collector.Close()
+	var log bytes.Buffer
+	tracer, err := startTracer(collector.URL, &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post(traced(newSink(t, Config{}), tracer), "/", body(1, "a"), http.Header{"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}})
+	if stopTracer(tracer, &log); !strings.Contains(log.String(), "1 of 1 spans did not reach the collector") {
+		t.Errorf("logged %s", log.String())
 	}
 }
