@@ -122,14 +122,17 @@ func (s *spans) end(p *parcel, o outcome) {
 	}
 }
 
-// forwardTrace lets the receiver join the trace of the first notice that has one.
+// forwardTrace lets the receiver join a notice's trace: the first that is recorded, else the first.
 func (p *parcel) forwardTrace(req *http.Request) {
 	if len(p.legs) == 0 {
 		return
 	}
 	at := *p.legs[0].from
-	if span := p.legs[0].span; span != nil {
-		at = span.SpanContext()
+	for _, leg := range p.legs {
+		if leg.span != nil {
+			at = leg.span.SpanContext()
+			break
+		}
 	}
 	tracing.Inject(at, req.Header)
 }

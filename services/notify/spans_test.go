@@ -163,6 +163,25 @@ func TestUnsampledTraceIsForwarded(t *testing.T) {
 	}
 }
 
+// Of notices that share a webhook, one whose trace is recorded is forwarded before those whose is not.
+func TestRecordedTraceIsForwardedFirst(t *testing.T) {
+	at := func(id byte, flags trace.TraceFlags) *trace.SpanContext {
+		c := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{id}, SpanID: trace.SpanID{id}, TraceFlags: flags})
+		return &c
+	}
+	s := newSpans(sdk.NewTracerProvider().Tracer("test"))
+	p := newTestParcel(newTestSubscription(t, testURL), perAttempt{}, 1)
+	p.legs = []leg{{from: at(1, 0), tries: 1}, {from: at(2, trace.FlagsSampled), tries: 1}, {from: at(3, trace.FlagsSampled), tries: 1}}
+	s.begin(p)
+	r := httptest.NewRequest("POST", "/", nil)
+	p.forwardTrace(r)
+	s.end(p, outcome{})
+	want := fmt.Sprintf("00-02000000000000000000000000000000-%s-01", p.legs[1].span.SpanContext().SpanID())
+	if got := r.Header.Get("Traceparent"); got != want {
+		t.Errorf("forwarded %s, want %s", got, want)
+	}
+}
+
 // Without --otlp an accepted notice and its attempts cost what they cost before there were traces: 40 and
 // 43 allocations.
 func TestNoTracesNoCost(t *testing.T) {
