@@ -30,7 +30,9 @@ type delay struct {
 	next    int // whose turn it is
 	count   int // of readings
 	ns      int64
-	buf     [4096]byte
+	whole   bool // list has seen every thread, so that those it has not seen are new
+	entries [4096]byte
+	stat    [128]byte // holds a schedstat: three figures of up to 20 digits
 }
 
 // thread is one thread's schedstat: an open file and what it said last, in ns.
@@ -60,6 +62,8 @@ func (d *delay) close() {
 }
 
 // read returns the sum so far, in s: of the threads that lived when the first reading was taken, or later.
+// The first reading asks all of them, or those that have to wait for their turn would add their whole lives
+// to the samples after it.
 func (d *delay) read() float64 {
 	if d.tasks < 0 {
 		return 0
@@ -67,12 +71,17 @@ func (d *delay) read() float64 {
 	if d.count%listEvery == 0 {
 		d.list()
 	}
+	if d.count == 0 {
+		for _, t := range d.threads {
+			d.ns += t.last
+		}
+	}
 	d.count++
 	for range min(len(d.threads), threadReads) {
 		d.next %= len(d.threads)
 		t := &d.threads[d.next]
-		n, err := syscall.Pread(int(t.file), d.buf[:], 0)
-		if err != nil || n <= 0 { // the thread has ended
+		waited, lives := d.waited(t.file)
+		if !lives {
 			syscall.Close(int(t.file))
 			*t = d.threads[len(d.threads)-1]
 			d.threads = d.threads[:len(d.threads)-1]
@@ -81,13 +90,23 @@ func (d *delay) read() float64 {
 			}
 			continue
 		}
-		if waited, ok := waitedFor(d.buf[:n]); ok && waited > t.last {
+		if waited > t.last {
 			d.ns += waited - t.last
 			t.last = waited
 		}
 		d.next++
 	}
 	return float64(d.ns) / 1e9
+}
+
+// waited reads what a thread has waited in its life, in ns; false: it has ended.
+func (d *delay) waited(file int64) (ns int64, lives bool) {
+	n, err := syscall.Pread(int(file), d.stat[:], 0)
+	if err != nil || n <= 0 {
+		return 0, false
+	}
+	ns, _ = waitedFor(d.stat[:n])
+	return ns, true
 }
 
 // waitedFor reads the second figure of a schedstat: the ns that a thread waited for a CPU.
@@ -100,33 +119,42 @@ func waitedFor(schedstat []byte) (ns int64, ok bool) {
 	return decimal(field)
 }
 
-// list takes in the threads that have come since it was called last.
+// list takes in the threads that have come since it was called last, and those for which there was no room
+// then.
 func (d *delay) list() {
+	knew := d.whole
+	d.whole = false
 	if _, err := syscall.Seek(d.tasks, 0, 0); err != nil {
 		return
 	}
 	for len(d.threads) < d.most {
-		n, err := syscall.ReadDirent(d.tasks, d.buf[:])
+		n, err := syscall.ReadDirent(d.tasks, d.entries[:])
 		if err != nil || n <= 0 {
+			d.whole = err == nil
 			return
 		}
-		for rest := d.buf[:n]; len(rest) > 0 && len(d.threads) < d.most; {
+		for rest := d.entries[:n]; len(rest) > 0 && len(d.threads) < d.most; {
 			var name []byte
 			name, rest = direntName(rest)
 			if id, ok := decimal(name); ok {
-				d.take(id)
+				d.take(id, knew)
 			}
 		}
 	}
 }
 
-func (d *delay) take(id int64) {
+// take watches a thread. What one that is not new has waited until now is no part of the sum.
+func (d *delay) take(id int64, isNew bool) {
 	if slices.ContainsFunc(d.threads, func(t thread) bool { return t.id == id }) {
 		return
 	}
 	path := "/proc/self/task/" + strconv.FormatInt(id, 10) + "/schedstat"
 	if fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
-		d.threads = append(d.threads, thread{id: id, file: int64(fd)})
+		t := thread{id: id, file: int64(fd)}
+		if !isNew {
+			t.last, _ = d.waited(t.file)
+		}
+		d.threads = append(d.threads, t)
 	}
 }
 

@@ -61,13 +61,30 @@ func TestDelayIsThatOfAllThreads(t *testing.T) {
 	d := newDelay()
 	defer d.close()
 	before := waitedByAll(t)
-	got := 0.0
-	for range maxThreads / threadReads { // all have had their turn
+	for range maxThreads / threadReads { // the first reading is that of all, and so are those in turns
+		got, after := d.read(), waitedByAll(t)
+		if got < before || got > after {
+			t.Fatalf("the threads waited %v s, want between %v and %v", got, before, after)
+		}
+	}
+}
+
+// A thread that there was no room for does not bring its whole life along when there is.
+func TestLateThreadsStartFromNow(t *testing.T) {
+	_, release := lockThreads(threadReads)
+	defer release()
+	d := newDelay()
+	defer d.close()
+	most := d.most
+	d.most = 0
+	before := waitedByAll(t)
+	got := d.read()
+	d.most = most
+	for range listEvery {
 		got = d.read()
 	}
-	after := waitedByAll(t)
-	if got < before || got > after {
-		t.Errorf("the threads waited %v s, want between %v and %v", got, before, after)
+	if after := waitedByAll(t); got > after-before || len(d.threads) < threadReads {
+		t.Errorf("%d threads waited %v s, want at most %v", len(d.threads), got, after-before)
 	}
 }
 
