@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ var errNoFlight = errors.New(`the flight recorder is off; POST {"flight_recorder
 
 // flight is the flight recorder, of which the runtime allows one.
 type flight struct {
+	reading  sync.Mutex // one window at a time is in memory, until its reader has it; taken before mu
 	mu       sync.Mutex // the recorder's methods may not be called at the same time
 	recorder *trace.FlightRecorder
 	setting  FlightRecorder
@@ -61,18 +63,37 @@ func (a *Agent) setFlight(to FlightRecorder) (before FlightRecorder, err error) 
 	return before, nil
 }
 
-// serveFlight answers with the flight recorder's window.
+// serveFlight answers with the flight recorder's window. A reader that is slow holds up other readers, for
+// answerPatience at most, but nobody who switches the recorder.
 func (a *Agent) serveFlight(w http.ResponseWriter, r *http.Request) {
-	a.flight.mu.Lock()
-	defer a.flight.mu.Unlock()
-	if a.flight.recorder == nil {
-		writeError(w, http.StatusConflict, errNoFlight)
+	a.flight.reading.Lock()
+	defer a.flight.reading.Unlock()
+	window, err := a.flight.window(r.Method == http.MethodHead)
+	switch {
+	case errors.Is(err, errNoFlight):
+		writeError(w, http.StatusConflict, err)
+		return
+	case err != nil:
+		writeError(w, http.StatusInternalServerError, fmt.Errorf("reading the flight recorder: %w", err))
 		return
 	}
 	announceTrace(w, 0)
-	if r.Method != http.MethodHead {
-		a.flight.recorder.WriteTo(w) // an error means that the peer has gone
+	window.WriteTo(w) // an error means that the peer has gone
+}
+
+// window returns what the recorder holds, at most some maxFlightBytes; for a probe, nothing.
+func (f *flight) window(probe bool) (*bytes.Buffer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	window := &bytes.Buffer{}
+	if f.recorder == nil {
+		return nil, errNoFlight
 	}
+	if probe {
+		return window, nil
+	}
+	_, err := f.recorder.WriteTo(window)
+	return window, err
 }
 
 // serveTrace answers with an execution trace of the time that the request asks for.
@@ -86,13 +107,14 @@ func (a *Agent) serveTrace(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	a.beginProfile()
-	defer a.endProfile()
+	a.beginProfile() // before it starts, or a sample just then would miss it
 	if err := trace.Start(w); err != nil {
+		a.profiles.Add(-1) // there was none to mark
 		w.Header().Del("Content-Disposition")
 		writeError(w, http.StatusConflict, fmt.Errorf("%w; ask again when that trace has ended", err))
 		return
 	}
+	defer a.endProfile()
 	ctx, cancel := context.WithTimeout(r.Context(), length)
 	defer cancel()
 	<-ctx.Done()

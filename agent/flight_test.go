@@ -67,6 +67,39 @@ func TestFlightRecorder(t *testing.T) {
 	}
 }
 
+// freely fails the test when something is written while the recorder is locked.
+type freely struct {
+	*httptest.ResponseRecorder
+	t      *testing.T
+	flight *flight
+}
+
+func (f freely) Write(b []byte) (int, error) {
+	if !f.flight.mu.TryLock() {
+		f.t.Error("whoever switches the recorder waits for its reader")
+		return len(b), nil
+	}
+	f.flight.mu.Unlock()
+	return f.ResponseRecorder.Write(b)
+}
+
+func TestSlowReaderHoldsNobodyUp(t *testing.T) {
+	a := New(Config{})
+	defer a.Close()
+	if _, err := a.Control(Control{FlightRecorder: &FlightRecorder{MinAge: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	w := freely{httptest.NewRecorder(), t, &a.flight}
+	a.serveFlight(w, httptest.NewRequest("GET", PathFlight, nil))
+	if !isTrace(w.ResponseRecorder) {
+		t.Errorf("%d with %d bytes", w.Code, w.Body.Len())
+	}
+	head := httptest.NewRecorder()
+	if a.serveFlight(head, httptest.NewRequest("HEAD", PathFlight, nil)); head.Code != http.StatusOK || head.Body.Len() > 0 {
+		t.Errorf("HEAD: %d with %d bytes", head.Code, head.Body.Len())
+	}
+}
+
 func TestCloseSwitchesTheFlightRecorderOff(t *testing.T) {
 	a := New(Config{})
 	if _, err := a.Control(Control{FlightRecorder: &FlightRecorder{MinAge: 1}}); err != nil {
@@ -122,6 +155,7 @@ func TestTrace(t *testing.T) {
 	if length, err := traceLength(""); err != nil || length != defaultTrace {
 		t.Errorf("without seconds: %v, %v", length, err)
 	}
+	a.sawProfile()
 	if err := trace.Start(io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +163,9 @@ func TestTrace(t *testing.T) {
 	w := get(a, PathTrace+"?seconds=0.01")
 	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "already") || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("while another runs: %d %s", w.Code, w.Body)
+	}
+	if a.sawProfile() {
+		t.Error("samples are marked though no trace was taken")
 	}
 }
 
