@@ -185,7 +185,15 @@ func TestGuard(t *testing.T) {
 		{"image in another site's page", "", changes{func(r *http.Request) { r.Method = "GET" },
 			header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Mode", "no-cors")}, "another site"},
 		{"link on another site", "", changes{func(r *http.Request) { r.Method = "GET" },
-			header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Mode", "navigate")}, ""},
+			header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Mode", "navigate"), header("Sec-Fetch-Dest", "document")}, ""},
+		{"frame in another site's page", "", changes{func(r *http.Request) { r.Method = "GET" },
+			header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Mode", "navigate"), header("Sec-Fetch-Dest", "iframe")}, "another site"},
+		{"image in the page of another port", "", changes{func(r *http.Request) { r.Method = "GET" },
+			header("Sec-Fetch-Site", "same-site"), header("Sec-Fetch-Dest", "image")}, "another site"},
+		{"image in an own page", "", changes{func(r *http.Request) { r.Method = "GET" },
+			header("Sec-Fetch-Site", "same-origin"), header("Sec-Fetch-Dest", "image")}, ""},
+		{"typed by the user", "", changes{func(r *http.Request) { r.Method = "GET" },
+			header("Sec-Fetch-Site", "none"), header("Sec-Fetch-Dest", "document")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := New(Config{Token: c.token})

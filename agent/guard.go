@@ -64,10 +64,15 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 	})
 }
 
-// embedded reports whether another site's page loads this as a part of itself, rather than linking to it:
-// CrossOriginProtection lets every GET pass, but a profile is started by one.
+// embedded reports whether another origin's page loads this as a part of itself (an image, a frame), rather
+// than linking to it: CrossOriginProtection lets every GET pass, but a profile is started by one. The headers
+// are those of W3C Fetch Metadata; who sends none is no browser of today.
 func embedded(r *http.Request) bool {
-	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none": // none: the user typed it
+		return false
+	}
+	return r.Header.Get("Sec-Fetch-Dest") != "document"
 }
 
 // fromLoopback reports whether the request was sent on this machine. One that a proxy here passed on

@@ -11,11 +11,15 @@ import (
 	"dyno/agent"
 )
 
-// Mount puts the profiles under /debug/pprof/.
+// Mount puts the profiles under /debug/pprof/, for those whom the agent's guarded paths are for.
 func Mount(mux *http.ServeMux, a *agent.Agent) {
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.Handle("/debug/pprof/profile", a.Marking(http.HandlerFunc(pprof.Profile)))
-	mux.Handle("/debug/pprof/trace", a.Marking(http.HandlerFunc(pprof.Trace)))
+	for path, h := range map[string]http.Handler{
+		"":        http.HandlerFunc(pprof.Index),
+		"cmdline": http.HandlerFunc(pprof.Cmdline),
+		"symbol":  http.HandlerFunc(pprof.Symbol),
+		"profile": a.Marking(http.HandlerFunc(pprof.Profile)),
+		"trace":   a.Marking(http.HandlerFunc(pprof.Trace)),
+	} {
+		mux.Handle("/debug/pprof/"+path, a.Guarded(h))
+	}
 }

@@ -66,3 +66,25 @@ func TestTraceMarksTheSample(t *testing.T) {
 	}
 	t.Error("no sample says that a trace was running")
 }
+
+func TestProfilesAreGuarded(t *testing.T) {
+	a := agent.New(agent.Config{Token: "s3cret"})
+	defer a.Close()
+	mux := http.NewServeMux()
+	Mount(mux, a)
+	for _, path := range []string{"", "cmdline", "symbol", "profile?seconds=1", "trace?seconds=0.01", "heap"} {
+		r := httptest.NewRequest("GET", "/debug/pprof/"+path, nil)
+		r.RemoteAddr = "192.0.2.1:4000"
+		w := httptest.NewRecorder()
+		if mux.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+			t.Errorf("%q: %d", path, w.Code)
+		}
+	}
+	r := httptest.NewRequest("GET", "/debug/pprof/cmdline", nil)
+	r.RemoteAddr = "192.0.2.1:4000"
+	r.Header.Set("Authorization", "Bearer s3cret")
+	w := httptest.NewRecorder()
+	if mux.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("with the token: %d", w.Code)
+	}
+}
