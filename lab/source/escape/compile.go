@@ -59,16 +59,27 @@ func explain(ctx context.Context, dir string, patterns []string, failed error) e
 		return ctx.Err()
 	}
 	cmd := command(ctx, dir, patterns, "-f", "")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	stderr := &head{most: mostStderr}
+	cmd.Stderr = stderr
 	_ = cmd.Run() // that it fails is known; its words are wanted
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for row := range strings.Lines(string(stderr.Bytes()[:min(stderr.Len(), mostStderr)])) {
+	for row := range strings.Lines(string(stderr.kept)) {
 		if row = strings.TrimSpace(row); row != "" && !strings.HasPrefix(row, "#") {
 			return fmt.Errorf("the packages do not compile: %s", row)
 		}
 	}
 	return fmt.Errorf("the packages do not compile: %w", failed)
+}
+
+// head keeps the first bytes that are written to it.
+type head struct {
+	most int
+	kept []byte
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.kept = append(h.kept, b[:min(len(b), h.most-len(h.kept))]...)
+	return len(b), nil
 }

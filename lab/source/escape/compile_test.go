@@ -65,3 +65,15 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestHead(t *testing.T) {
+	h := &head{most: 5}
+	for _, text := range []string{"abc", "", "def", "ghi"} {
+		if n, err := h.Write([]byte(text)); n != len(text) || err != nil { // a short write would end the command
+			t.Errorf("%q: %d, %v", text, n, err)
+		}
+	}
+	if string(h.kept) != "abcde" {
+		t.Errorf("kept %q", h.kept)
+	}
+}

@@ -217,12 +217,20 @@ func (j *joiner) ours(f record.Frame) (string, bool) {
 		return pkg, j.packages[pkg]
 	}
 	dir := path.Dir(strings.ReplaceAll(f.File, `\`, "/"))
+	var alike []string // commands whose folders are called the same, in another checkout perhaps
 	for _, p := range j.listing.Packages {
-		if p.Name == "main" && (dir == p.Dir || dir == p.Path || path.Base(dir) == path.Base(p.Path)) {
+		switch {
+		case p.Name != "main":
+		case dir == p.Dir || dir == p.Path:
 			return p.Path, true
+		case path.Base(dir) == path.Base(p.Path):
+			alike = append(alike, p.Path)
 		}
 	}
-	return "", false
+	if len(alike) == 1 {
+		return alike[0], true
+	}
+	return "", false // none, or nobody knows which
 }
 
 // candidates returns the escapes that an allocation on the line can be, when callees are the frames below

@@ -116,3 +116,24 @@ func TestJoinNamesWhatAllocatesMost(t *testing.T) {
 		t.Errorf("got %+v", j.Sites)
 	}
 }
+
+// Two commands may have folders of one name: the folder itself decides, and its name only when it is clear.
+func TestCommandsOfOneName(t *testing.T) {
+	j := &joiner{listing: &Listing{Packages: []Package{
+		{Path: "example.com/a/cmd/serve", Name: "main", Dir: "/home/me/a/cmd/serve"},
+		{Path: "example.com/b/cmd/serve", Name: "main", Dir: "/home/me/b/cmd/serve"},
+		{Path: "example.com/tool", Name: "main", Dir: "/home/me/tool"},
+		{Path: "example.com/lib/tool", Name: "tool", Dir: "/home/me/lib/tool"},
+	}}}
+	for file, want := range map[string]string{
+		"/home/me/a/cmd/serve/main.go":    "example.com/a/cmd/serve",
+		"/home/me/b/cmd/serve/main.go":    "example.com/b/cmd/serve",
+		"example.com/b/cmd/serve/main.go": "example.com/b/cmd/serve",
+		"/ci/serve/main.go":               "",
+		"/ci/tool/main.go":                "example.com/tool",
+	} {
+		if got, ok := j.ours(record.Frame{Function: "main.f", File: file}); got != want || ok != (want != "") {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
