@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -90,17 +91,7 @@ func profiledRun(args []string, variant string) ([]string, *record.Run, error) {
 	if err != nil {
 		return nil, nil, usage("the last argument is the folder of a run with an allocation profile: %w; %s", err, howToProfile)
 	}
-	var have []string
-	var found *record.Run
-	for _, r := range exp.Runs {
-		if r.Step.Role != record.RoleProfile && len(exp.Runs) > 1 {
-			continue
-		}
-		have = append(have, r.Step.Variant)
-		if variant == "" || r.Step.Variant == variant {
-			found = r
-		}
-	}
+	have, found := lastProfiled(exp.Runs, variant)
 	switch {
 	case len(have) == 0:
 		return nil, nil, fmt.Errorf("no run in %s has profiles; %s", dir, howToProfile)
@@ -108,6 +99,24 @@ func profiledRun(args []string, variant string) ([]string, *record.Run, error) {
 		return nil, nil, usage("no variant %q was profiled in %s; there are %s", variant, dir, strings.Join(have, ", "))
 	}
 	return patterns, found, nil
+}
+
+// lastProfiled returns the last profiled run of a variant (empty: of any) that counts, else the last one, and
+// the variants that there are.
+func lastProfiled(runs []*record.Run, variant string) (have []string, found *record.Run) {
+	for _, r := range runs {
+		if r.Step.Role != record.RoleProfile && len(runs) > 1 {
+			continue
+		}
+		if !slices.Contains(have, r.Step.Variant) {
+			have = append(have, r.Step.Variant)
+		}
+		counts := r.Invalid == "" || found == nil || found.Invalid != ""
+		if counts && (variant == "" || r.Step.Variant == variant) {
+			found = r
+		}
+	}
+	return have, found
 }
 
 // siteJSON is a site with its cost per request, null where that is not known.
