@@ -122,15 +122,16 @@ var secretary = entry{
 	},
 }
 
-// minutes has one goroutine write what all note. close ends it.
+// minutes has one goroutine write what all note. close ends it; requests that were cut off then wait, as with
+// a printer.
 type minutes struct {
-	journal *journal
-	queue   chan chan error
-	done    chan struct{}
+	journal    *journal
+	queue      chan chan error // never closed
+	stop, done chan struct{}
 }
 
 func newMinutes(j *journal, queue int) *minutes {
-	m := &minutes{j, make(chan chan error, queue), make(chan struct{})}
+	m := &minutes{j, make(chan chan error, queue), make(chan struct{}), make(chan struct{})}
 	go m.keep()
 	return m
 }
@@ -138,11 +139,12 @@ func newMinutes(j *journal, queue int) *minutes {
 func (m *minutes) keep() {
 	defer close(m.done)
 	for n := int64(0); ; n++ {
-		written, ok := <-m.queue
-		if !ok {
+		select {
+		case <-m.stop:
 			return
+		case written := <-m.queue:
+			written <- m.journal.write(n)
 		}
-		written <- m.journal.write(n)
 	}
 }
 
@@ -157,7 +159,7 @@ func (m *minutes) note(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (m *minutes) close() {
-	close(m.queue)
+	close(m.stop)
 	<-m.done
 	m.journal.close()
 }

@@ -16,10 +16,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"dyno/subjects/subject"
@@ -101,16 +104,17 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
 	d := newDraw(o.seed, e.Name)
 	s, err := e.plan(d)()
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", e.Name, err)
 	}
+	defer s.close() // however it ends: there may be files
 	ready := map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.values}
 	if s.warning != "" {
 		ready["warning"] = s.warning
 	}
-	subject.Main(addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept, Ready: ready})
-	s.close()
-	return nil
+	return subject.Serve(ctx, addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept, Ready: ready}, os.Stdout)
 }

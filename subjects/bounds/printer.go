@@ -23,28 +23,35 @@ type job struct {
 	ticket chan [32]byte // receives once; has room for it
 }
 
-// printer works through jobs one after the other. close ends its goroutine.
+// printer works through jobs one after the other. close ends its goroutine; a request that was cut off and
+// still wants something printed waits for the end of the process: it selects nothing, since its wait for the
+// channel alone is what there is to find.
 type printer struct {
-	rounds int
-	jobs   chan job
-	done   chan struct{}
+	rounds     int
+	jobs       chan job // never closed: such a request would panic
+	stop, done chan struct{}
 }
 
 func newPrinter(rounds, queue int) *printer {
-	p := &printer{rounds, make(chan job, queue), make(chan struct{})}
+	p := &printer{rounds, make(chan job, queue), make(chan struct{}), make(chan struct{})}
 	go p.run()
 	return p
 }
 
 func (p *printer) run() {
 	defer close(p.done)
-	for j := range p.jobs {
-		j.ticket <- stretch(j.text, p.rounds)
+	for {
+		select {
+		case <-p.stop:
+			return
+		case j := <-p.jobs:
+			j.ticket <- stretch(j.text, p.rounds)
+		}
 	}
 }
 
 func (p *printer) close() {
-	close(p.jobs)
+	close(p.stop)
 	<-p.done
 }
 

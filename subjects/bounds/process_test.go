@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -142,4 +143,31 @@ func TestRefusesWrongFlags(t *testing.T) {
 			t.Errorf("%v: %v, %s", c.args, err, out)
 		}
 	}
+}
+
+// A server that cannot serve leaves no files behind.
+func TestNoFilesAreLeft(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("bounds", "--server", "fsync-writer", "--listen", "256.0.0.1:0")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "bounds: ") {
+		t.Errorf("%v, %s", err, out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// A request that was cut off finds a server that has ended, and does not end the process before its files are
+// gone.
+func TestClosingWithRequestsAtHand(t *testing.T) {
+	j, err := newJournal(1, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, m := newPrinter(1, 1), newMinutes(j, 1)
+	p.close()
+	m.close()
+	p.jobs <- job{ticket: make(chan [32]byte, 1)} // panics on a closed channel
+	m.queue <- make(chan error, 1)
 }
