@@ -52,12 +52,16 @@ func (b *bench) recordContention(ctx context.Context, d *drive, r *record.Run) (
 	if !r.Target.Agent {
 		return func() {}
 	}
-	restore, err := probe.RecordContention(context.WithoutCancel(ctx), d.debug, b.Token) // as with intervene
+	setBack, err := probe.RecordContention(context.WithoutCancel(ctx), d.debug, b.Token) // as with intervene
 	if err != nil {
 		r.Warnings = append(r.Warnings, "contention was not recorded: "+record.Redact(err.Error()))
 		return func() {}
 	}
-	return restore
+	return func() {
+		if err := setBack(); err != nil {
+			b.Progress.Say("the target goes on recording contention, as its settings could not be restored: " + record.Redact(err.Error()))
+		}
+	}
 }
 
 // outside is how long a process is sampled that offers no profiles of its own.

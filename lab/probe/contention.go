@@ -24,18 +24,20 @@ const (
 )
 
 // RecordContention has the target's agent record contention, for the mutex and block profiles. It returns
-// what restores the rates as they were, also after ctx has ended.
+// what restores the rates as they were, also after ctx has ended, and says when they could not be.
 //
 // Inspect does so by itself, but under load that is too late for a lock that is never free: when the rate
 // is switched on, the runtime goes on to leave out each lock that has goroutines waiting, until once none
 // does. So call it before the load begins.
-func RecordContention(ctx context.Context, debug, token string) (restore func(), err error) {
+func RecordContention(ctx context.Context, debug, token string) (restore func() error, err error) {
 	before, err := Control(ctx, debug, token, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
 	if err != nil {
-		return func() {}, err
+		return func() error { return nil }, err
 	}
-	// Control sets itself a time limit.
-	return func() { Control(context.WithoutCancel(ctx), debug, token, before) }, nil
+	return func() error {
+		_, err := Control(context.WithoutCancel(ctx), debug, token, before) // which sets itself a time limit
+		return err
+	}, nil
 }
 
 // contention is a profile that counts from the start of the process, if its rate is on.
@@ -53,7 +55,7 @@ type contention struct {
 // overTime takes the CPU profile, and what goroutines waited for during the same time.
 func (i *inspector) overTime(ctx context.Context) {
 	restore, unswitched := i.switchRates(ctx)
-	defer restore()
+	defer func() { i.unrestored = restore() }()
 	mutex := &contention{kind: record.ProfileMutex, rate: "SetMutexProfileFraction"}
 	block := &contention{kind: record.ProfileBlock, rate: "SetBlockProfileRate"}
 	for _, c := range []*contention{mutex, block} {
@@ -82,9 +84,9 @@ func (i *inspector) overTime(ctx context.Context) {
 
 // switchRates has contention recorded if that can be done. It returns what restores the rates, and why
 // they could not be switched.
-func (i *inspector) switchRates(ctx context.Context) (restore func(), err error) {
+func (i *inspector) switchRates(ctx context.Context) (restore func() error, err error) {
 	if !i.Agent {
-		return func() {}, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) lets it be switched on for the time of a profile")
+		return func() error { return nil }, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) lets it be switched on for the time of a profile")
 	}
 	return RecordContention(ctx, i.Debug, i.Token)
 }

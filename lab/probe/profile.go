@@ -46,7 +46,8 @@ func (in Inspection) withDefaults() Inspection {
 // a second. Latency from the windows in which it runs must not be reported.
 //
 // What could not be had is entered with the reason and what would help. The error is for when there was
-// nothing at all, or ctx is done; what had been taken by then is returned beside it.
+// nothing at all, ctx is done, or the target could not be set back; what had been taken by then is returned
+// beside it.
 func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
 	i := &inspector{Inspection: in.withDefaults(), client: newClient()}
 	defer i.client.CloseIdleConnections()
@@ -62,6 +63,9 @@ func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.
 	}
 	if i.taken == 0 && trace == nil {
 		return i.files, nil, fmt.Errorf("nothing could be had from %s: %s", i.Debug, i.files[0].Why)
+	}
+	if i.unrestored != nil {
+		return i.files, trace, fmt.Errorf("the target goes on recording contention: %w", i.unrestored)
 	}
 	return i.files, trace, nil
 }
@@ -87,6 +91,8 @@ type inspector struct {
 	client *http.Client
 	files  []record.ProfileFile
 	taken  int // of files
+
+	unrestored error // why the target goes on recording contention as we had it do
 }
 
 // take takes a profile of one moment. over is the time that its figures are about.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,7 +101,9 @@ func TestInspect(t *testing.T) {
 	if now := runtime.SetMutexProfileFraction(-1); now != mutexFraction {
 		t.Errorf("the mutex rate was 1/%d and is 1/%d", mutexFraction, now)
 	}
-	restore()
+	if err := restore(); err != nil {
+		t.Error(err)
+	}
 	if now := runtime.SetMutexProfileFraction(-1); now != rate {
 		t.Errorf("the mutex rate was 1/%d and is 1/%d", rate, now)
 	}
@@ -224,6 +227,37 @@ func TestInspectRestoresWhenItIsEnded(t *testing.T) {
 	}
 	if now := runtime.SetMutexProfileFraction(-1); during != mutexFraction || now != rate {
 		t.Errorf("the mutex rate was 1/%d, then 1/%d, then 1/%d", rate, during, now)
+	}
+}
+
+// A target that is left with rates that are not its own is not passed over in silence.
+func TestContentionIsNotRestored(t *testing.T) {
+	var changes atomic.Int32
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == agent.PathControl && changes.Add(1)%2 == 0:
+			http.Error(w, "not now", http.StatusServiceUnavailable)
+		case r.URL.Path == agent.PathControl:
+			io.WriteString(w, "{}")
+		case r.URL.Path == pathPprof+"heap":
+			pprof.Lookup("heap").WriteTo(w, 0)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	restore, err := RecordContention(t.Context(), url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(); err == nil || !strings.Contains(err.Error(), "not now") {
+		t.Errorf("%v", err)
+	}
+	files, _, err := Inspect(t.Context(), Inspection{Debug: url, Agent: true, Dir: t.TempDir(), CPU: time.Millisecond, Trace: time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "goes on recording contention") {
+		t.Errorf("%v", err)
+	}
+	if taken, _ := kinds(files); !slices.Contains(taken, record.ProfileHeap) {
+		t.Errorf("%v were taken", taken)
 	}
 }
 
