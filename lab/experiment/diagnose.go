@@ -61,11 +61,19 @@ func (x *executor) diagnose(ctx context.Context) error {
 		}
 	}
 	if later {
+		if found == 0 {
+			for _, r := range x.runsOf(record.RoleSearch, name, 0) {
+				found = max(found, r.Totals.DeliveredPerS)
+			}
+		}
 		plan = x.looking(name, found)
 	}
 	plan.Intervene = true
 	x.expected = len(x.exp.Order) + 3
-	if err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) }); err != nil {
+	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+	if errors.Is(err, errNotChanged) && ctx.Err() == nil {
+		x.exp.Warnings = append(x.exp.Warnings, "no experiment bears the verdict out: "+record.Redact(err.Error()))
+	} else if err != nil {
 		return err
 	}
 	return x.breakDown(ctx, x.variants[0], found)
@@ -74,16 +82,20 @@ func (x *executor) diagnose(ctx context.Context) error {
 // unanswered returns an error when the first run, with a single client, was given no good answer: there is
 // nothing to look into then.
 func unanswered(runs []*record.Run) error {
-	if len(runs) == 0 || runs[0].Totals.Failed < runs[0].Totals.Ended {
+	if len(runs) == 0 {
 		return nil
 	}
-	t, most := runs[0].Totals, "none ended"
+	first := runs[len(runs)-1]
+	if first.Step.Connections > 1 || first.Totals.Failed < first.Totals.Ended || first.Totals.Ended == 0 && len(runs) == 1 {
+		return nil // which is tried again for longer
+	}
+	t, most := first.Totals, "none ended"
 	for kind, n := range t.Errors {
 		if n > t.Errors[most] {
 			most = kind
 		}
 	}
-	return fmt.Errorf("no request to %s was answered as it should be: %d of %d failed (%s)", record.RedactURL(runs[0].Load.URL), t.Failed, t.Offered, most)
+	return fmt.Errorf("no request to %s was answered as it should be: %d of %d failed (%s)", record.RedactURL(first.Load.URL), t.Failed, t.Offered, most)
 }
 
 // bounded reports whether there is an SLO to meet.

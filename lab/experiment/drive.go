@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"dyno/lab/load"
@@ -90,11 +91,14 @@ func (b *bench) pidOf(address string) int {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	pid, err := probe.Listener(net.JoinHostPort(u.Hostname(), port))
-	if err != nil {
+	if err != nil || slices.Contains(forwarders, probe.Command(pid)) {
 		return 0
 	}
 	return pid
 }
+
+// forwarders listen on behalf of a service that runs elsewhere.
+var forwarders = []string{"docker-proxy", "kubectl", "ssh", "rootlessport", "socat"}
 
 // cpus returns the CPUs a target is pinned to: as many as the scenario grants it, or else what the
 // generator leaves it.

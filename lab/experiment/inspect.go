@@ -111,14 +111,45 @@ func (b *bench) intervene(ctx context.Context, debug string, change record.Chang
 	}
 	ctx = context.WithoutCancel(ctx) // Control sets itself a time limit
 	before, err := probe.Control(ctx, debug, b.Token, c)
+	if err == nil && before.GOGC != nil {
+		// The change is meant for a target at Go's default; what has set another value is changed by as much.
+		err = b.rescale(ctx, debug, *before.GOGC, change.GOGC)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("intervening: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNotChanged, err)
 	}
 	return func() {
 		if _, err := probe.Control(ctx, debug, b.Token, before); err != nil {
 			b.Progress.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + record.Redact(err.Error()))
 		}
 	}, nil
+}
+
+// errNotChanged is what an intervention returns that could not be made.
+var errNotChanged = errors.New("the target's settings could not be changed")
+
+// Go's default of GOGC, and the highest that the agent takes.
+const (
+	gogcDefault = 100
+	gogcMost    = 100_000
+)
+
+// rescale corrects a GOGC that was just set for what was set before: off stays off.
+func (b *bench) rescale(ctx context.Context, debug string, before, set int) error {
+	if before == gogcDefault {
+		return nil
+	}
+	wanted := before
+	if before > 0 {
+		wanted = min(before*set/gogcDefault, gogcMost)
+	}
+	if _, err := probe.Control(ctx, debug, b.Token, agent.Control{GOGC: &wanted}); err != nil {
+		return err
+	}
+	if before <= 0 {
+		return errors.New("it has switched the collector off (GOGC=off)")
+	}
+	return nil
 }
 
 // settings names what an intervention changes.

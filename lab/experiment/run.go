@@ -160,14 +160,14 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		return 0, err
 	}
 	defer d.close()
-	watch, err := probe.Watch(ctx, probe.Options{PID: r.Target.PID, Debug: d.debug, Companions: s.companionPIDs(), Self: os.Getpid(),
+	watch, err := probe.Watch(ctx, probe.Options{PID: r.Target.PID, Debug: d.debug, Token: b.Token, Companions: s.companionPIDs(), Self: os.Getpid(),
 		Counters: r.Step.Role == record.RoleProfile}) // which cost the target something at every switch between threads
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
 	b.describeTarget(ctx, d, watch.Info(), &r.Target)
-	if r.Step.Change != nil && s.target == nil {
+	if r.Step.Change != nil && (s.target == nil || r.Target.Agent) {
 		restore, err := b.intervene(ctx, d.debug, *r.Step.Change)
 		if err != nil {
 			return 0, err
@@ -187,12 +187,13 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	if sink.profiling {
 		restore := b.recordContention(ctx, d, r)
 		defer restore()
-		looked = b.inspect(ctx, d, dir, r.Target, func() { enough(errProfiled) })
+		looked = b.inspect(loading, d, dir, r.Target, func() { enough(errProfiled) })
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
 	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
 		loadErr = nil // it was to end here
 	}
+	enough(errUnloaded)
 	r.Totals = totals
 	r.Load.Engine = d.driver.Engine()
 	r.Begin, r.Length = plan.MeasureFrom(), plan.Length
@@ -216,15 +217,22 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	return sink.profiled, errors.Join(loadErr, ended, w.Close(r))
 }
 
-// errProfiled ends the load of a run under profiles.
-var errProfiled = errors.New("the profiles are taken")
+// errProfiled ends the load of a run under profiles. errUnloaded ends the profiles with the load: what was not
+// taken by then would show an idle target.
+var (
+	errProfiled = errors.New("the profiles are taken")
+	errUnloaded = errors.New("the load ended before the profiles were taken")
+)
 
 // describeTarget notes what can be looked into.
 func (b *bench) describeTarget(ctx context.Context, d *drive, info *agent.Info, t *record.Target) {
 	if info != nil {
 		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
 	}
-	t.Pprof = d.debug != "" && probe.HasPprof(ctx, d.debug)
+	t.Pprof = d.debug != "" && probe.HasPprof(ctx, d.debug, b.Token)
+	if t.PID != 0 {
+		t.Quota, t.Shared = probe.Quota(t.PID)
+	}
 }
 
 // cutShort says why a run that is kept does not count.
