@@ -15,6 +15,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -64,8 +65,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"GET /{$}":               s.list,
-		"GET /run/{name}":        s.run,
-		"GET /run/{name}/{$}":    s.run,
+		"GET /run/{name}/{$}":    s.run, // not without the slash, which what the page asks for is relative to
 		"GET /run/{name}/report": s.report,
 		"GET /run/{name}/answer": s.answer,
 		"GET /compare":           s.compare,
@@ -87,8 +87,10 @@ func bounded(h http.Handler) http.Handler {
 	})
 }
 
-// Serve answers on a listener until the context ends, and closes the listener.
+// Serve answers on a listener until the context ends or the listener fails, and closes the listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	serving, end := context.WithCancel(ctx)
+	defer end()
 	answering := make(chan struct{}, maxConnections) // a token for each request that is being answered
 	handler := s.Handler()
 	srv := &http.Server{
@@ -98,23 +100,25 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			handler.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
+		BaseContext: func(net.Listener) context.Context { return serving }, // streams end with it
 	}
 	stopped := make(chan error, 1)
-	go func() { stopped <- srv.Serve(netutil.LimitListener(ln, maxConnections)) }()
-	select {
-	case err := <-stopped:
-		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
-	case <-ctx.Done():
-	}
+	go func() {
+		defer end()
+		stopped <- srv.Serve(netutil.LimitListener(ln, maxConnections))
+	}()
+	<-serving.Done()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
 		srv.Close() // a browser holds connections open on which it has asked for nothing
 	}
-	<-stopped
+	err := <-stopped
 	for range maxConnections {
 		answering <- struct{}{} // when each has been given back, nobody answers any more
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
 	}
 	return nil
 }

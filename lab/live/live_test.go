@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -56,7 +57,7 @@ func TestPages(t *testing.T) {
 		{path: "/?a=shop", status: 200, holds: []string{`value="shop" checked`}},
 		{path: "/?q=%3Cscript%3E", status: 200, holds: []string{"&lt;script&gt;"}, lacks: "<script>"},
 		{path: "/run/shop/", status: 200, holds: []string{"<!doctype html>", "shop carries", `href="/">All experiments`, `href="/?a=shop"`}},
-		{path: "/run/shop", status: 200, holds: []string{"shop carries"}},
+		{path: "/run/shop", status: 307, holds: []string{`href="/run/shop/"`}},
 		{path: "/run/shop/answer", status: 200, holds: []string{`"answer":"shop carries`, `"runs":2`}},
 		{path: "/run/going/", status: 200, holds: []string{`src="/assets/live.js"`, "The report so far"}, lacks: "<img"},
 		{path: "/run/going/report", status: 200, holds: []string{"<!doctype html>", "001-search"}, lacks: "<img"},
@@ -219,6 +220,33 @@ func TestFolderIsForeign(t *testing.T) {
 	}
 }
 
+// nobody is a number above those that systems give to processes.
+const nobody = 1<<31 - 1
+
+// TestLargeHeadsAreNotKept: two thousand of them would be too much.
+func TestLargeHeadsAreNotKept(t *testing.T) {
+	dir, m := shop(t)
+	s := newShelf(dir)
+	kept := func() bool {
+		h, err := s.head("shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ok := s.heads.get("shop", h.stamp)
+		return ok
+	}
+	if !kept() {
+		t.Error("an ordinary experiment is read anew each time")
+	}
+	m.exp.Scenario = strings.Repeat("#\n", maxKept)
+	if err := m.exp.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if kept() {
+		t.Error("a large experiment is kept in memory")
+	}
+}
+
 func TestState(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -234,6 +262,10 @@ func TestState(t *testing.T) {
 			age(m.t, m.dir, time.Hour)
 			m.begin("search", "plain", 0, 2000).grow(1)
 		}, Going},
+		{"says so and writes", func(m *made) { m.underWay(os.Getpid()); age(m.t, m.dir, 5*time.Minute) }, Going},
+		{"says so, and its number is another's now", func(m *made) { m.underWay(os.Getpid()); age(m.t, m.dir, time.Hour) }, Broken},
+		{"its process is not seen from here", func(m *made) { m.underWay(nobody); age(m.t, m.dir, time.Minute) }, Going},
+		{"its process is gone", func(m *made) { m.underWay(nobody); age(m.t, m.dir, 5*time.Minute) }, Broken},
 		{"killed", func(m *made) { m.search("plain", 1000); age(m.t, m.dir, time.Hour) }, Broken},
 		{"moved here from the future", func(m *made) { m.search("plain", 1000); age(m.t, m.dir, -time.Hour) }, Broken},
 	} {
@@ -331,5 +363,51 @@ func TestServeEndsWithItsStreams(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("Serve returned %v", err)
+	}
+}
+
+// failing is a listener that fails after its first connection, when it is told to.
+type failing struct {
+	net.Listener
+	accepted bool
+	fail     chan struct{}
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if f.accepted {
+		<-f.fail
+		return nil, errors.New("out of files")
+	}
+	f.accepted = true
+	return f.Listener.Accept()
+}
+
+// When nothing can be accepted any more, what was going on ends before Serve returns.
+func TestServeEndsItsStreamsWhenItFails(t *testing.T) {
+	dir := t.TempDir()
+	m := newMade(t, filepath.Join(dir, "going"), record.KindCapacity, time.Now(), "plain")
+	m.begin(record.RoleSearch, "plain", 0, 1000).grow(5)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := &failing{Listener: ln, fail: make(chan struct{})}
+	s := New(Options{Dir: dir})
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(t.Context(), broken) }()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get("http://" + ln.Addr().String() + "/run/going/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	nextEvent(t, resp.Body)
+	close(broken.fail)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "out of files") {
+		t.Errorf("Serve returned %v", err)
+	}
+	if n := len(s.streams); n != 0 {
+		t.Errorf("%d streams go on", n)
 	}
 }

@@ -124,6 +124,15 @@ func (r *madeRun) end() {
 	}
 }
 
+// underWay says which process carries the experiment out.
+func (m *made) underWay(pid int) {
+	m.t.Helper()
+	m.exp.UnderWay = &record.UnderWay{PID: pid}
+	if err := m.exp.Save(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 // finish writes the report's file, which dyno does last.
 func (m *made) finish() {
 	m.t.Helper()

@@ -29,16 +29,21 @@ const (
 
 // Bounds on a folder of experiments.
 const (
-	maxShown      = 500     // experiments in the list
-	maxHeads      = 2000    // experiment.json files, and runs, that are kept in memory
-	maxFolders    = 100_000 // looked at in the folder
-	maxExperiment = 8 << 20 // bytes of an experiment.json
-	maxEntries    = 50_000  // files and folders in an experiment
+	maxShown      = 500       // experiments in the list
+	maxHeads      = 2000      // experiment.json files, and runs, that are kept in memory
+	maxFolders    = 100_000   // looked at in the folder
+	maxExperiment = 8 << 20   // bytes of an experiment.json
+	maxKept       = 256 << 10 // bytes of one that is kept in memory: with maxHeads, 500 MiB at the very most
+	maxEntries    = 50_000    // files and folders in an experiment
 )
 
 // quiet is how long nothing may be written before an experiment that has no report counts as broken
 // off: a program is built and a machine calms down in less.
 const quiet = 2 * time.Minute
+
+// hanging is the same while there is a process of the number that the experiment names. That alone says
+// little: numbers are given again.
+const hanging = 10 * time.Minute
 
 // errNone is what opening an experiment that is not there returns.
 var errNone = errors.New("no such experiment")
@@ -50,7 +55,7 @@ type State string
 const (
 	Going  State = "going on"
 	Ended  State = "ended"
-	Broken State = "broken off" // its process ended without a word
+	Broken State = "broken off" // nothing was written for minutes: its process ended without a word, or hangs
 )
 
 // head is what an experiment says of itself before any of its runs is read.
@@ -123,7 +128,9 @@ func (s *shelf) head(name string) (head, error) {
 	if err := json.NewDecoder(io.LimitReader(f, maxExperiment)).Decode(h.Exp); err != nil {
 		return head{}, fmt.Errorf("%s in %q: %w", experimentFile, name, err)
 	}
-	s.heads.put(name, is, h)
+	if is.size <= maxKept {
+		s.heads.put(name, is, h)
+	}
 	return h, nil
 }
 
@@ -169,24 +176,28 @@ func (s *shelf) newest(text string, most int) (out []head, left int, err error) 
 	return out, 0, nil
 }
 
-// state says whether an experiment goes on: it says so itself, and names the process that carries it out.
-// What an older dyno wrote does not; there the report is what is written last, and a process that was killed
-// writes nothing more.
+// state says whether an experiment goes on: it says so itself, and writes. One whose process is not seen may
+// go on where this process does not see it, in a container. What an older dyno wrote does not say whether it
+// goes on; there the report is what is written last.
 func (s *shelf) state(name string) (State, error) {
 	root, err := s.open(name)
 	if err != nil {
 		return Broken, err
 	}
 	defer root.Close()
-	if h, err := s.head(name); err == nil && h.Exp.UnderWay != nil {
-		if alive(h.Exp.UnderWay.PID) {
-			return Going, nil
-		}
-		return Broken, nil
-	}
 	last := newestOf(root, experimentFile, runsFolder)
 	if run := lastRun(root); run != "" {
 		last = later(last, newestOf(root, path.Join(runsFolder, run), path.Join(runsFolder, run, seriesFile)))
+	}
+	if h, err := s.head(name); err == nil && h.Exp.UnderWay != nil {
+		patience := quiet
+		if alive(h.Exp.UnderWay.PID) {
+			patience = hanging
+		}
+		if time.Since(last).Abs() < patience {
+			return Going, nil
+		}
+		return Broken, nil
 	}
 	switch page := newestOf(root, pageFile); {
 	case !page.IsZero() && !page.Before(last):
