@@ -102,12 +102,12 @@ func runWords(e *record.Experiment, id string) string {
 			variant = v.Name
 		}
 	}
-	return fmt.Sprintf("run %d: %s, %s", n, variant, role)
+	return fmt.Sprintf("run %d: %s, %s", n, variant, write("role", role))
 }
 
 // stepWords name a step: what is run, what for, and how hard it is driven.
 func stepWords(s record.Step) string {
-	words := []string{s.Variant + ", " + s.Role}
+	words := []string{s.Variant + ", " + write("role", s.Role)}
 	if s.Round > 0 {
 		words = append(words, fmt.Sprintf("round %d", s.Round))
 	}

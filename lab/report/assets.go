@@ -22,5 +22,5 @@ func Words() template.FuncMap { return maps.Clone(words) }
 var words = template.FuncMap{
 	"figure": figure, "rate": rate, "times": times, "percent": percent, "size": size, "clock": clock,
 	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine, "machine": machineWords,
-	"slo": sloWords, "kind": func(kind string) string { return kindWords[kind] },
+	"slo": sloWords, "kind": func(kind string) string { return kindWords[kind] }, "role": roleWords,
 }

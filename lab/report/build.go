@@ -36,7 +36,7 @@ func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.Met
 func analyse(e *record.Experiment) analysis {
 	a := analysis{verdicts: map[string]capacity.Verdict{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
 	for _, r := range e.Runs {
-		if bounds(r.SLO) && !forCause(r) {
+		if bounds(r.SLO) && !r.Step.ForCause() {
 			a.verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
@@ -132,7 +132,7 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.steps(e, a)
 		r.capacity(e, a)
 	case record.KindDiagnose:
-		if len(steady(e).Runs) > 0 { // its capacity was searched for first
+		if len(steady(e).Runs) > 0 { // its capacity was searched for: all other runs look for the cause
 			r.steps(e, a)
 			r.capacity(e, a)
 		}
@@ -148,7 +148,7 @@ func build(e *record.Experiment, a analysis) *Report {
 	r.Traces, r.TracesLeft = traces(e)
 	r.Diagnoses, r.Flames = complete(a.diagnoses), flames(e)
 	r.explain()
-	r.Pauses, r.Stages = pauses(e, a), staged(e, a)
+	r.Pauses, r.Stages = pauses(e, a), staged(e)
 	r.Invalid = r.whyInvalid()
 	r.Answer = r.answer()
 	return r
@@ -179,7 +179,7 @@ func runLabel(r *record.Run) string {
 		parts[0] = r.ID
 	}
 	if r.Step.Role != "" && r.Step.Role != record.RoleSingle {
-		parts = append(parts, r.Step.Role)
+		parts = append(parts, roleWords(r.Step.Role))
 	}
 	if r.Step.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))

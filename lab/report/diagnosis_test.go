@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func TestRunsForTheCauseEnterNoCurve(t *testing.T) {
 	m := madeDiagnose()
 	with := m.report()
 	without := madeDiagnose()
-	without.Runs = slices.DeleteFunc(without.Runs, forCause)
+	without.Runs = slices.DeleteFunc(without.Runs, func(r *record.Run) bool { return r.Step.ForCause() })
 	if got, want := with.Charts[0].X, without.report().Charts[0].X; !slices.Equal(got, want) {
 		t.Errorf("the curve has the rates %v, want %v", got, want)
 	}
@@ -176,6 +177,83 @@ func TestPauseWords(t *testing.T) {
 	}
 	if got := pauseWords(pauseBound(pauseStep(math.Inf(1)))); got != "10 s" {
 		t.Errorf("the last bound is %s", got)
+	}
+}
+
+// TestStagesAreOfTheTracedRun: no other run has any, and one that does not count tells nothing.
+func TestStagesAreOfTheTracedRun(t *testing.T) {
+	m := madeDiagnose()
+	staged := m.report().Stages
+	if len(staged) != 1 || len(staged[0].Rows) != 4 || !strings.HasPrefix(staged[0].Run, "notify, trace, ") {
+		t.Errorf("%+v", staged)
+	}
+	for _, r := range m.Runs {
+		if r.Step.Role == record.RoleTraced {
+			r.Invalid = "the machine was busy"
+		}
+	}
+	if staged := m.report().Stages; len(staged) != 0 {
+		t.Errorf("of a run that does not count: %+v", staged)
+	}
+}
+
+// TestNoCapacityWithoutASearch: a diagnosis without an SLO searches for none, and runs for the cause are no search.
+func TestNoCapacityWithoutASearch(t *testing.T) {
+	m := newMade(record.KindDiagnose, "p99=60ms")
+	m.SLO = record.SLO{}
+	m.variant("notify", "", "", 9800)
+	m.cause("notify", "", 1)
+	if r := m.report(); r.Capacity != nil || len(r.Steps) != 0 {
+		t.Errorf("capacity %+v, steps %+v", r.Capacity, r.Steps)
+	}
+}
+
+// TestUnknownIsNullInJSON: no rate is not a rate of 0, and no verdict bounds nothing.
+func TestUnknownIsNullInJSON(t *testing.T) {
+	read := func(r *Report) (got map[string]any) {
+		var b bytes.Buffer
+		if err := JSON(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	known, unknown := read(madeDiagnose().report()), read(undiagnosed().report())
+	for _, key := range []string{"capacity_per_s", "peak_per_s"} {
+		if v, there := unknown[key]; !there || v != nil {
+			t.Errorf("an unknown %s is %v", key, v)
+		}
+		if _, number := known[key].(float64); !number {
+			t.Errorf("a known %s is %v", key, known[key])
+		}
+	}
+	m := madeWhy()
+	m.diagnoses[1].Valid, m.diagnoses[1].CapacityPerS = false, 0
+	ladder := read(m.report())
+	steps := ladder["steps"].([]any)
+	if bound := steps[0].(map[string]any)["bound_by"]; bound != "cpu" {
+		t.Errorf("the baseline is bound by %v", bound)
+	}
+	if bound := steps[1].(map[string]any)["bound_by"]; bound != nil {
+		t.Errorf("without a verdict, a step is bound by %v", bound)
+	}
+	if v := ladder["diagnoses"].([]any)[1].(map[string]any)["capacity_per_s"]; v != nil {
+		t.Errorf("an unknown capacity of a step is %v", v)
+	}
+}
+
+// TestRolesInWords: the list of runs says what a run is for.
+func TestRolesInWords(t *testing.T) {
+	var b bytes.Buffer
+	if err := HTML(&b, madeDiagnose().report()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<td>search</td>", "<td>saturate</td>", "<td>trace</td>", "<td>change one thing</td>"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no run is for %s", want)
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ type jsonStep struct {
 	RatioToBefore    Value     `json:"ratio_to_before"`
 	BeforeInterval   *Interval `json:"before_interval"`
 	Verdict          string    `json:"verdict"`
-	BoundBy          *string   `json:"bound_by"` // null: it was not looked into
+	BoundBy          *string   `json:"bound_by"` // null: there is no verdict
 	Rounds           int       `json:"rounds"`
 	Reason           string    `json:"reason"` // why there is no capacity
 	Warnings         []string  `json:"warnings"`
@@ -99,7 +99,7 @@ func (r *Report) jsonSteps() []jsonStep {
 		} else {
 			j.MetricValue = &s.Capacity
 		}
-		if d := r.diagnosis(s.Name); d != nil {
+		if d := r.diagnosis(s.Name); d != nil && d.Valid {
 			bound := string(d.Bound)
 			j.BoundBy = &bound
 		}
@@ -157,21 +157,21 @@ func (r *Report) runObject() any {
 		}
 	}
 	return struct {
-		Schema    string         `json:"schema"`
-		Kind      string         `json:"kind"`
-		Name      string         `json:"name"`
-		Service   string         `json:"service"`
-		Metric    string         `json:"metric"`
-		SLO       record.SLO     `json:"slo"`
-		Steps     []jsonStep     `json:"steps"`
-		Sweep     []jsonSweepRow `json:"sweep,omitempty"`
-		Ramps     []jsonRamp     `json:"ramps,omitempty"`
-		Floor     *Interval      `json:"floor"`
-		Runs      int            `json:"runs"`
-		RunsValid int            `json:"runs_valid"`
-		Diagnoses jsonDiagnoses  `json:"diagnoses,omitempty"`
+		Schema    string          `json:"schema"`
+		Kind      string          `json:"kind"`
+		Name      string          `json:"name"`
+		Service   string          `json:"service"`
+		Metric    string          `json:"metric"`
+		SLO       record.SLO      `json:"slo"`
+		Steps     []jsonStep      `json:"steps"`
+		Sweep     []jsonSweepRow  `json:"sweep,omitempty"`
+		Ramps     []jsonRamp      `json:"ramps,omitempty"`
+		Floor     *Interval       `json:"floor"`
+		Runs      int             `json:"runs"`
+		RunsValid int             `json:"runs_valid"`
+		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
 		verdict
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.Diagnoses, r.verdict()}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.jsonDiagnoses(), r.verdict()}
 }
 
 func (r *Report) capacityObject() any {
@@ -199,38 +199,54 @@ func (r *Report) comparisonObject() any {
 	}
 	return struct {
 		compare.Comparison
-		Valid     bool          `json:"valid"`
-		Reason    string        `json:"reason"`
-		SLO       record.SLO    `json:"slo"`
-		Steps     []jsonStep    `json:"steps"`
-		Diagnoses jsonDiagnoses `json:"diagnoses,omitempty"`
-		Answer    string        `json:"answer"`
-		Out       string        `json:"out"`
-	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.Diagnoses, r.Answer, r.Out}
+		Valid     bool            `json:"valid"`
+		Reason    string          `json:"reason"`
+		SLO       record.SLO      `json:"slo"`
+		Steps     []jsonStep      `json:"steps"`
+		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
+		Answer    string          `json:"answer"`
+		Out       string          `json:"out"`
+	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.jsonDiagnoses(), r.Answer, r.Out}
 }
 
-type jsonDiagnoses []diagnose.Diagnosis
+// jsonDiagnosis is a diagnosis whose rates are null where they are not known.
+type jsonDiagnosis struct {
+	diagnose.Diagnosis
+	CapacityPerS Value `json:"capacity_per_s"`
+	PeakPerS     Value `json:"peak_per_s"`
+}
+
+func newJSONDiagnosis(d diagnose.Diagnosis) jsonDiagnosis {
+	return jsonDiagnosis{d, measured(d.CapacityPerS), measured(d.PeakPerS)}
+}
+
+func (r *Report) jsonDiagnoses() (out []jsonDiagnosis) {
+	for _, d := range r.Diagnoses {
+		out = append(out, newJSONDiagnosis(d))
+	}
+	return out
+}
 
 // diagnosisObject is the first variant's diagnosis; of several, all are in it too.
 func (r *Report) diagnosisObject() any {
-	d := complete([]diagnose.Diagnosis{{Bound: diagnose.Unknown}})[0]
-	if len(r.Diagnoses) > 0 {
-		d = r.Diagnoses[0]
+	d := newJSONDiagnosis(complete([]diagnose.Diagnosis{{Bound: diagnose.Unknown}})[0])
+	all := r.jsonDiagnoses()
+	if len(all) > 0 {
+		d = all[0]
 	}
-	var all jsonDiagnoses
-	if len(r.Diagnoses) > 1 {
-		all = r.Diagnoses
+	if len(all) == 1 {
+		all = nil
 	}
 	return struct {
 		Schema   string   `json:"schema"`
 		Valid    bool     `json:"valid"` // these three speak for the report, not for its first variant alone
 		Reason   string   `json:"reason"`
 		Warnings []string `json:"warnings"`
-		diagnose.Diagnosis
-		SLO       record.SLO    `json:"slo"`
-		Diagnoses jsonDiagnoses `json:"diagnoses,omitempty"`
-		Answer    string        `json:"answer"`
-		Out       string        `json:"out"`
+		jsonDiagnosis
+		SLO       record.SLO      `json:"slo"`
+		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
+		Answer    string          `json:"answer"`
+		Out       string          `json:"out"`
 	}{SchemaDiagnosis, r.Invalid == "", r.Invalid, list(r.allWarnings()), d, r.SLO, all, r.Answer, r.Out}
 }
 

@@ -73,18 +73,18 @@ func (m *made) cause(variant string, cheaper string, by float64) {
 		r := m.run(record.RoleSaturate, variant, 0, m.limits[variant]*min(1, float64(clients)/8))
 		r.Step.Closed, r.Step.Connections, r.Load.Model, r.Load.Connections = true, clients, "closed", clients
 		r.Totals.Server.GCPauses = []record.PauseBucket{{UpToMs: 0.016, Count: 40}, {UpToMs: 0.032, Count: 160}, {UpToMs: 0.13, Count: 25}, {UpToMs: 9, Count: 3}}
-		r.Stages = []record.Stage{
-			{Transaction: "POST /v1/notices", Name: "POST /v1/notices", Count: 9000, Latency: record.Quantiles{P50: 4, P99: 21, Mean: 5}, Self: 0.4},
-			{Transaction: "POST /v1/notices", Name: "decode", Depth: 1, Count: 9000, Latency: record.Quantiles{P50: 0.4, P99: 1.1, Mean: 0.5}, Self: 0.5},
-			{Transaction: "POST /v1/notices", Name: "enqueue", Depth: 1, Count: 9000, Latency: record.Quantiles{P50: 3.6, P99: 19, Mean: 4.1}, Self: 3.9, Errors: 2},
-			{Transaction: "POST /v1/notices", Name: "lock", Depth: 2, Count: 9000, Latency: record.Quantiles{P50: 0.1, P99: 2, Mean: 0.2}, Self: 0.2},
-		}
 	}
 	r := m.run(record.RoleProfile, variant, 0, m.limits[variant])
 	r.Step.Closed, r.Load.Model, r.Load.Connections = true, "closed", 32
 	r.Totals.Response.P99, r.Totals.Delivery.P99 = 777777, 777777 // must never be seen
 	r.Made = madeProfiles(cheaper, by)
 	m.run(record.RoleIntervene, variant, 0, m.limits[variant]).Step.Change = &record.Change{GOGC: 800}
+	m.run(record.RoleTraced, variant, 0, m.limits[variant]*0.9).Stages = []record.Stage{
+		{Transaction: "POST /v1/notices", Name: "POST /v1/notices", Count: 9000, Latency: record.Quantiles{P50: 4, P99: 21, Mean: 5}, Self: 0.4},
+		{Transaction: "POST /v1/notices", Name: "decode", Depth: 1, Count: 9000, Latency: record.Quantiles{P50: 0.4, P99: 1.1, Mean: 0.5}, Self: 0.5},
+		{Transaction: "POST /v1/notices", Name: "enqueue", Depth: 1, Count: 9000, Latency: record.Quantiles{P50: 3.6, P99: 19, Mean: 4.1}, Self: 3.9, Errors: 2},
+		{Transaction: "POST /v1/notices", Name: "lock", Depth: 2, Count: 9000, Latency: record.Quantiles{P50: 0.1, P99: 2, Mean: 0.2}, Self: 0.2},
+	}
 	m.diagnoses = append(m.diagnoses, madeDiagnosis(variant, m.limits[variant]))
 }
 

@@ -21,13 +21,11 @@ type StageRow struct {
 	Whole float64 // mean latency of the transaction's first stage, ms; 0: not known
 }
 
-// staged are the stages of the variants at their capacity; in a run that saturates the service where no
-// other has any.
-func staged(e *record.Experiment, a analysis) (out []Staged) {
+// staged are the stages of the variants, each from its last run that counts and was traced.
+func staged(e *record.Experiment) (out []Staged) {
 	for _, name := range variantNames(e) {
-		runs := slices.Concat(saturated(e, name), atCapacity(e, a, name))
-		for _, r := range slices.Backward(runs) {
-			if len(r.Stages) > 0 {
+		for _, r := range slices.Backward(e.Runs) {
+			if r.Step.Variant == name && r.Invalid == "" && len(r.Stages) > 0 {
 				out = append(out, Staged{Variant: name, Run: runLabel(r), Rows: stageRows(r.Stages)})
 				break
 			}

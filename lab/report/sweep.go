@@ -15,21 +15,11 @@ import (
 )
 
 // steady is the experiment without what has no place among constant rates: runs under a rising rate, and
-// those that look for the cause.
+// those that look for the cause, whose latency is the queue's or what looking at it costs.
 func steady(e *record.Experiment) *record.Experiment {
 	out := *e
-	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !forCause(r) })
+	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !r.Step.ForCause() })
 	return &out
-}
-
-// forCause reports whether a run looks for what bounds the service, far beyond what it should carry: its
-// latency is the queue's and enters no curve.
-func forCause(r *record.Run) bool {
-	switch r.Step.Role {
-	case record.RoleSaturate, record.RoleProfile, record.RoleIntervene:
-		return true
-	}
-	return false
 }
 
 // sweep fills in what the declared loads showed.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +16,15 @@ import (
 
 // dash stands for what is unknown.
 const dash = "–"
+
+// roleNames say what a run is for where the role's own name does not.
+var roleNames = map[string]string{
+	record.RoleLeave: "leave one out", record.RoleSingle: "single load",
+	record.RoleTraced: "trace", record.RoleIntervene: "change one thing",
+}
+
+// roleWords say what a run is for.
+func roleWords(role string) string { return cmp.Or(roleNames[role], role) }
 
 // figure writes about three significant digits, thousands separated, with as many decimals as its
 // neighbours in a column: 9,810, 123, 12.3, 1.23, 0.045.
