@@ -105,13 +105,15 @@ func (s *Server) say(r *http.Request, p *comparePage) error {
 		if err != nil {
 			return err
 		}
-		if c.Verdict != compare.Invalid {
-			p.Answer, p.Warnings = words, c.Warnings
-			if c.Interval != nil {
-				p.withInterval(c)
-			}
-			return nil
+		p.Answer, p.Warnings = words, c.Warnings
+		switch {
+		case c.Verdict == compare.Invalid:
+			p.Answer = "No ratio: " + words
+			p.ratio(c, report.Unknown, "")
+		case c.Interval != nil:
+			p.ratio(c, report.Value(c.Ratio), fmt.Sprintf("[%.2f, %.2f]", c.Interval[0], c.Interval[1]))
 		}
+		return nil
 	}
 	p.Answer = quotient(p)
 	p.Warnings = append(p.Warnings, reasons(a, b)...)
@@ -123,13 +125,12 @@ func inTurns(a, b *side) bool {
 	return a.Name == b.Name && (a.Kind == record.KindLadder || a.Kind == record.KindCompare)
 }
 
-// withInterval puts the ratio of the rounds, and its interval, where the quotient of the medians stands.
-func (p *comparePage) withInterval(c compare.Comparison) {
+// ratio puts what the rounds showed where the quotient of the medians stands.
+func (p *comparePage) ratio(c compare.Comparison, ratio report.Value, detail string) {
 	name := map[string]string{compare.MetricCapacity: rowCapacity, compare.MetricP99: rowP99, compare.MetricCPU: rowCPU}[c.Metric]
 	for i := range p.Rows {
 		if p.Rows[i].Name == name {
-			p.Rows[i].Ratio = report.Value(c.Ratio)
-			p.Rows[i].Detail = fmt.Sprintf("[%.2f, %.2f]", c.Interval[0], c.Interval[1])
+			p.Rows[i].Ratio, p.Rows[i].Detail = ratio, detail
 		}
 	}
 }

@@ -34,6 +34,10 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	ladder.finish()
+	unlike := newMade(t, filepath.Join(dir, "unlike"), record.KindLadder, began, "first", "last")
+	unlike.search("first", 1000, 4500).search("last", 1000, 4500)
+	unlike.begin(record.RoleMeasure, "first", 1, 4000).grow(madeWarmup + 20).end()
+	unlike.finish()
 	s := New(Options{Dir: dir})
 	for _, tt := range []struct {
 		a, b   string
@@ -47,6 +51,7 @@ func TestCompare(t *testing.T) {
 		{a: "ladder:first", b: "ladder:last", status: 200, lacks: "not measured in turns",
 			holds: []string{"last is faster than first", "over 6 pairs", "cache&#34;: &#34;last", "<small>[1."}},
 		{a: "ladder", b: "ladder", status: 200, holds: []string{"last is faster than first"}},
+		{a: "unlike:first", b: "unlike:last", status: 200, lacks: "not measured in turns", holds: []string{"No ratio: "}},
 		{a: "ladder:last", b: "ladder:last", status: 200, holds: []string{"one result beside itself"}},
 		{a: "old", b: "ladder", status: 200, holds: []string{"not measured in turns", "shop last"}},
 		{a: "old", b: "", status: 400, holds: []string{"say which two"}},
@@ -90,6 +95,14 @@ func TestFunctionTables(t *testing.T) {
 	}
 	if tables := functionTables(a, of("b", "us", 1, 2, 3, 4)); len(tables) != 0 {
 		t.Errorf("figures of different units are compared: %+v", tables)
+	}
+	if tables := functionTables(of("a", "us", 1, 2, 3, 4), of("b", "us", 1, 2, 3, 4)); len(tables) != 0 {
+		t.Errorf("totals of runs of any length are compared: %+v", tables)
+	}
+	whole := of("a", "goroutines", 1, 2, 3, 4)
+	whole.Flames.Graphs[0].Kind = record.ProfileGoroutine
+	if tables := functionTables(whole, whole); len(tables) != 1 {
+		t.Errorf("what is of one moment is not compared: %+v", tables)
 	}
 	if tables := functionTables(a, &side{built: &built{Report: &report.Report{}}}); len(tables) != 0 {
 		t.Errorf("a side without profiles is compared: %+v", tables)

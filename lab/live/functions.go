@@ -32,7 +32,7 @@ func functionTables(a, b *side) (out []functionTable) {
 	}
 	for _, ga := range a.Flames.Graphs {
 		for _, gb := range b.Flames.Graphs {
-			if ga.Variant != a.Variant || gb.Variant != b.Variant || ga.Kind != gb.Kind || ga.Unit != gb.Unit {
+			if ga.Variant != a.Variant || gb.Variant != b.Variant || !ga.Comparable(gb) {
 				continue
 			}
 			t := functionTable{Name: ga.Name, Unit: ga.Unit, Rows: functionRows(selfOf(a.Flames, ga), selfOf(b.Flames, gb))}

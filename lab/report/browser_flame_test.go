@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -34,7 +35,7 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 
 	// The page opens with the last variant's CPU.
 	await(t, ctx, frameCalled(decode)+` !== undefined`)
-	if got := ask[string](t, ctx, `document.getElementById('flame-about').textContent`); got != "lock-free: 304 us per request, profiled at 3,950/s, from 32 clients in a closed loop, over 5 s, 10,000 requests." {
+	if got := ask[string](t, ctx, `document.getElementById('flame-about').textContent`); got != "lock-free: 304 us per request, profiled at 3,900/s, from 32 clients in a closed loop, over 5 s, 10,000 requests." {
 		t.Errorf("about: %s", got)
 	}
 	if n := ask[int](t, ctx, `[...document.querySelectorAll('#flame rect')].filter(r => !/^rgb|^#/.test(r.getAttribute('fill'))).length`); n != 0 {
@@ -138,6 +139,36 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 		// Paper gets the graph at once, as it was zoomed.
 		if !ask[bool](t, ctx, `(g => g.querySelector('rect').getAttribute('width') === g.ownerSVGElement.getAttribute('width') && g.querySelector('div').textContent === 'http.(*Transport).roundTrip')(`+frameCalled("net/http.(*Transport).roundTrip")+`)`) {
 			t.Error("paper would get a graph that is still moving")
+		}
+		w.check(t, url)
+	})
+
+	t.Run("a redraw leaves what the reader chose", func(t *testing.T) {
+		ask[bool](t, ctx, `location.hash = '#flame=baseline,cpu,net%2Fhttp.(*Transport).roundTrip', true`)
+		await(t, ctx, widthOf("net/http.(*Transport).roundTrip")+` === 1`)
+		ask[bool](t, ctx, `(b => { b.value = 'read'; b.dispatchEvent(new Event('input')); return true; })(document.getElementById('flame-search'))`)
+		said := ask[string](t, ctx, `document.getElementById('flame-found').textContent`)
+		ask[bool](t, ctx, `dispatchEvent(new Event('beforeprint')) && dispatchEvent(new Event('afterprint'))`)
+		await(t, ctx, widthOf("net/http.(*Transport).roundTrip")+` === 1`)
+		if got := ask[string](t, ctx, `document.getElementById('flame-search').value + '|' + document.getElementById('flame-found').textContent`); got != "read|"+said {
+			t.Errorf("a search for read, which said %q, became %q", said, got)
+		}
+		ask[bool](t, ctx, `document.getElementById('flame-reset').click(), true`)
+	})
+
+	t.Run("totals are not compared", func(t *testing.T) {
+		m := madeWhy()
+		for _, r := range m.Runs {
+			for _, p := range r.Made {
+				p.Requests = 0
+			}
+		}
+		url := save(t, m.report())
+		ctx, w := open(t, url, 1280, 900, "light")
+		choose(t, ctx, "flame-a", "baseline")
+		choose(t, ctx, "flame-b", "decode")
+		if got := ask[string](t, ctx, `document.getElementById('flame-about').textContent`); !strings.Contains(got, "It is not compared with decode: the requests were not counted.") {
+			t.Errorf("about: %s", got)
 		}
 		w.check(t, url)
 	})

@@ -75,7 +75,17 @@ func (k flameKind) unitOf(p *record.Profile) (unit string, scale float64) {
 	if k.moment || !(p.Requests > 0) {
 		return k.unit, k.scale
 	}
-	return k.unit + " per request", k.scale / p.Requests
+	return k.unit + perRequestUnit, k.scale / p.Requests
+}
+
+// perRequestUnit ends the unit of figures that were divided by the requests.
+const perRequestUnit = " per request"
+
+// Comparable reports whether a graph may be set against another of another variant: totals may not, which
+// tell of how long was looked and how hard it was driven.
+func (g Flame) Comparable(other Flame) bool {
+	whole := g.Kind == record.ProfileGoroutine || strings.HasSuffix(g.Unit, perRequestUnit)
+	return whole && g.Kind == other.Kind && g.Unit == other.Unit
 }
 
 // flames draws the profiles of every variant; nil when none was profiled.

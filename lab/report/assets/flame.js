@@ -13,6 +13,8 @@
 
   // The trees. A frame has its function, where most of it was, and what it cost on either side.
   const graph = (variant, kind) => flames.graphs.find(g => g.variant === variant && g.kind === kind);
+  // Totals are not set against each other: they tell of how long was looked and how hard it was driven.
+  const comparable = (a, b) => a.unit === b.unit && (a.kind === 'goroutine' || a.unit.endsWith(' per request'));
   const frame = (f, line) => ({f, line, a: 0, b: 0, kids: new Map()});
   const grow = (into, g, side) => {
     const way = [into];
@@ -80,7 +82,7 @@
 
   const draw = () => {
     const a = graph(first.value, kind.value), b = second.value === '-' ? null : graph(second.value, kind.value);
-    difference = Boolean(a && b && a !== b && a.unit === b.unit);
+    difference = Boolean(a && b && a !== b && comparable(a, b));
     const tree = frame(-1, 0);
     if (a) grow(tree, a, 'a');
     if (difference) grow(tree, b, 'b');
@@ -92,7 +94,7 @@
     if (!a) about.textContent = `There is no such profile of ${label(first.value)}.`;
     else if (difference) about.textContent = `${label(second.value)} less ${label(first.value)}, ${unit}: ${figure(root.b)} less ${figure(root.a)}, ${signed(root.b - root.a)}. Red costs more in ${label(second.value)}, blue less, the more so the stronger; a frame is as wide as the larger of the two.`;
     else about.textContent = `${label(first.value)}: ${figure(root.a)} ${unit}` + (a.about ? ', profiled ' + a.about : '') + '.' +
-      (second.value !== '-' && second.value !== first.value ? ` There is nothing to compare it with in ${label(second.value)}.` : '');
+      (second.value === '-' || second.value === first.value ? '' : b ? ` It is not compared with ${label(second.value)}: the requests were not counted.` : ` There is nothing to compare it with in ${label(second.value)}.`);
     width = Math.max(200, Math.floor(area.clientWidth));
     place = make('div', {className: 'graph'});
     area.replaceChildren(place);
@@ -215,10 +217,13 @@
     finish();
     mark();
   }).observe(area);
+  // A frame of the graph as it was drawn before is found again by the way to it.
+  const again = d => d.parent ? ((again(d.parent) || {}).children || []).find(c => c.data.f === d.data.f) : place.__data__;
   onRedraw(() => {
     const at = zoomed;
     draw();
-    if (at && at.parent) { goTo(at.data.name); finish(); }
+    const to = at && at.parent && again(at);
+    if (to) { chart.zoomTo(to); finish(); }
   });
   draw();
   follow();
