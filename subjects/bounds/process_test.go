@@ -148,7 +148,7 @@ func TestRefusesWrongFlags(t *testing.T) {
 // A server that cannot serve leaves no files behind.
 func TestNoFilesAreLeft(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.Command("bounds", "--server", "fsync-writer", "--listen", "256.0.0.1:0")
+	cmd := exec.Command("bounds", "--server", "files", "--listen", "256.0.0.1:0")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "bounds: ") {
 		t.Errorf("%v, %s", err, out)
