@@ -11,7 +11,7 @@ type Threshold struct {
 	SetBy string // the experiment that set it
 }
 
-// Thresholds are all the numbers that a verdict depends on, by name. `dyno calibrate` fits them to its
+// Thresholds are the numbers that rules and predictions compare with, by name. `dyno calibrate` fits them to its
 // servers and says how far each may move before a verdict changes; those here are round numbers within
 // that room. It judges each family of servers by thresholds fitted to the other families, and that is the
 // share of right verdicts it reports.
