@@ -73,7 +73,7 @@ func (p *progress) Done(r *record.Run) {
 	if r.Step.Role != record.RoleProfile { // whose latency counts for nothing
 		fmt.Fprint(p.out, ", p99 ", ms(t.Response.P99))
 	}
-	if t.Delivered > 0 {
+	if t.Delivered > 0 && r.Step.Role != record.RoleProfile {
 		fmt.Fprintf(p.out, ", delivered p99 %s", ms(t.Delivery.P99))
 	}
 	if r.Invalid != "" {

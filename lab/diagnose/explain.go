@@ -36,23 +36,23 @@ func Explain(before, after *Diagnosis, m Move) string {
 	var text string
 	switch {
 	case !m.moved() && before.Bound == Wait && costs != "":
-		text = fmt.Sprintf("No difference is shown although %s: the step before is bound by %s, not by what a request costs.", costs, was)
+		text = fmt.Sprintf("No difference is shown although %s: the step before is bound not by what a request costs, but by %s.", costs, was)
 	case before.Bound == Unknown && m.moved():
 		text = m.change() + "; what bounded the step before is not known."
 		if costs != "" {
 			text += " Meanwhile " + costs + "."
 		}
 	case !m.moved() && costs != "":
-		text = fmt.Sprintf("No difference is shown although %s: that is less than this measurement can tell, or not where the bound (%s) lies.", costs, was)
+		text = fmt.Sprintf("No difference is shown although %s: that is less than this measurement can tell, or not where the bound lies: %s.", costs, was)
 	case !m.moved():
-		text = fmt.Sprintf("No difference is shown: the step changes neither what a request costs nor what bounds it (%s).", was)
+		text = fmt.Sprintf("No difference is shown: the step changes neither what a request costs nor what bounds it: %s.", was)
 	case !same:
-		text = fmt.Sprintf("%s because what bound it is out of the way: before it was %s, now it is %s.", m.change(), was, is)
+		text = fmt.Sprintf("%s because what bound it is out of the way: before it was %s; now it is %s.", m.change(), was, is)
 		if costs != "" {
 			text += " Meanwhile " + costs + "."
 		}
 	case costs != "" && before.Bound != Wait:
-		text = fmt.Sprintf("%s because %s, and that is what bounds it: %s, before and after.", m.change(), costs, was)
+		text = fmt.Sprintf("%s because %s, and that is what bounds it, before and after: %s.", m.change(), costs, was)
 	default:
 		text = fmt.Sprintf("%s while it stays bound by %s.", m.change(), is)
 		if costs != "" {
@@ -98,7 +98,7 @@ func (m Move) costs() string {
 func (d *Diagnosis) bounded() string {
 	used := ""
 	if u, seen := d.Signals[Utilisation]; seen {
-		used = fmt.Sprintf(" (it uses %s of the CPU it can have)", percent(math.Min(u, 1)))
+		used = fmt.Sprintf(", at %s of the CPU it can have", percent(math.Min(u, 1)))
 	}
 	switch d.Bound {
 	case CPU:

@@ -17,7 +17,7 @@ func TestExplain(t *testing.T) {
 		{"the bound is out of the way", waits, computes, Move{Ratio: 3.7, Low: 3.4, High: 4},
 			[]string{"3.70x", "before it was waiting for an answer from downstream", "now it is the CPU"}},
 		{"cheaper, but that is not the bound", waits, waits, Move{Ratio: 1, Low: 0.98, High: 1.02, CPU: [2]float64{189, 150}},
-			[]string{"No difference is shown although CPU per request falls from 189 to 150 us", "bound by waiting"}},
+			[]string{"No difference is shown although CPU per request falls from 189 to 150 us", "by waiting for an answer"}},
 		{"cheaper, and that is the bound", computes, computes, Move{Ratio: 1.3, Low: 1.2, High: 1.4, CPU: [2]float64{100, 75}},
 			[]string{"1.30x", "CPU per request falls from 100 to 75 us, and that is what bounds it"}},
 		{"nothing changed", computes, computes, Move{Ratio: 1.01, Low: 0.97, High: 1.05},

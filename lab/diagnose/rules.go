@@ -22,6 +22,7 @@ var Rules = []Rule{
 	{Generator, "", []Condition{at(GeneratorBusy, generatorBusy)}},
 	{Environment, "", []Condition{at(Neighbours, neighbours), at(Delayed, delayed)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, alone), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
 	{Generator, "", []Condition{at(GeneratorLag, generatorLag), below(Utilisation, idleCPU)}},
 	{Wait, accepted, []Condition{at(AcceptQueue, accepting), below(Utilisation, idleCPU)}},

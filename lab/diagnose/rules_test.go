@@ -33,6 +33,7 @@ func TestJudge(t *testing.T) {
 		{"accepting slowly", idle, Signals{AcceptQueue: 0.8, Occupied: 0.4}, Wait, "accept", nil},
 		{"clients that think", idle, Signals{Occupied: 0.2, WaitTop: 0.9}, NotLoaded, "", nil},
 		{"clients that are told to be few", idle, Signals{Capped: 1, Growth: 0.9, WaitTop: 0.9}, NotLoaded, "", nil},
+		{"one client that is told to stay alone", Signals{Utilisation: 0.4, Occupied: 1, Capped: 1, Clients: 1}, Signals{WaitTop: 0.9}, NotLoaded, "", nil},
 		{"a wait without end to what it carries", idle, Signals{Growth: 0.9, WaitTop: 0.9}, Wait, "", nil},
 		{"a busy generator", busy, Signals{GeneratorBusy: 0.95}, Generator, "", nil},
 		{"a late generator beside an idle service", idle, Signals{GeneratorLag: 0.5}, Generator, "", nil},

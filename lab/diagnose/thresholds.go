@@ -25,6 +25,7 @@ const (
 	idleCPU       = "idle_cpu"
 	occupiedLeast = "occupied"
 	growing       = "growing"
+	alone         = "alone"
 	neighbours    = "neighbours"
 	delayed       = "delayed"
 	lockWaiting   = "lock_waiting"
@@ -51,6 +52,7 @@ var Defaults = Thresholds{
 	idleCPU:       {0.70, "suite: of what it is asked for, accept 0.11 is the highest that has to stay below"},
 	occupiedLeast: {0.80, "suite: paced 0.00, thinking 0.04; pool-sql 0.86"},
 	growing:       {0.10, "suite: thinking 1.0 per doubling; what is saturated lies at 0 but for noise"},
+	alone:         {2, "chosen: clients; with a single one the load never waits for itself"},
 	neighbours:    {0.30, "suite beside other work: with half of the machine taken, 26 of 28 causes were still told right; a single busy thread takes 0.33 of two cores"},
 	delayed:       {0.02, "chosen: below it neighbours are in nobody's way"},
 	lockWaiting:   {0.50, "suite: pipe 0.00, mutex-block 0.66"},

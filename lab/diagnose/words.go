@@ -80,6 +80,10 @@ func generatorHint(sig Signals) string {
 
 func (e *evidence) notLoaded(at string) string {
 	sig := e.signals
+	if sig[Capped] == 1 && sig[Clients] < 2 && sig[Occupied] >= Defaults.value(occupiedLeast) {
+		return fmt.Sprintf("It is not loaded: %s the load may go no further, and the service used %s of the CPU it could have had. What more clients would show was not to be tried.",
+			at, percent(sig[Utilisation]))
+	}
 	if sig[Capped] == 1 && sig[Growth] > 0 {
 		return fmt.Sprintf("It is not loaded: %s the load may go no further, and the throughput still rose by %s per doubling of the clients; it used %s of the CPU it could have had.",
 			at, percent(sig[Growth]), percent(sig[Utilisation]))

@@ -20,7 +20,7 @@ func (x *executor) traced(v scenario.Variant) bool {
 
 // underCapacity is the rate of a traced run as a share of the capacity: sending traces costs the target
 // something, and what is asked is where the latency lies at capacity, not in overload.
-const underCapacity = 0.9
+const underCapacity = 0.7
 
 // breakDown runs a variant once while it sends its traces, so that its latency can be told by stage.
 func (x *executor) breakDown(ctx context.Context, v scenario.Variant, found float64) error {

@@ -136,7 +136,7 @@ func group(t *testing.T, s *record.Trace, entry string) record.Group {
 
 func lockAndWork(mu *sync.Mutex) {
 	mu.Lock()
-	mu.Unlock()
+	defer mu.Unlock()
 }
 
 func TestMutex(t *testing.T) {
