@@ -47,10 +47,10 @@ func (r *Report) quadrant() (svg template.HTML, left []string) {
 }
 
 // waitingOf is the share of the requests' time that was a wait, by the trace; without one, of waits for
-// locks alone.
+// locks alone. Where the work is done after the answer, it is the time of those who do it.
 func waitingOf(d *diagnose.Diagnosis) (float64, bool) {
 	if v, seen := d.Signals[diagnose.Waiting]; seen {
-		return v, true
+		return max(v, d.Signals[diagnose.WorkersWait]), true
 	}
 	v, seen := d.Signals[diagnose.LockWait]
 	return v, seen
