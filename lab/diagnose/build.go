@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
@@ -56,7 +57,7 @@ func (s Subject) Diagnose(t Thresholds) Diagnosis {
 		d.Kind = string(e.top)
 	}
 	for _, r := range s.Saturated {
-		d.PeakPerS = max(d.PeakPerS, perSecond(r))
+		d.PeakPerS = max(d.PeakPerS, facts.PerSecond(r))
 	}
 	d.CapacityPerS = d.PeakPerS
 	d.Where = append(d.Where, e.where(s, bound, d.Kind)...)
@@ -96,39 +97,12 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 	}
 }
 
-// most is how many places are named.
-const most = 5
-
-// places adds up what belongs to each function of the service's own, as a share of the whole.
+// places adds up what belongs to each function of the service's own, as a share of the whole. What is spent on
+// looking into the service is nobody's.
 func places(of []record.Stack, whole float64) []Place {
-	if whole <= 0 {
-		return nil
-	}
-	index := map[string]int{}
-	var out []Place
-	for _, s := range of {
-		f, ok := stacks.UserFrame(s.Frames)
-		if !ok || stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames) {
-			continue
-		}
-		i, known := index[f.Function]
-		if !known {
-			i = len(out)
-			index[f.Function] = i
-			out = append(out, Place{Function: f.Function, File: f.File, Line: f.Line})
-		}
-		out[i].Share += s.Value / whole
-	}
-	slices.SortStableFunc(out, func(a, b Place) int {
-		switch {
-		case a.Share > b.Share:
-			return -1
-		case a.Share < b.Share:
-			return 1
-		}
-		return 0
-	})
-	return out[:min(most, len(out))]
+	return findings.Places(slices.DeleteFunc(of, func(s record.Stack) bool {
+		return stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames)
+	}), whole)
 }
 
 // where names the code that a bound lies in.

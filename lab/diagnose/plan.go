@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/record"
 )
 
@@ -123,7 +124,7 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 	if n == 1 && last.Totals.Ended == 0 && last.Step.Length < longest {
 		return 1, true // it is slower than the run was long
 	}
-	if last.Step.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || failing(last) >= p.thresholds().value(refusing)) {
+	if last.Step.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().value(refusing)) {
 		return 0, false
 	}
 	if n >= 3 && growth(runs) < p.thresholds().value(growing) && last.Step.Connections >= min(leastClients, most) {
@@ -145,10 +146,10 @@ func growth(runs []*record.Run) float64 {
 	}
 	a, b := runs[n-2], runs[n-1]
 	doublings := math.Log2(float64(b.Step.Connections) / float64(a.Step.Connections))
-	if doublings <= 0 || perSecond(a) <= 0 {
+	if doublings <= 0 || facts.PerSecond(a) <= 0 {
 		return 0
 	}
-	return math.Pow(perSecond(b)/perSecond(a), 1/doublings) - 1
+	return math.Pow(facts.PerSecond(b)/facts.PerSecond(a), 1/doublings) - 1
 }
 
 // NewSubject sorts the runs of a variant by what they are for.
@@ -204,7 +205,7 @@ func (s Subject) profilable() bool {
 // errors instead of more.
 func (s Subject) carried() []*record.Run {
 	for n := len(s.Saturated); n > 0; n-- {
-		if failing(s.Saturated[n-1]) < Defaults.value(refusing) {
+		if facts.Failing(s.Saturated[n-1]) < Defaults.value(refusing) {
 			return s.Saturated[:n]
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/record"
 )
 
@@ -63,7 +64,7 @@ func (t Thresholds) prediction(s Subject) prediction {
 		// the kernel does for a service does not depend on GOMAXPROCS.
 		return prediction{}
 	}
-	procs := s.procs(last)
+	procs := facts.Procs(last, s.Profiled)
 	if !last.Around.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
 		procs = last.Machine.Cores
 	}
@@ -116,15 +117,15 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 	if p.change == nil || made.Step.Change == nil || *p.change != *made.Step.Change {
 		return Intervention{}, false // it was made for another verdict
 	}
-	before := perSecond(s.last())
+	before := facts.PerSecond(s.last())
 	for _, r := range s.Again {
-		before += perSecond(r)
+		before += facts.PerSecond(r)
 	}
 	before /= float64(1 + len(s.Again))
 	if before <= 0 {
 		return Intervention{}, false
 	}
-	after := perSecond(made)
+	after := facts.PerSecond(made)
 	ratio := after / before
 	out := Intervention{Changed: p.changed, Predicted: p.words,
 		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -29,7 +30,7 @@ func (s Subject) read() evidence {
 	if main == nil {
 		return e
 	}
-	e.cores = available(main, s.procs(main))
+	e.cores = facts.Available(main, facts.Procs(main, s.Profiled))
 	e.load(s, main)
 	e.machine(main)
 	if s.Profiled != nil {
@@ -49,9 +50,9 @@ func (s Subject) read() evidence {
 // load reads what the generator saw.
 func (e *evidence) load(s Subject, r *record.Run) {
 	sig, t := e.signals, r.Totals
-	x, c := perSecond(r), inFlight(r)
+	x, c := facts.PerSecond(r), facts.InFlight(r)
 	sig[Throughput], sig[Clients] = x, c
-	sig[Failing] = failing(r)
+	sig[Failing] = facts.Failing(r)
 	sig[GeneratorBusy] = t.Generator.BusiestThread
 	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 {
 		sig[GeneratorLag] = lag / t.Response.P99
@@ -74,7 +75,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	}
 	peak := 0.0
 	for _, r := range s.Saturated {
-		peak = max(peak, perSecond(r))
+		peak = max(peak, facts.PerSecond(r))
 	}
 	if first := s.Saturated[0]; first.Step.Connections == 1 {
 		sig[Serial] = peak * first.Totals.Service.Mean / 1000
@@ -175,7 +176,7 @@ func (e *evidence) traced(r *record.Run) {
 		}
 		e.signals[HeldBack] = ready
 	}
-	if spent := requestTime(inFlight(r)*t.Seconds, all, t); spent > 0 {
+	if spent := requestTime(facts.InFlight(r)*t.Seconds, all, t); spent > 0 {
 		e.signals[Waiting] = math.Min(1, all/spent)
 		e.signals[WaitTop] = math.Min(1, top/spent)
 		e.signals[LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)

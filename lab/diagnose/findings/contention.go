@@ -3,6 +3,7 @@ package findings
 import (
 	"fmt"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -15,8 +16,8 @@ func contention(l *look) []Finding {
 	switch {
 	case l.trace != nil && l.requestTime > 0:
 		share, over = seconds/l.requestTime, "of the requests' time, by the execution trace"
-	case err == nil && held.Seconds > 0 && inFlight(l.Profiled) > 0:
-		share, over = held.Total()/1e9/held.Seconds/inFlight(l.Profiled), "of the requests' time, by the mutex profile"
+	case err == nil && held.Seconds > 0 && facts.InFlight(l.Profiled) > 0:
+		share, over = held.Total()/1e9/held.Seconds/facts.InFlight(l.Profiled), "of the requests' time, by the mutex profile"
 	}
 	if share < lockShare {
 		return nil

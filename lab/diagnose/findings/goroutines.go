@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -38,7 +39,7 @@ func goroutineLeak(l *look) []Finding {
 	stack, from, to := l.growingStack(bySeries)
 	byStack := to-from >= leakGoroutines && to-from >= leakGrowth*from && to-from > 3*math.Sqrt(to+from)
 	// Two moments alone show a leak only beyond what comes and goes with the requests in flight.
-	if !bySeries && (looked > 0 || !byStack || to-from <= inFlight(l.Profiled)) {
+	if !bySeries && (looked > 0 || !byStack || to-from <= facts.InFlight(l.Profiled)) {
 		return nil
 	}
 	f := Finding{Kind: KindGoroutines, worth: 1,

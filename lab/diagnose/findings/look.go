@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -59,7 +60,7 @@ func own(p *record.Profile) *record.Profile {
 // requestTime is how many requests were in flight, times the trace's length. Where that is not known, as in
 // a job, it is the time of all goroutines that did not just wait for work.
 func requestTime(r *record.Run, t *record.Trace) float64 {
-	if n := inFlight(r); n > 0 {
+	if n := facts.InFlight(r); n > 0 {
 		return n * t.Seconds
 	}
 	sum := t.Running + t.Runnable
@@ -71,14 +72,6 @@ func requestTime(r *record.Run, t *record.Trace) float64 {
 	return sum
 }
 
-// inFlight is the connections of a closed model, or what Little's law says of an open one; 0: not known.
-func inFlight(r *record.Run) float64 {
-	if r.Load.Model == "closed" {
-		return float64(max(r.Step.Connections, r.Load.Connections))
-	}
-	return r.Totals.AchievedPerS * r.SLO.Observed(r.Totals).Mean / 1000
-}
-
 // requests is how many were answered while a profile was taken; 0: not known.
 func (l *look) requests(p *record.Profile) float64 {
 	if p.Requests > 0 {
@@ -87,18 +80,8 @@ func (l *look) requests(p *record.Profile) float64 {
 	return p.Seconds * l.Profiled.Totals.AchievedPerS
 }
 
-// cores is how many the target could have used in a run: its GOMAXPROCS, and no more than the machine has
-// left beside the lab's own processes.
-func cores(r *record.Run) float64 {
-	left := float64(r.Machine.Cores) - r.Around.CompanionCPU
-	if s := r.Length.Seconds(); s > 0 {
-		left -= r.Totals.Generator.CPUSeconds / s
-	}
-	if procs := float64(r.Target.Procs); procs > 0 && (procs < left || r.Machine.Cores == 0) {
-		return procs
-	}
-	return max(left, 0)
-}
+// cores is how many the target could have had in a run.
+func (l *look) cores(r *record.Run) float64 { return facts.Available(r, facts.Procs(r, l.Profiled)) }
 
 // steady reports whether a run's load stayed the same and was carried.
 func steady(r *record.Run) bool {

@@ -12,14 +12,18 @@ import (
 // mostPlaces is how many a finding names.
 const mostPlaces = 5
 
-// places adds up what belongs to each function of the service's own, as shares of all of it, largest first.
-// What lies below none of them is part of the whole, but of no place.
-func places(of []record.Stack) []Place {
+// places are the places of these stacks, as shares of all of them.
+func places(of []record.Stack) []Place { return Places(of, sum(of)) }
+
+// Places adds up what belongs to each function of the service's own, as shares of a whole, largest first. What
+// lies below none of them is part of the whole, but of no place.
+func Places(of []record.Stack, whole float64) []Place {
+	if whole <= 0 {
+		return nil
+	}
 	index := map[string]int{}
 	var out []Place
-	whole := 0.0
 	for _, s := range of {
-		whole += s.Value
 		f, ok := stacks.UserFrame(s.Frames)
 		if !ok {
 			continue
@@ -30,13 +34,7 @@ func places(of []record.Stack) []Place {
 			index[f.Function] = i
 			out = append(out, Place{Function: f.Function, File: f.File, Line: f.Line})
 		}
-		out[i].Share += s.Value
-	}
-	if whole <= 0 {
-		return nil
-	}
-	for i := range out {
-		out[i].Share /= whole
+		out[i].Share += s.Value / whole
 	}
 	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(b.Share, a.Share) })
 	return out[:min(mostPlaces, len(out))]

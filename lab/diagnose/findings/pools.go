@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -43,7 +44,7 @@ func (l *look) starvedByGauge() []Finding {
 	var worst Finding
 	for _, r := range l.counted {
 		for name, waiting := range waitingByGauge(r) {
-			n := inFlight(r)
+			n := facts.InFlight(r)
 			if n <= 0 || waiting/n < poolShare || waiting/n < worst.worth {
 				continue
 			}

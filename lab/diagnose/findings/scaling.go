@@ -18,7 +18,7 @@ func autoscaler(l *look) []Finding {
 		if r.Load.Model == "closed" {
 			continue // its queue is as long as it has clients, whatever the service does
 		}
-		f, gap := tooLate(r)
+		f, gap := l.tooLate(r)
 		if gap > worst {
 			late, worst = f, gap
 		}
@@ -30,8 +30,8 @@ func autoscaler(l *look) []Finding {
 }
 
 // tooLate compares the curves of a run; gap is the replicas that the CPU's falls short by.
-func tooLate(r *record.Run) (f Finding, gap int) {
-	curves := autoscale.Curves(r, cores(r))
+func (l *look) tooLate(r *record.Run) (f Finding, gap int) {
+	curves := autoscale.Curves(r, l.cores(r))
 	if len(curves) == 0 || curves[0].Signal != autoscale.CPU {
 		return f, 0
 	}
@@ -104,7 +104,7 @@ func (l *look) forNothing() []Finding {
 		return nil
 	}
 	for _, r := range l.counted {
-		curves := autoscale.Curves(r, cores(r))
+		curves := autoscale.Curves(r, l.cores(r))
 		if len(curves) == 0 || curves[0].Signal != autoscale.CPU || curves[0].Peak() == 1 {
 			continue
 		}
@@ -133,7 +133,7 @@ func connectionLimit(l *look) []Finding {
 			continue
 		}
 		replicas := 1
-		for _, c := range autoscale.Curves(r, cores(r)) {
+		for _, c := range autoscale.Curves(r, l.cores(r)) {
 			replicas = max(replicas, c.Peak())
 		}
 		for _, gauge := range sortedGauges(r.Totals.Server.Gauges, suffix) {

@@ -1,10 +1,13 @@
-package diagnose
+// Package facts reads from single runs what verdicts and findings both speak of, so that the two never state
+// different figures for the same thing: how much was carried, how many requests were under way, how many cores
+// there were to be had. It is not for judging any of it. It starts no goroutines.
+package facts
 
 import "dyno/lab/record"
 
-// inFlight is how many requests were under way at a time: the clients of a closed loop, or by Little's law.
+// InFlight is how many requests were under way at a time: the clients of a closed loop, or by Little's law.
 // A run whose latency counts for nothing still tells how many of its offers were not answered yet.
-func inFlight(r *record.Run) float64 {
+func InFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" {
 		return float64(r.Step.Connections)
 	}
@@ -21,17 +24,17 @@ func inFlight(r *record.Run) float64 {
 	return sum / max(n, 1)
 }
 
-// failing is the share of what ended that was no good answer: errors, and answers that failed a check.
-func failing(r *record.Run) float64 {
+// Failing is the share of what ended that was no good answer: errors, and answers that failed a check.
+func Failing(r *record.Run) float64 {
 	if r.Totals.Ended == 0 {
 		return 0
 	}
 	return float64(r.Totals.Failed) / float64(r.Totals.Ended)
 }
 
-// perSecond is the throughput: deliveries where the SLO counts those, else good answers. A service that
+// PerSecond is the throughput: deliveries where the SLO counts those, else good answers. A service that
 // turns requests away quickly carries no more for it.
-func perSecond(r *record.Run) float64 {
+func PerSecond(r *record.Run) float64 {
 	t := r.Totals
 	switch {
 	case r.SLO.On == record.OnDelivery:
@@ -42,9 +45,9 @@ func perSecond(r *record.Run) float64 {
 	return t.AchievedPerS * float64(max(0, t.Ended-t.Failed)) / float64(t.Completed)
 }
 
-// available is how many cores a target could have had: its GOMAXPROCS (0: not known), its cgroup's quota, and
+// Available is how many cores a target could have had: its GOMAXPROCS (0: not known), its cgroup's quota, and
 // no more than what the lab's own generator and companions, and everybody else, left of the machine.
-func available(r *record.Run, procs int) float64 {
+func Available(r *record.Run, procs int) float64 {
 	const least = 0.25 // of a core; a machine that the lab fills alone leaves the target its turns
 	cores := float64(r.Machine.Cores)
 	if r.Around.Elsewhere && procs > 0 {
@@ -66,15 +69,15 @@ func available(r *record.Run, procs int) float64 {
 	return max(least, cores)
 }
 
-// procs is the target's GOMAXPROCS, as its agent or its execution trace tells; 0: it is not known.
-func (s Subject) procs(r *record.Run) int {
-	if r.Target.Procs > 0 {
+// Procs is the target's GOMAXPROCS, as its agent or the execution trace of a run under profiles (nil: there is
+// none) tells; 0: it is not known.
+func Procs(r, profiled *record.Run) int {
+	if r.Target.Procs > 0 || profiled == nil {
 		return r.Target.Procs
 	}
-	if s.Profiled != nil {
-		if t, err := s.Profiled.Trace(); err == nil {
-			return t.Procs
-		}
+	t, err := profiled.Trace()
+	if err != nil {
+		return 0
 	}
-	return 0
+	return t.Procs
 }
