@@ -115,6 +115,9 @@ func build(e *record.Experiment, a analysis) *Report {
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
 		Warnings: append([]string(nil), e.Warnings...), Floor: interval(a.floor), Inflections: a.inflected, InflectionsLeft: a.unlisted,
 	}
+	if e.UnderWay != nil {
+		r.Warnings = append(r.Warnings, "the experiment has not ended: it goes on, or the lab was killed; this is what it had measured")
+	}
 	for _, run := range e.Runs {
 		r.Runs = append(r.Runs, newRun(run, a))
 	}

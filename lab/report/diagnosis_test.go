@@ -283,3 +283,11 @@ func TestPageCarriesNoIdleLibrary(t *testing.T) {
 		t.Errorf("the flame graphs add %d bytes to a page of %d", with-without, without)
 	}
 }
+
+// What a killed lab left is not passed off as whole.
+func TestAnExperimentThatHasNotEnded(t *testing.T) {
+	e := &record.Experiment{Kind: record.KindDiagnose, UnderWay: &record.UnderWay{PID: 1}}
+	if r := Build(e); !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "has not ended") }) {
+		t.Errorf("%q", r.Warnings)
+	}
+}
