@@ -18,7 +18,7 @@ type Staged struct {
 // StageRow is a stage within its transaction.
 type StageRow struct {
 	record.Stage
-	Whole float64 // mean latency of the transaction's first stage, ms; 0: not known
+	Whole float64 // mean latency of the transaction's longest stage, ms; 0: not known
 }
 
 // staged are the stages of the variants, each from its last run that counts and was traced.
@@ -37,9 +37,8 @@ func staged(e *record.Experiment) (out []Staged) {
 func stageRows(stages []record.Stage) (rows []StageRow) {
 	whole := map[string]float64{}
 	for _, s := range stages {
-		if s.Depth == 0 {
-			whole[s.Transaction] = max(whole[s.Transaction], s.Latency.Mean)
-		}
+		// Not the root's alone: what goes on after the answer takes longer than it.
+		whole[s.Transaction] = max(whole[s.Transaction], s.Latency.Mean)
 	}
 	for _, s := range stages {
 		rows = append(rows, StageRow{s, whole[s.Transaction]})
@@ -55,8 +54,8 @@ func (s StageRow) Indent() string {
 	return fmt.Sprintf("depth-%d", max(0, min(s.Depth, deepestIndent)))
 }
 
-// SVG draws the stage's mean, and within it what it spent in none of its children, against the whole
-// transaction's mean.
+// SVG draws the stage's mean, and within it what it spent in none of its children, against the
+// longest stage of its transaction.
 func (s StageRow) SVG() template.HTML {
 	if !(s.Whole > 0) {
 		return ""
