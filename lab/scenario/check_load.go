@@ -59,6 +59,9 @@ func (c *checker) requests(p path) {
 		c.faultName(p.to("args"), "belongs to kind: jobs; the target's arguments are target.args")
 	}
 	c.onlyOne(p, "body", "body_file", "corpus")
+	if c.has(p.to("repeat")) && (c.has(p.to("corpus")) || c.has(p.to("classes"))) {
+		c.faultName(p.to("repeat"), "repeats the template of the load's own body, and goes with neither corpus nor classes")
+	}
 	c.address(p.to("url"), l.URL)
 	c.headers(p.to("headers"), l.Headers)
 	c.answers(p.to("check"), l.Check)
@@ -138,6 +141,11 @@ func (c *checker) receipts(p path) {
 		return
 	}
 	bodies := []string{l.Body}
+	for i, v := range c.s.Variants {
+		if v.Load != nil && v.Load.Body != "" && !strings.Contains(v.Load.Body, "${id}") {
+			c.faultAt(at("variants", i, "load", "body"), "receipts are matched by ${id}, which it does not hold")
+		}
+	}
 	for _, class := range l.Classes {
 		if class.BodyFile != "" {
 			return

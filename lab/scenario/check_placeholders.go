@@ -23,17 +23,18 @@ func (c *checker) placeholders() {
 		c.process(at("companions", i), companion.Process, started, companion.Name)
 		started = append(started, companion.Name)
 	}
-	before, running := scope{owners: started}, scope{owners: append(slices.Clone(started), "target")}
+	before := scope{owners: started, plain: []string{Scratch}}
+	running := scope{owners: append(slices.Clone(started), "target")}
 	c.process(at("target"), c.s.Target.Process, started, "target")
 	c.text(at("target", "debug"), c.s.Target.Debug, running)
 	c.variantTexts(before)
 	for i, k := range c.s.Knobs {
-		c.text(at("knobs", i, "arg"), k.Arg, scope{owners: started, plain: []string{"value"}})
+		c.text(at("knobs", i, "arg"), k.Arg, scope{owners: started, plain: []string{"value", Scratch}})
 	}
 	for i, r := range c.s.Setup {
 		p := at("setup", i)
-		c.text(p.to("url"), r.URL, running)
-		c.text(p.to("body"), r.Body, running)
+		c.text(p.to("url"), r.URL, running.counting(r.Repeat))
+		c.text(p.to("body"), r.Body, running.counting(r.Repeat))
 		c.textMap(p.to("headers"), r.Headers, running)
 	}
 	c.loadTexts(before, running)
@@ -41,17 +42,17 @@ func (c *checker) placeholders() {
 
 // process checks what a program is started with; its own ready line is known to its ready.url alone.
 func (c *checker) process(p path, proc Process, started []string, self string) {
-	before := scope{owners: started}
+	before := scope{owners: started, plain: []string{Scratch}}
 	c.textList(p.to("command"), proc.Command, before)
 	c.textList(p.to("args"), proc.Args, before)
-	c.textList(p.to("traced"), proc.Traced, scope{owners: started, plain: []string{"otlp"}})
+	c.textList(p.to("traced"), proc.Traced, scope{owners: started, plain: []string{"otlp", Scratch}})
 	c.textMap(p.to("env"), proc.Env, before)
 	c.text(p.to("ready", "url"), proc.Ready.URL, scope{owners: append(slices.Clone(started), self)})
 }
 
 func (c *checker) variantTexts(before scope) {
 	if c.s.Sweep != nil {
-		axes := before
+		axes := scope{owners: before.owners, plain: slices.Clone(before.plain)}
 		for _, axis := range c.s.Sweep.Axes {
 			axes.plain = append(axes.plain, axis.Name)
 		}
@@ -69,13 +70,13 @@ func (c *checker) variantTexts(before scope) {
 
 func (c *checker) loadTexts(before, running scope) {
 	p, l := at("load"), &c.s.Load
-	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: []string{"rate", "ramp_to", "duration", "warmup"}})
+	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: []string{"rate", "ramp_to", "duration", "warmup", Scratch}})
 	receipts := running
 	receipts.plain = []string{"run"}
 	c.text(p.to("receipts"), l.Receipts, receipts)
 	running.load = true
 	c.text(p.to("url"), l.URL, running)
-	c.text(p.to("body"), l.Body, running)
+	c.text(p.to("body"), l.Body, running.counting(l.Repeat))
 	c.textMap(p.to("headers"), l.Headers, running)
 	for i, class := range l.Classes {
 		own := p.to("classes", i)
@@ -83,6 +84,21 @@ func (c *checker) loadTexts(before, running scope) {
 		c.text(own.to("body"), class.Body, running)
 		c.textMap(own.to("headers"), class.Headers, running)
 	}
+	for i, v := range c.s.Variants {
+		if v.Load != nil {
+			own := at("variants", i, "load")
+			c.text(own.to("body"), v.Load.Body, running.counting(v.Load.Repeat))
+			c.textMap(own.to("headers"), v.Load.Headers, running)
+		}
+	}
+}
+
+// counting is the scope of a text that is written repeat times: it knows how often already.
+func (in scope) counting(repeat int) scope {
+	if repeat > 0 {
+		in.plain = append(slices.Clone(in.plain), Count)
+	}
+	return in
 }
 
 func (c *checker) textList(p path, list []string, in scope) {
@@ -123,6 +139,10 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 		return ""
 	case LoadPlaceholder(name):
 		return c.wrongLoadPlaceholder(name, in)
+	case name == Count:
+		return "counts what repeat repeats; write for example repeat: 64 beside it"
+	case name == Scratch:
+		return "is a folder of a program that is started, and has a meaning in its command, arguments and environment alone"
 	case dotted && slices.Contains(in.owners, owner):
 		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
 			return "expected a field of the ready line, as in ${" + owner + ".listen}"

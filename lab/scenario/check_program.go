@@ -6,7 +6,7 @@ import (
 )
 
 // reserved are names that placeholders have already.
-var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "duration", "warmup", "value"}
+var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "duration", "warmup", "value", Scratch, Count}
 
 func (c *checker) target() {
 	p := at("target")
@@ -62,9 +62,26 @@ func (c *checker) variants() {
 			}
 		}
 		c.env(p.to("env"), v.Env)
+		c.variantLoad(p.to("load"), v.Load)
 	}
 	c.unique(names, func(i int) path { return at("variants", i, "name") })
 	c.onlyOne(nil, "variants", "sweep")
+}
+
+// variantLoad checks what a variant is sent instead of the load's.
+func (c *checker) variantLoad(p path, l *VariantLoad) {
+	if l == nil {
+		return
+	}
+	c.headers(p.to("headers"), l.Headers)
+	switch {
+	case c.s.Load.Kind == Jobs:
+		c.faultName(p, "has no effect on jobs, which send nothing; a variant's own arguments are args")
+	case len(c.s.Load.Classes) > 0:
+		c.faultName(p, "does not go with load.classes, which say for themselves what is sent")
+	case l.Repeat > 0 && l.Body == "":
+		c.faultName(p.to("repeat"), "repeats the body beside it, which is missing")
+	}
 }
 
 func (c *checker) setup() {

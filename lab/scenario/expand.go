@@ -5,6 +5,12 @@ import (
 	"strings"
 )
 
+// Placeholders that whoever runs the scenario fills in.
+const (
+	Scratch = "scratch" // a process's own folder; see Process
+	Count   = "n"       // how many times a text that is repeated was written before
+)
+
 // LoadPlaceholder reports whether name is a placeholder that the load fills in afresh for each request:
 // id (the offer's number), run (the run's identity), key (see Keys), row.NAME (see Feeder) and random:N
 // (N random characters).

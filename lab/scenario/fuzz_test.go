@@ -37,6 +37,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("variant %q cannot be found: %v", v.Name, err)
 			}
 			s.TargetOf(v)
+			s.LoadOf(v)
 		}
 		again, err := Parse("fuzz.yaml", text)
 		if err != nil || !reflect.DeepEqual(s, again) {

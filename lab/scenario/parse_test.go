@@ -27,11 +27,12 @@ func TestParseEveryField(t *testing.T) {
 	want := &Scenario{
 		Name: "everything", Description: "Sets every field.\n", Mode: record.KindLadder,
 		Target: Target{Debug: "http://${target.debug}", CPUs: 1.5, Process: Process{
-			Build: "./cmd/x", Args: []string{"--listen", "127.0.0.1:0", "--workers", "8", "--fast", "true"},
+			Build: "./cmd/x", Args: []string{"--listen", "127.0.0.1:0", "--workers", "8", "--fast", "true", "--data", "${scratch}"},
 			Env: map[string]string{"GOGC": "200"}, Dir: "testdata", Ready: Ready{Line: true, URL: "http://${target.debug}/readyz", Timeout: 5 * time.Second}}},
 		Companions: []Companion{{Name: "sink", Process: Process{Command: []string{"./sink", "--delay"}, Args: []string{"5ms"}}}},
 		Setup: []Request{{Method: "PUT", URL: "http://${target.listen}/x", Headers: map[string]string{"X-Number": "5"},
-			Body: `{"url":"http://${sink.listen}/"}`, Expect: []int{200, 201}}},
+			Body: `{"url":"http://${sink.listen}/"}`, Expect: []int{200, 201}},
+			{URL: "http://${target.listen}/x/${n}", Body: "${n}", Repeat: 10}},
 		Load: Load{
 			URL: "http://${target.listen}/", Method: "POST", Headers: map[string]string{"Content-Type": "application/json"},
 			Body:   `{"id":"${id}","key":"${key}","name":"${row.name}"}`,

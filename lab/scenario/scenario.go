@@ -36,7 +36,9 @@ type Scenario struct {
 	Root string `yaml:"-"`
 }
 
-// Process is how to start a program: exactly one of Build and Command is set.
+// Process is how to start a program: exactly one of Build and Command is set. ${scratch} in its command,
+// arguments and environment is a folder of its own: fresh and empty at every start, and removed once the run
+// has ended. It lies on the disk that the experiment is recorded on.
 type Process struct {
 	Build   string   `yaml:"build"`   // a Go package, built once before anything is measured
 	Command []string `yaml:"command"` // program and first arguments
@@ -75,13 +77,15 @@ type Companion struct {
 	Process `yaml:",inline"`
 }
 
-// Request is one HTTP request of the setup.
+// Request is one HTTP request of the setup, or as many as Repeat says: those are sent over several
+// connections, in no order, with ${n} from 0 to Repeat-1 in url and body.
 type Request struct {
 	Method  string            `yaml:"method"` // default: POST with a body, GET without
 	URL     string            `yaml:"url"`
 	Headers map[string]string `yaml:"headers"`
 	Body    string            `yaml:"body"`
 	Expect  []int             `yaml:"expect"` // acceptable statuses; default: any below 400
+	Repeat  int               `yaml:"repeat"` // 0: it is sent once
 }
 
 // Kinds of load.
@@ -101,6 +105,7 @@ type Load struct {
 	Headers  map[string]string `yaml:"headers"`
 	Body     string            `yaml:"body"`
 	BodyFile string            `yaml:"body_file"` // the body's template, from a file
+	Repeat   int               `yaml:"repeat"`    // the body is as many lines of its template, ${n} from 0 to Repeat-1; 0: just the template
 	Corpus   string            `yaml:"corpus"`    // a file of prebuilt bodies, one a line, taken in turn
 	Feeder   *Feeder           `yaml:"feeder"`
 	Keys     *Keys             `yaml:"keys"`
@@ -209,9 +214,18 @@ type Variant struct {
 	// Undo are arguments that, appended to the last variant's, take this variant's change back: a thorough
 	// ladder leaves each step out once.
 	Undo []string `yaml:"undo"`
+	// Load is what this variant is sent instead, if its interface differs. See Scenario.LoadOf.
+	Load *VariantLoad `yaml:"load"`
 
 	// Values are those of the sweep's axes, by name; nil: the variant was listed.
 	Values map[string]string `yaml:"-"`
+}
+
+// VariantLoad is what a variant is sent where that is not the load's.
+type VariantLoad struct {
+	Headers map[string]string `yaml:"headers"` // on top of the load's
+	Body    string            `yaml:"body"`
+	Repeat  int               `yaml:"repeat"` // of Body; see Load.Repeat
 }
 
 // Measure says how long and how often. Zero leaves the choice to the plan (--quick, --thorough).

@@ -61,3 +61,20 @@ func (s *Scenario) TargetOf(v Variant) Target {
 	}
 	return t
 }
+
+// LoadOf returns the load as it is sent to the variant.
+func (s *Scenario) LoadOf(v Variant) Load {
+	l := s.Load
+	if v.Load == nil {
+		return l
+	}
+	if v.Load.Body != "" {
+		l.Body, l.BodyFile, l.Corpus, l.Repeat = v.Load.Body, "", "", v.Load.Repeat
+	}
+	if len(v.Load.Headers) > 0 {
+		l.Headers = make(map[string]string, len(s.Load.Headers)+len(v.Load.Headers))
+		maps.Copy(l.Headers, s.Load.Headers)
+		maps.Copy(l.Headers, v.Load.Headers)
+	}
+	return l
+}

@@ -57,6 +57,34 @@ func TestTargetOf(t *testing.T) {
 	}
 }
 
+func TestLoadOf(t *testing.T) {
+	s := &Scenario{Load: Load{URL: "http://h/", Body: "one", Repeat: 3, Headers: map[string]string{"A": "1", "B": "2"}}}
+	before := s.Load
+	for _, c := range []struct {
+		name string
+		v    Variant
+		want func(*Load)
+	}{
+		{"the load's", Variant{}, func(*Load) {}},
+		{"headers", Variant{Load: &VariantLoad{Headers: map[string]string{"B": "3"}}}, func(l *Load) { l.Headers = map[string]string{"A": "1", "B": "3"} }},
+		{"a body, once", Variant{Load: &VariantLoad{Body: "two"}}, func(l *Load) { l.Body, l.Repeat = "two", 0 }},
+		{"a body of many lines", Variant{Load: &VariantLoad{Body: "two", Repeat: 64}}, func(l *Load) { l.Body, l.Repeat = "two", 64 }},
+	} {
+		want := before
+		c.want(&want)
+		if got := s.LoadOf(c.v); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
+		}
+	}
+	if !reflect.DeepEqual(s.Load, before) || s.Load.Headers["B"] != "2" {
+		t.Errorf("the scenario's own load was changed: %+v", s.Load)
+	}
+	file := &Scenario{Load: Load{BodyFile: "x.json"}}
+	if got := file.LoadOf(Variant{Load: &VariantLoad{Body: "y"}}); got.BodyFile != "" || got.Body != "y" {
+		t.Errorf("beside a file: %+v", got)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	const text = `
 name: x
