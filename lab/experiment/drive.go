@@ -29,7 +29,8 @@ type drive struct {
 }
 
 // newDrive starts the target, sets it up and makes the driver that will load it.
-func (b *bench) newDrive(ctx context.Context, s *stand, t scenario.Target, r *record.Run) (*drive, error) {
+func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *record.Run) (*drive, error) {
+	t := b.Scenario.TargetOf(v)
 	d := &drive{close: func() {}}
 	var err error
 	if d.plan, err = b.plan(r); err != nil {
@@ -47,7 +48,7 @@ func (b *bench) newDrive(ctx context.Context, s *stand, t scenario.Target, r *re
 	if err := s.setup(ctx, b.Scenario.Setup); err != nil {
 		return nil, err
 	}
-	return d, b.driveRequests(ctx, s, t, r, d)
+	return d, b.driveRequests(ctx, s, v, r, d)
 }
 
 // startTarget starts the target's process, or notes where it runs already.

@@ -27,8 +27,8 @@ import (
 )
 
 // driveRequests makes the HTTP engine for a target that is ready.
-func (b *bench) driveRequests(ctx context.Context, s *stand, t scenario.Target, r *record.Run, d *drive) error {
-	l := b.Scenario.Load
+func (b *bench) driveRequests(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, d *drive) error {
+	t, l := b.Scenario.TargetOf(v), b.Scenario.LoadOf(v)
 	address, err := s.expand("load.url", cmp.Or(l.URL, t.URL))
 	if t.URL != "" && b.Scenario.Target.URL != t.URL {
 		address = t.URL // a variant that runs elsewhere
@@ -50,7 +50,7 @@ func (b *bench) driveRequests(ctx context.Context, s *stand, t scenario.Target, 
 	}
 	r.Load.URL = address
 	run := runName(r.ID)
-	requests, err := b.corpus(s, u, run, r.Load.Seed)
+	requests, err := b.corpus(s, l, u, run, r.Load.Seed)
 	if err != nil {
 		return &ScenarioError{fmt.Errorf("load: %w", err)}
 	}
@@ -89,8 +89,7 @@ func (b *bench) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
 }
 
 // corpus builds the requests of a run.
-func (b *bench) corpus(s *stand, u *url.URL, run string, seed uint64) (*load.Corpus, error) {
-	l := b.Scenario.Load
+func (b *bench) corpus(s *stand, l scenario.Load, u *url.URL, run string, seed uint64) (*load.Corpus, error) {
 	spec := corpus.Spec{Keys: corpus.Keys(keysOf(l)), Run: run, Seed: seed}
 	var err error
 	if l.Feeder != nil {
@@ -103,7 +102,7 @@ func (b *bench) corpus(s *stand, u *url.URL, run string, seed uint64) (*load.Cor
 		classes = []scenario.Class{{}}
 	}
 	for _, c := range classes {
-		class, err := b.class(s, u, c)
+		class, err := b.class(s, l, u, c)
 		if err != nil {
 			return nil, err
 		}
@@ -120,14 +119,13 @@ func keysOf(l scenario.Load) scenario.Keys {
 }
 
 // class completes a class of the scenario by what the load says for all of them.
-func (b *bench) class(s *stand, u *url.URL, c scenario.Class) (corpus.Class, error) {
-	l := b.Scenario.Load
+func (b *bench) class(s *stand, l scenario.Load, u *url.URL, c scenario.Class) (corpus.Class, error) {
 	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: cmp.Or(c.Path, u.RequestURI()), Header: map[string]string{}}
 	var err error
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
 		return out, err
 	}
-	if out.Body, err = s.expand("body", out.Body); err != nil {
+	if out.Body, err = s.lines(out.Body, l.Repeat); err != nil {
 		return out, err
 	}
 	if out.Path, err = s.expand("path", out.Path); err != nil {
@@ -163,7 +161,28 @@ func (b *bench) class(s *stand, u *url.URL, c scenario.Class) (corpus.Class, err
 	return out, nil
 }
 
-// maxBody bounds a body's template from a file.
+// lines replaces the placeholders in a body's template, and writes it as many times, a line each. With 0 it
+// stands alone.
+func (s *stand) lines(template string, repeat int) (string, error) {
+	if repeat == 0 {
+		return s.expand("body", template)
+	}
+	var out strings.Builder
+	for n := range repeat {
+		line, err := s.repeated("body", template, n)
+		if err != nil {
+			return "", err
+		}
+		if out.Len()+len(line) >= maxBody {
+			return "", fmt.Errorf("body: %d lines of it are more than %d MiB; lower repeat", repeat, maxBody>>20)
+		}
+		out.WriteString(line)
+		out.WriteByte('\n')
+	}
+	return out.String(), nil
+}
+
+// maxBody bounds a body's template, from a file or of many lines.
 const maxBody = 16 << 20
 
 // body returns a template, from its file if it has one.

@@ -76,7 +76,7 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, err
 	}
-	s := &stand{bench: b, fields: map[string]string{}, logs: logs}
+	s := &stand{bench: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
 	defer s.down()
 	if step.Role == record.RoleTraced {
 		if err := s.takeTraces(b.OTLP); err != nil {
@@ -155,7 +155,7 @@ func (b *bench) leavable() []string {
 // drive starts the target, loads it, and writes the run's folder. It returns the number of windows in
 // which somebody took a profile of the target.
 func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
-	d, err := b.newDrive(ctx, s, b.Scenario.TargetOf(v), r)
+	d, err := b.newDrive(ctx, s, v, r)
 	if err != nil {
 		return 0, err
 	}

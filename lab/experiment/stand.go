@@ -1,11 +1,9 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,15 +21,13 @@ type stand struct {
 	target     *target.Process   // nil: it ran already, or a job has not begun
 	fields     map[string]string // ${NAME.FIELD} -> value
 	logs       string            // the folder that the processes log to
+	scratch    string            // holds a folder of each process's own; removed with what is in it
 	traces     *otlp.Receiver    // nil: the run is not traced
 }
 
 // grace is how long a process may take to end after SIGTERM. Targets are stopped after their run was
 // recorded; what an overloaded one still wants to finish is of no interest.
 const grace = 500 * time.Millisecond
-
-// setupTimeout bounds one request of the setup.
-const setupTimeout = 10 * time.Second
 
 func (s *stand) lookup(name string) (string, bool) {
 	v, ok := s.fields[name]
@@ -42,9 +38,14 @@ func (s *stand) lookup(name string) (string, bool) {
 func (s *stand) expand(what, text string) (string, error) {
 	out, err := scenario.Expand(text, s.lookup)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w (known here: %s)", what, err, strings.Join(s.known(), ", "))
+		return "", s.unknown(what, err)
 	}
 	return out, nil
+}
+
+// unknown says what could have been named instead.
+func (s *stand) unknown(what string, err error) error {
+	return fmt.Errorf("%s: %w (known here: %s)", what, err, strings.Join(s.known(), ", "))
 }
 
 func (s *stand) known() []string {
@@ -65,6 +66,9 @@ func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
 	command = append(command, p.Args...)
 	if s.traces != nil {
 		command = append(command, p.Traced...)
+	}
+	if err := s.ownFolder(name); err != nil {
+		return target.Spec{}, err
 	}
 	for i := range command {
 		var err error
@@ -92,6 +96,16 @@ func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
 		}
 	}
 	return spec, nil
+}
+
+// ownFolder makes ${scratch} a new folder for a process.
+func (s *stand) ownFolder(name string) error {
+	dir, err := filepath.Abs(filepath.Join(s.scratch, name))
+	if err != nil {
+		return err
+	}
+	s.fields[scenario.Scratch] = dir
+	return os.MkdirAll(dir, 0o755)
 }
 
 // started notes the fields of a process's ready line.
@@ -127,6 +141,7 @@ func (s *stand) down() {
 	for _, p := range slices.Backward(s.companions) {
 		p.Stop(grace)
 	}
+	os.RemoveAll(s.scratch)
 }
 
 func (s *stand) companionPIDs() []int {
@@ -135,58 +150,4 @@ func (s *stand) companionPIDs() []int {
 		pids = append(pids, p.PID())
 	}
 	return pids
-}
-
-// setup sends the scenario's setup requests.
-func (s *stand) setup(ctx context.Context, requests []scenario.Request) error {
-	client := &http.Client{Timeout: setupTimeout}
-	defer client.CloseIdleConnections()
-	for i, r := range requests {
-		if err := s.send(ctx, client, r); err != nil {
-			return fmt.Errorf("setup, request %d: %w", i+1, err)
-		}
-	}
-	return nil
-}
-
-func (s *stand) send(ctx context.Context, client *http.Client, r scenario.Request) error {
-	url, err := s.expand("url", r.URL)
-	if err != nil {
-		return err
-	}
-	body, err := s.expand("body", r.Body)
-	if err != nil {
-		return err
-	}
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-		if body != "" {
-			method = http.MethodPost
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	for name, value := range r.Headers {
-		if value, err = s.expand("header "+name, value); err != nil {
-			return err
-		}
-		req.Header.Set(name, value)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	const shown = 300 // bytes of an answer that an error quotes
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, shown))
-	if err != nil {
-		return err
-	}
-	if len(r.Expect) == 0 && resp.StatusCode < 400 || slices.Contains(r.Expect, resp.StatusCode) {
-		return nil
-	}
-	return fmt.Errorf("%s %s answered %s: %s", method, url, resp.Status, bytes.TrimSpace(answer))
 }
