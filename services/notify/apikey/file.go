@@ -1,0 +1,116 @@
+package apikey
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Bounds of a file. Every request is compared with every key, at some 10 ns each.
+const (
+	maxKeys  = 1000
+	maxBytes = 256 << 10 // a thousand lines with a comment each
+	maxName  = 64        // bytes
+)
+
+// entry is one line of the file.
+type entry struct {
+	name string
+	hash [sha256.Size]byte // of the key
+}
+
+// String is the line as it stands in the file.
+func (e entry) String() string { return e.name + " " + hashPrefix + hex.EncodeToString(e.hash[:]) }
+
+const hashPrefix = "sha256:"
+
+// read returns the text of a file. What is not a regular file could be read once only, or never end.
+func read(path string) ([]byte, os.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is not a regular file; it is read again when it changes", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(text) > maxBytes {
+		return nil, nil, fmt.Errorf("%s has more than %d bytes: is it the right file?", path, maxBytes)
+	}
+	return text, info, nil
+}
+
+// parse reads the text of a file. Errors name path and line. They never repeat what stands there, which
+// may be a key that somebody put in place of its hash.
+func parse(path string, text []byte) ([]entry, error) {
+	var entries []entry
+	names, hashes := map[string]int{}, map[[sha256.Size]byte]int{} // the lines of both
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line, _, _ = bytes.Cut(line, []byte("#"))
+		words := strings.Fields(string(line))
+		if len(words) == 0 {
+			continue
+		}
+		e, err := parseWords(words)
+		switch {
+		case err != nil:
+		case names[e.name] > 0:
+			err = fmt.Errorf("the name %s is taken by line %d; to have two keys while changing one, call the new one %[1]s-2", e.name, names[e.name])
+		case hashes[e.hash] > 0:
+			err = fmt.Errorf("line %d has the same key", hashes[e.hash])
+		case len(entries) == maxKeys:
+			err = fmt.Errorf("more than %d keys", maxKeys)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+		names[e.name], hashes[e.hash] = number, number
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func parseWords(words []string) (e entry, err error) {
+	if len(words) != 2 {
+		return e, fmt.Errorf("%d words where NAME sha256:HEX should stand; notifyd apikey NAME prints such a line", len(words))
+	}
+	if err := checkName(words[0]); err != nil {
+		return e, err
+	}
+	digits, ok := strings.CutPrefix(words[1], hashPrefix)
+	hash, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(hash) != sha256.Size {
+		return e, fmt.Errorf("the second word is not sha256: and %d hexadecimal digits; notifyd apikey NAME prints a line with a new key's", 2*sha256.Size)
+	}
+	e.name = words[0]
+	copy(e.hash[:], hash)
+	return e, nil
+}
+
+func checkName(name string) error {
+	for _, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+			return errors.New("a name is made of letters, digits, '-', '_' and '.'")
+		}
+	}
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("a name has 1 to %d characters", maxName)
+	}
+	return nil
+}
