@@ -48,6 +48,7 @@ type Subject struct {
 	Inside  Inside
 	// Accept wraps the public listener; nil: connections are accepted as they come.
 	Accept func(net.Listener) net.Listener
+	Gauges func(*agent.Agent) // adds figures of its own to the agent, where there is one; nil: there are none
 }
 
 // Flags are the addresses that every subject takes.
@@ -147,6 +148,9 @@ func (s Subject) pages() (pages *http.ServeMux, end func()) {
 		return pages, end
 	}
 	a := agent.New(agent.Config{Service: s.Name})
+	if s.Gauges != nil {
+		s.Gauges(a)
+	}
 	pages.Handle("/debug/dyno/", a)
 	profiles.Mount(pages, a)
 	return pages, a.Close
