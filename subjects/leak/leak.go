@@ -1,0 +1,122 @@
+// Command leak is a shop's price page that leaks goroutines in two ways that people write, and, told so,
+// in neither: what a diagnosis says of a leak is checked against it.
+//
+//	leak                          both: a ticker that is never stopped, and a channel that nobody reads
+//	leak --fixed ticker           the ticker's goroutine ends with its request
+//	leak --fixed ticker,channel   no leak
+//
+// Each request asks two suppliers and takes the first answer; meanwhile a goroutine looks every second
+// whether the request has become old. Leaked goroutines end with the process, and past a bound requests are
+// refused: a leak is to be found, not to take the machine down.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"dyno/subjects/subject"
+)
+
+func main() {
+	var addresses subject.Flags
+	fs := flag.NewFlagSet("leak", flag.ContinueOnError)
+	addresses.Declare(fs)
+	fixed := fs.String("fixed", "", "the leaks that are mended: ticker, channel or both, parted by a comma")
+	subject.Parse(fs, os.Args[1:])
+	p, err := newPage(*fixed)
+	if err != nil {
+		subject.Usage("leak", err)
+	}
+	subject.Main(addresses, subject.Subject{Name: "leak", Handler: p, Ready: map[string]any{"fixed": *fixed}})
+}
+
+const (
+	// mostGoroutines bounds a leak: some 800 MB of stacks.
+	mostGoroutines = 1 << 18
+	// lookEvery is seldom enough that tens of thousands of tickers leave the CPU idle.
+	lookEvery = time.Second
+	// The suppliers' answers: what a request waits for.
+	quick, slow = 1 * time.Millisecond, 3 * time.Millisecond
+)
+
+// page answers with the best price.
+type page struct {
+	stopTicker, readAll bool         // the leaks that are mended
+	goroutines          atomic.Int64 // started and not ended
+}
+
+func newPage(fixed string) (*page, error) {
+	p := &page{}
+	for _, leak := range strings.FieldsFunc(fixed, func(r rune) bool { return r == ',' }) {
+		switch leak {
+		case "ticker":
+			p.stopTicker = true
+		case "channel":
+			p.readAll = true
+		default:
+			return nil, fmt.Errorf("--fixed names %q; there are ticker and channel", leak)
+		}
+	}
+	return p, nil
+}
+
+func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.goroutines.Load() > mostGoroutines {
+		http.Error(w, "too many goroutines are left over", http.StatusServiceUnavailable)
+		return
+	}
+	ctx := context.WithoutCancel(r.Context()) // the first leak: what watches the request outlives it
+	if p.stopTicker {
+		ctx = r.Context()
+	}
+	p.start(func() { watch(ctx, time.Now()) })
+	fmt.Fprintf(w, "%d cents\n", p.best())
+}
+
+// start starts a goroutine and counts it until it ends.
+func (p *page) start(f func()) {
+	p.goroutines.Add(1)
+	go func() {
+		defer p.goroutines.Add(-1)
+		f()
+	}()
+}
+
+// watch looks how old a request is until ctx ends.
+func watch(ctx context.Context, began time.Time) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			if age := time.Since(began); age > time.Hour {
+				fmt.Fprintf(os.Stderr, "leak: a request is %v old\n", age)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// best asks both suppliers and returns the first price.
+func (p *page) best() int {
+	prices := make(chan int) // the second leak: the second price is sent to nobody
+	if p.readAll {
+		prices = make(chan int, 2)
+	}
+	p.start(func() { quote(prices, 101, quick) })
+	p.start(func() { quote(prices, 99, slow) })
+	return <-prices
+}
+
+// quote is a supplier that takes its time.
+func quote(prices chan<- int, cents int, takes time.Duration) {
+	time.Sleep(takes)
+	prices <- cents
+}
