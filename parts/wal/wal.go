@@ -12,13 +12,13 @@
 //
 // It is not a queue: it knows nothing of consumers. It is not for random access by anything but the number.
 //
-// A Log with Commit Group owns one goroutine, which Close ends and waits for; a Backend says itself what it
-// owns.
+// A Log owns one goroutine, the committer, which Close ends and waits for; a Backend says itself what it owns.
 package wal
 
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Backend keeps records durably, numbered without gaps from 1. Write, Sync and Trim are called by one
@@ -58,6 +58,8 @@ var (
 	ErrClosed = errors.New("the log is closed")
 	// ErrTooLarge says that a batch is larger than Options.MaxBatch.
 	ErrTooLarge = errors.New("the batch is too large for the log")
+	// ErrEmpty says that a batch has no records, so that there is no number to give.
+	ErrEmpty = errors.New("the batch has no records")
 )
 
 // Stop ends a Scan without an error.
@@ -97,6 +99,22 @@ type Options struct {
 	Commit    Commit
 	MaxBatch  int // bytes of one append; 0: 32 MiB
 	MaxQueued int // bytes that wait for the group under way to end; beyond, Append waits before it queues; 0: 64 MiB
+	// SyncEvery bounds how long what was appended lazily may stay un-synced; 0: 1 s. After an error it is
+	// also how long the log waits before it tries those records again by itself.
+	SyncEvery time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBatch <= 0 {
+		o.MaxBatch = 32 << 20
+	}
+	if o.MaxQueued <= 0 {
+		o.MaxQueued = 64 << 20
+	}
+	if o.SyncEvery <= 0 {
+		o.SyncEvery = time.Second
+	}
+	return o
 }
 
 // Stats is what a log has done so far.

@@ -1,0 +1,235 @@
+package wal
+
+import "time"
+
+// committer is the state of the goroutine that writes and syncs.
+type committer struct {
+	group    []*entry
+	batches  [][][]byte // of the group, as the backend wants them
+	unsynced []*entry   // lazy entries that are written and committed, until they are durable
+	pending  int        // bytes of these
+	last     error      // of the sync that Close asked for
+}
+
+// run commits group after group until the log is closed and everything is done.
+func (l *Log) run() {
+	defer close(l.done)
+	due := time.NewTimer(l.options.SyncEvery)
+	defer due.Stop()
+	armed := true
+	for {
+		overdue := false
+		select {
+		case <-l.wake:
+		case <-due.C:
+			overdue, armed = true, false
+		}
+		for ; l.take(overdue); overdue = false {
+			l.commitGroup(overdue)
+		}
+		closed, left := l.idle()
+		if closed {
+			l.commit.last = l.flush()
+			return
+		}
+		if left && !armed {
+			due.Reset(l.options.SyncEvery)
+			armed = true
+		}
+	}
+}
+
+// take moves what is to be committed next from the queue into the group; false if there is nothing to do.
+// That is where the two ways to commit differ: Each ends the group with the first entry somebody waits for.
+func (l *Log) take(overdue bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting == 0 && !l.fresh && !overdue {
+		return false
+	}
+	n := len(l.queue)
+	if l.options.Commit == Each {
+		for i, e := range l.queue {
+			if !e.lazy {
+				n = i + 1
+				break
+			}
+		}
+	}
+	l.commit.group = append(l.commit.group[:0], l.queue[:n]...)
+	left := copy(l.queue, l.queue[n:])
+	clear(l.queue[left:])
+	l.queue = l.queue[:left]
+	l.fresh = false
+	for _, e := range l.commit.group {
+		if !e.lazy {
+			l.waiting--
+		}
+	}
+	return n > 0 || overdue && len(l.commit.unsynced) > 0
+}
+
+// commitGroup writes the group, syncs if somebody waits for it, if it is time to, or if too much is
+// un-synced, and settles every entry.
+func (l *Log) commitGroup(overdue bool) {
+	c := &l.commit
+	wait, bytes := overdue, c.pending
+	c.batches = c.batches[:0]
+	for _, e := range c.group {
+		wait = wait || !e.lazy
+		bytes += e.bytes
+		if len(e.batch) > 0 {
+			c.batches = append(c.batches, e.batch)
+		}
+	}
+	sync := wait || bytes > l.options.MaxQueued/2
+	first, err := l.write(c.batches)
+	if err != nil {
+		l.refuse(err)
+	} else if !sync {
+		l.publish(first)
+		c.keep()
+	} else if err = l.sync(); err != nil {
+		l.retract()
+		l.refuse(err)
+	} else {
+		l.publish(first)
+		l.settle()
+	}
+	clear(c.batches)
+	clear(c.group)
+	c.group = c.group[:0]
+}
+
+// write hands the batches to the backend and returns the number of the first record.
+func (l *Log) write(batches [][][]byte) (first uint64, err error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	_, first = l.backend.Bounds()
+	if len(batches) == 0 {
+		return first, nil
+	}
+	if err := l.backend.Write(batches); err != nil {
+		return 0, err
+	}
+	l.stats.groups.Add(1)
+	return first, nil
+}
+
+func (l *Log) sync() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.stats.syncs.Add(1)
+	return l.backend.Sync()
+}
+
+// publish gives the group's entries their numbers, makes them readable and calls their callbacks.
+func (l *Log) publish(first uint64) {
+	for _, e := range l.commit.group {
+		if len(e.batch) == 0 {
+			continue
+		}
+		e.first = first
+		first += uint64(len(e.batch))
+		if e.committed {
+			continue // written again after a failed sync, under the number that it had
+		}
+		e.committed = true
+		l.next.Store(first)
+		l.stats.records.Add(uint64(len(e.batch)))
+		l.stats.bytes.Add(uint64(e.bytes))
+		if e.then != nil {
+			e.then(e.first)
+		}
+	}
+}
+
+// keep holds on to the group, which is committed and not durable.
+func (c *committer) keep() {
+	for _, e := range c.group {
+		c.unsynced = append(c.unsynced, e)
+		c.pending += e.bytes
+	}
+}
+
+// settle lets go of everything written, which is durable now.
+func (l *Log) settle() {
+	c := &l.commit
+	freed := c.pending
+	for _, e := range c.group {
+		freed += e.bytes
+	}
+	l.release(freed, nil)
+	for _, e := range c.unsynced {
+		e.free()
+	}
+	clear(c.unsynced)
+	c.unsynced, c.pending = c.unsynced[:0], 0
+	for _, e := range c.group {
+		if e.lazy {
+			e.free()
+		} else {
+			e.done <- struct{}{}
+		}
+	}
+}
+
+// retract puts what a failed sync has undone before the group, to be written again.
+func (l *Log) retract() {
+	c := &l.commit
+	c.group = append(c.unsynced, c.group...)
+	c.unsynced, c.pending = nil, 0
+}
+
+// refuse tells the error to those who wait, and puts the lazy entries back to the front of the queue.
+func (l *Log) refuse(err error) {
+	freed := 0
+	var lazy []*entry
+	for _, e := range l.commit.group {
+		if e.lazy {
+			lazy = append(lazy, e)
+		} else {
+			freed += e.bytes
+		}
+	}
+	l.mu.Lock()
+	l.queue = append(lazy, l.queue...)
+	l.mu.Unlock()
+	l.release(freed, err)
+	for _, e := range l.commit.group {
+		if !e.lazy {
+			e.err = err
+			e.done <- struct{}{}
+		}
+	}
+}
+
+// release gives back room in the queue and remembers how the last group went.
+func (l *Log) release(bytes int, failure error) {
+	l.mu.Lock()
+	l.queued -= bytes
+	l.failure = failure
+	l.mu.Unlock()
+	l.room.Broadcast()
+}
+
+// idle reports whether the log was closed, and whether anything waits for a sync or another attempt.
+func (l *Log) idle() (closed, left bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed && l.waiting == 0, len(l.queue) > 0 || len(l.commit.unsynced) > 0
+}
+
+// flush makes a last attempt for the lazy entries.
+func (l *Log) flush() error {
+	for l.take(true) {
+		l.commitGroup(true)
+		l.mu.Lock()
+		err := l.failure
+		l.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
