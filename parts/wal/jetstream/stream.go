@@ -1,0 +1,89 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// find finds the stream, or makes it, and reads its bounds.
+func (s *store) find(ctx context.Context) error {
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	s.stream, err = js.Stream(ctx, s.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s.stream, err = js.CreateStream(ctx, s.wanted())
+	}
+	if err != nil {
+		return err
+	}
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.usable(info.Config); err != nil {
+		return err
+	}
+	next := info.State.LastSeq + 1
+	first := next
+	if info.State.Msgs > 0 {
+		first = info.State.FirstSeq
+	}
+	s.first.Store(first)
+	s.next.Store(next)
+	s.trimmed = first
+	s.size.Store(int64(info.State.Bytes))
+	return nil
+}
+
+// wanted is how a stream is made: files, no limits, and nothing leaves it but from its beginning.
+func (s *store) wanted() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:               s.Stream,
+		Description:        "records of a write-ahead log",
+		Subjects:           []string{s.Subject + ".>"},
+		Storage:            jetstream.FileStorage,
+		Replicas:           s.Replicas,
+		Discard:            jetstream.DiscardNew,
+		MaxMsgs:            -1,
+		MaxBytes:           -1,
+		MaxMsgSize:         -1,
+		DenyDelete:         true,
+		AllowDirect:        true,
+		AllowAtomicPublish: true,
+	}
+}
+
+// usable says what about a stream that exists would break the log's promises. Placement, compression and a
+// limit in bytes that refuses new messages are the operator's to choose.
+func (s *store) usable(c jetstream.StreamConfig) error {
+	var problems []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.AllowAtomicPublish, "it has no atomic publishing: the servers must be nats-server 2.12 or later (this one is %s), then: nats stream edit %s --allow-batch", s.nc.ConnectedServerVersion(), s.Stream)
+	check(c.AllowDirect, "it has no direct reads: nats stream edit %s --allow-direct", s.Stream)
+	check(c.Storage == jetstream.FileStorage, "it is kept in memory; it must be made anew with storage file")
+	check(c.PersistMode != jetstream.AsyncPersistMode, "it acknowledges what is not yet on the disk (persist mode async); it must be made anew")
+	check(c.Replicas >= s.Replicas, "it has %d replicas, %d are wanted: nats stream edit %s --replicas %d", c.Replicas, s.Replicas, s.Stream, s.Replicas)
+	check(c.Retention == jetstream.LimitsPolicy, "its retention is %v: messages would vanish when they are consumed", c.Retention)
+	check(c.MaxAge == 0, "its messages expire after %v: nats stream edit %s --max-age=-1", c.MaxAge, s.Stream)
+	limited := c.MaxMsgs > 0 || c.MaxBytes > 0 || c.MaxMsgsPerSubject > 0
+	check(!limited || c.Discard == jetstream.DiscardNew && c.MaxMsgsPerSubject <= 0, "it drops old messages at its limits: nats stream edit %s --discard=new", s.Stream)
+	check(covers(c.Subjects, s.Subject), "its subjects %v are not only %s.>", c.Subjects, s.Subject)
+	return errors.Join(problems...)
+}
+
+// covers reports whether a stream takes what is published here and nothing else: any other message would
+// stand between the records.
+func covers(subjects []string, prefix string) bool {
+	return len(subjects) == 1 && (subjects[0] == prefix+".>" || subjects[0] == prefix+".*")
+}
