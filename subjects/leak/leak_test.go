@@ -53,7 +53,10 @@ func TestFixedLeavesNothing(t *testing.T) {
 
 func TestWatchEndsWithItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &page{stopTicker: true, readAll: true}
+		p, err := newPage("ticker,channel")
+		if err != nil {
+			t.Fatal(err)
+		}
 		w := httptest.NewRecorder()
 		ctx, end := context.WithCancel(t.Context())
 		p.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
