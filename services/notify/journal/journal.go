@@ -1,12 +1,50 @@
 // Package journal remembers what the dispatcher must know after a crash beyond the notices themselves: the
 // subscriptions, which notices each has got, which attempts have failed, what is dead. It is a log of
-// events (parts/wal) and a fold over them: State is what the events add up to. Checkpoints keep it short.
+// events (parts/wal) and a fold over them: Recovered is what the events of one subscription add up to.
+// Checkpoints keep the log short.
 //
-// It decides nothing: what becomes of a notice, the dispatcher says. It starts no goroutines; the log's are
-// the log's.
+//	j, subscriptions, err := journal.Open(log)
+//	err = j.Put(definition, next)            // durable when it returns
+//	err = j.Delivered(definition.ID, seq)    // within a second
+//	err = j.Checkpoint(positions)            // now and then: see Size
+//
+// It decides nothing: what becomes of a notice, the dispatcher says. It keeps no notices but those of dead
+// letters, and of these only an index in memory. It starts no goroutines; the log's are the log's.
+//
+// The events of one subscription are to be told in the order in which they happened: a caller holds a lock of
+// that subscription from deciding to telling. The journal takes no lock of the caller's, and what it gives the
+// log to call back takes none at all.
 package journal
 
-import "time"
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// Errors that callers branch on.
+var (
+	// ErrUnknown says that there is no such subscription.
+	ErrUnknown = errors.New("no such subscription")
+	// ErrReplaying says that a dead letter is being replayed: it is pending again, until it is delivered or dead.
+	ErrReplaying = errors.New("the dead letter is being replayed; wait for what becomes of it")
+)
+
+// Bounds on what one event may hold.
+const (
+	maxID         = 128      // bytes of a subscription's id
+	maxDefinition = 64 << 10 // bytes of a definition as JSON: 100 types of 256 bytes, a URL, a few secrets
+	maxFilters    = 4 << 20  // bytes of a position's definition and filters as JSON
+	maxRecord     = 1 << 20  // bytes of a dead letter's notice, of which a client may send 256 KiB
+	maxReason     = 1 << 10  // bytes of a dead letter's reason; what is longer is cut
+	maxSeqs       = 1024     // numbers in one event, and waiting notices in one; more make several events
+)
+
+// Bounds on the dead letters of one subscription, unless Limit says otherwise.
+const (
+	DefaultLetters     = 10_000
+	DefaultLetterBytes = 64 << 20 // of their notices' records
+)
 
 // Definition is what a client asked for and may change.
 type Definition struct {
@@ -42,8 +80,8 @@ type Counts struct {
 type Position struct {
 	Definition
 	Filters []Filter  // what it wanted from which number on, oldest first; the last is Definition.Types
-	Loaded  uint64    // notices from this number on had not been loaded into memory
-	Waiting []Waiting // before Loaded: not yet delivered, in order
+	Loaded  uint64    // notices from this number on had not been loaded into memory, and so none of them was settled
+	Waiting []Waiting // before Loaded: not yet delivered, in order; without letters that are replayed
 	Backlog int64     // notices at or after Loaded that it is to get, of those before Routed
 	Routed  uint64    // the first number that it had not been considered for
 	Counts  Counts
@@ -60,18 +98,58 @@ type Filter struct {
 type Waiting struct {
 	Seq   uint64
 	Tries int       // failed ones
-	Next  time.Time // of the next attempt; zero: as soon as can be
+	Next  time.Time // of the next attempt, to the millisecond; zero: as soon as can be
+}
+
+// Recovered is what the journal knows of one subscription when it is opened. Waiting and Counts of its Position
+// are those after the last event; Counts.Accepted and Backlog are as of the last checkpoint: the dispatcher
+// counts what was routed since Routed from the notices.
+type Recovered struct {
+	Position
+	Settled map[uint64]bool    // numbers from Loaded on: delivered or dead since the checkpoint
+	Failed  map[uint64]Waiting // numbers from Loaded on: not settled, but tried
 }
 
 // Letter is a dead letter: a notice that one subscription will not get unless somebody replays it.
 type Letter struct {
 	Seq       uint64    `json:"seq"`
 	Reason    string    `json:"reason"`
-	Attempts  int       `json:"attempts"`
+	Attempts  int       `json:"attempts"`         // since it was accepted; of one that was replayed, since then
 	Status    int       `json:"status,omitempty"` // of the last answer
-	Died      time.Time `json:"died"`
-	Size      int       `json:"size"` // bytes of the notice's record
+	Died      time.Time `json:"died"`             // to the millisecond
+	Size      int       `json:"size"`             // bytes of the notice's record
 	Replaying bool      `json:"replaying,omitempty"`
 
-	Where uint64 `json:"-"` // the number of the event that holds the notice's record
+	Retry Waiting `json:"-"` // of one that is replayed: what failed since, and when it is tried again
+	Where uint64  `json:"-"` // the number of the event that holds the notice's record; 0: it is being written
+}
+
+// Redefine gives a subscription another definition, which holds for notices from a number on. It is what Put
+// does to the position that the journal keeps.
+func (p *Position) Redefine(d Definition, from uint64) {
+	f := Filter{From: from, Types: d.Types}
+	if d.Disabled != "" {
+		f = Filter{From: from, None: true}
+	}
+	p.Definition = d
+	switch n := len(p.Filters); {
+	case n > 0 && p.Filters[n-1].None == f.None && slices.Equal(p.Filters[n-1].Types, f.Types):
+	case n > 0 && p.Filters[n-1].From >= from: // no notice came under the last one
+		p.Filters[n-1] = f
+	default:
+		p.Filters = append(p.Filters, f)
+	}
+}
+
+// needed is the filters without those that no notice is left for.
+func (p *Position) needed() []Filter {
+	low := p.Loaded
+	for _, w := range p.Waiting {
+		low = min(low, w.Seq)
+	}
+	first := 0
+	for first+1 < len(p.Filters) && p.Filters[first+1].From <= low {
+		first++
+	}
+	return p.Filters[first:]
 }

@@ -1,0 +1,199 @@
+package journal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"dyno/parts/wal"
+)
+
+// carryBytes of letters' records are in memory at once while a checkpoint carries them over.
+const carryBytes = 1 << 20
+
+// Checkpoint writes the state anew and gives up the events before, so that the log stays short. It calls
+// positions, which calls put once for each subscription, with the caller's lock of that subscription held, so
+// that its events come before or after as a whole. Then it carries the dead letters over, syncs, and trims.
+//
+// Other events may be told meanwhile. A crash at any moment loses nothing: until the trim, everything before
+// is still there. A subscription that is not put, and a letter whose record cannot be read, keep their events,
+// and so the log stays longer; the letter is told as an error, until it is purged.
+func (j *Journal) Checkpoint(positions func(put func(Position))) error {
+	j.checkpoint.Lock()
+	defer j.checkpoint.Unlock()
+	_, begin := j.log.Bounds()
+	size := j.size.Load()
+	unread, err := j.write(positions, begin)
+	if err == nil {
+		err = j.log.Trim(j.reach(begin))
+	}
+	if err == nil {
+		j.size.Add(-size)
+	}
+	if err = errors.Join(unread, err); err != nil {
+		return fmt.Errorf("checkpoint of the journal: %w", err)
+	}
+	return nil
+}
+
+// write appends the state. Letters that cannot be read do not hold it up.
+func (j *Journal) write(positions func(put func(Position)), begin uint64) (unread, err error) {
+	positions(func(p Position) {
+		if err == nil {
+			err = j.place(p)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if unread, err = j.carry(begin); err != nil {
+		return unread, err
+	}
+	return unread, j.depart()
+}
+
+// reach is the number up to which the state, all of which is durable, stands on nothing.
+func (j *Journal) reach(begin uint64) uint64 {
+	for _, l := range j.all() {
+		l.mu.Lock()
+		// What is not committed yet, 0, gets a number after begin.
+		if anchor := l.anchor.Load(); anchor != 0 {
+			begin = min(begin, anchor)
+		}
+		for _, d := range l.letters.letters {
+			if where := d.where.Load(); where != 0 {
+				begin = min(begin, where)
+			}
+		}
+		l.mu.Unlock()
+	}
+	return begin
+}
+
+// place writes the position of one subscription; of one that has gone meanwhile, nothing.
+func (j *Journal) place(p Position) error {
+	l, err := j.ledger(p.ID)
+	if err != nil {
+		return nil
+	}
+	defer l.mu.Unlock()
+	p.Waiting = slices.DeleteFunc(slices.Clone(p.Waiting), func(w Waiting) bool {
+		d := l.letters.find(w.Seq)
+		return d != nil && d.Replaying
+	})
+	batch, err := encodePosition(l.handle, p, l.letters.letters)
+	if err != nil {
+		return err
+	}
+	return j.log.Lazily(batch, l.anchor.Store)
+}
+
+// depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before.
+func (j *Journal) depart() error {
+	j.departing.Lock()
+	defer j.departing.Unlock()
+	_, err := j.log.Append([][]byte{encodeCounts(kindDeparted, 0, j.departed)}, nil)
+	return err
+}
+
+// cargo is a letter whose record lies before a checkpoint.
+type cargo struct {
+	where  uint64
+	ledger *ledger
+	letter *letter
+	record []byte
+}
+
+// carry writes the letters anew whose records lie before a number.
+func (j *Journal) carry(begin uint64) (unread, err error) {
+	left := j.cargo(begin)
+	for len(left) > 0 {
+		n, err := j.fetch(left)
+		if err != nil {
+			return unread, err
+		}
+		for _, c := range left[:n] {
+			if c.record == nil {
+				unread = cmp.Or(unread, fmt.Errorf("the record of dead letter %s-%d is damaged, purge it", c.ledger.id, c.letter.Seq))
+			} else if err := j.keep(c); err != nil {
+				return unread, err
+			}
+		}
+		clear(left[:n])
+		left = left[n:]
+	}
+	return unread, nil
+}
+
+// fetch reads the records of the next letters, about carryBytes of them, and returns how many it went past.
+// Those that cannot be read stay without.
+func (j *Journal) fetch(left []cargo) (n int, err error) {
+	bytes := 0
+	err = j.log.Scan(left[0].where, func(number uint64, record []byte) error {
+		for n < len(left) && left[n].where < number {
+			n++
+		}
+		if n == len(left) || bytes >= carryBytes {
+			return wal.Stop
+		}
+		if left[n].where > number {
+			return nil
+		}
+		e, err := decode(record)
+		if err != nil {
+			return err
+		}
+		left[n].record = append([]byte{}, e.record...)
+		bytes += len(record)
+		n++
+		return nil
+	})
+	var damage *wal.DamageError
+	if errors.As(err, &damage) {
+		for n < len(left) && left[n].where < damage.Next {
+			n++
+		}
+		err = nil
+	}
+	return max(n, 1), err
+}
+
+// keep writes one letter anew, unless it has gone or died again since.
+func (j *Journal) keep(c cargo) error {
+	c.ledger.mu.Lock()
+	defer c.ledger.mu.Unlock()
+	if c.ledger.letters.find(c.letter.Seq) != c.letter {
+		return nil
+	}
+	event := encodeLetter(kindKeep, c.ledger.handle, c.letter.Letter, c.record)
+	return j.log.Lazily([][]byte{event}, c.letter.where.Store)
+}
+
+// cargo lists what is to be carried, in the order of the log.
+func (j *Journal) cargo(begin uint64) []cargo {
+	var all []cargo
+	for _, l := range j.all() {
+		l.mu.Lock()
+		for _, d := range l.letters.letters {
+			// One that is being written now gets its number after begin.
+			if where := d.where.Load(); where < begin && d.unwritten.Load() == nil {
+				all = append(all, cargo{where: where, ledger: l, letter: d})
+			}
+		}
+		l.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b cargo) int { return cmp.Compare(a.where, b.where) })
+	return all
+}
+
+// all is the subscriptions there are.
+func (j *Journal) all() []*ledger {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	all := make([]*ledger, 0, len(j.ledgers))
+	for _, l := range j.ledgers {
+		all = append(all, l)
+	}
+	return all
+}

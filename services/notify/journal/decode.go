@@ -1,0 +1,169 @@
+package journal
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// decode reads one record. The event shares the record's memory.
+func decode(record []byte) (event, error) {
+	if len(record) == 0 {
+		return event{}, errors.New("an empty record")
+	}
+	if v := record[0] >> 4; v != version {
+		return event{}, fmt.Errorf("an event of version %d, and this program reads version %d: use the notifyd that wrote it", v, version)
+	}
+	e := event{kind: kind(record[0] & 0xf)}
+	r := reader{rest: record[1:]}
+	e.handle = r.uvarint()
+	switch e.kind {
+	case kindPut:
+		e.from = r.uvarint()
+		r.json(&e.position.Definition)
+	case kindDelete, kindDeparted:
+		e.counts = r.counts()
+	case kindDelivered, kindPurge, kindReplay, kindDead:
+		e.seqs = r.seqs()
+	case kindFailed, kindWaiting, kindReplaying:
+		e.waiting = r.waitings()
+	case kindBury, kindKeep:
+		e.letter, e.record = r.letter()
+	case kindPosition:
+		e.position = r.position()
+	default:
+		return event{}, fmt.Errorf("an event of kind %d, which this program does not know: use the notifyd that wrote it, or a newer one", e.kind)
+	}
+	if r.err == nil && len(r.rest) > 0 && e.kind != kindBury && e.kind != kindKeep {
+		r.err = fmt.Errorf("%d bytes too many", len(r.rest))
+	}
+	if r.err != nil {
+		return event{}, fmt.Errorf("an event of kind %d: %w", e.kind, r.err)
+	}
+	return e, nil
+}
+
+// reader takes values off the front of a record. After the first error, which it keeps, it gives zeros.
+type reader struct {
+	rest []byte
+	err  error
+}
+
+var errShort = errors.New("it ends in the middle")
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.rest = nil
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.fail(errShort)
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.rest)
+	if n <= 0 {
+		r.fail(errShort)
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+// small is a number that an int holds everywhere.
+func (r *reader) small() int {
+	v := r.uvarint()
+	if v > math.MaxInt32 {
+		r.fail(fmt.Errorf("a number of %d where a small one is expected", v))
+		return 0
+	}
+	return int(v)
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.rest) {
+		r.fail(errShort)
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) time() time.Time {
+	ms := r.varint()
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func (r *reader) json(v any) {
+	if r.err != nil {
+		return
+	}
+	if err := json.Unmarshal(r.rest, v); err != nil {
+		r.fail(err)
+	}
+	r.rest = nil
+}
+
+func (r *reader) counts() (c Counts) {
+	for _, n := range [...]*int64{&c.Accepted, &c.Delivered, &c.Retried, &c.Dead, &c.Refused, &c.Purged} {
+		*n = r.varint()
+	}
+	return c
+}
+
+func (r *reader) seqs() []uint64 {
+	seqs := make([]uint64, 0, 1)
+	for last := uint64(0); len(r.rest) > 0; {
+		last += uint64(r.varint())
+		seqs = append(seqs, last)
+	}
+	return seqs
+}
+
+func (r *reader) waitings() []Waiting {
+	var all []Waiting
+	for last := uint64(0); len(r.rest) > 0; {
+		w := r.waiting(last)
+		all = append(all, w)
+		last = w.Seq
+	}
+	return all
+}
+
+func (r *reader) waiting(last uint64) Waiting {
+	return Waiting{Seq: last + uint64(r.varint()), Tries: r.small(), Next: r.time()}
+}
+
+func (r *reader) letter() (Letter, []byte) {
+	l := Letter{Seq: r.uvarint(), Attempts: r.small(), Status: int(r.varint()), Died: r.time()}
+	if flags := r.bytes(1); len(flags) == 1 && flags[0] == 1 {
+		l.Replaying = true
+		l.Retry = r.waiting(l.Seq)
+	}
+	l.Reason = string(r.bytes(r.small()))
+	l.Size = len(r.rest)
+	return l, r.rest
+}
+
+func (r *reader) position() Position {
+	p := Position{Counts: r.counts(), Loaded: r.uvarint(), Backlog: r.varint(), Routed: r.uvarint()}
+	var f face
+	r.json(&f)
+	p.Definition, p.Filters = f.Definition, f.Filters
+	return p
+}

@@ -1,0 +1,205 @@
+package journal
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An event is one record of the log: a byte of version and kind, then what the kind needs, as varints, with
+// JSON inside those that are rare. A subscription goes by its handle, a small number which no two subscriptions
+// in one log share.
+const version = 1
+
+type kind uint8
+
+const (
+	kindPut       kind = iota + 1 // a new or changed definition
+	kindDelete                    // a subscription has gone, with its final counts
+	kindDelivered                 // notices were
+	kindFailed                    // an attempt was made and is to be repeated
+	kindBury                      // a notice is dead: a letter with its record
+	kindPurge                     // letters have gone
+	kindReplay                    // a letter is pending again
+	kindPosition                  // a checkpoint of one subscription
+	kindWaiting                   // which follows a position, as the next two do: some of its waiting notices
+	kindDead                      // the numbers of its letters
+	kindReplaying                 // of those that are replayed, with what became of that
+	kindKeep                      // a letter anew, with its record, which a checkpoint carried over
+	kindDeparted                  // a checkpoint of the counts of deleted subscriptions
+)
+
+// event is any event; its kind says which fields count.
+type event struct {
+	kind     kind
+	handle   uint64
+	from     uint64 // put
+	seqs     []uint64
+	waiting  []Waiting
+	counts   Counts
+	letter   Letter
+	record   []byte // of the letter; shares memory with what was decoded
+	position Position
+}
+
+// start begins an event, which takes about size bytes.
+func start(k kind, handle uint64, size int) []byte {
+	b := make([]byte, 1, 1+binary.MaxVarintLen64+size)
+	b[0] = version<<4 | byte(k)
+	return binary.AppendUvarint(b, handle)
+}
+
+func encodePut(handle uint64, d Definition, from uint64) ([]byte, error) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("subscription %s cannot be written: %w", d.ID, err)
+	}
+	if len(text) > maxDefinition {
+		return nil, fmt.Errorf("subscription %s takes %d bytes of JSON; %d is the most: give it fewer types or secrets", d.ID, len(text), maxDefinition)
+	}
+	b := binary.AppendUvarint(start(kindPut, handle, 10+len(text)), from)
+	return append(b, text...), nil
+}
+
+func encodeCounts(k kind, handle uint64, c Counts) []byte {
+	return appendCounts(start(k, handle, 24), c)
+}
+
+func appendCounts(b []byte, c Counts) []byte {
+	for _, n := range [...]int64{c.Accepted, c.Delivered, c.Retried, c.Dead, c.Refused, c.Purged} {
+		b = binary.AppendVarint(b, n)
+	}
+	return b
+}
+
+// encodeSeqs appends to b, so that the frequent callers choose where the bytes lie.
+func encodeSeqs(b []byte, k kind, handle uint64, seqs []uint64) []byte {
+	b = append(b, version<<4|byte(k))
+	b = binary.AppendUvarint(b, handle)
+	last := uint64(0)
+	for _, seq := range seqs {
+		b = binary.AppendVarint(b, int64(seq-last))
+		last = seq
+	}
+	return b
+}
+
+func encodeWaiting(b []byte, k kind, handle uint64, waiting []Waiting) []byte {
+	b = append(b, version<<4|byte(k))
+	b = binary.AppendUvarint(b, handle)
+	last := uint64(0)
+	for _, w := range waiting {
+		b = appendWaiting(b, w, last)
+		last = w.Seq
+	}
+	return b
+}
+
+func appendWaiting(b []byte, w Waiting, last uint64) []byte {
+	b = binary.AppendVarint(b, int64(w.Seq-last))
+	b = binary.AppendUvarint(b, uint64(max(w.Tries, 0)))
+	return appendTime(b, w.Next)
+}
+
+// appendTime keeps milliseconds, and the zero time as 0.
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, 0)
+	}
+	return binary.AppendVarint(b, t.UnixMilli())
+}
+
+// milliseconds is a time as it comes back from the log.
+func milliseconds(t time.Time) time.Time {
+	if t.IsZero() || t.UnixMilli() == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(t.UnixMilli()).UTC()
+}
+
+func encodeLetter(k kind, handle uint64, l Letter, record []byte) []byte {
+	b := start(k, handle, 64+len(l.Reason)+len(record))
+	b = binary.AppendUvarint(b, l.Seq)
+	b = binary.AppendUvarint(b, uint64(max(l.Attempts, 0)))
+	b = binary.AppendVarint(b, int64(l.Status))
+	b = appendTime(b, l.Died)
+	if l.Replaying {
+		b = append(b, 1)
+		b = appendWaiting(b, l.Retry, l.Seq)
+	} else {
+		b = append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(l.Reason)))
+	b = append(b, l.Reason...)
+	return append(b, record...)
+}
+
+// stored is a letter as it comes back from the log.
+func stored(l Letter, record []byte) Letter {
+	l.Reason = shorten(l.Reason)
+	l.Attempts = max(l.Attempts, 0)
+	l.Died = milliseconds(l.Died)
+	l.Size = len(record)
+	l.Where = 0
+	if l.Replaying {
+		l.Retry = Waiting{Seq: l.Seq, Tries: max(l.Retry.Tries, 0), Next: milliseconds(l.Retry.Next)}
+	} else {
+		l.Retry = Waiting{}
+	}
+	return l
+}
+
+func shorten(reason string) string {
+	if len(reason) > maxReason {
+		reason = reason[:maxReason]
+	}
+	return strings.ToValidUTF8(reason, "")
+}
+
+// face is the part of a position that is JSON.
+type face struct {
+	Definition Definition `json:"definition"`
+	Filters    []Filter   `json:"filters"`
+}
+
+// encodePosition makes the events of one position, which go into one batch: a crash keeps all or none. The
+// letters follow it without their records, so that what happens to one before its record is carried over
+// counts.
+func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, error) {
+	text, err := json.Marshal(face{p.Definition, p.needed()})
+	if err != nil {
+		return nil, fmt.Errorf("the position of subscription %s cannot be written: %w", p.ID, err)
+	}
+	if len(text) > maxFilters {
+		return nil, fmt.Errorf("the position of subscription %s takes %d bytes of JSON, %d is the most: "+
+			"its types were changed often while it lagged; let it catch up", p.ID, len(text), maxFilters)
+	}
+	b := start(kindPosition, handle, 64+len(text))
+	b = appendCounts(b, p.Counts)
+	b = binary.AppendUvarint(b, p.Loaded)
+	b = binary.AppendVarint(b, p.Backlog)
+	b = binary.AppendUvarint(b, p.Routed)
+	batch := [][]byte{append(b, text...)}
+	var dead []uint64
+	var replaying []Waiting
+	for _, d := range letters {
+		if d.Replaying {
+			replaying = append(replaying, d.Retry)
+		} else {
+			dead = append(dead, d.Seq)
+		}
+	}
+	for some := range slices.Chunk(p.Waiting, maxSeqs) {
+		batch = append(batch, encodeWaiting(nil, kindWaiting, handle, some))
+	}
+	for some := range slices.Chunk(dead, maxSeqs) {
+		batch = append(batch, encodeSeqs(nil, kindDead, handle, some))
+	}
+	for some := range slices.Chunk(replaying, maxSeqs) {
+		batch = append(batch, encodeWaiting(nil, kindReplaying, handle, some))
+	}
+	return batch, nil
+}

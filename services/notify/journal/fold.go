@@ -1,0 +1,236 @@
+package journal
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// fold adds up the events of a log. It may begin anywhere: what it sees of a subscription before its first put
+// or position is replaced by that, but for letters, which stand for themselves.
+type fold struct {
+	states   map[uint64]*state // by handle
+	departed Counts
+	handles  uint64 // the highest seen
+	size     int64  // bytes of events that are not a checkpoint's
+}
+
+// state is one subscription in a fold.
+type state struct {
+	Recovered
+	defined bool
+	anchor  uint64             // the number of its put or position
+	waiting map[uint64]Waiting // of Position.Waiting
+	letters map[uint64]Letter  // Where is 0 while an event with the record is still to come
+	before  map[uint64]Letter  // the letters before the position, which tells by their numbers which there are
+}
+
+func newFold() *fold {
+	return &fold{states: make(map[uint64]*state)}
+}
+
+func (f *fold) state(handle uint64) *state {
+	s := f.states[handle]
+	if s == nil {
+		s = new(state)
+		s.place(Position{}, 0)
+		s.defined = false
+		f.states[handle] = s
+		f.handles = max(f.handles, handle)
+	}
+	return s
+}
+
+// visit is for Scan.
+func (f *fold) visit(number uint64, record []byte) error {
+	e, err := decode(record)
+	if err != nil {
+		return err
+	}
+	f.apply(number, &e)
+	switch e.kind {
+	case kindPosition, kindWaiting, kindDead, kindReplaying, kindKeep, kindDeparted:
+	default:
+		f.size += int64(len(record))
+	}
+	return nil
+}
+
+func (f *fold) apply(number uint64, e *event) {
+	switch e.kind {
+	case kindDeparted:
+		f.departed = e.counts
+		return
+	case kindDelete:
+		f.departed = f.departed.plus(e.counts)
+		f.handles = max(f.handles, e.handle)
+		delete(f.states, e.handle)
+		return
+	}
+	s := f.state(e.handle)
+	switch e.kind {
+	case kindPut:
+		s.put(number, e.position.Definition, e.from)
+	case kindDelivered:
+		for _, seq := range e.seqs {
+			s.delivered(seq)
+		}
+	case kindFailed:
+		for _, w := range e.waiting {
+			s.failed(w)
+		}
+	case kindBury:
+		s.bury(number, e.letter)
+	case kindPurge:
+		for _, seq := range e.seqs {
+			s.purge(seq)
+		}
+	case kindReplay:
+		for _, seq := range e.seqs {
+			s.replay(seq)
+		}
+	case kindPosition:
+		s.place(e.position, number)
+	case kindWaiting:
+		for _, w := range e.waiting {
+			s.waiting[w.Seq] = w
+		}
+	case kindDead:
+		for _, seq := range e.seqs {
+			s.shelve(seq, false, Waiting{})
+		}
+	case kindReplaying:
+		for _, w := range e.waiting {
+			s.shelve(w.Seq, true, w)
+		}
+	case kindKeep:
+		e.letter.Where = number
+		s.letters[e.letter.Seq] = e.letter
+	}
+}
+
+// place begins anew at a position. Its waiting notices and letters follow in events of their own.
+func (s *state) place(p Position, number uint64) {
+	s.Recovered = Recovered{Position: p, Settled: make(map[uint64]bool), Failed: make(map[uint64]Waiting)}
+	s.waiting = make(map[uint64]Waiting)
+	s.before, s.letters = s.letters, make(map[uint64]Letter)
+	s.anchor, s.defined = number, true
+}
+
+func (s *state) put(number uint64, d Definition, from uint64) {
+	if !s.defined {
+		s.place(Position{Loaded: from, Routed: from}, number)
+	}
+	s.Redefine(d, from)
+}
+
+// attempted counts retries: tries attempts were known of, and attempts have been made.
+func (s *state) attempted(tries, attempts int) {
+	s.Counts.Retried += int64(max(0, attempts-max(tries, 1)))
+}
+
+func (s *state) delivered(seq uint64) {
+	if l, ok := s.letters[seq]; ok && l.Replaying {
+		s.attempted(l.Retry.Tries, l.Retry.Tries+1)
+		s.Counts.Delivered++
+		delete(s.letters, seq)
+		return
+	}
+	if tries, ok := s.settle(seq); ok {
+		s.attempted(tries, tries+1)
+		s.Counts.Delivered++
+	}
+}
+
+// settle takes a notice out of what waits, and tells how often it was tried; false: it was settled before.
+func (s *state) settle(seq uint64) (tries int, ok bool) {
+	if seq < s.Loaded {
+		w, ok := s.waiting[seq]
+		delete(s.waiting, seq)
+		return w.Tries, ok
+	}
+	if s.Settled[seq] {
+		return 0, false
+	}
+	w := s.Failed[seq]
+	delete(s.Failed, seq)
+	s.Settled[seq] = true
+	return w.Tries, true
+}
+
+func (s *state) failed(w Waiting) {
+	if l, ok := s.letters[w.Seq]; ok && l.Replaying {
+		s.attempted(l.Retry.Tries, w.Tries)
+		l.Retry = w
+		s.letters[w.Seq] = l
+		return
+	}
+	if w.Seq < s.Loaded {
+		if before, ok := s.waiting[w.Seq]; ok {
+			s.attempted(before.Tries, w.Tries)
+			s.waiting[w.Seq] = w
+		}
+		return
+	}
+	if !s.Settled[w.Seq] {
+		s.attempted(s.Failed[w.Seq].Tries, w.Tries)
+		s.Failed[w.Seq] = w
+	}
+}
+
+func (s *state) bury(number uint64, l Letter) {
+	before, again := s.letters[l.Seq]
+	l.Where = number
+	s.letters[l.Seq] = l
+	if again && !before.Replaying {
+		return
+	}
+	tries := before.Retry.Tries
+	if !again {
+		var ok bool
+		if tries, ok = s.settle(l.Seq); !ok {
+			return
+		}
+	}
+	s.attempted(tries, l.Attempts)
+	s.Counts.Dead++
+}
+
+func (s *state) purge(seq uint64) {
+	if _, ok := s.letters[seq]; ok {
+		s.Counts.Purged++
+		delete(s.letters, seq)
+	}
+}
+
+func (s *state) replay(seq uint64) {
+	if l, ok := s.letters[seq]; ok && !l.Replaying {
+		l.Replaying, l.Retry = true, Waiting{Seq: seq}
+		s.letters[seq] = l
+		s.Counts.Dead--
+	}
+}
+
+func (s *state) shelve(seq uint64, replaying bool, retry Waiting) {
+	l := s.before[seq]
+	l.Seq, l.Replaying, l.Retry = seq, replaying, retry
+	s.letters[seq] = l
+}
+
+// result is what the events came to.
+func (s *state) result() *Recovered {
+	r := s.Recovered
+	r.Waiting = slices.SortedFunc(maps.Values(s.waiting), func(a, b Waiting) int { return cmp.Compare(a.Seq, b.Seq) })
+	return &r
+}
+
+func (c Counts) plus(o Counts) Counts {
+	return Counts{
+		Accepted:  c.Accepted + o.Accepted,
+		Delivered: c.Delivered + o.Delivered,
+		Retried:   c.Retried + o.Retried,
+		Dead:      c.Dead + o.Dead,
+		Refused:   c.Refused + o.Refused,
+		Purged:    c.Purged + o.Purged,
+	}
+}

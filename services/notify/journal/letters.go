@@ -1,0 +1,163 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"dyno/parts/wal"
+)
+
+// Bury tells that a notice is dead for a subscription, and keeps the notice's record with the letter. It is
+// durable within a second; a crash before makes the notice pending again. When there are more letters than
+// Limit allows, the oldest are purged: Bury returns how many.
+func (j *Journal) Bury(id string, dead Letter, record []byte) (purged int, err error) {
+	if len(record) > maxRecord {
+		return 0, fmt.Errorf("dead letter %s-%d has %d bytes, %d is the most", id, dead.Seq, len(record), maxRecord)
+	}
+	l, err := j.ledger(id)
+	if err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
+	dead.Replaying = false
+	d := &letter{Letter: stored(dead, record)}
+	event := encodeLetter(kindBury, l.handle, d.Letter, record)
+	record = event[len(event)-len(record):]
+	d.unwritten.Store(&record)
+	if err := j.lazily([][]byte{event}, d.written); err != nil {
+		return 0, err
+	}
+	l.letters.remove(dead.Seq)
+	l.letters.add(d)
+	return j.makeRoom(l)
+}
+
+// makeRoom purges what is beyond the limits.
+func (j *Journal) makeRoom(l *ledger) (purged int, err error) {
+	surplus := l.letters.surplus(j.letters.Load(), j.bytes.Load())
+	for some := range slices.Chunk(surplus, maxSeqs) {
+		if err := j.lazily([][]byte{encodeSeqs(nil, kindPurge, l.handle, some)}, nil); err != nil {
+			return purged, err
+		}
+		for _, seq := range some {
+			l.letters.remove(seq)
+		}
+		purged += len(some)
+	}
+	return purged, nil
+}
+
+// Purge deletes a dead letter; false: there is none. It is durable when Purge returns. Of one that is replayed
+// it returns ErrReplaying.
+func (j *Journal) Purge(id string, seq uint64) (bool, error) {
+	return j.change(id, seq, kindPurge, func(l *ledger, _ *letter) { l.letters.remove(seq) })
+}
+
+// Replay makes a dead letter pending again, and returns it with its notice's record; false: there is none. It
+// is durable when Replay returns. Of one that is replayed already it returns ErrReplaying.
+func (j *Journal) Replay(id string, seq uint64) (Letter, []byte, bool, error) {
+	_, record, err := j.Letter(id, seq)
+	if errors.Is(err, ErrUnknown) {
+		return Letter{}, nil, false, nil
+	}
+	if err != nil {
+		return Letter{}, nil, false, err
+	}
+	var replayed Letter
+	ok, err := j.change(id, seq, kindReplay, func(_ *ledger, d *letter) {
+		d.Replaying, d.Retry = true, Waiting{Seq: seq}
+		replayed = d.view()
+	})
+	return replayed, record, ok, err
+}
+
+// change appends an event about one letter that is not being replayed, then applies it.
+func (j *Journal) change(id string, seq uint64, k kind, apply func(*ledger, *letter)) (bool, error) {
+	l, err := j.ledger(id)
+	if err != nil {
+		return false, nil
+	}
+	defer l.mu.Unlock()
+	d := l.letters.find(seq)
+	if d == nil {
+		return false, nil
+	}
+	if d.Replaying {
+		return false, fmt.Errorf("%s-%d: %w", id, seq, ErrReplaying)
+	}
+	record := encodeSeqs(nil, k, l.handle, []uint64{seq})
+	if _, err := j.log.Append([][]byte{record}, nil); err != nil {
+		return false, fmt.Errorf("dead letter %s-%d stays as it was: %w", id, seq, err)
+	}
+	j.size.Add(int64(len(record)))
+	apply(l, d)
+	return true, nil
+}
+
+// Letters is the index of a subscription's dead letters, by number.
+func (j *Journal) Letters(id string) []Letter {
+	l, err := j.ledger(id)
+	if err != nil {
+		return nil
+	}
+	defer l.mu.Unlock()
+	all := make([]Letter, len(l.letters.letters))
+	for i, d := range l.letters.letters {
+		all[i] = d.view()
+	}
+	return all
+}
+
+// Letter is one dead letter with its notice's record, which is not to be changed. When there is none, it
+// returns ErrUnknown.
+func (j *Journal) Letter(id string, seq uint64) (Letter, []byte, error) {
+	l, err := j.ledger(id)
+	if err != nil {
+		return Letter{}, nil, err
+	}
+	d := l.letters.find(seq)
+	if d == nil {
+		l.mu.Unlock()
+		return Letter{}, nil, fmt.Errorf("%w: dead letter %s-%d", ErrUnknown, id, seq)
+	}
+	view := d.view()
+	l.mu.Unlock()
+	record, err := j.record(d)
+	if err != nil {
+		return Letter{}, nil, fmt.Errorf("the record of dead letter %s-%d cannot be read, purge it: %w", id, seq, err)
+	}
+	return view, record, nil
+}
+
+// record reads a letter's record where it is. A checkpoint may move it meanwhile: then there is another place
+// to look at.
+func (j *Journal) record(d *letter) ([]byte, error) {
+	for {
+		if record := d.unwritten.Load(); record != nil {
+			return *record, nil
+		}
+		where := d.where.Load()
+		record, err := j.read(where)
+		if err == nil || d.where.Load() == where {
+			return record, err
+		}
+	}
+}
+
+func (j *Journal) read(where uint64) (found []byte, err error) {
+	err = j.log.Scan(where, func(number uint64, record []byte) error {
+		e, err := decode(record)
+		if err != nil {
+			return err
+		}
+		if number == where && (e.kind == kindBury || e.kind == kindKeep) {
+			found = append([]byte{}, e.record...)
+		}
+		return wal.Stop
+	})
+	if err == nil && found == nil {
+		err = fmt.Errorf("event %d of the journal is not one", where)
+	}
+	return found, err
+}

@@ -1,0 +1,128 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"dyno/parts/wal"
+)
+
+// Journal is an open log of events. Its methods may be called by any goroutine at any time.
+type Journal struct {
+	log        *wal.Log
+	size       atomic.Int64
+	damaged    []*wal.DamageError
+	letters    atomic.Int64 // most of one subscription
+	bytes      atomic.Int64 // of these
+	checkpoint sync.Mutex   // held through one
+
+	mu      sync.RWMutex // guards the fields below; never held while the log is waited for
+	ledgers map[string]*ledger
+	handles uint64
+
+	departing sync.Mutex // held through the append of what changes departed
+	departed  Counts
+}
+
+// ledger is what the journal itself remembers of a subscription.
+type ledger struct {
+	id     string
+	handle uint64
+	anchor atomic.Uint64 // the number of its last position, or of its first put; 0: that is being written
+
+	mu      sync.Mutex // held through the append of each of its events, so that they keep their order
+	gone    bool
+	letters shelf
+}
+
+// Open reads a log and returns what its events came to, by subscription. Records that are damaged are passed
+// over and told by Damaged; what they said is lost. From now on the log belongs to the Journal.
+func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
+	j := &Journal{log: log, ledgers: make(map[string]*ledger)}
+	j.Limit(DefaultLetters, DefaultLetterBytes)
+	f := newFold()
+	from, next := log.Bounds()
+	for from < next {
+		err := log.Scan(from, func(number uint64, record []byte) error {
+			if err := f.visit(number, record); err != nil {
+				return fmt.Errorf("event %d of the journal cannot be read: %w", number, err)
+			}
+			return nil
+		})
+		var damage *wal.DamageError
+		if !errors.As(err, &damage) || damage.Next <= from {
+			if err != nil {
+				return nil, nil, err
+			}
+			break
+		}
+		j.damaged = append(j.damaged, damage)
+		from = damage.Next
+	}
+	return j, j.take(f), nil
+}
+
+// take moves what a fold found into the journal.
+func (j *Journal) take(f *fold) map[string]*Recovered {
+	j.departed, j.handles = f.departed, f.handles
+	j.size.Store(f.size)
+	all := make(map[string]*Recovered)
+	for _, handle := range slices.Sorted(maps.Keys(f.states)) {
+		s := f.states[handle]
+		if !s.defined { // what defined it was damaged, or trimmed after it had gone
+			continue
+		}
+		l := &ledger{id: s.ID, handle: handle}
+		l.anchor.Store(s.anchor)
+		l.letters.fill(s.letters)
+		j.ledgers[s.ID] = l
+		all[s.ID] = s.result()
+	}
+	return all
+}
+
+// Limit bounds the dead letters of each subscription, those that are replayed among them, from its next one on:
+// how many, and the bytes of their notices' records. Beyond, Bury purges the oldest.
+func (j *Journal) Limit(letters int, bytes int64) {
+	j.letters.Store(int64(letters))
+	j.bytes.Store(bytes)
+}
+
+// Damaged tells which events could not be read when the journal was opened. Notices whose delivery they told
+// are delivered again; a subscription whose definition they held is gone, and so is a letter whose record they
+// held.
+func (j *Journal) Damaged() []*wal.DamageError { return j.damaged }
+
+// Size is how many bytes of events came since the last checkpoint.
+func (j *Journal) Size() int64 { return j.size.Load() }
+
+// Departed is what the subscriptions that were deleted had come to.
+func (j *Journal) Departed() Counts {
+	j.departing.Lock()
+	defer j.departing.Unlock()
+	return j.departed
+}
+
+// Close makes durable what was told, and closes the log.
+func (j *Journal) Close() error {
+	return errors.Join(j.log.Sync(), j.log.Close())
+}
+
+// ledger finds a subscription and locks it.
+func (j *Journal) ledger(id string) (*ledger, error) {
+	j.mu.RLock()
+	l := j.ledgers[id]
+	j.mu.RUnlock()
+	if l != nil {
+		l.mu.Lock()
+		if !l.gone {
+			return l, nil
+		}
+		l.mu.Unlock()
+	}
+	return nil, fmt.Errorf("%w: %s", ErrUnknown, id)
+}

@@ -1,0 +1,90 @@
+package journal
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync/atomic"
+)
+
+// letter is the journal's index entry of a dead letter, guarded by its ledger's lock, but for where its record
+// is: the log tells that when it has written it, and takes no lock.
+type letter struct {
+	Letter
+	where     atomic.Uint64          // the number of the last event that holds the record; 0: none
+	unwritten atomic.Pointer[[]byte] // the record, until an event with it is written
+}
+
+// written is what the log calls back.
+func (d *letter) written(number uint64) {
+	d.where.Store(number)
+	d.unwritten.Store(nil)
+}
+
+// view is the letter as callers see it.
+func (d *letter) view() Letter {
+	l := d.Letter
+	l.Where = d.where.Load()
+	return l
+}
+
+// shelf is the letters of one subscription, by number.
+type shelf struct {
+	letters []*letter
+	bytes   int64 // of their records
+}
+
+func (s *shelf) index(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(s.letters, seq, func(d *letter, seq uint64) int { return cmp.Compare(d.Seq, seq) })
+}
+
+// find returns nil for one that is not there.
+func (s *shelf) find(seq uint64) *letter {
+	if i, ok := s.index(seq); ok {
+		return s.letters[i]
+	}
+	return nil
+}
+
+func (s *shelf) add(d *letter) {
+	i, _ := s.index(d.Seq)
+	s.letters = slices.Insert(s.letters, i, d)
+	s.bytes += int64(d.Size)
+}
+
+func (s *shelf) remove(seq uint64) {
+	if i, ok := s.index(seq); ok {
+		s.bytes -= int64(s.letters[i].Size)
+		s.letters = slices.Delete(s.letters, i, i+1)
+	}
+}
+
+// fill takes over what a fold found, but for letters whose record was damaged.
+func (s *shelf) fill(found map[uint64]Letter) {
+	for _, seq := range slices.Sorted(maps.Keys(found)) {
+		d := &letter{Letter: found[seq]}
+		if d.Where == 0 {
+			continue
+		}
+		d.where.Store(d.Where)
+		d.Where = 0
+		s.add(d)
+	}
+}
+
+// surplus is the oldest letters that must go so that at most count and bytes stay. Those that are replayed
+// stay.
+func (s *shelf) surplus(count, bytes int64) (seqs []uint64) {
+	n, size := int64(len(s.letters)), s.bytes
+	for _, d := range s.letters {
+		if n <= count && size <= bytes {
+			break
+		}
+		if !d.Replaying {
+			seqs = append(seqs, d.Seq)
+			n--
+			size -= int64(d.Size)
+		}
+	}
+	return seqs
+}
