@@ -15,9 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// command builds the command line.
+// command builds the command line: serve, which has the flags, and what else there is.
 func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writer) *cobra.Command {
-	var o options
 	root := &cobra.Command{
 		Use:           s.Name,
 		Short:         s.Short,
@@ -26,6 +25,25 @@ func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writ
 		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(s.serving(env, stdout, stderr), s.assemblies(), s.version())
+	root.AddCommand(s.Commands...)
+	return root
+}
+
+func (s Service) serving(env func(string) (string, bool), stdout, stderr io.Writer) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long: fmt.Sprintf(`Every flag can also be given as an environment variable (--listen as %s_LISTEN) or as a key of the
+YAML file given with --config (listen: 127.0.0.1:8080). A flag wins over the environment, that over the file.
+When it is ready, %s prints one JSON line with the addresses it is bound to. Logs go to stderr.`,
+			envPrefix(s.Name), s.Name),
+		Example: s.Example,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags(), s, env); err != nil {
 				return err
@@ -33,24 +51,18 @@ func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writ
 			return s.serve(cmd.Context(), o, stdout, stderr)
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
-	o.declare(root.Flags(), s)
-	root.AddCommand(s.assemblies(), s.version())
-	root.AddCommand(s.Commands...)
-	return root
+	o.declare(cmd.Flags(), s)
+	if s.Flags != nil {
+		s.Flags(cmd.Flags())
+	}
+	return cmd
 }
 
 func (s Service) long() string {
-	long := s.Long
-	if long == "" {
-		long = s.Short
+	if s.Long != "" {
+		return s.Long
 	}
-	return fmt.Sprintf(`%s
-
-Every flag can also be given as an environment variable (--listen as %s_LISTEN) or as a key of the
-YAML file given with --config (listen: 127.0.0.1:8080). A flag wins over the environment, that over the file.
-When it is ready, %s prints one JSON line with the addresses it is bound to. Logs go to stderr.`,
-		long, envPrefix(s.Name), s.Name)
+	return s.Short
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
@@ -71,6 +83,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func flagError(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if errors.As(err, &missing) {
+		if serve, _, err := cmd.Find([]string{"serve"}); err == nil && serve != cmd && serve.Flags().Lookup(missing.GetSpecifiedName()) != nil {
+			return usageError{fmt.Errorf("--%s is a flag of serve: %s serve --%[1]s ...", missing.GetSpecifiedName(), cmd.CommandPath())}
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		return unknown("flag", missing.GetSpecifiedName(), names)

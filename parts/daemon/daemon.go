@@ -22,6 +22,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dyno/agent"
 	"dyno/parts/tracing"
@@ -38,6 +39,10 @@ type Service struct {
 	Assembly Assembly
 	Data     *DataFolder      // nil: the service keeps no state on disk and has no --data
 	Commands []*cobra.Command // further subcommands (backup, inspect)
+
+	// Flags declares what serve takes beyond the contract's flags. They too can be given in the environment
+	// and in the file, and are set when Start is called. Nil: nothing.
+	Flags func(*pflag.FlagSet)
 
 	// Start brings the service up and returns when it can be used. ctx is cancelled when the process is
 	// told to stop meanwhile; it is not for what goes on after Start has returned.

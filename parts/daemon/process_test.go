@@ -32,7 +32,7 @@ type child struct {
 func start(t *testing.T, args ...string) *child {
 	t.Helper()
 	c := &child{t: t, lines: make(chan struct{})}
-	c.cmd = exec.Command("toyd", append([]string{"--listen=127.0.0.1:0", "--data=" + t.TempDir()}, args...)...)
+	c.cmd = exec.Command("toyd", append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + t.TempDir()}, args...)...)
 	c.cmd.Stderr = &c.stderr
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -241,7 +241,7 @@ func TestDebugAddress(t *testing.T) {
 func TestTakenPortAndFolder(t *testing.T) {
 	noLeaks(t)
 	c := start(t)
-	folder := strings.TrimPrefix(c.cmd.Args[2], "--data=")
+	folder := strings.TrimPrefix(c.cmd.Args[3], "--data=")
 	for _, want := range []struct {
 		args []string
 		says string
@@ -250,7 +250,7 @@ func TestTakenPortAndFolder(t *testing.T) {
 		{[]string{"--listen", "127.0.0.1:0", "--debug", c.Listen, "--data", t.TempDir()}, "toyd: --debug " + c.Listen + " is taken"},
 		{[]string{"--listen", "127.0.0.1:0", "--data", folder}, "is in use by process " + strconv.Itoa(c.PID) + "; stop it or choose"},
 	} {
-		out, err := exec.Command("toyd", want.args...).CombinedOutput()
+		out, err := exec.Command("toyd", append([]string{"serve"}, want.args...)...).CombinedOutput()
 		exit := (*exec.ExitError)(nil)
 		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), want.says) || bytes.Count(out, []byte("\n")) != 1 {
 			t.Errorf("%v: %v, %s", want.args, err, out)

@@ -69,7 +69,7 @@ func served(t *testing.T, h http.HandlerFunc, args ...string) (code int, metrics
 			}
 			return Running{Handler: mux}, nil
 		}}
-		code = Run(ctx, s, append([]string{"--listen=127.0.0.1:0"}, args...), noEnv, in, &logs)
+		code = Run(ctx, s, append([]string{"serve", "--listen=127.0.0.1:0"}, args...), noEnv, in, &logs)
 		in.Close()
 	})
 	var line struct{ Listen, Debug string }
