@@ -4,8 +4,8 @@
 //
 // It is not for disks that run full in earnest: pebble cannot go on after its own log could not be written.
 // Write therefore answers wal.ErrFull while there is still room for what pebble does on its own account, and
-// when pebble gives up nevertheless, the log answers wal.ErrFailed until it is opened again, or the process
-// ends with a panic that says why when pebble gave up on a goroutine of its own.
+// when pebble gives up nevertheless, the log answers wal.ErrFailed until it is opened again; where pebble
+// gives up on a goroutine of its own, or while it begins a new file of its log, the process ends and says why.
 //
 // The goroutines are pebble's; Close ends them and waits.
 package pebblelog
