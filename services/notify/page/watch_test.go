@@ -1,0 +1,219 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// trouble is a server with a failing subscriber, a throttled one, and dead letters.
+func trouble(t *testing.T) *made {
+	m := newMade(t)
+	bad := subscription("sub_bad", "failing", 812, 341)
+	bad["last_status"], bad["last_error"], bad["backlog"], bad["retried"], bad["dead_letters"] = 500, "answered 500: "+hostile, 700, 96, 3
+	bad["url"] = "https://bad.example/" + hostile
+	slow := subscription("sub_slow", "throttled", 150, 42.5)
+	slow["last_status"], slow["last_error"] = 429, "answered 429, Retry-After 60 s"
+	gone := subscription("sub_gone", "disabled", 0, 0)
+	gone["last_status"], gone["last_error"], gone["dead_letters"] = 410, "answered 410 Gone", 1
+	m.subscriptions = []object{subscription("sub_fine", "ok", 3, 0.4), slow, bad, gone, subscription("sub_idle", "ok", 0, 0)}
+	m.letters = []object{letter("sub_bad", 11), letter("sub_bad", 12), letter("sub_bad", 13), letter("sub_gone", 7)}
+	m.letters[0]["reason"] = "answered 500: " + hostile
+	return m
+}
+
+// row finds a table's row by what its first cell begins with.
+func row(table, name string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll('#%s tbody tr')].find(r => r.firstChild.textContent.startsWith('%s'))`, table, name)
+}
+
+func TestPageShowsWhatGoesOn(t *testing.T) {
+	m := trouble(t)
+	ctx, w := watch(t, m, 1280, 900, "light")
+	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5 && document.querySelectorAll('#letters tbody tr').length === 4`)
+	await(t, ctx, `(document.querySelector('.figure.accepted .line').getAttribute('d') ?? '').split('L').length > 4`)
+
+	for what, expression := range map[string]string{
+		"a rate":                   `/^[\d,]+\/s$/.test(document.querySelector('.figure.accepted .value').textContent)`,
+		"what waits":               `document.querySelector('.figure.pending .value').textContent === '996'`,
+		"what waits on disk":       `document.querySelector('.figure.pending').textContent.includes('700 of them on disk only')`,
+		"the oldest age":           `document.querySelector('.figure.oldest .value').textContent === '5 min 41 s'`,
+		"the connection":           `document.getElementById('connection').textContent === 'live'`,
+		"the title":                `document.title === '(1 failing) notifyd'`,
+		"the log":                  `document.getElementById('facts').textContent === 'log segment · 1.0 GiB · notices 1,001 to 53,211'`,
+		"the workers":              `document.getElementById('workers-now').textContent === '41 of 256 workers busy'`,
+		"the shards":               `document.querySelectorAll('#depth-bars i').length === 8`,
+		"the oldest on top":        `document.querySelector('#queues tbody tr').dataset.state === 'failing' && document.querySelector('#queues tbody code').textContent === 'sub_bad'`,
+		"the order by age":         `[...document.querySelectorAll('#queues tbody code')].map(e => e.textContent).join() === 'sub_bad,sub_slow,sub_fine,sub_gone,sub_idle'`,
+		"text of others as text":   `document.querySelector('#queues tbody .error').textContent === ` + fmt.Sprintf("%q", "answered 500: "+hostile),
+		"no element made of it":    `document.querySelectorAll('script').length === 1 && document.querySelectorAll('img').length === 0`,
+		"no note that it may lose": `document.getElementById('volatile').hidden && document.getElementById('lost').hidden`,
+	} {
+		if !ask[bool](t, ctx, expression) {
+			t.Errorf("the page does not show %s: %s", what, expression)
+		}
+	}
+
+	click(t, ctx, "#state-failing")
+	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 1`)
+	ask[bool](t, ctx, `(s => { s.value = 'nothing like it'; s.dispatchEvent(new Event('input')); return true; })(document.getElementById('search'))`)
+	await(t, ctx, `document.getElementById('queues').hidden && document.getElementById('queues-none').textContent === 'No subscription is like that.'`)
+	ask[bool](t, ctx, `(s => { s.value = ''; s.dispatchEvent(new Event('input')); return true; })(document.getElementById('search'))`)
+	click(t, ctx, "#state-all")
+	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5`)
+
+	t.Run("the past under a cursor", func(t *testing.T) {
+		if err := chromedp.Do(ctx, chromedp.Focus(chromedp.CSS(".figure.delivered .plot")), chromedp.KeyEvent(kb.PageUp)); err != nil {
+			t.Fatal(err)
+		}
+		await(t, ctx, `[...document.querySelectorAll('.top-mark')].every(e => e.textContent.endsWith(' ago'))`)
+		picture(t, ctx, "light")
+		if err := chromedp.Do(ctx, chromedp.KeyEvent(kb.Escape)); err != nil {
+			t.Fatal(err)
+		}
+		await(t, ctx, `document.querySelector('.figure.accepted .top-mark').textContent.endsWith('/s')`)
+	})
+	w.check(t, "")
+}
+
+func TestDeadLettersAreReplayedAndDeleted(t *testing.T) {
+	m := trouble(t)
+	ctx, w := watch(t, m, 1280, 900, "dark")
+	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 4`)
+
+	ask[bool](t, ctx, row("letters", "n11")+`.part_.payload.click(), true`)
+	await(t, ctx, `(document.querySelector('.detail pre')?.textContent ?? '').includes('12345678901234567890')`)
+	if text := ask[string](t, ctx, `document.querySelector('.detail pre').textContent`); !strings.Contains(text, "<script>alert(1)") {
+		t.Errorf("the payload is shown as %s", text)
+	}
+
+	picture(t, ctx, "dark")
+	ask[bool](t, ctx, row("letters", "n11")+`.part_.replay.click(), true`)
+	await(t, ctx, `(r => !r.part_.replaying.hidden && r.part_.replay.disabled)(`+row("letters", "n11")+`)`)
+	await(t, ctx, `document.getElementById('said').textContent === 'n11 is on its way to sub_bad again.'`)
+	m.set(func() { m.letters = m.letters[1:] }) // it was delivered
+	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 3 && !document.querySelector('.detail')`)
+
+	ask[bool](t, ctx, row("letters", "n12")+`.part_.remove.click(), true`)
+	await(t, ctx, `document.getElementById('sure').open && document.activeElement.textContent === 'Keep'`)
+	picture(t, ctx, "sure")
+	click(t, ctx, "#sure button[value=no]")
+	await(t, ctx, `!document.getElementById('sure').open`)
+	if got := m.written(); !slices.Equal(got, []string{"POST /debug/notify/v1/dead/sub_bad-11/replay "}) {
+		t.Errorf("after a deletion that was called off, the server was told %q", got)
+	}
+	m.set(func() { m.failDelete = "the disk is full" })
+	ask[bool](t, ctx, row("letters", "n12")+`.part_.remove.click(), true`)
+	click(t, ctx, "#sure button[value=yes]")
+	await(t, ctx, `document.getElementById('said').textContent === 'sub_bad-12 could not be deleted: the disk is full'`)
+	m.set(func() { m.failDelete = "" })
+	ask[bool](t, ctx, row("letters", "n12")+`.part_.remove.click(), true`)
+	click(t, ctx, "#sure button[value=yes]")
+	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 2`)
+	if got := m.written(); got[len(got)-1] != "DELETE /debug/notify/v1/dead/sub_bad-12 " {
+		t.Errorf("the server was told %q", got)
+	}
+	w.check(t, "status of 500")
+}
+
+func TestAllOfASubscription(t *testing.T) {
+	m := trouble(t)
+	m.letters = m.letters[3:]
+	for seq := range 130 {
+		m.letters = append(m.letters, letter("sub_bad", 100+seq))
+	}
+	ctx, w := watch(t, m, 1280, 900, "light")
+	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 100 && !document.getElementById('next').hidden`)
+	click(t, ctx, "#next")
+	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 31 && !document.getElementById('first').hidden`)
+
+	ask[bool](t, ctx, row("queues", "sub_bad")+`.part_.dead.click(), true`)
+	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 100 && document.getElementById('of-id').textContent === 'sub_bad' && document.activeElement.id === 'dead-title'`)
+	click(t, ctx, "#replay-all")
+	await(t, ctx, `document.getElementById('said').textContent === '100 dead letters on the way again.'`)
+	var want []string
+	for seq := range 100 {
+		want = append(want, fmt.Sprintf("POST /debug/notify/v1/dead/sub_bad-%d/replay ", 100+seq))
+	}
+	if got := m.written(); !slices.Equal(got, want) {
+		t.Errorf("replaying all told the server %q", got)
+	}
+	click(t, ctx, "#delete-all")
+	await(t, ctx, `document.getElementById('sure-title').textContent === 'Delete 100 dead letters?'`)
+	click(t, ctx, "#sure button[value=yes]")
+	await(t, ctx, `document.getElementById('said').textContent === '100 dead letters deleted.' && document.querySelectorAll('#letters tbody tr').length === 30`)
+	click(t, ctx, "#of-all")
+	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 31`)
+	w.check(t, "")
+}
+
+func TestWorkersAreSet(t *testing.T) {
+	m := trouble(t)
+	ctx, w := watch(t, m, 1280, 900, "light")
+	await(t, ctx, `document.getElementById('workers-wanted').value === '256'`)
+	set := func(n string) {
+		ask[bool](t, ctx, `(f => { f.value = `+n+`; f.dispatchEvent(new Event('input')); return true; })(document.getElementById('workers-wanted'))`)
+		click(t, ctx, "#workers button")
+	}
+	set("64")
+	await(t, ctx, `document.getElementById('workers-now').textContent === '41 of 64 workers busy'`)
+	set("5000")
+	await(t, ctx, `document.getElementById('workers-said').textContent === 'workers: give 1 to 4096'`)
+	set("0") // the browser itself refuses it
+	if got := m.written(); !slices.Equal(got, []string{`POST /debug/notify/workers {"workers":64}`, `POST /debug/notify/workers {"workers":5000}`}) {
+		t.Errorf("the server was told %q", got)
+	}
+	w.check(t, "status of 400")
+}
+
+func TestServerGoesAndComesBack(t *testing.T) {
+	m := trouble(t)
+	ctx, w := watch(t, m, 1280, 900, "light")
+	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5`)
+	m.set(func() { m.down = true })
+	await(t, ctx, `!document.getElementById('lost').hidden && document.getElementById('connection').textContent === 'no answer'`)
+	picture(t, ctx, "gone")
+	m.set(func() {
+		m.down, m.subscriptions, m.letters = false, nil, nil
+		m.stats["accepted"], m.stats["durable"] = 0, false
+	})
+	await(t, ctx, `document.getElementById('lost').hidden && document.getElementById('connection').textContent === 'live'`)
+	await(t, ctx, `document.getElementById('queues').hidden && document.getElementById('letters').hidden && !document.getElementById('volatile').hidden`)
+	if text := ask[string](t, ctx, `document.getElementById('queues-none').textContent`); !strings.Contains(text, "curl "+m.origin+"/debug/notify/v1/subscriptions ") {
+		t.Errorf("to somebody without subscriptions the page says %q", text)
+	}
+	picture(t, ctx, "empty")
+	w.check(t, "Failed to load resource: net::")
+}
+
+// TestManyOnAPhone opens the page with as many subscriptions as the server sends, on a narrow screen.
+func TestManyOnAPhone(t *testing.T) {
+	m := trouble(t)
+	long := strings.Repeat("a-very-long-name-", 12)
+	for i := range 10_000 {
+		m.subscriptions = append(m.subscriptions, subscription(fmt.Sprintf("sub_%05d", i), "ok", 5, float64(i)/1000))
+	}
+	m.subscriptions[0]["url"], m.letters[0]["reason"], m.letters[0]["subscription"] = "https://"+long, long, long
+	ctx, w := watch(t, m, 375, 800, "dark")
+	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 200`)
+	if text := ask[string](t, ctx, `document.getElementById('queues-more').textContent`); !strings.HasPrefix(text, "and 800 more") || !strings.Contains(text, "1,000 oldest") {
+		t.Errorf("of the rest the page says %q", text)
+	}
+	picture(t, ctx, "phone")
+	fits(t, ctx)
+	w.check(t, "")
+}
+
+// fits reports what makes the page scroll sideways.
+func fits(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if wide := ask[int](t, ctx, `document.documentElement.scrollWidth`); wide > 375 {
+		t.Errorf("%d px wide on a screen of 375; too wide: %v", wide, ask[[]string](t, ctx,
+			`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > 376 && !e.closest('.scroll, pre')).slice(0, 8).map(e => e.tagName + '.' + (e.className.baseVal ?? e.className) + ' ' + e.textContent.slice(0, 30))`))
+	}
+}
