@@ -2,6 +2,14 @@
 // timer is a constant amount of work and no allocation, at the price of a fixed resolution. A dispatcher
 // with a million keys that wait for their next attempt has a million timers; the runtime's own are a heap.
 //
+// What that is worth with a million other timers pending: to start and stop one costs a quarter of what
+// time.AfterFunc and its Stop cost (which also allocate 112 B), and 0.7 of Reset and Stop of a runtime
+// timer that is kept; to start one and let it fire costs a thirteenth of the CPU time, because the runtime
+// starts a goroutine for each function; and it holds 40 B, embedded in what waits, where AfterFunc holds
+// about 110 B of its own. (Ratios of medians of six passes of go test -run ^$ -bench . ./parts/wheel, Go
+// 1.26, 2 virtual cores of a Xeon that others used too: about 140, 590 and 200 ns to start and stop, 0.2
+// and 2.7 us of CPU to fire.)
+//
 // It is not for precision (a timer fires up to one tick late, never early, if the functions of the timers
 // before it were short) nor for periodic work.
 //
