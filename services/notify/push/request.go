@@ -1,0 +1,95 @@
+package push
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"dyno/services/notify/topic"
+)
+
+// retryAfter is what clients are told who find no place: streams are long, so places become free slowly.
+const retryAfter = "10" // seconds
+
+// refusal is an answer other than a stream.
+type refusal struct {
+	status int
+	field  string // of the request that is wrong; "": none
+	text   string
+}
+
+func (r *refusal) answer(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(r.status)
+	json.NewEncoder(w).Encode(struct {
+		Error string `json:"error"`
+		Field string `json:"field,omitempty"`
+	}{r.text, r.field})
+}
+
+func wrong(field, format string, args ...any) *refusal {
+	return &refusal{http.StatusBadRequest, field, fmt.Sprintf(format, args...)}
+}
+
+// admit finds out where a stream begins and takes a place for it, which the caller gives back with leave.
+// When it returns nil it has answered.
+func (s *Streams) admit(w http.ResponseWriter, r *http.Request) *position {
+	refuse := func(no *refusal) *position {
+		no.answer(w)
+		return nil
+	}
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		return refuse(&refusal{status: http.StatusMethodNotAllowed, text: "a stream is asked for with GET"})
+	}
+	_, next := s.source.Bounds()
+	at, no := parse(r.URL.RawQuery, r.Header.Get("Last-Event-ID"), next)
+	if no != nil {
+		return refuse(no)
+	}
+	if _, open := s.source.Wait(at.next); !open {
+		return refuse(&refusal{status: http.StatusServiceUnavailable, text: "the service is stopping"})
+	}
+	if !s.enter() {
+		return refuse(&refusal{status: http.StatusServiceUnavailable, text: fmt.Sprintf("%d streams are open and that is the bound; come back later", s.o.MaxStreams)})
+	}
+	return at
+}
+
+// parse reads which notices a client wants, and from where, in a log whose next number is next. The header
+// wins, because a browser that reconnects sends it with the query of its first request.
+func parse(rawQuery, lastEventID string, next uint64) (*position, *refusal) {
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, wrong("query", "the query cannot be read: %v", err)
+	}
+	types, err := topic.Parse(strings.Join(query["types"], ","))
+	if err != nil {
+		return nil, wrong("types", "%v", err)
+	}
+	at := &position{types: types, next: next}
+	field, seen := "Last-Event-ID", lastEventID
+	if seen == "" {
+		if !query.Has("after") {
+			return at, nil
+		}
+		field, seen = "after", query.Get("after")
+	}
+	last, err := strconv.ParseUint(seen, 10, 64)
+	if err != nil {
+		return nil, wrong(field, "%s is %.40q; it is the number of the last notice seen, 0 to have all that are kept", field, seen)
+	}
+	// Whoever has seen what is still to come has seen another log, and would wait for a long time and then
+	// miss the beginning of this one.
+	if last >= next {
+		return nil, wrong(field, "%s is %d, but the last notice here has number %d: that number is of another log; begin anew without %s, or with after=0", field, last, next-1, field)
+	}
+	at.next = last + 1
+	return at, nil
+}

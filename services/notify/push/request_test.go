@@ -1,0 +1,135 @@
+package push
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"dyno/services/notify/topic"
+)
+
+func TestParse(t *testing.T) {
+	const next = 10 // numbers 1 to 9 exist
+	for _, c := range []struct {
+		query, header string
+		from          uint64
+		field         string // of a refusal
+	}{
+		{"", "", 10, ""},
+		{"after=0", "", 1, ""},
+		{"after=9", "", 10, ""},
+		{"after=3", "5", 6, ""},
+		{"types=a,b.*&types=c", "5", 6, ""},
+		{"after=x", "5", 6, ""}, // not looked at
+		{"after=10", "", 0, "after"},
+		{"after=18446744073709551615", "", 0, "after"},
+		{"after=18446744073709551616", "", 0, "after"},
+		{"after=", "", 0, "after"},
+		{"after=-1", "", 0, "after"},
+		{"after=+1", "", 0, "after"},
+		{"after=1", "x", 0, "Last-Event-ID"},
+		{"after=1", "10", 0, "Last-Event-ID"},
+		{"types=a*", "", 0, "types"},
+		{"types=a,", "", 0, "types"},
+		{"types=%zz", "", 0, "query"},
+		{"after=1;types=a", "", 0, "query"},
+	} {
+		at, no := parse(c.query, c.header, next)
+		switch {
+		case no != nil && (no.field != c.field || no.status != http.StatusBadRequest):
+			t.Errorf("%q, %q: %+v", c.query, c.header, no)
+		case no == nil && (c.field != "" || at.next != c.from):
+			t.Errorf("%q, %q begins at %d", c.query, c.header, at.next)
+		}
+	}
+	if at, _ := parse("types=a,b.*&types=c", "", next); !slices.Equal(at.types, []string{"a", "b.*", "c"}) {
+		t.Errorf("types are %q", at.types)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("types=a,b.*&after=3", "", uint64(10))
+	f.Add("after=18446744073709551615", "18446744073709551615", ^uint64(0))
+	f.Add("types=%2a&after=+1;", "-1", uint64(1))
+	f.Fuzz(func(t *testing.T, query, header string, next uint64) {
+		next = max(next, 1)
+		at, no := parse(query, header, next)
+		if no != nil {
+			if at != nil || no.status != http.StatusBadRequest || no.field == "" || no.text == "" {
+				t.Errorf("refused with %+v and %v", no, at)
+			}
+			return
+		}
+		if at.next < 1 || at.next > next || topic.Check(at.types) != nil {
+			t.Errorf("begins at %d of %d with types %q", at.next, next, at.types)
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="}
+	serve(t, Options{MaxStreams: 1}, func(b *bench) {
+		for _, c := range []struct {
+			target  string
+			headers []string
+			status  int
+			field   string
+		}{
+			{"/v1/stream?types=*a", nil, 400, "types"},
+			{"/v1/stream?after=1", nil, 400, "after"},
+			{"/v1/stream", []string{"Last-Event-ID", "no"}, 400, "Last-Event-ID"},
+			{"/v1/ws?after=1", upgrade, 400, "after"},
+			{"/v1/ws", nil, 426, ""},
+			{"/v1/ws", append([]string{"Origin", "http://elsewhere.test"}, upgrade...), 403, ""},
+		} {
+			refused(b, c.target, c.headers, c.status, c.field)
+		}
+		if b.streams.Count() != 0 {
+			t.Errorf("%d streams after refusals only", b.streams.Count())
+		}
+		only := b.sse("/v1/stream")
+		for _, target := range []string{"/v1/stream", "/v1/ws"} {
+			if after := refused(b, target, upgrade, 503, "").Get("Retry-After"); after == "" {
+				t.Errorf("%s: 503 without Retry-After", target)
+			}
+		}
+		only.close()
+		synctest.Wait()
+		same := b.get("/v1/ws", append([]string{"Origin", "http://notify.test"}, upgrade...)...)
+		if same.StatusCode != http.StatusSwitchingProtocols {
+			t.Errorf("the same origin gets %s", same.Status)
+		}
+		same.Body.Close()
+		b.log.close()
+		refused(b, "/v1/stream", nil, 503, "")
+	})
+}
+
+func refused(b *bench, target string, headers []string, status int, field string) http.Header {
+	b.t.Helper()
+	answer := b.get(target, headers...)
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	var body struct{ Error, Field string }
+	if err := json.Unmarshal(text, &body); err != nil || body.Error == "" || body.Field != field || answer.StatusCode != status ||
+		!strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
+		b.t.Errorf("%s: %s: %s", target, answer.Status, text)
+	}
+	return answer.Header
+}
+
+func TestOnlyGET(t *testing.T) {
+	serve(t, Options{}, func(b *bench) {
+		for _, target := range []string{"/v1/stream", "/v1/ws"} {
+			answer, err := b.client.Head(fmt.Sprint("http://notify.test", target))
+			if err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
+				t.Errorf("HEAD %s: %v, %v", target, answer, err)
+			}
+		}
+	})
+}

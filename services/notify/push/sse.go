@@ -1,0 +1,138 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// SSE serves GET /v1/stream?types=a,b.*&after=SEQ as server-sent events (WHATWG HTML, section 9.2). Each
+// notice is an event without a name whose id is its number; event "gap" has {"from","to"}, event "slow" comes
+// before a reader that was too slow is cut off. An id without data, at the beginning and with heartbeats,
+// moves the browser's Last-Event-ID past what the client did not ask for.
+func (s *Streams) SSE(w http.ResponseWriter, r *http.Request) {
+	at := s.admit(w, r)
+	if at == nil {
+		return
+	}
+	defer s.leave()
+	events := &events{streams: s, w: w, conn: http.NewResponseController(w)}
+	if err := events.open(r, at.next-1); err != nil {
+		return
+	}
+	s.follow(r.Context(), at, events)
+}
+
+// events is the transport of server-sent events.
+type events struct {
+	streams *Streams
+	w       http.ResponseWriter
+	conn    *http.ResponseController
+	passed  uint64 // the last id sent
+}
+
+// open begins the answer.
+func (e *events) open(r *http.Request, passed uint64) error {
+	// The server gives a request 30 s or so to arrive, and a stream outlives them.
+	err := errors.Join(e.conn.SetReadDeadline(time.Time{}), e.conn.SetWriteDeadline(time.Time{}))
+	if err != nil {
+		(&refusal{status: http.StatusInternalServerError, text: "this connection cannot carry a stream: " + err.Error()}).answer(e.w)
+		return err
+	}
+	h := e.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would collect events
+	if r.ProtoMajor == 1 {
+		h.Set("Connection", "close") // the deadline of the last write must not meet another request
+	}
+	e.w.WriteHeader(http.StatusOK)
+	e.passed = passed
+	return e.write(appendID(nil, passed))
+}
+
+func appendID(b []byte, seq uint64) []byte {
+	b = append(b, "id: "...)
+	b = strconv.AppendUint(b, seq, 10)
+	return append(b, "\n\n"...)
+}
+
+func (e *events) notice(b []byte, n Notice) []byte {
+	e.passed = n.Seq
+	b = append(b, "id: "...)
+	b = strconv.AppendUint(b, n.Seq, 10)
+	b = append(b, '\n')
+	return appendData(b, n.Envelope)
+}
+
+// gap has the id of its last number: a client that has been told is not told again.
+func (e *events) gap(b []byte, g gap) []byte {
+	e.passed = g.to
+	b = append(b, "event: gap\nid: "...)
+	b = strconv.AppendUint(b, g.to, 10)
+	b = append(b, '\n')
+	return appendData(b, g.appendTo(nil))
+}
+
+// appendData appends data as fields of a line each, and ends the event.
+func appendData(b, data []byte) []byte {
+	for more := true; more; {
+		line, width := data, 0
+		if i := bytes.IndexAny(data, "\r\n"); i >= 0 {
+			line, width = data[:i], 1
+			if bytes.HasPrefix(data[i:], []byte("\r\n")) {
+				width = 2
+			}
+		}
+		b = append(b, "data: "...)
+		b = append(b, line...)
+		b = append(b, '\n')
+		data, more = data[len(line)+width:], width > 0
+	}
+	return append(b, '\n')
+}
+
+func (e *events) send(c *chunk) error { return e.write(c.frames) }
+
+func (e *events) beat(passed uint64) error {
+	b := []byte(": ping\n")
+	if passed > e.passed {
+		e.passed = passed
+		return e.write(appendID(b, passed))
+	}
+	return e.write(append(b, '\n'))
+}
+
+func (e *events) end(why error) {
+	if errors.Is(why, errSlow) {
+		data, _ := json.Marshal(map[string]string{"error": why.Error()})
+		if e.write(appendData([]byte("event: slow\n"), data)) != nil {
+			return
+		}
+	}
+	if errors.Is(why, context.Canceled) {
+		return // the client has gone
+	}
+	// The server writes the end of the answer after the handler.
+	_ = e.conn.SetWriteDeadline(time.Now().Add(e.streams.o.WriteTimeout))
+}
+
+// write sends and flushes. It leaves no deadline behind: HTTP/2 would end the stream when it passes.
+func (e *events) write(b []byte) error {
+	return e.streams.timely(func(deadline time.Time) error {
+		if err := e.conn.SetWriteDeadline(deadline); err != nil {
+			return err
+		}
+		if _, err := e.w.Write(b); err != nil {
+			return err
+		}
+		if err := e.conn.Flush(); err != nil {
+			return err
+		}
+		return e.conn.SetWriteDeadline(time.Time{})
+	})
+}
