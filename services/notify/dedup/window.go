@@ -1,0 +1,225 @@
+// Package dedup recognises what was accepted before: ids that were given a number within a window of time.
+//
+//	seq, known, err := window.Claim(ctx, id)
+//	if known { ... }                        // accepted before, as number seq
+//	seq, err = store(notice)
+//	window.Settle(id, seq, time.Now())      // or window.Release(id), if it was not stored
+//
+// Between Claim and Settle the id is taken: whoever claims it meanwhile waits for what becomes of it. Several
+// ids are claimed with ClaimAll, never one after the other: two callers would wait for each other.
+//
+// Ids are kept as the first 128 bits of their SHA-256. Among a million ids two of the same fingerprint have
+// a chance of 1 in 10^27, and finding some on purpose takes 2^64 attempts.
+//
+// It is not durable: Load tells it on start what is in the log. It is not for windows so long that the ids do
+// not fit into memory; an id takes about 70 bytes. It starts no goroutines.
+package dedup
+
+import (
+	"context"
+	"crypto/sha256"
+	"math"
+	"sync"
+	"time"
+)
+
+// Window remembers ids. Its methods may be called by any goroutine at any time.
+type Window struct {
+	window time.Duration
+
+	mu      sync.Mutex // one for all: ClaimAll looks at many ids in one step
+	claimed map[fingerprint]claim
+	settled map[fingerprint]uint32 // where it is in order
+	order   fifo
+}
+
+type fingerprint [16]byte
+
+// claim is an id that somebody is about to settle.
+type claim struct {
+	ended chan struct{} // closed then; nil as long as nobody waits for it
+	place int           // in the call that claimed it
+}
+
+// Claim is what ClaimAll says of one id.
+type Claim struct {
+	Seq   uint64 // the number it was given before; 0: it is the caller's now, or a repetition
+	First int    // where in the same call the id stands first: what that is given holds for this too
+}
+
+// New makes a Window that forgets an id a window after it was settled, or when limit others were settled since.
+// With a window or limit of 0 it remembers nothing but what is claimed.
+func New(window time.Duration, limit int) *Window {
+	w := &Window{window: window, claimed: make(map[fingerprint]claim), settled: make(map[fingerprint]uint32)}
+	w.order.init(min(max(limit, 0), math.MaxInt32)) // places are 32 bits
+	return w
+}
+
+func identify(id string) fingerprint {
+	var room [256]byte // no id is longer; one that is costs an allocation
+	sum := sha256.Sum256(append(room[:0], id...))
+	return fingerprint(sum[:])
+}
+
+// Claim looks an id up. known: it was given number seq. Otherwise the id is the caller's, who must Settle or
+// Release it. While it is somebody else's, Claim waits, and returns the context's error if that ends first.
+func (w *Window) Claim(ctx context.Context, id string) (seq uint64, known bool, err error) {
+	var keys [1]fingerprint
+	var claims [1]Claim
+	keys[0] = identify(id)
+	err = w.claim(ctx, keys[:], claims[:])
+	return claims[0].Seq, claims[0].Seq != 0, err
+}
+
+// ClaimAll looks several ids up, in one step: while any of them is somebody else's, it waits and holds none. Of
+// those that are neither known nor repeated in the call, the caller must Settle or Release each.
+func (w *Window) ClaimAll(ctx context.Context, ids []string) ([]Claim, error) {
+	keys := make([]fingerprint, len(ids))
+	for i, id := range ids {
+		keys[i] = identify(id)
+	}
+	claims := make([]Claim, len(ids))
+	if err := w.claim(ctx, keys, claims); err != nil {
+		return nil, err
+	}
+	return claims, nil
+}
+
+func (w *Window) claim(ctx context.Context, keys []fingerprint, claims []Claim) error {
+	free := 0 // as far as this has been waited for
+	for {
+		ended := w.try(keys, claims, &free)
+		if ended == nil {
+			return nil
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// try claims all keys, or returns what tells when the next that is not free has ended.
+func (w *Window) try(keys []fingerprint, claims []Claim, free *int) <-chan struct{} {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forget(now)
+	i, ended := w.busy(keys[*free:])
+	if ended == nil && *free > 0 { // others may have come since those before were waited for
+		*free = 0
+		i, ended = w.busy(keys)
+	}
+	if ended != nil {
+		*free += i
+		return ended
+	}
+	for i, key := range keys {
+		claims[i] = w.take(key, i, now)
+	}
+	return nil
+}
+
+// busy finds the first key that is claimed, and returns what tells when that has ended; nil: none is.
+func (w *Window) busy(keys []fingerprint) (int, <-chan struct{}) {
+	if len(w.claimed) == 0 {
+		return 0, nil
+	}
+	for i, key := range keys {
+		if c, ok := w.claimed[key]; ok {
+			if c.ended == nil {
+				c.ended = make(chan struct{})
+				w.claimed[key] = c
+			}
+			return i, c.ended
+		}
+	}
+	return 0, nil
+}
+
+// take claims one key that nobody else has claimed.
+func (w *Window) take(key fingerprint, place int, now time.Time) Claim {
+	if at, ok := w.settled[key]; ok {
+		if e := w.order.at(at); now.UnixNano()-e.at < int64(w.window) {
+			return Claim{Seq: e.seq, First: place}
+		}
+	}
+	if c, ok := w.claimed[key]; ok {
+		return Claim{First: c.place}
+	}
+	w.claimed[key] = claim{place: place}
+	return Claim{First: place}
+}
+
+// Settle says that a claimed id was given a number, greater than 0, at a time.
+func (w *Window) Settle(id string, seq uint64, at time.Time) {
+	key := identify(id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.remember(key, seq, at)
+	w.end(key)
+}
+
+// Release says that a claimed id was given none. One of those who wait for it gets it.
+func (w *Window) Release(id string) {
+	key := identify(id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end(key)
+}
+
+// Load says that an id was given a number in an earlier process. Older ones come first.
+func (w *Window) Load(id string, seq uint64, at time.Time) {
+	if time.Since(at) >= w.window {
+		return
+	}
+	key := identify(id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.remember(key, seq, at)
+}
+
+// Len is how many ids are kept, of which some may be about to be forgotten.
+func (w *Window) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.settled)
+}
+
+func (w *Window) end(key fingerprint) {
+	if c, ok := w.claimed[key]; ok {
+		delete(w.claimed, key)
+		if c.ended != nil {
+			close(c.ended)
+		}
+	}
+}
+
+func (w *Window) remember(key fingerprint, seq uint64, at time.Time) {
+	for w.order.full() {
+		w.drop()
+	}
+	if w.order.max > 0 {
+		w.settled[key] = w.order.push(entry{key: key, seq: seq, at: at.UnixNano()})
+	}
+}
+
+// forget drops what is too old, a few at a time: after a pause there may be a million.
+func (w *Window) forget(now time.Time) {
+	for range 64 {
+		if w.order.len == 0 || now.UnixNano()-w.order.at(w.order.head).at < int64(w.window) {
+			return
+		}
+		w.drop()
+	}
+}
+
+// drop forgets the oldest entry, and its id unless that was settled anew.
+func (w *Window) drop() {
+	at := w.order.head
+	key := w.order.pop().key
+	if w.settled[key] == at {
+		delete(w.settled, key)
+	}
+}
