@@ -113,14 +113,14 @@ func open(ctx context.Context, c Config) (*store, error) {
 		return nil, fmt.Errorf("jetstream: connecting to %s: %w", c.URL, err)
 	}
 	s := &store{Config: c, nc: nc, writer: nuid.Next(), maxBytes: nc.MaxPayload() - headerRoom}
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	for p := range c.Partitions {
 		s.subjects = append(s.subjects, fmt.Sprintf("%s.%d", c.Subject, p))
 	}
-	if err := s.find(ctx); err != nil {
-		nc.Close()
+	if err := s.persist(ctx, s.find); err != nil {
+		s.Close()
 		return nil, fmt.Errorf("jetstream: stream %s at %s: %w", c.Stream, c.URL, err)
 	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s, nil
 }
 
@@ -175,7 +175,7 @@ func (s *store) Trim(before uint64) error {
 	}
 	// Before it is so, lest a scan takes what is purged for damaged.
 	s.first.Store(max(s.first.Load(), before))
-	err = s.persist(func(ctx context.Context) error {
+	err = s.persist(s.ctx, func(ctx context.Context) error {
 		if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(before)); err != nil {
 			return err
 		}
@@ -216,10 +216,10 @@ func (s *store) Close() error {
 	return nil
 }
 
-// persist makes a request until it is answered, for Timeout at most. Answers that a server gave and that
-// another try would not change end it.
-func (s *store) persist(request func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.Timeout)
+// persist makes a request until it is answered, for Timeout at most. An answer that another try would not
+// change ends it.
+func (s *store) persist(ctx context.Context, request func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		once, end := context.WithTimeout(ctx, attempt)

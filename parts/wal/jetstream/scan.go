@@ -65,7 +65,7 @@ type message struct {
 // page returns records from a number on: at least one, the first perhaps later than from when a purge or
 // damage took it.
 func (s *store) page(from uint64) (page []message, err error) {
-	err = s.persist(func(ctx context.Context) error {
+	err = s.persist(s.ctx, func(ctx context.Context) error {
 		page, err = s.read(ctx, from)
 		if err == nil && len(page) == 0 {
 			return errBehind

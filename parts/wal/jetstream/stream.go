@@ -14,8 +14,6 @@ func (s *store) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
-	defer cancel()
 	s.stream, err = js.Stream(ctx, s.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s.stream, err = js.CreateStream(ctx, s.wanted())

@@ -94,7 +94,7 @@ func (s *store) clear() error {
 		return nil
 	}
 	var last uint64
-	err := s.persist(func(ctx context.Context) error {
+	err := s.persist(s.ctx, func(ctx context.Context) error {
 		info, err := s.stream.Info(ctx)
 		if err == nil {
 			last = info.State.LastSeq
@@ -117,7 +117,7 @@ func (s *store) put(records [][]byte) error {
 	base := s.next.Load() - 1
 	s.units++
 	mark := s.writer + "-" + strconv.FormatUint(s.units, 10)
-	err := s.persist(func(ctx context.Context) error {
+	err := s.persist(s.ctx, func(ctx context.Context) error {
 		err := s.publish(ctx, records, base, mark)
 		if !misplaced(err) {
 			return err
@@ -125,6 +125,7 @@ func (s *store) put(records [][]byte) error {
 		return s.placed(ctx, base, mark)
 	})
 	var api *jetstream.APIError
+	s.doubt = err != nil
 	switch {
 	case err == nil:
 	case errors.Is(err, errFenced):
@@ -133,7 +134,6 @@ func (s *store) put(records [][]byte) error {
 	case errors.As(err, &api) && full(api):
 		return fmt.Errorf("%w: stream %s: %w", wal.ErrFull, s.Stream, err)
 	default:
-		s.doubt = true
 		return fmt.Errorf("jetstream: writing %d records to stream %s: %w", len(records), s.Stream, err)
 	}
 	s.next.Store(base + uint64(len(records)) + 1)

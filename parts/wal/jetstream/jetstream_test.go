@@ -1,0 +1,289 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"dyno/parts/wal"
+)
+
+// batch is n records, the first of them of number i.
+func batch(i, n int) [][]byte {
+	var b [][]byte
+	for k := range n {
+		b = append(b, fmt.Appendf(nil, "record %d", i+k))
+	}
+	return b
+}
+
+func mustWrite(t *testing.T, s *store, i, n int) {
+	t.Helper()
+	if err := s.Write([][][]byte{batch(i, n)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustHold holds that the log has the records that batch makes, up to next.
+func mustHold(t *testing.T, s *store, next int) {
+	t.Helper()
+	first, n := s.Bounds()
+	at := int(first)
+	err := s.Scan(first, func(seq uint64, record []byte) error {
+		if seq != uint64(at) || string(record) != fmt.Sprintf("record %d", at) {
+			t.Fatalf("record %d came as %d: %q", at, seq, record)
+		}
+		at++
+		return nil
+	})
+	if err != nil || at != next || n != uint64(next) {
+		t.Fatalf("scan ended before %d, the next is %d, want %d: %v", at, n, next, err)
+	}
+}
+
+// Of two writers the one that comes second fails, for good, and nothing of it is stored.
+func TestSecondWriterFencesFirst(t *testing.T) {
+	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	for _, n := range []int{1, 3} { // published alone, and as an atomic batch
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			c := Config{URL: url, Stream: fmt.Sprintf("fence%d", n)}
+			first := mustOpen(t, c)
+			mustWrite(t, first, 1, 5)
+			second := mustOpen(t, c)
+			mustWrite(t, second, 6, n)
+			err := first.Write([][][]byte{batch(100, n)})
+			if !errors.Is(err, wal.ErrFailed) || !strings.Contains(err.Error(), "written by another") {
+				t.Fatalf("the first writer was not told: %v", err)
+			}
+			for name, do := range map[string]func() error{
+				"Write": func() error { return first.Write([][][]byte{batch(100, 1)}) },
+				"Sync":  first.Sync,
+				"Trim":  func() error { return first.Trim(3) },
+			} {
+				if err := do(); !errors.Is(err, wal.ErrFailed) {
+					t.Errorf("%s of a writer that was fenced: %v", name, err)
+				}
+			}
+			mustWrite(t, second, 6+n, 2)
+			mustHold(t, second, 8+n)
+			mustHold(t, mustOpen(t, c), 8+n)
+		})
+	}
+}
+
+// An answer that was lost does not store anything twice.
+func TestLostAnswer(t *testing.T) {
+	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	for _, n := range []int{1, 3} {
+		s := mustOpen(t, Config{URL: url, Stream: fmt.Sprintf("answer%d", n)})
+		mark := s.writer + "-1" // of the first unit
+		if err := s.publish(t.Context(), batch(1, n), 0, mark); err != nil {
+			t.Fatal(err)
+		}
+		mustWrite(t, s, 1, n)
+		mustHold(t, s, n+1)
+	}
+}
+
+// What was given up and stored nevertheless fails the log, as it cannot be taken back.
+func TestStoredAfterGivenUp(t *testing.T) {
+	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
+	mustWrite(t, s, 1, 1)
+	if err := s.publish(t.Context(), batch(2, 2), 1, s.writer+"-2"); err != nil {
+		t.Fatal(err)
+	}
+	s.doubt = true
+	if err := s.Write([][][]byte{batch(2, 1)}); !errors.Is(err, wal.ErrFailed) {
+		t.Fatalf("went on: %v", err)
+	}
+}
+
+func TestServerRestarts(t *testing.T) {
+	dir := t.TempDir()
+	first := ready(t, serve(t, dir))
+	port := first.Addr().String()
+	s := mustOpen(t, Config{URL: first.ClientURL()})
+	mustWrite(t, s, 1, 10)
+	shutdown(first)
+
+	// Nobody there: an error after Timeout, and the log has not failed.
+	s.Timeout = 300 * time.Millisecond
+	err := s.Write([][][]byte{batch(11, 2)})
+	if err == nil || errors.Is(err, wal.ErrFailed) || errors.Is(err, wal.ErrFull) {
+		t.Fatalf("without a server: %v", err)
+	}
+	if err := s.Scan(1, func(uint64, []byte) error { return nil }); err == nil {
+		t.Fatal("scanned without a server")
+	}
+
+	// A write that began before the server is back waits for it.
+	s.Timeout = time.Minute
+	written := make(chan error, 1)
+	go func() { written <- s.Write([][][]byte{batch(11, 2)}) }()
+	second := ready(t, serve(t, dir, func(o *server.Options) { o.Port = portOf(t, port) }))
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s, 13)
+	mustHold(t, mustOpen(t, Config{URL: second.ClientURL()}), 13)
+}
+
+// Close ends what waits for a server.
+func TestCloseEndsWrite(t *testing.T) {
+	server := ready(t, serve(t, t.TempDir()))
+	s := mustOpen(t, Config{URL: server.ClientURL(), Timeout: time.Hour})
+	shutdown(server)
+	written := make(chan error)
+	go func() { written <- s.Write([][][]byte{batch(1, 1)}) }()
+	s.Close()
+	if err := <-written; !errors.Is(err, wal.ErrClosed) {
+		t.Fatal(err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
+	for name, b := range map[string][][]byte{
+		"records": make([][]byte, 20_001),
+		"bytes":   {[]byte("small"), make([]byte, 8<<20)},
+	} {
+		if err := s.Write([][][]byte{batch(1, 1), b}); !errors.Is(err, wal.ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	mustWrite(t, s, 1, 1)
+	mustHold(t, s, 2)
+}
+
+// A group larger than what is published at once is stored in its order.
+func TestGroupOfManyUnits(t *testing.T) {
+	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
+	s.MaxBatch = 10
+	group := [][][]byte{batch(1, 1), batch(2, 8), batch(10, 10), batch(20, 2), batch(22, 9), batch(31, 1)}
+	if err := s.Write(group); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s, 32)
+	if s.units != 4 {
+		t.Fatalf("%d units, want 4: batches that fit are joined, none is divided", s.units)
+	}
+}
+
+// A stream that refuses more is a full disk, until something is trimmed.
+func TestFull(t *testing.T) {
+	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	s := mustOpen(t, Config{URL: url})
+	limit(t, s, func(c *jetstream.StreamConfig) { c.MaxMsgs = 10 })
+	mustWrite(t, s, 1, 8)
+	for _, n := range []int{3, 5} {
+		if err := s.Write([][][]byte{batch(9, n)}); !errors.Is(err, wal.ErrFull) {
+			t.Fatalf("%d more: %v", n, err)
+		}
+	}
+	mustHold(t, s, 9)
+	if err := s.Trim(6); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, s, 9, 3)
+	mustHold(t, s, 12)
+}
+
+func limit(t *testing.T, s *store, change func(*jetstream.StreamConfig)) {
+	t.Helper()
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.wanted()
+	change(&c)
+	if _, err := js.UpdateStream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUnfitStreamsAreRefused(t *testing.T) {
+	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		change func(*jetstream.StreamConfig)
+		want   string
+	}{
+		"memory":   {func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "kept in memory"},
+		"age":      {func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "expire"},
+		"drops":    {func(c *jetstream.StreamConfig) { c.MaxMsgs, c.Discard = 10, jetstream.DiscardOld }, "drops old messages"},
+		"single":   {func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = false }, "--allow-batch"},
+		"indirect": {func(c *jetstream.StreamConfig) { c.AllowDirect = false }, "--allow-direct"},
+		"consumed": {func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "vanish"},
+		"lazy": {func(c *jetstream.StreamConfig) {
+			c.PersistMode, c.AllowAtomicPublish = jetstream.AsyncPersistMode, false
+		}, "persist mode"},
+		"subjects": {func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "else") }, "are not only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &store{Config: Config{Stream: name, Subject: name, Replicas: 1}}
+			c := s.wanted()
+			tt.change(&c)
+			if _, err := js.CreateStream(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			b, err := Open(t.Context(), Config{URL: url, Stream: name})
+			if err == nil {
+				b.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Records are spread over subjects, and reading leaves nothing behind on the server.
+func TestPartitions(t *testing.T) {
+	s := mustOpen(t, Config{
+		URL: ready(t, serve(t, t.TempDir())).ClientURL(), Subject: "orders", Partitions: 3,
+		Partition: func(record []byte) uint32 { return uint32(record[len(record)-1]) },
+	})
+	mustWrite(t, s, 1, 9)
+	mustWrite(t, s, 10, 1)
+	mustHold(t, s, 11)
+	info, err := s.stream.Info(t.Context(), jetstream.WithSubjectFilter("orders.>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]uint64{"orders.0": 4, "orders.1": 3, "orders.2": 3} // '0' is 48, and divides by 3
+	if fmt.Sprint(info.State.Subjects) != fmt.Sprint(want) {
+		t.Errorf("messages by subject: %v, want %v", info.State.Subjects, want)
+	}
+	if info.State.Consumers != 0 {
+		t.Errorf("%d consumers were left", info.State.Consumers)
+	}
+	if n := s.nc.NumSubscriptions(); n > 1 { // that of answers to requests
+		t.Errorf("%d subscriptions were left", n)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []Config{{}, {URL: "nats://127.0.0.1:1"}, {Stream: "s"}} {
+		if _, err := Open(context.Background(), c); err == nil || !strings.Contains(err.Error(), "are needed") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if _, err := Open(context.Background(), Config{URL: "nats://127.0.0.1:1", Stream: "s"}); !errors.Is(err, nats.ErrNoServers) {
+		t.Errorf("without a server: %v", err)
+	}
+}
