@@ -8,11 +8,8 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
 	"dyno/lab/record"
 	"dyno/parts/queue"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // message is what goes through the queue: 256 bytes.
@@ -22,9 +19,6 @@ type message struct {
 	_   [240]byte
 }
 
-// keys is how many different ones the messages have, evenly spread.
-const keys = 1024
-
 // refusedStatus is how a refused message ends: as a service would answer that has no room.
 const refusedStatus load.Status = 503
 
@@ -32,6 +26,7 @@ const refusedStatus load.Status = 503
 type driver struct {
 	options
 	queue queue.Queue[message]
+	keys  keys
 }
 
 func (d *driver) Engine() string { return "queue-" + d.options.queue }
@@ -74,7 +69,7 @@ func (d *driver) produce(ctx context.Context, p *load.Plan, shard *load.Shard) e
 		sent := monotonic.Now()
 		shard.Sent(intended, sent, sent-max(intended, last))
 		outcome := load.Outcome{Seq: seq, Intended: intended, Sent: sent, Status: load.OK, Success: true}
-		if !d.queue.Put(mix(seq)%keys, message{seq: seq, put: sent}) {
+		if !d.queue.Put(d.keys.of(mix(seq)), message{seq: seq, put: sent}) {
 			outcome.Status, outcome.Success = refusedStatus, false
 		}
 		last = monotonic.Now()
@@ -123,29 +118,4 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// gauged adds the queue's own figures to each window, and how it is built: what theory says of a queue
-// follows from its room, its consumers and how fast they serve.
-type gauged struct {
-	*jobs.Writer
-	options
-	queue queue.Queue[message]
-}
-
-func (g gauged) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
-	s := g.queue.Stats()
-	gauges := map[string]float64{
-		"async_queue_depth":     float64(g.queue.Len()),
-		"channel_dropped_total": float64(s.Refused),
-		"queue_growths_total":   float64(s.Growths),
-		"queue_peak":            float64(s.Peak),
-		"queue_room":            float64(g.room()),
-		"queue_servers":         float64(g.workers),
-	}
-	if g.work > 0 {
-		gauges["queue_service_per_s"] = float64(time.Second) / float64(g.work)
-	}
-	w.Server = &record.Server{Gauges: gauges}
-	return g.Writer.Window(w, hists)
 }

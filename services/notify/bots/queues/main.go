@@ -1,9 +1,13 @@
 // Queues is an experiment in one process: bare messages of 256 bytes are put into a queue on a schedule
 // fixed beforehand, and consumers take 1 ms each to handle one. It shows what a queue accepts, refuses
 // and delivers at a rate, and how long a message waits; that capacity comes from the consumers; and that a
-// buffer only buys latency.
+// buffer only buys latency. With --burst it shows what a queue does while far too much comes in: how it
+// grows, what memory and collecting garbage that takes, and how long it takes to be rid of it; with --zipf,
+// what a skewed key does to shards.
 //
 //	queues --queue ring --buffer 1024 --workers 8 --rate 7500 --duration 5s
+//	queues --queue ring --buffer 262144 --workers 8 --work 125us --rate 50000 --burst 200000
+//	queues --queue shards --workers 8 --rate 7000 --zipf 1.2
 //
 // It prints the progress of a job (package dyno/lab/load/jobs): accepted messages are completed offers,
 // refused ones failed with status 503, delivered ones were handled.
@@ -36,6 +40,8 @@ type options struct {
 	busy     bool
 	rate     float64 // messages per second
 	rampTo   float64 // 0: the rate stays
+	burst    float64 // messages per second meanwhile; 0: there is none
+	zipf     float64 // exponent of the keys' skew; 0: all alike
 	warmup   time.Duration
 	duration time.Duration
 	drain    time.Duration
@@ -50,6 +56,8 @@ func main() {
 	flag.BoolVar(&o.busy, "busy", false, "compute for that time instead of waiting")
 	flag.Float64Var(&o.rate, "rate", 1000, "messages per second, with the random gaps of many unrelated senders")
 	flag.Float64Var(&o.rampTo, "ramp-to", 0, "change the rate evenly to this many per second until the end, with even gaps; 0: do not")
+	flag.Float64Var(&o.burst, "burst", 0, "messages per second in the second fifth of the duration, with even gaps throughout; 0: no burst")
+	flag.Float64Var(&o.zipf, "zipf", 0, "skew of the keys: the k-th of 1024 comes in proportion to k^-zipf; 0: all alike")
 	flag.DurationVar(&o.warmup, "warmup", time.Second, "time before what is counted")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "time that is counted")
 	flag.DurationVar(&o.drain, "drain", 10*time.Second, "longest time for what waits at the end")
@@ -80,8 +88,12 @@ func (o options) check() error {
 		return errors.New("--workers is 1 to 4096")
 	case o.work < 0 || o.work > time.Minute:
 		return errors.New("--work is 0 to 1m")
-	case !(o.rate > 0) || o.rate > 1e6 || o.rampTo < 0 || o.rampTo > 1e6:
-		return errors.New("--rate is above 0 and --ramp-to not below, both at most 1000000 messages per second")
+	case !(o.rate > 0) || o.rate > 1e6 || !(o.rampTo >= 0) || o.rampTo > 1e6 || !(o.burst >= 0) || o.burst > 1e6:
+		return errors.New("--rate is above 0, --ramp-to and --burst not below, all at most 1000000 messages per second")
+	case o.rampTo > 0 && o.burst > 0:
+		return errors.New("--ramp-to and --burst both say how the rate changes; leave one out")
+	case !(o.zipf >= 0) || o.zipf > 10:
+		return errors.New("--zipf is 0 to 10")
 	case o.duration < 100*time.Millisecond || o.warmup < 0 || o.drain < 0:
 		return errors.New("--duration is at least 100ms, --warmup and --drain are not negative")
 	}
@@ -107,8 +119,13 @@ func (o options) room() int {
 // schedule is the intended times, over warm-up and duration.
 func (o options) schedule() load.Schedule {
 	const seed = 1 // every queue gets the same arrivals
-	if o.rampTo > 0 {
+	switch {
+	case o.rampTo > 0:
 		return load.Ramp(o.rate, o.rampTo, o.warmup+o.duration)
+	case o.burst > 0:
+		part := o.duration / 5 // one before the burst, three to be rid of what it left
+		return load.Steps([]load.Stage{{PerSecond: o.rate, Length: o.warmup + part}, {PerSecond: o.burst, Length: part},
+			{PerSecond: o.rate, Length: o.duration - 2*part}})
 	}
 	return load.Poisson(o.rate, o.warmup+o.duration, seed)
 }
@@ -124,6 +141,6 @@ func run(ctx context.Context, o options, out *jobs.Writer) error {
 		Warmup: o.warmup, Length: o.duration, Drain: o.drain,
 		Deliveries: o.room(),
 	}
-	_, _, err = load.Run(ctx, plan, &driver{options: o, queue: q}, gauged{out, o, q})
+	_, _, err = load.Run(ctx, plan, &driver{options: o, queue: q, keys: newKeys(o.zipf)}, newGauged(out, o, q))
 	return errors.Join(err, out.Close(err))
 }

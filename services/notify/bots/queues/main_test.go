@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func TestRunAddsUp(t *testing.T) {
 		for _, o := range []options{
 			{buffer: 4, workers: 1, rate: 4000, work: time.Millisecond}, // far too much for one consumer
 			{buffer: 1 << 12, workers: 4, rate: 1000, work: 0},
+			{buffer: 1 << 12, workers: 2, rate: 100, burst: 5000, zipf: 1.2, work: 10 * time.Microsecond},
 			{buffer: 1 << 12, workers: 2, rate: 100, rampTo: 2000, work: 10 * time.Microsecond, busy: true},
 		} {
 			o.queue, o.warmup, o.duration, o.drain = name, 100*time.Millisecond, 200*time.Millisecond, time.Minute
@@ -89,7 +91,8 @@ func TestOptions(t *testing.T) {
 	for name, spoil := range map[string]func(*options){
 		"queue": func(o *options) { o.queue = "rnig" }, "buffer": func(o *options) { o.buffer = -1 },
 		"workers": func(o *options) { o.workers = 0 }, "work": func(o *options) { o.work = -1 },
-		"rate": func(o *options) { o.rate = 0 }, "ramp": func(o *options) { o.rampTo = -1 },
+		"rate": func(o *options) { o.rate = 0 }, "burst": func(o *options) { o.burst = -1 }, "zipf": func(o *options) { o.zipf = 11 },
+		"change of the rate": func(o *options) { o.burst, o.rampTo = 1, 1 }, "ramp": func(o *options) { o.rampTo = -1 },
 		"duration": func(o *options) { o.duration = 0 }, "drain": func(o *options) { o.drain = -1 },
 	} {
 		o := good
@@ -132,9 +135,49 @@ func TestGauges(t *testing.T) {
 	if err := json.NewDecoder(&out).Decode(&w); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"heap_bytes", "gc_cycles_total"} {
+		if _, told := w.Gauges[name]; !told {
+			t.Errorf("%s is not told", name)
+		}
+	}
 	for name, want := range map[string]float64{"queue_room": 72, "queue_servers": 8, "queue_service_per_s": 1000} {
 		if w.Gauges[name] != want {
 			t.Errorf("%s is %v, want %v", name, w.Gauges[name], want)
 		}
+	}
+}
+
+// Far more come in during the burst, a fifth of the duration, and as many as ever after it.
+func TestBurst(t *testing.T) {
+	o := options{rate: 100, burst: 10_000, warmup: time.Second, duration: 5 * time.Second}
+	schedule := o.schedule()
+	counts := map[int]int{} // by second
+	for at, ok := schedule.Next(); ok; at, ok = schedule.Next() {
+		counts[int(at/int64(time.Second))]++
+	}
+	for second, want := range []int{100, 100, 10_000, 100, 100, 100} {
+		if counts[second] != want {
+			t.Errorf("second %d: %d messages, want %d", second, counts[second], want)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	for _, c := range []struct {
+		zipf  float64
+		first float64 // share of the most frequent key
+	}{{0, 1.0 / keyCount}, {1, 0.1332}, {1.2, 0.2294}, {3, 0.8319}} {
+		k := newKeys(c.zipf)
+		const n = 200_000
+		drawn := make([]int, keyCount)
+		for seq := range uint64(n) {
+			drawn[k.of(mix(seq+1))]++
+		}
+		if got := float64(drawn[0]) / n; math.Abs(got-c.first) > 0.005 {
+			t.Errorf("zipf %v: the first key has a share of %.4f, want %.4f", c.zipf, got, c.first)
+		}
+	}
+	if newKeys(1).of(math.MaxUint64) != keyCount-1 || newKeys(1).of(0) != 0 {
+		t.Error("the ends draw other keys than the first and the last")
 	}
 }
