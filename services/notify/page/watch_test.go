@@ -41,7 +41,7 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 	for what, expression := range map[string]string{
 		"a rate":                   `/^[\d,]+\/s$/.test(document.querySelector('.figure.accepted .value').textContent)`,
 		"what waits":               `document.querySelector('.figure.pending .value').textContent === '996'`,
-		"what waits on disk":       `document.querySelector('.figure.pending').textContent.includes('700 of them on disk only')`,
+		"what waits on disk":       `document.querySelector('.figure.pending').textContent.includes('700 on disk only')`,
 		"the oldest age":           `document.querySelector('.figure.oldest .value').textContent === '5 min 41 s'`,
 		"the connection":           `document.getElementById('connection').textContent === 'live'`,
 		"the title":                `document.title === '(1 failing) notifyd'`,

@@ -6,7 +6,7 @@ const flows = {
   dead: new Chart('dead', 'Dead', rate),
 };
 const pending = new Chart('pending', 'Pending', n => count(Math.round(n)));
-const oldest = new Chart('oldest', 'Oldest pending', age);
+const oldest = new Chart('oldest', 'Oldest pending', age, roundTime);
 at('figures').append(...charts.map(c => c.card));
 
 let before = null; // the last answer that counted, and when it came
@@ -22,9 +22,10 @@ const showFigures = (stats, t) => {
   }
   pending.add(t, stats.pending);
   const backlog = stats.backlog ?? stats.subscriptions.reduce((n, s) => n + (s.backlog ?? 0), 0);
-  say(pending.note, backlog ? count(backlog) + ' of them on disk only' : 'all in memory');
+  say(pending.note, backlog ? count(backlog) + ' on disk only' : 'all in memory');
   oldest.add(t, stats.oldest_age_seconds);
-  say(oldest.note, stats.pending ? 'waits since then' : 'nothing waits');
+  const worst = stats.subscriptions.reduce((w, s) => s.oldest_age_seconds > (w?.oldest_age_seconds ?? 0) ? s : w, null);
+  say(oldest.note, worst ? 'of ' + worst.id : 'nothing waits');
   before = {stats, t};
   showMachinery(stats);
 };

@@ -118,7 +118,7 @@ const makeLetter = l => {
 const updateLetter = (row, l) => {
   const part = row.part_;
   say(part.notice, l.notice.id);
-  say(part.about, `${l.notice.type} · key ${l.notice.key} · number ${count(l.seq)}`);
+  say(part.about, `${l.notice.type} · key ${l.notice.key} · seq ${l.seq}`);
   say(part.reason, l.reason);
   show(part.replaying, !!l.replaying);
   part.replay.disabled = !!l.replaying;
