@@ -45,7 +45,7 @@ func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *r
 	if d.debug, err = s.debugOf(t); err != nil {
 		return nil, err
 	}
-	if err := s.setup(ctx, b.Scenario.Setup); err != nil {
+	if err := s.setup(ctx, b.Scenario.SetupOf(v)); err != nil {
 		return nil, err
 	}
 	return d, b.driveRequests(ctx, s, v, r, d)

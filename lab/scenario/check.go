@@ -38,7 +38,7 @@ func (c *checker) check() {
 	c.variants()
 	c.sweep()
 	c.mode()
-	c.setup()
+	c.setup(at("setup"), c.s.Setup)
 	c.load()
 	c.schedule()
 	c.measure()

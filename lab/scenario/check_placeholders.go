@@ -31,13 +31,20 @@ func (c *checker) placeholders() {
 	for i, k := range c.s.Knobs {
 		c.text(at("knobs", i, "arg"), k.Arg, scope{owners: started, plain: []string{"value", Scratch}})
 	}
-	for i, r := range c.s.Setup {
-		p := at("setup", i)
-		c.text(p.to("url"), r.URL, running.counting(r.Repeat))
-		c.text(p.to("body"), r.Body, running.counting(r.Repeat))
-		c.textMap(p.to("headers"), r.Headers, running)
+	c.setupTexts(at("setup"), c.s.Setup, running)
+	for i, v := range c.s.Variants {
+		c.setupTexts(at("variants", i, "setup"), v.Setup, running)
 	}
 	c.loadTexts(before, running)
+}
+
+func (c *checker) setupTexts(p path, requests []Request, running scope) {
+	for i, r := range requests {
+		own := p.to(i)
+		c.text(own.to("url"), r.URL, running.counting(r.Repeat))
+		c.text(own.to("body"), r.Body, running.counting(r.Repeat))
+		c.textMap(own.to("headers"), r.Headers, running)
+	}
 }
 
 // process checks what a program is started with; its own ready line is known to its ready.url alone.

@@ -62,6 +62,7 @@ func (c *checker) variants() {
 			}
 		}
 		c.env(p.to("env"), v.Env)
+		c.setup(p.to("setup"), v.Setup)
 		c.variantLoad(p.to("load"), v.Load)
 	}
 	c.unique(names, func(i int) path { return at("variants", i, "name") })
@@ -84,9 +85,9 @@ func (c *checker) variantLoad(p path, l *VariantLoad) {
 	}
 }
 
-func (c *checker) setup() {
-	for i, r := range c.s.Setup {
-		c.headers(at("setup", i, "headers"), r.Headers)
+func (c *checker) setup(p path, requests []Request) {
+	for i, r := range requests {
+		c.headers(p.to(i, "headers"), r.Headers)
 	}
 }
 

@@ -38,6 +38,7 @@ func FuzzParse(f *testing.F) {
 			}
 			s.TargetOf(v)
 			s.LoadOf(v)
+			s.SetupOf(v)
 		}
 		again, err := Parse("fuzz.yaml", text)
 		if err != nil || !reflect.DeepEqual(s, again) {

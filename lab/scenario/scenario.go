@@ -214,8 +214,10 @@ type Variant struct {
 	// Undo are arguments that, appended to the last variant's, take this variant's change back: a thorough
 	// ladder leaves each step out once.
 	Undo []string `yaml:"undo"`
-	// Load is what this variant is sent instead, if its interface differs. See Scenario.LoadOf.
-	Load *VariantLoad `yaml:"load"`
+	// Setup and Load are what this variant is sent instead, if its interface differs; see Scenario.SetupOf and
+	// Scenario.LoadOf.
+	Setup []Request    `yaml:"setup"`
+	Load  *VariantLoad `yaml:"load"`
 
 	// Values are those of the sweep's axes, by name; nil: the variant was listed.
 	Values map[string]string `yaml:"-"`

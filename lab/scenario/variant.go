@@ -62,6 +62,14 @@ func (s *Scenario) TargetOf(v Variant) Target {
 	return t
 }
 
+// SetupOf returns the requests that set the variant up: its own if it has any.
+func (s *Scenario) SetupOf(v Variant) []Request {
+	if len(v.Setup) > 0 {
+		return v.Setup
+	}
+	return s.Setup
+}
+
 // LoadOf returns the load as it is sent to the variant.
 func (s *Scenario) LoadOf(v Variant) Load {
 	l := s.Load

@@ -57,6 +57,16 @@ func TestTargetOf(t *testing.T) {
 	}
 }
 
+func TestSetupOf(t *testing.T) {
+	s := &Scenario{Setup: []Request{{URL: "http://h/all"}}}
+	if got := s.SetupOf(Variant{}); len(got) != 1 || got[0].URL != "http://h/all" {
+		t.Errorf("the scenario's setup became %+v", got)
+	}
+	if got := s.SetupOf(Variant{Setup: []Request{{URL: "http://h/own"}}}); len(got) != 1 || got[0].URL != "http://h/own" {
+		t.Errorf("the variant's setup became %+v", got)
+	}
+}
+
 func TestLoadOf(t *testing.T) {
 	s := &Scenario{Load: Load{URL: "http://h/", Body: "one", Repeat: 3, Headers: map[string]string{"A": "1", "B": "2"}}}
 	before := s.Load
