@@ -67,8 +67,9 @@ func New(b Backend, o Options) *Log {
 // number; over all appends these calls come one at a time, in the order of the numbers, and from the moment
 // of its call a batch can be read.
 //
-// Errors: ErrEmpty, ErrTooLarge, ErrClosed; ErrFull, after which the next Append may succeed; what else the
-// backend says. The records are read until Append returns.
+// Errors: ErrEmpty, ErrTooLarge, ErrClosed; ErrFull, after which a later Append may succeed; what else the
+// backend says. It waits while Options.MaxQueued is exceeded, unless the backend refuses what waits. The
+// records are read until Append returns.
 func (l *Log) Append(batch [][]byte, then func(first uint64)) (first uint64, err error) {
 	if len(batch) == 0 {
 		return 0, ErrEmpty
@@ -127,11 +128,8 @@ func (l *Log) enqueue(e *entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !l.closed && l.queued > 0 && l.queued+e.bytes > l.options.MaxQueued {
-		if l.failure != nil && e.lazy {
-			return l.failure
-		}
 		if l.failure != nil {
-			break // an append is how a log that could not write finds out that it can again
+			return l.failure
 		}
 		l.room.Wait()
 	}

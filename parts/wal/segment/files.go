@@ -1,0 +1,192 @@
+package segment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"dyno/parts/wal"
+)
+
+// Options of Files. The zero value is the documented default.
+type Options struct {
+	SegmentBytes int64        // a segment that has grown to this size is followed by another; 0: 64 MiB
+	FS           FS           // nil: the operating system's
+	Log          *slog.Logger // hears of damage and of what was cut off; nil: slog.Default
+}
+
+// Files is a wal.Backend in files. See wal.Backend for who may call what when.
+type Files struct {
+	dir     string
+	fs      FS
+	log     *slog.Logger
+	limit   int64 // Options.SegmentBytes
+	damages damages
+
+	mu       sync.RWMutex
+	segments []*segment // oldest first; the last is written to
+	next     uint64     // number of the next record
+	closed   bool
+
+	w writer
+}
+
+var _ wal.Backend = (*Files)(nil)
+
+// Open opens the log in dir, which is created if need be. It reads the last segment, cuts off what was not
+// finished when the process or the machine stopped, and syncs the rest.
+func Open(dir string, o Options) (*Files, error) {
+	f := &Files{dir: dir, fs: o.FS, log: o.Log, limit: o.SegmentBytes}
+	if f.fs == nil {
+		f.fs = osFS{}
+	}
+	if f.log == nil {
+		f.log = slog.Default()
+	}
+	if f.limit <= 0 {
+		f.limit = 64 << 20
+	}
+	f.damages.known = map[place]*wal.DamageError{}
+	if err := f.open(); err != nil {
+		return nil, fmt.Errorf("opening the log in %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func (f *Files) open() error {
+	if err := f.fs.MkdirAll(f.dir); err != nil {
+		return err
+	}
+	if err := f.fs.SyncDir(filepath.Dir(f.dir)); err != nil {
+		return err
+	}
+	if err := f.list(); err != nil {
+		return err
+	}
+	if len(f.segments) == 0 {
+		f.next = 1
+		return f.begin()
+	}
+	if err := f.fs.SyncDir(f.dir); err != nil {
+		return err
+	}
+	return f.recover(f.segments[len(f.segments)-1])
+}
+
+// list finds the segments by their names, and removes one that was not finished.
+func (f *Files) list() error {
+	entries, err := f.fs.ReadDir(f.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(f.dir, e.Name)
+		if e.Name == newName {
+			if err := f.fs.Remove(path); err != nil {
+				return err
+			}
+			continue
+		}
+		first, ok := parseName(e.Name)
+		if !ok && strings.HasSuffix(e.Name, suffix) {
+			return fmt.Errorf("%s is not named like a segment of a log: move it elsewhere", path)
+		}
+		if ok {
+			f.segments = append(f.segments, &segment{first: first, path: path, size: e.Size, end: -1})
+		}
+	}
+	slices.SortFunc(f.segments, func(a, b *segment) int { return cmp.Compare(a.first, b.first) })
+	return nil
+}
+
+// Bounds implements wal.Backend.
+func (f *Files) Bounds() (first, next uint64) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.segments[0].first, f.next
+}
+
+// Size implements wal.Backend. What is allocated and not written yet does not count.
+func (f *Files) Size() int64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	var sum int64
+	for _, s := range f.segments {
+		s.mu.Lock()
+		sum += s.size
+		s.mu.Unlock()
+	}
+	return sum
+}
+
+// Trim implements wal.Backend: it removes segments, whole. When nothing is to be kept at all, it begins an
+// empty one, whose name keeps the next number.
+func (f *Files) Trim(before uint64) error {
+	if err := f.usable(); err != nil {
+		return err
+	}
+	if last := f.last(); before >= f.next && last.first < f.next && f.w.synced == f.w.end {
+		if err := f.begin(); err != nil && !errors.Is(err, wal.ErrFull) {
+			return err
+		}
+	}
+	for {
+		// One at a time: a crash must not bring back an older one without the one after it.
+		if f.w.trimmed {
+			if err := f.fs.SyncDir(f.dir); err != nil {
+				return fmt.Errorf("trimming the log: %w", err)
+			}
+			f.w.trimmed = false
+		}
+		all := f.segments
+		if len(all) == 1 || all[1].first > before {
+			return nil
+		}
+		f.setSegments(all[1:]) // first, so that no reader looks for what is gone
+		if err := f.fs.Remove(all[0].path); err != nil {
+			f.setSegments(all)
+			return fmt.Errorf("trimming the log: %w", err)
+		}
+		f.w.trimmed = true
+	}
+}
+
+// setSegments replaces the list; readers go on with the one they have.
+func (f *Files) setSegments(list []*segment) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.segments = list
+}
+
+// last is the segment that is written to. Only the writer may ask.
+func (f *Files) last() *segment { return f.segments[len(f.segments)-1] }
+
+// Close gives back what is allocated and not used, and syncs. A Scan under way may finish.
+func (f *Files) Close() error {
+	if errors.Is(f.usable(), wal.ErrClosed) {
+		return nil
+	}
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	var err error
+	if f.w.failed == nil && !f.w.over {
+		err = errors.Join(f.w.file.Truncate(f.w.end), f.w.file.Sync())
+	}
+	return errors.Join(err, f.w.file.Close())
+}
+
+// usable returns why the log can take no more, or nil.
+func (f *Files) usable() error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return wal.ErrClosed
+	}
+	return f.w.failed
+}

@@ -1,0 +1,104 @@
+package segment
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// FS is what a log needs of a file system, so that tests can put one in its place that fails or forgets.
+// Errors are those of package os: fs.ErrNotExist, syscall.ENOSPC.
+type FS interface {
+	MkdirAll(dir string) error
+	ReadDir(dir string) ([]Entry, error)
+	SyncDir(dir string) error             // makes durable which names are in dir
+	Create(name string) (File, error)     // empty, whatever was there; for reading and writing
+	Open(name string) (File, error)       // for reading and writing
+	Rename(oldname, newname string) error // replaces newname
+	Remove(name string) error
+}
+
+// Entry is a file in a folder.
+type Entry struct {
+	Name string
+	Size int64 // bytes
+}
+
+// File is an open file.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Size() (int64, error)
+	Truncate(size int64) error
+	Sync() error // the data, and what it takes to read it
+	// Allocate makes the file larger by n bytes of zeros from offset on, so that writing them later takes
+	// no space and changes no metadata; errors.ErrUnsupported where it cannot.
+	Allocate(offset, n int64) error
+}
+
+// full reports whether an error says that there is no space.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// osFS is the operating system's file system.
+type osFS struct{}
+
+func (osFS) MkdirAll(dir string) error            { return os.MkdirAll(dir, 0o700) }
+func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
+func (osFS) Remove(name string) error             { return os.Remove(name) }
+
+func (osFS) ReadDir(dir string) ([]Entry, error) {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, e := range found {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		entries = append(entries, Entry{Name: e.Name(), Size: info.Size()})
+	}
+	return entries, nil
+}
+
+func (osFS) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func (osFS) Create(name string) (File, error) {
+	return open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+}
+
+func (osFS) Open(name string) (File, error) { return open(name, os.O_RDWR) }
+
+func open(name string, flags int) (File, error) {
+	f, err := os.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// osFile is an *os.File; Sync and Allocate are the system's own.
+type osFile struct{ *os.File }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,24 @@
+package segment
+
+import (
+	"testing"
+
+	"dyno/parts/wal"
+	"dyno/parts/wal/waltest"
+)
+
+// Test runs the conformance suite over segments of the default size, and over ones so small that nearly
+// every append begins another.
+func Test(t *testing.T) {
+	for name, size := range map[string]int64{"default": 0, "small": 300} {
+		t.Run(name, func(t *testing.T) {
+			waltest.Test(t, func(t testing.TB, dir string) wal.Backend {
+				f, err := Open(dir, Options{SegmentBytes: size})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f
+			})
+		})
+	}
+}
