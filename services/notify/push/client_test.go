@@ -3,6 +3,7 @@ package push
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,7 +28,7 @@ type bench struct {
 }
 
 // serve calls body with a server, and then ends everything.
-func serve(t *testing.T, o Options, body func(b *bench)) {
+func serve(t *testing.T, o Options, body func(t *testing.T, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{t: t, log: newLog(), pipes: make(chan net.Conn)}
 		b.streams = New(b.log, o)
@@ -40,16 +41,15 @@ func serve(t *testing.T, o Options, body func(b *bench)) {
 		server := &http.Server{Handler: mux, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second}
 		var running sync.WaitGroup
 		running.Go(func() { server.Serve(pipeListener{b.pipes, make(chan struct{}), new(sync.Once)}) })
-		body(b)
-		b.log.close()
-		if err := b.streams.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
-		b.client.CloseIdleConnections()
-		if err := server.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-		running.Wait()
+		defer running.Wait()
+		defer func() {
+			b.log.close()
+			b.client.CloseIdleConnections()
+			if err := errors.Join(server.Shutdown(t.Context()), b.streams.Wait(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}()
+		body(t, b)
 	})
 }
 
@@ -143,7 +143,8 @@ func (b *bench) ws(target string) *websocket.Conn {
 // parser reads an event stream as WHATWG HTML, section 9.2.6 says.
 type parser struct {
 	lines    *bufio.Reader
-	lastID   string
+	id       string // of the block that is being read
+	lastID   string // of the last block that came whole
 	comments []string
 	skipLF   bool
 }
@@ -158,6 +159,9 @@ func (p *parser) next() (event, error) {
 		}
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
+		if line == "" {
+			p.lastID = p.id
+		}
 		switch {
 		case line == "" && data == "":
 			name = ""
@@ -170,7 +174,7 @@ func (p *parser) next() (event, error) {
 		case field == "data":
 			data += value + "\n"
 		case field == "id":
-			p.lastID = value
+			p.id = value
 		}
 	}
 }

@@ -21,10 +21,14 @@ func (s *Streams) SSE(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.leave()
 	events := &events{streams: s, w: w, conn: http.NewResponseController(w)}
-	if err := events.open(r, at.next-1); err != nil {
+	if !events.open(r) {
 		return
 	}
-	s.follow(r.Context(), at, events)
+	why := events.skip(at.next - 1)
+	if why == nil {
+		why = s.follow(r.Context(), at, events)
+	}
+	s.finish(r.Context(), events, why)
 }
 
 // events is the transport of server-sent events.
@@ -35,13 +39,13 @@ type events struct {
 	passed  uint64 // the last id sent
 }
 
-// open begins the answer.
-func (e *events) open(r *http.Request, passed uint64) error {
+// open begins the answer, or gives another.
+func (e *events) open(r *http.Request) bool {
 	// The server gives a request 30 s or so to arrive, and a stream outlives them.
 	err := errors.Join(e.conn.SetReadDeadline(time.Time{}), e.conn.SetWriteDeadline(time.Time{}))
 	if err != nil {
 		(&refusal{status: http.StatusInternalServerError, text: "this connection cannot carry a stream: " + err.Error()}).answer(e.w)
-		return err
+		return false
 	}
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -51,30 +55,28 @@ func (e *events) open(r *http.Request, passed uint64) error {
 		h.Set("Connection", "close") // the deadline of the last write must not meet another request
 	}
 	e.w.WriteHeader(http.StatusOK)
-	e.passed = passed
-	return e.write(appendID(nil, passed))
+	return true
 }
 
-func appendID(b []byte, seq uint64) []byte {
+// skip sends an id alone.
+func (e *events) skip(to uint64) error {
+	return e.write(append(e.appendID(nil, to), '\n'))
+}
+
+func (e *events) appendID(b []byte, seq uint64) []byte {
+	e.passed = seq
 	b = append(b, "id: "...)
 	b = strconv.AppendUint(b, seq, 10)
-	return append(b, "\n\n"...)
+	return append(b, '\n')
 }
 
 func (e *events) notice(b []byte, n Notice) []byte {
-	e.passed = n.Seq
-	b = append(b, "id: "...)
-	b = strconv.AppendUint(b, n.Seq, 10)
-	b = append(b, '\n')
-	return appendData(b, n.Envelope)
+	return appendData(e.appendID(b, n.Seq), n.Envelope)
 }
 
 // gap has the id of its last number: a client that has been told is not told again.
 func (e *events) gap(b []byte, g gap) []byte {
-	e.passed = g.to
-	b = append(b, "event: gap\nid: "...)
-	b = strconv.AppendUint(b, g.to, 10)
-	b = append(b, '\n')
+	b = e.appendID(append(b, "event: gap\n"...), g.to)
 	return appendData(b, g.appendTo(nil))
 }
 
@@ -101,8 +103,7 @@ func (e *events) send(c *chunk) error { return e.write(c.frames) }
 func (e *events) beat(passed uint64) error {
 	b := []byte(": ping\n")
 	if passed > e.passed {
-		e.passed = passed
-		return e.write(appendID(b, passed))
+		b = e.appendID(b, passed)
 	}
 	return e.write(append(b, '\n'))
 }

@@ -74,9 +74,8 @@ type position struct {
 	next  uint64   // number
 }
 
-// follow runs a stream until ctx ends, the source closes or the transport fails.
-func (s *Streams) follow(ctx context.Context, at *position, t transport) {
-	why := s.stream(ctx, at, t)
+// finish ends a stream.
+func (s *Streams) finish(ctx context.Context, t transport, why error) {
 	if errors.Is(why, errSlow) {
 		s.cut.Add(1)
 	}
@@ -86,7 +85,8 @@ func (s *Streams) follow(ctx context.Context, at *position, t transport) {
 	t.end(why)
 }
 
-func (s *Streams) stream(ctx context.Context, at *position, t transport) error {
+// follow runs a stream until ctx ends, the source closes or the transport fails, and says why.
+func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
 	beat := time.NewTicker(s.o.Heartbeat)
 	defer beat.Stop()
 	for {

@@ -38,7 +38,7 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) {
 	defer cancel(nil)
 	m := &messages{streams: s, conn: conn, ctx: ctx, cancel: cancel}
 	m.tasks.Go(m.read)
-	s.follow(ctx, at, m)
+	s.finish(ctx, m, s.follow(ctx, at, m))
 	m.tasks.Wait()
 }
 
