@@ -1,0 +1,92 @@
+package powercut
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// serve mounts a disk on a folder and does what it is told, a word a line, until there are no more words:
+// cut, restore (nothing that was not synced is kept) and restore-some. It answers each with ok or an error.
+func serve(dir string, seed uint64, in io.Reader, out io.Writer) error {
+	disk := NewDisk(DefaultCapacity, seed)
+	server, err := mount(disk, dir)
+	if err != nil {
+		fmt.Fprintln(out, err)
+		return err
+	}
+	fmt.Fprintln(out, "ok")
+	words := bufio.NewScanner(in)
+	for words.Scan() {
+		switch word := words.Text(); word {
+		case "cut":
+			disk.Cut()
+		case "restore", "restore-some":
+			if err = unmount(server, dir); err == nil {
+				disk.Restore(word == "restore-some")
+				server, err = mount(disk, dir)
+			}
+		default:
+			err = fmt.Errorf("the word %q is not known", word)
+		}
+		if err != nil {
+			fmt.Fprintln(out, err)
+			return err
+		}
+		fmt.Fprintln(out, "ok")
+	}
+	return unmount(server, dir)
+}
+
+func mount(d *Disk, dir string) (*fuse.Server, error) {
+	var none time.Duration // nothing is cached that a cut could make wrong
+	server, err := fs.Mount(dir, &inode{node: d.Root()}, &fs.Options{
+		EntryTimeout: &none, AttrTimeout: &none, NegativeTimeout: &none,
+		MountOptions: fuse.MountOptions{DirectMount: true, FsName: "powercut", Name: "powercut", DisableXAttrs: true, MaxWrite: 1 << 20,
+			Logger: log.New(io.Discard, "", 0)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mounting on %s: %w", dir, err)
+	}
+	return server, nil
+}
+
+// unmount takes the mount away even if somebody has files open there, and waits until nobody has.
+func unmount(server *fuse.Server, dir string) error {
+	if err := detach(dir); err != nil {
+		return err
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		server.Wait()
+	}()
+	select {
+	case <-gone:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("files on %s are still open %v after it was taken away; end the processes that use it", dir, patience)
+	}
+}
+
+// detach unmounts lazily.
+func detach(dir string) error {
+	err := syscall.Unmount(dir, syscall.MNT_DETACH)
+	if err == nil {
+		return nil
+	}
+	out, failed := exec.Command("fusermount3", "-u", "-z", dir).CombinedOutput()
+	if failed != nil {
+		return errors.Join(fmt.Errorf("unmounting %s: %w", dir, err), fmt.Errorf("fusermount3: %w: %s", failed, strings.TrimSpace(string(out))))
+	}
+	return nil
+}
