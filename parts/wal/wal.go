@@ -28,7 +28,8 @@ type Backend interface {
 	// survives a crash whole or not at all. Written records survive the death of the process but not
 	// that of the machine: that takes Sync. After an error none of the batches counts as stored, their
 	// numbers are given to the next Write, and they do not come back after a restart, but for those of a
-	// batch whose failure a crash followed before the next successful Write.
+	// batch whose failure a crash followed before the next successful Write. ErrFailed takes along what
+	// was not synced.
 	Write(batches [][][]byte) error
 	// Sync makes durable everything that was written. After an error nothing that was written since the
 	// last successful Sync counts as stored, as with Write; a backend which cannot undo it answers

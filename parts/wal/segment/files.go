@@ -62,9 +62,6 @@ func (f *Files) open() error {
 	if err := f.fs.MkdirAll(f.dir); err != nil {
 		return err
 	}
-	if err := f.fs.SyncDir(filepath.Dir(f.dir)); err != nil {
-		return err
-	}
 	if err := f.list(); err != nil {
 		return err
 	}

@@ -5,13 +5,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
 // FS is what a log needs of a file system, so that tests can put one in its place that fails or forgets.
 // Errors are those of package os: fs.ErrNotExist, syscall.ENOSPC.
 type FS interface {
-	MkdirAll(dir string) error
+	MkdirAll(dir string) error // durably
 	ReadDir(dir string) ([]Entry, error)
 	SyncDir(dir string) error             // makes durable which names are in dir
 	Create(name string) (File, error)     // empty, whatever was there; for reading and writing
@@ -47,9 +48,22 @@ func full(err error) bool {
 // osFS is the operating system's file system.
 type osFS struct{}
 
-func (osFS) MkdirAll(dir string) error            { return os.MkdirAll(dir, 0o700) }
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
 func (osFS) Remove(name string) error             { return os.Remove(name) }
+
+// MkdirAll syncs the folder above even if dir is there: who made it may not have got to that.
+func (o osFS) MkdirAll(dir string) error {
+	above := filepath.Dir(dir)
+	if _, err := os.Stat(above); errors.Is(err, fs.ErrNotExist) && above != dir {
+		if err := o.MkdirAll(above); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return o.SyncDir(above)
+}
 
 func (osFS) ReadDir(dir string) ([]Entry, error) {
 	found, err := os.ReadDir(dir)

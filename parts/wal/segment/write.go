@@ -154,6 +154,7 @@ func (f *Files) takeBack(cause error) error {
 			w.allocated = w.end
 		}
 	case w.synced < w.end: // what an earlier Write has stored is in doubt, and its callers gone
+		f.retract()
 		w.failed = fmt.Errorf("%w: writing to %s: %w; then putting it right: %w", wal.ErrFailed, f.last().path, cause, err)
 		return w.failed
 	default:

@@ -1,0 +1,198 @@
+package segment_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"dyno/parts/wal"
+	"dyno/parts/wal/segment"
+	"dyno/parts/wal/segment/faultfs"
+
+	"pgregory.net/rapid"
+)
+
+// quiet is for tests that do damage on purpose.
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// TestSurvives does anything in any order on a disk that fails, fills up and loses power: what was synced
+// stays, nothing else but whole batches of the last, unfinished group may come, no number is given twice,
+// and once the disk is in order again the log goes on.
+func TestSurvives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &machine{disk: faultfs.New(), bytes: rapid.Int64Range(1, 3000).Draw(t, "segment bytes"), first: 1}
+		m.open(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"write": m.write, "write again": m.write, "sync": m.sync, "sync again": m.sync, "trim": m.trim,
+			"fail a sync":  func(t *rapid.T) { m.disk.FailSync(rapid.IntRange(1, 4).Draw(t, "n")) },
+			"fail a write": func(t *rapid.T) { m.disk.FailWrite(rapid.IntRange(1, 3).Draw(t, "n")) },
+			"fill": func(t *rapid.T) {
+				m.disk.Full(rapid.OneOf(rapid.Just(int64(-1)), rapid.Int64Range(0, 3000)).Draw(t, "bytes"))
+			},
+			"crash": m.crash, "restart": m.restart, "": m.check,
+		})
+		m.restart(t)
+		m.write(t)
+		if m.sync(t); len(m.pending) > 0 {
+			t.Fatal("the log did not go on though nothing failed any more")
+		}
+		m.check(t)
+	})
+}
+
+// machine is a log and what should be in it.
+type machine struct {
+	disk    *faultfs.FS
+	bytes   int64
+	files   *segment.Files
+	stable  []string   // records of number first and on, synced
+	pending [][]string // batches written since
+	undone  [][]string // batches that were refused since the last Write that succeeded, after stable
+	first   uint64
+	made    uint64 // records, each unlike the others
+}
+
+func (m *machine) open(t *rapid.T) {
+	files, err := segment.Open("/data/log", segment.Options{FS: m.disk, SegmentBytes: m.bytes, Log: quiet})
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	m.files = files
+}
+
+func (m *machine) written() []string {
+	return append(slices.Clip(m.stable), slices.Concat(m.pending...)...)
+}
+
+func (m *machine) batches(t *rapid.T) (batches [][][]byte, named [][]string) {
+	for range rapid.IntRange(1, 3).Draw(t, "batches") {
+		var batch [][]byte
+		var names []string
+		for range rapid.IntRange(1, 4).Draw(t, "records") {
+			m.made++
+			record := binary.BigEndian.AppendUint64(nil, m.made)
+			record = append(record, make([]byte, rapid.SampledFrom([]int{0, 5, 100, 700}).Draw(t, "bytes"))...)
+			batch, names = append(batch, record), append(names, string(record))
+		}
+		batches, named = append(batches, batch), append(named, names)
+	}
+	return batches, named
+}
+
+func (m *machine) write(t *rapid.T) {
+	batches, named := m.batches(t)
+	switch err := m.files.Write(batches); {
+	case err == nil:
+		m.pending, m.undone = append(m.pending, named...), nil
+	case errors.Is(err, wal.ErrFailed):
+		if len(m.pending) > 0 {
+			m.undone, m.pending = append(m.pending, named...), nil
+		}
+	default: // putting the file right has synced what was there before
+		m.stable, m.pending, m.undone = m.written(), nil, named
+	}
+}
+
+func (m *machine) sync(*rapid.T) {
+	if err := m.files.Sync(); err == nil {
+		m.stable, m.pending = m.written(), nil
+		return
+	}
+	if len(m.pending) > 0 {
+		m.undone, m.pending = m.pending, nil
+	}
+}
+
+func (m *machine) trim(t *rapid.T) {
+	next := m.first + uint64(len(m.written()))
+	before := rapid.Uint64Range(1, next+1).Draw(t, "before")
+	_ = m.files.Trim(before) // it may fail; it must not take too much
+	first, _ := m.files.Bounds()
+	if first < m.first || first > min(max(before, m.first), next) {
+		t.Fatalf("the first number is %d; it was %d before Trim(%d)", first, m.first, before)
+	}
+	if first > m.first+uint64(len(m.stable)) { // it has synced, so as to trim what was written last
+		m.stable, m.pending = m.written(), nil
+	}
+	m.stable, m.first = m.stable[first-m.first:], first
+}
+
+func (m *machine) restart(t *rapid.T) {
+	m.disk.FailSync(0)
+	m.disk.FailWrite(0)
+	m.disk.Full(-1)
+	if err := m.files.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	m.open(t)
+	got := m.read(t)
+	if errors.Is(m.files.Sync(), wal.ErrFailed) {
+		t.Fatal("failed just after Open")
+	}
+	m.settle(t, got)
+}
+
+// crash cuts the power. A segment that was trimmed may be back.
+func (m *machine) crash(t *rapid.T) {
+	m.disk = m.disk.Crash(rapid.Uint64().Draw(t, "seed"))
+	m.open(t)
+	if first, _ := m.files.Bounds(); first < m.first {
+		if err := m.files.Trim(m.first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.settle(t, m.read(t))
+}
+
+// settle holds that what was found is what must be there, and then whole batches of what may be there.
+func (m *machine) settle(t *rapid.T, got []string) {
+	if len(got) < len(m.stable) || !slices.Equal(got[:len(m.stable)], m.stable) {
+		t.Fatalf("%d records are there, not the %d that were synced", len(got), len(m.stable))
+	}
+	if !prefix(got[len(m.stable):], m.pending) && !prefix(got[len(m.stable):], m.undone) {
+		t.Fatalf("after %d synced records there are %d others, which are no whole batches", len(m.stable), len(got)-len(m.stable))
+	}
+	m.stable, m.pending, m.undone = got, nil, nil
+}
+
+// prefix reports whether records are those of the first batches, of none to all.
+func prefix(records []string, batches [][]string) bool {
+	for _, batch := range batches {
+		if len(records) == 0 {
+			break
+		}
+		if len(records) < len(batch) || !slices.Equal(records[:len(batch)], batch) {
+			return false
+		}
+		records = records[len(batch):]
+	}
+	return len(records) == 0
+}
+
+func (m *machine) read(t *rapid.T) (records []string) {
+	at := m.first
+	err := m.files.Scan(at, func(seq uint64, record []byte) error {
+		if seq != at {
+			t.Fatalf("record %d came instead of %d", seq, at)
+		}
+		at++
+		records = append(records, string(record))
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("Scan: %v", err)
+	}
+	if _, next := m.files.Bounds(); next != at {
+		t.Fatalf("the next number is %d, after records up to %d", next, at)
+	}
+	return records
+}
+
+func (m *machine) check(t *rapid.T) {
+	if got, want := m.read(t), m.written(); !slices.Equal(got, want) {
+		t.Fatalf("%d records can be read, %d were written", len(got), len(want))
+	}
+}
