@@ -1,62 +1,109 @@
 package notifytest
 
 import (
-	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
-// delivers holds that a payload passes byte for byte, whatever JSON it is.
+// delivers holds that a payload passes byte for byte, whatever JSON it is, in the envelope agreed upon.
 func delivers(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	c.subscribe(r, "/a", nil)
 	payloads := []string{`{"a" : "<b>&", "c":[1.50, 2e3]}`, `"text \u00e9 é"`, `null`, `0.10`, `[ ]`, "{\n\t\"x\": true\n}", `"` + strings.Repeat("x", 100_000) + `"`}
+	before := time.Now()
 	for i, p := range payloads {
-		if n := c.post(one, notice("id"+string(rune('a'+i)), `k"1`, "t", p)); n != 1 {
-			t.Fatalf("%d deliveries for one subscription", n)
+		if got := c.post(one, notice("id"+string(rune('a'+i)), `k"1`, "t", p)); got.status != 202 || got.Deliveries != 1 || got.ID != "id"+string(rune('a'+i)) {
+			t.Fatalf("answered %+v", got)
 		}
 	}
+	after := time.Now()
 	c.quiet()
 	got := r.sequences()[`/a k"1`]
 	if len(got) != len(payloads) {
 		t.Fatalf("%d of %d came", len(got), len(payloads))
 	}
+	const grain = time.Second // a timestamp may be cut off there
 	for i, n := range got {
-		if string(n.Payload) != payloads[i] || n.Type != "t" || n.ID != "id"+string(rune('a'+i)) {
+		if n.Payload != payloads[i] || n.Type != "t" || n.ID != "id"+string(rune('a'+i)) {
 			t.Errorf("sent %.80q, got %.120q", payloads[i], n.body)
 		}
+		if n.Timestamp.Before(before.Add(-grain)) || n.Timestamp.After(after.Add(grain)) {
+			t.Errorf("accepted between %v and %v, timestamp %v", before, after, n.Timestamp)
+		}
 	}
-	if s := c.stats(); s.Delivered != len(payloads) || s.Retried != 0 || s.Durable == nil || *s.Durable {
+	if s := c.stats(); s.Delivered != len(payloads) || s.Retried != 0 || s.Durable == nil || !*s.Durable {
 		t.Errorf("stats %+v", s)
 	}
 	// without an id, one is made and told
-	status, _, data := c.do("POST", "/v1/notices", one+"; charset=utf-8", `{"key":"k2","type":"t"}`)
-	var made struct{ ID string }
-	if err := json.Unmarshal(data, &made); err != nil || status != http.StatusAccepted || made.ID == "" {
-		t.Fatalf("a notice without id: %d %s", status, data)
-	}
+	made := c.post(one+"; charset=utf-8", `{"key":"k2","type":"t"}`)
 	c.quiet()
-	if last := r.sequences()["/a k2"]; len(last) != 1 || last[0].ID != made.ID || string(last[0].Payload) != "null" {
+	if last := r.sequences()["/a k2"]; made.ID == "" || len(last) != 1 || last[0].ID != made.ID || last[0].Payload != "null" {
 		t.Errorf("told %q, delivered %+v", made.ID, last)
+	}
+}
+
+// numbers holds that the numbers of accepted notices are 1 apart, whoever posts them, and that what is
+// refused or known has none.
+func numbers(t *testing.T, start Start) {
+	c := open(t, start, limits)
+	first := c.post(one, notice("0", "k", "t", "1")).Seq
+	c.refused(400, batch, lines(notice("a", "k", "t", "1"), "{}"))
+	got := c.post(batch, lines(notice("1", "k", "t", "1"), notice("0", "k", "t", "1"), notice("2", "k", "t", "1")))
+	if got.Accepted != 2 || got.Duplicates != 1 || len(got.Notices) != 3 ||
+		got.Notices[0].Seq != first+1 || got.Notices[1].Seq != first || got.Notices[2].Seq != first+2 {
+		t.Fatalf("after %d: %+v", first, got)
+	}
+	var posting sync.WaitGroup
+	var mu sync.Mutex
+	var all []uint64
+	for p := range 4 {
+		posting.Go(func() {
+			for i := range 10 {
+				answer := c.post(batch, lines(series(fmt.Sprintf("p%d-%d-", p, i), 1+i, 3)...))
+				mu.Lock()
+				for k, n := range answer.Notices {
+					all = append(all, n.Seq)
+					if n.Seq != answer.Notices[0].Seq+uint64(k) {
+						t.Errorf("the numbers of a batch: %+v", answer.Notices)
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	posting.Wait()
+	slices.Sort(all)
+	for i, seq := range all {
+		if want := first + 3 + uint64(i); seq != want {
+			t.Fatalf("number %d where %d should be", seq, want)
+		}
+	}
+	if s := c.stats(); len(all) != 4*55 || s.Seq != all[len(all)-1] {
+		t.Errorf("%d numbers, the last %d; stats %+v", len(all), all[len(all)-1], s)
 	}
 }
 
 func filters(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
-	c.subscribe(r, "/all", nil)
-	c.subscribe(r, "/some", map[string]any{"types": []string{"paid", "sent"}})
-	n := c.post(batch, lines(notice("1", "k", "paid", "1"), notice("2", "k", "lost", "2"), "", notice("3", "k", "sent", "3")))
-	if n != 5 {
-		t.Errorf("%d deliveries, want 5", n)
+	wants := map[string][]string{"/all": nil, "/some": {"paid", "sent"}, "/order": {"order.*"}, "/star": {"*"}, "/mixed": {"order.eu.*", "lost"}}
+	for path, types := range wants {
+		c.subscribe(r, path, map[string]any{"types": types})
 	}
-	if s := c.quiet(); s.Accepted != 5 || len(s.Subscriptions) != 2 {
-		t.Errorf("stats %+v", s)
+	got := c.post(batch, lines(notice("1", "k", "paid", "1"), notice("2", "k", "lost", "2"), "", notice("3", "k", "sent", "3"),
+		notice("4", "k", "order", "4"), notice("5", "k", "order.paid", "5"), notice("6", "k", "order.eu.paid", "6"), notice("7", "k", "ordering", "7")))
+	if s := c.quiet(); got.Deliveries != 20 || s.Accepted != 20 || len(s.Subscriptions) != len(wants) {
+		t.Errorf("%d deliveries, want 20; stats %+v", got.Deliveries, s)
 	}
-	got := r.sequences()
-	if a, b := ids(got["/all k"]), ids(got["/some k"]); !slices.Equal(a, []string{"1", "2", "3"}) || !slices.Equal(b, []string{"1", "3"}) {
-		t.Errorf("all got %v, some got %v", a, b)
+	have := r.sequences()
+	for path, want := range map[string]string{"/all": "1 2 3 4 5 6 7", "/some": "1 3", "/order": "5 6", "/star": "1 2 3 4 5 6 7", "/mixed": "2 6"} {
+		if got := strings.Join(ids(have[path+" k"]), " "); got != want {
+			t.Errorf("%s wants %v and got %s, not %s", path, wants[path], got, want)
+		}
 	}
 }
 
@@ -65,31 +112,33 @@ func refusesBad(t *testing.T, start Start) {
 	c.subscribe(r, "/a", nil)
 	good := notice("1", "k", "t", "1")
 	for _, test := range []struct {
-		status            int
-		kind, body, wants string
+		status                   int
+		kind, body, wants, field string
 	}{
-		{400, one, ``, "notice"},
-		{400, one, `{`, "notice"},
-		{400, one, `[]`, "notice"},
-		{400, one, `{"key":"k","type":"t","payload":}`, "notice"},
-		{400, one, `{"key":"k","type":"t","data":1}`, "data"},
-		{400, one, `{"id":7,"key":"k","type":"t"}`, "id"},
-		{400, one, `{"type":"t","payload":1}`, "key"},
-		{400, one, `{"key":"k","payload":1}`, "type"},
-		{400, one, good + good, "after"},
-		{400, one, notice("a.b", "k", "t", "1"), "a.b"},
-		{400, one, notice("a b", "k", "t", "1"), "a b"},
-		{400, one, notice("1", strings.Repeat("k", 300), "t", "1"), "256"},
-		{413, one, notice("1", "k", "t", `"`+strings.Repeat("x", 300<<10)+`"`), "bytes"},
-		{413, batch, strings.Repeat(good+"\n", 10_001), "10000"},
-		{400, batch, "\n\n", "empty"},
-		{400, batch, lines(good, good, `{"key":"k"`, good), "line 3"},
-		{400, batch, lines(good, "", `{"type":"t"}`), "line 3"},
-		{415, "text/plain", good, "text/plain"},
-		{415, "", good, "application/json"},
+		{400, one, ``, "notice", ""},
+		{400, one, `{`, "notice", ""},
+		{400, one, `[]`, "notice", ""},
+		{400, one, `{"key":"k","type":"t","payload":}`, "notice", ""},
+		{400, one, `{"key":"k","type":"t","data":1}`, "data", "data"},
+		{400, one, `{"id":7,"key":"k","type":"t"}`, "id", "id"},
+		{400, one, `{"type":"t","payload":1}`, "key", "key"},
+		{400, one, `{"key":"k","payload":1}`, "type", "type"},
+		{400, one, good + good, "after", ""},
+		{400, one, notice("a.b", "k", "t", "1"), "a.b", "id"},
+		{400, one, notice("a b", "k", "t", "1"), "a b", "id"},
+		{400, one, notice(strings.Repeat("i", 300), "k", "t", "1"), "256", "id"},
+		{400, one, notice("1", strings.Repeat("k", 300), "t", "1"), "256", "key"},
+		{413, one, notice("1", "k", "t", `"`+strings.Repeat("x", 300<<10)+`"`), "bytes", ""},
+		{413, batch, strings.Repeat(good+"\n", 10_001), "10000", ""},
+		{400, batch, "\n\n", "empty", ""},
+		{400, batch, lines(good, good, `{"key":"k"`, good), "line 3", ""},
+		{400, batch, lines(good, "", `{"type":"t"}`), "line 3", ""},
+		{415, "text/plain", good, "text/plain", ""},
+		{415, "", good, "application/json", ""},
 	} {
-		if got := c.refused(test.status, test.kind, test.body); !strings.Contains(got, test.wants) {
-			t.Errorf("%.60q: the error %q does not mention %q", test.body, got, test.wants)
+		got := c.refused(test.status, test.kind, test.body)
+		if !strings.Contains(got.Error, test.wants) || test.field != "" && got.Field != test.field {
+			t.Errorf("%.60q: the error %q in field %q does not mention %q in %q", test.body, got.Error, got.Field, test.wants, test.field)
 		}
 	}
 	if status, _, _ := c.do("POST", "/v1/notices", batch, strings.Repeat("x", 17<<20)); status != 413 {
@@ -100,6 +149,26 @@ func refusesBad(t *testing.T, start Start) {
 	}
 	if s := c.stats(); s.Accepted != 0 || len(r.hooks()) != 0 {
 		t.Errorf("something was accepted: %+v", s)
+	}
+}
+
+// namesBadLines holds that a client learns of all that is wrong with a batch at once, within reason.
+func namesBadLines(t *testing.T, start Start) {
+	c := open(t, start, limits)
+	good := notice("1", "k", "t", "1")
+	got := c.refused(400, batch, lines(good, `{"type":"t"}`, "", good, `{"key":"k","type":3}`, `nonsense`, good))
+	var named []string
+	for _, l := range got.Lines {
+		named = append(named, fmt.Sprintf("%d:%s", l.Line, l.Field))
+		if l.Error == "" {
+			t.Errorf("line %d without an error", l.Line)
+		}
+	}
+	if want := []string{"2:key", "5:type", "6:"}; !slices.Equal(named, want) || !strings.Contains(got.Error, "line 2") {
+		t.Errorf("lines %v, want %v; %q", named, want, got.Error)
+	}
+	if got := c.refused(400, batch, strings.Repeat("{}\n", 150)); len(got.Lines) != 100 {
+		t.Errorf("%d of 150 bad lines were named", len(got.Lines))
 	}
 }
 
@@ -115,7 +184,7 @@ func takesWhole(t *testing.T, start Start) {
 	}
 }
 
-// refusesBeyond holds the receiver, so that what is pending is known.
+// refusesBeyond holds the receiver until the program takes no more.
 func refusesBeyond(t *testing.T, start Start) {
 	l := limits
 	l.Pending = 5
@@ -124,19 +193,66 @@ func refusesBeyond(t *testing.T, start Start) {
 		return reply{status: 200}
 	})
 	c.subscribe(r, "/a", nil)
-	c.post(batch, lines(notice("1", "a", "t", "1"), notice("2", "b", "t", "2"), notice("3", "a", "t", "3")))
-	c.refused(429, batch, lines(notice("4", "c", "t", "4"), notice("5", "a", "t", "5"), notice("6", "b", "t", "6")))
-	c.post(batch, lines(notice("7", "c", "t", "7"), notice("8", "a", "t", "8")))
-	c.refused(429, one, notice("9", "d", "t", "9"))
-	if s := c.stats(); s.Accepted != 5 || s.Pending != 5 || s.Refused != 4 || s.Subscriptions[0].Refused != 4 {
-		t.Errorf("stats %+v", s)
+	kilobyte := `"` + strings.Repeat("x", 1024) + `"`
+	var accepted, refused []string
+	for i := 0; len(refused) == 0; i++ {
+		if i > 100*l.Pending {
+			t.Fatalf("%d notices wait, and the bound was %d", i, l.Pending)
+		}
+		id := fmt.Sprintf("%04d", i)
+		status, _, data := c.do("POST", "/v1/notices", one, notice(id, "k", "t", kilobyte))
+		switch status {
+		case http.StatusAccepted:
+			accepted = append(accepted, id)
+		case http.StatusTooManyRequests:
+			refused = append(refused, id)
+		default:
+			t.Fatalf("%d %s", status, data)
+		}
+	}
+	c.refused(429, batch, lines(notice("b1", "k", "t", kilobyte), notice("b2", "k", "t", kilobyte), notice("b3", "j", "t", kilobyte)))
+	if s := c.sums(); len(accepted) == 0 || s.Pending != len(accepted) || s.Refused == 0 || s.Subscriptions[0].Refused != s.Refused {
+		t.Errorf("%d accepted, stats %+v", len(accepted), s)
 	}
 	r.release()
 	c.quiet()
-	c.post(one, notice("10", "d", "t", "10"))
+	c.post(one, notice(refused[0], "k", "t", "1")) // what was refused may come again
 	c.quiet()
-	got := r.sequences()
-	if a := ids(got["/a a"]); !slices.Equal(a, []string{"1", "3", "8"}) || len(got["/a d"]) != 1 {
-		t.Errorf("got %v", got)
+	if got, want := ids(r.sequences()["/a k"]), append(accepted, refused...); !slices.Equal(got, want) {
+		t.Errorf("delivered %v, accepted %v", got, want)
 	}
+	if got := r.sequences()["/a j"]; len(got) != 0 {
+		t.Errorf("of a refused batch came %v", got)
+	}
+}
+
+// forwardsTrace holds that a webhook belongs to the trace of the request that its notice came with.
+func forwardsTrace(t *testing.T, start Start) {
+	c, r := open(t, start, limits), newReceiver(t, nil)
+	c.subscribe(r, "/a", nil)
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for id, parent := range map[string]string{"with": "00-" + trace + "-00f067aa0ba902b7-00", "bad": "nonsense"} {
+		c.postWith(one, notice(id, id, "t", "1"), http.Header{"Traceparent": {parent}})
+	}
+	c.quiet()
+	if len(r.hooks()) != 2 {
+		t.Fatalf("%d webhooks", len(r.hooks()))
+	}
+	for _, h := range r.hooks() {
+		switch id := h.notices[0].ID; {
+		case id == "with" && traceOf(h) != trace:
+			t.Errorf("traceparent %q, want trace %s", h.trace, trace)
+		case id == "bad" && h.trace == "nonsense":
+			t.Error("what is no traceparent was forwarded")
+		}
+	}
+}
+
+// traceOf returns the id of the trace that a webhook belongs to.
+func traceOf(h hook) string {
+	parts := strings.Split(h.trace, "-")
+	if len(parts) != 4 {
+		return ""
+	}
+	return parts[1]
 }

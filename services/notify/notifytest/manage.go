@@ -1,30 +1,14 @@
 package notifytest
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-func showsSecretOnce(t *testing.T, start Start) {
-	c, r := open(t, start, limits), newReceiver(t, nil)
-	own := "whsec_" + base64.StdEncoding.EncodeToString([]byte("thirty-two bytes of one's own ..."))
-	a, b := c.subscribe(r, "/a", nil), c.subscribe(r, "/b", map[string]any{"secret": own})
-	if !strings.HasPrefix(a.Secret, "whsec_") || b.Secret != own || a.Secret == b.Secret {
-		t.Errorf("secrets %q and %q", a.Secret, b.Secret)
-	}
-	c.post(one, notice("1", "k", "t", "1"))
-	c.quiet()
-	for _, path := range []string{"/v1/subscriptions", "/v1/subscriptions/" + a.ID, "/v1/subscriptions/" + b.ID, "/v1/stats"} {
-		status, _, data := c.do("GET", path, "", "")
-		if status != 200 || strings.Contains(string(data), "whsec") || strings.Contains(string(data), "secret") {
-			t.Errorf("GET %s: %d %s", path, status, data)
-		}
-	}
-}
 
 func manages(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
@@ -32,37 +16,111 @@ func manages(t *testing.T, start Start) {
 	if sub.ID == "" || sub.URL != r.url+"/a" || sub.Batch != 5 || len(sub.Types) != 1 {
 		t.Errorf("made %+v", sub)
 	}
-	var list struct{ Subscriptions []subscription }
-	_, _, data := c.do("GET", "/v1/subscriptions", "", "")
-	if err := json.Unmarshal(data, &list); err != nil || len(list.Subscriptions) != 1 || list.Subscriptions[0].ID != sub.ID {
-		t.Errorf("list: %s", data)
+	list := get[struct{ Subscriptions []subscription }](c, "/v1/subscriptions").Subscriptions
+	if len(list) != 1 || list[0].ID != sub.ID || list[0].URL != sub.URL {
+		t.Errorf("list: %+v", list)
 	}
-	for body, wants := range map[string]string{
-		``:                                     "subscription",
-		`{"url":"ftp://example.com/"}`:         "http",
-		`{"url":"http://u:p@example.com/"}`:    "password",
-		`{"url":"http:///x"}`:                  "http",
-		`{"url":"` + r.url + `","secret":"x"}`: "whsec_",
-		`{"url":"` + r.url + `","secret":"whsec_YWJj"}`:                            "24",
-		`{"url":"` + r.url + `","batch":-1}`:                                       "batch",
-		`{"url":"` + r.url + `","batch":100000}`:                                   "batch",
-		`{"url":"` + r.url + `","typs":["a"]}`:                                     "typs",
-		`{"url":"` + r.url + `","types":["` + strings.Repeat(`a","`, 100) + `a"]}`: "types",
+	path := "/v1/subscriptions/" + sub.ID
+	for _, test := range []struct {
+		method, path, body, wants, field string
+	}{
+		{"POST", "/v1/subscriptions", ``, "subscription", ""},
+		{"POST", "/v1/subscriptions", `{"types":["a"]}`, "url", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"ftp://example.com/"}`, "http", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"http://u:p@example.com/"}`, "password", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"http:///x"}`, "http", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","secret":"x"}`, "whsec_", "secret"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","secret":"whsec_YWJj"}`, "24", "secret"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","batch":-1}`, "batch", "batch"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","batch":100000}`, "batch", "batch"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","batch":"many"}`, "batch", "batch"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","typs":["a"]}`, "typs", "typs"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","types":["` + strings.Repeat(`a","`, 100) + `a"]}`, "types", "types"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","types":["a*"]}`, "star", "types"},
+		{"PATCH", path, `{"url":"nowhere"}`, "http", "url"},
+		{"PATCH", path, `{"types":["*.a"]}`, "star", "types"},
+		{"PATCH", path, `{"batch":100000}`, "batch", "batch"},
+		{"PATCH", path, `{"secret":"whsec_YWJj"}`, "24", "secret"},
+		{"PATCH", path, `{"id":"sub_1"}`, "id", "id"},
 	} {
-		status, _, data := c.do("POST", "/v1/subscriptions", one, body)
-		if status != 400 || !strings.Contains(string(data), wants) {
-			t.Errorf("%s: %d %s", body, status, data)
+		status, _, data := c.do(test.method, test.path, one, test.body)
+		var got problem
+		if err := json.Unmarshal(data, &got); err != nil || status != 400 || !strings.Contains(got.Error, test.wants) || got.Field != test.field {
+			t.Errorf("%s %s: %d %s", test.method, test.body, status, data)
 		}
 	}
-	for _, method := range []string{"DELETE", "GET", "DELETE"} {
-		status, _, data := c.do(method, "/v1/subscriptions/"+sub.ID, "", "")
-		want := 404
-		if method == "DELETE" && list.Subscriptions != nil {
-			want, list.Subscriptions = 204, nil
+	if got := get[subscription](c, path); got.URL != sub.URL || got.Batch != 5 || !slices.Equal(got.Types, sub.Types) {
+		t.Errorf("after changes that were refused: %+v", got)
+	}
+	c.must(204, "DELETE", path)
+	c.must(404, "GET", path)
+	c.must(404, "DELETE", path)
+	if status, _, _ := c.do("PATCH", path, one, `{"batch":1}`); status != 404 {
+		t.Errorf("PATCH of what was deleted: %d", status)
+	}
+}
+
+// changes holds that what a PATCH changes applies to what is posted from then on, and the rest stays.
+func changes(t *testing.T, start Start) {
+	c, r := open(t, start, limits), newReceiver(t, nil)
+	sub := c.subscribe(r, "/a", map[string]any{"types": []string{"x"}, "batch": 5})
+	r.know("/b", sub.Secret)
+	if got := c.patch(sub.ID, map[string]any{"types": []string{"y.*"}}); !slices.Equal(got.Types, []string{"y.*"}) || got.URL != sub.URL || got.Batch != 5 || got.Secret != "" {
+		t.Errorf("types changed: %+v", got)
+	}
+	c.post(batch, lines(notice("1", "k", "x", "1"), notice("2", "k", "y.z", "2")))
+	c.quiet()
+	if got := c.patch(sub.ID, map[string]any{"url": r.url + "/b", "types": []string{}, "batch": 1}); got.URL != r.url+"/b" || len(got.Types) != 0 || got.Batch != 1 {
+		t.Errorf("url, types and batch changed: %+v", got)
+	}
+	c.post(batch, lines(notice("3", "k", "x", "3"), notice("4", "k", "y.z", "4")))
+	c.quiet()
+	if got := c.patch(sub.ID, map[string]any{"disabled": true}); got.Disabled == "" {
+		t.Errorf("disabled: %+v", got)
+	}
+	if n := c.post(one, notice("5", "k", "x", "5")).Deliveries; n != 0 {
+		t.Errorf("%d deliveries to a disabled subscription", n)
+	}
+	if got := c.patch(sub.ID, map[string]any{"disabled": false}); got.Disabled != "" {
+		t.Errorf("enabled: %+v", got)
+	}
+	c.post(one, notice("6", "k", "x", "6"))
+	s := c.quiet()
+	got := r.sequences()
+	if a, b := ids(got["/a k"]), ids(got["/b k"]); !slices.Equal(a, []string{"2"}) || !slices.Equal(b, []string{"3", "4", "6"}) || s.Accepted != 4 {
+		t.Errorf("got %v and %v, stats %+v", a, b, s)
+	}
+}
+
+func pages(t *testing.T, start Start) {
+	c, r := open(t, start, limits), newReceiver(t, nil)
+	want := map[string]bool{}
+	for range 7 {
+		want[c.subscribe(r, "/a", nil).ID] = true
+	}
+	type page struct {
+		Subscriptions []subscription
+		Next          string
+	}
+	got, after := map[string]bool{}, ""
+	for range 7 {
+		p := get[page](c, "/v1/subscriptions?limit=3"+after)
+		for _, sub := range p.Subscriptions {
+			got[sub.ID] = true
 		}
-		if status != want {
-			t.Errorf("%s: %d %s, want %d", method, status, data, want)
+		if len(p.Subscriptions) > 3 || p.Next == "" {
+			break
 		}
+		after = "&after=" + p.Next
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("page by page %v, made %v", got, want)
+	}
+	if s := get[stats](c, "/v1/stats?limit=2"); len(s.Subscriptions) != 2 {
+		t.Errorf("stats of 2 subscriptions: %+v", s)
+	}
+	for _, path := range []string{"/v1/subscriptions?limit=x", "/v1/stats?limit=0", "/v1/dead?limit=-1"} {
+		c.must(400, "GET", path)
 	}
 }
 

@@ -1,230 +1,150 @@
 // Package notifytest is the black-box suite of the notification dispatcher: what any program must do
 // that offers its API, however it is put together. It talks HTTP only, so the plain program and every
-// assembly of notifyd pass the same tests.
+// assembly of notifyd pass the same tests. Test is the core; Push and Isolation are for programs that offer
+// streams and keep subscribers apart.
 //
 // It is not for speed. Everything that a test starts has ended when the test has.
 package notifytest
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 )
 
-// Limits are what a test asks of the program, tighter than one would run it with.
+// Limits are what a test asks of the program, tighter than one would run it with. Zero: the program's own.
 type Limits struct {
-	Pending      int // notices
-	Attempts     int
+	// Pending is after how many deliveries that wait, with notices of 1 KiB, the program refuses more. One
+	// that bounds bytes or age instead of numbers may do so at up to 100 times as many.
+	Pending int
+
+	Attempts     int // of one notice
 	Backoff      time.Duration
 	MaxBackoff   time.Duration
-	Timeout      time.Duration
+	Timeout      time.Duration // of an attempt
 	Drain        time.Duration
+	Overlap      time.Duration // for which a replaced secret goes on signing
+	Workers      int
 	AllowPrivate bool
 }
 
 // limits are the suite's own, unless a test says otherwise.
 var limits = Limits{
 	Pending: 10_000, Attempts: 4, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond,
-	Timeout: 10 * time.Second, Drain: 10 * time.Second, AllowPrivate: true,
+	Timeout: 10 * time.Second, Drain: 10 * time.Second, Overlap: time.Hour, AllowPrivate: true,
 }
 
-// Program is a running dispatcher.
+// brief leaves behind what is not delivered at once when the program stops.
+func (l Limits) brief() Limits {
+	l.Drain = 20 * time.Millisecond
+	return l
+}
+
+// Program is a running dispatcher. The suite calls Stop or Kill once.
 type Program struct {
-	URL  string
-	Stop func() (left int) // drains, ends it, and says how many notices were not delivered
+	URL string
+
+	// Stop drains within Limits.Drain, ends the program, and says how many deliveries are left for the
+	// next start.
+	Stop func() (left int)
+
+	// Kill ends it at once: nothing is drained, and nothing is written that has not been acknowledged. Nil:
+	// it cannot be done.
+	Kill func()
 }
 
-// Start starts a dispatcher. The suite calls Stop once.
-type Start func(t testing.TB, l Limits) Program
+// Start starts a dispatcher over a folder, which is empty or holds what an earlier start left there.
+type Start func(t testing.TB, dir string, l Limits) Program
 
-// Test runs the suite.
+// Test runs the core of the suite.
 func Test(t *testing.T, start Start) {
-	for name, run := range map[string]func(*testing.T, Start){
-		"delivers":                       delivers,
-		"filters by type":                filters,
-		"refuses what is no notice":      refusesBad,
-		"takes a batch whole or not":     takesWhole,
-		"refuses beyond its bound":       refusesBeyond,
-		"keeps order through failures":   keepsOrder,
-		"one in flight per key":          oneInFlight,
-		"keys do not block one another":  keysDoNotBlock,
-		"gives up after its attempts":    givesUp,
-		"honours Retry-After":            honoursRetryAfter,
-		"410 disables":                   goneDisables,
-		"follows no redirect":            followsNoRedirect,
-		"guards against private targets": guards,
-		"shows a secret once":            showsSecretOnce,
-		"manages subscriptions":          manages,
-		"deleting gives up":              deletingGivesUp,
-		"delivers what the model says":   matchesModel,
-		"adds up":                        addsUp,
-		"batches":                        batches,
-		"drains":                         drains,
-		"drains within its bound":        drainsBounded,
-	} {
+	run(t, start, map[string]test{
+		"delivers":                        delivers,
+		"numbers notices":                 numbers,
+		"filters by type":                 filters,
+		"refuses what is no notice":       refusesBad,
+		"names the bad lines":             namesBadLines,
+		"takes a batch whole or not":      takesWhole,
+		"refuses beyond its bound":        refusesBeyond,
+		"takes an id once":                takesOnce,
+		"takes an id once from many":      takesOnceFromMany,
+		"forwards traceparent":            forwardsTrace,
+		"keeps order through failures":    keepsOrder,
+		"one in flight per key":           oneInFlight,
+		"keys do not block one another":   keysDoNotBlock,
+		"gives up after its attempts":     givesUp,
+		"honours Retry-After":             honoursRetryAfter,
+		"410 disables":                    goneDisables,
+		"follows no redirect":             followsNoRedirect,
+		"guards against private targets":  guards,
+		"shows a secret once":             showsSecretOnce,
+		"rotates secrets":                 rotates,
+		"forgets replaced secrets":        forgetsSecrets,
+		"manages subscriptions":           manages,
+		"changes subscriptions":           changes,
+		"lists page by page":              pages,
+		"deleting gives up":               deletingGivesUp,
+		"lists dead letters":              listsDead,
+		"replays dead letters":            replays,
+		"replays again what dies again":   replaysAgain,
+		"purges dead letters":             purges,
+		"delivers what the model says":    matchesModel,
+		"adds up":                         addsUp,
+		"batches":                         batches,
+		"drains":                          drains,
+		"drains within its bound":         drainsBounded,
+		"attempts survive a restart":      attemptsSurvive,
+		"counts survive a restart":        countsSurvive,
+		"survives kills while it is busy": survivesKills,
+	})
+	restarts(t, start, map[string]durable{
+		"notices survive":           noticesSurvive,
+		"order survives":            orderSurvives,
+		"subscriptions survive":     subscriptionsSurvive,
+		"ids are still taken once":  idsSurvive,
+		"dead letters survive":      lettersSurvive,
+		"a replay survives":         replaySurvives,
+		"deleting survives":         deletingSurvives,
+		"a second restart survives": twiceSurvives,
+	})
+}
+
+// Push runs the tests of the streams: GET /v1/stream and GET /v1/ws.
+func Push(t *testing.T, start Start) {
+	run(t, start, map[string]test{
+		"streams from now on":        streams,
+		"streams by type":            streamsByType,
+		"resumes a stream":           resumes,
+		"resumes after a restart":    resumesAfterRestart,
+		"refuses bad streams":        refusesStreams,
+		"sends over WebSocket":       sendsMessages,
+		"resumes over WebSocket":     resumesMessages,
+		"a stream ends at its close": endsStreams,
+	})
+}
+
+// Isolation runs the tests of a program that keeps its subscribers apart. They decide by numbers of webhooks,
+// never by time.
+func Isolation(t *testing.T, start Start) {
+	run(t, start, map[string]test{
+		"one that hangs keeps nobody waiting": hangingAlone,
+		"holds the concurrency asked for":     holdsConcurrency,
+		"holds the rate asked for":            holdsRate,
+		"429 throttles a subscription":        throttles(429),
+		"502 throttles a subscription":        throttles(502),
+		"504 throttles a subscription":        throttles(504),
+		"breaks the circuit":                  breaksCircuit,
+	})
+}
+
+type test = func(*testing.T, Start)
+
+func run(t *testing.T, start Start, tests map[string]test) {
+	for name, run := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run(t, start)
 		})
 	}
-}
-
-// client is a program under test and a way to talk to it.
-type client struct {
-	t    testing.TB
-	url  string
-	http *http.Client
-	stop func() int
-}
-
-func open(t testing.TB, start Start, l Limits) *client {
-	p := start(t, l)
-	c := &client{t: t, url: p.URL, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
-	stopped, left := false, 0
-	c.stop = func() int {
-		if !stopped {
-			stopped = true
-			left = p.Stop()
-		}
-		return left
-	}
-	t.Cleanup(func() {
-		c.stop()
-		c.http.CloseIdleConnections()
-	})
-	return c
-}
-
-// do sends a request and returns the status, header and body of the answer.
-func (c *client) do(method, path, contentType, body string) (int, http.Header, []byte) {
-	c.t.Helper()
-	req, err := http.NewRequest(method, c.url+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Header, data
-}
-
-// Content types of the API.
-const (
-	one   = "application/json"
-	batch = "application/x-ndjson"
-)
-
-// post sends notices and fails the test unless they are accepted.
-func (c *client) post(contentType, body string) (deliveries int) {
-	c.t.Helper()
-	status, _, data := c.do("POST", "/v1/notices", contentType, body)
-	if status != http.StatusAccepted {
-		c.t.Fatalf("POST /v1/notices: %d %s", status, data)
-	}
-	return deliveriesIn(c.t, data)
-}
-
-func deliveriesIn(t testing.TB, answer []byte) int {
-	t.Helper()
-	var out struct{ Deliveries int }
-	if err := json.Unmarshal(answer, &out); err != nil {
-		t.Errorf("%s: %v", answer, err)
-	}
-	return out.Deliveries
-}
-
-// refused sends notices that must not be accepted, and returns the error's text.
-func (c *client) refused(status int, contentType, body string) string {
-	c.t.Helper()
-	got, header, data := c.do("POST", "/v1/notices", contentType, body)
-	var out struct{ Error string }
-	if err := json.Unmarshal(data, &out); err != nil || got != status || out.Error == "" {
-		c.t.Fatalf("POST /v1/notices: %d %s, want %d and an error in JSON", got, data, status)
-	}
-	if later := header.Get("Retry-After"); (status == 429 || status == 503) != (later != "") {
-		c.t.Fatalf("%d with Retry-After %q", status, later)
-	}
-	return out.Error
-}
-
-// subscription is what the API answers.
-type subscription struct {
-	ID, URL, Secret string
-	Types           []string
-	Batch           int
-	Disabled        bool
-}
-
-// subscribe makes a subscription to a receiver's path, which then knows its secret.
-func (c *client) subscribe(r *receiver, path string, more map[string]any) subscription {
-	c.t.Helper()
-	ask := map[string]any{"url": r.url + path}
-	for k, v := range more {
-		ask[k] = v
-	}
-	body, err := json.Marshal(ask)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	status, _, data := c.do("POST", "/v1/subscriptions", one, string(body))
-	var sub subscription
-	if err := json.Unmarshal(data, &sub); err != nil || status != http.StatusCreated {
-		c.t.Fatalf("POST /v1/subscriptions %s: %d %s", body, status, data)
-	}
-	r.know(path, sub.Secret)
-	return sub
-}
-
-// row is one line of the statistics.
-type row struct {
-	ID                                                   string
-	Accepted, Delivered, Retried, Dead, Refused, Pending int
-}
-
-type stats struct {
-	row
-	Durable       *bool
-	Subscriptions []row
-}
-
-func (c *client) stats() stats {
-	c.t.Helper()
-	status, _, data := c.do("GET", "/v1/stats", "", "")
-	var s stats
-	if err := json.Unmarshal(data, &s); err != nil || status != http.StatusOK {
-		c.t.Fatalf("GET /v1/stats: %d %s", status, data)
-	}
-	return s
-}
-
-// quiet waits until nothing is pending and checks that the figures add up, in total and by subscription.
-func (c *client) quiet() stats {
-	c.t.Helper()
-	var s stats
-	await(c.t, func() bool {
-		s = c.stats()
-		return s.Pending == 0
-	}, func() string { return fmt.Sprintf("nothing to be pending: %+v", s) })
-	for _, r := range append(s.Subscriptions, s.row) {
-		if r.Accepted != r.Delivered+r.Dead {
-			c.t.Fatalf("accepted %d is not delivered %d + dead %d (%+v)", r.Accepted, r.Delivered, r.Dead, r)
-		}
-	}
-	return s
 }
 
 // patience bounds every wait; it is reached only when a test fails.
@@ -244,22 +164,4 @@ func await(t testing.TB, done func() bool, what func() string) {
 			t.Fatalf("waited %v for %s", patience, what())
 		}
 	}
-}
-
-// notice writes a notice as JSON.
-func notice(id, key, kind, payload string) string {
-	return fmt.Sprintf(`{"id":%q,"key":%q,"type":%q,"payload":%s}`, id, key, kind, payload)
-}
-
-// lines joins notices to a batch.
-func lines(notices ...string) string { return strings.Join(notices, "\n") + "\n" }
-
-// compact removes spaces from JSON.
-func compact(t testing.TB, text []byte) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := json.Compact(&out, text); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	return out.String()
 }

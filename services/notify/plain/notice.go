@@ -6,80 +6,85 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Bounds on what a client may send.
 const (
-	maxNotice = 256 << 10 // bytes of one notice
-	maxBody   = 16 << 20  // bytes of one request
-	maxBatch  = 10_000    // notices in one request
-	maxName   = 256       // bytes of an id, key or type
+	maxNotice   = 256 << 10 // bytes of one notice
+	maxBody     = 16 << 20  // bytes of one request
+	maxBatch    = 10_000    // lines of one request
+	maxName     = 256       // bytes of an id, key or type
+	maxBadLines = 100       // told to the client
 )
 
-// notice is what a client hands in and a subscriber gets.
+// notice is what a client hands in and a subscriber gets, as it is kept in the log.
 type notice struct {
-	ID      string          `json:"id"`
-	Key     string          `json:"key"`
-	Type    string          `json:"type"`
-	Payload json.RawMessage `json:"payload"`
+	Seq      uint64    `json:"seq"`
+	ID       string    `json:"id"`
+	Key      string    `json:"key"`
+	Type     string    `json:"type"`
+	Payload  []byte    `json:"payload"` // JSON, in base64, because json.Marshal would rewrite spaces and escapes
+	Accepted time.Time `json:"accepted"`
+	Trace    string    `json:"trace,omitempty"` // the request's traceparent
+	To       []string  `json:"to,omitempty"`    // subscriptions
 }
 
-// body is the webhook's body. It is joined by hand because json.Marshal would rewrite the payload's
-// spaces and escapes.
+// body is the webhook's body: the payload byte for byte as it came.
 func (n *notice) body() ([]byte, error) {
 	head, err := json.Marshal(struct {
-		ID   string `json:"id"`
-		Key  string `json:"key"`
-		Type string `json:"type"`
-	}{n.ID, n.Key, n.Type})
+		Type      string    `json:"type"`
+		Timestamp time.Time `json:"timestamp"`
+	}{n.Type, n.Accepted})
 	if err != nil {
 		return nil, err
 	}
-	out := append(head[:len(head)-1], `,"payload":`...)
-	return append(append(out, n.Payload...), '}'), nil
+	data, err := json.Marshal(struct {
+		ID  string `json:"id"`
+		Key string `json:"key"`
+	}{n.ID, n.Key})
+	if err != nil {
+		return nil, err
+	}
+	out := append(head[:len(head)-1], `,"data":`...)
+	out = append(append(out, data[:len(data)-1]...), `,"payload":`...)
+	return append(append(out, n.Payload...), "}}"...), nil
 }
 
 func (n *notice) size() int { return len(n.ID) + len(n.Key) + len(n.Type) + len(n.Payload) }
 
-// refusal is an error with the HTTP status that it deserves.
-type refusal struct {
-	status int
-	line   int // of an NDJSON batch; 0: not known
-	text   string
-}
-
-func (r *refusal) Error() string { return r.text }
-
-func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status: status, text: fmt.Sprintf(format, args...)}
-}
-
-// readNotices reads a request's notices: all of them, or an error.
-func readNotices(w http.ResponseWriter, r *http.Request) ([]*notice, error) {
+// readNotices reads a request's notices: all of them, or an error. batch says that they came as one.
+func readNotices(w http.ResponseWriter, r *http.Request) (notices []*notice, batch bool, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/json" && kind != "application/x-ndjson" {
-		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Type %q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
+		return nil, false, refuse(http.StatusUnsupportedMediaType, "Content-Type %q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes; send it in parts", maxBody)
+		return nil, false, refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes; send it in parts", maxBody)
 	}
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "reading the body: %v", err)
+		return nil, false, refuse(http.StatusBadRequest, "reading the body: %v", err)
 	}
-	if kind == "application/json" {
-		n, err := parseNotice(data)
-		return []*notice{n}, err
+	if kind == "application/x-ndjson" {
+		notices, err := parseBatch(data)
+		return notices, true, err
 	}
-	return parseBatch(data)
+	n, bad := parseNotice(data, r.Header.Get("Idempotency-Key"))
+	if bad != nil {
+		return nil, false, bad
+	}
+	return []*notice{n}, false, nil
 }
 
 func parseBatch(data []byte) ([]*notice, error) {
 	var notices []*notice
+	var first *refusal
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, maxBody+1)
 	for line := 1; lines.Scan(); line++ {
@@ -89,12 +94,20 @@ func parseBatch(data []byte) ([]*notice, error) {
 		if len(notices) == maxBatch {
 			return nil, refuse(http.StatusRequestEntityTooLarge, "more than %d notices; send them in parts", maxBatch)
 		}
-		n, err := parseNotice(lines.Bytes())
-		if r := (*refusal)(nil); errors.As(err, &r) {
-			r.line = line
-			return nil, r
-		}
+		n, bad := parseNotice(lines.Bytes(), "")
 		notices = append(notices, n)
+		if bad == nil {
+			continue
+		}
+		if first == nil {
+			first = refuse(bad.Status, "line %d: %s", line, bad.Text)
+		}
+		if len(first.Lines) < maxBadLines {
+			first.Lines = append(first.Lines, badLine{line, bad.Field, bad.Text})
+		}
+	}
+	if first != nil {
+		return nil, first
 	}
 	if len(notices) == 0 {
 		return nil, refuse(http.StatusBadRequest, "the batch is empty; send one notice a line")
@@ -102,21 +115,31 @@ func parseBatch(data []byte) ([]*notice, error) {
 	return notices, nil
 }
 
-func parseNotice(data []byte) (*notice, error) {
+// parseNotice reads one notice. id stands for a missing one; "": one is made.
+func parseNotice(data []byte, id string) (*notice, *refusal) {
 	if len(data) > maxNotice {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "a notice of %d bytes; the most is %d", len(data), maxNotice)
 	}
-	n := new(notice)
+	var ask struct {
+		ID      string          `json:"id"`
+		Key     string          `json:"key"`
+		Type    string          `json:"type"`
+		Payload json.RawMessage `json:"payload"`
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(n); err != nil {
-		return nil, refuse(http.StatusBadRequest, "not a notice {id, key, type, payload}: %v", err)
+	if err := d.Decode(&ask); err != nil {
+		return nil, refuseJSON("a notice {id, key, type, payload}", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, refuse(http.StatusBadRequest, "text after the notice; for several notices send one a line as application/x-ndjson")
 	}
+	n := &notice{ID: ask.ID, Key: ask.Key, Type: ask.Type, Payload: ask.Payload}
 	if n.Payload == nil {
-		n.Payload = json.RawMessage("null")
+		n.Payload = []byte("null")
+	}
+	if n.ID == "" {
+		n.ID = id
 	}
 	if n.ID == "" {
 		n.ID = rand.Text()
@@ -124,19 +147,34 @@ func parseNotice(data []byte) (*notice, error) {
 	return n, n.check()
 }
 
-func (n *notice) check() error {
+func (n *notice) check() *refusal {
 	switch {
 	case n.Key == "":
-		return refuse(http.StatusBadRequest, "key is missing: notices of one key are delivered in order")
+		return refuseField("key", "is missing: notices of one key are delivered in order")
 	case n.Type == "":
-		return refuse(http.StatusBadRequest, "type is missing: subscriptions choose by it")
-	case len(n.ID) > maxName, len(n.Key) > maxName, len(n.Type) > maxName:
-		return refuse(http.StatusBadRequest, "id, key or type is longer than %d bytes", maxName)
+		return refuseField("type", "is missing: subscriptions choose by it")
+	}
+	for name, value := range map[string]string{"id": n.ID, "key": n.Key, "type": n.Type} {
+		if len(value) > maxName {
+			return refuseField(name, "is longer than %d bytes", maxName)
+		}
 	}
 	for _, c := range []byte(n.ID) {
 		if c <= ' ' || c > '~' || c == '.' {
-			return refuse(http.StatusBadRequest, "id %q: only visible ASCII without a full stop, since it is signed as part of id.timestamp.body", n.ID)
+			return refuseField("id", "%q: only visible ASCII without a full stop, since it is signed as part of id.timestamp.body", n.ID)
 		}
 	}
 	return nil
+}
+
+// refuseJSON says what is wrong with a JSON text, and in which field as far as that can be told.
+func refuseJSON(wanted string, err error) *refusal {
+	out := refuse(http.StatusBadRequest, "not %s: %v", wanted, err)
+	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		out.Field = kind.Field
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		out.Field, _ = strconv.Unquote(name)
+	}
+	return out
 }

@@ -2,197 +2,266 @@ package main
 
 import (
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"maps"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
-	"syscall"
-
-	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"time"
 )
 
-// maxSubscriptions bounds what one notice can fan out to.
-const maxSubscriptions = 100_000
+// Bounds on subscriptions.
+const (
+	maxSubscriptions = 100_000 // what one notice can fan out to
+	maxTypes         = 100     // of one subscription
+	maxSecrets       = 8       // in force at once
+	maxPage          = 1000    // entries of one answer
+)
 
-// subscribe answers POST /v1/subscriptions. The secret is shown here and never again.
-func (s *server) subscribe(w http.ResponseWriter, r *http.Request) {
-	var ask struct {
-		URL    string   `json:"url"`
-		Secret string   `json:"secret"`
-		Types  []string `json:"types"`
-		Batch  int      `json:"batch"`
-	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotice))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&ask); err != nil {
-		answerError(w, refuse(http.StatusBadRequest, "not a subscription {url, secret, types, batch}: %v", err))
-		return
-	}
-	if ask.Secret == "" {
-		key := make([]byte, 32)
-		rand.Read(key)
-		ask.Secret = "whsec_" + base64.StdEncoding.EncodeToString(key)
-	}
-	if err := errors.Join(s.checkURL(ask.URL), checkSecret(ask.Secret), checkTypes(ask.Types), checkBatch(ask.Batch)); err != nil {
-		answerError(w, refuse(http.StatusBadRequest, "%v", err))
-		return
-	}
-	webhook, err := webhooks.NewWebhook(ask.Secret)
-	if err != nil {
-		answerError(w, refuse(http.StatusBadRequest, "secret: %v", err))
-		return
-	}
-	sub := &subscription{
-		ID: "sub_" + rand.Text(), URL: ask.URL, Types: ask.Types, Batch: max(ask.Batch, 1),
-		webhook: webhook, lanes: map[string]*lane{},
-	}
-	s.mu.Lock()
-	full := len(s.subs) >= maxSubscriptions
-	if !full {
-		s.subs[sub.ID] = sub
-	}
-	view := sub.view()
-	s.mu.Unlock()
-	if full {
-		answerError(w, refuse(http.StatusConflict, "there are %d subscriptions already; delete some", maxSubscriptions))
-		return
-	}
-	view.Secret = ask.Secret
-	answer(w, http.StatusCreated, view)
+// subscriptionRequest is what a client asks for; what is nil it says nothing about.
+type subscriptionRequest struct {
+	URL          *string   `json:"url"`
+	Types        *[]string `json:"types"`
+	Secret       *string   `json:"secret"`
+	RatePerS     float64   `json:"rate_per_s"`
+	Concurrency  int       `json:"concurrency"`
+	Batch        *int      `json:"batch"`
+	RotateSecret bool      `json:"rotate_secret"` // these two in a PATCH only
+	Disabled     *bool     `json:"disabled"`
 }
 
 // subscriptionView is what the API shows of a subscription.
 type subscriptionView struct {
-	ID       string   `json:"id"`
-	URL      string   `json:"url"`
-	Secret   string   `json:"secret,omitempty"` // in the answer to its creation only
-	Types    []string `json:"types,omitempty"`
-	Batch    int      `json:"batch"`
-	Disabled bool     `json:"disabled,omitempty"`
+	ID          string    `json:"id"`
+	URL         string    `json:"url"`
+	Types       []string  `json:"types"`
+	RatePerS    float64   `json:"rate_per_s"`
+	Concurrency int       `json:"concurrency"`
+	Batch       int       `json:"batch"`
+	Created     time.Time `json:"created"`
+	Secret      string    `json:"secret,omitempty"`  // in the answer to what made it, and never again
+	Secrets     int       `json:"secrets,omitempty"` // in force
+	Disabled    string    `json:"disabled,omitempty"`
 }
 
-func (sub *subscription) view() subscriptionView {
-	return subscriptionView{ID: sub.ID, URL: sub.URL, Types: sub.Types, Batch: sub.Batch, Disabled: sub.disabled}
-}
-
-func (s *server) listSubscriptions(w http.ResponseWriter, _ *http.Request) {
-	views := []subscriptionView{}
-	s.mu.Lock()
-	for _, sub := range s.subs {
-		views = append(views, sub.view())
+func (d *definition) view() subscriptionView {
+	types := d.Types
+	if types == nil {
+		types = []string{}
 	}
-	s.mu.Unlock()
-	slices.SortFunc(views, func(a, b subscriptionView) int { return strings.Compare(a.ID, b.ID) })
-	answer(w, http.StatusOK, map[string]any{"subscriptions": views})
+	return subscriptionView{ID: d.ID, URL: d.URL, Types: types, Batch: d.Batch, Created: d.Created, Disabled: d.Disabled}
 }
 
-func (s *server) getSubscription(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	sub := s.subs[r.PathValue("id")]
-	var view subscriptionView
-	if sub != nil {
-		view = sub.view()
+// subscribe answers POST /v1/subscriptions.
+func (s *server) subscribe(w http.ResponseWriter, r *http.Request) {
+	ask, bad := readSubscription(w, r)
+	switch {
+	case bad != nil:
+	case ask.URL == nil:
+		bad = refuseField("url", "is missing: give the address of the receiver")
+	case ask.Disabled != nil:
+		bad = refuseField("disabled", "is for PATCH; a new subscription is enabled")
+	case ask.RotateSecret:
+		bad = refuseField("rotate_secret", "is for PATCH; a new subscription has a new secret")
 	}
-	s.mu.Unlock()
-	if sub == nil {
-		answerError(w, refuse(http.StatusNotFound, "no subscription %q", r.PathValue("id")))
+	d := definition{ID: "sub_" + rand.Text(), Batch: 1, Created: time.Now().UTC()}
+	var secret string
+	if bad == nil {
+		ask.RotateSecret = ask.Secret == nil
+		secret, bad = s.change(&d, ask)
+	}
+	if bad != nil {
+		answerError(w, bad)
 		return
 	}
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	s.mu.Lock()
+	have := len(s.subs)
+	s.mu.Unlock()
+	if have >= maxSubscriptions {
+		answerError(w, refuse(http.StatusConflict, "there are %d subscriptions already; delete some", have))
+		return
+	}
+	if err := s.commit(event{Do: put, Change: &d}); err != nil {
+		answerError(w, err)
+		return
+	}
+	view := d.view()
+	view.Secret = secret
+	answer(w, http.StatusCreated, view)
+}
+
+func readSubscription(w http.ResponseWriter, r *http.Request) (ask subscriptionRequest, bad *refusal) {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotice))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&ask); err != nil {
+		return ask, refuseJSON("a subscription {url, types, secret, batch}", err)
+	}
+	return ask, nil
+}
+
+// change does to a definition what a client asks for, and returns the secret if there is a new one.
+func (s *server) change(d *definition, ask subscriptionRequest) (secret string, bad *refusal) {
+	if ask.URL != nil {
+		if bad := s.checkURL(*ask.URL); bad != nil {
+			return "", bad
+		}
+		d.URL = *ask.URL
+	}
+	if ask.Types != nil {
+		if bad := checkTypes(*ask.Types); bad != nil {
+			return "", bad
+		}
+		d.Types = *ask.Types
+	}
+	if ask.Batch != nil {
+		if *ask.Batch < 0 || *ask.Batch > 1000 {
+			return "", refuseField("batch", "give 1 to 1000 notices per webhook")
+		}
+		d.Batch = max(*ask.Batch, 1)
+	}
+	if ask.RatePerS != 0 {
+		return "", refuseField("rate_per_s", "this program does not hold a rate; leave it out, or use notifyd")
+	}
+	if ask.Concurrency != 0 {
+		return "", refuseField("concurrency", "this program does not bound it by subscriber; leave it out, or use notifyd")
+	}
+	return s.changeSecret(d, ask)
+}
+
+func checkTypes(types []string) *refusal {
+	if len(types) > maxTypes {
+		return refuseField("types", "give at most %d, a prefix such as order.*, or none for all", maxTypes)
+	}
+	for _, t := range types {
+		star := strings.IndexByte(t, '*')
+		switch {
+		case t == "" || len(t) > maxName:
+			return refuseField("types", "each has 1 to %d bytes; leave them out for all", maxName)
+		case star >= 0 && t != "*" && (star != len(t)-1 || !strings.HasSuffix(t, ".*")):
+			return refuseField("types", "%q: a star stands alone or at the end after a full stop, as in order.*", t)
+		}
+	}
+	return nil
+}
+
+// patchSubscription answers PATCH /v1/subscriptions/{id}.
+func (s *server) patchSubscription(w http.ResponseWriter, r *http.Request) {
+	ask, bad := readSubscription(w, r)
+	if bad != nil {
+		answerError(w, bad)
+		return
+	}
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	d, ok := s.definition(r.PathValue("id"))
+	if !ok {
+		answerError(w, noSubscription(r))
+		return
+	}
+	secret, bad := s.change(&d, ask)
+	if bad != nil {
+		answerError(w, bad)
+		return
+	}
+	if ask.Disabled != nil && *ask.Disabled != (d.Disabled != "") {
+		d.Disabled = ""
+		if *ask.Disabled {
+			d.Disabled = "by hand"
+		}
+	}
+	if err := s.commit(event{Do: put, Change: &d}); err != nil {
+		answerError(w, err)
+		return
+	}
+	if d.Disabled != "" {
+		s.mu.Lock()
+		s.bury(s.subs[d.ID], "the subscription is disabled: "+d.Disabled)
+		s.mu.Unlock()
+	}
+	view := d.view()
+	view.Secret, view.Secrets = secret, len(d.inForce(time.Now()))
 	answer(w, http.StatusOK, view)
 }
 
-func (s *server) deleteSubscription(w http.ResponseWriter, r *http.Request) {
+// definition returns a copy of a subscription's.
+func (s *server) definition(id string) (definition, bool) {
 	s.mu.Lock()
-	sub := s.subs[r.PathValue("id")]
-	if sub != nil {
-		sub.disabled = true
-		s.bury(sub)
-		delete(s.subs, sub.ID)
+	defer s.mu.Unlock()
+	if sub := s.subs[id]; sub != nil {
+		return sub.definition, true
+	}
+	return definition{}, false
+}
+
+func (s *server) getSubscription(w http.ResponseWriter, r *http.Request) {
+	d, ok := s.definition(r.PathValue("id"))
+	if !ok {
+		answerError(w, noSubscription(r))
+		return
+	}
+	view := d.view()
+	view.Secrets = len(d.inForce(time.Now()))
+	answer(w, http.StatusOK, view)
+}
+
+func (s *server) listSubscriptions(w http.ResponseWriter, r *http.Request) {
+	limit, bad := readLimit(r, maxPage)
+	if bad != nil {
+		answerError(w, bad)
+		return
+	}
+	after := r.FormValue("after")
+	var out struct {
+		Subscriptions []subscriptionView `json:"subscriptions"`
+		Next          string             `json:"next,omitempty"`
+	}
+	out.Subscriptions = []subscriptionView{}
+	s.mu.Lock()
+	for _, id := range slices.Sorted(maps.Keys(s.subs)) {
+		if id <= after {
+			continue
+		}
+		if len(out.Subscriptions) == limit {
+			out.Next = out.Subscriptions[limit-1].ID
+			break
+		}
+		out.Subscriptions = append(out.Subscriptions, s.subs[id].view())
 	}
 	s.mu.Unlock()
-	if sub == nil {
-		answerError(w, refuse(http.StatusNotFound, "no subscription %q", r.PathValue("id")))
+	answer(w, http.StatusOK, out)
+}
+
+// readLimit reads how many entries a client wants at most.
+func readLimit(r *http.Request, usual int) (int, *refusal) {
+	text := r.FormValue("limit")
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, refuseField("limit", "give 1 to %d", maxPage)
+	}
+	return n, nil
+}
+
+func (s *server) deleteSubscription(w http.ResponseWriter, r *http.Request) {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	d, ok := s.definition(r.PathValue("id"))
+	if !ok {
+		answerError(w, noSubscription(r))
+		return
+	}
+	if err := s.commit(event{Do: remove, Sub: d.ID}); err != nil {
+		answerError(w, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *server) checkURL(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil {
-		return fmt.Errorf("url: give an http or https address without user and password")
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !s.allowPrivate && !public(ip) {
-		return fmt.Errorf("url: %s is not a public address; start with --allow-private to permit it", ip)
-	}
-	return nil
-}
-
-func checkSecret(secret string) error {
-	text, ok := strings.CutPrefix(secret, "whsec_")
-	key, err := base64.StdEncoding.DecodeString(text)
-	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-		return errors.New("secret: give whsec_ and 24 to 64 bytes in base64, or leave it out to have one made")
-	}
-	return nil
-}
-
-func checkTypes(types []string) error {
-	if len(types) > 100 {
-		return errors.New("types: give at most 100, or none for all")
-	}
-	return nil
-}
-
-func checkBatch(n int) error {
-	if n < 0 || n > 1000 {
-		return errors.New("batch: give 1 to 1000 notices per webhook")
-	}
-	return nil
-}
-
-// guard refuses connections to addresses that are not public. It sees the address after the name was
-// resolved, so that a name which points inwards does not help.
-func (s *server) guard(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	if !s.allowPrivate && !public(at.Addr()) {
-		return fmt.Errorf("%s is not a public address", at.Addr())
-	}
-	return nil
-}
-
-// inward are networks that lead inwards and that netip's own predicates do not know.
-var inward = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),     // this network
-	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
-	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
-	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
-	netip.MustParsePrefix("240.0.0.0/4"),   // reserved
-	netip.MustParsePrefix("2001::/32"),     // IPv4 behind Teredo
-	netip.MustParsePrefix("2002::/16"),     // IPv4 behind 6to4
-}
-
-// allocated is what there is of public IPv6. The rest holds, among other things, several ways to write an
-// IPv4 address (::/96, 64:ff9b::/96, 64:ff9b:1::/48).
-var allocated = netip.MustParsePrefix("2000::/3")
-
-func public(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("") // no prefix contains an address with a zone
-	if ip.Is6() && !allocated.Contains(ip) {
-		return false
-	}
-	for _, p := range inward {
-		if p.Contains(ip) {
-			return false
-		}
-	}
-	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
+func noSubscription(r *http.Request) error {
+	return refuse(http.StatusNotFound, "no subscription %q", r.PathValue("id"))
 }
