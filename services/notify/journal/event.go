@@ -24,13 +24,18 @@ const (
 	kindBury                      // a notice is dead: a letter with its record
 	kindPurge                     // letters have gone
 	kindReplay                    // a letter is pending again
-	kindPosition                  // a checkpoint of one subscription
-	kindWaiting                   // which follows a position, as the next two do: some of its waiting notices
-	kindDead                      // the numbers of its letters
-	kindReplaying                 // of those that are replayed, with what became of that
-	kindKeep                      // a letter anew, with its record, which a checkpoint carried over
-	kindDeparted                  // a checkpoint of the counts of deleted subscriptions
+
+	// What a checkpoint writes.
+	kindPosition  // where a subscription stands
+	kindWaiting   // which follows a position, as the next two do: some of its waiting notices
+	kindDead      // the numbers of its letters
+	kindReplaying // of those that are replayed, with what became of that
+	kindKeep      // a letter anew, with its record, which a checkpoint carried over
+	kindDeparted  // the counts of deleted subscriptions
 )
+
+// checkpoint reports whether the event says nothing that earlier ones did not.
+func (k kind) checkpoint() bool { return k >= kindPosition }
 
 // event is any event; its kind says which fields count.
 type event struct {

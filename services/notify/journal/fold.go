@@ -48,9 +48,7 @@ func (f *fold) visit(number uint64, record []byte) error {
 		return err
 	}
 	f.apply(number, &e)
-	switch e.kind {
-	case kindPosition, kindWaiting, kindDead, kindReplaying, kindKeep, kindDeparted:
-	default:
+	if !e.kind.checkpoint() {
 		f.size += int64(len(record))
 	}
 	return nil
@@ -119,7 +117,9 @@ func (s *state) place(p Position, number uint64) {
 
 func (s *state) put(number uint64, d Definition, from uint64) {
 	if !s.defined {
+		letters := s.letters // of a subscription that was put before the log begins; its position follows
 		s.place(Position{Loaded: from, Routed: from}, number)
+		s.letters = letters
 	}
 	s.Redefine(d, from)
 }

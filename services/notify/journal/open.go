@@ -108,9 +108,7 @@ func (j *Journal) Departed() Counts {
 }
 
 // Close makes durable what was told, and closes the log.
-func (j *Journal) Close() error {
-	return errors.Join(j.log.Sync(), j.log.Close())
-}
+func (j *Journal) Close() error { return j.log.Close() }
 
 // ledger finds a subscription and locks it.
 func (j *Journal) ledger(id string) (*ledger, error) {
