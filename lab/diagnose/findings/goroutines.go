@@ -1,10 +1,12 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/stacks"
@@ -12,7 +14,7 @@ import (
 )
 
 // goroutineLeak finds goroutines that become more under a load that stays the same: by the series of the
-// runs, and by the stack whose count grew between two profiles. A stack that grew while the number of all
+// runs, and by the stacks whose counts grew between two profiles. A stack that grew while the number of all
 // goroutines did not is a fluctuation; a number that grew where no profile was taken is a leak without a
 // place.
 func goroutineLeak(l *look) []Finding {
@@ -36,10 +38,9 @@ func goroutineLeak(l *look) []Finding {
 		}
 	}
 	bySeries := 2*grew > looked
-	stack, from, to := l.growingStack(bySeries)
-	byStack := to-from >= leakGoroutines && to-from >= leakGrowth*from && to-from > 3*math.Sqrt(to+from)
+	growing := l.growingStacks(bySeries)
 	// Two moments alone show a leak only beyond what comes and goes with the requests in flight.
-	if !bySeries && (looked > 0 || !byStack || to-from <= facts.InFlight(l.Profiled)) {
+	if !bySeries && (looked > 0 || len(growing) == 0 || growing[0].by() <= facts.InFlight(l.Profiled)) {
 		return nil
 	}
 	f := Finding{Kind: KindGoroutines, worth: 1,
@@ -50,11 +51,18 @@ func goroutineLeak(l *look) []Finding {
 	} else {
 		f.InWords = "Goroutines become more under a constant load."
 	}
-	if byStack {
+	if len(growing) > 0 {
 		f.Profile = record.ProfileGoroutine
-		f.Where = places([]record.Stack{{Frames: stack, Value: 1}})
-		f.InWords += fmt.Sprintf(" Those that stand%s were %.0f, then %.0f.", in(f.Where), from, to)
-		f.Evidence = append(f.Evidence, Evidence{"stack_growth", to - from, "goroutines", "with one and the same stack, between two profiles"})
+		var all []record.Stack
+		var words []string
+		for _, g := range growing {
+			of := []record.Stack{{Frames: g.frames, Value: g.by()}}
+			all = append(all, of...)
+			words = append(words, fmt.Sprintf("those that stand%s were %.0f, then %.0f", in(places(of)), g.from, g.to))
+		}
+		f.Where = places(all)
+		f.InWords += " T" + strings.Join(words, "; ")[1:] + "." // a sentence of its own
+		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].by(), "goroutines", "with one and the same stack, between two profiles"})
 	}
 	return []Finding{f}
 }
@@ -84,28 +92,45 @@ func goroutinesOver(r *record.Run) (from, to float64, enough bool) {
 	return thirds[0], thirds[0], true
 }
 
-// growingStack is the stack of which most goroutines came between the two profiles, with its counts. Those
-// that wait for a request, or look into the process, are left out, and unless asked for those that handle
-// one: how many of them are at the same point at a moment is chance.
-func (l *look) growingStack(handlers bool) (frames []record.Frame, from, to float64) {
+// growth is how many goroutines had one and the same stack at two moments.
+type growth struct {
+	frames   []record.Frame
+	from, to float64
+}
+
+func (g growth) by() float64 { return g.to - g.from }
+
+// leaks reports whether it is beyond what comes and goes.
+func (g growth) leaks() bool {
+	return g.by() >= leakGoroutines && g.by() >= leakGrowth*g.from && g.by() > 3*math.Sqrt(g.to+g.from)
+}
+
+// growingStacks are the stacks that grew between the two profiles, the one that grew most first, without
+// those that grew little beside it. Goroutines that wait for a request, or look into the process, are left
+// out, and unless asked for those that handle one: how many of them are at the same point at a moment is
+// chance.
+func (l *look) growingStacks(handlers bool) (out []growth) {
 	if l.Profiled == nil {
-		return nil, 0, 0
+		return nil
 	}
 	before, err := l.Profiled.Profile(record.ProfileGoroStart, record.ValueGoroutines)
 	if err != nil {
-		return nil, 0, 0
+		return nil
 	}
 	after, err := l.Profiled.Profile(record.ProfileGoroutine, record.ValueGoroutines)
 	if err != nil {
-		return nil, 0, 0
+		return nil
 	}
 	had, has := byStack(before), byStack(after)
 	for _, key := range slices.Sorted(maps.Keys(has)) {
-		if s := has[key]; s.Value-had[key].Value > to-from && (handlers || !stacks.InRequest(s.Frames)) {
-			frames, from, to = s.Frames, had[key].Value, s.Value
+		g := growth{has[key].Frames, had[key].Value, has[key].Value}
+		if g.leaks() && (handlers || !stacks.InRequest(g.frames)) {
+			out = append(out, g)
 		}
 	}
-	return frames, from, to
+	slices.SortStableFunc(out, func(a, b growth) int { return cmp.Compare(b.by(), a.by()) })
+	out = slices.DeleteFunc(out, func(g growth) bool { return g.by() < leakBeside*out[0].by() })
+	return out[:min(mostPlaces, len(out))]
 }
 
 func byStack(p *record.Profile) map[string]record.Stack {

@@ -37,6 +37,7 @@ const (
 	// leakGoroutines; leakGrowth is beyond what comes and goes around a steady mean.
 	leakGoroutines = 20
 	leakGrowth     = 0.10
+	leakBeside     = 0.10 // of the stack that grew most: what grew less beside it came with it, or is another day's work
 	// The live heap moves by a cycle's garbage; beyond both of these in one run it has grown.
 	leakBytes     = 8 << 20
 	leakHeap      = 0.20
