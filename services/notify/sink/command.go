@@ -26,7 +26,8 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sink",
 		Short: "Receive webhooks, check their order, and stream when each notice came",
-		Long: `Sink takes webhooks on any path of --listen, answers after --delay, and counts. On --debug:
+		Long: `Sink takes webhooks on any path of --listen, answers after --delay, and counts. A webhook to /hang... is never
+answered, and one to /fail... at once with 500. On --debug:
   GET /stats               what it has seen, as JSON
   GET /receipts?run=RUN    a stream of lines "ID NS": when the notices whose id is RUN-HEX16 came, CLOCK_MONOTONIC`,
 		Example: `  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms
@@ -47,7 +48,7 @@ func Command() *cobra.Command {
 	flags.StringVar(&listen, "listen", "127.0.0.1:0", "address for webhooks")
 	flags.StringVar(&debug, "debug", "127.0.0.1:0", "address for /stats and /receipts")
 	flags.StringVar(&config.Secret, "secret", "", "verify signatures made with this whsec_... secret")
-	flags.DurationVar(&config.Delay, "delay", 0, "wait this long before answering")
+	flags.DurationVar(&config.Delay, "delay", 0, "wait this long before answering, but for /hang... and /fail...")
 	flags.StringVar(&otlp, "otlp", "", "export a span (receive) for each webhook with a sampled traceparent to the collector at `URL`, such as http://127.0.0.1:4318. Headers for it go into OTEL_EXPORTER_OTLP_HEADERS")
 	return cmd
 }

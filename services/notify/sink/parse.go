@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// received is what the sink needs of a notice. Both are parts of the body, escapes left as they came.
+// received is what the sink needs of {"type":..,"timestamp":..,"data":{"id":..,"key":..,"payload":..}}. Both
+// are parts of the body, escapes left as they came.
 type received struct {
 	id, key []byte
 }
@@ -75,37 +76,69 @@ func (s *scanner) accept(c byte) bool {
 	return true
 }
 
+// notice reads the envelope of one notice.
 func (s *scanner) notice() (n received, err error) {
+	err = s.object(func(name []byte) (err error) {
+		if string(name) == "data" && s.peek() == '{' {
+			n, err = s.data()
+		} else {
+			_, err = s.value()
+		}
+		return err
+	})
+	if err == nil && (len(n.id) == 0 || n.key == nil) {
+		err = errors.New("not a notice: data, or the id or key in it, is missing")
+	}
+	return n, err
+}
+
+// data reads what the envelope holds.
+func (s *scanner) data() (n received, err error) {
+	err = s.object(func(name []byte) error {
+		value, err := s.value()
+		switch string(name) {
+		case "id":
+			n.id = value
+		case "key":
+			n.key = value
+		}
+		return err
+	})
+	return n, err
+}
+
+// object walks over an object's members; visit passes over a member's value.
+func (s *scanner) object(visit func(name []byte) error) error {
 	if !s.accept('{') {
-		return n, s.error("an object")
+		return s.error("an object")
 	}
 	for more := s.peek() != '}'; more; more = s.accept(',') {
 		name, ok := s.text()
 		if !ok || !s.accept(':') {
-			return n, s.error("a member")
+			return s.error("a member")
 		}
-		var value []byte
-		if s.peek() == '"' {
-			value, ok = s.text()
-		} else {
-			ok = s.skip()
-		}
-		switch {
-		case !ok:
-			return n, s.error("a value")
-		case string(name) == "id":
-			n.id = value
-		case string(name) == "key":
-			n.key = value
+		if err := visit(name); err != nil {
+			return err
 		}
 	}
 	if !s.accept('}') {
-		return n, s.error("an object's end")
+		return s.error("an object's end")
 	}
-	if len(n.id) == 0 || n.key == nil {
-		return n, errors.New("not a notice: id or key is missing")
+	return nil
+}
+
+// value passes over a value and returns what is between its quotes, if it is a string.
+func (s *scanner) value() (text []byte, err error) {
+	ok := false
+	if s.peek() == '"' {
+		text, ok = s.text()
+	} else {
+		ok = s.skip()
 	}
-	return n, nil
+	if !ok {
+		return nil, s.error("a value")
+	}
+	return text, nil
 }
 
 // text reads a string and returns what is between its quotes.

@@ -6,6 +6,9 @@
 // not checked. The order checked is that of the numbers: a sender that posts one key's notices over several
 // connections at once may change it before the dispatcher sees them. Each URL path is a receiver of its own, so that several subscriptions can share a sink.
 //
+// How it answers goes by the path: a webhook to /hang... has no answer until its sender gives up or the
+// sink closes, one to /fail... is answered with 500, and neither counts as received; any other with 204.
+//
 // It is not a queue: what was received is counted and forgotten. It starts no goroutines; its handlers
 // run on the HTTP server's.
 package sink
@@ -14,6 +17,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,13 +43,14 @@ type Sink struct {
 	buffers sync.Pool         // of *[]byte
 	order   orders
 	streams streams
+	closed  chan struct{} // by Close
 
-	webhookCount, noticeCount, badSignature, malformed, batches atomic.Int64
+	webhookCount, noticeCount, badSignature, malformed, batches, failed, hanging atomic.Int64
 }
 
 // New returns a sink; the error says what is wrong with the secret.
 func New(c Config) (*Sink, error) {
-	s := &Sink{delay: c.Delay}
+	s := &Sink{delay: c.Delay, closed: make(chan struct{})}
 	s.buffers.New = func() any { return new([]byte) }
 	if c.Secret != "" {
 		webhook, err := webhooks.NewWebhook(c.Secret)
@@ -64,6 +69,8 @@ type Stats struct {
 	Notices      int64 `json:"notices"`       // in these
 	Malformed    int64 `json:"malformed"`     // bodies that are no notice; answered with 400
 	BadSignature int64 `json:"bad_signature"` // answered with 401
+	Failed       int64 `json:"failed"`        // answered with 500, because of their path
+	Hanging      int64 `json:"hanging"`       // held at present, because of their path
 	Duplicates   int64 `json:"duplicates"`    // notices that had come before
 	Violations   int64 `json:"violations"`    // notices that came after a later one of their key
 	Unchecked    int64 `json:"unchecked"`     // notices with another kind of id, or beyond what is remembered
@@ -74,6 +81,7 @@ func (s *Sink) Stats() Stats {
 	out := Stats{
 		Webhooks: s.webhookCount.Load(), Batches: s.batches.Load(), Notices: s.noticeCount.Load(),
 		Malformed: s.malformed.Load(), BadSignature: s.badSignature.Load(),
+		Failed: s.failed.Load(), Hanging: s.hanging.Load(),
 	}
 	s.order.read(&out)
 	return out
@@ -108,11 +116,30 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.book(r.URL.Path, notices, at)
-	if s.delay > 0 {
-		time.Sleep(s.delay)
+	switch path := r.URL.Path; {
+	case strings.HasPrefix(path, "/hang"):
+		s.hang(w, r)
+	case strings.HasPrefix(path, "/fail"):
+		s.failed.Add(1)
+		http.Error(w, "webhooks to /fail... fail", http.StatusInternalServerError)
+	default:
+		s.book(path, notices, at)
+		if s.delay > 0 {
+			time.Sleep(s.delay)
+		}
+		w.WriteHeader(http.StatusNoContent)
 	}
-	w.WriteHeader(http.StatusNoContent)
+}
+
+// hang holds a webhook until its sender gives up or the sink closes.
+func (s *Sink) hang(w http.ResponseWriter, r *http.Request) {
+	s.hanging.Add(1)
+	defer s.hanging.Add(-1)
+	select {
+	case <-r.Context().Done():
+	case <-s.closed:
+		http.Error(w, "the sink closes", http.StatusServiceUnavailable)
+	}
 }
 
 func (s *Sink) book(path string, notices []received, at int64) {
@@ -151,5 +178,8 @@ func (s *Sink) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /receipts", s.streams.serve)
 }
 
-// Close ends the streams of receipts.
-func (s *Sink) Close() { s.streams.close() }
+// Close ends the streams of receipts and lets go of webhooks that hang. It may be called once.
+func (s *Sink) Close() {
+	close(s.closed)
+	s.streams.close()
+}

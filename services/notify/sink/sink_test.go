@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,11 @@ func post(s http.Handler, path, body string, header http.Header) int {
 }
 
 func body(seq int, key string) string {
-	return fmt.Sprintf(`{"id":"run-%016x","key":%q,"type":"t","payload":{"id":"x","n":[{},"}"]}}`, seq, key)
+	return envelope(fmt.Sprintf(`{"id":"run-%016x","key":%q,"payload":{"id":"x","n":[{},"}"]}}`, seq, key))
+}
+
+func envelope(data string) string {
+	return `{"type":"t","timestamp":"2026-01-02T03:04:05.678Z","data":` + data + `}`
 }
 
 func newSink(t *testing.T, c Config) *Sink {
@@ -60,7 +65,7 @@ func TestOrderAndDuplicates(t *testing.T) {
 		{body(8, "a"), "/", Stats{Webhooks: 5, Batches: 1, Notices: 6, Duplicates: 1, Violations: 1}},
 		{body(8, "a"), "/", Stats{Webhooks: 6, Batches: 1, Notices: 7, Duplicates: 2, Violations: 1}},
 		{body(1, "a"), "/other", Stats{Webhooks: 7, Batches: 1, Notices: 8, Duplicates: 2, Violations: 1}},
-		{`{"id":"free","key":"a"}`, "/", Stats{Webhooks: 8, Batches: 1, Notices: 9, Duplicates: 2, Violations: 1, Unchecked: 1}},
+		{envelope(`{"id":"free","key":"a"}`), "/", Stats{Webhooks: 8, Batches: 1, Notices: 9, Duplicates: 2, Violations: 1, Unchecked: 1}},
 	} {
 		if code := post(s, step.path, step.body, nil); code != http.StatusNoContent {
 			t.Fatalf("%s: %d", step.body, code)
@@ -69,8 +74,64 @@ func TestOrderAndDuplicates(t *testing.T) {
 			t.Fatalf("after %s: %+v, want %+v", step.body, got, step.want)
 		}
 	}
-	if code := post(s, "/", `{"id":"x"}`, nil); code != http.StatusBadRequest || s.Stats().Malformed != 1 {
-		t.Errorf("a body without key: %d, %+v", code, s.Stats())
+	for i, bad := range []string{envelope(`{"id":"x"}`), `{"id":"x","key":"k"}`, envelope(`1`), envelope(`{"id":"x","key":"k"`), `[]`} {
+		if code := post(s, "/", bad, nil); code != http.StatusBadRequest || s.Stats().Malformed != int64(i+1) {
+			t.Errorf("%s: %d, %+v", bad, code, s.Stats())
+		}
+	}
+}
+
+// A path decides how its webhooks are answered, and what is not taken is not booked.
+func TestAnswersByPath(t *testing.T) {
+	s := newSink(t, Config{})
+	server := httptest.NewServer(s)
+	defer server.Close()
+	client := server.Client()
+	defer client.CloseIdleConnections()
+	send := func(ctx context.Context, path string) (int, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+path, strings.NewReader(body(1, "k")))
+		if err != nil {
+			return 0, err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	for path, want := range map[string]int{"/ok": 204, "/fail": 500, "/fail/3": 500} {
+		if got, err := send(t.Context(), path); got != want {
+			t.Errorf("%s: %d, %v", path, got, err)
+		}
+	}
+	hanging := func(n int64) {
+		for patience := time.Now().Add(30 * time.Second); s.Stats().Hanging != n; runtime.Gosched() {
+			if time.Now().After(patience) {
+				t.Fatalf("%d webhooks hang, want %d", s.Stats().Hanging, n)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 2)
+	for _, c := range []context.Context{ctx, t.Context()} {
+		go func() {
+			status, _ := send(c, "/hang/x")
+			ended <- status
+		}()
+	}
+	hanging(2)
+	cancel()
+	if got := <-ended; got != 0 {
+		t.Errorf("the one that gave up was answered with %d", got)
+	}
+	hanging(1)
+	s.Close()
+	if got := <-ended; got != http.StatusServiceUnavailable {
+		t.Errorf("the one that waited on was answered with %d", got)
+	}
+	hanging(0)
+	if got, want := s.Stats(), (Stats{Webhooks: 1, Notices: 1, Failed: 2}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -116,7 +177,7 @@ func TestReceipts(t *testing.T) {
 	defer resp.Body.Close()
 	before := monotonic.Now()
 	post(s, "/", "["+body(1, "a")+","+body(2, "b")+"]", nil)
-	post(s, "/", `{"id":"runner-0000000000000001","key":"a"}`, nil)
+	post(s, "/", envelope(`{"id":"runner-0000000000000001","key":"a"}`), nil)
 	post(s, "/", body(3, "a"), nil)
 	s.Close() // sends what waits, then ends the stream
 	text, err := io.ReadAll(resp.Body)
@@ -230,8 +291,9 @@ func TestUsage(t *testing.T) {
 // FuzzParse holds the scanner against encoding/json: whatever that takes as notices, the scanner takes,
 // and finds the same ids and keys in it.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{body(1, "k"), "[" + body(1, "a") + "," + body(2, "b") + "]", `[]`, `{}`, `{"id":"a\"b","key":"\\"}`,
-		`{"payload":[1,{"id":"x"}],"id":"y","key":""}`, `{"id":1,"key":"a"}`, ` { "key" : "k" , "id" : "i" } `, `{"id":"a","id":"b","key":"k"}`, `[{"id":"a","key":"k"}`} {
+	for _, s := range []string{body(1, "k"), "[" + body(1, "a") + "," + body(2, "b") + "]", `[]`, `{}`, envelope(`{"id":"a\"b","key":"\\"}`),
+		envelope(`{"payload":[1,{"id":"x"}],"id":"y","key":""}`), envelope(`{"id":1,"key":"a"}`), ` { "data" : { "key" : "k" , "id" : "i" } } `,
+		envelope(`{"id":"a","id":"b","key":"k"}`), `[{"data":{"id":"a","key":"k"}}`, `{"data":{"id":"a","key":"k"},"data":{"id":"b","key":"k"}}`, `{"data":"x"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -264,7 +326,11 @@ func decode(text []byte) (out [][2]string, ok bool) {
 	if bytes.Contains(text, []byte(`\u`)) || json.Unmarshal(text, &list) != nil {
 		return nil, false
 	}
-	for _, n := range list {
+	for _, envelope := range list {
+		var n map[string]json.RawMessage
+		if json.Unmarshal(envelope["data"], &n) != nil {
+			return nil, false
+		}
 		id, key := n["id"], n["key"]
 		if len(id) < 3 || id[0] != '"' || len(key) < 2 || key[0] != '"' {
 			return nil, false
