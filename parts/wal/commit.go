@@ -161,13 +161,13 @@ func (l *Log) settle() {
 	}
 	l.release(freed, nil)
 	for _, e := range c.unsynced {
-		e.free()
+		l.free(e)
 	}
 	clear(c.unsynced)
 	c.unsynced, c.pending = c.unsynced[:0], 0
 	for _, e := range c.group {
 		if e.lazy {
-			e.free()
+			l.free(e)
 		} else {
 			e.done <- struct{}{}
 		}

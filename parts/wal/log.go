@@ -27,6 +27,7 @@ type Log struct {
 
 	writing sync.Mutex // held around the backend's Write, Sync and Trim
 	commit  committer
+	entries sync.Pool
 	stats   struct{ records, bytes, groups, syncs atomic.Uint64 }
 	close   func() error
 }
@@ -43,18 +44,17 @@ type entry struct {
 	done      chan struct{} // gets a token when first and err are set; nobody waits for a lazy one
 }
 
-// entries are reused: what an append costs is the write, not garbage.
-var entries = sync.Pool{New: func() any { return &entry{done: make(chan struct{}, 1)} }}
-
-func (e *entry) free() {
+// free lets the entry be used again: what an append costs is the write, not garbage.
+func (l *Log) free(e *entry) {
 	*e = entry{done: e.done}
-	entries.Put(e)
+	l.entries.Put(e)
 }
 
 // New begins to write to the backend, which belongs to the Log from then on: Close closes it.
 func New(b Backend, o Options) *Log {
 	l := &Log{backend: b, options: o.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	l.room.L = &l.mu
+	l.entries.New = func() any { return &entry{done: make(chan struct{}, 1)} }
 	_, next := b.Bounds()
 	l.next.Store(next)
 	l.close = sync.OnceValue(l.shut)
@@ -84,8 +84,8 @@ func (l *Log) Sync() error {
 }
 
 func (l *Log) wait(batch [][]byte, then func(uint64)) (uint64, error) {
-	e := entries.Get().(*entry)
-	defer e.free()
+	e := l.entries.Get().(*entry)
+	defer l.free(e)
 	e.batch, e.then = batch, then
 	if err := l.enqueue(e); err != nil {
 		return 0, err
@@ -108,10 +108,10 @@ func (l *Log) Lazily(batch [][]byte, then func(first uint64)) error {
 	if len(batch) == 0 {
 		return ErrEmpty
 	}
-	e := entries.Get().(*entry)
+	e := l.entries.Get().(*entry)
 	e.batch, e.then, e.lazy = batch, then, true
 	if err := l.enqueue(e); err != nil {
-		e.free()
+		l.free(e)
 		return err
 	}
 	return nil

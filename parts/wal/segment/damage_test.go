@@ -1,0 +1,235 @@
+package segment_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyno/parts/wal"
+	"dyno/parts/wal/segment"
+)
+
+const spanOf100 = 32 + 104 // bytes in the file of a record of 100: its header, and it filled up to 8
+
+// fill makes a log of n records of 100 bytes, each synced by itself, in segments of perSegment records.
+func fill(t testing.TB, dir string, n, perSegment int) {
+	t.Helper()
+	files := open(t, dir, perSegment)
+	defer closeFiles(t, files)
+	for i := 1; i <= n; i++ {
+		mustWrite(t, files, record(i))
+	}
+}
+
+func record(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 100) }
+
+func open(t testing.TB, dir string, perSegment int) *segment.Files {
+	t.Helper()
+	files, err := segment.Open(dir, segment.Options{SegmentBytes: int64(64 + perSegment*spanOf100), Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func closeFiles(t testing.TB, files *segment.Files) {
+	t.Helper()
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustWrite(t testing.TB, files *segment.Files, records ...[]byte) {
+	t.Helper()
+	if err := errors.Join(files.Write([][][]byte{records}), files.Sync()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// path of the segment that begins with a number.
+func path(dir string, first int) string { return filepath.Join(dir, fmt.Sprintf("%020d.seg", first)) }
+
+// flip changes bits of n bytes of a file.
+func flip(t testing.TB, path string, off, n int) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		b[off+i] ^= 0x55
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// walk reads everything, past damage, and returns the numbers read and what was damaged, as from-next.
+func walk(t testing.TB, files *segment.Files) (seen []uint64, damaged []string) {
+	t.Helper()
+	for at, _ := files.Bounds(); ; {
+		err := files.Scan(at, func(seq uint64, data []byte) error {
+			if !bytes.Equal(data, record(int(seq))) {
+				t.Fatalf("record %d has other bytes", seq)
+			}
+			seen, at = append(seen, seq), seq+1
+			return nil
+		})
+		var bad *wal.DamageError
+		if !errors.As(err, &bad) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return seen, damaged
+		}
+		if bad.From != at || bad.Next <= at || !strings.Contains(bad.Error(), ".seg") {
+			t.Fatalf("Scan from %d: %v", at, bad)
+		}
+		damaged, at = append(damaged, fmt.Sprintf("%d-%d", bad.From, bad.Next)), bad.Next
+	}
+}
+
+// TestDamage changes bytes of a log of 20 records, 5 in a segment: 1, 6, 11 and 16 begin one.
+func TestDamage(t *testing.T) {
+	at := func(i int) int { return 64 + i*spanOf100 } // the i-th record of a segment
+	for _, tt := range []struct {
+		name    string
+		first   int // of the segment
+		off, n  int
+		damaged string
+		next    uint64
+		early   bool // found by Open
+	}{
+		{"data in an older segment", 6, at(2) + 50, 1, "[8-9]", 21, false},
+		{"header in an older segment", 6, at(2) + 3, 1, "[8-9]", 21, false},
+		{"several records in an older segment", 6, at(1), 2*spanOf100 + 40, "[7-10]", 21, false},
+		{"the end of an older segment", 6, at(4), 10, "[10-11]", 21, false},
+		{"all of an older segment's records", 6, at(0), 5 * spanOf100, "[6-11]", 21, false},
+		{"the header of an older segment", 6, 20, 4, "[6-11]", 21, false},
+		{"padding between records", 6, at(2) - 2, 2, "[]", 21, false},
+		{"data in the last segment", 16, at(1) + 90, 4, "[17-18]", 21, true},
+		{"header in the last segment", 16, at(1) + 9, 1, "[17-18]", 21, true},
+		{"several in the last segment", 16, at(0) + 9, spanOf100, "[16-18]", 21, true},
+		{"the last record: an append that was not finished", 16, at(4) + 40, 1, "[]", 20, false},
+		{"the last two", 16, at(3) + 40, spanOf100, "[]", 19, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, 20, 5)
+			flip(t, path(dir, tt.first), tt.off, tt.n)
+			for round := range 2 { // what Open does to it must not change what is found
+				files := open(t, dir, 5)
+				if found := len(files.Quarantined()) > 0; found != tt.early {
+					t.Errorf("round %d: found by Open: %v", round, found)
+				}
+				seen, damaged := walk(t, files)
+				if _, next := files.Bounds(); next != tt.next || fmt.Sprint(damaged) != tt.damaged {
+					t.Fatalf("round %d: damaged %v, next %d; want %s, %d", round, damaged, next, tt.damaged, tt.next)
+				}
+				if len(files.Quarantined()) != len(damaged) {
+					t.Errorf("round %d: %d quarantined", round, len(files.Quarantined()))
+				}
+				var verified []*wal.DamageError
+				n, err := files.Verify(t.Context(), func(d *wal.DamageError) { verified = append(verified, d) })
+				if err != nil || n != uint64(len(seen)) || len(verified) != len(damaged) {
+					t.Errorf("Verify: %d records, %v, damaged %v", n, err, verified)
+				}
+				closeFiles(t, files)
+			}
+			files := open(t, dir, 5)
+			defer closeFiles(t, files)
+			mustWrite(t, files, record(int(tt.next)))
+			if seen, _ := walk(t, files); seen[len(seen)-1] != tt.next {
+				t.Fatalf("the record appended behind the damage is not the last: %v", seen)
+			}
+		})
+	}
+}
+
+// The damaged bytes are kept, as they were found.
+func TestQuarantine(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, 10, 100)
+	flip(t, path(dir, 1), 64+2*spanOf100+40, 1)
+	damaged, err := os.ReadFile(path(dir, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := open(t, dir, 100)
+	defer closeFiles(t, files)
+	q := files.Quarantined()
+	if len(q) != 1 || q[0].From != 3 || q[0].Next != 4 {
+		t.Fatalf("quarantined: %v", q)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "quarantine", fmt.Sprintf("%020d.seg-%d", 1, 64+2*spanOf100)))
+	if err != nil || !bytes.Equal(kept, damaged[64+2*spanOf100:64+3*spanOf100]) {
+		t.Fatalf("%d bytes in quarantine, %v", len(kept), err)
+	}
+	// A reader that goes on behind it is not told again.
+	if err := files.Scan(4, func(uint64, []byte) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A record's data that look like records are not taken for any.
+func TestForgery(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, 3, 100)
+	stolen, err := os.ReadFile(path(dir, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	files := open(t, other, 100)
+	mustWrite(t, files, record(1))
+	mustWrite(t, files, stolen[64+spanOf100:]) // records 2 and 3 of the first log, as data
+	closeFiles(t, files)
+	flip(t, path(other, 1), 64+spanOf100, 1)
+	files = open(t, other, 100)
+	defer closeFiles(t, files)
+	if _, next := files.Bounds(); next != 2 {
+		t.Fatalf("next is %d: data were taken for records", next)
+	}
+}
+
+func TestMissingSegment(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, 20, 5)
+	if err := os.Remove(path(dir, 6)); err != nil {
+		t.Fatal(err)
+	}
+	files := open(t, dir, 5)
+	defer closeFiles(t, files)
+	if seen, damaged := walk(t, files); len(seen) != 15 || fmt.Sprint(damaged) != "[6-11]" {
+		t.Fatalf("read %v, damaged %v", seen, damaged)
+	}
+}
+
+// Open says what is wrong and what to do when it cannot go on.
+func TestOpenRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		want   string
+	}{
+		{"a damaged header", func(t *testing.T, dir string) { flip(t, path(dir, 1), 17, 1) }, "header is damaged"},
+		{"an empty file", func(t *testing.T, dir string) { os.Truncate(path(dir, 1), 0) }, "not a segment"},
+		{"a version to come", func(t *testing.T, dir string) { flip(t, path(dir, 1), 8, 1) }, "newer version"},
+		{"a file under another's name", func(t *testing.T, dir string) { os.Rename(path(dir, 1), path(dir, 9)) }, "begins with record 1"},
+		{"a foreign name", func(t *testing.T, dir string) { os.Rename(path(dir, 1), filepath.Join(dir, "notes.seg")) }, "move it elsewhere"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, 3, 100)
+			tt.change(t, dir)
+			_, err := segment.Open(dir, segment.Options{Log: quiet})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), dir) {
+				t.Fatalf("Open: %v; want it to say %q", err, tt.want)
+			}
+		})
+	}
+}
