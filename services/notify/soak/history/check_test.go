@@ -30,7 +30,7 @@ func (s *story) crash() {
 
 func (s *story) change(name string, d *Definition) {
 	began := s.Now()
-	s.Changed(Change{name, d, began, s.Now()})
+	s.Changed(Change{name, d, began, s.Now(), began})
 }
 
 // post posts notices "ID KEY [TYPE]" and is told the numbers from first on; 0: it is not answered.
@@ -253,7 +253,7 @@ func TestCheck(t *testing.T) {
 			s.end(0, 0)
 		}, []Kind{Definitions}},
 		"a change that nobody knows of": {func(s *story) {
-			s.Changed(Change{"new", &Definition{}, s.Now(), Never})
+			s.Changed(Change{"new", &Definition{}, s.Now(), Never, 0})
 			s.list(all)
 			s.list(map[string]Definition{"all": {Concurrency: 1}, "new": {Batch: 1}})
 			s.end(0, 0)

@@ -85,7 +85,7 @@ func (c *checker) boundDuplicates(crashes []Crash) {
 		durable := c.durable(p)
 		crash.Process = i
 		for name, hooks := range byProcess[i] {
-			concurrency, batch := c.subs[name].widest()
+			concurrency, batch := c.subs[name].widest(c.h.Workers)
 			crash.Bound += inFlight(hooks, durable, concurrency, batch)
 		}
 		if crash.Duplicates > crash.Bound {
@@ -101,8 +101,8 @@ func (c *checker) boundDuplicates(crashes []Crash) {
 func (c *checker) durable(p Process) Moment {
 	at := p.Began
 	for _, ch := range c.h.Changes {
-		if ch.Began > at && ch.Acked < p.Crashed {
-			at = ch.Began
+		if ch.Durable > at && ch.Acked < p.Crashed {
+			at = ch.Durable
 		}
 	}
 	return at

@@ -44,17 +44,17 @@ type Post struct {
 type Definition struct {
 	Types       []string // exact, or a prefix and ".*"; none: all
 	Batch       int      // most notices in a webhook; 0 is as 1
-	Concurrency int      // most webhooks in flight
+	Concurrency int      // most webhooks in flight; 0: as many as the dispatcher has workers
 }
 
 // Change is one change of one subscription: made, changed or deleted. It is acknowledged only when it is
-// durable, and with it everything that the dispatcher had booked before. Changes of one subscription do not
-// overlap.
+// durable. Changes of one subscription do not overlap.
 type Change struct {
 	Subscription string // the name that its receiver knows it by
 	Definition   *Definition
-	Began        Moment
+	Began        Moment // the first attempt
 	Acked        Moment // Never: nobody knows whether it was made
+	Durable      Moment // when the attempt began that was acknowledged: what was booked before is durable too; 0: none was
 }
 
 // Listing is what the dispatcher said that it had by way of subscriptions.
@@ -94,6 +94,8 @@ type Account struct {
 // History is what was seen. Its methods may be called by many at once; its fields are for Check, and for
 // tests which make histories up.
 type History struct {
+	Workers int // most webhooks in flight to all subscriptions that do not say how many
+
 	clock atomic.Int64
 	mu    sync.Mutex
 
@@ -171,4 +173,11 @@ func (h *History) Fault(text string) {
 	if len(h.Faults) < maxFaults {
 		h.Faults = append(h.Faults, text)
 	}
+}
+
+// Began returns the moment when a process began.
+func (h *History) Began(process int) Moment {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Processes[process].Began
 }

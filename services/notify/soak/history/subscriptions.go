@@ -110,15 +110,22 @@ func (c *checker) checkListings() {
 }
 
 func (d *Definition) equal(other Definition) bool {
-	return slices.Equal(d.Types, other.Types) && max(d.Batch, 1) == max(other.Batch, 1) && d.Concurrency == other.Concurrency
+	return slices.Equal(explicit(d.Types), explicit(other.Types)) && max(d.Batch, 1) == max(other.Batch, 1) && d.Concurrency == other.Concurrency
+}
+
+func explicit(types []string) []string {
+	if len(types) == 0 {
+		return []string{"*"}
+	}
+	return types
 }
 
 // widest returns the most webhooks that were ever allowed in flight to it, and the most notices in one.
-func (s *subscription) widest() (concurrency, batch int) {
+func (s *subscription) widest(workers int) (concurrency, batch int) {
 	concurrency, batch = 1, 1
 	for _, v := range s.versions {
 		if v.Definition != nil {
-			concurrency, batch = max(concurrency, v.Concurrency), max(batch, v.Batch)
+			concurrency, batch = max(concurrency, cmp.Or(v.Concurrency, workers)), max(batch, v.Batch)
 		}
 	}
 	return concurrency, batch

@@ -1,0 +1,87 @@
+package soak
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"dyno/services/notify/soak/history"
+	"dyno/services/notify/soak/powercut"
+)
+
+// A dispatcher without faults passes, and each fault is found.
+func TestFindsFaults(t *testing.T) {
+	for fault, finds := range map[string][]history.Kind{
+		"":        nil,
+		early:     {history.Lost, history.Forgotten, history.Definitions},
+		halves:    {history.HalfBatch},
+		forgets:   {history.Forgotten, history.Repeated},
+		reuses:    {history.SeqReused},
+		overtakes: {history.Reordered},
+		again:     {history.Excess},
+		undead:    {history.Unwanted, history.Definitions},
+		miscounts: {history.Miscounted},
+	} {
+		t.Run("fault "+fault, func(t *testing.T) {
+			t.Parallel()
+			findsFault(t, fault, filepath.Join(t.TempDir(), "data"), nil, finds)
+		})
+	}
+}
+
+// What is not synced is lost in a power cut, and only then.
+func TestFindsMissingSync(t *testing.T) {
+	for fault, finds := range map[string][]history.Kind{
+		"":       nil,
+		unsynced: {history.Lost, history.Forgotten, history.Definitions},
+	} {
+		t.Run("fault "+fault, func(t *testing.T) {
+			disk := t.TempDir()
+			supply, err := powercut.Plug(disk, 1)
+			if errors.Is(err, powercut.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer supply.Close()
+			data := filepath.Join(disk, "data")
+			if err := makeDurably(data); err != nil {
+				t.Fatal(err)
+			}
+			findsFault(t, fault, data, supply, finds)
+		})
+	}
+}
+
+func findsFault(t *testing.T, fault, data string, power Power, finds []history.Kind) {
+	if testing.Short() {
+		t.Skip("it crashes a dispatcher for some seconds")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := Run(t.Context(), Config{
+		Command: []string{"env", fmt.Sprintf("%s=%s,%s", toyVariable, fault, data), self}, Crashes: 3, Seed: 1, Power: power})
+	t.Logf("\n%s\n%v", summary, err)
+	if fault == "" {
+		if err != nil {
+			t.Error("there is no fault")
+		}
+		return
+	}
+	if summary == nil { // it could not go on to the end
+		if slices.Contains(finds, history.Definitions) && errors.Is(err, errGone) {
+			return
+		}
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(finds, func(k history.Kind) bool { return summary.Verdict.Broken[k] > 0 }) {
+		t.Errorf("found %v, want one of %v", slices.Collect(maps.Keys(summary.Verdict.Broken)), finds)
+	}
+}
