@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dyno/agent"
 )
 
 // hostile is what anybody may write into an address, a type or an error.
@@ -58,6 +60,7 @@ func newMade(t *testing.T) *made {
 	api.HandleFunc("DELETE /debug/notify/v1/dead/{id}", func(w http.ResponseWriter, r *http.Request) { m.change(w, r, http.StatusNoContent) })
 	api.HandleFunc("POST /debug/notify/workers", m.setWorkers)
 	api.Handle("GET /debug/notify/{$}", Handler())
+	guarded := agent.NewGuard("").Wrap(api) // as the debug address does
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -69,7 +72,7 @@ func newMade(t *testing.T) *made {
 			m.writes = append(m.writes, r.Method+" "+r.URL.Path+" "+string(body))
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		api.ServeHTTP(w, r)
+		guarded.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	m.origin = server.URL

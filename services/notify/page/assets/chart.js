@@ -60,7 +60,7 @@ class Chart {
     this.draw();
   }
 
-  // means are the points of the line.
+  // means are the points of the line; the last counts when its seconds are over.
   means() {
     const out = [];
     let sum = 0, n = 0;
@@ -68,7 +68,7 @@ class Chart {
       const next = this.points[i + 1];
       if (p.v !== null) { sum += p.v; n++; }
       if (next && p.v !== null && next.v !== null && Math.floor(next.t / grain) === Math.floor(p.t / grain)) return;
-      out.push({t: p.t, v: p.v === null ? null : sum / n});
+      if (next || !out.length) out.push({t: p.t, v: p.v === null ? null : sum / n});
       sum = n = 0;
     });
     return out;

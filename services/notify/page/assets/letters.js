@@ -84,13 +84,21 @@ at('of-all').addEventListener('click', () => lettersOf(''));
 at('first').addEventListener('click', () => turnTo(listing.of, ''));
 at('next').addEventListener('click', () => turnTo(listing.of, listing.next));
 
+// sure asks before something is lost. The dialog's closing is told later than it happens, when another
+// question may stand there already: each answer goes to its own.
+let settle = null;
+at('sure').addEventListener('close', () => {
+  if (at('sure').open) return;
+  settle?.(at('sure').returnValue === 'yes');
+  settle = null;
+});
 const sure = (title, text) => new Promise(answer => {
-  const dialog = at('sure');
+  settle?.(false);
+  settle = answer;
   say(at('sure-title'), title);
   say(at('sure-text'), text);
-  dialog.returnValue = 'no';
-  dialog.addEventListener('close', () => answer(dialog.returnValue === 'yes'), {once: true});
-  dialog.showModal();
+  at('sure').returnValue = 'no';
+  at('sure').showModal();
 });
 
 const makeLetter = l => {
