@@ -58,7 +58,7 @@ func (s *server) commit(e event) error {
 func (s *server) admit(n *notice) {
 	s.seq = n.Seq
 	for _, id := range n.To {
-		if sub := s.subs[id]; sub != nil {
+		if sub := s.subs[id]; sub != nil && sub.pending[n.Seq] == nil {
 			sub.Accepted++
 			s.enqueue(sub, n, n.Accepted)
 		}
@@ -84,7 +84,7 @@ func (s *server) apply(e event) {
 			sub.Purged++
 		}
 	case e.Do == replay:
-		if at, ok := sub.findLetter(e.Seq); ok {
+		if at, ok := sub.findLetter(e.Seq); ok && !sub.letters[at].Replaying {
 			sub.letters[at].Replaying = true
 			sub.Dead--
 			s.enqueue(sub, sub.letters[at].Notice, time.Now())

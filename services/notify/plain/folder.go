@@ -125,7 +125,9 @@ func (s *server) read(dir string) error {
 			} else if !ok {
 				break
 			}
-			s.applyEntry(lines)
+			if !s.applyEntry(lines) {
+				return fmt.Errorf("%s, line %d: a notice is missing or out of order; restore the folder from a backup", log.path, log.line)
+			}
 		}
 		if !more {
 			return nil
@@ -137,17 +139,24 @@ func (s *server) read(dir string) error {
 	}
 }
 
-func (s *server) applyEntry(e entry) {
+// applyEntry is false for a line that this program has not written.
+func (s *server) applyEntry(e entry) bool {
 	for _, n := range e.Notices {
+		if n == nil || n.Seq <= s.seq {
+			return false
+		}
 		s.admit(n)
 		s.seen.add(n.ID, n.Seq)
 	}
-	if e.Last > 0 {
-		s.seq, s.seen = e.Last, seen{}
-		for _, one := range e.Seen {
-			s.seen.add(one.ID, one.Seq)
-		}
+	if e.Last == 0 {
+		return true
 	}
+	ok := e.Last >= s.seq
+	s.seq, s.seen = e.Last, seen{}
+	for _, one := range e.Seen {
+		s.seen.add(one.ID, one.Seq)
+	}
+	return ok
 }
 
 // rewrite writes what is known to a new state and leaves its files open for more.
