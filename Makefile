@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fuzz run quick calibrate bench-generator ci
+.PHONY: help test race lint fuzz run quick calibrate bench-generator bench-log ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,11 +28,26 @@ run: ## the main job, about 5 minutes
 quick: ## the main job in under 90 seconds, without intervals
 	go run ./cmd/dyno run --quick scenarios/notify.yaml
 
+# Those of notifyd, its queues, and what its users meet.
+SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept
+
+scenarios: ## every scenario of docs/notify-scenarios.md, quickly, one after the other (10 minutes)
+	@failed=; for s in $(SCENARIOS); do \
+	  go run ./cmd/dyno run --quick scenarios/$$s.yaml || failed="$$failed $$s"; done; \
+	go run ./cmd/dyno compare --metric p99 --at 1000 scenarios/notify-hanging.yaml || failed="$$failed notify-hanging"; \
+	test -z "$$failed" || { echo "without a valid result:$$failed"; exit 1; }
+
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./cmd/dyno calibrate --repeats 5
 
+bench-delivery: ## notices from ingest to webhook beside posting webhooks alone, in turns
+	go run ./bench/delivery
+
 bench-generator: ## what a request costs the load generator, beside wrk, in turns (needs wrk)
 	go run ./bench/generator
+
+bench-log: ## what a durable record costs: parts/wal and notifyd beside their peers, in turns (12 minutes)
+	go run ./bench/log
 
 ci: ## what CI runs
 	bash .ci/run
