@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fuzz run quick calibrate bench-generator bench-log ci
+.PHONY: help test race lint fuzz run quick scenarios calibrate bench-delivery bench-generator bench-log ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
