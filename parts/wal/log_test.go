@@ -83,6 +83,13 @@ func (b *scripted) set(f func()) {
 	f()
 }
 
+// counts is what has come so far.
+func (b *scripted) counts() (writes, syncs, synced int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.writes), b.syncs, b.synced
+}
+
 func (b *scripted) Size() int64       { return 0 }
 func (b *scripted) Trim(uint64) error { return nil }
 func (b *scripted) Close() error      { return nil }
@@ -172,18 +179,18 @@ func TestLazilySynced(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if told != 1 || b.syncs != 0 || len(b.writes) != 1 {
-			t.Fatalf("at once: told %d, %d syncs, writes %v", told, b.syncs, b.writes)
+		if writes, syncs, _ := b.counts(); told != 1 || syncs != 0 || writes != 1 {
+			t.Fatalf("at once: told %d, %d syncs, %d writes", told, syncs, writes)
 		}
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
-		if b.synced != 1 || b.syncs != 1 {
-			t.Fatalf("a second later: %d records synced by %d syncs", b.synced, b.syncs)
+		if _, syncs, synced := b.counts(); synced != 1 || syncs != 1 {
+			t.Fatalf("a second later: %d records synced by %d syncs", synced, syncs)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if b.syncs != 1 {
-			t.Fatalf("%d syncs, and nothing to sync", b.syncs)
+		if _, syncs, _ := b.counts(); syncs != 1 {
+			t.Fatalf("%d syncs, and nothing to sync", syncs)
 		}
 	})
 }
@@ -202,11 +209,11 @@ func TestLazilyAgain(t *testing.T) {
 			synctest.Wait()
 		}
 		lazy("a")
-		b.failing = errors.New("sync is broken")
+		b.set(func() { b.failing = errors.New("sync is broken") })
 		if _, err := l.Append(one("refused"), then); err == nil {
 			t.Fatal("Append did not fail")
 		}
-		b.failing, b.fail = nil, ErrFull
+		b.set(func() { b.failing, b.fail = nil, ErrFull })
 		lazy("b")
 		if first, next := l.Bounds(); first != 1 || next != 2 {
 			t.Fatalf("bounds %d, %d: the first lazy record was committed, and nothing else", first, next)
@@ -235,14 +242,14 @@ func TestLazilyRetries(t *testing.T) {
 		}
 		time.Sleep(3*time.Second + time.Millisecond)
 		synctest.Wait()
-		if n := len(b.writes); n < 3 || n > 4 {
+		if n, _, _ := b.counts(); n < 3 || n > 4 {
 			t.Fatalf("%d attempts in 3 s", n)
 		}
 		b.set(func() { b.fail = nil })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if b.synced != 1 {
-			t.Fatalf("%d records synced when there is space again", b.synced)
+		if _, _, synced := b.counts(); synced != 1 {
+			t.Fatalf("%d records synced when there is space again", synced)
 		}
 		b.set(func() { b.fail = ErrFailed })
 		l.Append(one("b"), nil)

@@ -19,3 +19,7 @@ func Test(t *testing.T) {
 		return r
 	})
 }
+
+func Benchmark(b *testing.B) {
+	waltest.Bench(b, func(testing.TB, string) wal.Backend { return New() })
+}

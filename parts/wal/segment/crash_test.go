@@ -22,25 +22,29 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 // stays, nothing else but whole batches of the last, unfinished group may come, no number is given twice,
 // and once the disk is in order again the log goes on.
 func TestSurvives(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{disk: faultfs.New(), bytes: rapid.Int64Range(1, 3000).Draw(t, "segment bytes"), first: 1}
-		m.open(t)
-		t.Repeat(map[string]func(*rapid.T){
-			"write": m.write, "write again": m.write, "sync": m.sync, "sync again": m.sync, "trim": m.trim,
-			"fail a sync":  func(t *rapid.T) { m.disk.FailSync(rapid.IntRange(1, 4).Draw(t, "n")) },
-			"fail a write": func(t *rapid.T) { m.disk.FailWrite(rapid.IntRange(1, 3).Draw(t, "n")) },
-			"fill": func(t *rapid.T) {
-				m.disk.Full(rapid.OneOf(rapid.Just(int64(-1)), rapid.Int64Range(0, 3000)).Draw(t, "bytes"))
-			},
-			"crash": m.crash, "restart": m.restart, "": m.check,
-		})
-		m.restart(t)
-		m.write(t)
-		if m.sync(t); len(m.pending) > 0 {
-			t.Fatal("the log did not go on though nothing failed any more")
-		}
-		m.check(t)
+	for range 10 { // a hundred ways each: the rarer faults take some hundreds to meet
+		rapid.Check(t, survives)
+	}
+}
+
+func survives(t *rapid.T) {
+	m := &machine{disk: faultfs.New(), bytes: rapid.Int64Range(1, 3000).Draw(t, "segment bytes"), first: 1}
+	m.open(t)
+	t.Repeat(map[string]func(*rapid.T){
+		"write": m.write, "write again": m.write, "sync": m.sync, "sync again": m.sync, "trim": m.trim,
+		"fail a sync":  func(t *rapid.T) { m.disk.FailSync(rapid.IntRange(1, 4).Draw(t, "n")) },
+		"fail a write": func(t *rapid.T) { m.disk.FailWrite(rapid.IntRange(1, 3).Draw(t, "n")) },
+		"fill": func(t *rapid.T) {
+			m.disk.Full(rapid.OneOf(rapid.Just(int64(-1)), rapid.Int64Range(0, 3000)).Draw(t, "bytes"))
+		},
+		"crash": m.crash, "restart": m.restart, "": m.check,
 	})
+	m.restart(t)
+	m.write(t)
+	if m.sync(t); len(m.pending) > 0 {
+		t.Fatal("the log did not go on though nothing failed any more")
+	}
+	m.check(t)
 }
 
 // machine is a log and what should be in it.

@@ -87,19 +87,21 @@ func span(length int) int64 {
 
 func (r record) span() int64 { return span(int(r.length)) }
 
+// zeroes is what a record's header and padding are made of at first.
+var zeroes [recordBytes + alignment]byte
+
 // appendRecord appends a record with its data to b, which begins at a multiple of the alignment.
 func appendRecord(b []byte, seed uint32, r record, data []byte) []byte {
 	at := len(b)
-	var h [recordBytes]byte
+	b = append(append(b, zeroes[:recordBytes]...), data...)
+	h := b[at : at+recordBytes]
 	order.PutUint32(h[4:], crc32.Update(seed, castagnoli, data))
 	order.PutUint32(h[8:], uint32(len(data)))
 	order.PutUint32(h[12:], r.more)
 	order.PutUint64(h[16:], r.number)
 	order.PutUint64(h[24:], r.group)
 	order.PutUint32(h[0:], crc32.Update(seed, castagnoli, h[4:]))
-	b = append(append(b, h[:]...), data...)
-	var zeros [alignment]byte
-	return append(b, zeros[:span(len(data))-int64(len(b)-at)]...)
+	return append(b, zeroes[:span(len(data))-int64(len(b)-at)]...)
 }
 
 // decodeRecord reads a record's header; false if it is none.

@@ -22,3 +22,13 @@ func Test(t *testing.T) {
 		})
 	}
 }
+
+func Benchmark(b *testing.B) {
+	waltest.Bench(b, func(t testing.TB, dir string) wal.Backend {
+		f, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	})
+}

@@ -61,7 +61,7 @@ func scans(t *testing.T, open Open) {
 // beside reads while others append and trim: every reader sees every record once, in order, or is told
 // what is no longer there, and no record before its callback.
 func beside(t *testing.T, open Open, commit wal.Commit) {
-	const n = 400
+	const n = 200
 	l := newLog(t, open, t.TempDir(), wal.Options{Commit: commit})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -70,8 +70,8 @@ func beside(t *testing.T, open Open, commit wal.Commit) {
 				t.Errorf("appending %d: %v", i, err)
 				return
 			}
-			if i%100 == 1 {
-				if err := l.Trim(uint64(max(i-50, 1))); err != nil {
+			if i%50 == 1 {
+				if err := l.Trim(uint64(max(i-25, 1))); err != nil {
 					t.Errorf("trimming at %d: %v", i, err)
 				}
 			}

@@ -18,7 +18,10 @@ import (
 type Open = func(t testing.TB, dir string) wal.Backend
 
 // commits are the ways to commit, by name.
-var commits = map[string]wal.Commit{"each": wal.Each, "group": wal.Group}
+var commits = []struct {
+	name string
+	wal.Commit
+}{{"each", wal.Each}, {"group", wal.Group}}
 
 // Test runs the suite.
 func Test(t *testing.T, open Open) {
@@ -32,10 +35,10 @@ func Test(t *testing.T, open Open) {
 	t.Run("never gives a number twice", func(t *testing.T) { trimsAll(t, open) })
 	t.Run("refuses what comes after Close", func(t *testing.T) { closes(t, open) })
 	t.Run("agrees with a model", func(t *testing.T) { agrees(t, open) })
-	for name, commit := range commits {
-		t.Run("appends of many at once/"+name, func(t *testing.T) { concurrent(t, open, commit) })
-		t.Run("reads beside appends/"+name, func(t *testing.T) { beside(t, open, commit) })
-		t.Run("appends lazily/"+name, func(t *testing.T) { lazily(t, open, commit) })
+	for _, c := range commits {
+		t.Run("appends of many at once/"+c.name, func(t *testing.T) { concurrent(t, open, c.Commit) })
+		t.Run("reads beside appends/"+c.name, func(t *testing.T) { beside(t, open, c.Commit) })
+		t.Run("appends lazily/"+c.name, func(t *testing.T) { lazily(t, open, c.Commit) })
 	}
 }
 

@@ -1,0 +1,191 @@
+package segment_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyno/parts/wal"
+	"dyno/parts/wal/segment"
+	"dyno/parts/wal/segment/faultfs"
+)
+
+func onDisk(t *testing.T, disk segment.FS) *segment.Files {
+	t.Helper()
+	files, err := segment.Open("/log", segment.Options{FS: disk, SegmentBytes: 1 << 17, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Each append costs one sync, and nothing that has to do with segments costs any more of them.
+func TestSyncs(t *testing.T) {
+	disk := faultfs.New()
+	l := wal.New(onDisk(t, disk), wal.Options{})
+	defer l.Close()
+	before := disk.Syncs()
+	for range 100 {
+		if _, err := l.Append([][]byte{record(1)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := disk.Syncs() - before; n != 100 {
+		t.Fatalf("100 appends made %d syncs", n)
+	}
+}
+
+// A full disk refuses appends, and takes them again when there is space, without a restart.
+func TestFullDisk(t *testing.T) {
+	disk := faultfs.New()
+	l := wal.New(onDisk(t, disk), wal.Options{Commit: wal.Group})
+	disk.Full(10_000)
+	next := uint64(1)
+	for ; ; next++ {
+		first, err := l.Append([][]byte{record(1)}, nil)
+		if errors.Is(err, wal.ErrFull) {
+			break
+		} else if err != nil || first != next {
+			t.Fatalf("Append gave %d, %v; want %d", first, err, next)
+		}
+	}
+	if want := uint64(10_000 / spanOf100); next-1 != want { // little space is used to the last record
+		t.Fatalf("%d records fitted into 10,000 bytes, want %d", next-1, want)
+	}
+	disk.Full(-1)
+	if first, err := l.Append([][]byte{record(1)}, nil); err != nil || first != next {
+		t.Fatalf("with space again Append gave %d, %v; want %d", first, err, next)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if files := onDisk(t, disk.Crash(1)); len(files.Quarantined()) > 0 {
+		t.Fatal("a full disk has left damage")
+	}
+}
+
+// After a failed sync the log goes on in another file; what was refused does not come back.
+func TestFailedSync(t *testing.T) {
+	disk := faultfs.New()
+	files := onDisk(t, disk)
+	mustWrite(t, files, record(1))
+	for round := range 3 { // the first of these leaves a segment without records, which is replaced
+		if err := files.Write([][][]byte{{record(100)}}); err != nil {
+			t.Fatal(err)
+		}
+		disk.FailSync(1)
+		if err := files.Sync(); err == nil || errors.Is(err, wal.ErrFailed) {
+			t.Fatalf("round %d: Sync: %v", round, err)
+		}
+	}
+	mustWrite(t, files, record(2))
+	for seed := range uint64(50) {
+		after := onDisk(t, disk.Crash(seed))
+		if seen, damaged := walk(t, after); len(seen) != 2 || damaged != nil {
+			t.Fatalf("seed %d: %v, damaged %v", seed, seen, damaged)
+		}
+	}
+}
+
+// When no other file can be begun either, the log has failed, and says so until it is opened again.
+func TestFailed(t *testing.T) {
+	disk := faultfs.New()
+	files := onDisk(t, disk)
+	mustWrite(t, files, record(1))
+	if err := files.Write([][][]byte{{record(100)}}); err != nil {
+		t.Fatal(err)
+	}
+	disk.FailSync(1)
+	if err := files.Sync(); err == nil {
+		t.Fatal("Sync did not fail")
+	}
+	disk.FailSync(1)
+	for range 3 {
+		if err := files.Write([][][]byte{{record(2)}}); !errors.Is(err, wal.ErrFailed) {
+			t.Fatalf("Write: %v", err)
+		}
+	}
+	if seen, _ := walk(t, files); len(seen) != 1 {
+		t.Fatalf("a failed log can be read: %v", seen)
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files = onDisk(t, disk)
+	mustWrite(t, files, record(2))
+	if seen, _ := walk(t, files); len(seen) != 2 {
+		t.Fatalf("after a restart: %v", seen)
+	}
+}
+
+// slow is a file system without allocation, as anywhere but on Linux.
+type slow struct{ *faultfs.FS }
+
+func (s slow) Create(name string) (segment.File, error) { return without(s.FS.Create(name)) }
+func (s slow) Open(name string) (segment.File, error)   { return without(s.FS.Open(name)) }
+
+type unallocated struct{ segment.File }
+
+func (unallocated) Allocate(int64, int64) error { return errors.ErrUnsupported }
+
+func without(f segment.File, err error) (segment.File, error) { return unallocated{f}, err }
+
+func TestWithoutAllocation(t *testing.T) {
+	disk := faultfs.New()
+	files := onDisk(t, slow{disk})
+	for i := 1; i <= 50; i++ {
+		mustWrite(t, files, record(i))
+	}
+	after := disk.Crash(7)
+	files = onDisk(t, slow{after})
+	if seen, damaged := walk(t, files); len(seen) != 50 || damaged != nil {
+		t.Fatalf("%v, damaged %v", seen, damaged)
+	}
+}
+
+// The folders above the log are made as well; a segment that was not finished is removed; allocated space
+// is given back.
+func TestFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b", "log")
+	fill(t, dir, 3, 100)
+	unfinished := filepath.Join(dir, "begun.tmp")
+	if err := os.WriteFile(unfinished, bytes.Repeat([]byte("x"), 99), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := open(t, dir, 100)
+	if _, err := os.Stat(unfinished); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", unfinished, err)
+	}
+	mustWrite(t, files, record(4))
+	size := files.Size()
+	closeFiles(t, files)
+	if info, err := os.Stat(path(dir, 1)); err != nil || info.Size() != size || size != 64+4*spanOf100 {
+		t.Errorf("the file has %d bytes, Size was %d, and 4 records take %d: %v", info.Size(), size, 64+4*spanOf100, err)
+	}
+}
+
+// Neither writing nor reading allocates per record.
+func TestAllocations(t *testing.T) {
+	files := open(t, t.TempDir(), 1<<20)
+	defer closeFiles(t, files)
+	batches := [][][]byte{{record(1), record(2)}, {record(3)}}
+	written := testing.AllocsPerRun(200, func() {
+		if err := files.Write(batches); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if written > 0 {
+		t.Errorf("a Write allocates %v times", written)
+	}
+	n := 0
+	read := testing.AllocsPerRun(50, func() {
+		if err := files.Scan(1, func(uint64, []byte) error { n++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if read > 20 || n < 500*50 {
+		t.Errorf("a Scan of %d records allocates %v times", n/51, read)
+	}
+}
