@@ -78,10 +78,12 @@ func (j *Journal) place(p Position) error {
 		return nil
 	}
 	defer l.mu.Unlock()
-	p.Waiting = slices.DeleteFunc(slices.Clone(p.Waiting), func(w Waiting) bool {
-		d := l.letters.find(w.Seq)
-		return d != nil && d.Replaying
-	})
+	if len(l.letters.letters) > 0 {
+		p.Waiting = slices.DeleteFunc(slices.Clone(p.Waiting), func(w Waiting) bool {
+			d := l.letters.find(w.Seq)
+			return d != nil && d.Replaying
+		})
+	}
 	batch, err := encodePosition(l.handle, p, l.letters.letters)
 	if err != nil {
 		return err

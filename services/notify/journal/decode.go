@@ -26,7 +26,7 @@ func decode(record []byte) (event, error) {
 		r.json(&e.position.Definition)
 	case kindDelete, kindDeparted:
 		e.counts = r.counts()
-	case kindDelivered, kindPurge, kindReplay, kindDead:
+	case kindDelivered, kindPurge, kindReplay, kindDead, kindAhead:
 		e.seqs = r.seqs()
 	case kindFailed, kindWaiting, kindReplaying:
 		e.waiting = r.waitings()

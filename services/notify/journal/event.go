@@ -32,6 +32,7 @@ const (
 	kindReplaying // of those that are replayed, with what became of that
 	kindKeep      // a letter anew, with its record, which a checkpoint carried over
 	kindDeparted  // the counts of deleted subscriptions
+	kindAhead     // numbers that a position's Loaded has not reached and that are settled
 )
 
 // checkpoint reports whether the event says nothing that earlier ones did not.
@@ -199,6 +200,12 @@ func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, err
 	}
 	for some := range slices.Chunk(p.Waiting, maxSeqs) {
 		batch = append(batch, encodeWaiting(nil, kindWaiting, handle, some))
+	}
+	for some := range slices.Chunk(p.TriedAhead, maxSeqs) {
+		batch = append(batch, encodeWaiting(nil, kindWaiting, handle, some))
+	}
+	for some := range slices.Chunk(p.SettledAhead, maxSeqs) {
+		batch = append(batch, encodeSeqs(nil, kindAhead, handle, some))
 	}
 	for some := range slices.Chunk(dead, maxSeqs) {
 		batch = append(batch, encodeSeqs(nil, kindDead, handle, some))

@@ -91,7 +91,15 @@ func (f *fold) apply(number uint64, e *event) {
 		s.place(e.position, number)
 	case kindWaiting:
 		for _, w := range e.waiting {
-			s.waiting[w.Seq] = w
+			if w.Seq < s.Loaded {
+				s.waiting[w.Seq] = w
+			} else {
+				s.Failed[w.Seq] = w
+			}
+		}
+	case kindAhead:
+		for _, seq := range e.seqs {
+			s.Settled[seq] = true
 		}
 	case kindDead:
 		for _, seq := range e.seqs {

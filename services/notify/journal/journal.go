@@ -80,11 +80,15 @@ type Counts struct {
 type Position struct {
 	Definition
 	Filters []Filter  // what it wanted from which number on, oldest first; the last is Definition.Types
-	Loaded  uint64    // notices from this number on had not been loaded into memory, and so none of them was settled
+	Loaded  uint64    // notices from this number on had not been loaded into memory
 	Waiting []Waiting // before Loaded: not yet delivered, in order; without letters that are replayed
 	Backlog int64     // notices at or after Loaded that it is to get, of those before Routed
 	Routed  uint64    // the first number that it had not been considered for
 	Counts  Counts
+
+	// After a restart, until the backlog was read so far: what came of numbers from Loaded on.
+	SettledAhead []uint64  // delivered or dead; not counted in Backlog
+	TriedAhead   []Waiting // tried in vain
 }
 
 // Filter is what a subscription wants of the notices from a number on.
@@ -106,7 +110,7 @@ type Waiting struct {
 // counts what was routed since Routed from the notices.
 type Recovered struct {
 	Position
-	Settled map[uint64]bool    // numbers from Loaded on: delivered or dead since the checkpoint
+	Settled map[uint64]bool    // numbers from Loaded on: delivered or dead
 	Failed  map[uint64]Waiting // numbers from Loaded on: not settled, but tried
 }
 
@@ -141,13 +145,18 @@ func (p *Position) Redefine(d Definition, from uint64) {
 	}
 }
 
-// needed is the filters without those that no notice is left for.
-func (p *Position) needed() []Filter {
+// Needs is the first notice that the subscription may still be to get.
+func (p *Position) Needs() uint64 {
 	low := p.Loaded
 	for _, w := range p.Waiting {
 		low = min(low, w.Seq)
 	}
-	first := 0
+	return low
+}
+
+// needed is the filters without those that no notice is left for.
+func (p *Position) needed() []Filter {
+	low, first := p.Needs(), 0
 	for first+1 < len(p.Filters) && p.Filters[first+1].From <= low {
 		first++
 	}
