@@ -109,9 +109,11 @@ func (m *made) getStats(w http.ResponseWriter, r *http.Request) {
 		subscriptions = subscriptions[:limit]
 	}
 	m.stats["subscriptions"] = append([]object{}, subscriptions...)
-	oldest := 0.0
+	oldest := 0.0 // without those that fail, as the service counts
 	for _, s := range subscriptions {
-		oldest = max(oldest, s["oldest_age_seconds"].(float64))
+		if s["state"] != "failing" {
+			oldest = max(oldest, s["oldest_age_seconds"].(float64))
+		}
 	}
 	m.stats["oldest_age_seconds"] = oldest
 	reply(w, http.StatusOK, m.stats)

@@ -42,7 +42,7 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 		"a rate":                   `/^[\d,]+\/s$/.test(document.querySelector('.figure.accepted .value').textContent)`,
 		"what waits":               `document.querySelector('.figure.pending .value').textContent === '996'`,
 		"what waits on disk":       `document.querySelector('.figure.pending').textContent.includes('700 on disk only')`,
-		"the oldest age":           `document.querySelector('.figure.oldest .value').textContent === '5 min 41 s'`,
+		"the oldest age":           `document.querySelector('.figure.oldest .value').textContent === '42 s' && document.querySelector('.figure.oldest .note-line').textContent === '5 min 41 s at sub_bad'`,
 		"the connection":           `document.getElementById('connection').textContent === 'live'`,
 		"the title":                `document.title === '(1 failing) notifyd'`,
 		"the log":                  `document.getElementById('facts').textContent === 'log segment · 1.0 GiB · notices 1,001 to 53,211'`,
