@@ -3,12 +3,11 @@ package notify
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/netip"
-	"slices"
-	"strconv"
 	"strings"
+	"time"
+
+	"dyno/services/notify/journal"
 )
 
 // Handler serves the API.
@@ -18,168 +17,194 @@ func (d *Dispatcher) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/subscriptions", d.postSubscription)
 	mux.HandleFunc("GET /v1/subscriptions", d.listSubscriptions)
 	mux.HandleFunc("GET /v1/subscriptions/{id}", d.getSubscription)
+	mux.HandleFunc("PATCH /v1/subscriptions/{id}", d.patchSubscription)
 	mux.HandleFunc("DELETE /v1/subscriptions/{id}", d.deleteSubscription)
 	mux.HandleFunc("GET /v1/stats", d.getStats)
+	mux.HandleFunc("GET /v1/dead", d.listDead)
+	mux.HandleFunc("GET /v1/dead/{id}", d.getDead)
+	mux.HandleFunc("POST /v1/dead/{id}/replay", d.replayDead)
+	mux.HandleFunc("DELETE /v1/dead/{id}", d.deleteDead)
+	mux.HandleFunc("GET /v1/stream", d.streams.SSE)
+	mux.HandleFunc("GET /v1/ws", d.streams.WebSocket)
 	return mux
 }
 
 func (d *Dispatcher) postNotices(w http.ResponseWriter, r *http.Request) {
-	notices, err := readNotices(w, r)
+	notices, batch, err := readNotices(w, r)
 	if err != nil {
 		answerError(w, err)
 		return
 	}
-	d.spans.mark(r.Context(), notices)
-	deliveries, err := d.accept(notices)
+	d.spans.mark(r, notices)
+	receipts, deliveries, err := d.accept(r.Context(), notices)
 	if err != nil {
 		answerError(w, err)
 		return
 	}
-	out := accepted{Accepted: len(notices), Deliveries: deliveries}
-	if len(notices) == 1 {
-		out.ID = notices[0].ID
+	duplicates := 0
+	for _, receipt := range receipts {
+		if receipt.Duplicate {
+			duplicates++
+		}
 	}
-	answer(w, http.StatusAccepted, out)
+	status := http.StatusAccepted
+	if duplicates == len(receipts) {
+		status = http.StatusOK
+	}
+	if !batch {
+		answer(w, status, acceptedOne{receipts[0], deliveries})
+		return
+	}
+	answer(w, status, acceptedBatch{len(receipts) - duplicates, duplicates, deliveries, receipts})
 }
 
-type accepted struct {
-	Accepted   int    `json:"accepted"`
-	Deliveries int    `json:"deliveries"` // one per notice and subscription that wants it
-	ID         string `json:"id,omitempty"`
+type acceptedOne struct {
+	receipt
+	Deliveries int `json:"deliveries"` // one per subscription that wants it
 }
 
-// subscriptionRequest is what a client asks for.
-type subscriptionRequest struct {
-	URL    string   `json:"url"`
-	Secret string   `json:"secret"` // whsec_...; "": one is made
-	Types  []string `json:"types"`  // none: all
-	Batch  int      `json:"batch"`  // most notices in one webhook; 0: 1
+type acceptedBatch struct {
+	Accepted   int       `json:"accepted"`
+	Duplicates int       `json:"duplicates"`
+	Deliveries int       `json:"deliveries"` // one per notice and subscription that wants it
+	Notices    []receipt `json:"notices"`    // in the order of the lines
 }
 
 // subscriptionView is what the API shows of a subscription.
 type subscriptionView struct {
-	ID       string   `json:"id"`
-	URL      string   `json:"url"`
-	Secret   string   `json:"secret,omitempty"` // in the answer to its creation only
-	Types    []string `json:"types,omitempty"`
-	Batch    int      `json:"batch"`
-	Disabled bool     `json:"disabled,omitempty"`
+	ID          string    `json:"id"`
+	URL         string    `json:"url"`
+	Secret      string    `json:"secret,omitempty"` // in the answer to who gave it or had it made, only
+	Secrets     int       `json:"secrets"`          // that webhooks are signed with
+	Types       []string  `json:"types,omitempty"`
+	RatePerS    float64   `json:"rate_per_s,omitempty"`
+	Concurrency int       `json:"concurrency"`
+	Batch       int       `json:"batch"`
+	Created     time.Time `json:"created"`
+	Disabled    string    `json:"disabled,omitempty"` // why
 }
 
 func (sub *subscription) view() subscriptionView {
-	return subscriptionView{ID: sub.id, URL: sub.url.String(), Types: sub.types, Batch: sub.batch, Disabled: sub.disabled.Load()}
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	v := subscriptionView{
+		ID: sub.id, URL: sub.def.URL, Secrets: len(sub.keys.Load().inForce(time.Now())), Types: sub.def.Types, RatePerS: sub.def.RatePerS,
+		Concurrency: sub.def.Concurrency, Batch: max(sub.def.Batch, 1), Created: sub.def.Created, Disabled: sub.def.Disabled,
+	}
+	if v.Concurrency == 0 {
+		v.Concurrency = defaultConcurrency
+	}
+	return v
+}
+
+// maxWish bounds the body of a subscription: 100 types of 256 bytes, a URL, a secret.
+const maxWish = 64 << 10
+
+func readWish(w http.ResponseWriter, r *http.Request) (ask wish, err error) {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxWish))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&ask); err != nil {
+		bad := refuse(http.StatusBadRequest, "not a subscription {url, types, secret, rate_per_s, concurrency, batch}: %v", err)
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			bad.field = wrong.Field
+		}
+		return ask, bad
+	}
+	return ask, nil
 }
 
 func (d *Dispatcher) postSubscription(w http.ResponseWriter, r *http.Request) {
-	var ask subscriptionRequest
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotice))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&ask); err != nil {
-		answerError(w, refuse(http.StatusBadRequest, "not a subscription {url, secret, types, batch}: %v", err))
-		return
-	}
-	if ask.Secret == "" {
-		ask.Secret = newSecret()
-	}
-	sub, err := newSubscription(ask)
-	if err == nil {
-		err = d.checkHost(sub.url.Hostname())
-	}
+	ask, err := readWish(w, r)
 	if err != nil {
-		answerError(w, refuse(http.StatusBadRequest, "%v", err))
+		answerError(w, err)
 		return
 	}
-	if !d.add(sub) {
-		answerError(w, refuse(http.StatusConflict, "there are %d subscriptions already; delete some", maxSubscriptions))
+	sub, secret, err := d.subscribe(ask)
+	if err != nil {
+		answerError(w, err)
 		return
 	}
 	view := sub.view()
-	view.Secret = ask.Secret
+	view.Secret = secret
 	answer(w, http.StatusCreated, view)
 }
 
-// checkHost tells a client early what the guard would refuse later. A name is not resolved here: it may
-// point elsewhere by then.
-func (d *Dispatcher) checkHost(host string) error {
-	if ip, err := netip.ParseAddr(host); err == nil && !d.config.AllowPrivate && !public(ip) {
-		return fmt.Errorf("url: %s is not a public address; start with --set allow_private=true to permit it", ip)
+func (d *Dispatcher) patchSubscription(w http.ResponseWriter, r *http.Request) {
+	ask, err := readWish(w, r)
+	if err != nil {
+		answerError(w, err)
+		return
 	}
-	return nil
+	made := ""
+	sub, err := d.change(r.PathValue("id"), func(def *journal.Definition) (err error) {
+		if made, err = ask.apply(def, d.config.SecretOverlap); err != nil {
+			return err
+		}
+		return d.checkHost(def.URL)
+	})
+	if err != nil {
+		answerError(w, noSubscription(r, err))
+		return
+	}
+	view := sub.view()
+	view.Secret = made
+	answer(w, http.StatusOK, view)
 }
 
-func (d *Dispatcher) listSubscriptions(w http.ResponseWriter, _ *http.Request) {
-	views := []subscriptionView{}
-	for _, sub := range d.subscriptions() {
-		views = append(views, sub.view())
+func (d *Dispatcher) listSubscriptions(w http.ResponseWriter, r *http.Request) {
+	limit, err := limitOf(r, listedSubscriptions)
+	if err != nil {
+		answerError(w, err)
+		return
 	}
-	answer(w, http.StatusOK, map[string]any{"subscriptions": views})
+	out := struct {
+		Subscriptions []subscriptionView `json:"subscriptions"`
+		Next          string             `json:"next,omitempty"` // ?after=NEXT goes on
+	}{Subscriptions: []subscriptionView{}}
+	after := r.URL.Query().Get("after")
+	for _, sub := range d.subscriptions() {
+		if sub.id <= after {
+			continue
+		}
+		if len(out.Subscriptions) == limit {
+			out.Next = out.Subscriptions[limit-1].ID
+			break
+		}
+		out.Subscriptions = append(out.Subscriptions, sub.view())
+	}
+	answer(w, http.StatusOK, out)
 }
 
 func (d *Dispatcher) getSubscription(w http.ResponseWriter, r *http.Request) {
-	d.mu.RLock()
-	sub := d.subs[r.PathValue("id")]
-	d.mu.RUnlock()
+	sub := d.subscription(r.PathValue("id"))
 	if sub == nil {
-		answerError(w, noSubscription(r))
+		answerError(w, noSubscription(r, errNoSubscription))
 		return
 	}
 	answer(w, http.StatusOK, sub.view())
 }
 
 func (d *Dispatcher) deleteSubscription(w http.ResponseWriter, r *http.Request) {
-	if !d.remove(r.PathValue("id")) {
-		answerError(w, noSubscription(r))
+	if err := d.unsubscribe(r.PathValue("id")); err != nil {
+		answerError(w, noSubscription(r, err))
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func noSubscription(r *http.Request) error {
-	return refuse(http.StatusNotFound, "no subscription %q", r.PathValue("id"))
-}
-
-func (d *Dispatcher) add(sub *subscription) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.subs) >= maxSubscriptions {
-		return false
+func noSubscription(r *http.Request, err error) error {
+	if errors.Is(err, errNoSubscription) {
+		return refuse(http.StatusNotFound, "no subscription %q", r.PathValue("id"))
 	}
-	d.subs[sub.id] = sub
-	return true
-}
-
-// remove deletes a subscription. What it has not got counts as dead.
-func (d *Dispatcher) remove(id string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sub := d.subs[id]
-	if sub == nil {
-		return false
-	}
-	sub.mu.Lock()
-	d.bury(sub)
-	d.departed.add(sub.counts)
-	sub.mu.Unlock()
-	delete(d.subs, id)
-	return true
-}
-
-// subscriptions returns all, by id.
-func (d *Dispatcher) subscriptions() []*subscription {
-	d.mu.RLock()
-	subs := make([]*subscription, 0, len(d.subs))
-	for _, sub := range d.subs {
-		subs = append(subs, sub)
-	}
-	d.mu.RUnlock()
-	slices.SortFunc(subs, func(a, b *subscription) int { return strings.Compare(a.id, b.id) })
-	return subs
+	return err
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // an error means that the client has gone
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.Encode(v) // an error means that the client has gone
 }
 
 func answerError(w http.ResponseWriter, err error) {
@@ -188,10 +213,22 @@ func answerError(w http.ResponseWriter, err error) {
 	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	out := map[string]any{"error": r.text}
-	if r.line > 0 {
-		out["line"] = r.line
-		out["error"] = "line " + strconv.Itoa(r.line) + ": " + r.text
+	answer(w, r.status, struct {
+		Error string    `json:"error"`
+		Field string    `json:"field,omitempty"`
+		Lines []badLine `json:"lines,omitempty"`
+	}{strings.ToValidUTF8(r.text, "?"), r.field, r.lines})
+}
+
+// postWorkers changes how many workers there are while they run.
+func (d *Dispatcher) postWorkers(w http.ResponseWriter, r *http.Request) {
+	var ask struct {
+		Workers int `json:"workers"`
 	}
-	answer(w, r.status, out)
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&ask); err != nil || ask.Workers < 1 || ask.Workers > maxWorkers {
+		answerError(w, badField("workers", "workers: send {\"workers\": N} with 1 to %d", maxWorkers))
+		return
+	}
+	d.workers.resize(ask.Workers)
+	answer(w, http.StatusOK, ask)
 }

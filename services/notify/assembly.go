@@ -11,6 +11,16 @@ import (
 func Assembly() daemon.Assembly {
 	return daemon.Assembly{
 		Seams: []daemon.Seam{
+			{Name: "log", Doc: "keeps notices and the journal", Impls: []daemon.Impl{
+				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
+				{Name: "pebble", Doc: "a Pebble store in the data folder"},
+				{Name: "jetstream", Doc: "two streams of NATS JetStream, for more than one machine; see jetstream_url"},
+				{Name: "memory", Doc: "nothing is durable: what is pending when the process ends is lost"},
+			}},
+			{Name: "commit", Doc: "makes notices durable before they are acknowledged", Impls: []daemon.Impl{
+				{Name: "each", Doc: "an fsync for each request"},
+				{Name: "group", Doc: "one fsync for all requests that came while the last was under way"},
+			}},
 			{Name: "queue", Doc: "hands lanes that have work to workers", Impls: []daemon.Impl{
 				{Name: "buffered", Doc: "a channel of queue_capacity lanes"},
 				{Name: "unbuffered", Doc: "a channel that hands a lane to a worker that waits"},
@@ -31,18 +41,7 @@ func Assembly() daemon.Assembly {
 				{Name: "batch", Doc: "all that waits, for a subscriber that asked for batches"},
 			}},
 		},
-		Settings: []daemon.Setting{
-			daemon.Int("workers", 16, 1, 4096, "webhooks in flight at once"),
-			daemon.Int("queue_capacity", 100_000, 1, 1<<24, "lanes that the queue holds"),
-			daemon.Int("batch_inflight", 8, 1, 1024, "webhooks in flight to one subscriber that gets batches"),
-			daemon.Int("max_pending", 100_000, 1, 1<<24, "deliveries owed, one per notice and subscription, of all together; beyond: 429"),
-			daemon.Bytes("max_pending_bytes", 256<<20, 1<<10, 1<<40, "bytes of these; beyond: 429"),
-			daemon.Int("max_attempts", 8, 1, 100, "attempts at one notice before it is given up"),
-			daemon.Duration("timeout", 10*time.Second, 10*time.Millisecond, 5*time.Minute, "of an attempt"),
-			daemon.Duration("backoff", 500*time.Millisecond, time.Millisecond, time.Hour, "before the second attempt, half of it random; doubles"),
-			daemon.Duration("max_backoff", time.Minute, time.Millisecond, 24*time.Hour, "bound of the doubling"),
-			daemon.Bool("allow_private", false, "webhooks may go to private, loopback and link-local addresses"),
-		},
+		Settings: settings(),
 		Ladder: []daemon.Step{
 			{Name: "reuse", Change: map[string]string{"client": "reuse"},
 				Why: "the default transport keeps 2 idle connections per host: 16 workers open and close the rest"},
@@ -52,23 +51,60 @@ func Assembly() daemon.Assembly {
 				Why: "a body is encoded once instead of at every attempt; keyed hashes and their buffers are used again"},
 			{Name: "batch", Change: map[string]string{"batching": "batch"},
 				Why: "a webhook's cost is the request's, not the notice's: who asks for batches shares one among many"},
+			{Name: "group", Change: map[string]string{"commit": "group"},
+				Why: "an fsync costs the same for one notice and for a hundred: those that wait for the disk share it"},
 		},
+	}
+}
+
+func settings() []daemon.Setting {
+	return []daemon.Setting{
+		daemon.Int("workers", 16, 1, maxWorkers, "webhooks in flight at once, without those that hang"),
+		daemon.Int("queue_capacity", 100_000, 1, 1<<24, "lanes that the queue holds"),
+		daemon.Int("batch_inflight", 8, 1, 1024, "webhooks in flight to one subscriber that gets batches"),
+
+		daemon.Int("max_pending", 10_000_000, 1, 1<<40, "deliveries owed, one per notice and subscription, of all together; beyond: 429"),
+		daemon.Bytes("max_log", 16<<30, 1<<10, 1<<50, "bytes of the log of notices; beyond: 429"),
+		daemon.Duration("max_age", time.Minute, time.Millisecond, 24*time.Hour, "for which the oldest notice may wait for a worker; beyond: 429"),
+		daemon.Int("window", 20_000, 1, 1<<24, "notices of one subscription in memory; more stay in the log"),
+		daemon.Bytes("memory", 256<<20, 1<<10, 1<<40, "bytes of pending notices in memory, of all together; more stay in the log"),
+
+		daemon.Duration("keep_age", 24*time.Hour, time.Second, 365*24*time.Hour, "for which a notice is owed to a subscription; beyond: its dead letters"),
+		daemon.Bytes("keep_bytes", 1<<30, 1<<10, 1<<50, "that are owed to one subscription; beyond, the oldest: its dead letters"),
+		daemon.Duration("history", time.Hour, 0, 365*24*time.Hour, "for which delivered notices are kept for streams that resume"),
+		daemon.Bytes("history_bytes", 1<<30, 0, 1<<50, "of these at most"),
+		daemon.Duration("dedup_window", 10*time.Minute, 0, 24*time.Hour, "in which an id is accepted once"),
+		daemon.Int("dedup_limit", 1_000_000, 0, 1<<26, "ids that are remembered at most"),
+		daemon.Int("dead_letters", 10_000, 1, 1<<24, "of one subscription; beyond, the oldest are purged"),
+		daemon.Bytes("dead_bytes", 64<<20, 1<<20, 1<<40, "of one subscription's dead letters; beyond, the oldest are purged"),
+
+		daemon.Int("max_attempts", 8, 1, 100, "attempts at one notice before it is a dead letter"),
+		daemon.Duration("timeout", 10*time.Second, 10*time.Millisecond, 5*time.Minute, "of an attempt"),
+		daemon.Duration("backoff", 500*time.Millisecond, time.Millisecond, time.Hour, "before the second attempt, half of it random; doubles"),
+		daemon.Duration("max_backoff", time.Minute, time.Millisecond, 24*time.Hour, "bound of the doubling"),
+		daemon.Duration("secret_overlap", 24*time.Hour, 0, 30*24*time.Hour, "for which a replaced secret still signs"),
+		daemon.Int("max_streams", 10_000, 1, 1<<20, "clients that follow by server-sent events or WebSocket"),
+
+		daemon.Text("jetstream_url", "", nil, "of one NATS server or more, separated by commas, such as nats://127.0.0.1:4222; for log=jetstream"),
+		daemon.Text("jetstream_name", "notifyd", nil, "of the streams: NAME_notices and NAME_journal"),
+		daemon.Int("jetstream_replicas", 1, 1, 5, "of each stream, when it is made: 3 on a cluster"),
+		daemon.Text("jetstream_credentials", "", nil, "file with credentials for NATS"),
 	}
 }
 
 // FromChoice reads a resolved assembly.
 func FromChoice(c daemon.Choice) Config {
 	return Config{
-		Queue: c.Get("queue"), Client: c.Get("client"), Encoding: c.Get("encoding"), Batching: c.Get("batching"),
-		Workers:       c.Int("workers"),
-		QueueCapacity: c.Int("queue_capacity"),
-		BatchInflight: c.Int("batch_inflight"),
-		MaxPending:    c.Int("max_pending"),
-		MaxBytes:      c.Bytes("max_pending_bytes"),
-		MaxAttempts:   c.Int("max_attempts"),
-		Timeout:       c.Duration("timeout"),
-		Backoff:       c.Duration("backoff"),
-		MaxBackoff:    c.Duration("max_backoff"),
-		AllowPrivate:  c.Bool("allow_private"),
+		Log: c.Get("log"), Commit: c.Get("commit"), Queue: c.Get("queue"), Client: c.Get("client"), Encoding: c.Get("encoding"), Batching: c.Get("batching"),
+		JetStream: JetStream{
+			URL: c.Get("jetstream_url"), Name: c.Get("jetstream_name"), Replicas: c.Int("jetstream_replicas"), Credentials: c.Get("jetstream_credentials"),
+		},
+		Workers: c.Int("workers"), QueueCapacity: c.Int("queue_capacity"), BatchInflight: c.Int("batch_inflight"),
+		MaxPending: c.Int("max_pending"), MaxLog: c.Bytes("max_log"), MaxAge: c.Duration("max_age"),
+		Window: c.Int("window"), Memory: c.Bytes("memory"),
+		KeepAge: c.Duration("keep_age"), KeepBytes: c.Bytes("keep_bytes"), History: c.Duration("history"), HistoryBytes: c.Bytes("history_bytes"),
+		DedupWindow: c.Duration("dedup_window"), DedupLimit: c.Int("dedup_limit"), DeadLetters: c.Int("dead_letters"), DeadBytes: c.Bytes("dead_bytes"),
+		MaxAttempts: c.Int("max_attempts"), Timeout: c.Duration("timeout"), Backoff: c.Duration("backoff"), MaxBackoff: c.Duration("max_backoff"),
+		SecretOverlap: c.Duration("secret_overlap"), MaxStreams: c.Int("max_streams"),
 	}
 }

@@ -3,11 +3,10 @@ package notify
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"hash"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,20 +20,24 @@ func (perAttempt) prepare(*notice) {}
 
 func (perAttempt) request(ctx context.Context, p *parcel, now time.Time) (*http.Request, error) {
 	body := appendContent(nil, p)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.sub.url.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	id := messageID(p)
-	signature, err := p.sub.webhook.Sign(id, now, body)
-	if err != nil {
-		return nil, err
+	var signatures []string // of each secret in force, the newest first
+	for _, webhook := range p.sub.keys.Load().inForce(now) {
+		signature, err := webhook.Sign(id, now, body)
+		if err != nil {
+			return nil, err
+		}
+		signatures = append(signatures, signature)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", userAgent)
 	req.Header.Set("webhook-id", id)
 	req.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set("webhook-signature", signature)
+	req.Header.Set("webhook-signature", strings.Join(signatures, " "))
 	return req, nil
 }
 
@@ -49,8 +52,8 @@ func (perAttempt) request(ctx context.Context, p *parcel, now time.Time) (*http.
 type prepared struct{}
 
 func (prepared) prepare(n *notice) {
-	n.body = n.appendBody(make([]byte, 0, n.size()+64)) // 64: the names, quotes and braces
-	end := len(n.body) - 1
+	n.body = n.appendEnvelope(make([]byte, 0, n.size()+envelopeRoom))
+	end := len(n.body) - len("}}")
 	n.Payload = n.body[end-len(n.Payload) : end] // so that it is in memory once
 }
 
@@ -73,11 +76,9 @@ func (prepared) request(ctx context.Context, p *parcel, now time.Time) (*http.Re
 		m.content = appendContent(make([]byte, 0, contentSize(p)), p)
 	}
 	m.id[0] = messageID(p)
-	signer := p.sub.signers.Get().(*signer)
-	m.timestamp[0], m.signature[0] = signer.sign(m.id[0], now, m.content)
-	p.sub.signers.Put(signer)
+	m.timestamp[0], m.signature[0] = p.sub.keys.Load().sign(m.id[0], now, m.content)
 
-	req := p.sub.request.WithContext(ctx)
+	req := p.request.WithContext(ctx)
 	req.Header = http.Header{
 		"Content-Type":      sharedContentType,
 		"User-Agent":        sharedUserAgent,
@@ -99,27 +100,4 @@ func contentSize(p *parcel) (n int) {
 		n += len(notice.body) + 1 // a bracket or a comma
 	}
 	return n + 1
-}
-
-// signer makes signatures with one secret, one at a time.
-type signer struct {
-	keyed     hash.Hash // HMAC-SHA256
-	second    int64     // what timestamp says
-	timestamp string
-	text, sum []byte
-}
-
-// sign returns the signature of id.timestamp.content, by Standard Webhooks.
-func (s *signer) sign(id string, now time.Time, content []byte) (timestamp, signature string) {
-	if second := now.Unix(); second != s.second || s.timestamp == "" {
-		s.second, s.timestamp = second, strconv.FormatInt(second, 10)
-	}
-	s.text = append(append(s.text[:0], id...), '.')
-	s.text = append(append(s.text, s.timestamp...), '.')
-	s.keyed.Reset()
-	s.keyed.Write(s.text)
-	s.keyed.Write(content)
-	s.sum = s.keyed.Sum(s.sum[:0])
-	s.text = base64.StdEncoding.AppendEncode(append(s.text[:0], "v1,"...), s.sum)
-	return s.timestamp, string(s.text)
 }

@@ -1,15 +1,11 @@
 package notify
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -30,24 +26,46 @@ type notice struct {
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload"`
 
-	body  []byte             // the webhook's body, if the assembly prepares it
-	trace *trace.SpanContext // of the request that it came with; nil: without traces
+	seq      uint64             // its number in the log
+	accepted int64              // unix time, ns
+	body     []byte             // the webhook's body, if the assembly prepares it
+	trace    *trace.SpanContext // of the request that it came with; nil: without traces
 }
 
-// appendBody appends the webhook's body. It is joined by hand because json.Marshal would rewrite the
-// payload's spaces and escapes.
-func (n *notice) appendBody(out []byte) []byte {
+// timestamp is when it was accepted, as its webhooks say it.
+func (n *notice) timestamp() time.Time { return time.Unix(0, n.accepted).UTC() }
+
+// appendEnvelope appends the webhook's body, {"type","timestamp","data":{"id","key","payload"}}. It is
+// joined by hand because json.Marshal would rewrite the payload's spaces and escapes.
+func (n *notice) appendEnvelope(out []byte) []byte {
 	if n.body != nil {
 		return append(out, n.body...)
 	}
-	head, _ := json.Marshal(struct { // three strings: cannot fail
-		ID   string `json:"id"`
-		Key  string `json:"key"`
-		Type string `json:"type"`
-	}{n.ID, n.Key, n.Type})
-	out = append(out, head[:len(head)-1]...)
+	out = append(out, `{"type":`...)
+	out = appendString(out, n.Type)
+	out = append(out, `,"timestamp":"`...)
+	out = n.timestamp().AppendFormat(out, time.RFC3339Nano)
+	out = append(out, `","data":{"id":`...)
+	out = appendString(out, n.ID)
+	out = append(out, `,"key":`...)
+	out = appendString(out, n.Key)
 	out = append(out, `,"payload":`...)
-	return append(append(out, n.Payload...), '}')
+	return append(append(out, n.Payload...), "}}"...)
+}
+
+// envelopeRoom is what an envelope holds beside the notice's own fields: names, quotes, braces, the time.
+const envelopeRoom = 100
+
+// appendString appends a string as JSON.
+func appendString(out []byte, s string) []byte {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(s) // a string: cannot fail
+			return append(out, quoted...)
+		}
+	}
+	out = append(out, '"')
+	return append(append(out, s...), '"')
 }
 
 func (n *notice) size() int { return len(n.ID) + len(n.Key) + len(n.Type) + len(n.Payload) }
@@ -55,8 +73,16 @@ func (n *notice) size() int { return len(n.ID) + len(n.Key) + len(n.Type) + len(
 // refusal is an error with the HTTP status that it deserves.
 type refusal struct {
 	status int
-	line   int // of an NDJSON batch; 0: not known
+	field  string    // of the notice or subscription; "": none
+	lines  []badLine // of an NDJSON batch
 	text   string
+}
+
+// badLine is what is wrong with one line of a batch.
+type badLine struct {
+	Line  int    `json:"line"`
+	Field string `json:"field,omitempty"`
+	Error string `json:"error"`
 }
 
 func (r *refusal) Error() string { return r.text }
@@ -65,84 +91,39 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, text: fmt.Sprintf(format, args...)}
 }
 
-// readNotices reads a request's notices: all of them, or an error.
-func readNotices(w http.ResponseWriter, r *http.Request) ([]*notice, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/json" && kind != "application/x-ndjson" {
-		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Type %q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
-	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes; send it in parts", maxBody)
-	}
-	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "reading the body: %v", err)
-	}
-	if kind == "application/json" {
-		n, err := parseNotice(data)
-		return []*notice{n}, err
-	}
-	return parseBatch(data)
+// badField is a 400 that names the field.
+func badField(field, format string, args ...any) *refusal {
+	return &refusal{status: http.StatusBadRequest, field: field, text: fmt.Sprintf(format, args...)}
 }
 
-func parseBatch(data []byte) ([]*notice, error) {
-	var notices []*notice
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, maxBody+1)
-	for line := 1; lines.Scan(); line++ {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
-		}
-		if len(notices) == maxBatch {
-			return nil, refuse(http.StatusRequestEntityTooLarge, "more than %d notices; send them in parts", maxBatch)
-		}
-		n, err := parseNotice(lines.Bytes())
-		if r := (*refusal)(nil); errors.As(err, &r) {
-			r.line = line
-			return nil, r
-		}
-		notices = append(notices, n)
-	}
-	if len(notices) == 0 {
-		return nil, refuse(http.StatusBadRequest, "the batch is empty; send one notice a line")
-	}
-	return notices, nil
-}
-
-func parseNotice(data []byte) (*notice, error) {
-	if len(data) > maxNotice {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "a notice of %d bytes; the most is %d", len(data), maxNotice)
-	}
-	n := new(notice)
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(n); err != nil {
-		return nil, refuse(http.StatusBadRequest, "not a notice {id, key, type, payload}: %v", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, refuse(http.StatusBadRequest, "text after the notice; for several notices send one a line as application/x-ndjson")
-	}
+// check says what is wrong with a notice and makes an id where there is none.
+func (n *notice) check() error {
 	if n.Payload == nil {
 		n.Payload = json.RawMessage("null")
 	}
 	if n.ID == "" {
 		n.ID = rand.Text()
 	}
-	return n, n.check()
-}
-
-func (n *notice) check() error {
 	switch {
 	case n.Key == "":
-		return refuse(http.StatusBadRequest, "key is missing: notices of one key are delivered in order")
+		return badField("key", "key is missing: notices of one key are delivered in order")
 	case n.Type == "":
-		return refuse(http.StatusBadRequest, "type is missing: subscriptions choose by it")
-	case len(n.ID) > maxName, len(n.Key) > maxName, len(n.Type) > maxName:
-		return refuse(http.StatusBadRequest, "id, key or type is longer than %d bytes", maxName)
+		return badField("type", "type is missing: subscriptions choose by it")
+	case len(n.Key) > maxName:
+		return badField("key", "key is longer than %d bytes", maxName)
+	case len(n.Type) > maxName:
+		return badField("type", "type is longer than %d bytes", maxName)
 	}
-	for _, c := range []byte(n.ID) {
+	return checkID("id", n.ID)
+}
+
+func checkID(field, id string) error {
+	if len(id) > maxName {
+		return badField(field, "%s is longer than %d bytes", field, maxName)
+	}
+	for _, c := range []byte(id) {
 		if c <= ' ' || c > '~' || c == '.' {
-			return refuse(http.StatusBadRequest, "id %q: only visible ASCII without a full stop, since it is signed as part of id.timestamp.body", n.ID)
+			return badField(field, "%s %q: only visible ASCII without a full stop, since it is signed as part of id.timestamp.body", field, id)
 		}
 	}
 	return nil

@@ -1,9 +1,16 @@
 package notify
 
+import (
+	"net/http"
+	"net/url"
+)
+
 // parcel is what goes into one webhook: the first notices of one lane, or of several lanes of one
 // subscription. It belongs to one worker and is used again.
 type parcel struct {
 	sub     *subscription
+	request *http.Request // what the subscription's webhooks have in common
+	target  *url.URL
 	parts   []part
 	notices []*notice
 	bytes   int   // of the notices
@@ -16,11 +23,21 @@ type part struct {
 	n    int
 }
 
+// settled says that the attempt at these is over.
+func (p part) settled() {
+	it := p.lane.first
+	for range p.n {
+		it.sending = false
+		it = it.behind
+	}
+}
+
 func (p *parcel) reset(sub *subscription) {
 	clear(p.parts)
 	clear(p.notices)
 	clear(p.legs)
-	p.sub, p.parts, p.notices, p.bytes, p.legs = sub, p.parts[:0], p.notices[:0], 0, p.legs[:0]
+	p.sub, p.request, p.target = sub, sub.request, sub.request.URL
+	p.parts, p.notices, p.bytes, p.legs = p.parts[:0], p.notices[:0], 0, p.legs[:0]
 }
 
 // maxWebhookBytes is where a batch ends although the subscriber would take more notices: a thousand of
@@ -36,6 +53,7 @@ func (p *parcel) add(l *lane, n int) {
 	}
 	taken := 0
 	for it := l.first; it != nil && taken < n && (p.bytes < maxWebhookBytes || taken == 0); it = it.behind {
+		it.sending = true
 		if it.tries++; it.tries > 1 {
 			l.sub.counts.Retried++
 		}
@@ -46,103 +64,48 @@ func (p *parcel) add(l *lane, n int) {
 	p.parts = append(p.parts, part{l, taken})
 }
 
-// packer decides what goes into a webhook. All methods are called with the subscription's mutex held.
+// packer decides what goes into a webhook.
 type packer interface {
-	// ready says that a lane has something to deliver and that nobody holds it.
-	ready(l *lane)
-	// pack fills p with what is to be sent now that a worker took entry from the queue; maybe nothing.
-	pack(entry *lane, p *parcel)
-	// done says that the worker has come back from sending p.
-	done(p *parcel)
+	// inflight is how many webhooks to a subscription there may be at once.
+	inflight(sub *subscription) int
+	// pack fills p, beginning with a lane that has something; others that wait at the gate may go along. The
+	// subscription's mutex is held.
+	pack(l *lane, p *parcel)
 }
 
 // newPackers names the implementations of the seam "batching".
-var newPackers = map[string]func(c Config, put func(*lane)) packer{
-	"single": func(_ Config, put func(*lane)) packer { return single{put} },
-	"batch": func(c Config, put func(*lane)) packer {
-		return batching{single: single{put}, inflight: c.BatchInflight}
-	},
+var newPackers = map[string]func(c Config) packer{
+	"single": func(Config) packer { return single{} },
+	"batch":  func(c Config) packer { return batching{c.BatchInflight} },
 }
 
 // single sends one notice per webhook, whatever the subscriber asked for.
-type single struct{ put func(*lane) }
+type single struct{}
 
-func (s single) ready(l *lane) {
-	l.state = laneReady
-	s.put(l)
-}
+func (single) inflight(*subscription) int { return maxConcurrency }
 
-func (s single) pack(entry *lane, p *parcel) {
-	if entry.state == laneReady {
-		p.add(entry, 1)
-	}
-}
-
-func (s single) done(*parcel) {}
+func (single) pack(l *lane, p *parcel) { p.add(l, 1) }
 
 // batching gives a subscriber that asked for it all that waits for it, up to its maximum, in one webhook.
-// A few webhooks at most are in flight to such a subscriber; what comes meanwhile goes together. So
-// batches grow with the load, and nothing waits for a batch to fill while there is none.
+// A few webhooks at most are in flight to such a subscriber; what comes meanwhile waits at the gate and goes
+// together. So batches grow with the load, and nothing waits for a batch to fill while there is none.
 type batching struct {
-	single
-	inflight int // webhooks to one subscriber at once
+	most int // webhooks to one subscriber at once
 }
 
-// gathering is the state of a subscription that gets batches.
-type gathering struct {
-	token   *lane   // stands in the queue for "this subscription has lanes waiting"
-	queued  bool    // the token is in the queue
-	sending int     // webhooks in flight
-	waiting []*lane // ready, oldest first
-}
-
-func (b batching) ready(l *lane) {
-	if l.sub.batch == 1 {
-		b.single.ready(l)
-		return
+func (b batching) inflight(sub *subscription) int {
+	if sub.def.Batch > 1 {
+		return b.most
 	}
-	l.state = laneReady
-	l.sub.gather.waiting = append(l.sub.gather.waiting, l)
-	b.kick(l.sub)
+	return maxConcurrency
 }
 
-// kick sees to it that a worker comes for what waits.
-func (b batching) kick(sub *subscription) {
-	g := &sub.gather
-	if len(g.waiting) > 0 && !g.queued && g.sending < b.inflight {
-		g.queued = true
-		b.put(g.token)
-	}
-}
-
-func (b batching) pack(entry *lane, p *parcel) {
-	g := &entry.sub.gather
-	if entry != g.token {
-		b.single.pack(entry, p)
-		return
-	}
-	g.queued = false
-	g.sending++
-	n := 0
-	for n < len(g.waiting) && len(p.notices) < p.sub.batch && p.bytes < maxWebhookBytes {
-		if l := g.waiting[n]; l.state == laneReady {
-			p.add(l, p.sub.batch-len(p.notices))
+func (b batching) pack(l *lane, p *parcel) {
+	batch := max(p.sub.def.Batch, 1)
+	p.add(l, batch)
+	for g := &p.sub.gate; len(p.notices) < batch && p.bytes < maxWebhookBytes && g.waiting.len() > 0; {
+		if l := g.waiting.pop(); l.state == laneReady && l.n > 0 {
+			p.add(l, batch-len(p.notices))
 		}
-		n++
-	}
-	clear(g.waiting[:n])
-	if g.waiting = g.waiting[n:]; len(g.waiting) == 0 {
-		g.waiting = nil
-	}
-	if len(p.parts) == 0 {
-		g.sending--
-	}
-	b.kick(entry.sub)
-}
-
-func (b batching) done(p *parcel) {
-	if p.sub.batch > 1 {
-		p.sub.gather.sending--
-		b.kick(p.sub)
 	}
 }

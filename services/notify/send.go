@@ -2,9 +2,11 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -12,6 +14,7 @@ import (
 // outcome is what an attempt came to.
 type outcome struct {
 	status int           // 0: there was no answer
+	err    string        // why there was none
 	after  time.Duration // the receiver's Retry-After
 }
 
@@ -26,12 +29,12 @@ func (d *Dispatcher) send(p *parcel) outcome {
 	now := time.Now()
 	req, err := d.encode.request(d.ctx, p, now)
 	if err != nil {
-		return outcome{}
+		return outcome{err: err.Error()}
 	}
 	p.forwardTrace(req)
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return outcome{}
+		return outcome{err: reason(err)}
 	}
 	io.CopyN(io.Discard, resp.Body, maxAnswer)
 	resp.Body.Close()
@@ -40,6 +43,18 @@ func (d *Dispatcher) send(p *parcel) outcome {
 		o.after = retryAfter(after, now)
 	}
 	return o
+}
+
+// reason is an error of an attempt without the address, which whoever sees it knows and which may hold a
+// secret in its query.
+func reason(err error) string {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		if wrapped.Timeout() {
+			return "no answer in time"
+		}
+		err = wrapped.Err
+	}
+	return err.Error()
 }
 
 // maxRetryAfter bounds how long a receiver may put us off: an hour.
@@ -90,17 +105,17 @@ func messageID(p *parcel) string {
 	return string(id)
 }
 
-// appendContent appends a webhook's body: a notice, or an array of several.
+// appendContent appends a webhook's body: a notice's envelope, or an array of several.
 func appendContent(out []byte, p *parcel) []byte {
 	if len(p.notices) == 1 {
-		return p.notices[0].appendBody(out)
+		return p.notices[0].appendEnvelope(out)
 	}
 	for i, n := range p.notices {
 		sep := byte(',')
 		if i == 0 {
 			sep = '['
 		}
-		out = n.appendBody(append(out, sep))
+		out = n.appendEnvelope(append(out, sep))
 	}
 	return append(out, ']')
 }

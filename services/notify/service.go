@@ -1,87 +1,124 @@
-// Package notify is the notification dispatcher: it accepts notices ({id, key, type, payload}) and
-// delivers each to the webhooks that subscribed to its type, signed by Standard Webhooks, at least once
-// and in order per key; it goes on accepting when receivers are slow, up to a bound.
+// Package notify is the notification dispatcher: it accepts notices ({id, key, type, payload}), makes them
+// durable before it says so, and delivers each to the webhooks that subscribed to its type, signed by Standard
+// Webhooks, at least once and in order per key; and to clients that follow by server-sent events or WebSocket.
+// It goes on accepting when receivers are slow, up to bounds that are all settings.
 //
-// A lane is what one subscription is still to get of one key. The queue between acceptance and the
-// workers holds lanes, never bare notices, so that whatever the queue does, one webhook at most is in
-// flight per key, and a lane that fails waits alone. What is built how is a Config of names: see
-// Assembly.
+// Two logs (parts/wal) are all its state: the notices, each under its number, and a journal of what became of
+// them (services/notify/journal). What is accepted is routed in the order of the numbers. A lane is what one
+// subscription is still to get of one key; a gate per subscription lets so many of its lanes to the workers
+// as its receiver is trusted with; the queue between them holds lanes, never bare notices, so that whatever
+// the queue does, one webhook at most is in flight per key. What does not fit into memory stays in the log
+// and is read by the pager when there is room. What is built how is a Config of names: see Assembly.
 //
-// It is not durable: a notice is kept in memory, and what is pending when the process ends is lost. The
-// start-up log and GET /v1/stats say so.
+// It is not a broker: subscribers do not pull, and there is one dispatcher on a log. Another can take over
+// where it was if the log is JetStream's.
 //
-// Receivers share the workers and the bound on what is pending. One that hangs with as many keys as there
-// are workers holds them all until its attempts time out, and one that falls far enough behind lets
-// notices for others be refused too: there are no limits per subscription yet.
-//
-// A Dispatcher owns its workers and its parked lanes' timers; Close ends them and waits.
+// A Dispatcher owns its workers and its three other goroutines; Close ends them and waits.
 package notify
 
 import (
 	"context"
-	"strings"
+	"net/http"
+	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
+	"dyno/services/notify/apikey"
+	"dyno/services/notify/page"
 )
 
 // Service describes notifyd.
 func Service() daemon.Service {
+	var f flags
 	return daemon.Service{
 		Name:  "notifyd",
-		Short: "Accept notices and deliver them as signed webhooks, in order per key",
-		Long: `Notifyd accepts notices and delivers each to the webhooks that subscribed to its type, signed by
-Standard Webhooks, at least once and in order per key. A failing key waits alone; nothing else waits for it.
+		Short: "Accept notices, keep them, and deliver them as signed webhooks, in order per key",
+		Long: `Notifyd accepts notices, writes them to disk before it says so, and delivers each to the webhooks that
+subscribed to its type, signed by Standard Webhooks, at least once and in order per key; and to clients that follow
+by server-sent events or WebSocket. A failing key waits alone, and a failing receiver holds up nobody else.
 
-It keeps notices in memory: what is pending when the process ends is lost.
+The debug address has a page that shows it all: /debug/notify/.
 
 With --otlp a notice is a trace: the request (POST /v1/notices), its wait for a worker (queue), each attempt
 to deliver it (deliver) and the wait after one that failed (retry). Webhooks carry a traceparent then.`,
-		Example: `  notifyd --listen 127.0.0.1:8080 --assembly tuned
-  curl -d '{"url":"https://example.com/hook"}' http://127.0.0.1:8080/v1/subscriptions
+		Example: `  notifyd serve --listen 127.0.0.1:8080 --debug 127.0.0.1:8081 --data notifyd-data
+  curl -d '{"url":"https://example.com/hook","types":["order.*"]}' http://127.0.0.1:8080/v1/subscriptions
   curl -H 'Content-Type: application/json' -d '{"key":"order-7","type":"order.paid","payload":{"total":12}}' http://127.0.0.1:8080/v1/notices
-  notifyd --otlp http://127.0.0.1:4318 --otlp-sample 0.01 --otlp-sample 'POST /v1/subscriptions=1'`,
+  notifyd serve --set log=jetstream --set jetstream_url=nats://127.0.0.1:4222 --set jetstream_replicas=3`,
 		Assembly: Assembly(),
-		Start:    start,
+		Data:     &daemon.DataFolder{Format: 1},
+		Flags:    f.declare,
+		Start:    f.start,
 	}
 }
 
-func start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
+// flags are notifyd's own.
+type flags struct {
+	allowPrivate bool
+	apiKeys      string
+}
+
+func (f *flags) declare(set *pflag.FlagSet) {
+	set.BoolVar(&f.allowPrivate, "allow-private-targets", false, "webhooks may go to private, loopback and link-local addresses")
+	set.StringVar(&f.apiKeys, "api-keys", "", "let nobody in without a key of `FILE` (see the command apikey); without it everybody who reaches the address may do everything")
+}
+
+// prefixDebug is where the page is on the debug address, and below it the API.
+const prefixDebug = "/debug/notify"
+
+func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	config := FromChoice(env.Choice)
+	config.Data, config.AllowPrivate, config.Logger, config.Fail = env.Data, f.allowPrivate, env.Log, env.Fail
 	if env.Tracer != nil {
 		config.Tracer = env.Tracer
 	}
+	var keys *apikey.Keys
+	if f.apiKeys != "" {
+		var err error
+		if keys, err = apikey.Open(f.apiKeys, env.Log); err != nil {
+			return daemon.Running{}, daemon.Usage(err)
+		}
+	}
+	began := time.Now()
 	d, err := New(config)
 	if err != nil {
 		return daemon.Running{}, err
 	}
+	if err := d.expose(env); err != nil {
+		d.Close(ctx)
+		return daemon.Running{}, err
+	}
+	first, next := d.notices.Bounds()
+	env.Log.Info("ready", "log", config.Log, "durable", !d.volatile(), "notices", next-first, "subscriptions", len(d.subs), "pending", d.pending.Load(),
+		"seconds", time.Since(began).Seconds())
+	if d.volatile() {
+		env.Log.Warn("in memory only: notices that are pending when the process ends are lost")
+	}
+	var handler http.Handler = d.Handler()
+	if keys != nil {
+		handler = keys.Require(handler)
+	}
+	return daemon.Running{Handler: handler, Drain: func(ctx context.Context) error {
+		left, err := d.Close(ctx)
+		env.Log.Info("stopped", "pending", left)
+		return err
+	}}, nil
+}
+
+// expose gives the lab and Prometheus the gauges, and the debug address the page with the API behind it.
+func (d *Dispatcher) expose(env *daemon.Env) error {
 	for _, g := range d.gauges() {
 		env.Agent.Gauge(g.name, g.read)
 		if err := env.Metrics.Register(collector(g)); err != nil {
-			d.Close(ctx)
-			return daemon.Running{}, err
+			return err
 		}
 	}
-	env.Log.Warn("in memory only: notices that are pending when the process ends are lost", "durable", false)
-	return daemon.Running{
-		Handler: d.Handler(),
-		Drain: func(ctx context.Context) error {
-			left := d.Close(ctx)
-			if left > 0 {
-				env.Log.Warn("stopped with notices undelivered; they are lost", "left", left)
-				return nil
-			}
-			env.Log.Info("stopped; everything accepted was delivered or given up")
-			return nil
-		},
-	}, nil
-}
-
-// collector gives a gauge to Prometheus, which wants to know what only grows.
-func collector(g gauge) prometheus.Collector {
-	if strings.HasSuffix(g.name, "_total") {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: g.name, Help: g.help}, g.read)
+	if err := env.Metrics.Register(d.tasks.histogram); err != nil {
+		return err
 	}
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read)
+	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
+	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.postWorkers)
+	env.Debug.Handle(prefixDebug+"/", http.StripPrefix(prefixDebug, page.Handler()))
+	return nil
 }

@@ -34,12 +34,13 @@ func newSpans(tracer trace.Tracer) *spans {
 	return &spans{tracer}
 }
 
-// mark gives the notices of a request its place in a trace.
-func (s *spans) mark(ctx context.Context, notices []*notice) {
-	if s == nil {
-		return
+// mark gives the notices of a request its place in a trace: that of its span, or, when this process makes no
+// spans, the one that the request came with.
+func (s *spans) mark(r *http.Request, notices []*notice) {
+	at := trace.SpanContextFromContext(r.Context())
+	if !at.IsValid() {
+		at = tracing.Extract(r.Header)
 	}
-	at := trace.SpanContextFromContext(ctx)
 	if !at.IsValid() {
 		return
 	}
@@ -63,14 +64,11 @@ type leg struct {
 
 // pick notes which of a parcel's notices are traced. The caller holds the subscription's mutex.
 func (s *spans) pick(p *parcel) {
-	if s == nil {
-		return
-	}
 	for _, part := range p.parts {
 		it := part.lane.first
 		for range part.n {
 			if it.notice.trace != nil {
-				since := it.accepted
+				since := it.since
 				if it.tries > 1 {
 					since = part.lane.parked
 				}
@@ -84,7 +82,7 @@ func (s *spans) pick(p *parcel) {
 // begin says how long the notices have waited, and begins an attempt. Every notice has spans of its own
 // in its own trace, although they may share a webhook.
 func (s *spans) begin(p *parcel) {
-	if s == nil || len(p.legs) == 0 {
+	if s == nil || len(p.legs) == 0 { // without a tracer the receiver joins the client's trace
 		return
 	}
 	now, ticks := time.Now(), monotonic.Now()
@@ -101,7 +99,7 @@ func (s *spans) begin(p *parcel) {
 		_, wait := s.tracer.Start(parent, name, trace.WithTimestamp(now.Add(time.Duration(leg.since-ticks))))
 		wait.End(trace.WithTimestamp(now))
 		_, leg.span = s.tracer.Start(parent, spanDeliver, trace.WithTimestamp(now), trace.WithSpanKind(trace.SpanKindClient),
-			trace.WithAttributes(semconv.HTTPRequestMethodPost, semconv.ServerAddress(p.sub.url.Hostname()),
+			trace.WithAttributes(semconv.HTTPRequestMethodPost, semconv.ServerAddress(p.target.Hostname()),
 				semconv.HTTPRequestResendCount(leg.tries-1), semconv.MessagingBatchMessageCount(len(p.notices))))
 	}
 }

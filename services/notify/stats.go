@@ -1,90 +1,135 @@
 package notify
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
+	"strconv"
+	"time"
 
-	"dyno/agent/monotonic"
+	"dyno/services/notify/journal"
 )
 
 // Stats is what GET /v1/stats answers: counts per (notice, subscription), in total and by subscription.
 type Stats struct {
-	Durable bool `json:"durable"` // false: what is pending is lost with the process
-	StatsRow
-	Webhooks         int64      `json:"webhooks"` // that were answered with 2xx
-	OldestAgeSeconds float64    `json:"oldest_age_seconds"`
-	Subscriptions    []StatsRow `json:"subscriptions"` // departed ones are in the total only
+	Durable bool   `json:"durable"` // false: what is pending is lost with the process
+	Log     string `json:"log"`
+	Seq     uint64 `json:"seq"` // of the last notice
+	journal.Counts
+	Pending          int     `json:"pending"`
+	Webhooks         int64   `json:"webhooks"` // that were answered with 2xx, since the process began
+	OldestAgeSeconds float64 `json:"oldest_age_seconds"`
+
+	Workers        int    `json:"workers"` // that there are to be
+	BusyWorkers    int64  `json:"busy_workers"`
+	HangingWorkers int    `json:"hanging_workers"` // whose webhooks take longer than a second; others stand in for them
+	LanesReady     int64  `json:"lanes_ready"`     // that wait for a worker
+	QueueDepths    []int  `json:"queue_depths,omitempty"`
+	MemoryBytes    int64  `json:"memory_bytes"` // of pending notices in memory, each counted for every subscription
+	LogBytes       int64  `json:"log_bytes"`
+	LogFirstSeq    uint64 `json:"log_first_seq"`
+	Lost           int64  `json:"lost"` // deliveries that cannot be made since the log is damaged; counted among the dead
+	Streams        int    `json:"streams"`
+
+	Subscriptions []StatsRow `json:"subscriptions"`  // the oldest pending first; departed ones are in the total only
+	More          int        `json:"more,omitempty"` // subscriptions that are not listed
 }
 
-// StatsRow is one subscription's part, or the total.
+// StatsRow is one subscription's part.
 type StatsRow struct {
-	ID string `json:"id,omitempty"`
-	counts
-	Pending int `json:"pending"` // counted in the lanes, not derived from the others
+	ID    string `json:"id"`
+	URL   string `json:"url"`
+	State string `json:"state"` // ok, throttled, failing, disabled
+	journal.Counts
+	Pending          int     `json:"pending"` // counted in the lanes and the backlog, not derived from the others
+	Backlog          int64   `json:"backlog"` // of these, what is not in memory
+	InFlight         int     `json:"in_flight"`
+	Limit            int     `json:"limit"` // webhooks that it is trusted with at once, at present
+	OldestAgeSeconds float64 `json:"oldest_age_seconds"`
+	LastStatus       int     `json:"last_status,omitempty"`
+	LastError        string  `json:"last_error,omitempty"`
+	DeadLetters      int     `json:"dead_letters"`
 }
 
-// Stats reads the counters. While deliveries go on, the rows are of slightly different moments.
-func (d *Dispatcher) Stats() Stats {
-	out := Stats{Webhooks: d.webhooks.Load(), OldestAgeSeconds: d.oldestAge(), Subscriptions: []StatsRow{}}
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	out.counts = d.departed
-	for _, sub := range d.subs {
-		sub.mu.Lock()
-		row := StatsRow{ID: sub.id, counts: sub.counts, Pending: sub.pending()}
-		sub.mu.Unlock()
-		out.counts.add(row.counts)
+// Stats reads the counters and lists up to limit subscriptions. While deliveries go on, the rows are of
+// slightly different moments.
+func (d *Dispatcher) Stats(limit int) Stats {
+	now := time.Now()
+	first, _ := d.notices.Bounds()
+	out := Stats{
+		Durable: !d.volatile(), Log: d.config.Log, Seq: d.head.Load() - 1, Counts: d.journal.Departed(), Webhooks: d.webhooks.Load(),
+		OldestAgeSeconds: d.oldest(now, false).Seconds(), BusyWorkers: d.busy.Load(), LanesReady: d.lanes.waiting.Load(),
+		QueueDepths: d.lanes.queue.Stats().Depths, MemoryBytes: d.loaded.Load(), LogBytes: d.notices.Size(), LogFirstSeq: first,
+		Lost: d.lost.Load(), Streams: d.streams.Count(), Subscriptions: []StatsRow{},
+	}
+	out.Workers, out.HangingWorkers = d.workers.count()
+	for _, sub := range d.subscriptions() {
+		row := sub.row(now)
+		out.add(row.Counts)
 		out.Pending += row.Pending
 		out.Subscriptions = append(out.Subscriptions, row)
+	}
+	slices.SortStableFunc(out.Subscriptions, func(a, b StatsRow) int { return cmp.Compare(b.OldestAgeSeconds, a.OldestAgeSeconds) })
+	if out.More = len(out.Subscriptions) - limit; out.More > 0 {
+		out.Subscriptions = out.Subscriptions[:limit]
+	} else {
+		out.More = 0
+	}
+	for i := range out.Subscriptions {
+		row := &out.Subscriptions[i]
+		row.DeadLetters = len(d.journal.Letters(row.ID))
 	}
 	return out
 }
 
-func (d *Dispatcher) getStats(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, d.Stats())
+func (s *Stats) add(c journal.Counts) {
+	s.Accepted += c.Accepted
+	s.Delivered += c.Delivered
+	s.Retried += c.Retried
+	s.Dead += c.Dead
+	s.Refused += c.Refused
+	s.Purged += c.Purged
 }
 
-// oldestAge is the age in seconds of the oldest notice that some subscription has not got; 0 if there is
-// none.
-func (d *Dispatcher) oldestAge() float64 {
-	now := monotonic.Now()
-	oldest := now
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	for _, sub := range d.subs {
-		if accepted, ok := sub.oldest(); ok {
-			oldest = min(oldest, accepted)
-		}
+func (sub *subscription) row(now time.Time) StatsRow {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	r := StatsRow{
+		ID: sub.id, URL: sub.def.URL, State: sub.state(), Counts: sub.counts, Pending: sub.pending(), Backlog: sub.behind.backlog,
+		InFlight: sub.gate.sending, Limit: sub.gate.limit, LastStatus: sub.last.status, LastError: sub.last.err,
 	}
-	return float64(now-oldest) / 1e9
+	if it := sub.ages.oldest; it != nil {
+		r.OldestAgeSeconds = now.Sub(time.Unix(0, it.notice.accepted)).Seconds()
+	}
+	return r
 }
 
-// gauges are the figures that the agent samples and Prometheus scrapes.
-func (d *Dispatcher) gauges() []gauge {
-	return []gauge{
-		{"async_queue_depth", "notices accepted and not yet delivered, per subscription", func() float64 { return float64(d.reserved.Load()) }},
-		{"async_queue_bytes", "bytes of these", func() float64 { return float64(d.reservedBytes.Load()) }},
-		{"async_oldest_age_seconds", "age of the oldest of these", d.oldestAge},
-		{"async_busy_workers", "workers that are sending", func() float64 { return float64(d.busy.Load()) }},
-		{"channel_dropped_total", "lanes that the queue refused; they wait beside it, nothing is lost", func() float64 { return float64(d.lanes.spilled.Load()) }},
-		{"queue_growths_total", "times that the queue enlarged its memory", func() float64 { return float64(d.lanes.queue.Stats().Growths) }},
-		{"queue_peak", "the most lanes that ever waited in the queue", func() float64 { return float64(d.lanes.queue.Stats().Peak) }},
-		{"queue_skew", "the deepest shard's depth by the mean; 1: even, or no shards", func() float64 { return skew(d.lanes.queue.Stats().Depths) }},
+// listed is how many subscriptions and dead letters an answer lists unless the client says otherwise, and the
+// most that it may ask for.
+const (
+	listedSubscriptions = 1000
+	listedLetters       = 100
+	maxListed           = 10_000
+)
+
+func (d *Dispatcher) getStats(w http.ResponseWriter, r *http.Request) {
+	limit, err := limitOf(r, listedSubscriptions)
+	if err != nil {
+		answerError(w, err)
+		return
 	}
+	answer(w, http.StatusOK, d.Stats(limit))
 }
 
-type gauge struct {
-	name, help string
-	read       func() float64
-}
-
-func skew(depths []int) float64 {
-	sum, deepest := 0, 0
-	for _, n := range depths {
-		sum += n
-		deepest = max(deepest, n)
+// limitOf reads how many a client wants to see.
+func limitOf(r *http.Request, otherwise int) (int, error) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return otherwise, nil
 	}
-	if sum == 0 {
-		return 1
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxListed {
+		return 0, badField("limit", "limit: give 0 to %d", maxListed)
 	}
-	return float64(deepest*len(depths)) / float64(sum)
+	return n, nil
 }

@@ -226,8 +226,8 @@ func FuzzRead(f *testing.F) {
 		`{"do":"replay","at":2,"sub":"s","seq":1}`+"\n"+`{"do":"failed","at":2,"sub":"s","seq":2,"tries":2}`+"\n"+`{"do":"delivered","at":2,"sub":"s","seq":1}`+"\n"))
 	f.Add([]byte(`{"last":7,"seen":[{"id":"a","seq":7}]}`+"\n"), []byte(`{"do":"count","sub":"s","counts":{"accepted":3}}`+"\n"))
 	f.Add([]byte(`{"notices":[null]}`+"\n"), []byte(`{"do":"remove","sub":"s"}`+"\n"))
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, log, journal []byte) {
-		dir := t.TempDir()
 		read := func(log, journal []byte) (*server, error) {
 			for name, text := range map[string][]byte{logName: log, journalName: journal} {
 				if err := os.WriteFile(filepath.Join(dir, name), text, 0o640); err != nil {

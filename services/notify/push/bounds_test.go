@@ -17,27 +17,35 @@ import (
 // counting is the answer to one of many streams: it counts notices, and takes everything at once.
 type counting struct {
 	http.ResponseWriter
-	notices *atomic.Int64
+	notices   *atomic.Int64
+	deadlines *atomic.Int64 // for writes, which are in force
 }
 
 func (c *counting) Write(b []byte) (int, error) {
 	c.notices.Add(int64(bytes.Count(b, []byte("data: {"))))
 	return len(b), nil
 }
-func (*counting) FlushError() error                { return nil }
-func (*counting) SetReadDeadline(time.Time) error  { return nil }
-func (*counting) SetWriteDeadline(time.Time) error { return nil }
+func (*counting) FlushError() error               { return nil }
+func (*counting) SetReadDeadline(time.Time) error { return nil }
+func (c *counting) SetWriteDeadline(at time.Time) error {
+	if at.IsZero() {
+		c.deadlines.Add(-1)
+	} else {
+		c.deadlines.Add(1)
+	}
+	return nil
+}
 
 func TestTenThousandStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 10_000
 		log := newLog()
 		streams := New(log, Options{Heartbeat: time.Hour})
-		var notices atomic.Int64
+		var notices, deadlines atomic.Int64
 		var all sync.WaitGroup
 		open := func() *httptest.ResponseRecorder {
 			answer := httptest.NewRecorder()
-			streams.SSE(&counting{answer, &notices}, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/stream", nil))
+			streams.SSE(&counting{answer, &notices, &deadlines}, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/stream", nil))
 			return answer
 		}
 		for range bound {
@@ -54,6 +62,9 @@ func TestTenThousandStreams(t *testing.T) {
 		synctest.Wait()
 		if got := notices.Load(); got != bound {
 			t.Errorf("one notice reaches %d streams", got)
+		}
+		if got := deadlines.Load(); got != 0 {
+			t.Errorf("%d streams that wait have a deadline, at which HTTP/2 would end them", got)
 		}
 		if log.scans != bound {
 			t.Errorf("%d scans for one notice", log.scans)

@@ -38,7 +38,7 @@ func serve(t *testing.T, o Options, body func(t *testing.T, b *bench)) {
 		mux := http.NewServeMux()
 		mux.HandleFunc("/v1/stream", b.streams.SSE)
 		mux.HandleFunc("/v1/ws", b.streams.WebSocket)
-		server := &http.Server{Handler: mux, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second}
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second}
 		var running sync.WaitGroup
 		running.Go(func() { server.Serve(pipeListener{b.pipes, make(chan struct{}), new(sync.Once)}) })
 		defer running.Wait()

@@ -42,8 +42,7 @@ type events struct {
 // open begins the answer, or gives another.
 func (e *events) open(r *http.Request) bool {
 	// The server gives a request 30 s or so to arrive, and a stream outlives them.
-	err := errors.Join(e.conn.SetReadDeadline(time.Time{}), e.conn.SetWriteDeadline(time.Time{}))
-	if err != nil {
+	if err := e.conn.SetReadDeadline(time.Time{}); err != nil {
 		(&refusal{status: http.StatusInternalServerError, text: "this connection cannot carry a stream: " + err.Error()}).answer(e.w)
 		return false
 	}

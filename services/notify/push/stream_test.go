@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -54,6 +55,9 @@ func TestSSE(t *testing.T) {
 			if got := all.answer.Header.Get(name); got != want {
 				t.Errorf("%s is %q", name, got)
 			}
+		}
+		if !all.answer.Close {
+			t.Error("the connection is to be used again, with the deadline of the last write")
 		}
 		all.expect(t, numbered(1, "order.paid"), numbered(2, "order.paid"), numbered(3, "order.paid"))
 		resumed := b.sse("/v1/stream?after=0", "Last-Event-ID", "2")
@@ -198,21 +202,65 @@ func TestHeartbeatMovesID(t *testing.T) {
 	})
 }
 
+// What is sent is a sign of life itself; a ping behind much data would wait for its answer too long.
+func TestNoHeartbeatsWhileNoticesFlow(t *testing.T) {
+	serve(t, Options{}, func(t *testing.T, b *bench) {
+		events := b.sse("/v1/stream")
+		for seq := range uint64(20) {
+			time.Sleep(10 * time.Second)
+			b.log.put("a", 1)
+			events.expect(t, numbered(seq+1, "a"))
+		}
+		if len(events.comments) != 0 {
+			t.Errorf("%d heartbeats between notices every 10 s", len(events.comments))
+		}
+	})
+}
+
+// rawWebSocket shakes hands and leaves frames to the test.
+func (b *bench) rawWebSocket() (net.Conn, *bufio.Reader) {
+	conn := b.raw("/v1/ws", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==")
+	reader := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(reader, nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		b.t.Fatal(answer, err)
+	}
+	return conn, reader
+}
+
 func TestDeadPeerIsNoticed(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
 		alive := b.ws("/v1/ws")
+		defer alive.CloseNow()
 		alive.CloseRead(t.Context())
-		dead := b.ws("/v1/ws") // reads nothing, so pings stay unanswered
-		time.Sleep(15 * time.Second)
+		dead, frames := b.rawWebSocket() // reads, and leaves pings unanswered
+		defer dead.Close()
+		var reading sync.WaitGroup
+		reading.Go(func() { io.Copy(io.Discard, frames) })
+		time.Sleep(39 * time.Second)
 		if b.streams.Count() != 2 {
-			t.Errorf("%d streams before a ping is overdue", b.streams.Count())
+			t.Errorf("%d streams before the ping is overdue", b.streams.Count())
 		}
-		time.Sleep(time.Minute)
-		if b.streams.Count() != 1 {
-			t.Errorf("%d streams, one of which should have ended", b.streams.Count())
+		time.Sleep(20 * time.Second) // and for the close handshake
+		if got := b.streams.Stats(); got.Open != 1 || got.CutOff != 1 {
+			t.Errorf("stats are %+v after a ping was not answered", got)
 		}
-		dead.CloseNow()
-		alive.CloseNow()
+		reading.Wait()
+	})
+}
+
+func TestProtocolErrorEndsStream(t *testing.T) {
+	serve(t, Options{}, func(t *testing.T, b *bench) {
+		conn, frames := b.rawWebSocket()
+		defer conn.Close()
+		conn.Write([]byte{0x81, 0x00}) // a text frame without a mask
+		if _, err := io.Copy(io.Discard, frames); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if b.streams.Count() != 0 {
+			t.Error("the stream goes on")
+		}
 	})
 }
 

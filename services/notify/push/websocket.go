@@ -75,14 +75,12 @@ type messages struct {
 	pinging atomic.Bool
 }
 
-// read takes the client's control frames until the connection is closed, which also ends a write that hangs.
+// read takes the client's control frames until the connection is closed.
 func (m *messages) read() {
 	_, _, err := m.conn.Reader(context.Background())
 	if err == nil {
 		err = errMessage
 		m.conn.Close(websocket.StatusPolicyViolation, err.Error())
-	} else {
-		m.conn.CloseNow()
 	}
 	m.cancel(err)
 }

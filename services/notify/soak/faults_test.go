@@ -41,7 +41,7 @@ func TestFindsMissingSync(t *testing.T) {
 	} {
 		t.Run("fault "+fault, func(t *testing.T) {
 			disk := t.TempDir()
-			supply, err := powercut.Plug(disk, 1)
+			supply, err := powercut.Plug(disk, powercut.Options{})
 			if errors.Is(err, powercut.ErrUnsupported) {
 				t.Skip(err)
 			}

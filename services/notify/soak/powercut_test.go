@@ -16,7 +16,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	disk := t.TempDir()
 	seed := chooseSeed(t)
-	supply, err := powercut.Plug(disk, seed)
+	supply, err := powercut.Plug(disk, powercut.Options{Seed: seed, Clean: *clean})
 	if errors.Is(err, powercut.ErrUnsupported) {
 		t.Skip(err)
 	}

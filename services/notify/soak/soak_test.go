@@ -16,6 +16,7 @@ import (
 var (
 	kills   = flag.Int("kills", 5, "how often TestKill kills the dispatcher")
 	cuts    = flag.Int("powercut", 3, "how often TestPowerCut cuts the power")
+	clean   = flag.Bool("clean", false, "a power cut keeps nothing of what was not synced, instead of parts of it every other time")
 	seed    = flag.Uint64("seed", 0, "of what is random in TestKill and TestPowerCut; 0: another each time")
 	program = flag.String("program", "cmd/notifyd", "the folder of the dispatcher to soak: cmd/notifyd or services/notify/plain")
 	set     settings

@@ -176,6 +176,26 @@ func TestCheck(t *testing.T) {
 			s.deliver("all", "b")
 			s.end(2, 0)
 		}, []Kind{Excess}},
+		"duplicates of more than what was in flight": {func(s *story) {
+			s.post(1, false, "a k", "b k", "c k")
+			s.deliver("all", "a", "b")
+			s.deliver("all", "c")
+			s.change("all", &Definition{Concurrency: 1}) // the larger of the two may not have been booked
+			s.crash()
+			s.deliver("all", "a", "b", "c")
+			s.end(3, 0)
+		}, []Kind{Excess}},
+		"workers bound what is in flight": {func(s *story) {
+			s.Workers = 1
+			s.change("x", &Definition{})
+			s.post(1, false, "a k")
+			s.deliver("all", "a")
+			s.deliver("x", "a")
+			s.change("x", nil)
+			s.crash()
+			s.deliver("all", "a")
+			s.end(1, 0)
+		}, nil},
 		"half a batch": {func(s *story) {
 			s.post(0, false, "a k", "b k")
 			s.crash()

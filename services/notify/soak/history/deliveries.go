@@ -84,10 +84,7 @@ func (c *checker) boundDuplicates(crashes []Crash) {
 		}
 		durable := c.durable(p)
 		crash.Process = i
-		for name, hooks := range byProcess[i] {
-			concurrency, batch := c.subs[name].widest(c.h.Workers)
-			crash.Bound += inFlight(hooks, durable, concurrency, batch)
-		}
+		crash.Bound = c.inFlight(byProcess[i], durable)
 		if crash.Duplicates > crash.Bound {
 			c.v.breaks(Excess, "%d notices came again after process %d crashed; %d were in flight", crash.Duplicates, i, crash.Bound)
 		}
@@ -108,16 +105,32 @@ func (c *checker) durable(p Process) Moment {
 	return at
 }
 
-// inFlight counts the notices that one subscription took since a moment, and the most that its webhooks in
-// flight at that moment can have held.
-func inFlight(hooks []*Webhook, since Moment, concurrency, batch int) (notices int) {
-	before := 0
-	for _, w := range hooks {
-		if w.Answered < since {
-			before++
-		} else {
-			notices += len(w.IDs)
+// inFlight counts the notices that were taken since a moment, and the most that the webhooks in flight at
+// that moment can have held: to each subscription the largest few.
+func (c *checker) inFlight(hooks map[string][]*Webhook, since Moment) (notices int) {
+	var held []int // by the webhooks that may have been in flight
+	for name, hooks := range hooks {
+		var before []int
+		for _, w := range hooks {
+			if w.Answered < since {
+				before = append(before, len(w.IDs))
+			} else {
+				notices += len(w.IDs)
+			}
 		}
+		held = append(held, largest(before, cmp.Or(c.subs[name].concurrency(), c.h.Workers))...)
 	}
-	return notices + min(before, concurrency)*batch
+	if c.h.Workers > 0 {
+		held = largest(held, c.h.Workers)
+	}
+	for _, n := range held {
+		notices += n
+	}
+	return notices
+}
+
+// largest returns the largest few.
+func largest(numbers []int, few int) []int {
+	slices.Sort(numbers)
+	return numbers[max(0, len(numbers)-few):]
 }

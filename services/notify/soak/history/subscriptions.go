@@ -120,15 +120,14 @@ func explicit(types []string) []string {
 	return types
 }
 
-// widest returns the most webhooks that were ever allowed in flight to it, and the most notices in one.
-func (s *subscription) widest(workers int) (concurrency, batch int) {
-	concurrency, batch = 1, 1
+// concurrency is the most webhooks that were ever allowed in flight to it; 0: it does not say.
+func (s *subscription) concurrency() (most int) {
 	for _, v := range s.versions {
 		if v.Definition != nil {
-			concurrency, batch = max(concurrency, cmp.Or(v.Concurrency, workers)), max(batch, v.Batch)
+			most = max(most, v.Concurrency)
 		}
 	}
-	return concurrency, batch
+	return most
 }
 
 func (v version) describe() string {

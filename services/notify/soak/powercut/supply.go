@@ -22,7 +22,14 @@ type Supply struct {
 	cmd    *exec.Cmd
 	words  io.WriteCloser
 	answer *bufio.Reader
+	clean  bool
 	random *rand.Rand
+}
+
+// Options of a Supply. The zero value is the documented default.
+type Options struct {
+	Seed  uint64 // of what is kept by chance
+	Clean bool   // nothing is: each cut leaves what was synced and no more
 }
 
 // The variables that make a program the process of a mount; see Main.
@@ -52,7 +59,7 @@ func Main() {
 var ErrUnsupported = errors.New("no FUSE here")
 
 // Plug mounts an empty disk on a folder. The mount goes with Close, and when this program ends without it.
-func Plug(dir string, seed uint64) (*Supply, error) {
+func Plug(dir string, o Options) (*Supply, error) {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
@@ -63,8 +70,8 @@ func Plug(dir string, seed uint64) (*Supply, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Supply{dir: dir, cmd: exec.Command(self), random: rand.New(rand.NewPCG(seed, 1))}
-	s.cmd.Env = append(os.Environ(), dirVariable+"="+dir, seedVariable+"="+strconv.FormatUint(seed, 10))
+	s := &Supply{dir: dir, cmd: exec.Command(self), clean: o.Clean, random: rand.New(rand.NewPCG(o.Seed, 1))}
+	s.cmd.Env = append(os.Environ(), dirVariable+"="+dir, seedVariable+"="+strconv.FormatUint(o.Seed, 10))
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for us; it ends with its input
 	s.cmd.Stderr = os.Stderr
 	if s.words, err = s.cmd.StdinPipe(); err != nil {
@@ -108,9 +115,9 @@ func (s *Supply) say(word string) error {
 func (s *Supply) Cut() error { return s.say("cut") }
 
 // Restore turns it on again. Of what was not synced nothing is there any more, or, every other time by
-// chance, some of it. Nobody may have files open in the folder, nor work in it.
+// chance unless that is ruled out, some of it. Nobody may have files open in the folder, nor work in it.
 func (s *Supply) Restore() error {
-	if s.random.IntN(2) == 0 {
+	if !s.clean && s.random.IntN(2) == 0 {
 		return s.say("restore-some")
 	}
 	return s.say("restore")

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 func plug(t *testing.T) (*Supply, string) {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := Plug(dir, 1)
+	s, err := Plug(dir, Options{})
 	if errors.Is(err, ErrUnsupported) {
 		t.Skip(err)
 	}

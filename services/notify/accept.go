@@ -1,0 +1,171 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"dyno/parts/wal"
+	"dyno/services/notify/dedup"
+	"dyno/services/notify/journal"
+)
+
+// receipt is what a client is told of one notice.
+type receipt struct {
+	ID        string `json:"id"`
+	Seq       uint64 `json:"seq"`
+	Duplicate bool   `json:"duplicate,omitempty"` // it was accepted before, as this seq
+}
+
+// accept makes the notices durable and hands them to every subscription that wants them, or refuses them
+// all. Those whose ids were accepted before are left out. It returns how many deliveries are owed.
+func (d *Dispatcher) accept(ctx context.Context, notices []*notice) (receipts []receipt, deliveries int, err error) {
+	ids := make([]string, len(notices))
+	for i, n := range notices {
+		ids[i] = n.ID
+	}
+	claims, err := d.ids.ClaimAll(ctx, ids)
+	if err != nil {
+		return nil, 0, refuse(http.StatusServiceUnavailable, "another request with this id has not ended; try again")
+	}
+	fresh := make([]*notice, 0, len(notices))
+	for i, claim := range claims {
+		if claim.Seq == 0 && claim.First == i {
+			fresh = append(fresh, notices[i])
+		}
+	}
+	if len(fresh) > 0 {
+		deliveries, err = d.store(fresh)
+	}
+	for _, n := range fresh {
+		if err != nil {
+			d.ids.Release(n.ID)
+		} else {
+			d.ids.Settle(n.ID, n.seq, n.timestamp())
+		}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return receiptsOf(notices, claims), deliveries, nil
+}
+
+func receiptsOf(notices []*notice, claims []dedup.Claim) []receipt {
+	out := make([]receipt, len(notices))
+	for i, claim := range claims {
+		out[i] = receipt{ID: notices[i].ID, Seq: claim.Seq, Duplicate: claim.Seq != 0 || claim.First != i}
+		if claim.Seq == 0 {
+			out[i].Seq = notices[claim.First].seq
+		}
+	}
+	return out
+}
+
+// store appends notices to the log and routes them, in the order of their numbers.
+func (d *Dispatcher) store(notices []*notice) (deliveries int, err error) {
+	owed, err := d.admit(notices)
+	if err != nil {
+		return 0, err
+	}
+	now, room := time.Now().UnixNano(), 0
+	for _, n := range notices {
+		n.accepted = now
+		room += n.recordSize()
+	}
+	records, text := make([][]byte, len(notices)), make([]byte, 0, room)
+	for i, n := range notices {
+		from := len(text)
+		text = n.appendRecord(text)
+		records[i] = text[from:len(text):len(text)]
+		d.encode.prepare(n)
+	}
+	_, err = d.notices.Append(records, func(first uint64) {
+		deliveries = d.route(first, notices)
+	})
+	d.pending.Add(int64(deliveries - owed)) // what subscriptions that came or went meanwhile changed
+	return deliveries, d.unstored(err)
+}
+
+// unstored gives an error of the log the status that it deserves.
+func (d *Dispatcher) unstored(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, wal.ErrFull):
+		return refuse(http.StatusInsufficientStorage, "the disk is full: nothing was stored; free some space and send it again")
+	case errors.Is(err, wal.ErrTooLarge):
+		return refuse(http.StatusRequestEntityTooLarge, "the batch is too large; send it in parts")
+	}
+	d.failing(err)
+	return refuse(http.StatusServiceUnavailable, "the notices could not be stored: %v", err)
+}
+
+// admit reserves the deliveries that notices will owe, or refuses them.
+func (d *Dispatcher) admit(notices []*notice) (owed int, err error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.draining {
+		return 0, refuse(http.StatusServiceUnavailable, "shutting down; send it to another instance or again later")
+	}
+	for _, n := range notices {
+		d.routes.visit(n.Type, func(*subscription) { owed++ })
+	}
+	pending := d.pending.Add(int64(owed))
+	switch lag := time.Duration(d.lag.Load()); {
+	case pending > int64(d.config.MaxPending):
+		err = refuse(http.StatusTooManyRequests, "%d deliveries are owed; try again later", pending-int64(owed))
+	case lag > d.config.MaxAge:
+		err = refuse(http.StatusTooManyRequests, "the oldest notice has waited %v for a worker; try again later", lag.Round(time.Second))
+	case d.notices.Size() > d.config.MaxLog:
+		err = refuse(http.StatusTooManyRequests, "the log has reached %d bytes; try again when some has been delivered", d.config.MaxLog)
+	}
+	if err != nil {
+		d.pending.Add(-int64(owed))
+		for _, n := range notices {
+			d.routes.visit(n.Type, (*subscription).refuse)
+		}
+	}
+	return owed, err
+}
+
+func (sub *subscription) refuse() {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	sub.counts.Refused++
+}
+
+// route hands notices that are durable to who wants them. It is called in the order of the numbers, one call
+// at a time.
+func (d *Dispatcher) route(first uint64, notices []*notice) (deliveries int) {
+	d.mu.RLock() // a subscription comes or goes before all of them or after
+	defer d.mu.RUnlock()
+	for i, n := range notices {
+		n.seq = first + uint64(i)
+		d.routes.visit(n.Type, func(sub *subscription) {
+			d.offer(sub, n)
+			deliveries++
+		})
+	}
+	d.head.Store(first + uint64(len(notices)))
+	d.tail.grow(notices)
+	return deliveries
+}
+
+// offer gives a subscription the newest notice: into memory, or if that is full, by leaving it in the log.
+func (d *Dispatcher) offer(sub *subscription, n *notice) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	sub.counts.Accepted++
+	b := &sub.behind
+	b.routed = n.seq + 1
+	switch {
+	case b.backlog > 0:
+		b.backlog++
+	case d.room(sub):
+		d.resume(sub, &item{notice: n}, journal.Waiting{})
+	default:
+		b.loaded, b.backlog = n.seq, 1
+		d.pager.lags(sub)
+	}
+}

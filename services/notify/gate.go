@@ -1,0 +1,161 @@
+package notify
+
+import (
+	"net/http"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"dyno/parts/wheel"
+	"dyno/services/notify/journal"
+)
+
+// breakerFailures in a row open a subscription's circuit breaker: it gets nothing until a pause is over, then
+// one webhook, and if that fails a pause twice as long. Five: fewer, and a receiver that restarts is
+// suspected; more, and one that hangs holds more workers for longer.
+const breakerFailures = 5
+
+// gate keeps one receiver from taking more than its share: it lets a number of its lanes to the workers and
+// holds the others back. The number starts at one and rises by one with each delivery, as TCP's window does
+// at its start, up to what the subscription allows; it is halved when the receiver says or shows that it is
+// overloaded. So a receiver that hangs from the first webhook on holds one worker.
+//
+// Its fields are guarded by the subscription's mutex.
+type gate struct {
+	d       *Dispatcher
+	sub     *subscription
+	most    int // webhooks in flight that the subscription allows
+	limit   int // that it is trusted with now
+	out     int // lanes that were let through, whose webhooks have not come back
+	sending int // of these, with a worker
+	waiting fifo
+	limiter *rate.Limiter // nil: no limit
+
+	failures  int  // in a row
+	paused    bool // nothing goes through until the timer fires
+	throttled bool // the receiver asked for the pause, or the breaker did
+	timer     wheel.Timer
+}
+
+func (g *gate) init(d *Dispatcher, sub *subscription) {
+	g.d, g.sub, g.limit = d, sub, 1
+	g.timer.Init(func() {
+		sub.mu.Lock()
+		defer sub.mu.Unlock()
+		g.resume()
+	})
+}
+
+// configure takes a definition over; inflight is what the assembly allows.
+func (g *gate) configure(def journal.Definition, inflight int) {
+	g.most = inflight
+	if def.Concurrency > 0 {
+		g.most = min(g.most, def.Concurrency)
+	} else {
+		g.most = min(g.most, defaultConcurrency)
+	}
+	g.limit = min(g.limit, g.most)
+	switch {
+	case def.RatePerS == 0:
+		g.limiter = nil
+	case g.limiter == nil || g.limiter.Limit() != rate.Limit(def.RatePerS):
+		g.limiter = rate.NewLimiter(rate.Limit(def.RatePerS), 1)
+	}
+}
+
+// ready takes a lane that has something to deliver and that nobody holds.
+func (g *gate) ready(l *lane) {
+	l.state = laneReady
+	g.waiting.push(l)
+	g.release()
+}
+
+// release lets lanes through, as many as may be.
+func (g *gate) release() {
+	for !g.paused && g.out < g.limit && g.waiting.len() > 0 {
+		if g.limiter != nil {
+			if r := g.limiter.Reserve(); r.Delay() > 0 {
+				wait := r.Delay()
+				r.Cancel()
+				g.pause(wait, false)
+				return
+			}
+		}
+		l := g.waiting.pop()
+		g.out++
+		g.d.out.Add(1)
+		g.d.lanes.put(l)
+	}
+}
+
+// back says that a lane that was let through has come back.
+func (g *gate) back() {
+	g.out--
+	g.d.returned()
+	g.release()
+}
+
+// pause holds everything back for a time.
+func (g *gate) pause(wait time.Duration, throttled bool) {
+	g.paused, g.throttled = true, throttled
+	g.d.wheel.Start(&g.timer, wait)
+}
+
+func (g *gate) resume() {
+	g.d.wheel.Stop(&g.timer)
+	g.paused, g.throttled = false, false
+	g.release()
+}
+
+// judge draws the consequences of an attempt for the whole subscription.
+func (g *gate) judge(o outcome) {
+	if o.delivered() {
+		g.failures = 0
+		g.limit = min(g.limit+1, g.most)
+		return
+	}
+	g.failures++
+	if o.overloaded() || o.status == 0 || o.status >= 500 {
+		g.limit = max(1, g.limit/2)
+	}
+	switch open := g.failures - breakerFailures; {
+	case open >= 0:
+		g.limit = 1
+		g.pause(max(o.after, g.d.backoff(open+1)), true)
+	case o.overloaded():
+		g.pause(max(o.after, g.d.backoff(g.failures)), true)
+	}
+}
+
+// overloaded reports whether the receiver says that it has too much to do.
+func (o outcome) overloaded() bool {
+	switch o.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// fifo is a queue of lanes.
+type fifo struct {
+	lanes []*lane
+	head  int
+}
+
+func (f *fifo) len() int { return len(f.lanes) - f.head }
+
+func (f *fifo) push(l *lane) { f.lanes = append(f.lanes, l) }
+
+func (f *fifo) pop() *lane {
+	l := f.lanes[f.head]
+	f.lanes[f.head] = nil
+	switch f.head++; {
+	case f.head == len(f.lanes):
+		*f = fifo{} // lets go of the memory of a burst
+	case f.head >= 1024 && f.head*2 >= len(f.lanes):
+		n := copy(f.lanes, f.lanes[f.head:])
+		clear(f.lanes[n:])
+		f.lanes, f.head = f.lanes[:n], 0
+	}
+	return l
+}

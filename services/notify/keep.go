@@ -1,0 +1,231 @@
+package notify
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"dyno/services/notify/journal"
+)
+
+// How often what is looked at.
+const (
+	lagEvery        = 100 * time.Millisecond // a bound on admission that is late by more lets seconds of load in
+	expireEvery     = time.Second
+	checkpointEvery = 30 * time.Second
+	markEvery       = 10 * time.Second
+
+	// A restart reads what came since the last checkpoint: 16 MiB of the journal and 500,000 notices take a
+	// second or two.
+	checkpointBytes   = 16 << 20
+	checkpointNotices = 500_000
+)
+
+// checkpoint is what the last one saw. It is the house-keeper's alone.
+type checkpoint struct {
+	at    time.Time
+	head  uint64
+	marks []mark // when which number was reached, oldest first
+}
+
+type mark struct {
+	at  time.Time
+	seq uint64
+}
+
+// keep keeps house until the dispatcher ends: it watches how far deliveries lag, gives up what was kept too
+// long, and writes checkpoints, after which the logs are trimmed.
+func (d *Dispatcher) keep() {
+	clock := time.NewTicker(lagEvery)
+	defer clock.Stop()
+	var expired time.Time
+	d.checkpoint.at = time.Now()
+	for {
+		select {
+		case <-d.ctx.Done():
+			return
+		case <-clock.C:
+		}
+		now := time.Now()
+		d.lag.Store(int64(d.oldest(now, true)))
+		if now.Sub(expired) >= expireEvery {
+			expired = now
+			d.expireAll(now.UnixNano())
+			d.mark(now)
+		}
+		if c := &d.checkpoint; d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices ||
+			now.Sub(c.at) > checkpointEvery && (d.journal.Size() > 0 || d.head.Load() != c.head) {
+			d.note(d.save())
+		}
+	}
+}
+
+// oldest is the age of the oldest notice that somebody has not got, of those who can be sent to. waiting leaves
+// out those who have as many webhooks in flight as they take: what they wait for is the receiver.
+func (d *Dispatcher) oldest(now time.Time, waiting bool) (age time.Duration) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, sub := range d.subs {
+		sub.mu.Lock()
+		g := &sub.gate
+		if it := sub.ages.oldest; it != nil && sub.def.Disabled == "" && g.failures < breakerFailures &&
+			!(waiting && (g.paused || g.sending >= g.limit || it.tries > 0)) {
+			age = max(age, now.Sub(time.Unix(0, it.notice.accepted)))
+		}
+		sub.mu.Unlock()
+	}
+	return age
+}
+
+// overdue reports whether a subscription has been owed a notice for too long, or is owed too much.
+func (d *Dispatcher) overdue(sub *subscription, accepted int64) bool {
+	return time.Now().UnixNano()-accepted > int64(d.config.KeepAge) || d.owedBytes(sub) > d.config.KeepBytes
+}
+
+// owedBytes is about how much of the log a subscription has not got: of what is not in memory only the number
+// is known.
+func (d *Dispatcher) owedBytes(sub *subscription) int64 {
+	owed := sub.bytes
+	if n := sub.behind.backlog; n > 0 {
+		first, next := d.notices.Bounds()
+		owed += n * d.notices.Size() / int64(max(next-first, 1))
+	}
+	return owed
+}
+
+const (
+	reasonKept     = "kept longer, or beside more, than a subscription may owe"
+	reasonDisabled = "the subscription is disabled"
+)
+
+func (sub *subscription) overdueReason() string {
+	if sub.behind.drain {
+		return reasonDisabled
+	}
+	return reasonKept
+}
+
+// expireAll makes dead letters of what was kept too long.
+func (d *Dispatcher) expireAll(now int64) {
+	for _, sub := range d.subscriptions() {
+		sub.mu.Lock()
+		if it := sub.ages.oldest; it != nil && d.overdue(sub, it.notice.accepted) {
+			d.expire(sub, reasonKept, func() bool {
+				it := sub.ages.oldest
+				return it != nil && d.overdue(sub, it.notice.accepted)
+			})
+			d.pager.kick()
+		}
+		sub.mu.Unlock()
+	}
+}
+
+// expire gives up the oldest that a subscription has in memory while more() says so, but for what is on its
+// way and what waits behind that.
+func (d *Dispatcher) expire(sub *subscription, reason string, more func() bool) {
+	for it := sub.ages.oldest; it != nil && more(); {
+		following := it.newer
+		if l := sub.lanes[it.notice.Key]; l != nil && l.first == it && l.state != laneRunning {
+			d.giveUp(l, reason, 0)
+			if l.n == 0 && l.state == laneParked {
+				d.forget(l)
+			}
+		}
+		it = following
+	}
+}
+
+// mark notes how far the log was when, so that its history can be kept by age.
+func (d *Dispatcher) mark(now time.Time) {
+	c := &d.checkpoint
+	if n := len(c.marks); n == 0 || now.Sub(c.marks[n-1].at) >= markEvery {
+		c.marks = append(c.marks, mark{now, d.head.Load()})
+	}
+	old := now.Add(-d.history())
+	if i, _ := slices.BinarySearchFunc(c.marks, old, func(m mark, t time.Time) int { return m.at.Compare(t) }); i > 1 {
+		c.marks = slices.Delete(c.marks, 0, i-1) // the last that is older tells where history begins
+	}
+}
+
+// history is for how long notices are kept although everybody has got them: for streams that resume, and so
+// that ids are known again after a restart.
+func (d *Dispatcher) history() time.Duration { return max(d.config.History, d.config.DedupWindow) }
+
+// save writes a checkpoint and gives up what nobody needs any more.
+func (d *Dispatcher) save() error {
+	head := d.head.Load()
+	need := head
+	err := d.journal.Checkpoint(func(put func(journal.Position)) {
+		for _, sub := range d.subscriptions() {
+			sub.mu.Lock()
+			if !sub.gone {
+				p := sub.position(d.head.Load())
+				need = min(need, p.Needs())
+				put(p)
+			}
+			sub.mu.Unlock()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	d.checkpoint.at, d.checkpoint.head = time.Now(), head
+	return d.notices.Trim(min(need, d.historyBegins()))
+}
+
+// historyBegins is the first number that is kept for history.
+func (d *Dispatcher) historyBegins() uint64 {
+	first, next := d.notices.Bounds()
+	begins := first
+	for _, m := range d.checkpoint.marks {
+		if time.Since(m.at) > d.history() {
+			begins = max(begins, m.seq)
+		}
+	}
+	if size := d.notices.Size(); size > d.config.HistoryBytes && next > first {
+		each := max(size/int64(next-first), 1)
+		begins = max(begins, next-min(next-first, uint64(d.config.HistoryBytes/each)))
+	}
+	return begins
+}
+
+// position is where a subscription stands; its mutex is held.
+func (sub *subscription) position(head uint64) journal.Position {
+	b := &sub.behind
+	p := journal.Position{
+		Definition: sub.def, Counts: sub.counts, Routed: max(head, b.routed), Backlog: b.backlog - int64(len(b.todo)), Loaded: b.loaded,
+	}
+	if b.backlog == 0 {
+		p.Loaded = p.Routed
+	}
+	for it := sub.ages.oldest; it != nil; it = it.newer {
+		if !it.letter {
+			p.Waiting = append(p.Waiting, journal.Waiting{Seq: it.notice.seq, Tries: it.attempts()})
+		}
+	}
+	p.Waiting = append(p.Waiting, b.todo...)
+	slices.SortFunc(p.Waiting, bySeq)
+	p.SettledAhead = slices.Sorted(maps.Keys(b.settled))
+	p.TriedAhead = slices.SortedFunc(maps.Values(b.failed), bySeq)
+	sub.dropFilters(p.Needs())
+	p.Filters = sub.filters
+	return p
+}
+
+func bySeq(x, y journal.Waiting) int { return cmp.Compare(x.Seq, y.Seq) }
+
+// attempts is how many have failed: one that is on its way has not.
+func (it *item) attempts() int {
+	if it.sending {
+		return it.tries - 1
+	}
+	return it.tries
+}
+
+// dropFilters forgets what it wanted before a number.
+func (sub *subscription) dropFilters(before uint64) {
+	for len(sub.filters) > 1 && sub.filters[1].From <= before {
+		sub.filters = sub.filters[1:]
+	}
+}

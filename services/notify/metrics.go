@@ -1,0 +1,105 @@
+package notify
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// gauges are the figures that the agent samples and Prometheus scrapes.
+func (d *Dispatcher) gauges() []gauge {
+	return []gauge{
+		{"async_queue_depth", "notices accepted and not yet delivered, per subscription", func() float64 { return float64(d.pending.Load()) }},
+		{"async_queue_bytes", "bytes of those in memory, per subscription", func() float64 { return float64(d.loaded.Load()) }},
+		{"async_oldest_age_seconds", "age of the oldest notice that a subscription which can be sent to has not got", func() float64 {
+			return d.oldest(time.Now(), false).Seconds()
+		}},
+		{"async_busy_workers", "workers that are sending", func() float64 { return float64(d.busy.Load()) }},
+		{"async_hanging_workers", "of these, those whose webhooks take longer than a second", func() float64 {
+			_, hanging := d.workers.count()
+			return float64(hanging)
+		}},
+		{"async_lagging_subscriptions", "subscriptions whose notices do not fit into memory and wait in the log", func() float64 {
+			return float64(len(d.pager.all()))
+		}},
+		{"channel_dropped_total", "lanes that the queue refused; they wait beside it, nothing is lost", func() float64 { return float64(d.lanes.spilled.Load()) }},
+		{"queue_growths_total", "times that the queue enlarged its memory", func() float64 { return float64(d.lanes.queue.Stats().Growths) }},
+		{"queue_peak", "the most lanes that ever waited in the queue", func() float64 { return float64(d.lanes.queue.Stats().Peak) }},
+		{"queue_skew", "the deepest shard's depth by the mean; 1: even, or no shards", func() float64 { return skew(d.lanes.queue.Stats().Depths) }},
+		{"wal_bytes", "of the log of notices", func() float64 { return float64(d.notices.Size()) }},
+		{"wal_records_total", "notices appended since the process began", func() float64 { return float64(d.notices.Stats().Records) }},
+		{"wal_groups_total", "writes that they shared", func() float64 { return float64(d.notices.Stats().Groups) }},
+		{"wal_syncs_total", "fsyncs of the log of notices", func() float64 { return float64(d.notices.Stats().Syncs) }},
+		{"lost_deliveries_total", "deliveries that cannot be made since the log is damaged", func() float64 { return float64(d.lost.Load()) }},
+		{"streams", "clients that follow by server-sent events or WebSocket", func() float64 { return float64(d.streams.Count()) }},
+		{"streamed_notices_total", "notices sent to them", func() float64 { return float64(d.streams.Stats().Sent) }},
+		{"streams_cut_total", "streams cut off because their readers were too slow", func() float64 { return float64(d.streams.Stats().CutOff) }},
+	}
+}
+
+type gauge struct {
+	name, help string
+	read       func() float64
+}
+
+// collector gives a gauge to Prometheus, which wants to know what only grows.
+func collector(g gauge) prometheus.Collector {
+	if strings.HasSuffix(g.name, "_total") {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: g.name, Help: g.help}, g.read)
+	}
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read)
+}
+
+func skew(depths []int) float64 {
+	sum, deepest := 0, 0
+	for _, n := range depths {
+		sum += n
+		deepest = max(deepest, n)
+	}
+	if sum == 0 {
+		return 1
+	}
+	return float64(deepest*len(depths)) / float64(sum)
+}
+
+// tasks times attempts, by what came of them.
+type tasks struct {
+	histogram *prometheus.HistogramVec
+	by        map[string]prometheus.Observer // by class, so that a webhook looks nothing up by labels
+}
+
+// Classes of answers.
+var classes = []string{"2xx", "3xx", "4xx", "429", "5xx", "none"}
+
+func newTasks() *tasks {
+	t := &tasks{
+		histogram: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "async_task_duration_seconds", Help: "attempts to deliver, by type of task and class of answer",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16), // 0.5 ms to 16 s
+		}, []string{"async_type", "status"}),
+		by: map[string]prometheus.Observer{},
+	}
+	for _, class := range classes {
+		t.by[class] = t.histogram.WithLabelValues("webhook", class)
+	}
+	return t
+}
+
+func (t *tasks) observe(o outcome, ns int64) { t.by[o.class()].Observe(float64(ns) / 1e9) }
+
+func (o outcome) class() string {
+	switch {
+	case o.status == 429:
+		return "429"
+	case o.status >= 500:
+		return "5xx"
+	case o.status >= 400:
+		return "4xx"
+	case o.status >= 300:
+		return "3xx"
+	case o.status >= 200:
+		return "2xx"
+	}
+	return "none"
+}

@@ -1,0 +1,118 @@
+package notify
+
+import (
+	"errors"
+	"time"
+
+	"dyno/parts/wal"
+	"dyno/services/notify/journal"
+)
+
+// recover takes up where the last process left off. It reads of the notices only what came since the last
+// checkpoint and what is to be known again by its id: what subscriptions are owed is read by the pager, while
+// the service is up.
+func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
+	first, next := d.notices.Bounds()
+	d.head.Store(next)
+	d.checkpoint.head = next
+	for id, r := range recovered {
+		sub, err := d.newSubscription(r.Definition)
+		if err != nil {
+			return err
+		}
+		sub.filters, sub.counts = r.Filters, r.Counts
+		sub.behind = behind{todo: r.Waiting, loaded: max(r.Loaded, first), settled: r.Settled, failed: r.Failed, routed: r.Routed,
+			drain: r.Disabled != ""}
+		sub.behind.backlog = int64(len(r.Waiting)) + r.Backlog - int64(len(r.Settled))
+		d.subs[id] = sub
+		d.routes.set(sub, nil, r.Types, false) // a disabled one too, for the notices of before
+	}
+	if err := d.reread(first, next); err != nil {
+		return err
+	}
+	for _, sub := range d.subs {
+		d.routes.set(sub, sub.def.Types, sub.def.Types, sub.def.Disabled != "")
+		d.pending.Add(sub.behind.backlog)
+		if sub.behind.backlog > 0 {
+			d.pager.lags(sub)
+		}
+		if err := d.replayAgain(sub); err != nil {
+			return err
+		}
+	}
+	d.pager.kick()
+	return nil
+}
+
+// reread goes through the newest notices.
+func (d *Dispatcher) reread(first, next uint64) error {
+	from, odd := next-min(uint64(d.config.DedupLimit), next-first), []*subscription(nil)
+	for _, sub := range d.subs {
+		from = min(from, max(sub.behind.routed, first))
+		if len(sub.filters) > 1 {
+			odd = append(odd, sub)
+			d.routes.set(sub, sub.def.Types, nil, true)
+		}
+	}
+	var marked time.Time
+	for from < next {
+		err := d.notices.Scan(from, func(seq uint64, record []byte) error {
+			n, err := decodeRecord(seq, record)
+			if err != nil {
+				return &wal.DamageError{From: seq, Next: seq + 1, Where: err.Error()}
+			}
+			d.ids.Load(n.ID, seq, n.timestamp())
+			owe := func(sub *subscription) {
+				if seq >= sub.behind.routed && sub.wanted(seq, n.Type) {
+					sub.counts.Accepted++
+					sub.behind.backlog++
+				}
+			}
+			d.routes.visit(n.Type, owe)
+			for _, sub := range odd {
+				owe(sub)
+			}
+			if at := n.timestamp(); at.Sub(marked) >= markEvery {
+				marked = at
+				d.checkpoint.marks = append(d.checkpoint.marks, mark{at, seq})
+			}
+			return nil
+		})
+		var damage *wal.DamageError
+		if !errors.As(err, &damage) || damage.Next <= from {
+			return err
+		}
+		d.log.Error("notices could not be read from the log; they are not delivered", "error", err)
+		from = damage.Next
+	}
+	return nil
+}
+
+// replayAgain takes up the dead letters that were being replayed.
+func (d *Dispatcher) replayAgain(sub *subscription) error {
+	for _, letter := range d.journal.Letters(sub.id) {
+		if !letter.Replaying {
+			continue
+		}
+		letter, record, err := d.journal.Letter(sub.id, letter.Seq)
+		if err != nil {
+			return err
+		}
+		if err := d.replay(sub, letter, record); err != nil {
+			d.log.Error("a dead letter that was replayed", "subscription", sub.id, "seq", letter.Seq, "error", err)
+		}
+	}
+	return nil
+}
+
+// replay puts a dead letter at the end of its key's lane.
+func (d *Dispatcher) replay(sub *subscription, letter journal.Letter, record []byte) error {
+	n, err := decodeRecord(letter.Seq, record)
+	if err != nil {
+		return err
+	}
+	d.encode.prepare(n)
+	d.pending.Add(1)
+	d.resume(sub, &item{notice: n, letter: true}, letter.Retry)
+	return nil
+}
