@@ -19,7 +19,6 @@ func (w *Wheel) turn() (t *Timer, sleep time.Duration) {
 	now := uint64(elapsed / w.tick)
 	slot, at := w.next()
 	if at > now {
-		w.cursor = max(w.cursor, now)
 		w.alarm = at
 		if at == never {
 			return nil, forever

@@ -72,8 +72,8 @@ func New(tick time.Duration) *Wheel {
 	return w
 }
 
-// Run fires timers until ctx ends, and then no more: those that are left stay pending. Only one Run at a
-// time; another may follow it.
+// Run fires timers until ctx ends, and then no more: those that are left stay pending. Timers of one tick
+// fire in no particular order. Only one Run at a time; another may follow it.
 func (w *Wheel) Run(ctx context.Context) {
 	clock := time.NewTimer(math.MaxInt64)
 	defer clock.Stop()

@@ -49,16 +49,21 @@ func TestFiresWithinATick(t *testing.T) {
 }
 
 func TestBeyondAllTime(t *testing.T) {
-	running(t, time.Nanosecond, func(t *testing.T, w *Wheel) {
-		var timer Timer
-		timer.Init(func() { t.Error("fires") })
-		time.Sleep(time.Hour)
-		w.Start(&timer, math.MaxInt64)
-		time.Sleep(200 * 365 * 24 * time.Hour)
-		if !w.Stop(&timer) {
-			t.Error("not pending after 200 years")
-		}
-	})
+	for _, tick := range []time.Duration{1, 7, time.Millisecond, time.Hour} {
+		running(t, tick, func(t *testing.T, w *Wheel) {
+			var timer Timer
+			timer.Init(func() { t.Errorf("fires, with ticks of %v", tick) })
+			time.Sleep(time.Hour)
+			w.Start(&timer, math.MaxInt64)
+			if n := time.Duration(timer.deadline); n < 0 || n > math.MaxInt64/tick {
+				t.Errorf("due at tick %d, which has no time", timer.deadline)
+			}
+			time.Sleep(200 * 365 * 24 * time.Hour)
+			if !w.Stop(&timer) {
+				t.Errorf("not pending after 200 years, with ticks of %v", tick)
+			}
+		})
+	}
 }
 
 func TestEarlierTimerWakesRun(t *testing.T) {
