@@ -9,28 +9,31 @@ import (
 	"testing"
 )
 
-// attemptsSurvive stops a program while the third attempt is in flight. The attempts before it count on:
-// four in all, and the one that was broken off, which may or may not be one of them.
+// attemptsSurvive stops a program twice while an attempt is in flight. The attempts that failed before
+// count on; those that were broken off may or may not.
 func attemptsSurvive(t *testing.T, start Start) {
+	const failed, brokenOff = 2, 2
 	var stopped atomic.Bool
 	c, r := open(t, start, limits.brief()), newReceiver(t, func(h hook) reply {
-		if h.try == 3 && !stopped.Load() {
+		if h.try > failed && !stopped.Load() {
 			h.wait()
 		}
 		return reply{status: 500}
 	})
 	c.subscribe(r, "/a", nil)
 	c.post(one, notice("1", "k", "t", "1"))
-	await(t, func() bool { return r.attempts("/a", "1") == 3 }, func() string { return "the third attempt" })
-	if left := c.stop(); left != 1 {
-		t.Errorf("%d left", left)
+	for i := range brokenOff {
+		await(t, func() bool { return r.attempts("/a", "1") == failed+i+1 }, func() string { return "an attempt after those that failed" })
+		if left := c.stop(); left != 1 {
+			t.Errorf("%d left", left)
+		}
+		c.run()
 	}
 	stopped.Store(true)
 	r.release()
-	c.run()
 	s := c.quiet()
-	if n := r.attempts("/a", "1"); n > limits.Attempts+1 || s.Dead != 1 {
-		t.Errorf("%d attempts of %d, and one was broken off; stats %+v", n, limits.Attempts, s)
+	if n := r.attempts("/a", "1"); n > limits.Attempts+brokenOff || s.Dead != 1 {
+		t.Errorf("%d attempts of %d, and %d were broken off; stats %+v", n, limits.Attempts, brokenOff, s)
 	}
 	if l := c.dead(""); len(l) != 1 || l[0].Attempts != limits.Attempts {
 		t.Errorf("dead letters %+v", l)

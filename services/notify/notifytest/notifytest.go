@@ -97,14 +97,14 @@ func Test(t *testing.T, start Start) {
 		"survives kills while it is busy": survivesKills,
 	})
 	restarts(t, start, map[string]durable{
-		"notices survive":           noticesSurvive,
-		"order survives":            orderSurvives,
-		"subscriptions survive":     subscriptionsSurvive,
-		"ids are still taken once":  idsSurvive,
-		"dead letters survive":      lettersSurvive,
-		"a replay survives":         replaySurvives,
-		"deleting survives":         deletingSurvives,
-		"a second restart survives": twiceSurvives,
+		"notices survive":            noticesSurvive,
+		"order survives":             orderSurvives,
+		"subscriptions survive":      subscriptionsSurvive,
+		"ids taken once survive":     idsSurvive,
+		"dead letters survive":       lettersSurvive,
+		"a replay survives":          replaySurvives,
+		"deleting survives":          deletingSurvives,
+		"posts between them survive": postsBetweenSurvive,
 	})
 }
 
