@@ -25,6 +25,7 @@ const (
 	codeStorageResources   jetstream.ErrorCode = 10047
 	codeStoreFailed        jetstream.ErrorCode = 10077 // the stream's own limits, or its disk
 	codeIncompleteBatch    jetstream.ErrorCode = 10176 // a message before the last was lost on the way
+	codeBatchTooLarge      jetstream.ErrorCode = 10199
 	codeTooManyBatches     jetstream.ErrorCode = 10210
 	codeWrongLast                              = jetstream.JSErrCodeStreamWrongLastSequence
 	codeWrongLastInCluster                     = jetstream.JSErrCodeStreamWrongLastSequenceConstant

@@ -47,9 +47,6 @@ type Config struct {
 	Credentials string // file; "": none
 	// Timeout is how long a call tries again while servers cannot be reached or elect a leader. 0: 30 s
 	Timeout time.Duration
-	// MaxBatch is how many records one batch may have: what the servers allow (jetstream.limits.batch
-	// .max_msgs). 0: 1,000, which is their default
-	MaxBatch int
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -68,9 +65,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = 30 * time.Second // an election takes 4 to 9 s
 	}
-	if c.MaxBatch <= 0 {
-		c.MaxBatch = 1000
-	}
 	return c, nil
 }
 
@@ -84,6 +78,7 @@ type store struct {
 	stream   jetstream.Stream
 	subjects []string // by partition
 	maxBytes int64    // of a message, as the server told
+	maxBatch int      // messages of an atomic batch, as the server told
 	ctx      context.Context
 	stop     context.CancelFunc
 	scans    sync.WaitGroup

@@ -148,7 +148,12 @@ func TestCloseEndsWrite(t *testing.T) {
 	}
 }
 
+// The limits are the server's, whether it was told them or not.
 func TestTooLarge(t *testing.T) {
+	plain := ready(t, serve(t, t.TempDir(), func(o *server.Options) { o.JetStreamLimits.MaxBatchSize, o.MaxPayload = 0, 0 }))
+	if s := mustOpen(t, Config{URL: plain.ClientURL()}); s.maxBatch != defaultMaxBatch {
+		t.Errorf("%d records are allowed at once where the server allows %d", s.maxBatch, defaultMaxBatch)
+	}
 	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
 	for name, b := range map[string][][]byte{
 		"records": make([][]byte, 20_001),
@@ -165,7 +170,7 @@ func TestTooLarge(t *testing.T) {
 // A group larger than what is published at once is stored in its order.
 func TestGroupOfManyUnits(t *testing.T) {
 	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
-	s.MaxBatch = 10
+	s.maxBatch = 10
 	group := [][][]byte{batch(1, 1), batch(2, 8), batch(10, 10), batch(20, 2), batch(22, 9), batch(31, 1)}
 	if err := s.Write(group); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,6 @@ func ready(t testing.TB, s *server.Server) *server.Server {
 
 func mustOpen(t testing.TB, c Config) *store {
 	t.Helper()
-	c.MaxBatch = 20_000
 	if c.Stream == "" {
 		c.Stream = "notices"
 	}

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // find finds the stream, or makes it, and reads its bounds.
@@ -28,6 +32,9 @@ func (s *store) find(ctx context.Context) error {
 	if err := s.usable(info.Config); err != nil {
 		return err
 	}
+	if s.maxBatch, err = s.askMaxBatch(ctx); err != nil {
+		return err
+	}
 	next := info.State.LastSeq + 1
 	first := next
 	if info.State.Msgs > 0 {
@@ -38,6 +45,35 @@ func (s *store) find(ctx context.Context) error {
 	s.trimmed = first
 	s.size.Store(int64(info.State.Bytes))
 	return nil
+}
+
+// defaultMaxBatch is what servers allow that are not told otherwise.
+const defaultMaxBatch = 1000
+
+// askMaxBatch asks how many messages an atomic batch may have, by sending one that is far beyond and belongs
+// to no batch: it is not stored, and the error names the limit.
+func (s *store) askMaxBatch(ctx context.Context) (int, error) {
+	answer, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: s.subjects[0], Header: nats.Header{
+		batchIDHeader: {nuid.Next()}, batchSeqHeader: {"1000000000"},
+	}})
+	if err != nil {
+		return 0, err
+	}
+	err = s.acknowledged(answer.Data, 0)
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return 0, fmt.Errorf("asking for the limit of batches: %w", err)
+	}
+	if api.ErrorCode != codeBatchTooLarge {
+		return 0, api
+	}
+	limit := defaultMaxBatch
+	if words := strings.Fields(api.Description); len(words) > 0 {
+		if n, err := strconv.Atoi(words[len(words)-1]); err == nil && n > 0 {
+			limit = n
+		}
+	}
+	return limit, nil
 }
 
 // wanted is how a stream is made: files, no limits, and nothing leaves it but from its beginning.

@@ -67,8 +67,8 @@ func (s *store) divide(batches [][][]byte) (units [][][]byte, err error) {
 	var unit [][]byte
 	size := 0
 	for _, batch := range batches {
-		if len(batch) > s.MaxBatch {
-			return nil, fmt.Errorf("%w: %d records, and servers take %d at once by default; raise jetstream.limits.batch.max_msgs on them and the setting here", wal.ErrTooLarge, len(batch), s.MaxBatch)
+		if len(batch) > s.maxBatch {
+			return nil, fmt.Errorf("%w: %d records, and the servers take %d at once; raise their jetstream.limits.batch.max_msgs and start again", wal.ErrTooLarge, len(batch), s.maxBatch)
 		}
 		bytes := 0
 		for _, record := range batch {
@@ -77,7 +77,7 @@ func (s *store) divide(batches [][][]byte) (units [][][]byte, err error) {
 			}
 			bytes += len(record)
 		}
-		if len(unit) > 0 && (len(unit)+len(batch) > s.MaxBatch || size+bytes > unitBytes) {
+		if len(unit) > 0 && (len(unit)+len(batch) > s.maxBatch || size+bytes > unitBytes) {
 			units, unit, size = append(units, unit), nil, 0
 		}
 		unit, size = append(unit, batch...), size+bytes
@@ -133,6 +133,8 @@ func (s *store) put(records [][]byte) error {
 		return s.failed
 	case errors.As(err, &api) && full(api):
 		return fmt.Errorf("%w: stream %s: %w", wal.ErrFull, s.Stream, err)
+	case errors.As(err, &api) && api.ErrorCode == codeBatchTooLarge: // less is allowed than when it was opened
+		return fmt.Errorf("%w: stream %s: %w", wal.ErrTooLarge, s.Stream, err)
 	default:
 		return fmt.Errorf("jetstream: writing %d records to stream %s: %w", len(records), s.Stream, err)
 	}
