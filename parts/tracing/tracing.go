@@ -144,3 +144,12 @@ func Inject(at trace.SpanContext, header http.Header) {
 	ctx := trace.ContextWithSpanContext(context.Background(), at)
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
 }
+
+// Extract reads the traceparent of a request; the zero context says that it has none.
+func Extract(header http.Header) trace.SpanContext {
+	if header.Get("Traceparent") == "" {
+		return trace.SpanContext{}
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(header))
+	return trace.SpanContextFromContext(ctx)
+}

@@ -104,11 +104,7 @@ func readWish(w http.ResponseWriter, r *http.Request) (ask wish, err error) {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxWish))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&ask); err != nil {
-		bad := refuse(http.StatusBadRequest, "not a subscription {url, types, secret, rate_per_s, concurrency, batch}: %v", err)
-		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			bad.field = wrong.Field
-		}
-		return ask, bad
+		return ask, notJSON("a subscription {url, types, secret, rate_per_s, concurrency, batch}", err)
 	}
 	return ask, nil
 }
@@ -135,9 +131,9 @@ func (d *Dispatcher) patchSubscription(w http.ResponseWriter, r *http.Request) {
 		answerError(w, err)
 		return
 	}
-	made := ""
+	secret := ""
 	sub, err := d.change(r.PathValue("id"), func(def *journal.Definition) (err error) {
-		if made, err = ask.apply(def, d.config.SecretOverlap); err != nil {
+		if secret, err = ask.apply(def, d.config.SecretOverlap); err != nil {
 			return err
 		}
 		return d.checkHost(def.URL)
@@ -147,7 +143,7 @@ func (d *Dispatcher) patchSubscription(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view := sub.view()
-	view.Secret = made
+	view.Secret = secret
 	answer(w, http.StatusOK, view)
 }
 

@@ -75,9 +75,7 @@ func (d *Dispatcher) listDead(w http.ResponseWriter, r *http.Request) {
 				continue
 			}
 			if len(out.Dead) == limit {
-				if limit > 0 {
-					out.Next = out.Dead[limit-1].ID
-				}
+				out.Next = out.Dead[limit-1].ID
 				answer(w, http.StatusOK, out)
 				return
 			}

@@ -195,13 +195,18 @@ func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 			d.cancel()
 		}
 	}
+	d.end()
+	left = int(d.pending.Load())
+	return left, errors.Join(d.save(), d.journal.Close(), d.notices.Close())
+}
+
+// end breaks off what is under way and waits for everything that runs.
+func (d *Dispatcher) end() {
 	d.cancel()
 	d.lanes.close()
 	d.workers.stop()
 	d.owned.Wait()
 	d.client.CloseIdleConnections()
-	left = int(d.pending.Load())
-	return left, errors.Join(d.save(), d.journal.Close(), d.notices.Close())
 }
 
 // volatile reports whether what is pending is lost with the process.

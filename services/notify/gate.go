@@ -91,8 +91,8 @@ func (g *gate) release() {
 // back says that a lane that was let through has come back.
 func (g *gate) back() {
 	g.out--
-	g.d.returned()
 	g.release()
+	g.d.returned() // last: as long as there are more, the dispatcher is not idle
 }
 
 // pause holds everything back for a time.

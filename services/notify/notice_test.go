@@ -17,7 +17,7 @@ func FuzzNotices(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		notices, err := parseBatch(data)
+		notices, err := parseBatch(data, "")
 		if err != nil {
 			var r *refusal
 			if !errors.As(err, &r) || r.status < 400 || r.status > 499 || r.text == "" {
@@ -35,15 +35,18 @@ func FuzzNotices(f *testing.F) {
 			if len(n.Payload) > 0 && string(n.Payload) != "null" && !bytes.Contains(data, n.Payload) {
 				t.Fatalf("%q: the payload changed to %q", data, n.Payload)
 			}
-			var back struct {
-				ID, Key, Type string
-				Payload       json.RawMessage
+			var envelope struct {
+				Type string
+				Data struct {
+					ID, Key string
+					Payload json.RawMessage
+				}
 			}
-			body := n.appendBody(nil)
-			if err := json.Unmarshal(body, &back); err != nil {
+			body := n.appendEnvelope(nil)
+			if err := json.Unmarshal(body, &envelope); err != nil {
 				t.Fatalf("%q: the webhook %q is no JSON: %v", data, body, err)
 			}
-			if back.ID != n.ID || back.Key != n.Key || back.Type != n.Type || !bytes.Equal(back.Payload, bytes.TrimSpace(n.Payload)) {
+			if back := envelope.Data; back.ID != n.ID || back.Key != n.Key || envelope.Type != n.Type || !bytes.Equal(back.Payload, bytes.TrimSpace(n.Payload)) {
 				t.Fatalf("%q: the webhook %q says otherwise", data, body)
 			}
 		}

@@ -2,8 +2,8 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -32,9 +32,9 @@ func assemblies(t testing.TB) map[string]Config {
 	for _, name := range Assembly().Names() {
 		add(name, name, nil)
 	}
-	delete(out, daemon.Tuned) // the last step
+	delete(out, "group") // is tuned
 	for _, q := range queue.Names() {
-		if q == Assembly().Seams[0].Impls[0].Name {
+		if q == "buffered" {
 			continue // the baseline's
 		}
 		add("baseline,queue="+q, daemon.Baseline, map[string]string{"queue": q})
@@ -43,42 +43,89 @@ func assemblies(t testing.TB) map[string]Config {
 	// a queue that is far too small holds no acknowledged notice up
 	add("baseline,capacity=1", daemon.Baseline, map[string]string{"queue_capacity": "1"})
 	add("tuned,queue=shards,capacity=1", daemon.Tuned, map[string]string{"queue": "shards", "queue_capacity": "1"})
+	// memory for next to nothing: almost all of it waits in the log
+	add("tuned,window=2", daemon.Tuned, map[string]string{"window": "2", "queue_capacity": "1"})
+	add("tuned,log=pebble", daemon.Tuned, map[string]string{"log": "pebble"})
 	return out
 }
 
 // starter starts a dispatcher of that assembly behind an HTTP server.
 func starter(c Config) notifytest.Start {
-	return func(t testing.TB, l notifytest.Limits) notifytest.Program {
+	return func(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
 		c := c
+		c.Data, c.AllowPrivate = dir, l.AllowPrivate
 		c.MaxPending, c.MaxAttempts, c.Timeout = l.Pending, l.Attempts, l.Timeout
-		c.Backoff, c.MaxBackoff, c.AllowPrivate = l.Backoff, l.MaxBackoff, l.AllowPrivate
+		c.Backoff, c.MaxBackoff, c.SecretOverlap = l.Backoff, l.MaxBackoff, l.Overlap
+		if l.Workers > 0 {
+			c.Workers = l.Workers
+		}
 		d, err := New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		web := httptest.NewServer(d.Handler())
-		return notifytest.Program{URL: web.URL, Stop: func() int {
-			web.Close()
+		stop := func(close func(context.Context) (int, error)) int {
 			ctx, cancel := context.WithTimeout(context.Background(), l.Drain)
 			defer cancel()
-			left := d.Close(ctx)
-			if reserved := int(d.reserved.Load()); reserved != left {
-				t.Errorf("%d are reserved, but the lanes hold %d", reserved, left)
+			d.tail.close() // as the process does: streams end before the server is waited for
+			web.CloseClientConnections()
+			web.Close()
+			left, err := close(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			if counted := d.count(); counted != left {
+				t.Errorf("%d are pending, but the lanes and the log hold %d", left, counted)
 			}
 			return left
-		}}
+		}
+		return notifytest.Program{
+			URL:  web.URL,
+			Stop: func() int { return stop(d.Close) },
+			Kill: func() { stop(d.abandon) },
+		}
 	}
+}
+
+// abandon ends the dispatcher as a crash would, as far as a process can do that to itself: nothing is
+// delivered any more, and no checkpoint is written.
+func (d *Dispatcher) abandon(context.Context) (left int, err error) {
+	d.mu.Lock()
+	d.draining = true
+	d.mu.Unlock()
+	d.end()
+	return int(d.pending.Load()), errors.Join(d.journal.Close(), d.notices.Close())
+}
+
+// count counts what is pending where it is.
+func (d *Dispatcher) count() (n int) {
+	for _, sub := range d.subs {
+		n += sub.pending()
+	}
+	return n
 }
 
 func TestSuite(t *testing.T) {
 	for label, c := range assemblies(t) {
-		if testing.Short() && label != daemon.Baseline && label != "batch" {
+		if testing.Short() && label != daemon.Baseline && label != daemon.Tuned {
 			continue // the two ends of the ladder
 		}
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
 			notifytest.Test(t, starter(c))
 		})
+	}
+}
+
+func TestPush(t *testing.T) {
+	for _, label := range []string{daemon.Baseline, daemon.Tuned} {
+		t.Run(label, func(t *testing.T) { notifytest.Push(t, starter(assemblies(t)[label])) })
+	}
+}
+
+func TestIsolation(t *testing.T) {
+	for _, label := range []string{daemon.Baseline, daemon.Tuned} {
+		t.Run(label, func(t *testing.T) { notifytest.Isolation(t, starter(assemblies(t)[label])) })
 	}
 }
 
@@ -94,87 +141,4 @@ func TestMetamorphic(t *testing.T) {
 			rt.Fatalf("baseline delivered %v\n%s delivered %v", want, label, got)
 		}
 	})
-}
-
-// What deleted subscriptions leave in the queue holds no notices, but it is bounded all the same.
-func TestDeletedLanesAreBounded(t *testing.T) {
-	for label, c := range assemblies(t) {
-		t.Run(label, func(t *testing.T) {
-			arrived, release := make(chan struct{}, 1), make(chan struct{})
-			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-				arrived <- struct{}{}
-				<-release
-			}))
-			defer receiver.Close()
-			c.Workers, c.MaxPending, c.AllowPrivate = 1, 10, true
-			d, err := New(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer d.Close(t.Context())
-			defer close(release)
-			post := func(keys ...string) error {
-				var ns []*notice
-				for _, key := range keys {
-					ns = append(ns, &notice{ID: key, Key: key, Type: "t", Payload: []byte("1")})
-				}
-				_, err := d.accept(ns)
-				return err
-			}
-			d.add(newTestSubscription(t, receiver.URL))
-			if err := post("held"); err != nil {
-				t.Fatal(err)
-			}
-			<-arrived // the only worker is held from here on
-			d.remove(d.subscriptions()[0].id)
-			for i := range 3 {
-				sub := newTestSubscription(t, receiver.URL)
-				sub.batch = 1 // so that every lane is queued by itself
-				d.add(sub)
-				if err, full := post("a", "b", "c", "d"), i == 2; (err != nil) != full {
-					t.Errorf("with %d lanes left behind and room for %d: %v", 4*i, c.MaxPending, err)
-				}
-				d.remove(sub.id)
-			}
-		})
-	}
-}
-
-func TestAssemblyIsSound(t *testing.T) {
-	a := Assembly()
-	if err := a.Check(); err != nil {
-		t.Fatal(err)
-	}
-	for seam, have := range map[string][]string{
-		"queue":    queue.Names(),
-		"client":   slices.Sorted(maps.Keys(newClients)),
-		"encoding": slices.Sorted(maps.Keys(newEncoders)),
-		"batching": slices.Sorted(maps.Keys(newPackers)),
-	} {
-		i := slices.IndexFunc(a.Seams, func(s daemon.Seam) bool { return s.Name == seam })
-		var declared []string
-		for _, impl := range a.Seams[i].Impls {
-			declared = append(declared, impl.Name)
-		}
-		slices.Sort(declared)
-		if !slices.Equal(declared, have) {
-			t.Errorf("seam %s declares %v, there are %v", seam, declared, have)
-		}
-	}
-}
-
-func TestUnknownImplementations(t *testing.T) {
-	good := assemblies(t)[daemon.Baseline]
-	for seam, set := range map[string]func(*Config){
-		"queue":    func(c *Config) { c.Queue = "bufferd" },
-		"client":   func(c *Config) { c.Client = "bufferd" },
-		"encoding": func(c *Config) { c.Encoding = "bufferd" },
-		"batching": func(c *Config) { c.Batching = "bufferd" },
-	} {
-		c := good
-		set(&c)
-		if _, err := New(c); err == nil {
-			t.Errorf("seam %s took an unknown name", seam)
-		}
-	}
 }

@@ -282,8 +282,8 @@ func (r *reading) offer(rd *reader, n *notice) {
 	}
 	rd.want = b.next()
 	if b.backlog == 0 {
-		b.drain, rd.full = false, true
-		d.pager.keepsUp(sub)
+		rd.full = true
+		d.caughtUp(sub)
 	}
 }
 
@@ -331,8 +331,15 @@ func (d *Dispatcher) lose(sub *subscription, next uint64) {
 	d.pending.Add(-lost)
 	d.lost.Add(lost)
 	if b.backlog == 0 {
-		d.pager.keepsUp(sub)
+		d.caughtUp(sub)
 	}
+}
+
+// caughtUp says that all a subscription has not got is in memory.
+func (d *Dispatcher) caughtUp(sub *subscription) {
+	b := &sub.behind
+	b.todo, b.settled, b.failed, b.drain = nil, nil, nil, false
+	d.pager.keepsUp(sub)
 }
 
 // remaining counts what a subscription is to get from where it stands in the log.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
+	"strings"
 )
 
 // maxBadLines bounds the lines that an answer names.
@@ -98,11 +100,7 @@ func parseNotice(data []byte, key string) (*notice, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(n); err != nil {
-		r := refuse(http.StatusBadRequest, "not a notice {id, key, type, payload}: %v", err)
-		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			r.field = wrong.Field
-		}
-		return nil, r
+		return nil, notJSON("a notice {id, key, type, payload}", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, refuse(http.StatusBadRequest, "text after the notice; for several notices send one a line as application/x-ndjson")
@@ -111,4 +109,15 @@ func parseNotice(data []byte, key string) (*notice, error) {
 		n.ID = key
 	}
 	return n, n.check()
+}
+
+// notJSON says what is wrong with a body, and in which field.
+func notJSON(what string, err error) error {
+	r := refuse(http.StatusBadRequest, "not %s: %v", what, err)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		r.field = wrong.Field
+	} else if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		r.field, _ = strconv.Unquote(name)
+	}
+	return r
 }

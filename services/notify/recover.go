@@ -35,6 +35,8 @@ func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 		d.pending.Add(sub.behind.backlog)
 		if sub.behind.backlog > 0 {
 			d.pager.lags(sub)
+		} else {
+			d.caughtUp(sub)
 		}
 		if err := d.replayAgain(sub); err != nil {
 			return err

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"dyno/services/notify/journal"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -52,7 +54,12 @@ func TestPublic(t *testing.T) {
 const testURL = "http://example.com:8080/hook?a=b"
 
 func newTestSubscription(t testing.TB, url string) *subscription {
-	sub, err := newSubscription(subscriptionRequest{URL: url, Secret: newSecret(), Batch: 100})
+	var def journal.Definition
+	secret, batch := newSecret(), 100
+	if _, err := (wish{URL: &url, Secret: &secret, Batch: &batch}).apply(&def, 0); err != nil {
+		t.Fatal(err)
+	}
+	sub, err := (&Dispatcher{pack: single{}}).newSubscription(def)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +67,8 @@ func newTestSubscription(t testing.TB, url string) *subscription {
 }
 
 func newTestParcel(sub *subscription, e encoder, n int) *parcel {
-	p := &parcel{sub: sub}
+	p := new(parcel)
+	p.reset(sub)
 	for i := range n {
 		notice := &notice{ID: fmt.Sprintf("n-%d", i), Key: "k\"<", Type: "t", Payload: []byte(`{"a" : "<b>"}`)}
 		e.prepare(notice)
@@ -108,7 +116,7 @@ func readRequest(t *rapid.T, e encoder, p *parcel, now time.Time, again bool) (t
 			t.Fatalf("read again: %q, not %q", text, body)
 		}
 	}
-	if err := p.sub.webhook.Verify(body, req.Header); err != nil {
+	if err := p.sub.keys.Load().keys[0].webhook.Verify(body, req.Header); err != nil {
 		t.Fatal(err)
 	}
 	keys := slices.Sorted(maps.Keys(req.Header))
@@ -169,7 +177,7 @@ func TestPreparedSharesThePayload(t *testing.T) {
 	n := &notice{ID: "1", Key: "k\"", Type: "t", Payload: []byte(`{"a" : "<b>"}`)}
 	size := n.size()
 	prepared{}.prepare(n)
-	if string(n.Payload) != `{"a" : "<b>"}` || n.size() != size || &n.Payload[0] != &n.body[len(n.body)-1-len(n.Payload)] {
+	if string(n.Payload) != `{"a" : "<b>"}` || n.size() != size || &n.Payload[0] != &n.body[len(n.body)-2-len(n.Payload)] {
 		t.Errorf("payload %q of %q", n.Payload, n.body)
 	}
 }

@@ -119,6 +119,6 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 	}
 	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
 	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.postWorkers)
-	env.Debug.Handle(prefixDebug+"/", http.StripPrefix(prefixDebug, page.Handler()))
+	env.Debug.Handle("GET "+prefixDebug+"/{$}", page.Handler())
 	return nil
 }

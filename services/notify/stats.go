@@ -28,7 +28,9 @@ type Stats struct {
 	MemoryBytes    int64  `json:"memory_bytes"` // of pending notices in memory, each counted for every subscription
 	LogBytes       int64  `json:"log_bytes"`
 	LogFirstSeq    uint64 `json:"log_first_seq"`
-	Lost           int64  `json:"lost"` // deliveries that cannot be made since the log is damaged; counted among the dead
+	LogLastSeq     uint64 `json:"log_last_seq"`
+	Backlog        int64  `json:"backlog"` // of what is pending, what is not in memory
+	Lost           int64  `json:"lost"`    // deliveries that cannot be made since the log is damaged; counted among the dead
 	Streams        int    `json:"streams"`
 
 	Subscriptions []StatsRow `json:"subscriptions"`  // the oldest pending first; departed ones are in the total only
@@ -59,7 +61,7 @@ func (d *Dispatcher) Stats(limit int) Stats {
 	out := Stats{
 		Durable: !d.volatile(), Log: d.config.Log, Seq: d.head.Load() - 1, Counts: d.journal.Departed(), Webhooks: d.webhooks.Load(),
 		OldestAgeSeconds: d.oldest(now, false).Seconds(), BusyWorkers: d.busy.Load(), LanesReady: d.lanes.waiting.Load(),
-		QueueDepths: d.lanes.queue.Stats().Depths, MemoryBytes: d.loaded.Load(), LogBytes: d.notices.Size(), LogFirstSeq: first,
+		QueueDepths: d.lanes.queue.Stats().Depths, MemoryBytes: d.loaded.Load(), LogBytes: d.notices.Size(), LogFirstSeq: first, LogLastSeq: d.head.Load() - 1,
 		Lost: d.lost.Load(), Streams: d.streams.Count(), Subscriptions: []StatsRow{},
 	}
 	out.Workers, out.HangingWorkers = d.workers.count()
@@ -67,6 +69,7 @@ func (d *Dispatcher) Stats(limit int) Stats {
 		row := sub.row(now)
 		out.add(row.Counts)
 		out.Pending += row.Pending
+		out.Backlog += row.Backlog
 		out.Subscriptions = append(out.Subscriptions, row)
 	}
 	slices.SortStableFunc(out.Subscriptions, func(a, b StatsRow) int { return cmp.Compare(b.OldestAgeSeconds, a.OldestAgeSeconds) })
@@ -128,8 +131,8 @@ func limitOf(r *http.Request, otherwise int) (int, error) {
 		return otherwise, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxListed {
-		return 0, badField("limit", "limit: give 0 to %d", maxListed)
+	if err != nil || n < 1 || n > maxListed {
+		return 0, badField("limit", "limit: give 1 to %d", maxListed)
 	}
 	return n, nil
 }

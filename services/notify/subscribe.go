@@ -27,9 +27,9 @@ type wish struct {
 	Disabled    *bool     `json:"disabled"`
 }
 
-// apply changes a definition as a client wishes, or says which field is wrong. It returns the secret that was
-// made, if one was.
-func (w wish) apply(def *journal.Definition, overlap time.Duration) (made string, err error) {
+// apply changes a definition as a client wishes, or says which field is wrong. It returns the new secret, if
+// there is one.
+func (w wish) apply(def *journal.Definition, overlap time.Duration) (secret string, err error) {
 	if w.URL != nil {
 		if def.URL, err = checkURL(*w.URL); err != nil {
 			return "", err
@@ -68,8 +68,7 @@ func (w wish) apply(def *journal.Definition, overlap time.Duration) (made string
 	return w.applySecret(def, overlap)
 }
 
-func (w wish) applySecret(def *journal.Definition, overlap time.Duration) (made string, err error) {
-	secret := ""
+func (w wish) applySecret(def *journal.Definition, overlap time.Duration) (secret string, err error) {
 	if w.Secret != nil {
 		secret = *w.Secret
 	}
@@ -80,14 +79,13 @@ func (w wish) applySecret(def *journal.Definition, overlap time.Duration) (made 
 		return "", nil
 	case secret == "":
 		secret = newSecret()
-		made = secret
 	}
 	key, err := parseSecret(secret)
 	if err != nil {
 		return "", err
 	}
 	def.Secrets = rotate(def.Secrets, key, time.Now(), overlap)
-	return made, nil
+	return secret, nil
 }
 
 func checkURL(text string) (string, error) {
@@ -117,15 +115,12 @@ func (d *Dispatcher) subscribe(w wish) (sub *subscription, secret string, err er
 	if w.URL == nil {
 		return nil, "", badField("url", "url is missing: where webhooks go")
 	}
-	made, err := w.apply(&def, 0)
+	secret, err = w.apply(&def, 0)
 	if err == nil {
 		err = d.checkHost(def.URL)
 	}
 	if err != nil {
 		return nil, "", err
-	}
-	if secret = made; secret == "" {
-		secret = *w.Secret
 	}
 	if sub, err = d.newSubscription(def); err != nil {
 		return nil, "", badField("url", "url: %v", err)
