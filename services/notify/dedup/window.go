@@ -12,7 +12,7 @@
 // a chance of 1 in 10^27, and finding some on purpose takes 2^64 attempts.
 //
 // It is not durable: Load tells it on start what is in the log. It is not for windows so long that the ids do
-// not fit into memory; an id takes about 70 bytes. It starts no goroutines.
+// not fit into memory; an id takes about 77 bytes (BenchmarkMemory, a million of them). It starts no goroutines.
 package dedup
 
 import (

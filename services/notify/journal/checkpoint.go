@@ -16,6 +16,9 @@ const carryBytes = 1 << 20
 // positions, which calls put once for each subscription, with the caller's lock of that subscription held, so
 // that its events come before or after as a whole. Then it carries the dead letters over, syncs, and trims.
 //
+// When it returns nil, all that was told before it is durable: notices that were settled by then, or are dead
+// letters, can be given up.
+//
 // Other events may be told meanwhile. A crash at any moment loses nothing: until the trim, everything before
 // is still there. A subscription that is not put, and a letter whose record cannot be read, keep their events,
 // and so the log stays longer; the letter is told as an error, until it is purged.
