@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -40,18 +41,26 @@ func (l *launcher) close() {
 // process is one life of the dispatcher.
 type process struct {
 	number  int
-	cmd     *exec.Cmd
 	began   time.Time
-	started chan error
-	line    chan []byte   // the first that it prints
-	exited  chan struct{} // closed once it was waited for
-	err     error         // of waiting
+	line    chan []byte // the first that it prints
+	die     func()
+	end     func() error  // in good order; it need not wait
+	exited  chan struct{} // closed when nothing is left of it
+	err     error         // how it ended
 	stderr  tail
+	cmd     *exec.Cmd // nil: it is in this process
+	started chan error
+}
+
+func newProcess(number int) *process {
+	return &process{number: number, began: time.Now(), line: make(chan []byte, 1), exited: make(chan struct{})}
 }
 
 func (l *launcher) start(command []string, number int) (*process, error) {
-	p := &process{number: number, cmd: exec.Command(command[0], command[1:]...), began: time.Now(),
-		started: make(chan error, 1), line: make(chan []byte, 1), exited: make(chan struct{})}
+	p := newProcess(number)
+	p.cmd, p.started = exec.Command(command[0], command[1:]...), make(chan error, 1)
+	p.die = func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
+	p.end = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.Stdout, p.cmd.Stderr = &firstLine{to: p.line}, &p.stderr
 	p.cmd.SysProcAttr = attributes()
 	l.requests <- p
@@ -62,6 +71,26 @@ func (l *launcher) start(command []string, number int) (*process, error) {
 		defer close(p.exited)
 		p.err = p.cmd.Wait()
 	}()
+	return p, nil
+}
+
+// inside is a dispatcher in this process as if it were one of its own.
+func inside(number int, start func() (*Instance, error)) (*process, error) {
+	p := newProcess(number)
+	i, err := start()
+	if err != nil {
+		return nil, fmt.Errorf("starting the dispatcher for the %d. time: %w", number+1, err)
+	}
+	p.line <- fmt.Appendf(nil, `{"ready":true,"listen":%q}`, strings.TrimPrefix(i.URL, "http://"))
+	p.die = func() {
+		i.Crash()
+		close(p.exited)
+	}
+	p.end = func() error {
+		p.err = i.Stop()
+		close(p.exited)
+		return nil
+	}
 	return p, nil
 }
 
@@ -107,14 +136,14 @@ func (p *process) kill() {
 	select {
 	case <-p.exited:
 	default:
-		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		p.die()
 		<-p.exited
 	}
 }
 
 // stop asks the process to end and waits until it has.
 func (p *process) stop(ctx context.Context) error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.end(); err != nil {
 		return err
 	}
 	limit := time.NewTimer(patience)

@@ -32,12 +32,20 @@ const patience = 2 * time.Minute
 
 // Config says what is soaked and how.
 type Config struct {
-	Command []string // the dispatcher and its arguments; it is to print a ready line and to listen on loopback
-	Workers int      // that it has, if its subscriptions know no concurrency; 0: they do
+	Command []string                  // the dispatcher and its arguments; it is to print a ready line and to listen on loopback
+	Start   func() (*Instance, error) // instead of Command: starts it in this process
+	Workers int                       // that it has, if its subscriptions know no concurrency; 0: they do
 	Crashes int
 	Seed    uint64                           // of all that is random here; what the machine makes of it differs
 	Power   Power                            // nil: a crash is the death of the process only
 	Log     func(format string, args ...any) // nil: no progress
+}
+
+// Instance is a dispatcher in this process.
+type Instance struct {
+	URL   string
+	Crash func()       // ends it without a chance to save anything; nothing of it is left on return
+	Stop  func() error // ends it in good order
 }
 
 // Power is the supply of the machine that the data folder is on.
@@ -169,6 +177,9 @@ func (r *run) start(ctx context.Context) (*process, error) {
 	}
 	number := r.history.Started()
 	r.receiver.expect(number)
+	if r.Start != nil {
+		return inside(number, r.Start)
+	}
 	return r.launcher.start(r.Command, number)
 }
 

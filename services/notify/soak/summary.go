@@ -12,8 +12,7 @@ import (
 
 // Summary is what a soak came to.
 type Summary struct {
-	Crashes       int // several in a row each counted
-	PowerCuts     bool
+	Crashes       int           // several in a row each counted
 	Subscriptions int           // ever made
 	Unanswered    int           // requests with notices
 	SlowestStart  time.Duration // of the processes that were waited for, to their ready line
@@ -21,7 +20,7 @@ type Summary struct {
 }
 
 func (r *run) summary(v *history.Verdict) *Summary {
-	s := &Summary{Crashes: len(v.Crashes), PowerCuts: r.Power != nil, SlowestStart: slices.Max(r.starts), Verdict: v}
+	s := &Summary{Crashes: len(v.Crashes), SlowestStart: slices.Max(r.starts), Verdict: v}
 	for _, p := range r.history.Posts {
 		if p.Answered == history.Never {
 			s.Unanswered++
@@ -37,10 +36,7 @@ func (r *run) summary(v *history.Verdict) *Summary {
 
 // String is a table.
 func (s *Summary) String() string {
-	v, kind := s.Verdict, "kill -9"
-	if s.PowerCuts {
-		kind = "power cuts"
-	}
+	v := s.Verdict
 	worst := history.Crash{}
 	for _, c := range v.Crashes {
 		if c.Duplicates > worst.Duplicates {
@@ -49,7 +45,7 @@ func (s *Summary) String() string {
 	}
 	var out strings.Builder
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s\t%d\n", kind, s.Crashes)
+	fmt.Fprintf(t, "crashes\t%d\n", s.Crashes)
 	fmt.Fprintf(t, "notices acknowledged\t%d\n", v.Acknowledged)
 	fmt.Fprintf(t, "posts refused or broken off, then repeated\t%d\n", s.Unanswered)
 	fmt.Fprintf(t, "deliveries\t%d\n", v.Deliveries)
