@@ -189,3 +189,24 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("a Scan of %d records allocates %v times", n/51, read)
 	}
 }
+
+// A reader under whom records are taken back ends where the log ends: that is no damage.
+func TestTakenBackWhileRead(t *testing.T) {
+	disk := faultfs.New()
+	files := onDisk(t, disk)
+	mustWrite(t, files, record(1))
+	large := make([]byte, 100<<10) // two of these are more than a reader reads at once
+	if err := files.Write([][][]byte{{large, large, large, large}}); err != nil {
+		t.Fatal(err)
+	}
+	disk.FailSync(1)
+	err := files.Scan(1, func(seq uint64, _ []byte) error {
+		if seq == 1 && files.Sync() == nil {
+			t.Error("Sync did not fail")
+		}
+		return nil
+	})
+	if err != nil || len(files.Quarantined()) > 0 {
+		t.Fatalf("Scan: %v, quarantined %v", err, files.Quarantined())
+	}
+}
