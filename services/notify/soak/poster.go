@@ -55,7 +55,7 @@ func (p *poster) work(ctx context.Context, stop <-chan struct{}) error {
 				if err := pause(ctx, 50*time.Millisecond); err != nil {
 					return err
 				}
-			case len(p.recent) > 0 && p.random.IntN(20) == 0: // once more, as a client does that lost its notes
+			case len(p.recent) > 0 && p.random.IntN(8) == 0: // once more, as a client does that lost its notes
 				notices = []history.Notice{p.recent[p.random.IntN(len(p.recent))]}
 			default:
 				notices = p.make(1)

@@ -164,7 +164,7 @@ func (r *run) crashLoop(ctx context.Context, p *process, random *rand.Rand) (*pr
 			return p, err
 		}
 		if (i+1)%20 == 0 {
-			r.Log("%d of %d crashes", i+1, r.Crashes)
+			r.Log("%d of %d crashes; the last start took %v", i+1, r.Crashes, r.starts[len(r.starts)-1].Round(time.Millisecond))
 		}
 	}
 	return p, nil

@@ -2,9 +2,13 @@ package soak
 
 import (
 	"flag"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,7 +41,10 @@ func (s *settings) Set(value string) error {
 func TestMain(m *testing.M) {
 	powercut.Main()
 	toyMain()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(binaries)
+		os.Exit(code)
+	}))
 }
 
 // Nothing that was acknowledged is lost, whenever the dispatcher dies.
@@ -76,25 +83,41 @@ func plain() bool { return filepath.Base(*program) == "plain" }
 // plainWorkers is how many the plain program has; its subscriptions know no concurrency.
 const plainWorkers = 16
 
-// command builds the dispatcher and returns how it is started on a folder.
+// build builds the dispatcher, once for all tests.
+var build = sync.OnceValues(func() (path string, err error) {
+	if binaries, err = os.MkdirTemp("", "soak"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(binaries, "dispatcher")
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/"+*program).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", *program, err, out)
+	}
+	return path, nil
+})
+
+// binaries is the folder of what build built; TestMain removes it.
+var binaries string
+
+// command returns how the dispatcher is started on a folder.
 func command(t *testing.T, data string) []string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "dispatcher")
-	build := exec.Command("go", "build", "-o", binary, "dyno/"+*program)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", *program, err, out)
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
 	}
 	common := []string{"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data}
 	if plain() {
-		return append([]string{binary, "--allow-private"}, common...)
+		return append([]string{path, "--allow-private"}, common...)
 	}
-	args := append([]string{binary, "serve", "--allow-private-targets", "--log-level", "warn"}, common...)
-	for _, s := range append(patient, set...) {
+	args := append([]string{path, "serve", "--allow-private-targets", "--log-level", "warn"}, common...)
+	for _, s := range slices.Concat(busy, set) {
 		args = append(args, "--set", s)
 	}
 	return args
 }
 
-// patient are settings under which failing receivers do not make the test long, and slow machines do not
-// make attempts fail.
-var patient = []string{"backoff=5ms", "max_backoff=50ms", "max_attempts=12", "timeout=1m"}
+// busy are settings under which much happens in little time: retries do not make the test long, a slow machine
+// does not make attempts fail, most of what is pending waits in the log, and the log is trimmed all the time.
+var busy = []string{
+	"backoff=5ms", "max_backoff=50ms", "max_attempts=12", "timeout=1m", "window=64", "history=100ms", "history_bytes=64KiB",
+}
