@@ -52,9 +52,9 @@ type machine struct {
 	disk    *faultfs.FS
 	bytes   int64
 	files   *segment.Files
-	stable  []string   // records of number first and on, synced
-	pending [][]string // batches written since
-	undone  [][]string // batches that were refused since the last Write that succeeded, after stable
+	stable  []string     // records of number first and on, synced
+	pending [][]string   // batches written since
+	undone  [][][]string // batches that were refused since the last Write that succeeded; any may come after stable
 	first   uint64
 	made    uint64 // records, each unlike the others
 }
@@ -93,10 +93,10 @@ func (m *machine) write(t *rapid.T) {
 		m.pending, m.undone = append(m.pending, named...), nil
 	case errors.Is(err, wal.ErrFailed):
 		if len(m.pending) > 0 {
-			m.undone, m.pending = append(m.pending, named...), nil
+			m.undone, m.pending = append(m.undone, append(m.pending, named...)), nil
 		}
 	default: // putting the file right has synced what was there before
-		m.stable, m.pending, m.undone = m.written(), nil, named
+		m.stable, m.pending, m.undone = m.written(), nil, append(m.undone, named)
 	}
 }
 
@@ -106,7 +106,7 @@ func (m *machine) sync(*rapid.T) {
 		return
 	}
 	if len(m.pending) > 0 {
-		m.undone, m.pending = m.pending, nil
+		m.undone, m.pending = append(m.undone, m.pending), nil
 	}
 }
 
@@ -156,7 +156,8 @@ func (m *machine) settle(t *rapid.T, got []string) {
 	if len(got) < len(m.stable) || !slices.Equal(got[:len(m.stable)], m.stable) {
 		t.Fatalf("%d records are there, not the %d that were synced", len(got), len(m.stable))
 	}
-	if !prefix(got[len(m.stable):], m.pending) && !prefix(got[len(m.stable):], m.undone) {
+	rest := got[len(m.stable):]
+	if !prefix(rest, m.pending) && !slices.ContainsFunc(m.undone, func(batches [][]string) bool { return prefix(rest, batches) }) {
 		t.Fatalf("after %d synced records there are %d others, which are no whole batches", len(m.stable), len(got)-len(m.stable))
 	}
 	m.stable, m.pending, m.undone = got, nil, nil
