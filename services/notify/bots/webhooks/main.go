@@ -1,0 +1,117 @@
+// Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own client,
+// encoding and signature: what a process can post at most that has nothing else to do. bench/delivery sets
+// notifyd beside it.
+//
+//	webhooks --to http://127.0.0.1:9000/hook --secret whsec_... --in-flight 256
+//
+// It is not a load generator: it keeps to no rate and measures nothing; the receiver counts. It goes on until
+// SIGTERM or the first webhook that is not taken, and owns one goroutine for each webhook in flight.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"dyno/services/notify"
+)
+
+type options struct {
+	to, secret string
+	assembly   string
+	inFlight   int // webhooks
+	batch      int // notices in each
+	payload    int // bytes of each, about
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.to, "to", "", "`URL` of the receiver")
+	flag.StringVar(&o.secret, "secret", "", "whsec_... secret to sign with")
+	flag.StringVar(&o.assembly, "assembly", "group", "whose client and encoding are used")
+	flag.IntVar(&o.inFlight, "in-flight", 256, "webhooks at once")
+	flag.IntVar(&o.batch, "batch", 1, "notices in a webhook")
+	flag.IntVar(&o.payload, "payload", 160, "bytes of a notice's payload, about")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := o.check()
+	if err == nil {
+		err = o.run(ctx, func() { json.NewEncoder(os.Stdout).Encode(map[string]any{"ready": true, "pid": os.Getpid()}) })
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "webhooks:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) check() error {
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	case o.to == "" || o.secret == "":
+		return errors.New("give --to and --secret")
+	case o.inFlight < 1 || o.inFlight > 4096 || o.batch < 1 || o.batch > 1000:
+		return errors.New("--in-flight is 1 to 4096, --batch 1 to 1000")
+	case o.payload < 1 || o.payload > 64<<10:
+		return errors.New("--payload is 1 to 65536 bytes")
+	}
+	return nil
+}
+
+// run posts until ctx ends. ready is called before the first webhook.
+func (o options) run(ctx context.Context, ready func()) error {
+	choice, err := notify.Assembly().Resolve(o.assembly, nil)
+	if err != nil {
+		return err
+	}
+	config := notify.FromChoice(choice)
+	config.Workers, config.AllowPrivate = o.inFlight, true
+	sender, err := notify.NewSender(config, o.to, o.secret)
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	ready()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var posting sync.WaitGroup
+	var next atomic.Int64
+	payload := []byte(`"` + strings.Repeat("x", o.payload) + `"`)
+	for range o.inFlight {
+		posting.Go(func() {
+			for ctx.Err() == nil {
+				if err := sender.Send(o.notices(next.Add(int64(o.batch)), payload)...); err != nil {
+					fail(err)
+				}
+			}
+		})
+	}
+	posting.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil // it was told to end
+}
+
+// keys is how many the notices are spread over.
+const keys = 10_000
+
+// notices are those of one webhook, the last of which has a number.
+func (o options) notices(last int64, payload []byte) []notify.Outgoing {
+	out := make([]notify.Outgoing, o.batch)
+	for i := range out {
+		n := last - int64(o.batch-1-i)
+		out[i] = notify.Outgoing{ID: "raw-" + strconv.FormatInt(n, 10), Key: "key-" + strconv.FormatInt(n%keys, 10), Type: "order.shipped", Payload: payload}
+	}
+	return out
+}
