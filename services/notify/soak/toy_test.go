@@ -29,14 +29,13 @@ type toy struct {
 	fault string
 	log   *os.File
 
-	mu       sync.Mutex
-	more     *sync.Cond // something is pending, or it is to stop
-	stopping bool
-	unsaved  []toyLine // of the fault "early"
-	seq      uint64
-	ids      map[string]uint64
-	subs     map[string]*toySubscription
-	made     int
+	mu      sync.Mutex
+	more    *sync.Cond // something is pending
+	unsaved []toyLine  // of the fault "early"
+	seq     uint64
+	ids     map[string]uint64
+	subs    map[string]*toySubscription
+	made    int
 }
 
 // Faults that can be put in.

@@ -49,7 +49,8 @@ func (c *checker) deliver(s *subscription, n *posted, w *Webhook, crashes []Cras
 	switch {
 	case before == nil:
 		if n.seq < s.highest[n.Key] {
-			c.v.breaks(Reordered, "%s (%d) came to %s first after %d of the same key %s", n.ID, n.seq, s.name, s.highest[n.Key], n.Key)
+			c.v.breaks(Reordered, "%s (%d) came to %s first from process %d, after %d of the same key %s; the last before was %d from process %d",
+				n.ID, n.seq, s.name, w.Process, s.highest[n.Key], n.Key, last.seq, last.webhook.Process)
 		}
 		s.highest[n.Key] = max(s.highest[n.Key], n.seq)
 	case before.Process != w.Process:
