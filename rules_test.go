@@ -24,7 +24,7 @@ type room struct {
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
 	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
-	{"bench/*", []string{"lab/*", "agent"}, "comparisons with peers stand on the lab's public packages"},
+	{"bench/*", []string{"lab/*", "parts/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},

@@ -37,7 +37,7 @@ type format struct {
 // open makes the folder if it is missing, locks it and checks its format. The lock ends with close, or
 // with the process however that ends.
 func (d DataFolder) open(dir, service string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := makeFolder(filepath.Clean(dir)); err != nil {
 		return nil, fmt.Errorf("data folder: %w; choose another with --data", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)
@@ -136,20 +136,43 @@ func onlyOurs(dir string) error {
 	return nil
 }
 
-// writeFormat replaces the file so that a crash leaves either the old one or the new one.
 func writeFormat(dir string, f format) error {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	fresh := filepath.Join(dir, formatFile+".new")
-	if err := writeSynced(fresh, append(text, '\n')); err != nil {
+	return WriteDurably(filepath.Join(dir, formatFile), append(text, '\n'))
+}
+
+// WriteDurably replaces a file in the data folder so that a crash or a power cut leaves either the old one
+// or the new one. It uses PATH.new on the way.
+func WriteDurably(path string, text []byte) error {
+	fresh := path + ".new"
+	if err := writeSynced(fresh, text); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	if err := os.Rename(fresh, filepath.Join(dir, formatFile)); err != nil {
+	if err := os.Rename(fresh, path); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	return syncFolder(dir)
+	return syncFolder(filepath.Dir(path))
+}
+
+// makeFolder makes a folder with its parents, and syncs those that it is entered in: what is stored in a
+// folder that a power cut takes away was not stored.
+func makeFolder(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeFolder(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(parent)
 }
 
 func writeSynced(path string, text []byte) error {

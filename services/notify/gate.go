@@ -15,10 +15,14 @@ import (
 // suspected; more, and one that hangs holds more workers for longer.
 const breakerFailures = 5
 
+// firstLimit is how many webhooks a receiver is trusted with before it has answered any: as many keys do not
+// wait for one another.
+const firstLimit = 4
+
 // gate keeps one receiver from taking more than its share: it lets a number of its lanes to the workers and
-// holds the others back. The number starts at one and rises by one with each delivery, as TCP's window does
+// holds the others back. The number starts at a few and rises by one with each delivery, as TCP's window does
 // at its start, up to what the subscription allows; it is halved when the receiver says or shows that it is
-// overloaded. So a receiver that hangs from the first webhook on holds one worker.
+// overloaded. So a receiver that hangs from the first webhook on holds a few workers, and few of those for long.
 //
 // Its fields are guarded by the subscription's mutex.
 type gate struct {
@@ -38,7 +42,7 @@ type gate struct {
 }
 
 func (g *gate) init(d *Dispatcher, sub *subscription) {
-	g.d, g.sub, g.limit = d, sub, 1
+	g.d, g.sub, g.limit = d, sub, firstLimit
 	g.timer.Init(func() {
 		sub.mu.Lock()
 		defer sub.mu.Unlock()

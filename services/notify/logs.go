@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/parts/daemon"
 	"dyno/parts/wal"
 	"dyno/parts/wal/jetstream"
 	"dyno/parts/wal/memory"
@@ -117,7 +118,7 @@ func checkEngine(dir, engine string) error {
 	path := filepath.Join(dir, engineFile)
 	was, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.WriteFile(path, []byte(engine+"\n"), 0o640)
+		return daemon.WriteDurably(path, []byte(engine+"\n"))
 	}
 	if err != nil {
 		return err

@@ -151,7 +151,6 @@ type reader struct {
 	sub  *subscription
 	want uint64 // the first number that it has not seen
 	full bool
-	odd  bool // what it wants has changed: each notice is looked at
 }
 
 // begin collects who has room, and returns where to begin.
@@ -163,7 +162,7 @@ func (r *reading) begin() (from uint64) {
 		case b.backlog == 0 || sub.gone:
 			r.d.pager.keepsUp(sub)
 		case r.d.room(sub) || b.drain || r.d.overdue(sub, time.Now().UnixNano()):
-			rd := &reader{sub: sub, want: b.next(), odd: len(sub.filters) > 1}
+			rd := &reader{sub: sub, want: b.next()}
 			if len(r.readers) == 0 || rd.want < from {
 				from = rd.want
 			}
@@ -222,7 +221,8 @@ func (r *reading) advance() {
 func (r *reading) wanting(kind string) (out []*reader) {
 	for _, rd := range r.readers {
 		rd.sub.mu.Lock()
-		if rd.odd || rd.sub.wanted(r.end, kind) {
+		// What it wants may have changed since the pass began: that holds for later notices than those read.
+		if len(rd.sub.filters) > 1 || rd.sub.wanted(r.end-1, kind) {
 			out = append(out, rd)
 		}
 		rd.sub.mu.Unlock()
