@@ -169,7 +169,7 @@ func makeFolder(dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.MkdirAll(dir, 0o750); err != nil { // one; it says what stands in the way
 		return err
 	}
 	return syncFolder(parent)
