@@ -5,6 +5,7 @@ package main
 import (
 	"dyno/parts/daemon"
 	"dyno/services/notify"
+	"dyno/services/notify/apikey"
 	"dyno/services/notify/sink"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,6 @@ import (
 
 func main() {
 	s := notify.Service()
-	s.Commands = []*cobra.Command{sink.Command()}
+	s.Commands = []*cobra.Command{sink.Command(), apikey.Command()}
 	daemon.Main(s)
 }
