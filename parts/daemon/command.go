@@ -84,7 +84,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if errors.As(err, &missing) {
 		if serve, _, err := cmd.Find([]string{"serve"}); err == nil && serve != cmd && serve.Flags().Lookup(missing.GetSpecifiedName()) != nil {
-			return usageError{fmt.Errorf("--%s is a flag of serve: %s serve --%[1]s ...", missing.GetSpecifiedName(), cmd.CommandPath())}
+			return usageError{fmt.Errorf("--%s is a flag of serve, as in %s serve --%[1]s VALUE", missing.GetSpecifiedName(), cmd.CommandPath())}
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -157,7 +157,7 @@ func (l *Log) signal() {
 }
 
 // Scan visits the committed records from number from on, in order, until there are no more, those that
-// are committed meanwhile included, or visit returns an error, which it returns (Stop as nil). The record
+// are committed meanwhile included, or visit returns an error, which it returns (ErrStop as nil). The record
 // is valid during the visit only. Errors: a *TrimmedError when from is before the first record kept; a
 // *DamageError where records are damaged, after which the caller may go on from its Next. There is no
 // number 0: it stands for 1.
@@ -168,7 +168,7 @@ func (l *Log) Scan(from uint64, visit func(seq uint64, record []byte) error) err
 	}
 	return l.backend.Scan(from, func(seq uint64, record []byte) error {
 		if seq >= l.next.Load() {
-			return Stop
+			return ErrStop
 		}
 		return visit(seq, record)
 	})

@@ -62,7 +62,7 @@ func (b *scripted) Scan(from uint64, visit func(uint64, []byte) error) error {
 	stored := slices.Clone(b.stored)
 	b.mu.Unlock()
 	for i := from; i <= uint64(len(stored)); i++ {
-		if err := visit(i, []byte(stored[i-1])); errors.Is(err, Stop) {
+		if err := visit(i, []byte(stored[i-1])); errors.Is(err, ErrStop) {
 			return nil
 		} else if err != nil {
 			return err

@@ -36,7 +36,7 @@ type Backend interface {
 	// ErrFailed from then on.
 	Sync() error
 	// Scan visits the stored records from number from on, in order, until there are no more or visit
-	// returns an error, which it returns (Stop as nil). The record is valid during the visit only. When
+	// returns an error, which it returns (ErrStop as nil). The record is valid during the visit only. When
 	// from lies before the first record kept, it returns a *TrimmedError; where records are damaged, a
 	// *DamageError, after which the caller may go on from its Next.
 	Scan(from uint64, visit func(seq uint64, record []byte) error) error
@@ -63,8 +63,8 @@ var (
 	ErrEmpty = errors.New("the batch has no records")
 )
 
-// Stop ends a Scan without an error.
-var Stop = errors.New("stop")
+// ErrStop ends a Scan without an error.
+var ErrStop = errors.New("stop")
 
 // TrimmedError says that records were asked for that are no longer kept.
 type TrimmedError struct {

@@ -159,9 +159,12 @@ func (d *Dispatcher) open() error {
 	if err != nil {
 		return err
 	}
-	recovered := map[string]*journal.Recovered{}
+	var recovered map[string]*journal.Recovered
 	d.notices = logs.notices
 	if d.journal, recovered, err = journal.Open(logs.journal); err == nil {
+		for _, damage := range d.journal.Damaged() {
+			d.log.Error("events of the journal could not be read; what they told is forgotten", "error", damage)
+		}
 		d.journal.Limit(d.config.DeadLetters, d.config.DeadBytes)
 		err = d.recover(recovered)
 	}

@@ -175,10 +175,10 @@ func (r *reading) begin() (from uint64) {
 
 func (r *reading) visit(seq uint64, record []byte) error {
 	if seq >= r.end || r.seen >= passRecords || r.d.ctx.Err() != nil {
-		return wal.Stop
+		return wal.ErrStop
 	}
 	if r.seen++; r.seen%passLook == 0 && !r.wantedBefore(seq+passGap) {
-		return wal.Stop
+		return wal.ErrStop
 	}
 	_, kind, _, err := glance(record)
 	if err != nil {
@@ -349,7 +349,7 @@ func (d *Dispatcher) remaining(sub *subscription) (n int64) {
 	for {
 		err := d.notices.Scan(from, func(seq uint64, record []byte) error {
 			if seq >= d.head.Load() {
-				return wal.Stop
+				return wal.ErrStop
 			}
 			_, kind, _, err := glance(record)
 			if err == nil && !b.settled[seq] && sub.wanted(seq, string(kind)) {

@@ -45,7 +45,7 @@ func (s *store) Scan(from uint64, visit func(seq uint64, record []byte) error) e
 				return &wal.DamageError{From: from, Next: m.seq, Where: "missing in stream " + s.Stream}
 			}
 			switch err := visit(m.seq, m.Data); {
-			case errors.Is(err, wal.Stop):
+			case errors.Is(err, wal.ErrStop):
 				return nil
 			case err != nil:
 				return err

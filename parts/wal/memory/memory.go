@@ -58,7 +58,7 @@ func (r *Records) Scan(from uint64, visit func(uint64, []byte) error) error {
 			return err
 		}
 		for i, record := range chunk {
-			if err := visit(first+uint64(i), record); errors.Is(err, wal.Stop) {
+			if err := visit(first+uint64(i), record); errors.Is(err, wal.ErrStop) {
 				return nil
 			} else if err != nil {
 				return err

@@ -163,7 +163,7 @@ func (s *store) Scan(from uint64, visit func(seq uint64, record []byte) error) e
 	}
 	for from < s.next.Load() {
 		end, err := s.scan(from, s.next.Load(), visit)
-		if errors.Is(err, wal.Stop) {
+		if errors.Is(err, wal.ErrStop) {
 			return nil
 		}
 		if err != nil {

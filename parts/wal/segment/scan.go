@@ -23,7 +23,7 @@ func (f *Files) Scan(from uint64, visit func(seq uint64, record []byte) error) e
 			from, err = f.scan(x, from, visit)
 		}
 		switch {
-		case errors.Is(err, wal.Stop):
+		case errors.Is(err, wal.ErrStop):
 			return nil
 		case err != nil:
 			return err

@@ -153,7 +153,7 @@ func stops(t *testing.T, open Open) {
 	l := newLog(t, open, t.TempDir(), wal.Options{})
 	mustAppend(t, l, batch(1, 10), 1)
 	mine := errors.New("mine")
-	for _, end := range []error{wal.Stop, mine} {
+	for _, end := range []error{wal.ErrStop, mine} {
 		n := 0
 		err := l.Scan(3, func(uint64, []byte) error {
 			if n++; n == 4 {
@@ -161,7 +161,7 @@ func stops(t *testing.T, open Open) {
 			}
 			return nil
 		})
-		if n != 4 || errors.Is(end, wal.Stop) && err != nil || end == mine && !errors.Is(err, mine) {
+		if n != 4 || errors.Is(end, wal.ErrStop) && err != nil || end == mine && !errors.Is(err, mine) {
 			t.Fatalf("visit returned %v at the 4th: %d visits, %v", end, n, err)
 		}
 	}

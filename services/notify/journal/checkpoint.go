@@ -140,7 +140,7 @@ func (j *Journal) fetch(left []cargo) (n int, err error) {
 			n++
 		}
 		if n == len(left) || bytes >= carryBytes {
-			return wal.Stop
+			return wal.ErrStop
 		}
 		if left[n].where > number {
 			return nil

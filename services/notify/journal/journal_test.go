@@ -272,7 +272,7 @@ func (d *damaged) Scan(from uint64, visit func(uint64, []byte) error) error {
 	reached := false
 	err := d.tape.Scan(from, func(number uint64, record []byte) error {
 		if reached = number >= d.from && number < d.next; reached {
-			return wal.Stop
+			return wal.ErrStop
 		}
 		return visit(number, record)
 	})

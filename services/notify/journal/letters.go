@@ -154,7 +154,7 @@ func (j *Journal) read(where uint64) (found []byte, err error) {
 		if number == where && (e.kind == kindBury || e.kind == kindKeep) {
 			found = append([]byte{}, e.record...)
 		}
-		return wal.Stop
+		return wal.ErrStop
 	})
 	if err == nil && found == nil {
 		err = fmt.Errorf("event %d of the journal is not one", where)
