@@ -78,13 +78,15 @@ func written(t *testing.T) (dir, state string) {
 	return dir, statePath(dir, 1)
 }
 
-// What a dying process left half written is left out; what it had acknowledged is there.
+// What a dying process or machine left half written is left out; what was acknowledged is there.
 func TestTornLastLine(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
-		"cut":       func(text []byte) []byte { return text[:len(text)-5] },
-		"no end":    func(text []byte) []byte { return text[:len(text)-1] },
-		"zeros":     func(text []byte) []byte { return append(text[:len(text)-20], make([]byte, 100)...) },
-		"not begun": func(text []byte) []byte { return text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1] },
+		"cut":                 func(text []byte) []byte { return text[:len(text)-5] },
+		"no end":              func(text []byte) []byte { return text[:len(text)-1] },
+		"zeros":               func(text []byte) []byte { return append(text[:len(text)-20], make([]byte, 100)...) },
+		"zeros behind a line": func(text []byte) []byte { return append(text[:len(text)-20], "\n\x00\x00\n\x00\n"...) },
+		"garbage":             func(text []byte) []byte { return append(text[:len(text)-20], "\xff\x01\n7\nnull\n\n{\n[1]\n\"t"...) },
+		"not begun":           func(text []byte) []byte { return text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, state := written(t)
@@ -112,6 +114,11 @@ func TestDamage(t *testing.T) {
 		{logName, "notices.jsonl, line 2 is damaged", func(text []byte) []byte {
 			lines := bytes.SplitAfter(text, []byte("\n"))
 			lines[1] = append([]byte{'x'}, lines[1]...)
+			return bytes.Join(lines, nil)
+		}},
+		{logName, "notices.jsonl, line 2 is damaged", func(text []byte) []byte {
+			lines := bytes.SplitAfter(text, []byte("\n"))
+			clear(lines[1]) // a block that is lost, and what came later is there
 			return bytes.Join(lines, nil)
 		}},
 		{journalName, "journal.jsonl, line 1 is damaged", func(text []byte) []byte { return append([]byte("\x00"), text...) }},
@@ -155,6 +162,25 @@ func TestFolderIsTaken(t *testing.T) {
 	}
 	if _, err := newServer(filepath.Join(other, "thesis.tex"), tight(), true); err == nil || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("a file for a folder: %v", err)
+	}
+}
+
+// More zeros than a line may have bytes are a torn tail too.
+func TestHugeTornTail(t *testing.T) {
+	dir, state := written(t)
+	path := filepath.Join(state, journalName)
+	change(t, path, func(text []byte) []byte { return append(text, `{"do":`...) })
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.Truncate(path, info.Size()+maxLine+1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, tight())
+	defer s.close(0)
+	if got := pendingIDs(s); len(got) != 4 {
+		t.Errorf("pending %v", got)
 	}
 }
 

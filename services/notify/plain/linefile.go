@@ -132,10 +132,15 @@ func readLines(f *os.File) (*lineReader, error) {
 	r := &lineReader{path: f.Name(), lines: bufio.NewScanner(f), size: info.Size()}
 	r.lines.Buffer(nil, maxLine)
 	r.lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		if i := bytes.IndexByte(data, '\n'); i >= 0 {
-			return i + 1, data[:i+1], nil
+		if zeros := len(data) - len(bytes.TrimLeft(data, "\x00")); zeros > 0 {
+			return zeros, data[:zeros], nil // blocks that never reached the disk, however many
 		}
-		if atEOF && len(data) > 0 {
+		switch i := bytes.IndexAny(data, "\n\x00"); {
+		case i >= 0 && data[i] == 0:
+			return i, data[:i], nil
+		case i >= 0:
+			return i + 1, data[:i+1], nil
+		case atEOF && len(data) > 0:
 			return len(data), data, nil
 		}
 		return 0, nil, nil
@@ -143,26 +148,41 @@ func readLines(f *os.File) (*lineReader, error) {
 	return r, nil
 }
 
-// next reads a line into v; false at the end. The last line may be half written, by a process that died
-// before it acknowledged it; it is left out. Any other line that is no JSON is an error.
+// next reads a line into v; false at the end. The file may end with what was never synced, and so never
+// acknowledged: half a line, of a process that died; zeros or anything else, after a power cut. That is left
+// out. A line that is no JSON and has whole ones behind it is an error.
 func (r *lineReader) next(v any) (bool, error) {
 	if !r.lines.Scan() {
-		if err := r.lines.Err(); err != nil {
-			return false, fmt.Errorf("%s, line %d: %w", r.path, r.line+1, err)
-		}
-		return false, nil
+		return false, r.unreadable()
 	}
 	r.line++
 	text := r.lines.Bytes()
-	last := r.whole+int64(len(text)) == r.size
 	err := json.Unmarshal(text, v)
-	if last && (err != nil || text[len(text)-1] != '\n') {
-		slog.Warn("the last line is not whole and left out: the process died while it wrote it", "file", r.path, "line", r.line, "bytes", len(text))
-		return false, nil
+	if err == nil && text[len(text)-1] == '\n' {
+		r.whole += int64(len(text))
+		return true, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("%s, line %d is damaged: %w; restore the folder from a backup, or take out the line and lose what it says", r.path, r.line, err)
+	if err == nil {
+		err = io.ErrUnexpectedEOF // of the line
 	}
-	r.whole += int64(len(text))
-	return true, nil
+	torn, line := r.size-r.whole, r.line
+	for r.lines.Scan() {
+		r.line++
+		if text := r.lines.Bytes(); text[0] == '{' && json.Valid(text) {
+			return false, fmt.Errorf("%s, line %d is damaged: %w; restore the folder from a backup, or take out the line and lose what it says", r.path, line, err)
+		}
+	}
+	if err := r.unreadable(); err != nil {
+		return false, err
+	}
+	slog.Warn("the end of the file is left out: it was being written when the process or the machine stopped", "file", r.path, "line", line, "bytes", torn)
+	return false, nil
+}
+
+// unreadable says why there are no more lines, if there may be.
+func (r *lineReader) unreadable() error {
+	if err := r.lines.Err(); err != nil {
+		return fmt.Errorf("%s, line %d: %w", r.path, r.line+1, err)
+	}
+	return nil
 }
