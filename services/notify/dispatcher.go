@@ -101,6 +101,8 @@ type Dispatcher struct {
 
 	pager pager
 
+	saving sync.Mutex // held while files may be removed from the data folder, or must not be
+
 	mu         sync.RWMutex // guards the fields below; taken before a subscription's
 	subs       map[string]*subscription
 	routes     routes

@@ -154,6 +154,8 @@ func (d *Dispatcher) history() time.Duration { return max(d.config.History, d.co
 
 // save writes a checkpoint and gives up what nobody needs any more.
 func (d *Dispatcher) save() error {
+	d.saving.Lock()
+	defer d.saving.Unlock()
 	head := d.head.Load()
 	need := head
 	err := d.journal.Checkpoint(func(put func(journal.Position)) {

@@ -25,6 +25,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/services/notify/apikey"
+	"dyno/services/notify/backup"
 	"dyno/services/notify/page"
 )
 
@@ -119,6 +120,22 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 	}
 	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
 	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.postWorkers)
+	env.Debug.Handle("GET "+prefixDebug+"/backup", d.backup())
 	env.Debug.Handle("GET "+prefixDebug+"/{$}", page.Handler())
 	return nil
+}
+
+// backup streams the data folder as a tar that a new process can start from.
+func (d *Dispatcher) backup() http.Handler {
+	if d.config.Log != "segment" {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			answerError(w, refuse(http.StatusNotImplemented, "log=%s is not backed up while it is used: of pebble stop notifyd and copy the data folder; "+
+				"of jetstream use `nats stream backup` or replicas; memory has nothing to keep", d.config.Log))
+		})
+	}
+	return backup.Handler(func() (*backup.Snapshot, error) {
+		d.saving.Lock()
+		defer d.saving.Unlock()
+		return backup.Open(d.config.Data, journalLog, noticesLog, engineFile, "FORMAT") // parts/daemon wants the last
+	}, d.log)
 }
