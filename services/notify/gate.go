@@ -35,9 +35,10 @@ type gate struct {
 	waiting fifo
 	limiter *rate.Limiter // nil: no limit
 
-	failures  int  // in a row
-	paused    bool // nothing goes through until the timer fires
-	throttled bool // the receiver asked for the pause, or the breaker did
+	failures  int       // in a row
+	paused    bool      // nothing goes through until the timer fires
+	throttled bool      // the receiver asked for the pause, or the breaker did
+	until     time.Time // when the pause ends
 	timer     wheel.Timer
 }
 
@@ -99,10 +100,14 @@ func (g *gate) back() {
 	g.d.returned() // last: as long as there are more, the dispatcher is not idle
 }
 
-// pause holds everything back for a time.
+// pause holds everything back for a time. It does not shorten a pause: of webhooks that were in flight
+// together, one may be answered with a Retry-After and the next without.
 func (g *gate) pause(wait time.Duration, throttled bool) {
-	g.paused, g.throttled = true, throttled
-	g.d.wheel.Start(&g.timer, wait)
+	g.throttled = g.paused && g.throttled || throttled
+	if until := time.Now().Add(wait); !g.paused || until.After(g.until) {
+		g.paused, g.until = true, until
+		g.d.wheel.Start(&g.timer, wait)
+	}
 }
 
 func (g *gate) resume() {

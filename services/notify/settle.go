@@ -55,7 +55,7 @@ func (d *Dispatcher) fill(p *parcel, l *lane) bool {
 		d.forget(l)
 		g.back()
 		return false
-	case g.paused: // since it was let through
+	case g.throttled: // since it was let through; a pause for the sake of the rate does not concern it
 		g.waiting.push(l)
 		g.back()
 		return false
