@@ -11,6 +11,7 @@ import (
 // at any time, but not from the callbacks given to Append and Lazily, which hold up everything behind them.
 type Log struct {
 	backend Backend
+	limited Limited // the backend, if it is; nil
 	options Options
 	next    atomic.Uint64 // the first number that is not committed
 
@@ -53,6 +54,7 @@ func (l *Log) free(e *entry) {
 // New begins to write to the backend, which belongs to the Log from then on: Close closes it.
 func New(b Backend, o Options) *Log {
 	l := &Log{backend: b, options: o.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l.limited, _ = b.(Limited)
 	l.room.L = &l.mu
 	l.entries.New = func() any { return &entry{done: make(chan struct{}, 1)} }
 	_, next := b.Bounds()
@@ -124,6 +126,11 @@ func (l *Log) enqueue(e *entry) error {
 	}
 	if e.bytes > l.options.MaxBatch {
 		return fmt.Errorf("%w: %d bytes, at most %d: split it", ErrTooLarge, e.bytes, l.options.MaxBatch)
+	}
+	if l.limited != nil {
+		if err := l.limited.Admit(e.batch); err != nil {
+			return err
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -320,6 +320,35 @@ func TestQueueBounded(t *testing.T) {
 	})
 }
 
+// picky is a backend that takes one record at a time.
+type picky struct{ scripted }
+
+func (*picky) Admit(batch [][]byte) error {
+	if len(batch) > 1 {
+		return fmt.Errorf("%w: %d records", ErrTooLarge, len(batch))
+	}
+	return nil
+}
+
+// A batch that the backend cannot take is refused before it is queued: it fails nobody else's.
+func TestTooLargeForBackend(t *testing.T) {
+	b := &picky{}
+	l := New(b, Options{Commit: Group})
+	two := [][]byte{[]byte("1"), []byte("2")}
+	if _, err := l.Append(two, nil); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Append: %v", err)
+	}
+	if err := l.Lazily(two, nil); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Lazily: %v", err)
+	}
+	if first, err := l.Append(one("a"), nil); first != 1 || err != nil {
+		t.Errorf("Append of what fits gives %d, %v", first, err)
+	}
+	if err := l.Close(); err != nil || len(b.writes) != 1 {
+		t.Errorf("Close: %v after writes %v", err, b.writes)
+	}
+}
+
 // An append allocates nothing of its own.
 func TestAppendAllocates(t *testing.T) {
 	for _, commit := range []Commit{Each, Group} {

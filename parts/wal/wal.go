@@ -28,8 +28,9 @@ type Backend interface {
 	// survives a crash whole or not at all. Written records survive the death of the process but not
 	// that of the machine: that takes Sync. After an error none of the batches counts as stored, their
 	// numbers are given to the next Write, and they do not come back after a restart, but for those of a
-	// batch whose failure a crash followed before the next successful Write. ErrFailed takes along what
-	// was not synced.
+	// batch whose failure a crash followed before the next successful Write. A backend which cannot tell or
+	// undo what became of a Write answers ErrFailed from then on, or finds out before the next Write.
+	// ErrFailed takes along what was not synced.
 	Write(batches [][][]byte) error
 	// Sync makes durable everything that was written. After an error nothing that was written since the
 	// last successful Sync counts as stored, as with Write; a backend which cannot undo it answers
@@ -49,6 +50,14 @@ type Backend interface {
 	Close() error
 }
 
+// Limited is a Backend that cannot take every batch that Options.MaxBatch allows.
+type Limited interface {
+	Backend
+	// Admit returns ErrTooLarge, wrapped, for a batch that no Write could store. It is asked by any
+	// goroutine, before a batch is queued, so that one that is too large fails nobody else's.
+	Admit(batch [][]byte) error
+}
+
 // Errors that callers branch on.
 var (
 	// ErrFull says that there is no space. Nothing was stored; later there may be space again.
@@ -57,7 +66,7 @@ var (
 	ErrFailed = errors.New("the log has failed")
 	// ErrClosed says that the log was closed.
 	ErrClosed = errors.New("the log is closed")
-	// ErrTooLarge says that a batch is larger than Options.MaxBatch.
+	// ErrTooLarge says that a batch is larger than Options.MaxBatch, or than the backend can take.
 	ErrTooLarge = errors.New("the batch is too large for the log")
 	// ErrEmpty says that a batch has no records, so that there is no number to give.
 	ErrEmpty = errors.New("the batch has no records")

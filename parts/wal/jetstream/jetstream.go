@@ -76,9 +76,9 @@ type store struct {
 	Config
 	nc       *nats.Conn
 	stream   jetstream.Stream
-	subjects []string // by partition
-	maxBytes int64    // of a message, as the server told
-	maxBatch int      // messages of an atomic batch, as the server told
+	subjects []string     // by partition
+	maxBytes int64        // of a message, as the server told
+	maxBatch atomic.Int64 // messages of an atomic batch, as the server told
 	ctx      context.Context
 	stop     context.CancelFunc
 	scans    sync.WaitGroup
@@ -94,6 +94,8 @@ type store struct {
 	doubt   bool   // whether what was written last is stored is not known; nothing was acknowledged since
 	trimmed uint64 // up to where the stream was purged
 }
+
+var _ wal.Limited = (*store)(nil)
 
 // Open connects and finds the stream, or makes it. The context bounds opening only.
 func Open(ctx context.Context, c Config) (wal.Backend, error) { return open(ctx, c) }

@@ -151,26 +151,50 @@ func TestCloseEndsWrite(t *testing.T) {
 // The limits are the server's, whether it was told them or not.
 func TestTooLarge(t *testing.T) {
 	plain := ready(t, serve(t, t.TempDir(), func(o *server.Options) { o.JetStreamLimits.MaxBatchSize, o.MaxPayload = 0, 0 }))
-	if s := mustOpen(t, Config{URL: plain.ClientURL()}); s.maxBatch != defaultMaxBatch {
-		t.Errorf("%d records are allowed at once where the server allows %d", s.maxBatch, defaultMaxBatch)
+	if s := mustOpen(t, Config{URL: plain.ClientURL()}); s.maxBatch.Load() != defaultMaxBatch {
+		t.Errorf("%d records are allowed at once where the server allows %d", s.maxBatch.Load(), defaultMaxBatch)
 	}
 	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
 	for name, b := range map[string][][]byte{
 		"records": make([][]byte, 20_001),
 		"bytes":   {[]byte("small"), make([]byte, 8<<20)},
 	} {
-		if err := s.Write([][][]byte{batch(1, 1), b}); !errors.Is(err, wal.ErrTooLarge) {
-			t.Errorf("%s: %v", name, err)
+		for how, err := range map[string]error{"Write": s.Write([][][]byte{batch(1, 1), b}), "Admit": s.Admit(b)} {
+			if !errors.Is(err, wal.ErrTooLarge) {
+				t.Errorf("%s: %s: %v", name, how, err)
+			}
 		}
 	}
 	mustWrite(t, s, 1, 1)
 	mustHold(t, s, 2)
 }
 
+// Servers that are restarted with a lower limit get smaller units.
+func TestLimitLowered(t *testing.T) {
+	dir := t.TempDir()
+	first := ready(t, serve(t, dir))
+	s := mustOpen(t, Config{URL: first.ClientURL()})
+	mustWrite(t, s, 1, 1)
+	port := portOf(t, first.Addr().String())
+	shutdown(first)
+	ready(t, serve(t, dir, func(o *server.Options) { o.Port, o.JetStreamLimits.MaxBatchSize = port, 5 }))
+	var group [][][]byte
+	for i := range 12 {
+		group = append(group, batch(i+2, 1))
+	}
+	if err := s.Write(group); !errors.Is(err, wal.ErrTooLarge) {
+		t.Fatal(err)
+	}
+	if err := s.Write(group); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s, 14)
+}
+
 // A group larger than what is published at once is stored in its order.
 func TestGroupOfManyUnits(t *testing.T) {
 	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
-	s.maxBatch = 10
+	s.maxBatch.Store(10)
 	group := [][][]byte{batch(1, 1), batch(2, 8), batch(10, 10), batch(20, 2), batch(22, 9), batch(31, 1)}
 	if err := s.Write(group); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ const (
 	// pageRecords and pageBytes bound what a scan asks for at once, and so holds in memory.
 	pageRecords = 500
 	pageBytes   = 4 << 20
+	// firstPage is how many records it asks for at first: many a scan is for one.
+	firstPage = 8
 )
 
 // errBehind says that a replica does not yet have what the stream has.
@@ -32,8 +34,8 @@ func (s *store) Scan(from uint64, visit func(seq uint64, record []byte) error) e
 	if first := s.first.Load(); from < first {
 		return &wal.TrimmedError{First: first}
 	}
-	for from < s.next.Load() {
-		page, err := s.page(from)
+	for most := firstPage; from < s.next.Load(); most = pageRecords {
+		page, err := s.page(from, most)
 		if err != nil {
 			return err
 		}
@@ -62,11 +64,11 @@ type message struct {
 	seq uint64
 }
 
-// page returns records from a number on: at least one, the first perhaps later than from when a purge or
-// damage took it.
-func (s *store) page(from uint64) (page []message, err error) {
+// page returns at most so many records from a number on: at least one, the first perhaps later than from when
+// a purge or damage took it.
+func (s *store) page(from uint64, most int) (page []message, err error) {
 	err = s.persist(s.ctx, func(ctx context.Context) error {
-		page, err = s.read(ctx, from)
+		page, err = s.read(ctx, from, most)
 		if err == nil && len(page) == 0 {
 			return errBehind
 		}
@@ -89,8 +91,8 @@ type get struct {
 }
 
 // read asks one server for a page, which ends with a message of status 204, or 404 when there is nothing.
-func (s *store) read(ctx context.Context, from uint64) ([]message, error) {
-	request, err := json.Marshal(get{from, pageRecords, pageBytes})
+func (s *store) read(ctx context.Context, from uint64, most int) ([]message, error) {
+	request, err := json.Marshal(get{from, most, pageBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -32,9 +32,11 @@ func (s *store) find(ctx context.Context) error {
 	if err := s.usable(info.Config); err != nil {
 		return err
 	}
-	if s.maxBatch, err = s.askMaxBatch(ctx); err != nil {
+	most, err := s.askMaxBatch(ctx)
+	if err != nil {
 		return err
 	}
+	s.maxBatch.Store(int64(most))
 	next := info.State.LastSeq + 1
 	first := next
 	if info.State.Msgs > 0 {
@@ -67,13 +69,17 @@ func (s *store) askMaxBatch(ctx context.Context) (int, error) {
 	if api.ErrorCode != codeBatchTooLarge {
 		return 0, api
 	}
-	limit := defaultMaxBatch
-	if words := strings.Fields(api.Description); len(words) > 0 {
+	return limitOf(api), nil
+}
+
+// limitOf reads the limit out of the error that a batch is too large.
+func limitOf(err *jetstream.APIError) int {
+	if words := strings.Fields(err.Description); len(words) > 0 {
 		if n, err := strconv.Atoi(words[len(words)-1]); err == nil && n > 0 {
-			limit = n
+			return n
 		}
 	}
-	return limit, nil
+	return defaultMaxBatch
 }
 
 // wanted is how a stream is made: files, no limits, and nothing leaves it but from its beginning.

@@ -62,22 +62,32 @@ func (s *store) Write(batches [][][]byte) error {
 	return nil
 }
 
+// Admit implements wal.Limited: a batch is one atomic batch, and a record one message.
+func (s *store) Admit(batch [][]byte) error {
+	if most := s.maxBatch.Load(); int64(len(batch)) > most {
+		return fmt.Errorf("%w: %d records, and the servers take %d at once; raise their jetstream.limits.batch.max_msgs and start again", wal.ErrTooLarge, len(batch), most)
+	}
+	for _, record := range batch {
+		if int64(len(record)) > s.maxBytes {
+			return fmt.Errorf("%w: a record has %d bytes, and the servers take %d; raise their max_payload and start again", wal.ErrTooLarge, len(record), s.maxBytes)
+		}
+	}
+	return nil
+}
+
 // divide joins batches to units, each of which is stored whole or not at all.
 func (s *store) divide(batches [][][]byte) (units [][][]byte, err error) {
 	var unit [][]byte
-	size := 0
+	size, most := 0, int(s.maxBatch.Load())
 	for _, batch := range batches {
-		if len(batch) > s.maxBatch {
-			return nil, fmt.Errorf("%w: %d records, and the servers take %d at once; raise their jetstream.limits.batch.max_msgs and start again", wal.ErrTooLarge, len(batch), s.maxBatch)
+		if err := s.Admit(batch); err != nil {
+			return nil, err
 		}
 		bytes := 0
 		for _, record := range batch {
-			if int64(len(record)) > s.maxBytes {
-				return nil, fmt.Errorf("%w: a record has %d bytes, and the servers take %d; raise their max_payload", wal.ErrTooLarge, len(record), s.maxBytes)
-			}
 			bytes += len(record)
 		}
-		if len(unit) > 0 && (len(unit)+len(batch) > s.maxBatch || size+bytes > unitBytes) {
+		if len(unit) > 0 && (len(unit)+len(batch) > most || size+bytes > unitBytes) {
 			units, unit, size = append(units, unit), nil, 0
 		}
 		unit, size = append(unit, batch...), size+bytes
@@ -134,6 +144,7 @@ func (s *store) put(records [][]byte) error {
 	case errors.As(err, &api) && full(api):
 		return fmt.Errorf("%w: stream %s: %w", wal.ErrFull, s.Stream, err)
 	case errors.As(err, &api) && api.ErrorCode == codeBatchTooLarge: // less is allowed than when it was opened
+		s.maxBatch.Store(int64(limitOf(api))) // the next Write makes smaller units
 		return fmt.Errorf("%w: stream %s: %w", wal.ErrTooLarge, s.Stream, err)
 	default:
 		return fmt.Errorf("jetstream: writing %d records to stream %s: %w", len(records), s.Stream, err)
