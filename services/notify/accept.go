@@ -95,7 +95,7 @@ func (d *Dispatcher) unstored(err error) error {
 	case errors.Is(err, wal.ErrFull):
 		return refuse(http.StatusInsufficientStorage, "the disk is full: nothing was stored; free some space and send it again")
 	case errors.Is(err, wal.ErrTooLarge):
-		return refuse(http.StatusRequestEntityTooLarge, "the batch is too large; send it in parts")
+		return refuse(http.StatusRequestEntityTooLarge, "nothing was stored: %v, or send it in parts", err)
 	}
 	d.failing(err)
 	return refuse(http.StatusServiceUnavailable, "the notices could not be stored: %v", err)
