@@ -23,19 +23,22 @@ import (
 // patience is how long a test waits for the browser to do what it will do anyway; it decides no result.
 const patience = 2 * time.Minute
 
+// chromium finds the browser, or skips the test.
+func chromium(t *testing.T) (path string) {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium in PATH, so the page is not looked at; on Debian: apt-get install chromium")
+	return ""
+}
+
 // browser starts a headless Chromium for the test.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("no Chromium in PATH, so the page is not looked at; on Debian: apt-get install chromium")
-	}
+	path := chromium(t)
 	whole, late := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(late)
 	allocator, stop := chromedp.NewExecAllocator(whole,
@@ -95,9 +98,9 @@ func (w *witness) check(t *testing.T, except string) {
 }
 
 // watch opens the page in a browser.
-func watch(t *testing.T, m *made, width, height int64, scheme string) (context.Context, *witness) {
+func watch(t *testing.T, origin string, width, height int64, scheme string) (context.Context, *witness) {
 	t.Helper()
-	ctx, w := browser(t), &witness{own: m.origin}
+	ctx, w := browser(t), &witness{own: origin}
 	if err := chromedp.Listen(ctx, w.see); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +110,7 @@ func watch(t *testing.T, m *made, width, height int64, scheme string) (context.C
 		_, err2 := cdp.Call(ctx, t, cdplog.Enable, cdp.Empty{})
 		_, err3 := cdp.Call(ctx, t, emulation.SetEmulatedMedia, media)
 		return errors.Join(err1, err2, err3)
-	}), chromedp.EmulateViewport(width, height), chromedp.Navigate(m.origin+"/debug/notify/"))
+	}), chromedp.EmulateViewport(width, height), chromedp.Navigate(origin+"/debug/notify/"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func row(table, name string) string {
 
 func TestPageShowsWhatGoesOn(t *testing.T) {
 	m := trouble(t)
-	ctx, w := watch(t, m, 1280, 900, "light")
+	ctx, w := watch(t, m.origin, 1280, 900, "light")
 	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5 && document.querySelectorAll('#letters tbody tr').length === 4`)
 	await(t, ctx, `(document.querySelector('.figure.accepted .line').getAttribute('d') ?? '').split('L').length > 4`)
 
@@ -58,6 +58,9 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 			t.Errorf("the page does not show %s: %s", what, expression)
 		}
 	}
+
+	m.set(func() { m.stats["lost"] = 3 })
+	await(t, ctx, `document.getElementById('facts').textContent.endsWith('deliveries lost since the log is damaged: 3')`)
 
 	click(t, ctx, "#state-failing")
 	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 1`)
@@ -91,7 +94,7 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 
 func TestDeadLettersAreReplayedAndDeleted(t *testing.T) {
 	m := trouble(t)
-	ctx, w := watch(t, m, 1280, 900, "dark")
+	ctx, w := watch(t, m.origin, 1280, 900, "dark")
 	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 4`)
 
 	ask[bool](t, ctx, row("letters", "n11")+`.part_.payload.click(), true`)
@@ -135,7 +138,7 @@ func TestAllOfASubscription(t *testing.T) {
 	for seq := range 130 {
 		m.letters = append(m.letters, letter("sub_bad", 100+seq))
 	}
-	ctx, w := watch(t, m, 1280, 900, "light")
+	ctx, w := watch(t, m.origin, 1280, 900, "light")
 	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 100 && !document.getElementById('next').hidden`)
 	click(t, ctx, "#next")
 	await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 31 && !document.getElementById('first').hidden`)
@@ -162,7 +165,7 @@ func TestAllOfASubscription(t *testing.T) {
 
 func TestWorkersAreSet(t *testing.T) {
 	m := trouble(t)
-	ctx, w := watch(t, m, 1280, 900, "light")
+	ctx, w := watch(t, m.origin, 1280, 900, "light")
 	await(t, ctx, `document.getElementById('workers-wanted').value === '256'`)
 	set := func(n string) {
 		ask[bool](t, ctx, `(f => { f.value = `+n+`; f.dispatchEvent(new Event('input')); return true; })(document.getElementById('workers-wanted'))`)
@@ -181,7 +184,7 @@ func TestWorkersAreSet(t *testing.T) {
 
 func TestServerGoesAndComesBack(t *testing.T) {
 	m := trouble(t)
-	ctx, w := watch(t, m, 1280, 900, "light")
+	ctx, w := watch(t, m.origin, 1280, 900, "light")
 	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5`)
 	m.set(func() { m.down = true })
 	await(t, ctx, `!document.getElementById('lost').hidden && document.getElementById('connection').textContent === 'no answer'`)
@@ -207,7 +210,7 @@ func TestManyOnAPhone(t *testing.T) {
 		m.subscriptions = append(m.subscriptions, subscription(fmt.Sprintf("sub_%05d", i), "ok", 5, float64(i)/1000))
 	}
 	m.subscriptions[0]["url"], m.letters[0]["reason"], m.letters[0]["subscription"] = "https://"+long, long, long
-	ctx, w := watch(t, m, 375, 800, "dark")
+	ctx, w := watch(t, m.origin, 375, 800, "dark")
 	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 200`)
 	if text := ask[string](t, ctx, `document.getElementById('queues-more').textContent`); !strings.HasPrefix(text, "and 800 more") || !strings.Contains(text, "1,000 oldest") {
 		t.Errorf("of the rest the page says %q", text)

@@ -40,7 +40,7 @@ const showMachinery = stats => {
   if (stats.log_bytes !== undefined) facts.push(bytes(stats.log_bytes));
   if (stats.log_last_seq !== undefined) facts.push('notices ' + count(stats.log_first_seq ?? 1) + ' to ' + count(stats.log_last_seq));
   else if (stats.seq !== undefined) facts.push('last notice ' + count(stats.seq));
-  if (stats.damaged) facts.push(plural(stats.damaged, 'damaged record') + ' put aside');
+  if (stats.lost) facts.push('deliveries lost since the log is damaged: ' + count(stats.lost));
   say(at('facts'), facts.join(' · '));
 
   show(at('workers'), stats.workers !== undefined);
