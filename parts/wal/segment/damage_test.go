@@ -209,6 +209,56 @@ func TestMissingSegment(t *testing.T) {
 	}
 }
 
+// What lies behind the end of a segment, as the header of the next tells it, is none of the segment's: here
+// a record that was taken back, on a disk that forgot it was cut off.
+func TestSealedEnd(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, 6, 100)
+	longer, err := os.ReadFile(path(dir, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const end = 64 + 5*spanOf100
+	if err := os.Truncate(path(dir, 1), end); err != nil { // record 6 is taken back
+		t.Fatal(err)
+	}
+	files := open(t, dir, 5) // which the first segment has, so that another begins
+	mustWrite(t, files, record(6))
+	closeFiles(t, files)
+	longer[end-10] ^= 1 // in record 5
+	if err := os.WriteFile(path(dir, 1), longer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files = open(t, dir, 5)
+	defer closeFiles(t, files)
+	if seen, damaged := walk(t, files); fmt.Sprint(seen) != "[1 2 3 4 6]" || fmt.Sprint(damaged) != "[5-6]" {
+		t.Fatalf("read %v, damaged %v", seen, damaged)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "quarantine", fmt.Sprintf("%020d.seg-%d", 1, end-spanOf100)))
+	if err != nil || !bytes.Equal(kept, longer[end-spanOf100:end]) {
+		t.Fatalf("%d bytes in quarantine, want those of record 5, %d: %v", len(kept), spanOf100, err)
+	}
+}
+
+// The end of a segment is taken from the header of the one behind it only, not from a later one's.
+func TestMissingShortSegment(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, 5, 5)
+	files := open(t, dir, 2)
+	for i := 6; i <= 9; i++ {
+		mustWrite(t, files, record(i))
+	}
+	closeFiles(t, files)
+	if err := os.Remove(path(dir, 6)); err != nil {
+		t.Fatal(err)
+	}
+	files = open(t, dir, 2)
+	defer closeFiles(t, files)
+	if seen, damaged := walk(t, files); len(seen) != 7 || fmt.Sprint(damaged) != "[6-8]" {
+		t.Fatalf("read %v, damaged %v", seen, damaged)
+	}
+}
+
 // Open says what is wrong and what to do when it cannot go on.
 func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct {

@@ -210,3 +210,35 @@ func TestTakenBackWhileRead(t *testing.T) {
 		t.Fatalf("Scan: %v, quarantined %v", err, files.Quarantined())
 	}
 }
+
+// A Trim that could not sync the folder leaves no gap behind when the next one goes on and the power is cut:
+// what the first removed must be gone for good before the second removes more.
+func TestTrimAfterTrimFailed(t *testing.T) {
+	for failing := range 3 { // of the second Trim's syncs
+		for seed := range uint64(50) {
+			disk := faultfs.New()
+			options := segment.Options{FS: disk, SegmentBytes: 1, Log: quiet} // one record in each segment
+			files, err := segment.Open("/log", options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 1; i <= 5; i++ {
+				mustWrite(t, files, record(i))
+			}
+			disk.FailSync(1)
+			if err := files.Trim(2); err == nil {
+				t.Fatal("Trim did not fail")
+			}
+			disk.FailSync(failing + 1)
+			_ = files.Trim(3)
+			options.FS = disk.Crash(seed)
+			if files, err = segment.Open("/log", options); err != nil {
+				t.Fatal(err)
+			}
+			if seen, damaged := walk(t, files); damaged != nil || len(seen) < 3 {
+				t.Fatalf("sync %d failed, seed %d: %v are left, %v are missing", failing+1, seed, seen, damaged)
+			}
+			closeFiles(t, files)
+		}
+	}
+}
