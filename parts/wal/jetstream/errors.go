@@ -15,6 +15,8 @@ var (
 	// errUnsettled says that a server's view of the stream contradicts its answer, as when a leader is
 	// new: to be tried again.
 	errUnsettled = errors.New("the servers do not yet agree where the stream ends")
+	// errPartial says that a batch is stored in part. It passes when the server was just about to store it.
+	errPartial = errors.New("the stream ends in the middle of a batch, as when a server has no room: give it more and restart it, so that it stores the rest")
 )
 
 // Codes of the server's errors that nats.go has no names for.
@@ -58,7 +60,7 @@ func passing(err error) bool {
 		return api.Code == http.StatusServiceUnavailable && !full(api)
 	}
 	for _, passes := range []error{
-		context.DeadlineExceeded, errUnsettled, errBehind,
+		context.DeadlineExceeded, errUnsettled, errPartial, errBehind,
 		nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
 		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection, nats.ErrNoServers,
 		jetstream.ErrNoStreamResponse,

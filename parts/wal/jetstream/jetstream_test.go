@@ -224,6 +224,44 @@ func TestFull(t *testing.T) {
 	mustHold(t, s, 12)
 }
 
+// A server without room may store a part of a batch. The log is not opened on that: the part of a batch would
+// pose as the whole. The server's next start, with room, stores the rest.
+func TestBatchStoredInPart(t *testing.T) {
+	dir := t.TempDir()
+	small := ready(t, serve(t, dir, func(o *server.Options) { o.JetStreamMaxStore = 100 << 10 }))
+	s := mustOpen(t, Config{URL: small.ClientURL()})
+	next, err := 1, error(nil)
+	for ; err == nil && next < 10_000; next += 300 {
+		err = s.Write([][][]byte{batch(next, 300)})
+	}
+	if !errors.Is(err, wal.ErrFull) {
+		t.Fatalf("writing up to %d: %v", next, err)
+	}
+	info, err := s.stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := int(info.State.LastSeq); last+1 <= next-300 || last+1 >= next {
+		t.Fatalf("the stream ends at %d: no part of a batch", last)
+	}
+	if err := s.placed(t.Context(), uint64(next-301), 300, s.writer+"-"+fmt.Sprint(s.units)); !errors.Is(err, errPartial) {
+		t.Errorf("a part of a batch is taken for the whole: %v", err)
+	}
+	if err := s.Write([][][]byte{batch(next, 1)}); !errors.Is(err, wal.ErrFailed) {
+		t.Errorf("went on behind a part of a batch: %v", err)
+	}
+	again, err := open(t.Context(), Config{URL: small.ClientURL(), Stream: "notices", Timeout: 100 * time.Millisecond})
+	if err == nil {
+		again.Close()
+	}
+	if !errors.Is(err, errPartial) {
+		t.Fatalf("opening it again: %v", err)
+	}
+	shutdown(small)
+	large := ready(t, serve(t, dir))
+	mustHold(t, mustOpen(t, Config{URL: large.ClientURL()}), next)
+}
+
 func limit(t *testing.T, s *store, change func(*jetstream.StreamConfig)) {
 	t.Helper()
 	js, err := jetstream.New(s.nc)

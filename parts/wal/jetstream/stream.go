@@ -32,6 +32,11 @@ func (s *store) find(ctx context.Context) error {
 	if err := s.usable(info.Config); err != nil {
 		return err
 	}
+	if info.State.Msgs > 0 {
+		if err := s.whole(ctx, info.State.LastSeq); err != nil {
+			return err
+		}
+	}
 	most, err := s.askMaxBatch(ctx)
 	if err != nil {
 		return err
@@ -46,6 +51,19 @@ func (s *store) find(ctx context.Context) error {
 	s.next.Store(next)
 	s.trimmed = first
 	s.size.Store(int64(info.State.Bytes))
+	return nil
+}
+
+// whole returns errPartial when the stream ends within an atomic batch. A server that runs out of room while it
+// stores one leaves a part of it, and the rest to its next start.
+func (s *store) whole(ctx context.Context, last uint64) error {
+	message, err := s.stored(ctx, last)
+	if err != nil {
+		return err
+	}
+	if message.Header.Get(batchIDHeader) != "" && message.Header.Get(batchCommitHeader) == "" {
+		return fmt.Errorf("%w: message %d is not its last", errPartial, last)
+	}
 	return nil
 }
 
@@ -66,10 +84,13 @@ func (s *store) askMaxBatch(ctx context.Context) (int, error) {
 	if !errors.As(err, &api) {
 		return 0, fmt.Errorf("asking for the limit of batches: %w", err)
 	}
-	if api.ErrorCode != codeBatchTooLarge {
-		return 0, api
+	switch {
+	case api.ErrorCode == codeBatchTooLarge:
+		return limitOf(api), nil
+	case full(api): // which it says first; what is there can be read and trimmed
+		return defaultMaxBatch, nil
 	}
-	return limitOf(api), nil
+	return 0, api
 }
 
 // limitOf reads the limit out of the error that a batch is too large.

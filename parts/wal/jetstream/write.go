@@ -132,7 +132,7 @@ func (s *store) put(records [][]byte) error {
 		if !misplaced(err) {
 			return err
 		}
-		return s.placed(ctx, base, mark)
+		return s.placed(ctx, base, len(records), mark)
 	})
 	var api *jetstream.APIError
 	s.doubt = err != nil
@@ -217,14 +217,15 @@ func (s *store) acknowledged(answer []byte, last uint64) error {
 	return nil
 }
 
-// placed finds out whether a unit that the server refused because the stream does not end where it should
-// was stored by an earlier try.
-func (s *store) placed(ctx context.Context, base uint64, mark string) error {
+// placed finds out whether a unit of n records that the server refused because the stream does not end where it
+// should was stored by an earlier try.
+func (s *store) placed(ctx context.Context, base uint64, n int, mark string) error {
 	info, err := s.stream.Info(ctx)
 	if err != nil {
 		return err
 	}
-	switch last := info.State.LastSeq; {
+	last := info.State.LastSeq
+	switch {
 	case last == base:
 		return errUnsettled
 	case last < base:
@@ -236,6 +237,9 @@ func (s *store) placed(ctx context.Context, base uint64, mark string) error {
 	}
 	if found := message.Header.Get(markHeader); found != mark {
 		return fmt.Errorf("%w: record %d is there already, written by another (%q)", errFenced, base+1, found)
+	}
+	if last < base+uint64(n) {
+		return fmt.Errorf("%w: %d records of %d are stored", errPartial, last-base, n)
 	}
 	return nil
 }
