@@ -352,10 +352,13 @@ func (d *Dispatcher) remaining(sub *subscription) (n int64) {
 				return wal.ErrStop
 			}
 			_, kind, _, err := glance(record)
-			if err == nil && !b.settled[seq] && sub.wanted(seq, string(kind)) {
+			if err != nil {
+				return &wal.DamageError{From: seq, Next: seq + 1, Where: err.Error()}
+			}
+			if !b.settled[seq] && sub.wanted(seq, string(kind)) {
 				n++
 			}
-			return err
+			return nil
 		})
 		var damage *wal.DamageError
 		if !errors.As(err, &damage) || damage.Next <= from {

@@ -85,9 +85,35 @@ func (d *Dispatcher) reread(first, next uint64) error {
 			return err
 		}
 		d.log.Error("notices could not be read from the log; they are not delivered", "error", err)
+		d.unread(damage)
 		from = damage.Next
 	}
 	return nil
+}
+
+// unread counts notices that were not counted when they came, since they cannot be read, for those of whom the
+// journal knows that they were to get them.
+func (d *Dispatcher) unread(damage *wal.DamageError) {
+	for _, sub := range d.subs {
+		b := &sub.behind
+		for seq := range b.failed {
+			sub.unread(damage, seq)
+		}
+		for seq := range b.settled {
+			if sub.unread(damage, seq) {
+				delete(b.settled, seq)
+			}
+		}
+	}
+}
+
+func (sub *subscription) unread(damage *wal.DamageError, seq uint64) bool {
+	is := seq >= max(damage.From, sub.behind.routed) && seq < damage.Next
+	if is {
+		sub.counts.Accepted++
+		sub.behind.backlog++
+	}
+	return is
 }
 
 // replayAgain takes up the dead letters that were being replayed.
