@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -47,13 +48,13 @@ func (inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // peer is a receiver in memory.
 type peer struct {
-	host    string
-	respond func(hook) outcome // status 0: it does not answer
+	host string
 
-	mu     sync.Mutex // guards the fields below
-	hooks  []hook
-	flying int
-	most   int // that were in flight at once
+	mu      sync.Mutex         // guards the fields below
+	respond func(hook) outcome // status 0: it does not answer; nil: 200
+	hooks   []hook
+	flying  int
+	most    int // that were in flight at once
 }
 
 // hook is a webhook that came.
@@ -74,6 +75,13 @@ func newPeer(t *testing.T, respond func(hook) outcome) *peer {
 	return p
 }
 
+// answers changes what it answers.
+func (p *peer) answers(respond func(hook) outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.respond = respond
+}
+
 func (p *peer) serve(r *http.Request) (*http.Response, error) {
 	h, err := readHook(r)
 	if err != nil {
@@ -83,6 +91,7 @@ func (p *peer) serve(r *http.Request) (*http.Response, error) {
 	p.hooks = append(p.hooks, h)
 	p.flying++
 	p.most = max(p.most, p.flying)
+	respond := p.respond
 	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
@@ -90,8 +99,8 @@ func (p *peer) serve(r *http.Request) (*http.Response, error) {
 		p.mu.Unlock()
 	}()
 	o := outcome{status: http.StatusOK}
-	if p.respond != nil {
-		o = p.respond(h)
+	if respond != nil {
+		o = respond(h)
 	}
 	if o.status == 0 {
 		<-r.Context().Done()
@@ -251,7 +260,7 @@ func aNotice(id, key, kind string) *notice {
 // aSeries is n notices of a key each, or of one key if it is given.
 func aSeries(prefix string, n int, key, kind string) (out []*notice) {
 	for i := range n {
-		id := prefix + strconv.Itoa(i)
+		id := fmt.Sprintf("%s%05d", prefix, i)
 		k := key
 		if k == "" {
 			k = id

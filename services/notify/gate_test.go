@@ -130,10 +130,10 @@ func TestRetryAfterHoldsForAll(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPeer(t, func(h hook) outcome {
 				switch {
-				case h.ids[0] == "n0":
+				case h.ids[0] == "n00000":
 					time.Sleep(time.Millisecond) // the others are on their way
 					return outcome{status: 429, after: 100 * time.Second}
-				case h.ids[0] < "n4":
+				case h.ids[0] < "o":
 					time.Sleep(10 * time.Millisecond)
 					return later
 				}
