@@ -16,7 +16,7 @@ const userAgent = "notifyd/1"
 // Webhooks library.
 type perAttempt struct{}
 
-func (perAttempt) prepare(*notice) {}
+func (perAttempt) prepare(n *notice) { n.Payload = bytes.Clone(n.Payload) } // lets go of the request's body
 
 func (perAttempt) request(ctx context.Context, p *parcel, now time.Time) (*http.Request, error) {
 	body := appendContent(nil, p)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -96,14 +95,9 @@ func parseNotice(data []byte, key string) (*notice, error) {
 	if len(data) > maxNotice {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "a notice of %d bytes; the most is %d", len(data), maxNotice)
 	}
-	n := new(notice)
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(n); err != nil {
-		return nil, notJSON("a notice {id, key, type, payload}", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, refuse(http.StatusBadRequest, "text after the notice; for several notices send one a line as application/x-ndjson")
+	n, err := decodeNotice(data)
+	if err != nil {
+		return nil, err
 	}
 	if n.ID == "" {
 		n.ID = key
