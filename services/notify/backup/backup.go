@@ -110,7 +110,7 @@ func (s *Snapshot) open(dir, path string) error {
 	s.files = append(s.files, one)
 	info, err := f.Stat()
 	if err == nil {
-		one.size, one.at = info.Size(), info.ModTime()
+		one.size, one.at = info.Size(), info.ModTime().Truncate(time.Second) // tar would round it into the future
 		one.written, err = written(f, one.size)
 	}
 	s.files[len(s.files)-1] = one
@@ -152,7 +152,7 @@ func (s *Snapshot) Size() (bytes int64) {
 func (s *Snapshot) WriteTar(w io.Writer) error {
 	t := tar.NewWriter(w)
 	for _, name := range s.folders {
-		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: folderMode, ModTime: time.Now()}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: folderMode, ModTime: time.Now().Truncate(time.Second)}); err != nil {
 			return err
 		}
 	}
