@@ -2,6 +2,7 @@ package notify
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +13,7 @@ import (
 // How often what is looked at.
 const (
 	lagEvery        = 100 * time.Millisecond // a bound on admission that is late by more lets seconds of load in
-	expireEvery     = time.Second
+	expireEvery     = time.Second            // and whether a checkpoint is due, one that failed among them
 	checkpointEvery = 30 * time.Second
 	markEvery       = 10 * time.Second
 
@@ -53,11 +54,16 @@ func (d *Dispatcher) keep() {
 			expired = now
 			d.expireAll(now.UnixNano())
 			d.mark(now)
+			d.saveIfDue(now)
 		}
-		if c := &d.checkpoint; d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices ||
-			now.Sub(c.at) > checkpointEvery && (d.journal.Size() > 0 || d.head.Load() != c.head) {
-			d.note(d.save())
-		}
+	}
+}
+
+// saveIfDue writes a checkpoint when there is enough that the last one does not have.
+func (d *Dispatcher) saveIfDue(now time.Time) {
+	if c := &d.checkpoint; d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices ||
+		now.Sub(c.at) > checkpointEvery && (d.journal.Size() > 0 || d.head.Load() != c.head) {
+		d.note(d.save())
 	}
 }
 
@@ -169,11 +175,11 @@ func (d *Dispatcher) save() error {
 			sub.mu.Unlock()
 		}
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, journal.ErrUnread) {
 		return err
 	}
 	d.checkpoint.at, d.checkpoint.head = time.Now(), head
-	return d.notices.Trim(min(need, d.historyBegins()))
+	return errors.Join(err, d.notices.Trim(min(need, d.historyBegins())))
 }
 
 // historyBegins is the first number that is kept for history.

@@ -80,7 +80,7 @@ func (d *Dispatcher) Stats(limit int) Stats {
 	}
 	for i := range out.Subscriptions {
 		row := &out.Subscriptions[i]
-		row.DeadLetters = len(d.journal.Letters(row.ID))
+		row.DeadLetters = d.journal.CountLetters(row.ID)
 	}
 	return out
 }

@@ -159,12 +159,13 @@ func (d *Dispatcher) change(id string, f func(*journal.Definition) error) (*subs
 	if err := f(&def); err != nil {
 		return nil, err
 	}
+	// Through the telling as well: a checkpoint between the two would tell the old definition last.
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
 	head := d.head.Load()
 	if err := d.journal.Put(def, head); err != nil {
 		return nil, d.unstored(err)
 	}
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
 	was := sub.def
 	if err := d.define(sub, def); err != nil {
 		return nil, fmt.Errorf("subscription %s: %w", id, err)

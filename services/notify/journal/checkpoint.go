@@ -16,7 +16,7 @@ const carryBytes = 1 << 20
 // positions, which calls put once for each subscription, with the caller's lock of that subscription held, so
 // that its events come before or after as a whole. Then it carries the dead letters over, syncs, and trims.
 //
-// When it returns nil, all that was told before it is durable: notices that were settled by then, or are dead
+// When it returns nil or ErrUnread, all that was told before it is durable: notices that were settled by then, or are dead
 // letters, can be given up.
 //
 // Other events may be told meanwhile. A crash at any moment loses nothing: until the trim, everything before
@@ -34,8 +34,11 @@ func (j *Journal) Checkpoint(positions func(put func(Position))) error {
 	if err == nil {
 		j.size.Add(-size)
 	}
-	if err = errors.Join(unread, err); err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("checkpoint of the journal: %w", err)
+	case unread != nil:
+		return fmt.Errorf("checkpoint of the journal: %w: %w", ErrUnread, unread)
 	}
 	return nil
 }

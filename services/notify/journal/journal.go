@@ -28,6 +28,8 @@ var (
 	ErrUnknown = errors.New("no such subscription")
 	// ErrReplaying says that a dead letter is being replayed: it is pending again, until it is delivered or dead.
 	ErrReplaying = errors.New("the dead letter is being replayed; wait for what becomes of it")
+	// ErrUnread says that a checkpoint is complete, but for a dead letter whose record cannot be read.
+	ErrUnread = errors.New("the checkpoint is written, but the log cannot get shorter")
 )
 
 // Bounds on what one event may hold.

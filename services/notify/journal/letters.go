@@ -109,6 +109,16 @@ func (j *Journal) Letters(id string) []Letter {
 	return all
 }
 
+// CountLetters is how many dead letters a subscription has.
+func (j *Journal) CountLetters(id string) int {
+	l, err := j.ledger(id)
+	if err != nil {
+		return 0
+	}
+	defer l.mu.Unlock()
+	return len(l.letters.letters)
+}
+
 // Letter is one dead letter with its notice's record, which is not to be changed. When there is none, it
 // returns ErrUnknown.
 func (j *Journal) Letter(id string, seq uint64) (Letter, []byte, error) {
