@@ -9,12 +9,20 @@ import (
 	"dyno/parts/wal"
 )
 
-// carryBytes of letters' records are in memory at once while a checkpoint carries them over.
-const carryBytes = 1 << 20
+const (
+	// carryBytes of letters' records are in memory at once while a checkpoint carries them over.
+	carryBytes = 1 << 20
+	// defaultSpare is two segments of files: as much as cannot be removed yet after letters were carried over,
+	// and again before they are the next time. It takes some seconds to read at the start.
+	defaultSpare = 128 << 20
+	// letterRoom is what a letter takes in the log beside its record, in bytes, at most unless its reason is long.
+	letterRoom = 256
+)
 
 // Checkpoint writes the state anew and gives up the events before, so that the log stays short. It calls
 // positions, which calls put once for each subscription, with the caller's lock of that subscription held, so
-// that its events come before or after as a whole. Then it carries the dead letters over, syncs, and trims.
+// that its events come before or after as a whole. Then it carries the dead letters over, if the log has become
+// twice as large as they are, syncs, and trims.
 //
 // When it returns nil or ErrUnread, all that was told before it is durable: notices that were settled by then, or are dead
 // letters, can be given up.
@@ -53,10 +61,25 @@ func (j *Journal) write(positions func(put func(Position)), begin uint64) (unrea
 	if err != nil {
 		return nil, err
 	}
-	if unread, err = j.carry(begin); err != nil {
+	if j.crowded() {
+		unread, err = j.carry(begin)
+	}
+	if err != nil {
 		return unread, err
 	}
 	return unread, j.depart()
+}
+
+// crowded reports whether letters are worth carrying over. At every checkpoint, that would write all of them
+// every time; so, it writes no more than as much again as came of events.
+func (j *Journal) crowded() bool {
+	kept := int64(0)
+	for _, l := range j.all() {
+		l.mu.Lock()
+		kept += l.letters.bytes + letterRoom*int64(len(l.letters.letters))
+		l.mu.Unlock()
+	}
+	return j.log.Size() > 2*kept+j.spare
 }
 
 // reach is the number up to which the state, all of which is durable, stands on nothing.

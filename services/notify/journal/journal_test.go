@@ -232,6 +232,40 @@ func TestCheckpointShortens(t *testing.T) {
 	}
 }
 
+// Letters stay where they are while the log is not much larger than they are.
+func TestCarriesSeldom(t *testing.T) {
+	j, _ := open(t, play(t, nil))
+	defer shut(t, j)
+	p := put(t, j, "s", 1)
+	j.spare = 10_000
+	bury(t, j, "s", 1, "record")
+	p.Loaded = 2
+	where := func() uint64 {
+		t.Helper()
+		if err := checkpoint(j, p); err != nil {
+			t.Fatal(err)
+		}
+		return j.Letters("s")[0].Where
+	}
+	begin := where()
+	for i := range 10_000 {
+		if err := j.Delivered("s", uint64(i+10)); err != nil {
+			t.Fatal(err)
+		}
+		size := j.log.Size()
+		if at := where(); at == begin {
+			continue
+		} else if size < j.spare {
+			t.Errorf("the letter was carried from %d to %d in a log of %d bytes", begin, at, size)
+		}
+		if after := j.log.Size(); after > size/10 {
+			t.Errorf("the log has %d bytes still, of %d", after, size)
+		}
+		return
+	}
+	t.Errorf("the letter was never carried, and the log has %d bytes", j.log.Size())
+}
+
 // A subscription that is not put at a checkpoint, as its caller does not know it yet, is not lost.
 func TestNotPut(t *testing.T) {
 	backend := play(t, nil)

@@ -160,6 +160,7 @@ func (d *driver) open(steps []step) {
 	var recovered map[string]*Recovered
 	d.j, recovered = open(d.t, d.tape)
 	d.j.Limit(mostLetters, mostBytes)
+	d.j.spare = rapid.SampledFrom([]int64{d.j.spare, -1000, 0, 1000, defaultSpare}).Draw(d.rapid, "spare")
 	n := events(d.t, steps)
 	d.history = d.history[:n+1]
 	next := d.next

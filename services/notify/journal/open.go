@@ -18,6 +18,7 @@ type Journal struct {
 	damaged    []*wal.DamageError
 	letters    atomic.Int64 // most of one subscription
 	bytes      atomic.Int64 // of these
+	spare      int64        // bytes that the log may take beyond what it must, before letters are carried over
 	checkpoint sync.Mutex   // held through one
 
 	mu      sync.RWMutex // guards the fields below; never held while the log is waited for
@@ -42,7 +43,7 @@ type ledger struct {
 // Open reads a log and returns what its events came to, by subscription. Records that are damaged are passed
 // over and told by Damaged; what they said is lost. From now on the log belongs to the Journal.
 func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
-	j := &Journal{log: log, ledgers: make(map[string]*ledger)}
+	j := &Journal{log: log, ledgers: make(map[string]*ledger), spare: defaultSpare}
 	j.Limit(DefaultLetters, DefaultLetterBytes)
 	f := newFold()
 	from, next := log.Bounds()
