@@ -43,6 +43,9 @@ func (w *tapped) Scan(from uint64, visit func(uint64, []byte) error) error {
 	})
 }
 
+// Size is what makes a checkpoint carry dead letters over.
+func (w *tapped) Size() int64 { return 1 << 40 }
+
 // tap is a dispatcher with one subscription, whose journal is tapped, and that checkpoints when it is told to.
 func tap(t *testing.T) (*Dispatcher, *subscription, *tapped) {
 	t.Helper()

@@ -314,7 +314,7 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 	for i := range waiting {
 		p.Waiting = append(p.Waiting, journal.Waiting{Seq: uint64(letters + i + 1), Tries: 7, Next: time.Unix(1e9, 0)})
 	}
-	for range 2 { // the second carries the letters over
+	for range 2 { // the second leaves the first behind
 		if err := j.Checkpoint(func(put func(journal.Position)) { put(p) }); err != nil {
 			t.Fatal(err)
 		}
