@@ -93,12 +93,12 @@ func (d *Dispatcher) unstored(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, wal.ErrFull):
-		return refuse(http.StatusInsufficientStorage, "the disk is full: nothing was stored; free some space and send it again")
+		return refuse(http.StatusInsufficientStorage, "the disk is full: nothing was stored; free some space and try again")
 	case errors.Is(err, wal.ErrTooLarge):
 		return refuse(http.StatusRequestEntityTooLarge, "nothing was stored: %v, or send it in parts", err)
 	}
 	d.failing(err)
-	return refuse(http.StatusServiceUnavailable, "the notices could not be stored: %v", err)
+	return refuse(http.StatusServiceUnavailable, "it could not be stored: %v", err)
 }
 
 // admit reserves the deliveries that notices will owe, or refuses them.
@@ -112,11 +112,11 @@ func (d *Dispatcher) admit(notices []*notice) (owed int, err error) {
 		d.routes.visit(n.Type, func(*subscription) { owed++ })
 	}
 	pending := d.pending.Add(int64(owed))
-	switch lag := time.Duration(d.lag.Load()); {
+	switch lag := d.lanes.lag(); {
 	case pending > int64(d.config.MaxPending):
 		err = refuse(http.StatusTooManyRequests, "%d deliveries are owed; try again later", pending-int64(owed))
 	case lag > d.config.MaxAge:
-		err = refuse(http.StatusTooManyRequests, "the oldest notice has waited %v for a worker; try again later", lag.Round(time.Second))
+		err = refuse(http.StatusTooManyRequests, "notices have waited %v for a worker; try again later", lag.Round(time.Second))
 	case d.notices.Size() > d.config.MaxLog:
 		err = refuse(http.StatusTooManyRequests, "the log has reached %d bytes; try again when some has been delivered", d.config.MaxLog)
 	}
@@ -152,11 +152,15 @@ func (d *Dispatcher) route(first uint64, notices []*notice) (deliveries int) {
 	return deliveries
 }
 
+// meanOver is over about how many notices their mean size is taken.
+const meanOver = 64
+
 // offer gives a subscription the newest notice: into memory, or if that is full, by leaving it in the log.
 func (d *Dispatcher) offer(sub *subscription, n *notice) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.counts.Accepted++
+	sub.mean += (float64(n.cost()) - sub.mean) / meanOver
 	b := &sub.behind
 	b.routed = n.seq + 1
 	switch {

@@ -103,7 +103,11 @@ const maxWish = 64 << 10
 func readWish(w http.ResponseWriter, r *http.Request) (ask wish, err error) {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxWish))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&ask); err != nil {
+	err = decoder.Decode(&ask)
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return ask, refuse(http.StatusRequestEntityTooLarge, "the subscription is larger than %d bytes", maxWish)
+	}
+	if err != nil {
 		return ask, notJSON("a subscription {url, types, secret, rate_per_s, concurrency, batch}", err)
 	}
 	return ask, nil

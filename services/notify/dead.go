@@ -79,7 +79,7 @@ func (d *Dispatcher) listDead(w http.ResponseWriter, r *http.Request) {
 				answer(w, http.StatusOK, out)
 				return
 			}
-			l, record, err := d.journal.Letter(sub.id, l.Seq)
+			_, record, err := d.journal.Letter(sub.id, l.Seq)
 			if errors.Is(err, journal.ErrUnknown) {
 				continue // purged meanwhile
 			}
@@ -144,7 +144,7 @@ func (d *Dispatcher) replayLetter(sub *subscription, seq uint64) error {
 	case errors.Is(err, journal.ErrReplaying):
 		return refuse(http.StatusConflict, "%v", err)
 	case err != nil:
-		return err
+		return d.unstored(err)
 	case !ok:
 		return journal.ErrUnknown
 	}
@@ -166,7 +166,7 @@ func (d *Dispatcher) deleteDead(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, journal.ErrReplaying):
 		answerError(w, refuse(http.StatusConflict, "%v", err))
 	case err != nil:
-		answerError(w, err)
+		answerError(w, d.unstored(err))
 	case !purged:
 		answerError(w, noLetter(r))
 	default:

@@ -15,6 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"dyno/agent/monotonic"
 	"dyno/parts/queue"
 	"dyno/parts/wal"
 	"dyno/parts/wheel"
@@ -54,9 +55,10 @@ type Config struct {
 	SecretOverlap  time.Duration
 	MaxStreams     int
 	AllowPrivate   bool
-	Tracer         trace.Tracer // nil: no traces
-	Logger         *slog.Logger // nil: none
-	Fail           func(error)  // told when a log has failed for good; nil: nobody
+	Tracer         trace.Tracer    // nil: no traces
+	Logger         *slog.Logger    // nil: none
+	Draining       <-chan struct{} // closed when streams are to end; nil: Close ends them
+	Fail           func(error)     // told when a log has failed for good; nil: nobody
 	openBackend    func(Config, string) (wal.Backend, error)
 	withoutKeeping bool // for tests: nothing is done on a clock
 }
@@ -88,16 +90,16 @@ type Dispatcher struct {
 	cancel context.CancelFunc
 	owned  sync.WaitGroup // goroutines other than workers
 
-	busy     atomic.Int64  // workers that are sending
-	webhooks atomic.Int64  // attempts answered with 2xx
-	pending  atomic.Int64  // notices owed, per subscription
-	loaded   atomic.Int64  // bytes of those in memory
-	out      atomic.Int64  // lanes let through to the workers
-	lost     atomic.Int64  // notices that could not be read again
-	lag      atomic.Int64  // ns, age of the oldest notice that waits for nothing but a worker
-	head     atomic.Uint64 // the first number that was not routed
-	tasks    *tasks
-	idle     chan struct{} // gets a token whenever no lane is out
+	busy       atomic.Int64  // workers that are sending
+	webhooks   atomic.Int64  // attempts answered with 2xx
+	pending    atomic.Int64  // notices owed, per subscription
+	loaded     atomic.Int64  // bytes of those in memory
+	out        atomic.Int64  // lanes let through to the workers
+	lost       atomic.Int64  // notices that could not be read again
+	head       atomic.Uint64 // the first number that was not routed
+	complained atomic.Int64  // when an error of a log was last logged, ns, monotonic
+	tasks      *tasks
+	idle       chan struct{} // gets a token whenever no lane is out, or nothing is pending
 
 	pager pager
 
@@ -132,7 +134,6 @@ func New(c Config) (*Dispatcher, error) {
 		config: c, encode: newEncoder(), pack: newPacker(c), client: newClient(c), lanes: newReadyLanes(q), wheel: wheel.New(tick),
 		spans: newSpans(c.Tracer), tasks: newTasks(), log: c.Logger, started: time.Now(), idle: make(chan struct{}, 1),
 		ids: dedup.New(c.DedupWindow, c.DedupLimit), subs: map[string]*subscription{},
-		routes: routes{exact: map[string][]*subscription{}},
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -149,10 +150,20 @@ func New(c Config) (*Dispatcher, error) {
 	d.workers = newWorkers(d.wheel, c.Workers, d.work)
 	d.owned.Go(func() { d.wheel.Run(d.ctx) })
 	d.owned.Go(d.page)
+	d.owned.Go(d.endStreams)
 	if !c.withoutKeeping {
 		d.owned.Go(d.keep)
 	}
 	return d, nil
+}
+
+// endStreams ends the streams when the process begins to stop: its server waits for their requests.
+func (d *Dispatcher) endStreams() {
+	select {
+	case <-d.config.Draining:
+		d.tail.close()
+	case <-d.ctx.Done():
+	}
 }
 
 // open opens the logs and finds out what is still to be done.
@@ -202,6 +213,7 @@ func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 	}
 	d.end()
 	left = int(d.pending.Load())
+	d.note(d.streams.Wait(ctx)) // they read the log
 	return left, errors.Join(d.save(), d.journal.Close(), d.notices.Close())
 }
 
@@ -217,13 +229,25 @@ func (d *Dispatcher) end() {
 // volatile reports whether what is pending is lost with the process.
 func (d *Dispatcher) volatile() bool { return d.config.Log == "memory" }
 
+// settled says that deliveries are owed no more.
+func (d *Dispatcher) settled(n int64) {
+	if d.pending.Add(-n) == 0 {
+		d.wakeClose()
+	}
+}
+
 // returned says that a lane came back from the workers.
 func (d *Dispatcher) returned() {
 	if d.out.Add(-1) == 0 {
-		select {
-		case d.idle <- struct{}{}:
-		default:
-		}
+		d.wakeClose()
+	}
+}
+
+// wakeClose lets Close look whether there is still something to wait for.
+func (d *Dispatcher) wakeClose() {
+	select {
+	case d.idle <- struct{}{}:
+	default:
 	}
 }
 
@@ -232,7 +256,10 @@ func (d *Dispatcher) failing(err error) {
 	if err == nil {
 		return
 	}
-	d.log.Error("a log could not be written", "error", err)
+	if now := monotonic.Now(); now-d.complained.Load() > int64(time.Second) { // a full disk fails every event
+		d.complained.Store(now)
+		d.log.Error("a log could not be written", "error", err)
+	}
 	if d.config.Fail != nil && errors.Is(err, wal.ErrFailed) {
 		d.config.Fail(fmt.Errorf("%w; mend what holds the data folder and start again: nothing acknowledged is lost", err))
 	}

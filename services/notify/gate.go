@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"dyno/agent/monotonic"
 	"dyno/parts/wheel"
 	"dyno/services/notify/journal"
 )
@@ -47,7 +48,9 @@ func (g *gate) init(d *Dispatcher, sub *subscription) {
 	g.timer.Init(func() {
 		sub.mu.Lock()
 		defer sub.mu.Unlock()
-		g.resume()
+		if !time.Now().Before(g.until) { // nobody made the pause longer meanwhile
+			g.resume()
+		}
 	})
 }
 
@@ -89,6 +92,7 @@ func (g *gate) release() {
 		l := g.waiting.pop()
 		g.out++
 		g.d.out.Add(1)
+		l.queued = monotonic.Now()
 		g.d.lanes.put(l)
 	}
 }
@@ -123,6 +127,10 @@ func (g *gate) judge(o outcome) {
 		g.limit = min(g.limit+1, g.most)
 		return
 	}
+	if g.paused && g.failures >= breakerFailures { // it was in flight when the breaker opened: no new evidence
+		g.pause(o.after, true)
+		return
+	}
 	g.failures++
 	if o.overloaded() || o.status == 0 || o.status >= 500 {
 		g.limit = max(1, g.limit/2)
@@ -154,6 +162,8 @@ type fifo struct {
 func (f *fifo) len() int { return len(f.lanes) - f.head }
 
 func (f *fifo) push(l *lane) { f.lanes = append(f.lanes, l) }
+
+func (f *fifo) peek() *lane { return f.lanes[f.head] }
 
 func (f *fifo) pop() *lane {
 	l := f.lanes[f.head]

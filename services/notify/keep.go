@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/agent/monotonic"
 	"dyno/services/notify/journal"
 )
 
@@ -35,12 +36,11 @@ type mark struct {
 	seq uint64
 }
 
-// keep keeps house until the dispatcher ends: it watches how far deliveries lag, gives up what was kept too
-// long, and writes checkpoints, after which the logs are trimmed.
+// keep keeps house until the dispatcher ends: it gives up what was kept too long, and writes checkpoints, after
+// which the logs are trimmed.
 func (d *Dispatcher) keep() {
-	clock := time.NewTicker(lagEvery)
+	clock := time.NewTicker(expireEvery)
 	defer clock.Stop()
-	var expired time.Time
 	d.checkpoint.at = time.Now()
 	for {
 		select {
@@ -49,34 +49,23 @@ func (d *Dispatcher) keep() {
 		case <-clock.C:
 		}
 		now := time.Now()
-		d.lag.Store(int64(d.oldest(now, true)))
-		if now.Sub(expired) >= expireEvery {
-			expired = now
-			d.expireAll(now.UnixNano())
-			d.mark(now)
-			d.saveIfDue(now)
+		d.expireAll()
+		d.mark(now)
+		c := &d.checkpoint
+		news := d.journal.Size() > 0 || d.head.Load() != c.head
+		if d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices || news && now.Sub(c.at) > checkpointEvery {
+			d.note(d.save())
 		}
 	}
 }
 
-// saveIfDue writes a checkpoint when there is enough that the last one does not have.
-func (d *Dispatcher) saveIfDue(now time.Time) {
-	if c := &d.checkpoint; d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices ||
-		now.Sub(c.at) > checkpointEvery && (d.journal.Size() > 0 || d.head.Load() != c.head) {
-		d.note(d.save())
-	}
-}
-
-// oldest is the age of the oldest notice that somebody has not got, of those who can be sent to. waiting leaves
-// out those who have as many webhooks in flight as they take: what they wait for is the receiver.
-func (d *Dispatcher) oldest(now time.Time, waiting bool) (age time.Duration) {
+// oldest is the age of the oldest notice that somebody has not got, of those who can be sent to.
+func (d *Dispatcher) oldest(now time.Time) (age time.Duration) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for _, sub := range d.subs {
 		sub.mu.Lock()
-		g := &sub.gate
-		if it := sub.ages.oldest; it != nil && sub.def.Disabled == "" && g.failures < breakerFailures &&
-			!(waiting && (g.paused || g.sending >= g.limit || it.tries > 0)) {
+		if it := sub.ages.oldest; it != nil && sub.def.Disabled == "" && sub.gate.failures < breakerFailures {
 			age = max(age, now.Sub(time.Unix(0, it.notice.accepted)))
 		}
 		sub.mu.Unlock()
@@ -84,61 +73,65 @@ func (d *Dispatcher) oldest(now time.Time, waiting bool) (age time.Duration) {
 	return age
 }
 
-// overdue reports whether a subscription has been owed a notice for too long, or is owed too much.
-func (d *Dispatcher) overdue(sub *subscription, accepted int64) bool {
-	return time.Now().UnixNano()-accepted > int64(d.config.KeepAge) || d.owedBytes(sub) > d.config.KeepBytes
+// overdue reports whether a notice has been owed for too long.
+func (d *Dispatcher) overdue(since int64) bool {
+	return time.Now().UnixNano()-since > int64(d.config.KeepAge)
 }
 
-// owedBytes is about how much of the log a subscription has not got: of what is not in memory only the number
-// is known.
-func (d *Dispatcher) owedBytes(sub *subscription) int64 {
+// owed is since when a subscription is owed it, unix time in ns: a letter, since it was replayed.
+func (it *item) owed() int64 {
+	if it.letter {
+		return time.Now().UnixNano() - (monotonic.Now() - it.since)
+	}
+	return it.notice.accepted
+}
+
+// owesTooMuch reports whether a subscription is owed more bytes than it may be. Of what is not in memory only
+// the number is known, so it counts as what came of late.
+func (d *Dispatcher) owesTooMuch(sub *subscription) bool {
 	owed := sub.bytes
 	if n := sub.behind.backlog; n > 0 {
-		first, next := d.notices.Bounds()
-		owed += n * d.notices.Size() / int64(max(next-first, 1))
+		each := sub.mean
+		if each == 0 { // nothing came since the start
+			first, next := d.notices.Bounds()
+			each = float64(d.notices.Size()) / float64(max(next-first, 1))
+		}
+		owed += int64(float64(n) * each)
 	}
-	return owed
+	return owed > d.config.KeepBytes
 }
 
 const (
 	reasonKept     = "kept longer, or beside more, than a subscription may owe"
-	reasonDisabled = "the subscription is disabled"
+	reasonDisabled = "the subscription was disabled"
 )
 
-func (sub *subscription) overdueReason() string {
-	if sub.behind.drain {
-		return reasonDisabled
-	}
-	return reasonKept
-}
-
-// expireAll makes dead letters of what was kept too long.
-func (d *Dispatcher) expireAll(now int64) {
+// expireAll makes dead letters of what was kept too long, the oldest first.
+func (d *Dispatcher) expireAll() {
 	for _, sub := range d.subscriptions() {
 		sub.mu.Lock()
-		if it := sub.ages.oldest; it != nil && d.overdue(sub, it.notice.accepted) {
-			d.expire(sub, reasonKept, func() bool {
-				it := sub.ages.oldest
-				return it != nil && d.overdue(sub, it.notice.accepted)
-			})
-			d.pager.kick()
-		}
+		d.expire(sub, reasonKept, func(it *item) bool { return d.overdue(it.owed()) || d.owesTooMuch(sub) })
 		sub.mu.Unlock()
 	}
 }
 
-// expire gives up the oldest that a subscription has in memory while more() says so, but for what is on its
-// way and what waits behind that.
-func (d *Dispatcher) expire(sub *subscription, reason string, more func() bool) {
-	for it := sub.ages.oldest; it != nil && more(); {
+// expire gives up what a subscription has in memory, from the oldest to the first that is not to be, but for
+// what is on its way and what waits behind that.
+func (d *Dispatcher) expire(sub *subscription, reason string, is func(*item) bool) {
+	gaveUp := false
+	for it := sub.ages.oldest; it != nil && is(it); {
 		following := it.newer
 		if l := sub.lanes[it.notice.Key]; l != nil && l.first == it && l.state != laneRunning {
 			d.giveUp(l, reason, 0)
+			gaveUp = true
 			if l.n == 0 && l.state == laneParked {
 				d.forget(l)
 			}
 		}
 		it = following
+	}
+	if gaveUp {
+		d.pager.kick()
 	}
 }
 
@@ -164,6 +157,7 @@ func (d *Dispatcher) save() error {
 	defer d.saving.Unlock()
 	head := d.head.Load()
 	need := head
+	d.checkpoint.at, d.checkpoint.head = time.Now(), head // also of one that fails: it is not tried again at once
 	err := d.journal.Checkpoint(func(put func(journal.Position)) {
 		for _, sub := range d.subscriptions() {
 			sub.mu.Lock()
@@ -178,7 +172,6 @@ func (d *Dispatcher) save() error {
 	if err != nil && !errors.Is(err, journal.ErrUnread) {
 		return err
 	}
-	d.checkpoint.at, d.checkpoint.head = time.Now(), head
 	return errors.Join(err, d.notices.Trim(min(need, d.historyBegins())))
 }
 
@@ -202,14 +195,18 @@ func (d *Dispatcher) historyBegins() uint64 {
 func (sub *subscription) position(head uint64) journal.Position {
 	b := &sub.behind
 	p := journal.Position{
-		Definition: sub.def, Counts: sub.counts, Routed: max(head, b.routed), Backlog: b.backlog - int64(len(b.todo)), Loaded: b.loaded,
+		Definition: sub.def, Counts: sub.counts, Routed: max(head, b.routed), Backlog: b.backlog - int64(len(b.todo)) + int64(len(b.settled)), Loaded: b.loaded,
 	}
 	if b.backlog == 0 {
 		p.Loaded = p.Routed
 	}
 	for it := sub.ages.oldest; it != nil; it = it.newer {
 		if !it.letter {
-			p.Waiting = append(p.Waiting, journal.Waiting{Seq: it.notice.seq, Tries: it.attempts()})
+			w := journal.Waiting{Seq: it.notice.seq, Tries: it.attempts()}
+			if l := sub.lanes[it.notice.Key]; l != nil && l.first == it && l.state == laneParked {
+				w.Next = l.due
+			}
+			p.Waiting = append(p.Waiting, w)
 		}
 	}
 	p.Waiting = append(p.Waiting, b.todo...)

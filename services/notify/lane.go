@@ -2,6 +2,7 @@ package notify
 
 import (
 	"hash/maphash"
+	"time"
 
 	"dyno/agent/monotonic"
 	"dyno/parts/wheel"
@@ -22,7 +23,9 @@ type lane struct {
 	n     int
 	timer wheel.Timer // of a parked lane
 
-	parked int64 // when it was last, ns, monotonic
+	parked int64     // when it was last, ns, monotonic
+	due    time.Time // until when
+	queued int64     // when it was last let through to the workers, ns, monotonic
 }
 
 // laneState says who will next look at a lane. Only one does, so one webhook at most is in flight per
@@ -58,7 +61,7 @@ func (l *lane) append(it *item) {
 	l.last = it
 	l.n++
 	l.sub.n++
-	l.sub.bytes += int64(it.notice.size())
+	l.sub.bytes += it.notice.cost()
 	l.sub.ages.push(it)
 }
 
@@ -70,7 +73,7 @@ func (l *lane) pop() *item {
 	}
 	l.n--
 	l.sub.n--
-	l.sub.bytes -= int64(it.notice.size())
+	l.sub.bytes -= it.notice.cost()
 	l.sub.ages.remove(it)
 	return it
 }

@@ -13,7 +13,7 @@ func (d *Dispatcher) gauges() []gauge {
 		{"async_queue_depth", "notices accepted and not yet delivered, per subscription", func() float64 { return float64(d.pending.Load()) }},
 		{"async_queue_bytes", "bytes of those in memory, per subscription", func() float64 { return float64(d.loaded.Load()) }},
 		{"async_oldest_age_seconds", "age of the oldest notice that a subscription which can be sent to has not got", func() float64 {
-			return d.oldest(time.Now(), false).Seconds()
+			return d.oldest(time.Now()).Seconds()
 		}},
 		{"async_busy_workers", "workers that are sending", func() float64 { return float64(d.busy.Load()) }},
 		{"async_hanging_workers", "of these, those whose webhooks take longer than a second", func() float64 {

@@ -68,6 +68,12 @@ func appendString(out []byte, s string) []byte {
 	return append(append(out, s...), '"')
 }
 
+// itemOverhead is about what an item takes in memory beside its text: itself, its notice, a part of its lane.
+const itemOverhead = 400
+
+// cost is what it counts for while it is in memory, bytes.
+func (n *notice) cost() int64 { return int64(n.size()) + itemOverhead }
+
 func (n *notice) size() int { return len(n.ID) + len(n.Key) + len(n.Type) + len(n.Payload) }
 
 // refusal is an error with the HTTP status that it deserves.

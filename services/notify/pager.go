@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,6 @@ type behind struct {
 	settled map[uint64]bool   // from loaded on: after a restart
 	failed  map[uint64]journal.Waiting
 	routed  uint64 // one more than the last that was routed to it
-	drain   bool   // everything in the backlog is given up
 }
 
 // next is the first number that it wants to see.
@@ -32,11 +32,26 @@ func (b *behind) next() uint64 {
 }
 
 // floorItems of each subscription are let into memory however full it is, so that nobody starves.
-const floorItems = 16
+const floorItems = 4
 
 // room reports whether a subscription may have another notice in memory.
 func (d *Dispatcher) room(sub *subscription) bool {
 	return sub.n < d.config.Window && (d.loaded.Load() < d.config.Memory || sub.n < floorItems)
+}
+
+// roomy reports whether it is worth while to read for a subscription: half of its window is free, or all it has
+// not got fits in. So a pass that begins with it hands out many, and those ahead of it have their turn.
+func (d *Dispatcher) roomy(sub *subscription) bool {
+	w := d.config.Window
+	if d.loaded.Load() >= d.config.Memory {
+		w = min(w, floorItems)
+	}
+	return sub.n <= w/2 || int64(sub.n)+sub.behind.backlog <= int64(w)
+}
+
+// revoked reports whether the subscription was disabled after a notice came, so that it is not to get it.
+func (sub *subscription) revoked(seq uint64) bool {
+	return slices.ContainsFunc(sub.filters, func(f journal.Filter) bool { return f.None && f.From > seq })
 }
 
 // pager knows which subscriptions have a backlog.
@@ -118,6 +133,13 @@ func (d *Dispatcher) pass() (useful bool) {
 		return false
 	}
 	err := d.notices.Scan(from, r.visit)
+	for r.gap && err == nil && r.seen < passRecords {
+		if from = r.nextWanted(); from <= r.last || from == math.MaxUint64 {
+			break
+		}
+		r.gap = false
+		err = d.notices.Scan(from, r.visit)
+	}
 	r.advance()
 	var damage *wal.DamageError
 	var trimmed *wal.TrimmedError
@@ -142,6 +164,7 @@ type reading struct {
 	kinds    map[string][]*reader // who wants a type; filled as types come
 	end      uint64               // what came later is left for the next
 	seen     int
+	gap      bool   // the scan ended where nobody wants anything for long
 	last     uint64 // the last number that was visited
 	progress bool
 }
@@ -161,7 +184,7 @@ func (r *reading) begin() (from uint64) {
 		switch {
 		case b.backlog == 0 || sub.gone:
 			r.d.pager.keepsUp(sub)
-		case r.d.room(sub) || b.drain || r.d.overdue(sub, time.Now().UnixNano()):
+		case r.d.roomy(sub) || sub.revoked(b.next()):
 			rd := &reader{sub: sub, want: b.next()}
 			if len(r.readers) == 0 || rd.want < from {
 				from = rd.want
@@ -177,7 +200,8 @@ func (r *reading) visit(seq uint64, record []byte) error {
 	if seq >= r.end || r.seen >= passRecords || r.d.ctx.Err() != nil {
 		return wal.ErrStop
 	}
-	if r.seen++; r.seen%passLook == 0 && !r.wantedBefore(seq+passGap) {
+	if r.seen++; r.seen%passLook == 0 && r.nextWanted() > seq+passGap {
+		r.gap = true
 		return wal.ErrStop
 	}
 	_, kind, _, err := glance(record)
@@ -230,9 +254,15 @@ func (r *reading) wanting(kind string) (out []*reader) {
 	return out
 }
 
-// wantedBefore reports whether somebody with room has not seen a number before that one.
-func (r *reading) wantedBefore(seq uint64) bool {
-	return slices.ContainsFunc(r.readers, func(rd *reader) bool { return !rd.full && rd.want < seq })
+// nextWanted is the first number that somebody with room has not seen; nobody: the largest.
+func (r *reading) nextWanted() (next uint64) {
+	next = math.MaxUint64
+	for _, rd := range r.readers {
+		if !rd.full {
+			next = min(next, rd.want)
+		}
+	}
+	return next
 }
 
 // offer shows a notice to a subscription that may want it.
@@ -261,8 +291,13 @@ func (r *reading) offer(rd *reader, n *notice) {
 	default:
 		w = b.failed[n.seq]
 	}
-	giveUp := b.drain || d.overdue(sub, n.accepted)
-	if !giveUp && !d.room(sub) {
+	reason := ""
+	switch {
+	case sub.revoked(n.seq):
+		reason = reasonDisabled
+	case d.overdue(n.accepted):
+		reason = reasonKept
+	case !d.room(sub):
 		rd.full = true
 		return
 	}
@@ -274,9 +309,9 @@ func (r *reading) offer(rd *reader, n *notice) {
 	}
 	b.backlog--
 	r.progress = true
-	if giveUp {
-		d.pending.Add(-1)
-		d.bury(sub, n, journal.Letter{Attempts: w.Tries, Reason: sub.overdueReason()})
+	if reason != "" {
+		d.settled(1)
+		d.bury(sub, n, journal.Letter{Attempts: w.Tries, Reason: reason})
 	} else {
 		d.resume(sub, &item{notice: n}, w)
 	}
@@ -292,7 +327,7 @@ func (d *Dispatcher) resume(sub *subscription, it *item, w journal.Waiting) {
 	it.tries = w.Tries
 	l, fresh := d.lane(sub, it.notice.Key)
 	l.append(it)
-	d.loaded.Add(int64(it.notice.size()))
+	d.loaded.Add(it.notice.cost())
 	switch wait := time.Until(w.Next); {
 	case !fresh:
 	case wait > 0:
@@ -328,7 +363,7 @@ func (d *Dispatcher) lose(sub *subscription, next uint64) {
 	b.backlog = int64(len(b.todo)) + d.remaining(sub)
 	lost := was - b.backlog
 	sub.counts.Dead += lost
-	d.pending.Add(-lost)
+	d.settled(lost)
 	d.lost.Add(lost)
 	if b.backlog == 0 {
 		d.caughtUp(sub)
@@ -338,7 +373,7 @@ func (d *Dispatcher) lose(sub *subscription, next uint64) {
 // caughtUp says that all a subscription has not got is in memory.
 func (d *Dispatcher) caughtUp(sub *subscription) {
 	b := &sub.behind
-	b.todo, b.settled, b.failed, b.drain = nil, nil, nil, false
+	b.todo, b.settled, b.failed = nil, nil, nil
 	d.pager.keepsUp(sub)
 }
 

@@ -156,7 +156,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 		if row := w.sums().of(sub); row.Backlog < 490 {
 			t.Fatalf("%+v", row)
 		}
-		w.d.disable(sub.id, "for a test")
+		w.d.disable(sub.id, sub.request.URL.String(), "for a test")
 		w.mustPost(aSeries("later", 10, "k", "t")...)
 		s := w.settle()
 		letters := w.d.journal.Letters(sub.id)

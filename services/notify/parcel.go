@@ -102,10 +102,20 @@ func (b batching) inflight(sub *subscription) int {
 
 func (b batching) pack(l *lane, p *parcel) {
 	batch := max(p.sub.def.Batch, 1)
+	if l.first.tries > 0 { // alone, so that one which cannot be digested takes no others with it
+		p.add(l, 1)
+		return
+	}
 	p.add(l, batch)
 	for g := &p.sub.gate; len(p.notices) < batch && p.bytes < maxWebhookBytes && g.waiting.len() > 0; {
-		if l := g.waiting.pop(); l.state == laneReady && l.n > 0 {
+		l := g.waiting.peek()
+		if l.n > 0 && l.first.tries > 0 {
+			return
+		}
+		if g.waiting.pop(); l.n > 0 {
 			p.add(l, batch-len(p.notices))
+		} else {
+			g.d.forget(l) // what it held was given up
 		}
 	}
 }

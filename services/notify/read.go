@@ -55,7 +55,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // parseBatch reads one notice a line. An idempotency key stands for the ids of those that have none:
 // KEY-LINE.
 func parseBatch(data []byte, key string) ([]*notice, error) {
-	notices := make([]*notice, 0, bytes.Count(data, []byte{'\n'})+1)
+	notices := make([]*notice, 0, min(bytes.Count(data, []byte{'\n'})+1, maxBatch))
 	var bad []badLine
 	status := http.StatusBadRequest
 	for line := 1; len(data) > 0; line++ {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/agent/monotonic"
 	"dyno/parts/queue"
 )
 
@@ -19,6 +20,7 @@ type readyLanes struct {
 	spilled atomic.Uint64 // lanes that were refused
 	over    atomic.Int64  // lanes waiting here
 	waiting atomic.Int64  // lanes waiting here or in the queue; never too high, unlike the sum of two readings
+	since   atomic.Int64  // when the lane that was taken last was put in, or the first after none; ns, monotonic
 
 	mu     sync.Mutex // guards the fields below
 	lanes  []*lane    // oldest first
@@ -34,7 +36,9 @@ func newReadyLanes(q queue.Queue[*lane]) *readyLanes {
 }
 
 func (r *readyLanes) put(l *lane) {
-	r.waiting.Add(1)
+	if r.waiting.Add(1) == 1 {
+		r.since.Store(l.queued)
+	}
 	if r.over.Load() == 0 && r.queue.Put(l.hash, l) {
 		return
 	}
@@ -54,15 +58,28 @@ func (r *readyLanes) put(l *lane) {
 func (r *readyLanes) take(worker int, buf []*lane) *lane {
 	if r.over.Load() > 0 {
 		if l := r.refill(true); l != nil {
-			r.waiting.Add(-1)
-			return l
+			return r.took(l)
 		}
 	}
 	if r.queue.Take(worker, buf) == 0 {
 		return nil
 	}
+	return r.took(buf[0])
+}
+
+func (r *readyLanes) took(l *lane) *lane {
 	r.waiting.Add(-1)
-	return buf[0]
+	r.since.Store(l.queued)
+	return l
+}
+
+// lag is for how long the lane that is next has waited for a worker, at most: it was put in after the last that
+// was taken, or nearly so.
+func (r *readyLanes) lag() time.Duration {
+	if r.waiting.Load() == 0 {
+		return 0
+	}
+	return time.Duration(monotonic.Now() - r.since.Load())
 }
 
 // refill offers the waiting lanes to the queue again, until it refuses. If the queue is empty then, and

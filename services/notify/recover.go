@@ -2,6 +2,8 @@ package notify
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"dyno/parts/wal"
@@ -21,18 +23,20 @@ func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 			return err
 		}
 		sub.filters, sub.counts = r.Filters, r.Counts
-		sub.behind = behind{todo: r.Waiting, loaded: max(r.Loaded, first), settled: r.Settled, failed: r.Failed, routed: r.Routed,
-			drain: r.Disabled != ""}
+		sub.behind = behind{todo: r.Waiting, loaded: max(r.Loaded, first), settled: r.Settled, failed: r.Failed, routed: r.Routed}
 		sub.behind.backlog = int64(len(r.Waiting)) + r.Backlog - int64(len(r.Settled))
 		d.subs[id] = sub
-		d.routes.set(sub, nil, r.Types, false) // a disabled one too, for the notices of before
 	}
 	if err := d.reread(first, next); err != nil {
 		return err
 	}
 	for _, sub := range d.subs {
-		d.routes.set(sub, sub.def.Types, sub.def.Types, sub.def.Disabled != "")
+		d.routes.add(sub, sub.def.Types, sub.def.Disabled != "")
 		d.pending.Add(sub.behind.backlog)
+		if b := &sub.behind; b.routed > next || b.loaded > next {
+			d.log.Error("the journal knows of notices that the log does not have; what they owed is lost", "subscription", sub.id, "log_ends", next, "journal", b.routed)
+			d.forgetBeyond(sub, next)
+		}
 		if sub.behind.backlog > 0 {
 			d.pager.lags(sub)
 		} else {
@@ -46,16 +50,36 @@ func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 	return nil
 }
 
-// reread goes through the newest notices.
-func (d *Dispatcher) reread(first, next uint64) error {
-	from, odd := next-min(uint64(d.config.DedupLimit), next-first), []*subscription(nil)
-	for _, sub := range d.subs {
-		from = min(from, max(sub.behind.routed, first))
-		if len(sub.filters) > 1 {
-			odd = append(odd, sub)
-			d.routes.set(sub, sub.def.Types, nil, true)
+// forgetBeyond lets go of numbers that the log does not reach: it lost its end, and will give them again.
+func (d *Dispatcher) forgetBeyond(sub *subscription, next uint64) {
+	b := &sub.behind
+	beyond := func(seq uint64) bool { return seq >= next }
+	b.todo = slices.DeleteFunc(b.todo, func(w journal.Waiting) bool { return beyond(w.Seq) })
+	for seq := range b.settled {
+		if beyond(seq) && seq >= b.routed { // delivered, and not counted when it came
+			sub.counts.Accepted++
 		}
 	}
+	maps.DeleteFunc(b.settled, func(seq uint64, _ bool) bool { return beyond(seq) })
+	maps.DeleteFunc(b.failed, func(seq uint64, _ journal.Waiting) bool { return beyond(seq) })
+	b.routed, b.loaded = min(b.routed, next), min(b.loaded, next)
+	d.lose(sub, 0)
+}
+
+// reread goes through the newest notices.
+func (d *Dispatcher) reread(first, next uint64) error {
+	var then routes // what was wanted, of those for whom it was always the same
+	var odd []*subscription
+	counted := next
+	for _, sub := range d.subs {
+		counted = min(counted, max(sub.behind.routed, first))
+		if len(sub.filters) > 1 {
+			odd = append(odd, sub)
+		} else {
+			then.add(sub, sub.def.Types, sub.def.Disabled != "")
+		}
+	}
+	from := min(counted, next-min(uint64(d.config.DedupLimit), next-first))
 	var marked time.Time
 	for from < next {
 		err := d.notices.Scan(from, func(seq uint64, record []byte) error {
@@ -70,9 +94,11 @@ func (d *Dispatcher) reread(first, next uint64) error {
 					sub.behind.backlog++
 				}
 			}
-			d.routes.visit(n.Type, owe)
-			for _, sub := range odd {
-				owe(sub)
+			if seq >= counted {
+				then.visit(n.Type, owe)
+				for _, sub := range odd {
+					owe(sub)
+				}
 			}
 			if at := n.timestamp(); at.Sub(marked) >= markEvery {
 				marked = at

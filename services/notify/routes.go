@@ -25,14 +25,22 @@ func (r *routes) set(sub *subscription, was, types []string, none bool) {
 			delete(r.exact, kind)
 		}
 	}
+	r.add(sub, types, none)
+}
+
+// add files a subscription that is not filed yet.
+func (r *routes) add(sub *subscription, types []string, none bool) {
 	switch {
 	case none:
 	case len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return strings.HasSuffix(t, "*") }):
 		r.open = append(r.open, sub)
 	default:
+		if r.exact == nil {
+			r.exact = map[string][]*subscription{}
+		}
 		for _, kind := range types {
-			if !slices.Contains(r.exact[kind], sub) {
-				r.exact[kind] = append(r.exact[kind], sub)
+			if subs := r.exact[kind]; len(subs) == 0 || subs[len(subs)-1] != sub { // a type may be named twice
+				r.exact[kind] = append(subs, sub)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ const prefixDebug = "/debug/notify"
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	config := FromChoice(env.Choice)
-	config.Data, config.AllowPrivate, config.Logger, config.Fail = env.Data, f.allowPrivate, env.Log, env.Fail
+	config.Data, config.AllowPrivate, config.Logger, config.Fail, config.Draining = env.Data, f.allowPrivate, env.Log, env.Fail, env.Draining
 	if env.Tracer != nil {
 		config.Tracer = env.Tracer
 	}

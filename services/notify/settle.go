@@ -103,7 +103,8 @@ func (d *Dispatcher) settle(p *parcel, o outcome) {
 	}
 	if o.status == http.StatusGone {
 		// The definition is changed apart: that takes the dispatcher's mutex, and a log that is synced.
-		d.owned.Go(func() { d.disable(sub.id, "it answered 410 Gone") })
+		target := p.target.String()
+		d.owned.Go(func() { d.disable(sub.id, target, "it answered 410 Gone") })
 	}
 }
 
@@ -128,8 +129,8 @@ func (d *Dispatcher) delivered(p *parcel) {
 // take takes the first item off a lane; it is pending no more.
 func (d *Dispatcher) take(l *lane) *item {
 	it := l.pop()
-	d.pending.Add(-1)
-	d.loaded.Add(-int64(it.notice.size()))
+	d.settled(1)
+	d.loaded.Add(-it.notice.cost())
 	return it
 }
 
@@ -145,7 +146,10 @@ func (d *Dispatcher) bury(sub *subscription, n *notice, letter journal.Letter) {
 	record := n.appendRecord(nil)
 	letter.Seq, letter.Size, letter.Died = n.seq, len(record), time.Now()
 	purged, err := d.journal.Bury(sub.id, letter, record)
-	d.note(err)
+	if err != nil {
+		d.lost.Add(1) // it is counted among the dead, but there is no letter
+		d.note(err)
+	}
 	sub.counts.Dead++
 	sub.counts.Purged += int64(purged)
 }
@@ -161,7 +165,7 @@ func (d *Dispatcher) next(l *lane) {
 
 // park lets a lane wait on the wheel: it holds no worker, and other lanes go on.
 func (d *Dispatcher) park(l *lane, wait time.Duration) {
-	l.state, l.parked = laneParked, monotonic.Now()
+	l.state, l.parked, l.due = laneParked, monotonic.Now(), time.Now().Add(wait)
 	d.wheel.Start(&l.timer, wait)
 }
 

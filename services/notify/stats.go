@@ -60,7 +60,7 @@ func (d *Dispatcher) Stats(limit int) Stats {
 	first, _ := d.notices.Bounds()
 	out := Stats{
 		Durable: !d.volatile(), Log: d.config.Log, Seq: d.head.Load() - 1, Counts: d.journal.Departed(), Webhooks: d.webhooks.Load(),
-		OldestAgeSeconds: d.oldest(now, false).Seconds(), BusyWorkers: d.busy.Load(), LanesReady: d.lanes.waiting.Load(),
+		OldestAgeSeconds: d.oldest(now).Seconds(), BusyWorkers: d.busy.Load(), LanesReady: d.lanes.waiting.Load(),
 		QueueDepths: d.lanes.queue.Stats().Depths, MemoryBytes: d.loaded.Load(), LogBytes: d.notices.Size(), LogFirstSeq: first, LogLastSeq: d.head.Load() - 1,
 		Lost: d.lost.Load(), Streams: d.streams.Count(), Subscriptions: []StatsRow{},
 	}

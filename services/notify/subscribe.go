@@ -138,7 +138,7 @@ func (d *Dispatcher) subscribe(w wish) (sub *subscription, secret string, err er
 	p.Redefine(def, head)
 	sub.filters, sub.behind.routed = p.Filters, head
 	d.subs[def.ID] = sub
-	d.routes.set(sub, nil, def.Types, def.Disabled != "")
+	d.routes.add(sub, def.Types, def.Disabled != "")
 	return sub, secret, nil
 }
 
@@ -158,6 +158,9 @@ func (d *Dispatcher) change(id string, f func(*journal.Definition) error) (*subs
 	def.Secrets = slices.Clone(def.Secrets)
 	if err := f(&def); err != nil {
 		return nil, err
+	}
+	if len(sub.filters) >= maxFilters {
+		return nil, refuse(http.StatusConflict, "its types were changed %d times while it lags; change them again when it has caught up", maxFilters)
 	}
 	// Through the telling as well: a checkpoint between the two would tell the old definition last.
 	sub.mu.Lock()
@@ -184,21 +187,28 @@ func (d *Dispatcher) change(id string, f func(*journal.Definition) error) (*subs
 	return sub, nil
 }
 
-// disable ends deliveries to a subscription until somebody enables it again.
-func (d *Dispatcher) disable(id, reason string) {
-	_, err := d.change(id, func(def *journal.Definition) error { def.Disabled = reason; return nil })
-	if err != nil && !errors.Is(err, errNoSubscription) {
+// errUnchanged says that there is nothing to change.
+var errUnchanged = errors.New("nothing to change")
+
+// disable ends deliveries to a subscription until somebody enables it again, unless its webhooks go elsewhere by
+// now.
+func (d *Dispatcher) disable(id, target, reason string) {
+	_, err := d.change(id, func(def *journal.Definition) error {
+		if u, err := url.Parse(def.URL); def.Disabled != "" || err != nil || u.String() != target {
+			return errUnchanged
+		}
+		def.Disabled = reason
+		return nil
+	})
+	if err != nil && !errors.Is(err, errNoSubscription) && !errors.Is(err, errUnchanged) {
 		d.log.Error("disabling a subscription", "subscription", id, "error", err)
 	}
 }
 
 // giveUpAll makes dead letters of all that a subscription has not got, but for what is on its way.
 func (d *Dispatcher) giveUpAll(sub *subscription) {
-	d.expire(sub, reasonDisabled, func() bool { return true })
-	if sub.behind.backlog > 0 {
-		sub.behind.drain = true
-		d.pager.kick()
-	}
+	d.expire(sub, reasonDisabled, func(*item) bool { return true })
+	d.pager.kick() // for the backlog
 }
 
 // unsubscribe deletes a subscription. What it has not got counts as dead.
@@ -217,7 +227,7 @@ func (d *Dispatcher) unsubscribe(id string) error {
 	if err := d.journal.Delete(id, final); err != nil {
 		return d.unstored(err)
 	}
-	d.pending.Add(-int64(pending))
+	d.settled(int64(pending))
 	d.loaded.Add(-sub.bytes)
 	sub.gone = true
 	d.wheel.Stop(&sub.gate.timer)

@@ -19,6 +19,7 @@ const (
 	maxConcurrency   = 4096    // webhooks in flight to one receiver
 	maxRate          = 1e6     // webhooks a second
 	maxURL           = 2048    // bytes
+	maxFilters       = 100     // changes of its types that notices of before are still owed by
 
 	// A receiver that has not said how much it takes at once gets this many webhooks at once.
 	defaultConcurrency = 32
@@ -36,8 +37,9 @@ type subscription struct {
 	gone    bool             // deleted
 	lanes   map[string]*lane
 	ages    ages
-	n       int   // notices in the lanes
-	bytes   int64 // of these
+	n       int     // notices in the lanes
+	bytes   int64   // of these
+	mean    float64 // bytes of a notice, of late
 	counts  journal.Counts
 	gate    gate
 	behind  behind

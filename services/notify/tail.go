@@ -12,6 +12,9 @@ import (
 // of them. A power of two; at 256 bytes each, half a megabyte.
 const recentNotices = 1024
 
+// recentBytes is what a notice may have to be kept there: all together are some megabytes.
+const recentBytes = 4 << 10
+
 // tail is the log of notices as streams see it.
 type tail struct {
 	d *Dispatcher
@@ -32,10 +35,15 @@ func (t *tail) grow(notices []*notice) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	first := notices[0].seq
 	for _, n := range notices {
-		t.recent[n.seq%recentNotices] = n
+		if n.size() > recentBytes {
+			n = nil
+		}
+		t.recent[first%recentNotices] = n
+		first++
 	}
-	t.next = notices[len(notices)-1].seq + 1
+	t.next = first
 	if t.more != nil {
 		close(t.more)
 		t.more = nil

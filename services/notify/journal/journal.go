@@ -89,7 +89,7 @@ type Position struct {
 	Counts  Counts
 
 	// After a restart, until the backlog was read so far: what came of numbers from Loaded on.
-	SettledAhead []uint64  // delivered or dead; not counted in Backlog
+	SettledAhead []uint64  // delivered or dead, though Backlog counts them
 	TriedAhead   []Waiting // tried in vain
 }
 
