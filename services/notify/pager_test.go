@@ -117,9 +117,7 @@ func TestOldNoticesByOldWishes(t *testing.T) {
 			var want []string
 			for i, types := range [][]string{{"a"}, {"b"}, {"b.*"}, {"a", "b.*"}, {"c"}, nil, {"a"}} {
 				if i > 0 {
-					if _, err := w.d.change(sub.id, func(def *journal.Definition) error { def.Types = types; return nil }); err != nil {
-						t.Fatal(err)
-					}
+					w.change(sub, func(def *journal.Definition) { def.Types = types })
 				}
 				for j, kind := range []string{"a", "b", "b.c", "a", "b.d"} {
 					n := aNotice(fmt.Sprintf("n%d-%d", i, j), "k", kind)
@@ -156,7 +154,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 		if row := w.sums().of(sub); row.Backlog < 490 {
 			t.Fatalf("%+v", row)
 		}
-		w.d.disable(sub.id, sub.request.URL.String(), "for a test")
+		w.change(sub, func(def *journal.Definition) { def.Disabled = "for a test" })
 		w.mustPost(aSeries("later", 10, "k", "t")...)
 		s := w.settle()
 		letters := w.d.journal.Letters(sub.id)
@@ -169,9 +167,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 			}
 		}
 		release()
-		if _, err := w.d.change(sub.id, func(def *journal.Definition) error { def.Disabled = ""; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		w.change(sub, func(def *journal.Definition) { def.Disabled = "" })
 		w.mustPost(aSeries("again", 3, "k", "t")...)
 		if s := w.settle(); s.Delivered != 3 {
 			t.Errorf("after it was enabled: %+v", s)
