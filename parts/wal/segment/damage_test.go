@@ -240,6 +240,23 @@ func TestSealedEnd(t *testing.T) {
 	}
 }
 
+// A segment that somebody else has removed does not keep those behind it from being trimmed.
+func TestTrimMissingSegment(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, 10, 2)
+	files := open(t, dir, 2)
+	defer closeFiles(t, files)
+	if err := os.Remove(path(dir, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.Trim(5); err != nil {
+		t.Fatal(err)
+	}
+	if first, _ := files.Bounds(); first != 5 {
+		t.Errorf("the log begins at %d, want 5", first)
+	}
+}
+
 // The end of a segment is taken from the header of the one behind it only, not from a later one's.
 func TestMissingShortSegment(t *testing.T) {
 	dir := t.TempDir()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -145,7 +146,7 @@ func (f *Files) Trim(before uint64) error {
 			return nil
 		}
 		f.setSegments(all[1:]) // first, so that no reader looks for what is gone
-		if err := f.fs.Remove(all[0].path); err != nil {
+		if err := f.fs.Remove(all[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			f.setSegments(all)
 			return fmt.Errorf("trimming the log: %w", err)
 		}
