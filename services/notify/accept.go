@@ -93,6 +93,7 @@ func (d *Dispatcher) unstored(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, wal.ErrFull):
+		d.failing(err)
 		return refuse(http.StatusInsufficientStorage, "the disk is full: nothing was stored; free some space and try again")
 	case errors.Is(err, wal.ErrTooLarge):
 		return refuse(http.StatusRequestEntityTooLarge, "nothing was stored: %v, or send it in parts", err)

@@ -174,7 +174,8 @@ func noticeLines(from, n int) string {
 	return b.String()
 }
 
-// inbox is a subscriber; until it is open, it answers 503.
+// inbox is a subscriber; until it is open, it answers 503: at a backoff of a second that is borne for longer than
+// an election takes.
 type inbox struct {
 	url  string
 	mu   sync.Mutex
@@ -235,7 +236,7 @@ func (b *inbox) await(t testing.TB, n int) []string {
 // Of two dispatchers on the same streams the one that writes second takes nothing more and says why; what
 // either has acknowledged is there for the third.
 func TestSecondDispatcherFencesFirst(t *testing.T) {
-	c := onStreams(t, urlOf(t, natsServer(t)), "fence", map[string]string{"backoff": "5ms", "max_backoff": "20ms", "max_attempts": "100"})
+	c := onStreams(t, urlOf(t, natsServer(t)), "fence", map[string]string{"backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
 	r := newInbox(t)
 	first := run(t, c)
 	first.mustPost(201, "/v1/subscriptions", oneNotice, fmt.Sprintf(`{"url":%q}`, r.url))
@@ -362,7 +363,7 @@ func TestJetStreamLosesAServer(t *testing.T) {
 		t.Skip("an election takes up to 10 s")
 	}
 	nodes := natsCluster(t)
-	c := onStreams(t, urlOf(t, nodes...), "three", map[string]string{"jetstream_replicas": "3", "backoff": "5ms", "max_backoff": "20ms", "max_attempts": "100"})
+	c := onStreams(t, urlOf(t, nodes...), "three", map[string]string{"jetstream_replicas": "3", "backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
 	r := newInbox(t)
 	d := run(t, c)
 	d.mustPost(201, "/v1/subscriptions", oneNotice, fmt.Sprintf(`{"url":%q}`, r.url))
