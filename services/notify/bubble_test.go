@@ -169,7 +169,7 @@ type world struct {
 }
 
 // newWorld starts a dispatcher of the tuned assembly with some settings.
-func newWorld(t *testing.T, settings map[string]string) *world {
+func newWorld(t *testing.T, settings map[string]string, also ...func(*Config)) *world {
 	t.Helper()
 	w := &world{fail: t.Errorf, disk: faultfs.New()}
 	choice, err := Assembly().Resolve(daemon.Tuned, settings)
@@ -188,6 +188,9 @@ func newWorld(t *testing.T, settings map[string]string) *world {
 			return watched{files, &w.visited}, nil
 		}
 		return files, err
+	}
+	for _, f := range also {
+		f(&w.c)
 	}
 	w.start()
 	t.Cleanup(func() {
@@ -242,6 +245,9 @@ func (w *world) kill() {
 		w.fail("killing: %v", err)
 	}
 }
+
+// checkpoint lets the house-keeper write one.
+func (w *world) checkpoint() { pass(checkpointEvery + 2*expireEvery) }
 
 func (w *world) subscribe(address string, wishes ...func(*wish)) *subscription {
 	if address[0] != 'h' {

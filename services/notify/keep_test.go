@@ -165,9 +165,7 @@ func TestRestartReadsLittle(t *testing.T) {
 			w.subscribe(q.host, ofTypes("rare"))
 			w.mustPost(aSeries("n", size, "", "t")...)
 			w.settle()
-			if err := w.d.save(); err != nil {
-				t.Error(err)
-			}
+			w.checkpoint()
 			w.mustPost(aSeries("o", since, "", "t")...)
 			before := w.settle()
 			pass(2 * time.Second)
@@ -216,9 +214,7 @@ func TestRestartKeepsCounts(t *testing.T) {
 				w.mustPost(aSeries("pending-too", 30, "", "u.2")...)
 				pass(time.Minute)
 				if checkpoint {
-					if err := w.d.save(); err != nil {
-						t.Error(err)
-					}
+					w.checkpoint()
 				}
 				before := w.sums()
 				if before.Pending != 68 || before.Dead != 4 || before.Delivered != 80 {

@@ -277,7 +277,7 @@ func TestDamageFoundAtStart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, release := stuck(t)
 				q := newPeer(t, nil)
-				w := newWorld(t, patient(nil))
+				w := newWorld(t, patient(map[string]string{"max_backoff": "1m"}))
 				behind, well := w.subscribe(p.host, ofTypes("t")), w.subscribe(q.host)
 				series := aSeries("first", 300, "k", "t")
 				for _, n := range series {
@@ -285,9 +285,7 @@ func TestDamageFoundAtStart(t *testing.T) {
 				}
 				pass(time.Second)
 				if checkpoint {
-					if err := w.d.save(); err != nil {
-						t.Error(err)
-					}
+					w.checkpoint()
 				}
 				q.answers(func(hook) outcome { return outcome{} })
 				owed := aSeries("owed", 5, "k", "t")

@@ -39,9 +39,7 @@ func TestParkedAttemptsKeepTheirTime(t *testing.T) {
 				pass(10 * time.Minute)
 				switch how {
 				case "checkpoint and kill":
-					if err := w.d.save(); err != nil {
-						t.Error(err)
-					}
+					w.checkpoint()
 					w.kill()
 				case "kill":
 					w.kill()
@@ -176,7 +174,7 @@ func TestJourney(t *testing.T) {
 
 func journey(t *testing.T, window string, batch int, steps []step) (faults []string) {
 	p := newPeer(t, nil)
-	w := newWorld(t, patient(map[string]string{"window": window}))
+	w := newWorld(t, patient(map[string]string{"window": window}), func(c *Config) { c.withoutKeeping = true })
 	w.fail = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	const subs, keys = 3, 4
 	var ids [subs]string
