@@ -261,6 +261,6 @@ func (d *Dispatcher) failing(err error) {
 		d.log.Error("a log could not be written", "error", err)
 	}
 	if d.config.Fail != nil && errors.Is(err, wal.ErrFailed) {
-		d.config.Fail(fmt.Errorf("%w; mend what holds the data folder and start again: nothing acknowledged is lost", err))
+		d.config.Fail(fmt.Errorf("%w; nothing acknowledged is lost: mend what the error names and start again", err))
 	}
 }

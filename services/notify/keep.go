@@ -122,7 +122,9 @@ func (d *Dispatcher) expire(sub *subscription, reason string, is func(*item) boo
 	for it := sub.ages.oldest; it != nil && is(it); {
 		following := it.newer
 		if l := sub.lanes[it.notice.Key]; l != nil && l.first == it && l.state != laneRunning {
-			d.giveUp(l, reason, 0)
+			if !d.giveUp(l, reason, 0) {
+				break
+			}
 			gaveUp = true
 			if l.n == 0 && l.state == laneParked {
 				d.forget(l)

@@ -301,6 +301,10 @@ func (r *reading) offer(rd *reader, n *notice) {
 		rd.full = true
 		return
 	}
+	if reason != "" && !d.bury(sub, n, journal.Letter{Attempts: w.Tries, Reason: reason}) {
+		rd.full = true
+		return
+	}
 	if len(b.todo) > 0 {
 		b.todo = b.todo[1:]
 	} else {
@@ -311,7 +315,6 @@ func (r *reading) offer(rd *reader, n *notice) {
 	r.progress = true
 	if reason != "" {
 		d.settled(1)
-		d.bury(sub, n, journal.Letter{Attempts: w.Tries, Reason: reason})
 	} else {
 		d.resume(sub, &item{notice: n}, w)
 	}

@@ -49,10 +49,13 @@ func (d *Dispatcher) fill(p *parcel, l *lane) bool {
 		g.back()
 		return false
 	case sub.def.Disabled != "": // since it was let through, or since its last webhook
-		for l.n > 0 {
-			d.giveUp(l, reasonDisabled, 0)
+		for l.n > 0 && d.giveUp(l, reasonDisabled, 0) {
 		}
-		d.forget(l)
+		if l.n > 0 {
+			d.park(l, d.config.MaxBackoff)
+		} else {
+			d.forget(l)
+		}
 		g.back()
 		return false
 	case g.throttled: // since it was let through; a pause for the sake of the rate does not concern it
@@ -92,8 +95,7 @@ func (d *Dispatcher) settle(p *parcel, o outcome) {
 		l := part.lane
 		if tries := l.first.tries; sub.def.Disabled != "" {
 			d.next(l)
-		} else if tries >= d.config.MaxAttempts {
-			d.giveUp(l, o.reason(), o.status)
+		} else if tries >= d.config.MaxAttempts && d.giveUp(l, o.reason(), o.status) {
 			d.next(l)
 		} else {
 			wait := max(o.after, d.backoff(tries))
@@ -134,24 +136,29 @@ func (d *Dispatcher) take(l *lane) *item {
 	return it
 }
 
-// giveUp makes a dead letter of a lane's first item.
-func (d *Dispatcher) giveUp(l *lane, reason string, status int) {
-	it := d.take(l)
-	d.bury(l.sub, it.notice, journal.Letter{Attempts: it.tries, Reason: reason, Status: status})
+// giveUp makes a dead letter of a lane's first item; false: it could not, and the item stays.
+func (d *Dispatcher) giveUp(l *lane, reason string, status int) bool {
+	it := l.first
+	if !d.bury(l.sub, it.notice, journal.Letter{Attempts: it.tries, Reason: reason, Status: status}) {
+		return false
+	}
+	d.take(l)
 	d.pager.hasRoom(l.sub)
+	return true
 }
 
-// bury keeps a notice as a dead letter.
-func (d *Dispatcher) bury(sub *subscription, n *notice, letter journal.Letter) {
+// bury keeps a notice as a dead letter; false: the journal has no room for it.
+func (d *Dispatcher) bury(sub *subscription, n *notice, letter journal.Letter) bool {
 	record := n.appendRecord(nil)
 	letter.Seq, letter.Size, letter.Died = n.seq, len(record), time.Now()
 	purged, err := d.journal.Bury(sub.id, letter, record)
 	if err != nil {
-		d.lost.Add(1) // it is counted among the dead, but there is no letter
 		d.note(err)
+		return false
 	}
 	sub.counts.Dead++
 	sub.counts.Purged += int64(purged)
+	return true
 }
 
 // next goes on with a lane that a worker has come back with.
