@@ -25,10 +25,10 @@ fuzz: ## every fuzz target for 20 s each
 soak: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
 	go test ./services/notify/soak -run 'TestKill|TestPowerCut' -count 1 -timeout 1h -kills 200 -powercut 50 -v
 
-run: ## the main job, about 5 minutes
+run: ## the main job, about 6 minutes
 	go run ./cmd/dyno run scenarios/notify.yaml
 
-quick: ## the main job in under 90 seconds, without intervals
+quick: ## the main job in two minutes, without intervals
 	go run ./cmd/dyno run --quick scenarios/notify.yaml
 
 # Those of notifyd, its queues, and what its users meet.

@@ -14,8 +14,8 @@ func newRun() *cobra.Command {
 		Long: `Run starts the scenario's service and what stands beside it, finds the capacity of every variant under
 the SLO, measures them again in rotated rounds of fresh processes, and writes report.html.
 
---quick takes under 90 seconds for scenarios/notify.yaml and gives no intervals; the default takes about
-5 minutes; --thorough takes what it needs and leaves each step out once.`,
+--quick takes about two minutes for scenarios/notify.yaml and gives no intervals; the default takes about
+six minutes; --thorough takes what it needs and leaves each step out once.`,
 		Example: `  dyno run scenarios/notify.yaml
   dyno run --quick --json scenarios/notify.yaml | jq '.steps[] | {name, capacity_per_s}'`,
 		Args: cobra.ExactArgs(1),

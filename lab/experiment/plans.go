@@ -21,7 +21,7 @@ type pace struct {
 	confirm        bool          // hold at the found rate
 }
 
-// paces are chosen so that the ladder of scenarios/notify.yaml (six variants) takes 90 s, 5 minutes and
+// paces are chosen so that the ladder of scenarios/notify.yaml (seven variants) takes two minutes, six and
 // what it needs. A round costs a variant two or three runs.
 var paces = map[Depth]pace{
 	Quick:    {search: 900 * time.Millisecond, warmup: 400 * time.Millisecond, tolerance: 0.20},
