@@ -13,9 +13,9 @@ import (
 
 // How often what is looked at.
 const (
-	lagEvery        = 100 * time.Millisecond // a bound on admission that is late by more lets seconds of load in
-	expireEvery     = time.Second            // and whether a checkpoint is due, one that failed among them
+	expireEvery     = time.Second // and whether a checkpoint is due, one that failed among them
 	checkpointEvery = 30 * time.Second
+	idleEvery       = 10 * time.Minute // a checkpoint without news, so that history is trimmed by age
 	markEvery       = 10 * time.Second
 
 	// A restart reads what came since the last checkpoint: 16 MiB of the journal and 500,000 notices take a
@@ -52,8 +52,11 @@ func (d *Dispatcher) keep() {
 		d.expireAll()
 		d.mark(now)
 		c := &d.checkpoint
-		news := d.journal.Size() > 0 || d.head.Load() != c.head
-		if d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices || news && now.Sub(c.at) > checkpointEvery {
+		every := idleEvery
+		if d.journal.Size() > 0 || d.head.Load() != c.head {
+			every = checkpointEvery
+		}
+		if d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices || now.Sub(c.at) > every {
 			d.note(d.save())
 		}
 	}
