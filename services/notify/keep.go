@@ -18,9 +18,9 @@ const (
 	idleEvery       = 10 * time.Minute // a checkpoint without news, so that history is trimmed by age
 	markEvery       = 10 * time.Second
 
-	// A restart reads what came since the last checkpoint: 16 MiB of the journal and 500,000 notices take a
+	// A restart reads what came since the last checkpoint: 8 MiB of the journal and 500,000 notices take a
 	// second or two.
-	checkpointBytes   = 16 << 20
+	checkpointBytes   = 8 << 20
 	checkpointNotices = 500_000
 )
 
