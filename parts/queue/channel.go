@@ -9,6 +9,7 @@ type Channel[T any] struct {
 	done    chan struct{}
 	closed  atomic.Bool
 	refused atomic.Uint64
+	waits   atomic.Uint64
 	peak    atomic.Int64
 }
 
@@ -35,6 +36,7 @@ func (q *Channel[T]) Take(_ int, buf []T) int {
 	select { // a select of two locks both channels: only who must wait pays for that
 	case buf[0] = <-q.values:
 	default:
+		q.waits.Add(1)
 		select {
 		case buf[0] = <-q.values:
 		case <-q.done:
@@ -65,7 +67,7 @@ func (q *Channel[T]) Close() {
 }
 
 func (q *Channel[T]) Stats() Stats {
-	return Stats{Refused: q.refused.Load(), Peak: int(q.peak.Load())}
+	return Stats{Refused: q.refused.Load(), Waits: q.waits.Load(), Peak: int(q.peak.Load())}
 }
 
 // raise lifts a peak to n.

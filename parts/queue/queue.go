@@ -1,16 +1,18 @@
-// Package queue hands values from many producers to many workers: five ways to do one thing, behind one
+// Package queue hands values from many producers to many workers: six ways to do one thing, behind one
 // interface, so that they can be compared and swapped.
 //
-//	unbuffered  a channel without a buffer: a value is taken by a worker that waits at that moment, or refused
-//	buffered    a channel of Capacity values
-//	shards      rings of Capacity/Shards values each, chosen by hash; a worker serves its own shard first
-//	ring        one ring that doubles when it is full, up to Capacity
-//	swap        a mutex and two slices: producers fill one while workers empty the other
+//	unbuffered   a channel without a buffer: a value is taken by a worker that waits at that moment, or refused
+//	buffered     a channel of Capacity values
+//	shards       rings of Capacity/Shards values each, chosen by hash; a worker serves its own shard first
+//	round-robin  the same rings, filled in turn: even, but BREAKS THE ORDER of values of one hash
+//	ring         one ring that doubles when it is full, up to Capacity
+//	swap         a mutex and two slices: producers fill one while workers empty the other
 //
 // All are bounded and never block a producer: what does not fit is refused, and the producer decides
-// what that means. With one worker, values come out in the order in which they went in (of one hash,
-// with shards); with several, two values may be worked on at once in any order, so whoever needs order per
-// key queues one lane per key that has work instead of bare values.
+// what that means. With one worker, values come out in the order in which they went in (of one hash, with
+// shards; in no order that can be relied on, with round-robin). With several, two values may be worked on at
+// once in any order, so whoever needs order per key queues one lane per key that has work instead of bare
+// values: a lane is one value, so what is in it keeps its order in every queue, round-robin too.
 //
 // It is not for durable queues, for priorities or for delays. It starts no goroutines.
 package queue
@@ -44,6 +46,7 @@ type Queue[T any] interface {
 type Stats struct {
 	Refused uint64 // values that Put turned away
 	Growths uint64 // times the memory for values was enlarged
+	Waits   uint64 // times a worker found nothing in Take and went to sleep (parked)
 	Peak    int    // the most values that ever waited at once (of shards: the sum of their peaks)
 	Depths  []int  // values waiting now, by shard; nil when there is but one
 }
@@ -86,6 +89,7 @@ func Constructors[T any]() map[string]Constructor[T] {
 		"unbuffered": func(Config) Queue[T] { return NewChannel[T](0) },
 		"buffered":   func(c Config) Queue[T] { return NewChannel[T](c.withDefaults().Capacity) },
 		"shards":     func(c Config) Queue[T] { return NewShards[T](c) },
+		roundRobin:   func(c Config) Queue[T] { return NewRoundRobin[T](c) },
 		"ring":       func(c Config) Queue[T] { return NewRing[T](c.withDefaults().Capacity) },
 		"swap":       func(c Config) Queue[T] { return NewSwap[T](c.withDefaults().Capacity) },
 	}
@@ -93,6 +97,11 @@ func Constructors[T any]() map[string]Constructor[T] {
 
 // Names lists the implementations, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(Constructors[struct{}]())) }
+
+const roundRobin = "round-robin"
+
+// KeepsOrder reports whether one worker takes values of one hash in the order in which they were put.
+func KeepsOrder(name string) bool { return name != roundRobin }
 
 // New makes the queue of that name.
 func New[T any](name string, c Config) (Queue[T], error) {

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	for name, build := range queue.Constructors[queuetest.Value]() {
-		t.Run(name, func(t *testing.T) { queuetest.Test(t, build) })
+		t.Run(name, func(t *testing.T) { queuetest.Test(t, build, queue.KeepsOrder(name)) })
 	}
 }
 
@@ -29,7 +30,7 @@ func TestUnknownNameListsThoseThatExist(t *testing.T) {
 	if err == nil {
 		t.Fatal("an unknown name was accepted")
 	}
-	for _, name := range []string{"unbuffered", "buffered", "shards", "ring", "swap", "bufferd"} {
+	for _, name := range []string{"unbuffered", "buffered", "shards", "round-robin", "ring", "swap", "bufferd"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%q does not mention %s", err, name)
 		}
@@ -57,6 +58,29 @@ func TestRingGrowsByDoubling(t *testing.T) {
 	}
 	if got := q.Stats().Growths; got != 0 {
 		t.Errorf("%d growths with one value at a time", got)
+	}
+}
+
+// One key fills all shards alike, and so loses its order, which KeepsOrder says.
+func TestRoundRobinIsEvenAndOutOfOrder(t *testing.T) {
+	const shards, values = 4, 32
+	q := queue.NewRoundRobin[int](queue.Config{Shards: shards, Capacity: values})
+	for i := range values {
+		if !q.Put(1, i) {
+			t.Fatalf("refused value %d of %d", i, values)
+		}
+	}
+	for i, depth := range q.Stats().Depths {
+		if depth != values/shards {
+			t.Errorf("shard %d holds %d values, not %d", i, depth, values/shards)
+		}
+	}
+	got := make([]int, 0, values)
+	for buf := make([]int, 5); q.Len() > 0; {
+		got = append(got, buf[:q.Take(0, buf)]...)
+	}
+	if slices.IsSorted(got) || queue.KeepsOrder("round-robin") || !queue.KeepsOrder("shards") {
+		t.Errorf("the order was kept, or KeepsOrder is wrong: %v", got)
 	}
 }
 

@@ -8,6 +8,7 @@ type Ring[T any] struct {
 	filled  sync.Cond
 	values  buffer[T] // guarded by mu, as are the fields below
 	refused uint64
+	waits   uint64
 	closed  bool
 }
 
@@ -35,6 +36,7 @@ func (q *Ring[T]) Take(_ int, buf []T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.values.n == 0 && !q.closed {
+		q.waits++
 		q.filled.Wait()
 	}
 	return q.values.pop(buf)
@@ -56,5 +58,5 @@ func (q *Ring[T]) Close() {
 func (q *Ring[T]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Stats{Refused: q.refused, Growths: q.values.growths, Peak: q.values.peak}
+	return Stats{Refused: q.refused, Growths: q.values.growths, Waits: q.waits, Peak: q.values.peak}
 }

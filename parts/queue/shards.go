@@ -19,6 +19,7 @@ type Shards[T any] struct {
 	sleepers atomic.Int64 // raised before a worker looks a last time, so that a Put cannot miss it
 	mu       sync.Mutex
 	filled   sync.Cond
+	waits    uint64 // guarded by mu
 }
 
 type shard[T any] struct {
@@ -80,6 +81,7 @@ func (q *Shards[T]) Take(worker int, buf []T) int {
 		q.mu.Lock()
 		q.sleepers.Add(1)
 		for q.waiting.Load() == 0 && !q.closed.Load() {
+			q.waits++
 			q.filled.Wait()
 		}
 		q.sleepers.Add(-1)
@@ -135,7 +137,9 @@ func (q *Shards[T]) Close() {
 }
 
 func (q *Shards[T]) Stats() Stats {
-	out := Stats{Refused: q.refused.Load()}
+	q.mu.Lock()
+	out := Stats{Refused: q.refused.Load(), Waits: q.waits}
+	q.mu.Unlock()
 	for i := range q.shards {
 		s := &q.shards[i]
 		s.mu.Lock()

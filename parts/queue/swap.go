@@ -23,6 +23,7 @@ type Swap[T any] struct {
 	in       []T
 	refused  uint64
 	growths  uint64
+	waits    uint64
 	peak     int64
 }
 
@@ -62,6 +63,7 @@ func (q *Swap[T]) Take(_ int, buf []T) int {
 		q.inMu.Lock()
 		for q.waiting.Load() == 0 && !q.closed.Load() {
 			q.sleepers++
+			q.waits++
 			q.filled.Wait()
 			q.sleepers--
 		}
@@ -98,5 +100,5 @@ func (q *Swap[T]) Close() {
 func (q *Swap[T]) Stats() Stats {
 	q.inMu.Lock()
 	defer q.inMu.Unlock()
-	return Stats{Refused: q.refused, Growths: q.growths, Peak: int(q.peak)}
+	return Stats{Refused: q.refused, Growths: q.growths, Waits: q.waits, Peak: int(q.peak)}
 }

@@ -25,6 +25,7 @@ func Assembly() daemon.Assembly {
 				{Name: "buffered", Doc: "a channel of queue_capacity lanes"},
 				{Name: "unbuffered", Doc: "a channel that hands a lane to a worker that waits"},
 				{Name: "shards", Doc: "8 rings chosen by key; a worker serves its own first"},
+				{Name: "round-robin", Doc: "the same rings filled in turn: even, but breaks the order of bare values of one key; lanes keep theirs"},
 				{Name: "ring", Doc: "one ring that grows up to queue_capacity"},
 				{Name: "swap", Doc: "a mutex and two slices; a whole batch changes hands at once"},
 			}},

@@ -25,6 +25,7 @@ func (d *Dispatcher) gauges() []gauge {
 		}},
 		{"channel_dropped_total", "lanes that the queue refused; they wait beside it, nothing is lost", func() float64 { return float64(d.lanes.spilled.Load()) }},
 		{"queue_growths_total", "times that the queue enlarged its memory", func() float64 { return float64(d.lanes.queue.Stats().Growths) }},
+		{"queue_parks_total", "times that a worker found the queue empty and slept", func() float64 { return float64(d.lanes.queue.Stats().Waits) }},
 		{"queue_peak", "the most lanes that ever waited in the queue", func() float64 { return float64(d.lanes.queue.Stats().Peak) }},
 		{"queue_skew", "the deepest shard's depth by the mean; 1: even, or no shards", func() float64 { return skew(d.lanes.queue.Stats().Depths) }},
 		{"wal_bytes", "of the log of notices", func() float64 { return float64(d.notices.Size()) }},

@@ -14,9 +14,14 @@ import (
 // Bench measures hand-over from 1 to 64 producers to one worker that takes up to 64 at once, by capacity.
 // A producer that is refused yields and offers again. Besides the time per value it reports
 //
-//	refused/op  Puts that were refused, per value: how often a producer found no room
-//	wait-ns/op  goroutine time blocked on mutexes, per value, those of channels included
-//	kept-B      memory that the queue keeps when it was full once
+//	refused/op     Puts that were refused, per value: how often a producer found no room
+//	parks/op       times that the worker found nothing and slept, per value
+//	parks/s        the same, per second
+//	blocked-share  of the goroutines' time, what they were blocked on mutexes, those of channels included
+//	gc-ns/op       CPU time of the collections that ended meanwhile, per value; 0: there was none
+//	kept-B         memory that the queue keeps when it was full once
+//
+// A queue without a buffer runs as capacity 0.
 func Bench(b *testing.B, build New) {
 	capacities := []int{16, 256, 4096}
 	if !buffered(build) {
@@ -41,7 +46,7 @@ func bench(b *testing.B, build New, producers int, c queue.Config) {
 	for q.Len() > 0 {
 		q.Take(0, buf)
 	}
-	refused, waited := q.Stats().Refused, mutexWait()
+	stats, blocked, gc := q.Stats(), seconds(mutexWait), seconds(gcTime)
 	b.ReportAllocs()
 	b.ResetTimer()
 	var producing, working sync.WaitGroup
@@ -62,8 +67,14 @@ func bench(b *testing.B, build New, producers int, c queue.Config) {
 	q.Close()
 	working.Wait()
 	b.StopTimer()
-	b.ReportMetric(float64(q.Stats().Refused-refused)/float64(b.N), "refused/op")
-	b.ReportMetric((mutexWait()-waited)*1e9/float64(b.N), "wait-ns/op")
+	blocked, gc = seconds(mutexWait)-blocked, seconds(gcTime)-gc
+	n, elapsed := float64(b.N), b.Elapsed().Seconds()
+	parks := float64(q.Stats().Waits - stats.Waits)
+	b.ReportMetric(float64(q.Stats().Refused-stats.Refused)/n, "refused/op")
+	b.ReportMetric(parks/n, "parks/op")
+	b.ReportMetric(parks/elapsed, "parks/s")
+	b.ReportMetric(blocked/(elapsed*float64(producers+1)), "blocked-share")
+	b.ReportMetric(gc*1e9/n, "gc-ns/op")
 	b.ReportMetric(float64(max(kept, 0)), "kept-B")
 }
 
@@ -75,9 +86,15 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// mutexWait is the time goroutines spent blocked on mutexes so far, in s.
-func mutexWait() float64 {
-	s := []metrics.Sample{{Name: "/sync/mutex/wait/total:seconds"}}
+// Totals of the whole process since its start. That of collections is brought up to date when one ends.
+const (
+	mutexWait = "/sync/mutex/wait/total:seconds"
+	gcTime    = "/cpu/classes/gc/total:cpu-seconds"
+)
+
+// seconds reads one of them.
+func seconds(name string) float64 {
+	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)
 	return s[0].Value.Float64()
 }

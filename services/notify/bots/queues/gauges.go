@@ -45,6 +45,7 @@ func (g *gauged) Window(w record.Window, hists map[string]*hdrhistogram.Histogra
 		"async_queue_depth":     float64(g.queue.Len()),
 		"channel_dropped_total": float64(s.Refused),
 		"queue_growths_total":   float64(s.Growths),
+		"queue_parks_total":     float64(s.Waits),
 		"queue_peak":            float64(s.Peak),
 		"queue_room":            float64(g.room()),
 		"queue_servers":         float64(g.workers),

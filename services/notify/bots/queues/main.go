@@ -50,7 +50,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.queue, "queue", "buffered", fmt.Sprintf("`name` of the queue, one of %v", queue.Names()))
-	flag.IntVar(&o.buffer, "buffer", 0, "messages that may wait; 0: the queue's default (1024; shards: 8 x 512)")
+	flag.IntVar(&o.buffer, "buffer", 0, "messages that may wait; 0: the queue's default (1024; shards and round-robin: 8 x 512)")
 	flag.IntVar(&o.workers, "workers", 1, "consumers")
 	flag.DurationVar(&o.work, "work", time.Millisecond, "time that a consumer takes for one message")
 	flag.BoolVar(&o.busy, "busy", false, "compute for that time instead of waiting")
@@ -100,15 +100,17 @@ func (o options) check() error {
 	return nil
 }
 
+func (o options) sharded() bool { return o.queue == "shards" || o.queue == "round-robin" }
+
 // room is how many messages the queue and its consumers hold together.
 func (o options) room() int {
 	buffer := o.buffer
 	switch {
 	case o.queue == "unbuffered":
 		buffer = 0
-	case o.queue == "shards" && buffer == 0:
+	case o.sharded() && buffer == 0:
 		buffer = queue.DefaultShards * queue.DefaultShardCapacity
-	case o.queue == "shards":
+	case o.sharded():
 		buffer = max(1, buffer/queue.DefaultShards) * queue.DefaultShards // every shard holds as many
 	case buffer == 0:
 		buffer = queue.DefaultCapacity
