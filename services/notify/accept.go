@@ -83,7 +83,7 @@ func (d *Dispatcher) store(notices []*notice) (deliveries int, err error) {
 	_, err = d.notices.Append(records, func(first uint64) {
 		deliveries = d.route(first, notices)
 	})
-	d.pending.Add(int64(deliveries - owed)) // what subscriptions that came or went meanwhile changed
+	d.settled(int64(owed - deliveries)) // what subscriptions that came or went meanwhile changed
 	return deliveries, d.unstored(err)
 }
 
@@ -161,6 +161,9 @@ func (d *Dispatcher) offer(sub *subscription, n *notice) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.counts.Accepted++
+	if sub.mean == 0 {
+		sub.mean = float64(n.cost())
+	}
 	sub.mean += (float64(n.cost()) - sub.mean) / meanOver
 	b := &sub.behind
 	b.routed = n.seq + 1

@@ -67,7 +67,7 @@ func (g *gate) configure(def journal.Definition, inflight int) {
 	case def.RatePerS == 0:
 		g.limiter = nil
 	case g.limiter == nil || g.limiter.Limit() != rate.Limit(def.RatePerS):
-		g.limiter = rate.NewLimiter(rate.Limit(def.RatePerS), 1)
+		g.limiter = rate.NewLimiter(rate.Limit(def.RatePerS), max(1, int(2*def.RatePerS*tick.Seconds()))) // as pauses end on ticks
 	}
 }
 

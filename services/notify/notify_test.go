@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"flag"
 	"maps"
 	"net/http/httptest"
 	"slices"
@@ -16,7 +17,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "16") // they wait for receivers, disks and clocks more than they compute
+	goleak.VerifyTestMain(m)
+}
 
 // assemblies are all that the tests run under: every step of the ladder, and every queue under the first
 // and the last.
@@ -44,7 +48,7 @@ func assemblies(t testing.TB) map[string]Config {
 	add("baseline,capacity=1", daemon.Baseline, map[string]string{"queue_capacity": "1"})
 	add("tuned,queue=shards,capacity=1", daemon.Tuned, map[string]string{"queue": "shards", "queue_capacity": "1"})
 	// memory for next to nothing: almost all of it waits in the log
-	add("tuned,window=2", daemon.Tuned, map[string]string{"window": "2", "queue_capacity": "1"})
+	add("tuned,window=8", daemon.Tuned, map[string]string{"window": "8", "queue_capacity": "1"})
 	add("tuned,log=pebble", daemon.Tuned, map[string]string{"log": "pebble"})
 	return out
 }

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"math"
@@ -154,7 +153,7 @@ func (d *Dispatcher) pass() (useful bool) {
 		d.log.Error("reading the log", "error", err)
 		return false
 	}
-	return r.progress || damage != nil || trimmed != nil
+	return r.progress
 }
 
 // reading is one pass.
@@ -331,7 +330,7 @@ func (d *Dispatcher) resume(sub *subscription, it *item, w journal.Waiting) {
 	l, fresh := d.lane(sub, it.notice.Key)
 	l.append(it)
 	d.loaded.Add(it.notice.cost())
-	switch wait := time.Until(w.Next); {
+	switch wait := min(time.Until(w.Next), max(d.config.MaxBackoff, maxRetryAfter)); { // the clock may have been wrong
 	case !fresh:
 	case wait > 0:
 		d.park(l, wait)
@@ -351,6 +350,7 @@ func (r *reading) skip(next uint64) {
 		sub.mu.Lock()
 		if b := &sub.behind; !rd.full && rd.want < next && b.backlog > 0 && !sub.gone {
 			d.lose(sub, next)
+			r.progress = true
 		}
 		sub.mu.Unlock()
 	}
@@ -359,11 +359,16 @@ func (r *reading) skip(next uint64) {
 // lose counts as dead what a subscription cannot get any more because records before a number are gone.
 func (d *Dispatcher) lose(sub *subscription, next uint64) {
 	b := &sub.behind
+	left, err := d.remaining(sub, max(b.loaded, next))
+	if err != nil {
+		d.log.Error("counting what is left in the log; the next pass tries again", "error", err)
+		return
+	}
 	was := b.backlog
 	b.todo = slices.DeleteFunc(b.todo, func(w journal.Waiting) bool { return w.Seq < next })
 	b.loaded = max(b.loaded, next)
 	maps.DeleteFunc(b.settled, func(seq uint64, _ bool) bool { return seq < b.loaded })
-	b.backlog = int64(len(b.todo)) + d.remaining(sub)
+	b.backlog = int64(len(b.todo)) + left
 	lost := was - b.backlog
 	sub.counts.Dead += lost
 	d.settled(lost)
@@ -380,10 +385,8 @@ func (d *Dispatcher) caughtUp(sub *subscription) {
 	d.pager.keepsUp(sub)
 }
 
-// remaining counts what a subscription is to get from where it stands in the log.
-func (d *Dispatcher) remaining(sub *subscription) (n int64) {
-	b := &sub.behind
-	from := b.loaded
+// remaining counts what a subscription is to get of the log from a number on.
+func (d *Dispatcher) remaining(sub *subscription, from uint64) (n int64, err error) {
 	for {
 		err := d.notices.Scan(from, func(seq uint64, record []byte) error {
 			if seq >= d.head.Load() {
@@ -393,17 +396,14 @@ func (d *Dispatcher) remaining(sub *subscription) (n int64) {
 			if err != nil {
 				return &wal.DamageError{From: seq, Next: seq + 1, Where: err.Error()}
 			}
-			if !b.settled[seq] && sub.wanted(seq, string(kind)) {
+			if !sub.behind.settled[seq] && sub.wanted(seq, string(kind)) {
 				n++
 			}
 			return nil
 		})
 		var damage *wal.DamageError
 		if !errors.As(err, &damage) || damage.Next <= from {
-			if err != nil && !errors.Is(err, context.Canceled) {
-				d.log.Error("counting what is left in the log", "error", err)
-			}
-			return n
+			return n, err
 		}
 		from = damage.Next
 	}

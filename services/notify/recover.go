@@ -30,12 +30,14 @@ func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 	if err := d.reread(first, next); err != nil {
 		return err
 	}
+	short := false // the log of notices is shorter than the journal knows
 	for _, sub := range d.subs {
 		d.routes.add(sub, sub.def.Types, sub.def.Disabled != "")
 		d.pending.Add(sub.behind.backlog)
 		if b := &sub.behind; b.routed > next || b.loaded > next {
 			d.log.Error("the journal knows of notices that the log does not have; what they owed is lost", "subscription", sub.id, "log_ends", next, "journal", b.routed)
 			d.forgetBeyond(sub, next)
+			short = true
 		}
 		if sub.behind.backlog > 0 {
 			d.pager.lags(sub)
@@ -47,6 +49,9 @@ func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 		}
 	}
 	d.pager.kick()
+	if short { // before those numbers are given again
+		return d.save()
+	}
 	return nil
 }
 

@@ -159,12 +159,13 @@ func (d *Dispatcher) change(id string, f func(*journal.Definition) error) (*subs
 	if err := f(&def); err != nil {
 		return nil, err
 	}
-	if len(sub.filters) >= maxFilters {
-		return nil, refuse(http.StatusConflict, "its types were changed %d times while it lags; change them again when it has caught up", maxFilters)
-	}
 	// Through the telling as well: a checkpoint between the two would tell the old definition last.
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
+	// What disables it always goes through: there is one of these for each that does not.
+	if wishes := !slices.Equal(sub.def.Types, def.Types) || sub.def.Disabled != def.Disabled; wishes && def.Disabled == "" && len(sub.filters) >= maxFilters {
+		return nil, refuse(http.StatusConflict, "what it wants was changed %d times while it lags; change it again when it has caught up", maxFilters)
+	}
 	head := d.head.Load()
 	if err := d.journal.Put(def, head); err != nil {
 		return nil, d.unstored(err)

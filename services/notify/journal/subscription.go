@@ -100,19 +100,19 @@ func (j *Journal) Delivered(id string, seqs ...uint64) error {
 	defer l.mu.Unlock()
 	for len(seqs) > 0 {
 		some := seqs[:min(len(seqs), maxSeqs)]
+		seqs = seqs[len(some):]
 		n := new(note)
 		n.batch[0] = encodeSeqs(n.room[:0], kindDelivered, l.handle, some)
-		if err := j.lazily(n.batch[:], nil); err != nil {
-			return err
+		if failed := j.lazily(n.batch[:], nil); err == nil {
+			err = failed
 		}
-		for _, seq := range some {
+		for _, seq := range some { // in any case: the next checkpoint tells which letters there are
 			if d := l.letters.find(seq); d != nil && d.Replaying {
 				l.letters.remove(seq)
 			}
 		}
-		seqs = seqs[len(some):]
 	}
-	return nil
+	return err
 }
 
 // Failed tells that an attempt failed and when the next is due; what counts as retried follows from w.Tries. It
