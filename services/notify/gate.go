@@ -20,6 +20,13 @@ const breakerFailures = 5
 // wait for one another.
 const firstLimit = 4
 
+// trust sets that, to less when there are so many subscriptions that if one in a hundred hangs, these could have
+// more than half of the workers: until others take their places, nobody else would get anything.
+func (g *gate) trust(subscriptions, workers int) {
+	hang := max(1, subscriptions/100)
+	g.limit = min(g.most, max(1, min(firstLimit, workers/2/hang)))
+}
+
 // gate keeps one receiver from taking more than its share: it lets a number of its lanes to the workers and
 // holds the others back. The number starts at a few and rises by one with each delivery, as TCP's window does
 // at its start, up to what the subscription allows; it is halved when the receiver says or shows that it is

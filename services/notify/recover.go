@@ -34,6 +34,7 @@ func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 	for _, sub := range d.subs {
 		d.routes.add(sub, sub.def.Types, sub.def.Disabled != "")
 		d.pending.Add(sub.behind.backlog)
+		sub.gate.trust(len(d.subs), d.config.Workers)
 		if b := &sub.behind; b.routed > next || b.loaded > next {
 			d.log.Error("the journal knows of notices that the log does not have; what they owed is lost", "subscription", sub.id, "log_ends", next, "journal", b.routed)
 			d.forgetBeyond(sub, next)

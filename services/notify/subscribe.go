@@ -138,6 +138,7 @@ func (d *Dispatcher) subscribe(w wish) (sub *subscription, secret string, err er
 	p.Redefine(def, head)
 	sub.filters, sub.behind.routed = p.Filters, head
 	d.subs[def.ID] = sub
+	sub.gate.trust(len(d.subs), d.config.Workers)
 	d.routes.add(sub, def.Types, def.Disabled != "")
 	return sub, secret, nil
 }
