@@ -162,9 +162,9 @@ func (d *Dispatcher) offer(sub *subscription, n *notice) {
 	defer sub.mu.Unlock()
 	sub.counts.Accepted++
 	if sub.mean == 0 {
-		sub.mean = float64(n.cost())
+		sub.mean = float64(n.size())
 	}
-	sub.mean += (float64(n.cost()) - sub.mean) / meanOver
+	sub.mean += (float64(n.size()) - sub.mean) / meanOver
 	b := &sub.behind
 	b.routed = n.seq + 1
 	switch {
