@@ -153,6 +153,9 @@ func (d *Dispatcher) route(first uint64, notices []*notice) (deliveries int) {
 	return deliveries
 }
 
+// logRoom is about what a log takes for a record beside its bytes.
+const logRoom = 32
+
 // meanOver is over about how many notices their mean size is taken.
 const meanOver = 64
 
@@ -161,10 +164,11 @@ func (d *Dispatcher) offer(sub *subscription, n *notice) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.counts.Accepted++
+	logged := float64(n.recordSize() + logRoom)
 	if sub.mean == 0 {
-		sub.mean = float64(n.size())
+		sub.mean = logged
 	}
-	sub.mean += (float64(n.size()) - sub.mean) / meanOver
+	sub.mean += (logged - sub.mean) / meanOver
 	b := &sub.behind
 	b.routed = n.seq + 1
 	switch {

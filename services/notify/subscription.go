@@ -39,7 +39,7 @@ type subscription struct {
 	ages    ages
 	n       int     // notices in the lanes
 	bytes   int64   // of these
-	mean    float64 // bytes of a notice, of late
+	mean    float64 // bytes of a notice in the log, of late
 	counts  journal.Counts
 	gate    gate
 	behind  behind
