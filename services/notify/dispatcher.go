@@ -80,7 +80,6 @@ type Dispatcher struct {
 	streams *push.Streams
 	tail    *tail
 	log     *slog.Logger
-	started time.Time
 
 	notices *wal.Log
 	journal *journal.Journal
@@ -132,7 +131,7 @@ func New(c Config) (*Dispatcher, error) {
 	}
 	d := &Dispatcher{
 		config: c, encode: newEncoder(), pack: newPacker(c), client: newClient(c), lanes: newReadyLanes(q), wheel: wheel.New(tick),
-		spans: newSpans(c.Tracer), tasks: newTasks(), log: c.Logger, started: time.Now(), idle: make(chan struct{}, 1),
+		spans: newSpans(c.Tracer), tasks: newTasks(), log: c.Logger, idle: make(chan struct{}, 1),
 		ids: dedup.New(c.DedupWindow, c.DedupLimit), subs: map[string]*subscription{},
 	}
 	if d.log == nil {

@@ -67,7 +67,7 @@ func (d *Dispatcher) Stats(limit int) Stats {
 	out.Workers, out.HangingWorkers = d.workers.count()
 	for _, sub := range d.subscriptions() {
 		row := sub.row(now)
-		out.add(row.Counts)
+		out.Counts = out.Counts.Plus(row.Counts)
 		out.Pending += row.Pending
 		out.Backlog += row.Backlog
 		out.Subscriptions = append(out.Subscriptions, row)
@@ -83,15 +83,6 @@ func (d *Dispatcher) Stats(limit int) Stats {
 		row.DeadLetters = d.journal.CountLetters(row.ID)
 	}
 	return out
-}
-
-func (s *Stats) add(c journal.Counts) {
-	s.Accepted += c.Accepted
-	s.Delivered += c.Delivered
-	s.Retried += c.Retried
-	s.Dead += c.Dead
-	s.Refused += c.Refused
-	s.Purged += c.Purged
 }
 
 func (sub *subscription) row(now time.Time) StatsRow {

@@ -60,7 +60,7 @@ func (f *fold) apply(number uint64, e *event) {
 		f.departed = e.counts
 		return
 	case kindDelete:
-		f.departed = f.departed.plus(e.counts)
+		f.departed = f.departed.Plus(e.counts)
 		f.handles = max(f.handles, e.handle)
 		delete(f.states, e.handle)
 		return
@@ -232,7 +232,8 @@ func (s *state) result() *Recovered {
 	return &r
 }
 
-func (c Counts) plus(o Counts) Counts {
+// Plus adds counts up.
+func (c Counts) Plus(o Counts) Counts {
 	return Counts{
 		Accepted:  c.Accepted + o.Accepted,
 		Delivered: c.Delivered + o.Delivered,

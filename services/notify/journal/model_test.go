@@ -246,7 +246,7 @@ func (d *driver) remove() {
 	final := s.counts
 	final.Dead += int64(len(s.pending))
 	final.Accepted = 7
-	d.departed = d.departed.plus(final)
+	d.departed = d.departed.Plus(final)
 	d.told(d.j.Delete(s.definition.ID, final))
 }
 

@@ -79,7 +79,7 @@ func (j *Journal) Delete(id string, final Counts) error {
 		return fmt.Errorf("subscription %s was not deleted: %w", id, err)
 	}
 	j.size.Add(int64(len(record)))
-	j.departed = j.departed.plus(final)
+	j.departed = j.departed.Plus(final)
 	j.leave(l)
 	return nil
 }
