@@ -203,7 +203,7 @@ func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 	d.draining = true
 	d.mu.Unlock()
 	d.tail.close()
-	for d.ctx.Err() == nil && (d.out.Load() > 0 || d.volatile() && d.pending.Load() > 0) {
+	for d.ctx.Err() == nil && d.unfinished() {
 		select {
 		case <-d.idle:
 		case <-ctx.Done():
@@ -214,6 +214,19 @@ func (d *Dispatcher) Close(ctx context.Context) (left int, err error) {
 	left = int(d.pending.Load())
 	d.note(d.streams.Wait(ctx)) // they read the log
 	return left, errors.Join(d.save(), d.journal.Close(), d.notices.Close())
+}
+
+// unfinished reports whether something is under way, or in the log and about to be read. That is asked first: what is
+// read meanwhile is under way then.
+func (d *Dispatcher) unfinished() bool {
+	return slices.ContainsFunc(d.pager.all(), d.reads) || d.out.Load() > 0 || d.volatile() && d.pending.Load() > 0
+}
+
+// reads reports whether a subscription is about to get more from the log.
+func (d *Dispatcher) reads(sub *subscription) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.behind.backlog > 0 && !sub.gone && (sub.gate.out > 0 || d.roomy(sub))
 }
 
 // end breaks off what is under way and waits for everything that runs.

@@ -113,6 +113,7 @@ func (d *Dispatcher) page() {
 		}
 		for d.ctx.Err() == nil && d.pass() {
 		}
+		d.wakeClose()
 	}
 }
 

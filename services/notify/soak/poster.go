@@ -45,7 +45,10 @@ func (p *poster) work(ctx context.Context, stop <-chan struct{}) error {
 		var notices []history.Notice
 		select {
 		case <-stop:
-			return nil
+			if len(p.recent) == 0 {
+				return nil
+			}
+			return p.post(ctx, p.recent[:1]) // once more, what an earlier process acknowledged
 		case <-p.wanted(batches):
 			notices = p.make(burstSize)
 		case <-time.After(time.Duration(p.random.Int64N(int64(20 * time.Millisecond)))):

@@ -373,7 +373,7 @@ func (t *toy) postNotices(w http.ResponseWriter, r *http.Request) {
 		t.save(toyLine{Notices: fresh[:1]})
 		t.seq += uint64(len(fresh)) // nobody else's
 		t.mu.Unlock()
-		time.Sleep(200 * time.Millisecond) // for a crash to come between: this is where a batch is most of the time
+		time.Sleep(time.Second) // this is where a batch is nearly all of the time, for a crash to come between
 		t.mu.Lock()
 		l.Notices = fresh[1:]
 	}
