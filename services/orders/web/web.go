@@ -1,0 +1,57 @@
+// Package web lets the gateway answer HTTP without knowing which server reads it: Request and Response are what
+// both have in common, and Serve runs a Handler on net/http or on fasthttp, with the same limits.
+//
+// It is not a router and knows nothing of orders.
+package web
+
+import (
+	"context"
+	"time"
+)
+
+// Request is what of an HTTP request the gateway looks at. Its strings and bytes are only good until Serve
+// returns: who keeps one makes a copy.
+type Request struct {
+	Method string
+	Path   string // decoded
+	Query  string // as it came, without the question mark
+
+	Authorization  string
+	Accept         string
+	AcceptEncoding string
+	CacheControl   string
+	ContentType    string
+	IfNoneMatch    string
+	Traceparent    string
+
+	Body []byte
+}
+
+// Response is the answer. Fields that are empty send no header. It is used again: a Handler appends to
+// Body[:0].
+type Response struct {
+	Status          int
+	ContentType     string
+	ContentEncoding string
+	Allow           string
+	Challenge       string // WWW-Authenticate
+	ETag            string
+	RetryAfter      time.Duration // in whole seconds, rounded up
+	Vary            string
+	Warning         string
+	Body            []byte
+}
+
+// Reset makes it empty and keeps Body's memory.
+func (r *Response) Reset() { *r = Response{Body: r.Body[:0]} }
+
+// Handler answers requests; many at once.
+type Handler interface {
+	Serve(ctx context.Context, req *Request, resp *Response)
+}
+
+// HandlerFunc is a Handler.
+type HandlerFunc func(ctx context.Context, req *Request, resp *Response)
+
+// Serve calls f.
+func (f HandlerFunc) Serve(ctx context.Context, req *Request, resp *Response) { f(ctx, req, resp) }
