@@ -36,6 +36,10 @@ type Service struct {
 	Example string
 	Listen  string // default public address; "": 127.0.0.1:8080
 
+	// Protocols says which of HTTP's versions what serves Env.Listen under this choice speaks over TLS, as
+	// ALPN names them. Nil: h2 and http/1.1, as net/http does.
+	Protocols func(Choice) []string
+
 	Assembly Assembly
 	Data     *DataFolder      // nil: the service keeps no state on disk and has no --data
 	Commands []*cobra.Command // further subcommands (backup, inspect)
@@ -79,6 +83,10 @@ type Running struct {
 	// streams for longer first takes that off with http.ResponseController.SetReadDeadline(time.Time{}).
 	// Nil: the service serves Env.Listen itself and closes it first thing in Drain.
 	Handler http.Handler
+
+	// Ready says why /readyz is to answer 503 although the service has started: what it cannot do without is
+	// away. It is asked for each request and gets readyTimeout. Nil: it is ready.
+	Ready func(ctx context.Context) error
 
 	// Drain finishes what was acknowledged and lets go of everything. It returns early with an error when
 	// ctx ends (--drain-timeout). Nil: there is nothing to finish.

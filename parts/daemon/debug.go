@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"expvar"
 	"io"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -22,10 +24,32 @@ const (
 	draining = "draining"
 )
 
-// phase holds one of them.
-type phase struct{ atomic.Value }
+// readyTimeout bounds what /readyz waits for: less than the seconds after which those who ask give up.
+const readyTimeout = time.Second
+
+// phase holds one of them, and what else the service needs to be ready.
+type phase struct {
+	atomic.Value
+	needs atomic.Pointer[func(context.Context) error]
+}
 
 func (p *phase) get() string { return p.Load().(string) }
+
+// readyz answers whether the service can be used now, and if not why.
+func (p *phase) readyz(w http.ResponseWriter, r *http.Request) {
+	now := p.get()
+	if needs := p.needs.Load(); now == ready && needs != nil && *needs != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		if err := (*needs)(ctx); err != nil {
+			now = "not ready: " + oneLine(err)
+		}
+	}
+	if now != ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	io.WriteString(w, now+"\n")
+}
 
 // debugHandler returns what the debug address serves. Health and metrics are for everybody who can reach
 // it; the rest (profiles, variables, the agent, the service's own pages in mux) is for loopback peers and
@@ -37,13 +61,7 @@ func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics *pro
 
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
-	open.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		now := p.get()
-		if now != ready {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		io.WriteString(w, now+"\n")
-	})
+	open.HandleFunc("GET /readyz", p.readyz)
 	open.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{Registry: metrics}))
 	open.Handle("/", agent.NewGuard(token).Wrap(mux))
 	return open

@@ -66,6 +66,7 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 		}
 		return fmt.Errorf("starting: %w", err)
 	}
+	p.phase.needs.Store(&running.Ready)
 	public, err := p.goPublic(env.Listen, running.Handler, stdout)
 	if err != nil {
 		p.fail(err)
@@ -221,9 +222,13 @@ func (p *process) public() net.Listener {
 	if p.options.certificate == nil {
 		return p.listener
 	}
+	protocols := []string{"h2", "http/1.1"}
+	if p.service.Protocols != nil {
+		protocols = p.service.Protocols(p.options.choice)
+	}
 	return tls.NewListener(p.listener, &tls.Config{
 		Certificates: []tls.Certificate{*p.options.certificate},
-		NextProtos:   []string{"h2", "http/1.1"},
+		NextProtos:   protocols,
 		MinVersion:   tls.VersionTLS12,
 	})
 }
