@@ -1,0 +1,165 @@
+// Package auth says whose request it is: it verifies JSON Web Tokens (RFC 7519) by the keys of a JWKS file
+// (RFC 7517), which may change while it is in use, and issues tokens for tests, loads and small installations.
+//
+// What is accepted is narrow. A key has one algorithm, HS256, RS256 or EdDSA (Ed25519), and only a token that names
+// this key by its kid and this algorithm is tried on it, so that neither "none" nor a public key taken for a secret
+// gets anywhere. A token comes in the compact serialisation, in its one canonical spelling, in at most 8 KiB. It
+// needs sub, an account, and exp; nbf is honoured, aud and iss are compared with what is configured. Headers that
+// bring or point to keys (jwk, jku, x5c, x5u) are never used; crit and b64 are refused. The cryptography and the
+// reading of tokens are go-jose's.
+//
+// The cache "digest" spares the signature of a token that was seen before, and nothing else: its times, audience and
+// issuer are checked each time. It holds accepted tokens alone, so nobody can fill it without a key, each at most
+// until it expires; it goes when the keys change.
+//
+// It is not for rights: what an account may do is asked elsewhere. A Verifier has one goroutine, which looks at the
+// file, and the cache's, which clears out what has expired; Close ends both and waits for them.
+package auth
+
+import (
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// Config says which tokens to accept.
+type Config struct {
+	File      string        // the JWKS
+	Audience  string        // that aud has to name; "": aud is not looked at
+	Issuer    string        // that iss has to be; "": iss is not looked at
+	Leeway    time.Duration // by how much clocks may differ where exp and nbf are compared; 0 to 5 minutes
+	Cache     string        // "none": each signature is verified; "digest"; "": none
+	CacheSize int           // tokens; 0: 65,536
+	Reload    time.Duration // how often the file is looked at; 0: 5 s
+	Log       *slog.Logger  // nil: slog.Default()
+}
+
+const (
+	// defaultCacheSize tokens, of some 500 bytes each, take 30 MB.
+	defaultCacheSize = 1 << 16
+
+	// defaultReload is how long a key that was taken out of the file still opens the door.
+	defaultReload = 5 * time.Second
+
+	// maxLeeway makes up for clocks that nobody sets. More would make exp meaningless.
+	maxLeeway = 5 * time.Minute
+)
+
+// Verifier verifies tokens. Its methods may be called by many at once.
+type Verifier struct {
+	config   Config
+	expected jwt.Expected
+
+	keys atomic.Pointer[keyring]
+	stop chan struct{}
+	done chan struct{}
+
+	watcher // of the goroutine
+
+	verified, hits, rejected, reloads atomic.Uint64
+}
+
+// Stats are counts since the start.
+type Stats struct {
+	Verified uint64 // signatures that were computed and found good
+	Hits     uint64 // signatures that the cache knew
+	Rejected uint64 // requests without an acceptable token, whatever was wrong
+	Reloads  uint64 // changed files whose keys came into force
+}
+
+// Open reads the keys. Its errors name the file, the key and what it lacks.
+func Open(c Config) (*Verifier, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	v := &Verifier{config: c, stop: make(chan struct{}), done: make(chan struct{})}
+	v.expected.Issuer = c.Issuer
+	if c.Audience != "" {
+		v.expected.AnyAudience = jwt.Audience{c.Audience}
+	}
+	if err := v.load(); err != nil {
+		return nil, err
+	}
+	go v.watch()
+	return v, nil
+}
+
+// complete puts the defaults in.
+func (c *Config) complete() error {
+	if c.Cache == "" {
+		c.Cache = "none"
+	}
+	if c.CacheSize == 0 {
+		c.CacheSize = defaultCacheSize
+	}
+	if c.Reload == 0 {
+		c.Reload = defaultReload
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	switch {
+	case c.Cache != "none" && c.Cache != "digest":
+		return fmt.Errorf("there is no token cache %q; there are none and digest", c.Cache)
+	case c.CacheSize < 0:
+		return fmt.Errorf("a token cache of %d tokens cannot be; give 1 or more", c.CacheSize)
+	case c.Reload < 0:
+		return fmt.Errorf("the key file cannot be looked at every %v; give a time above 0", c.Reload)
+	case c.Leeway < 0 || c.Leeway > maxLeeway:
+		return fmt.Errorf("a leeway of %v is not between 0 and %v", c.Leeway, maxLeeway)
+	}
+	return nil
+}
+
+// Verify returns the account that a request's Authorization header speaks for at this time. The error is always
+// a *Rejection. The account does not share the header's memory.
+func (v *Verifier) Verify(authorization string, now time.Time) (account string, err error) {
+	account, rejection := v.verify(authorization, now)
+	if rejection != nil {
+		v.rejected.Add(1)
+		return "", rejection
+	}
+	return account, nil
+}
+
+func (v *Verifier) verify(authorization string, now time.Time) (string, *Rejection) {
+	token, rejection := bearer(authorization)
+	if rejection != nil {
+		return "", rejection
+	}
+	keys := v.keys.Load()
+	var d digest
+	if keys.cache != nil {
+		d = digestOf(token)
+		if claims, ok := keys.cache.GetIfPresent(d); ok {
+			v.hits.Add(1)
+			return claims.Subject, v.check(claims, now)
+		}
+	}
+	claims, rejection := keys.verify(token)
+	if rejection != nil {
+		return "", rejection
+	}
+	v.verified.Add(1)
+	rejection = v.check(claims, now)
+	if rejection == nil && keys.cache != nil {
+		keys.cache.Set(d, claims)
+	}
+	return claims.Subject, rejection
+}
+
+// Stats returns the counts.
+func (v *Verifier) Stats() Stats {
+	return Stats{Verified: v.verified.Load(), Hits: v.hits.Load(), Rejected: v.rejected.Load(), Reloads: v.reloads.Load()}
+}
+
+// Close ends the goroutines and waits for them. It may be called once. Verify goes on working, with the keys as
+// they are.
+func (v *Verifier) Close() {
+	close(v.stop)
+	<-v.done
+	v.keys.Load().close()
+}

@@ -1,0 +1,153 @@
+package auth
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// maxToken bounds what is hashed and parsed for somebody unknown, in bytes. Servers bound headers at about as much.
+const maxToken = 8 << 10
+
+// algorithms are those that any key may have. Which one a token may have depends on its key.
+var algorithms = []jose.SignatureAlgorithm{jose.HS256, jose.RS256, jose.EdDSA}
+
+// bearer takes the token out of an Authorization header: RFC 9110, 11.4: the scheme in any case, one or more
+// spaces, the token.
+func bearer(authorization string) (string, *Rejection) {
+	scheme, token, _ := strings.Cut(strings.Trim(authorization, " "), " ")
+	token = strings.TrimLeft(token, " ")
+	switch {
+	case !strings.EqualFold(scheme, "Bearer") || token == "":
+		return "", errMissing
+	case len(token) > maxToken:
+		return "", errTooLong
+	}
+	return token, nil
+}
+
+// verify checks everything about a token that stays as it is: its form, its signature, and which account it names.
+func (k *keyring) verify(token string) (*jwt.Claims, *Rejection) {
+	if !canonical(token) {
+		return nil, errMalformed
+	}
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
+			return nil, errAlgorithm
+		}
+		return nil, errHeader
+	}
+	if len(parsed.Headers) != 1 {
+		return nil, errMalformed
+	}
+	header := parsed.Headers[0]
+	if header.ExtraHeaders["crit"] != nil || header.ExtraHeaders["b64"] != nil {
+		return nil, errHeader
+	}
+	key, ok := k.byID[header.KeyID]
+	switch {
+	case !ok:
+		return nil, errKey
+	case header.Algorithm != string(key.algorithm):
+		return nil, errAlgorithm
+	}
+	return claimsOf(parsed, key)
+}
+
+func claimsOf(parsed *jwt.JSONWebToken, key key) (*jwt.Claims, *Rejection) {
+	claims := new(jwt.Claims)
+	switch err := parsed.Claims(key.public, claims); {
+	case errors.Is(err, jose.ErrCryptoFailure):
+		return nil, errSignature
+	case err != nil:
+		return nil, errClaims
+	case !isAccount(claims.Subject):
+		return nil, errSubject
+	case claims.Expiry == nil:
+		return nil, errNoExpiry
+	}
+	// When it was issued says nothing about what it is good for; nor is a token's own name asked for.
+	claims.IssuedAt, claims.ID = nil, ""
+	return claims, nil
+}
+
+// check checks what can change from one request to the next.
+func (v *Verifier) check(claims *jwt.Claims, now time.Time) *Rejection {
+	expected := v.expected
+	expected.Time = now
+	switch err := claims.ValidateWithLeeway(expected, v.config.Leeway); {
+	case errors.Is(err, jwt.ErrExpired), !now.Add(-v.config.Leeway).Before(claims.Expiry.Time()):
+		return errExpired // the library lets a token live on at exp; RFC 7519, 4.1.4 says before it
+	case errors.Is(err, jwt.ErrNotValidYet):
+		return errNotYet
+	case errors.Is(err, jwt.ErrInvalidAudience):
+		return errAudience
+	case errors.Is(err, jwt.ErrInvalidIssuer):
+		return errIssuer
+	case err != nil:
+		return errClaims
+	}
+	return nil
+}
+
+// canonical reports whether a token is three parts in base64url without padding, each in the one way of writing
+// it. Decoders let line breaks pass and ignore spare bits of the last character; a token has one spelling here, so
+// that what was signed, what is hashed for the cache and what somebody finds in a log are the same.
+func canonical(token string) bool {
+	parts, start := 0, 0
+	for i := 0; i <= len(token); i++ {
+		if i < len(token) && token[i] != '.' {
+			if sextets[token[i]] < 0 {
+				return false
+			}
+			continue
+		}
+		if parts++; parts > 3 || !canonicalEnd(token[start:i]) {
+			return false
+		}
+		start = i + 1
+	}
+	return parts == 3
+}
+
+// canonicalEnd reports whether a part has a possible length, and no bits set that belong to no byte.
+func canonicalEnd(part string) bool {
+	switch len(part) % 4 {
+	case 0:
+		return part != ""
+	case 2:
+		return sextets[part[len(part)-1]]&0xf == 0
+	case 3:
+		return sextets[part[len(part)-1]]&0x3 == 0
+	default:
+		return false
+	}
+}
+
+// sextets maps the characters of base64url (RFC 4648, 5) to their 6 bits, all others to -1.
+var sextets = func() (table [256]int8) {
+	for i := range table {
+		table[i] = -1
+	}
+	for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
+		table[c] = int8(i)
+	}
+	return table
+}()
+
+// maxAccount is in bytes.
+const maxAccount = 64
+
+func isAccount(name string) bool {
+	for _, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("._:-", rune(c)) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxAccount
+}
