@@ -1,0 +1,70 @@
+package encode
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// worthwhile is the shortest body that is compressed, in bytes. One order is shorter and fits into a
+	// packet with its headers either way.
+	worthwhile = 512
+
+	// window is how far back a match may lie, in bytes: a page of 500 orders is about 110 KB.
+	window = 128 << 10
+)
+
+// encoder holds one state for each core. A call works on the caller's goroutine and waits for a state: more than
+// the cores could not run at once.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil,
+		zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)),
+		zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(window),
+		zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderCRC(false)) // TCP and TLS have theirs
+	if err != nil {
+		panic("encode: zstd refuses its options: " + err.Error()) // they are constants: a test would have shown it
+	}
+	return e
+})
+
+// Compress appends body to dst as zstd, if the Accept-Encoding header allows it and it becomes shorter; else it
+// returns dst as it was and false. dst must not overlap body.
+func Compress(dst, body []byte, acceptEncoding string) ([]byte, bool) {
+	if len(body) < worthwhile || !acceptsZstd(acceptEncoding) {
+		return dst, false
+	}
+	out := encoder().EncodeAll(body, dst)
+	if len(out)-len(dst) >= len(body) {
+		return out[:len(dst)], false
+	}
+	return out, true
+}
+
+// acceptsZstd reads a header as RFC 9110, 12.5.3 has it. An identity that weighs more than zstd is preferred.
+func acceptsZstd(header string) bool {
+	named, any, identity := -1, -1, -1 // weights in thousandths; -1: not in the header
+	for rest := header; rest != ""; {
+		var element string
+		element, rest = cut(rest, ',')
+		name, q, ok := weighted(element)
+		switch {
+		case !ok:
+		case strings.EqualFold(name, "zstd"):
+			named = max(named, q)
+		case strings.EqualFold(name, "identity"):
+			identity = max(identity, q)
+		case name == "*":
+			any = max(any, q)
+		}
+	}
+	q := named
+	if q < 0 {
+		q = any
+	}
+	return q > 0 && q >= identity
+}

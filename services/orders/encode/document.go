@@ -1,0 +1,138 @@
+package encode
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/vmihailenco/msgpack/v5"
+
+	"dyno/services/orders/order"
+)
+
+// What answers consist of. Of the two options that leave a member out, the second is understood by both JSON
+// packages, the first by msgpack's.
+
+type orderDocument struct {
+	UID        int64  `json:"uid"`
+	Account    string `json:"account"`
+	Symbol     string `json:"symbol"`
+	Side       string `json:"side"`
+	Price      string `json:"price"`
+	Qty        string `json:"qty"`
+	Filled     string `json:"filled"`
+	Status     string `json:"status"`
+	Version    int64  `json:"version"`
+	UpdatedAt  string `json:"updated_at"`
+	StaleSince string `json:"stale_since,omitempty,omitzero"`
+}
+
+type pageDocument struct {
+	Orders []orderDocument `json:"orders"`
+	Next   string          `json:"next,omitempty,omitzero"`
+}
+
+type receiptDocument struct {
+	UID           int64  `json:"uid"`
+	ClientOrderID string `json:"client_order_id"`
+	Status        string `json:"status"`
+	Version       int64  `json:"version"`
+	Duplicate     bool   `json:"duplicate,omitempty,omitzero"`
+}
+
+type errorDocument struct {
+	Error string `json:"error"`
+	Field string `json:"field,omitempty,omitzero"`
+}
+
+// documents is an Encoder that fills these and leaves the rest to a library.
+type documents struct {
+	contentType string
+	append      func(dst []byte, document any) []byte
+}
+
+func (d documents) Order(dst []byte, o *order.Order, staleSince time.Time) []byte {
+	document := newOrderDocument(o)
+	if !staleSince.IsZero() {
+		document.StaleSince = staleSince.UTC().Format(timestamp)
+	}
+	return d.append(dst, &document)
+}
+
+func newOrderDocument(o *order.Order) orderDocument {
+	return orderDocument{
+		UID:       o.UID,
+		Account:   valid(o.Account),
+		Symbol:    valid(o.Symbol),
+		Side:      o.Side.String(),
+		Price:     o.Price.String(),
+		Qty:       o.Qty.String(),
+		Filled:    o.Filled.String(),
+		Status:    o.Status.String(),
+		Version:   o.Version,
+		UpdatedAt: o.UpdatedAt.UTC().Format(timestamp),
+	}
+}
+
+func (d documents) Page(dst []byte, p *order.Page, cursor string) []byte {
+	document := pageDocument{Orders: make([]orderDocument, len(p.Orders)), Next: valid(cursor)}
+	for i := range p.Orders {
+		document.Orders[i] = newOrderDocument(&p.Orders[i])
+	}
+	return d.append(dst, &document)
+}
+
+func (d documents) Receipt(dst []byte, r *order.Receipt, clientOrderID string) []byte {
+	return d.append(dst, &receiptDocument{
+		UID:           r.Order.UID,
+		ClientOrderID: valid(clientOrderID),
+		Status:        r.Order.Status.String(),
+		Version:       r.Order.Version,
+		Duplicate:     r.Duplicate,
+	})
+}
+
+func (d documents) Error(dst []byte, text, field string) []byte {
+	return d.append(dst, &errorDocument{Error: valid(text), Field: valid(field)})
+}
+
+func (d documents) ContentType() string { return d.contentType }
+
+// valid gives text with U+FFFD for each byte that is no UTF-8: the libraries differ in what they do about one.
+func valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return string([]rune(text))
+}
+
+// The libraries cannot fail: documents hold nothing but valid strings, integers and booleans, and a buffer takes
+// all that is written to it.
+
+func appendStd(dst []byte, document any) []byte {
+	b := bytes.NewBuffer(dst)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(document)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+func appendV2(dst []byte, document any) []byte {
+	b := bytes.NewBuffer(dst)
+	_ = jsonv2.MarshalWrite(b, document, jsontext.EscapeForJS(true)) // U+2028 and U+2029, as encoding/json does
+	return b.Bytes()
+}
+
+func appendMsgpack(dst []byte, document any) []byte {
+	b := bytes.NewBuffer(dst)
+	e := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(e)
+	e.Reset(b)
+	e.SetCustomStructTag("json")
+	e.UseCompactInts(true)
+	_ = e.Encode(document)
+	return b.Bytes()
+}

@@ -1,0 +1,138 @@
+package encode
+
+import "strings"
+
+// Format is how answers are written.
+type Format uint8
+
+// The formats.
+const (
+	AsJSON Format = iota + 1
+	AsMsgpack
+)
+
+// mediaTypes are the names that clients know a format by.
+var mediaTypes = [...][]string{
+	AsJSON:    {"application/json"},
+	AsMsgpack: {"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"},
+}
+
+// How closely a media range fits.
+const (
+	anything  = iota + 1 // */*
+	anyOfType            // application/*
+	byName
+)
+
+// wish is what a client says of a format.
+type wish struct {
+	fit   int // 0: nothing
+	q     int // in thousandths; 0: it does not want it
+	place int // in the header
+}
+
+// Negotiate chooses the format for an Accept header, as RFC 9110, 12.5.1 has it: the closest range counts for a
+// format, and the format with the highest weight wins; of two that weigh the same the one that is meant more
+// closely, then the one that is named first, then JSON. What cannot be parsed is passed over. Without a header
+// it is JSON. It returns false when nothing is left that the client accepts.
+func Negotiate(accept string) (Format, bool) {
+	if strings.Trim(accept, " \t") == "" {
+		return AsJSON, true
+	}
+	var wishes [AsMsgpack + 1]wish
+	for place, rest := 0, accept; rest != ""; place++ {
+		var element string
+		element, rest = cut(rest, ',')
+		name, q, ok := weighted(element)
+		if !ok {
+			continue
+		}
+		for format := AsJSON; format <= AsMsgpack; format++ {
+			w := wish{fits(name, format), q, place}
+			if have := &wishes[format]; w.fit > have.fit || w.fit == have.fit && w.q > have.q {
+				*have = w
+			}
+		}
+	}
+	json, msgpack := wishes[AsJSON], wishes[AsMsgpack]
+	if msgpack.better(json) {
+		return AsMsgpack, true
+	}
+	return AsJSON, json.q > 0
+}
+
+func (w wish) better(than wish) bool {
+	switch {
+	case w.q != than.q:
+		return w.q > than.q
+	case w.fit != than.fit:
+		return w.q > 0 && w.fit > than.fit
+	}
+	return w.q > 0 && w.place < than.place
+}
+
+func fits(name string, format Format) int {
+	switch {
+	case name == "*/*":
+		return anything
+	case strings.EqualFold(name, "application/*"):
+		return anyOfType
+	}
+	for _, media := range mediaTypes[format] {
+		if strings.EqualFold(name, media) {
+			return byName
+		}
+	}
+	return 0
+}
+
+// weighted splits an element of a header into its name and its weight, which is 1000 when it has none.
+// Parameters but q are passed over: application/json;charset=utf-8 means JSON.
+func weighted(element string) (name string, q int, ok bool) {
+	name, rest := cut(element, ';')
+	q = 1000
+	for rest != "" {
+		var parameter string
+		parameter, rest = cut(rest, ';')
+		key, value, _ := strings.Cut(parameter, "=")
+		if !strings.EqualFold(key, "q") {
+			continue
+		}
+		if q, ok = thousandths(value); !ok {
+			return "", 0, false
+		}
+	}
+	return name, q, name != ""
+}
+
+// thousandths reads a weight: 0 to 1 with at most three decimals.
+func thousandths(text string) (q int, ok bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	if whole != "0" && whole != "1" || len(fraction) > 3 {
+		return 0, false
+	}
+	q = int(whole[0]-'0') * 1000
+	for i, unit := 0, 100; i < len(fraction); i, unit = i+1, unit/10 {
+		if fraction[i] < '0' || fraction[i] > '9' {
+			return 0, false
+		}
+		q += int(fraction[i]-'0') * unit
+	}
+	return q, q <= 1000
+}
+
+// cut splits at the first separator outside quotes, and trims what is before it.
+func cut(text string, separator byte) (before, after string) {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == separator && !quoted:
+			return strings.Trim(text[:i], " \t"), text[i+1:]
+		}
+	}
+	return strings.Trim(text, " \t"), ""
+}
