@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// helperName is argv[0] of this program executed once more, which is also what ps shows.
+const helperName = "ordersd-postgres-helper"
+
+// helperCalled says that the program, executed once more, would become a helper, and not itself again.
+var helperCalled atomic.Bool
+
+// Helper must be the first line of main, and of TestMain. It returns at once, unless this process is a helper that
+// this package started: then it does the helper's work and exits.
+func Helper() {
+	helperCalled.Store(true)
+	if os.Args[0] != helperName || len(os.Args) < 2 {
+		return
+	}
+	var err error
+	switch job, args := os.Args[1], os.Args[2:]; job {
+	case "keep":
+		err = keep(args, os.Stdin)
+	default:
+		err = fmt.Errorf("unknown helper %q", job)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// helper returns the command that does a helper's job in a session of its own, out of reach of the terminal's
+// Ctrl-C: the owner stops it when it is done with it.
+func helper(job string, args ...string) (*exec.Cmd, error) {
+	self, err := executable()
+	if err != nil {
+		return nil, err
+	}
+	return &exec.Cmd{
+		Path:        self,
+		Args:        append([]string{helperName, job}, args...),
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}, nil
+}
+
+// What the owner writes to the keeper, a byte each. The end of the pipe means that the owner is gone.
+const (
+	orderFast      = 'f' // end the sessions, write a checkpoint, stop
+	orderImmediate = 'i' // stop now; the next start recovers
+	orderKill      = 'k' // SIGKILL to the postmaster and its children
+)
+
+// How long the keeper waits before it takes the next harder way when the owner is gone: a fast shutdown writes out
+// shared_buffers, an immediate one kills by itself after 5 s what does not obey.
+const (
+	fastGrace      = 20 * time.Second
+	immediateGrace = 10 * time.Second
+	ownerGone      = fastGrace + immediateGrace
+)
+
+// keep runs PostgreSQL as its child until that ends, and stops it when it is told to or when orders ends.
+// args: the log, and the command line.
+func keep(args []string, orders io.Reader) error {
+	if len(args) < 2 {
+		return errors.New("keep: want LOG POSTGRES [ARGUMENT...]")
+	}
+	runtime.LockOSThread()                                                                  // the parent death signal is tied to the thread that forks, and this one stays
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // the owner decides, nobody else
+	log, err := openLog(args[0])
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.WaitDelay = 10 * time.Second // for children that outlive a killed postmaster and hold its stderr
+	cmd.SysProcAttr = childOfKeeper()
+	cmd.Env = append(os.Environ(), fmt.Sprint("PG_GRANDPARENT_PID=", os.Getppid())) // not to be taken for another postmaster when pids begin anew
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", args[1], err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	if err := attend(cmd.Process, read(orders), exited); err != nil {
+		return fmt.Errorf("%s ended: %w%s", filepath.Base(args[1]), err, log.lastWords())
+	}
+	return nil
+}
+
+// read passes the owner's orders on, and closes when the owner is gone. It ends with the process.
+func read(orders io.Reader) <-chan byte {
+	out := make(chan byte)
+	go func() {
+		defer close(out)
+		var b [1]byte
+		for {
+			if _, err := io.ReadFull(orders, b[:]); err != nil {
+				return
+			}
+			out <- b[0]
+		}
+	}()
+	return out
+}
+
+// attend carries orders out until PostgreSQL has exited.
+func attend(postmaster *os.Process, orders <-chan byte, exited <-chan error) error {
+	var next byte // what follows when the time is up
+	var timeUp <-chan time.Time
+	for {
+		var order byte
+		select {
+		case err := <-exited:
+			return err
+		case <-timeUp:
+			order, timeUp = next, nil
+		case given, alive := <-orders:
+			order = given
+			if !alive {
+				order, orders = orderFast, nil
+				next, timeUp = orderImmediate, time.After(fastGrace)
+			}
+		}
+		switch order { // a process that is gone takes no signal; exited tells
+		case orderFast:
+			postmaster.Signal(syscall.SIGINT)
+		case orderImmediate:
+			postmaster.Signal(syscall.SIGQUIT)
+			if orders == nil {
+				next, timeUp = orderKill, time.After(immediateGrace)
+			}
+		case orderKill:
+			killFamily(postmaster)
+		}
+	}
+}
+
+// killFamily kills the postmaster and its children. It stops the postmaster first, so that no child is born unseen.
+func killFamily(postmaster *os.Process) {
+	if postmaster.Signal(syscall.SIGSTOP) != nil {
+		return
+	}
+	family, _ := childrenOf(postmaster.Pid) // without the list the children still notice that the postmaster is gone
+	postmaster.Kill()
+	for _, pid := range family {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package postgres
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+func executable() (string, error) { return os.Executable() }
+
+// childOfKeeper asks for nothing: here the kernel tells no child of its parent's death, and PostgreSQL goes on when
+// somebody kills the keeper itself. The next start says so.
+func childOfKeeper() *syscall.SysProcAttr { return nil }
+
+// childrenOf lists the processes whose parent is pid.
+func childrenOf(pid int) ([]int, error) {
+	table, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ps: %w", err)
+	}
+	var children []int
+	for line := range strings.Lines(string(table)) {
+		var child, parent int
+		if _, err := fmt.Sscan(line, &child, &parent); err == nil && parent == pid {
+			children = append(children, child)
+		}
+	}
+	return children, nil
+}

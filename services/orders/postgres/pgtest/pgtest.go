@@ -1,0 +1,176 @@
+// Package pgtest gives tests a PostgreSQL: a fresh database each on one server that the test process shares, or a
+// server of their own to stop and kill. It uses the PostgreSQL that is installed on the machine, and skips a test,
+// saying what to install, when there is none.
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
+//
+// It is for tests only. Main owns the shared server; a test's cleanup stops what the test started.
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dyno/services/orders/postgres"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+)
+
+// careless are the settings for data that need not survive the machine. Commits still wait for the log, so that
+// order and visibility are those of real life.
+var careless = map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "on"}
+
+// Main runs the tests, stops the shared server, looks for leaked goroutines and exits. It does not return.
+func Main(m *testing.M) {
+	postgres.Helper()
+	goleak.VerifyTestMain(stopping{m})
+}
+
+// stopping stops the shared server after the tests and before goroutines are counted.
+type stopping struct{ m *testing.M }
+
+func (s stopping) Run() int {
+	code := s.m.Run()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// shared is the test process's one server, started by the first test that wants it.
+var shared server
+
+type server struct {
+	mu     sync.Mutex
+	folder string
+	pg     *postgres.Server
+	err    error
+}
+
+func (s *server) get(bin string) (*postgres.Server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pg != nil || s.err != nil {
+		return s.pg, s.err
+	}
+	if s.folder, s.err = makeFolder(); s.err == nil {
+		s.pg, s.err = start(s.folder, bin, nil)
+	}
+	return s.pg, s.err
+}
+
+func (s *server) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.pg != nil {
+		err = s.pg.Stop(context.Background())
+		s.pg = nil
+	}
+	if s.folder != "" {
+		os.RemoveAll(s.folder)
+	}
+	return err
+}
+
+// start runs a server with settings over the careless ones.
+func start(folder, bin string, settings map[string]string) (*postgres.Server, error) {
+	all := make(map[string]string)
+	for _, some := range []map[string]string{careless, settings} {
+		for name, value := range some {
+			all[name] = value
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	return postgres.Start(ctx, postgres.Options{Folder: folder, Bin: bin, Settings: all})
+}
+
+// Bin returns the folder of the PostgreSQL that tests use, and skips the test when the machine has none.
+func Bin(t testing.TB) string {
+	t.Helper()
+	bin, ok := postgres.Installed()
+	if !ok {
+		t.Skip("there is no PostgreSQL here; install one (Debian: apt install postgresql)")
+	}
+	return bin
+}
+
+// Folder returns an empty folder for a PostgreSQL, which is removed after the test. Unlike t.TempDir's it can be
+// entered by the user as whom PostgreSQL runs when root runs the test.
+func Folder(t testing.TB) string {
+	t.Helper()
+	folder, err := makeFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
+}
+
+func makeFolder() (string, error) {
+	folder, err := os.MkdirTemp("", "pgtest-")
+	if err != nil {
+		return "", err
+	}
+	return folder, os.Chmod(folder, 0o711)
+}
+
+// databases numbers the databases of the shared server.
+var databases atomic.Int64
+
+// Database returns the URL of a fresh, empty database on the shared server. It is dropped after the test, with
+// whoever is still connected.
+func Database(t testing.TB) (dsn string) {
+	t.Helper()
+	pg, err := shared.get(Bin(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("test_%d", databases.Add(1))
+	execute(t, pg.DSN(), "create database "+name)
+	t.Cleanup(func() { execute(t, pg.DSN(), "drop database if exists "+name+" with (force)") })
+	config, err := pgx.ParseConfig(pg.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, pg.Address(), name)
+}
+
+func execute(t testing.TB, dsn, statement string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// Server starts a server of the test's own, with settings (nil: none) over those of the shared one. It can be
+// stopped, killed and restarted on the same port, and is stopped after the test.
+func Server(t testing.TB, settings map[string]string) *postgres.Server {
+	t.Helper()
+	bin := Bin(t)
+	pg, err := start(Folder(t), bin, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pg.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return pg
+}

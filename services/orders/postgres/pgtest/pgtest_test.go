@@ -1,0 +1,65 @@
+package pgtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+func query[T any](t *testing.T, dsn, statement string) T {
+	t.Helper()
+	ctx := t.Context()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var v T
+	if err := conn.QueryRow(ctx, statement).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	return v
+}
+
+func TestDatabasesAreFreshAndApart(t *testing.T) {
+	a, b := Database(t), Database(t)
+	execute(t, a, "create table t (i int)")
+	execute(t, b, "create table t (i int)") // fails when a and b are one
+	if name := query[string](t, a, "select current_database()"); name != "test_1" {
+		t.Errorf("connected to %s", name)
+	}
+}
+
+func TestServerSurvivesStopAndKill(t *testing.T) {
+	pg := Server(t, map[string]string{"max_connections": "7"})
+	execute(t, pg.DSN(), "create table t as select 42 as i")
+	if n := query[string](t, pg.DSN(), "show max_connections"); n != "7" {
+		t.Errorf("max_connections %s", n)
+	}
+	dsn := pg.DSN()
+	for name, end := range map[string]func() error{
+		"stop": func() error { return pg.Stop(t.Context()) },
+		"kill": pg.Kill,
+	} {
+		if err := end(); err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := pgx.Connect(t.Context(), dsn); err == nil {
+			t.Error(name, ": it still accepts connections")
+		}
+		if err := pg.Restart(t.Context()); err != nil {
+			t.Fatal(name, err)
+		}
+		if i := query[int](t, dsn, "select i from t"); i != 42 {
+			t.Errorf("%s: %d", name, i)
+		}
+	}
+	select {
+	case err := <-pg.Failed():
+		t.Error(err)
+	default:
+	}
+}
