@@ -1,11 +1,12 @@
 // Package web lets the gateway answer HTTP without knowing which server reads it: Request and Response are what
-// both have in common, and Serve runs a Handler on net/http or on fasthttp, with the same limits.
+// both have in common; HTTP makes a Handler net/http's, and Fast serves it with fasthttp.
 //
 // It is not a router and knows nothing of orders.
 package web
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -24,8 +25,14 @@ type Request struct {
 	IfNoneMatch    string
 	Traceparent    string
 
-	Body []byte
+	Body    []byte
+	BodyErr error // why there is no whole Body: ErrTooLarge, or reading it failed
+
+	Account string // whose request it is; set by who finds that out
 }
+
+// ErrTooLarge says that a body exceeds its bound.
+var ErrTooLarge = errors.New("the body is too large")
 
 // Response is the answer. Fields that are empty send no header. It is used again: a Handler appends to
 // Body[:0].
