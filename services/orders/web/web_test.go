@@ -46,9 +46,11 @@ func onEach(t *testing.T, test func(t *testing.T, serve func(Handler) string)) {
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
 			ignore := goleak.IgnoreCurrent()
-			// fasthttp's own, which sleeps for up to ten seconds before it sees that it is to end
-			cleaner := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
-			t.Cleanup(func() { goleak.VerifyNone(t, ignore, cleaner) })
+			t.Cleanup(func() {
+				goleak.VerifyNone(t, ignore,
+					goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // sleeps for up to 10 s before it sees that it is to end
+					goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
+			})
 			test(t, func(h Handler) string { return start(t, h) })
 		})
 	}
