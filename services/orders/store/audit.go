@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// auditAhead is how many months have partitions before they begin: even a gateway that cannot make any for weeks
+// writes into the right ones.
+const auditAhead = 2
+
+// aheadOfAudit makes the missing partitions.
+func aheadOfAudit(ctx context.Context, conn *pgx.Conn) (made int, err error) {
+	if err := conn.QueryRow(ctx, "SELECT audit_ahead($1)", auditAhead).Scan(&made); err != nil {
+		return 0, fmt.Errorf("making the audit's partitions: %w", err)
+	}
+	return made, nil
+}
+
+// keepAudit makes the audit's partitions and drops old ones, daily, until ctx ends.
+func (s *Store) keepAudit(ctx context.Context) {
+	for {
+		pause := 24 * time.Hour
+		for i, d := range s.shards {
+			if err := s.keepAuditOf(ctx, s.options.DSNs[i]); err != nil && ctx.Err() == nil {
+				s.options.Log.Warn("the audit's partitions could not be looked after; next try in 10 minutes", "database", d.where, "err", err)
+				pause = 10 * time.Minute
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// keepAuditOf has a connection of its own, for a moment a day. It waits for no lock for long: everybody who writes
+// would wait behind it.
+func (s *Store) keepAuditOf(ctx context.Context, dsn string) error {
+	config, err := parseDSN(dsn, primary)
+	if err != nil {
+		return err
+	}
+	config.RuntimeParams["lock_timeout"] = "1000" // ms
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	made, err := aheadOfAudit(ctx, conn)
+	if err != nil {
+		return err
+	}
+	dropped := 0
+	if s.options.AuditRetention > 0 {
+		if err := conn.QueryRow(ctx, "SELECT audit_expire($1)", s.options.AuditRetention).Scan(&dropped); err != nil {
+			return fmt.Errorf("dropping old partitions of the audit: %w", err)
+		}
+	}
+	if made+dropped > 0 {
+		s.options.Log.Info("audit partitions", "database", where(config), "made", made, "dropped", dropped)
+	}
+	return nil
+}

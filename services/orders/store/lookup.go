@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"dyno/parts/batcher"
+	"dyno/services/orders/order"
+)
+
+// lookup is how one order is read from a database.
+type lookup interface {
+	order(ctx context.Context, uid int64) (order.Order, error)
+	stats() batcher.Stats
+	close()
+}
+
+// single sends a query per call.
+type single struct{ d *database }
+
+func newSingle(d *database, _ Options) lookup { return single{d} }
+
+func (l single) order(ctx context.Context, uid int64) (order.Order, error) {
+	return l.d.order(ctx, uid)
+}
+
+func (single) stats() batcher.Stats { return batcher.Stats{} }
+
+func (single) close() {}
+
+// batched makes one query of the calls that wait at the moment.
+type batched struct {
+	b *batcher.Batcher[int64, order.Order]
+	d *database
+}
+
+func newBatched(d *database, o Options) lookup {
+	return batched{batcher.New(batcher.Config[int64, order.Order]{
+		Fetch:      d.fetch,
+		Concurrent: o.Batches, // each has a connection of its own then
+		MaxBatch:   o.MaxBatch,
+		MaxWaiting: o.MaxWaiting,
+		Timeout:    o.Timeout,
+	}), d}
+}
+
+func (l batched) order(ctx context.Context, uid int64) (order.Order, error) {
+	o, found, err := l.b.Do(ctx, uid)
+	switch {
+	case err != nil:
+		return order.Order{}, l.explain(ctx, err)
+	case !found:
+		return order.Order{}, order.ErrNotFound
+	}
+	return o, nil
+}
+
+// explain says what an error of the batcher means; one of the database has been explained.
+func (l batched) explain(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, order.ErrUnavailable):
+		return err
+	case errors.Is(err, batcher.ErrFull):
+		return fmt.Errorf("%w for %s: send less, or allow more to wait", order.ErrBusy, l.d.where)
+	case errors.Is(err, batcher.ErrClosed):
+		return fmt.Errorf("%w: the store of %s was closed", order.ErrUnavailable, l.d.where)
+	}
+	return l.d.explain(ctx, "reading an order", err)
+}
+
+func (l batched) stats() batcher.Stats { return l.b.Stats() }
+
+func (l batched) close() { l.b.Close() }

@@ -1,0 +1,9 @@
+package store
+
+import (
+	"testing"
+
+	"dyno/services/orders/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

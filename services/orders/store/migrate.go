@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migration is a step of the schema; its number is its place, from 1 on.
+type migration struct{ name, text string }
+
+func migrations() ([]migration, error) {
+	entries, err := fs.ReadDir(migrationFiles, "migrations") // in the order of their names
+	if err != nil {
+		return nil, err
+	}
+	var all []migration
+	for i, e := range entries {
+		text, err := fs.ReadFile(migrationFiles, "migrations/"+e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if number, _, _ := strings.Cut(e.Name(), "_"); number != fmt.Sprintf("%03d", i+1) {
+			return nil, fmt.Errorf("migration %s should have the number %03d", e.Name(), i+1)
+		}
+		all = append(all, migration{strings.TrimSuffix(e.Name(), ".sql"), string(text)})
+	}
+	return all, nil
+}
+
+// migrationLock is PostgreSQL's advisory lock of who migrates; any number would do, as long as it stays.
+const migrationLock = 7310577370040
+
+// Migrate brings a database to the schema of this version, as shard 0..shards-1, and makes the audit's next
+// partitions. Several may call it at once. A database of a newer schema, or of another layout, is refused.
+func Migrate(ctx context.Context, dsn string, shard, shards int) error {
+	config, err := parseDSN(dsn, primary)
+	if err != nil {
+		return err
+	}
+	d := database{where: where(config)}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return d.explain(ctx, "migrating", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) // frees the lock, too
+	if err := migrate(ctx, conn, shard, shards); err != nil {
+		return d.explain(ctx, "migrating", err)
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+		return err
+	}
+	version, err := schemaVersion(ctx, conn)
+	switch {
+	case err != nil:
+		return err
+	case version > len(steps):
+		return fmt.Errorf("its schema has version %d and this program knows up to %d: use the newer program", version, len(steps))
+	}
+	for ; version < len(steps); version++ {
+		if err := apply(ctx, conn, version+1, steps[version]); err != nil {
+			return fmt.Errorf("migration %s: %w", steps[version].name, err)
+		}
+	}
+	if err := claimShard(ctx, conn, shard, shards); err != nil {
+		return err
+	}
+	_, err = aheadOfAudit(ctx, conn)
+	return err
+}
+
+// schemaVersion is how many migrations were applied. It creates nothing in a database that is up to date, so that
+// who may not change the schema can still use it.
+func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error) {
+	var there bool
+	if err := conn.QueryRow(ctx, "SELECT to_regclass('migrations') IS NOT NULL").Scan(&there); err != nil {
+		return 0, err
+	}
+	if !there {
+		_, err := conn.Exec(ctx, `CREATE TABLE migrations (
+			version int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
+		return 0, err
+	}
+	err = conn.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
+	return version, err
+}
+
+func apply(ctx context.Context, conn *pgx.Conn, version int, m migration) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, m.text); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "INSERT INTO migrations (version, name) VALUES ($1, $2)", version, m.name)
+		return err
+	})
+}
+
+// claimShard makes a new database the shard that it is to be, and refuses one that is another.
+func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
+	want := strconv.Itoa(shard) + "/" + strconv.Itoa(shards)
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		made, err := tx.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('shard', $1) ON CONFLICT DO NOTHING", want)
+		if err != nil {
+			return err
+		}
+		if made.RowsAffected() == 1 {
+			_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN uid SET INCREMENT BY %d SET START WITH %d RESTART", shards, shard+1))
+			return err
+		}
+		var is string
+		if err := tx.QueryRow(ctx, "SELECT value FROM meta WHERE key = 'shard'").Scan(&is); err != nil {
+			return err
+		}
+		if is != want {
+			return fmt.Errorf("it is shard %s of its set and is given as %s, counted from 0: give the same number of DSNs in the same order as when it was made", is, want)
+		}
+		return nil
+	})
+}

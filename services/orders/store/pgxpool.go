@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"dyno/parts/batcher"
+	"dyno/services/orders/order"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// viaPgxpool takes connections from pgx's pool and sends and reads by itself what goes over them (session): a
+// statement is prepared once, when a connection is made, and rows are read from the buffer that they arrived in.
+type viaPgxpool struct {
+	classes map[string]*pgxClass
+
+	// By name, because this is the hot path; nil where the class does not exist.
+	reads, batches, lists, writes *pgxClass
+}
+
+// pgxClass is the connections of one class.
+type pgxClass struct {
+	*pgxpool.Pool
+	opened atomic.Uint64
+}
+
+// prepared lists what the connections of a class can be asked. A session knows the statements by their index.
+var prepared = map[string][]string{
+	reads:   {selectOrder},
+	batches: {selectBatch},
+	lists:   {selectPage, selectPageOf},
+	writes:  {insertOrder, selectExisting},
+}
+
+func openPgxpool(ctx context.Context, s settings) (driver, error) {
+	d := &viaPgxpool{classes: map[string]*pgxClass{}}
+	for name, connections := range s.classes {
+		class, err := openClass(ctx, s, prepared[name], connections)
+		if err != nil {
+			d.close()
+			return nil, err
+		}
+		d.classes[name] = class
+	}
+	d.reads, d.batches, d.lists, d.writes = d.classes[reads], d.classes[batches], d.classes[lists], d.classes[writes]
+	return d, nil
+}
+
+func openClass(ctx context.Context, s settings, statements []string, connections int) (*pgxClass, error) {
+	config, err := pgxpool.ParseConfig("")
+	if err != nil {
+		return nil, err
+	}
+	config.ConnConfig = s.connection()
+	// Each statement finds its rows by an index, whatever its arguments. PostgreSQL need not plan it anew for these,
+	// and must not settle for reading the whole table because that was small when the connection was made.
+	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
+	config.MaxConns = int32(connections)
+	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are made anew at once
+	config.PingTimeout = s.timeout
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return s.health.doubtful(p.IdleDuration) }
+	class := &pgxClass{}
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		class.opened.Add(1)
+		return openSession(ctx, conn.PgConn(), statements, s.tally)
+	}
+	class.Pool, err = pgxpool.NewWithConfig(ctx, config)
+	return class, err
+}
+
+func (d *viaPgxpool) order(ctx context.Context, uid int64) (order.Order, error) {
+	conn, err := d.reads.Acquire(ctx)
+	if err != nil {
+		return order.Order{}, err
+	}
+	defer conn.Release()
+	s := sessionOf(conn)
+	s.begin()
+	s.addInt64(uid)
+	return s.one(ctx, 0)
+}
+
+func (d *viaPgxpool) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
+	conn, err := d.batches.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return sessionOf(conn).fetch(ctx, uids, answers)
+}
+
+func (d *viaPgxpool) orders(ctx context.Context, f order.Filter) ([]order.Order, error) {
+	conn, err := d.lists.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	if f.Before == 0 {
+		f.Before = math.MaxInt64
+	}
+	s, statement := sessionOf(conn), 0
+	s.begin()
+	s.addText(f.Account)
+	s.addInt64(f.Before)
+	s.addInt64(int64(f.Limit) + 1)
+	if f.Status != 0 {
+		statement = 1
+		s.addInt16(int16(f.Status))
+	}
+	return s.all(ctx, statement, f.Limit+1)
+}
+
+func (d *viaPgxpool) insert(ctx context.Context, m *submission) (order.Order, error) {
+	conn, err := d.writes.Acquire(ctx)
+	if err != nil {
+		return order.Order{}, err
+	}
+	defer conn.Release()
+	s := sessionOf(conn)
+	s.begin()
+	s.addText(m.account)
+	s.addText(m.ClientOrderID)
+	s.addText(m.Symbol)
+	s.addInt16(int16(m.Side))
+	s.addInt64(int64(m.Price))
+	s.addInt64(int64(m.Qty))
+	s.addBytes(m.digest[:])
+	s.addInt16(int16(m.Kind))
+	s.addBytes(m.Message)
+	return s.one(ctx, 0)
+}
+
+func (d *viaPgxpool) existing(ctx context.Context, m *submission) (order.Order, []byte, error) {
+	conn, err := d.writes.Acquire(ctx)
+	if err != nil {
+		return order.Order{}, nil, err
+	}
+	defer conn.Release()
+	s := sessionOf(conn)
+	s.begin()
+	s.addText(m.account)
+	s.addText(m.ClientOrderID)
+	return s.oneWithDigest(ctx, 1)
+}
+
+func (d *viaPgxpool) ping(ctx context.Context) error {
+	if d.batches != nil {
+		return d.batches.Ping(ctx)
+	}
+	return d.reads.Ping(ctx)
+}
+
+func (d *viaPgxpool) pools() map[string]Pool {
+	all := map[string]Pool{}
+	for name, c := range d.classes {
+		s := c.Stat()
+		all[name] = Pool{
+			Open: int(s.TotalConns()), InUse: int(s.AcquiredConns()), Max: int(s.MaxConns()),
+			Acquires: uint64(s.AcquireCount()), Waits: uint64(s.EmptyAcquireCount()), Waited: s.EmptyAcquireWaitTime(),
+			Opened: c.opened.Load(),
+		}
+	}
+	return all
+}
+
+func (d *viaPgxpool) close() {
+	for _, c := range d.classes {
+		c.Close()
+	}
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"sync/atomic"
+
+	"dyno/parts/batcher"
+	"dyno/services/orders/order"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// viaSQL is database/sql over pgx, as its users write it: a statement is prepared the first time that a connection
+// sees it, arguments and columns go through reflection.
+type viaSQL struct {
+	classes map[string]*sqlClass
+	tally   *tally
+}
+
+// sqlClass is the connections of one class, and what database/sql does not count.
+type sqlClass struct {
+	*sql.DB
+	acquires, opened atomic.Uint64
+}
+
+func openSQL(_ context.Context, s settings) (driver, error) {
+	d := &viaSQL{classes: map[string]*sqlClass{}, tally: s.tally}
+	for name, connections := range s.classes {
+		config := s.connection()
+		config.Tracer = s.tally
+		class := &sqlClass{}
+		class.DB = stdlib.OpenDB(*config,
+			stdlib.OptionAfterConnect(func(context.Context, *pgx.Conn) error { class.opened.Add(1); return nil }),
+			stdlib.OptionShouldPing(func(_ context.Context, p stdlib.ShouldPingParams) bool { return s.health.doubtful(p.IdleDuration) }))
+		class.SetMaxOpenConns(connections)
+		class.SetMaxIdleConns(connections) // else all but two are closed after each use
+		d.classes[name] = class
+	}
+	return d, nil
+}
+
+func (d *viaSQL) class(name string) *sqlClass {
+	c := d.classes[name]
+	c.acquires.Add(1)
+	return c
+}
+
+// scanner is a *sql.Row or *sql.Rows.
+type scanner interface{ Scan(dest ...any) error }
+
+func scan(row scanner, more ...any) (order.Order, error) {
+	var o order.Order
+	err := row.Scan(append([]any{&o.UID, &o.Account, &o.Symbol, &o.Side, &o.Status, &o.Price, &o.Qty, &o.Filled, &o.Version, &o.UpdatedAt}, more...)...)
+	o.UpdatedAt = o.UpdatedAt.UTC()
+	if errors.Is(err, sql.ErrNoRows) {
+		err = order.ErrNotFound
+	}
+	return o, err
+}
+
+func (d *viaSQL) order(ctx context.Context, uid int64) (order.Order, error) {
+	return scan(d.class(reads).QueryRowContext(ctx, selectOrder, uid))
+}
+
+func (d *viaSQL) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
+	rows, err := d.class(batches).QueryContext(ctx, selectBatch, uids)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	places := make(map[int64]int, len(uids))
+	for i, uid := range uids {
+		places[uid] = i
+	}
+	for rows.Next() {
+		o, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		answers[places[o.UID]] = batcher.Answer[order.Order]{Value: o, Found: true}
+	}
+	return rows.Err()
+}
+
+func (d *viaSQL) orders(ctx context.Context, f order.Filter) ([]order.Order, error) {
+	before := f.Before
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	query, args := selectPage, []any{f.Account, before, f.Limit + 1}
+	if f.Status != 0 {
+		query, args = selectPageOf, append(args, f.Status)
+	}
+	rows, err := d.class(lists).QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var page []order.Order
+	for rows.Next() {
+		o, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, o)
+	}
+	return page, rows.Err()
+}
+
+func (d *viaSQL) insert(ctx context.Context, s *submission) (order.Order, error) {
+	return scan(d.class(writes).QueryRowContext(ctx, insertOrder,
+		s.account, s.ClientOrderID, s.Symbol, s.Side, s.Price, s.Qty, s.digest[:], s.Kind, s.Message))
+}
+
+func (d *viaSQL) existing(ctx context.Context, s *submission) (order.Order, []byte, error) {
+	var digest []byte
+	o, err := scan(d.class(writes).QueryRowContext(ctx, selectExisting, s.account, s.ClientOrderID), &digest)
+	return o, digest, err
+}
+
+func (d *viaSQL) ping(ctx context.Context) error {
+	for _, name := range []string{reads, batches} {
+		if c := d.classes[name]; c != nil {
+			return c.PingContext(ctx)
+		}
+	}
+	return nil
+}
+
+func (d *viaSQL) pools() map[string]Pool {
+	all := map[string]Pool{}
+	for name, c := range d.classes {
+		s := c.Stats()
+		all[name] = Pool{
+			Open: s.OpenConnections, InUse: s.InUse, Max: s.MaxOpenConnections,
+			Acquires: c.acquires.Load(), Waits: uint64(s.WaitCount), Waited: s.WaitDuration, Opened: c.opened.Load(),
+		}
+	}
+	return all
+}
+
+func (d *viaSQL) close() {
+	for _, c := range d.classes {
+		c.Close()
+	}
+}

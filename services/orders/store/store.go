@@ -1,0 +1,202 @@
+// Package store keeps orders in PostgreSQL: one order by its uid, an account's orders page by page, submissions with
+// their audit record in one transaction. It brings the schema, and can fill it with made-up orders (Seed).
+//
+// How it talks to the database is two seams: the driver ("sql" is database/sql as its users write it, "pgxpool" sends
+// prepared statements and reads the binary rows by itself) and the lookup of one order ("single" is a query per call,
+// "batch" makes one query of all calls that wait at the moment). Each class of request has connections of its own, so
+// that slow pages take none from the queries of one order.
+//
+// What a read returns was read after the read began: nothing is cached here. A read that finds its connection broken
+// is sent again, once, and so is a submission, which is idempotent. After a restart of the database everything
+// recovers by itself.
+//
+// Several DSNs are shards: an account's orders are in one (AccountShard), and uids say which (UIDShard), so that no
+// request needs two. There are no commits across shards, and the layout of a database cannot be changed.
+//
+// It is not a cache, checks nobody's rights, and does not start a database. A Store owns its connections, the
+// goroutines of its batchers, and one that keeps the audit's partitions; Close waits for all of them.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dyno/services/orders/order"
+)
+
+// Options say where the orders are and how to get at them. A zero is the default given.
+type Options struct {
+	DSNs    []string // at least one; several are shards, in order
+	Replica string   // of the only DSN: answers OrderAtLeast when it has come that far
+
+	Driver string // a name of Drivers; "pgxpool"
+	Lookup string // a name of Lookups; "batch"
+
+	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads.
+	Reads, Lists, Writes int // 16, 4, 8
+	Batches              int // 3: also the fetches at once
+	MaxBatch             int // 128 orders in one fetch
+	MaxWaiting           int // 65,536 calls that wait for a fetch; beyond: order.ErrBusy
+
+	Timeout        time.Duration // of a statement, when the caller sets none; also the server's statement_timeout; 2 s
+	AuditRetention time.Duration // partitions of the audit that are older are dropped; 0: kept
+	Log            *slog.Logger  // of what happens in the background
+}
+
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&o.Reads, 16}, {&o.Lists, 4}, {&o.Writes, 8}, {&o.Batches, 3}, {&o.MaxBatch, 128}, {&o.MaxWaiting, 65_536}} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	if o.Driver == "" {
+		o.Driver = "pgxpool"
+	}
+	if o.Lookup == "" {
+		o.Lookup = "batch"
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 2 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Store is the orders of all shards.
+type Store struct {
+	options Options
+	shards  []*database
+	replica *database
+
+	replicaRests atomic.Int64 // until then (Unix nanoseconds) the replica is not asked, because it failed
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// Open connects, migrates, and checks that each database is the shard that it is taken for. The error is
+// order.ErrUnavailable when a database cannot be reached.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.withDefaults()
+	switch {
+	case len(o.DSNs) == 0:
+		return nil, errors.New("the store needs the DSN of a database, such as postgres://user@host:5432/orders")
+	case o.Replica != "" && len(o.DSNs) > 1:
+		return nil, errors.New("a replica can only stand beside a single DSN, not beside several shards")
+	}
+	for i, dsn := range o.DSNs {
+		if err := Migrate(ctx, dsn, i, len(o.DSNs)); err != nil {
+			return nil, err
+		}
+	}
+	s := &Store{options: o}
+	for _, dsn := range o.DSNs {
+		d, err := newDatabase(ctx, dsn, primary, o)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.shards = append(s.shards, d)
+	}
+	if o.Replica != "" {
+		d, err := newDatabase(ctx, o.Replica, replica, o)
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("the replica: %w", err)
+		}
+		s.replica = d
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.done.Go(func() { s.keepAudit(background) })
+	return s, nil
+}
+
+// Order reads an order from its primary. The error is order.ErrNotFound itself, or wraps order.ErrUnavailable,
+// order.ErrBusy or context.Canceled.
+func (s *Store) Order(ctx context.Context, uid int64) (order.Order, error) {
+	if uid < 1 {
+		return order.Order{}, order.ErrNotFound
+	}
+	return s.shards[UIDShard(uid, len(s.shards))].lookup.order(ctx, uid)
+}
+
+// OrderAtLeast reads an order from the replica if there is one that has this version of it already, else from the
+// primary. The version can still be lower, then nobody has made a higher one. A version below 1 asks the primary:
+// a replica does not know how far behind it is.
+func (s *Store) OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error) {
+	if s.replica == nil || version < 1 || uid < 1 || time.Now().UnixNano() < s.replicaRests.Load() {
+		return s.Order(ctx, uid)
+	}
+	// Half of the time is for the replica, so that the primary can still answer when it hangs.
+	bounded, cancel := context.WithTimeout(ctx, s.options.Timeout/2)
+	o, err := s.replica.lookup.order(bounded, uid)
+	cancel()
+	switch {
+	case err == nil && o.Version >= version:
+		return o, nil
+	case err != nil && !errors.Is(err, order.ErrNotFound) && ctx.Err() == nil:
+		s.replicaRests.Store(time.Now().Add(time.Second).UnixNano())
+	}
+	return s.Order(ctx, uid)
+}
+
+// Orders reads a page of an account's orders. An account without orders has one empty page.
+func (s *Store) Orders(ctx context.Context, f order.Filter) (order.Page, error) {
+	f.Limit = max(1, min(f.Limit, maxPage))
+	d := s.shards[AccountShard(f.Account, len(s.shards))]
+	rows, err := d.orders(ctx, f) // one more than asked for, to know whether there are more
+	if err != nil {
+		return order.Page{}, err
+	}
+	if len(rows) <= f.Limit {
+		return order.Page{Orders: rows}, nil
+	}
+	rows = slices.Clip(rows[:f.Limit])
+	return order.Page{Orders: rows, Next: rows[len(rows)-1].UID}, nil
+}
+
+// maxPage bounds what a page takes of memory; the API allows 500.
+const maxPage = 1000
+
+// Submit makes an order and its audit record in one transaction, or finds the order that the same submission has
+// made before. The error wraps order.ErrConflict when the account used the client order id for another order, or
+// order.ErrUnavailable: then nothing is known of it and it can be sent again.
+func (s *Store) Submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
+	return s.shards[AccountShard(account, len(s.shards))].submit(ctx, account, m)
+}
+
+// Ping reports whether every shard's primary answers. A replica does not matter: nothing needs it.
+func (s *Store) Ping(ctx context.Context) error {
+	for _, d := range s.shards {
+		if err := d.ping(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends what goes on in the background, and the connections when nobody uses them any more.
+func (s *Store) Close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.done.Wait()
+	for _, d := range s.shards {
+		d.close()
+	}
+	if s.replica != nil {
+		s.replica.close()
+	}
+}
