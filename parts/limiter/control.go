@@ -1,0 +1,39 @@
+package limiter
+
+import "time"
+
+// backoff is what a cut leaves of a limit. Three quarters: TCP's half loses more throughput than a database that is
+// briefly slow calls for, and as one cut is made per round trip, four of them still come below a third.
+const backoff = 0.75
+
+// control moves a limit.
+type control struct {
+	AIMD
+	good int       // units that ended well since the limit last moved
+	cut  time.Time // when it was last cut
+}
+
+// next gives the limit after a request has ended; inUse counts its units, too.
+func (c *control) next(limit, inUse int, p Permit, o Outcome) int {
+	if o == Ignored {
+		return limit
+	}
+	now := time.Now()
+	switch {
+	case o == Dropped || c.Target > 0 && now.Sub(p.begin) > c.Target:
+		// What began before the last cut says nothing of whether that was enough.
+		if p.begin.Before(c.cut) {
+			return limit
+		}
+		c.good, c.cut = 0, now
+		return max(c.Min, int(float64(limit)*backoff))
+	case inUse*2 < limit:
+		// It shows only that half of the limit was not too much.
+		return limit
+	}
+	if c.good += p.units; c.good >= limit {
+		c.good = 0
+		return min(limit+1, c.Max)
+	}
+	return limit
+}
