@@ -1,0 +1,128 @@
+// Package message reads what asks for an order: JSON, a payment as ISO 20022 pacs.008, and a FIX 4.4
+// NewOrderSingle. What it returns is checked: names are valid, the quantity is above 0, and so is the price
+// unless the order is at the market's, when it is 0. Errors name the field as the sender knows it.
+//
+// It is not for deciding whether the caller may send the message, nor for storing it. It starts no goroutines.
+package message
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"dyno/services/orders/order"
+)
+
+// MaxSize is the longest message, in bytes: some fifty times the usual one.
+const MaxSize = 64 << 10
+
+// Error says what is wrong with a message and how to mend it.
+type Error struct {
+	Status int    // of HTTP: 400, 413 or 415
+	Field  string // the one to blame, as its format calls it: "price", "CdtTrfTxInf/PmtId/EndToEndId", "OrderQty (38)"; may be ""
+	Text   string
+}
+
+// Error gives the text, which names the field.
+func (e *Error) Error() string { return e.Text }
+
+// refuse blames the message as a whole.
+func refuse(format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Text: fmt.Sprintf(format, args...)}
+}
+
+// blame blames a field.
+func blame(field, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Field: field, Text: field + ": " + fmt.Sprintf(format, args...)}
+}
+
+// Parse reads a message of the given Content-Type. The submission's Message is body itself, not a copy; its
+// strings share no memory with body. The error is an *Error.
+func Parse(contentType string, body []byte) (order.Submission, error) {
+	parse, err := parserOf(contentType)
+	if err != nil {
+		return order.Submission{}, err
+	}
+	if len(body) > MaxSize {
+		return order.Submission{}, &Error{Status: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("the message has %d bytes; the most is %d", len(body), MaxSize)}
+	}
+	if len(body) == 0 {
+		return order.Submission{}, refuse("the body is empty; send one order")
+	}
+	s, err := parse(body)
+	if err != nil {
+		return order.Submission{}, err
+	}
+	s.Message = body
+	return s, nil
+}
+
+type parser func(body []byte) (order.Submission, error)
+
+var parsers = map[string]parser{
+	"application/json": parseJSON,
+	"application/xml":  parsePacs008,
+	"text/xml":         parsePacs008,
+	"application/fix":  parseFIX,
+}
+
+func parserOf(contentType string) (parser, error) {
+	media, parameters, _ := strings.Cut(contentType, ";")
+	parse, ok := parsers[strings.ToLower(strings.Trim(media, " \t"))]
+	if !ok {
+		return nil, unsupported("Content-Type is %.60q; send application/json, application/xml (pacs.008) or application/fix", contentType)
+	}
+	for parameter := range strings.SplitSeq(parameters, ";") {
+		key, value, _ := strings.Cut(strings.Trim(parameter, " \t"), "=")
+		switch value = strings.Trim(value, `"`); {
+		case key == "":
+		case !strings.EqualFold(key, "charset"):
+			return nil, unsupported("Content-Type has the parameter %.40q; leave it out: only charset=utf-8 is known", key)
+		case !strings.EqualFold(value, "utf-8"):
+			return nil, unsupported("Content-Type has the charset %.40q; send UTF-8", value)
+		}
+	}
+	return parse, nil
+}
+
+func unsupported(format string, args ...any) *Error {
+	return &Error{Status: http.StatusUnsupportedMediaType, Text: fmt.Sprintf(format, args...)}
+}
+
+// The checks that all formats share.
+
+func checkAccount(field, text string) error {
+	if !order.ValidAccount(text) {
+		return blame(field, "%.80q is no account; it has %s", text, order.AccountRule)
+	}
+	return nil
+}
+
+func checkClientOrderID(field, text string) error {
+	if !order.ValidClientOrderID(text) {
+		return blame(field, "%.80q is no client order id; it has %s", text, order.ClientOrderIDRule)
+	}
+	return nil
+}
+
+func checkSymbol(field, text string) error {
+	if !order.ValidSymbol(text) {
+		return blame(field, "%.80q is no symbol; it has %s", text, order.SymbolRule)
+	}
+	return nil
+}
+
+// positive reads a price, a quantity or an amount.
+func positive(field, text string) (order.Decimal, error) {
+	d, err := order.ParseDecimal(text)
+	if err != nil {
+		return 0, blame(field, "%.40q is %v", text, err)
+	}
+	if d <= 0 {
+		return 0, blame(field, "%.40q is not above 0", text)
+	}
+	return d, nil
+}
+
+var errMarketPrice = errors.New("an order at the market's price has none of its own; leave it out, or send a limit order")

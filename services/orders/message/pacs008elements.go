@@ -1,0 +1,213 @@
+package message
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// pacs008Element is an element that is checked: there at most once, after those before it in the table.
+type pacs008Element struct {
+	path      string // below FIToFICstmrCdtTrf
+	mandatory bool
+	check     func(text string) (why string) // nil: it holds elements
+}
+
+// pacs008Elements are in the order of the schema (pacs.008.001.08 to .13). Others are kept with the message as
+// they are.
+var pacs008Elements = [...]pacs008Element{
+	{"GrpHdr", true, nil},
+	{"GrpHdr/MsgId", true, text(35)},
+	{"GrpHdr/CreDtTm", true, dateTime},
+	{"GrpHdr/NbOfTxs", true, oneTransfer},
+	{"GrpHdr/CtrlSum", false, decimal(17)},
+	{"GrpHdr/SttlmInf", true, nil},
+	{"GrpHdr/SttlmInf/SttlmMtd", true, oneOf("INDA", "INGA", "COVE", "CLRG")},
+	{"CdtTrfTxInf", true, nil},
+	{"CdtTrfTxInf/PmtId", true, nil},
+	{"CdtTrfTxInf/PmtId/InstrId", false, text(35)},
+	pacsEndToEndID: {"CdtTrfTxInf/PmtId/EndToEndId", true, text(35)},
+	{"CdtTrfTxInf/PmtId/TxId", false, text(35)},
+	{"CdtTrfTxInf/PmtId/UETR", false, uetr},
+	pacsAmount: {"CdtTrfTxInf/IntrBkSttlmAmt", true, decimal(5)},
+	{"CdtTrfTxInf/IntrBkSttlmDt", false, date},
+	{"CdtTrfTxInf/SttlmPrty", false, oneOf("URGT", "HIGH", "NORM")},
+	{"CdtTrfTxInf/InstdAmt", false, decimal(5)},
+	{"CdtTrfTxInf/ChrgBr", true, oneOf("DEBT", "CRED", "SHAR", "SLEV")},
+	{"CdtTrfTxInf/InstgAgt/FinInstnId/BICFI", false, bic},
+	{"CdtTrfTxInf/InstdAgt/FinInstnId/BICFI", false, bic},
+	{"CdtTrfTxInf/Dbtr", true, nil},
+	{"CdtTrfTxInf/Dbtr/Nm", false, text(140)},
+	{"CdtTrfTxInf/DbtrAcct", false, nil},
+	pacsDebtorIBAN:  {"CdtTrfTxInf/DbtrAcct/Id/IBAN", false, iban},
+	pacsDebtorOther: {"CdtTrfTxInf/DbtrAcct/Id/Othr/Id", false, text(34)},
+	{"CdtTrfTxInf/DbtrAgt", true, nil},
+	{"CdtTrfTxInf/DbtrAgt/FinInstnId", true, nil},
+	{"CdtTrfTxInf/DbtrAgt/FinInstnId/BICFI", false, bic},
+	{"CdtTrfTxInf/CdtrAgt", true, nil},
+	{"CdtTrfTxInf/CdtrAgt/FinInstnId", true, nil},
+	{"CdtTrfTxInf/CdtrAgt/FinInstnId/BICFI", false, bic},
+	{"CdtTrfTxInf/Cdtr", true, nil},
+	{"CdtTrfTxInf/Cdtr/Nm", false, text(140)},
+	{"CdtTrfTxInf/CdtrAcct", false, nil},
+	{"CdtTrfTxInf/CdtrAcct/Id/IBAN", false, iban},
+	{"CdtTrfTxInf/CdtrAcct/Id/Othr/Id", false, text(34)},
+}
+
+// Those that the order is made of.
+const (
+	pacsEndToEndID  = 10
+	pacsAmount      = 13
+	pacsDebtorIBAN  = 23
+	pacsDebtorOther = 24
+
+	pacs008Count = len(pacs008Elements)
+)
+
+var pacs008Index = func() map[string]int {
+	index := make(map[string]int, pacs008Count)
+	for i, e := range pacs008Elements {
+		index[e.path] = i
+	}
+	return index
+}()
+
+// text checks for MaxNText.
+func text(most int) func(string) string {
+	why := "has no text or more than " + strconv.Itoa(most) + " characters"
+	return func(text string) string {
+		if text == "" || utf8.RuneCountInString(text) > most {
+			return why
+		}
+		return ""
+	}
+}
+
+func oneOf(codes ...string) func(string) string {
+	why := "is none of " + strings.Join(codes, ", ")
+	return func(text string) string {
+		for _, code := range codes {
+			if text == code {
+				return ""
+			}
+		}
+		return why
+	}
+}
+
+// decimal checks for digits, with at most so many after the point, and 18 in all.
+func decimal(fraction int) func(string) string {
+	why := "is no decimal such as 1250.75 with at most 18 digits, " + strconv.Itoa(fraction) + " of them after the point"
+	return func(text string) string {
+		whole, decimals, dotted := strings.Cut(text, ".")
+		if !digits(whole) || dotted && !digits(decimals) || len(decimals) > fraction || len(whole)+len(decimals) > 18 {
+			return why
+		}
+		return ""
+	}
+}
+
+func digits(text string) bool {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func oneTransfer(text string) string {
+	switch {
+	case !digits(text) || len(text) > 15:
+		return "is no number"
+	case strings.TrimLeft(text, "0") != "1":
+		return "transfers are announced; send one a message"
+	}
+	return ""
+}
+
+func date(text string) string {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return "is no date such as 2026-01-02"
+	}
+	return ""
+}
+
+// dateTime checks for xs:dateTime. Its zone may be missing.
+func dateTime(text string) string {
+	const layout = "2006-01-02T15:04:05"
+	if len(text) >= len(layout) && text[13] == ':' && !strings.Contains(text, ",") {
+		for _, layout := range [...]string{time.RFC3339, layout} {
+			if _, err := time.Parse(layout, text); err == nil {
+				return ""
+			}
+		}
+	}
+	return "is no time such as 2026-01-02T15:04:05.678Z"
+}
+
+// uetr checks for a UUID of version 4 in lower case.
+func uetr(text string) string {
+	const pattern = "xxxxxxxx-xxxx-4xxx-vxxx-xxxxxxxxxxxx"
+	ok := len(text) == len(pattern)
+	for i := 0; ok && i < len(pattern); i++ {
+		c := text[i]
+		switch pattern[i] {
+		case 'x':
+			ok = '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
+		case 'v':
+			ok = c == '8' || c == '9' || c == 'a' || c == 'b'
+		default:
+			ok = c == pattern[i]
+		}
+	}
+	if !ok {
+		return "is no UUID of version 4 in lower case"
+	}
+	return ""
+}
+
+// bic checks the form of ISO 9362: 4 letters or digits, 2 letters of a country, 2 and perhaps 3 letters or digits.
+func bic(text string) string {
+	ok := len(text) == 8 || len(text) == 11
+	for i := 0; ok && i < len(text); i++ {
+		c := text[i]
+		ok = 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' && i != 4 && i != 5
+	}
+	if !ok {
+		return "is no BIC such as DEUTDEFF or DEUTDEFF500"
+	}
+	return ""
+}
+
+// iban checks form and checksum of ISO 13616: with its first four characters put last and its letters read as 10
+// to 35, the number leaves 1 when divided by 97.
+func iban(text string) string {
+	if len(text) < 5 || len(text) > 34 {
+		return "is no IBAN; it has 5 to 34 characters"
+	}
+	rest := 0
+	for i := range len(text) {
+		c := text[(i+4)%len(text)]
+		letter := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+		switch position := (i + 4) % len(text); {
+		case position < 2 && (c < 'A' || c > 'Z'), position >= 2 && position < 4 && letter:
+			return "is no IBAN; it begins with a country's two letters and two digits"
+		case letter:
+			rest = (rest*100 + int(c&^0x20-'A') + 10) % 97
+		case '0' <= c && c <= '9':
+			rest = (rest*10 + int(c-'0')) % 97
+		default:
+			return "is no IBAN; it has letters and digits only"
+		}
+	}
+	if rest != 1 {
+		return "is no IBAN: its check digits do not fit; was it mistyped?"
+	}
+	return ""
+}
+
+func currencyCode(text string) bool {
+	return len(text) == 3 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
