@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,13 +19,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // held is a Fetch that a test lets go on by hand.
 type held struct {
+	mu     sync.Mutex
 	sent   [][]int
 	let    chan error // what the next fetch returns
 	missed time.Duration
 }
 
 func (h *held) fetch(ctx context.Context, keys []int, answers []Answer[string]) error {
+	h.mu.Lock()
 	h.sent = append(h.sent, slices.Clone(keys))
+	h.mu.Unlock()
 	begin := time.Now()
 	select {
 	case err := <-h.let:
@@ -125,6 +129,28 @@ func TestBatchesAreBounded(t *testing.T) {
 		if got := fmt.Sprint(h.sent); got != "[[1] [2] [3 4 5] [6]]" {
 			t.Errorf("fetched %s", got)
 		}
+	})
+}
+
+// A worker that finds more than a batch wakes another one: here two calls have come before the first worker,
+// which was woken once, has.
+func TestTheRestIsForAnother(t *testing.T) {
+	with(t, Config[int, string]{Concurrent: 2, MaxBatch: 1}, func(t *testing.T, h *held, b *Batcher[int, string]) {
+		synctest.Wait() // both are idle
+		b.mu.Lock()
+		for k := range 2 {
+			c := b.calls.Get().(*call[int, string])
+			c.key = k
+			b.waiting.push(c)
+			b.rouse()
+		}
+		b.mu.Unlock()
+		synctest.Wait()
+		if len(h.sent) != 2 {
+			t.Errorf("fetched %v, want two at once", h.sent)
+		}
+		h.let <- nil
+		h.let <- nil
 	})
 }
 

@@ -81,6 +81,7 @@ func newModel(h history) *model {
 }
 
 func (m *model) follow(ops []op) error {
+	defer m.stop()
 	for i, o := range ops {
 		m.step(o)
 		if err := m.check(); err != nil {
@@ -185,4 +186,11 @@ func (m *model) end() error {
 		return fmt.Errorf("at the end: %+v", s)
 	}
 	return nil
+}
+
+// stop lets the bubble end, also after a fault.
+func (m *model) stop() {
+	for _, r := range slices.Concat(m.in, m.waiting) {
+		r.cancel()
+	}
 }
