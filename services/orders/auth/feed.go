@@ -22,8 +22,8 @@ type feed struct {
 	ttl                   time.Duration
 }
 
-// maxRows bounds what a load generator has to read: rows take some 300 bytes.
-const maxRows = 10_000_000
+// maxRows bounds what a load generator has to hold: rows take some 300 bytes. The lab takes as many.
+const maxRows = 1_000_000
 
 // FeedCommand returns the command "feed", which prints what a load generator needs to ask for orders.
 func FeedCommand() *cobra.Command {
