@@ -26,10 +26,11 @@ import (
 // order and visibility are those of real life.
 var careless = map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "on"}
 
-// Main runs the tests, stops the shared server, looks for leaked goroutines and exits. It does not return.
-func Main(m *testing.M) {
+// Main runs the tests, stops the shared server, looks for leaked goroutines but for those that options say to ignore,
+// and exits. It does not return.
+func Main(m *testing.M, options ...goleak.Option) {
 	postgres.Helper()
-	goleak.VerifyTestMain(stopping{m})
+	goleak.VerifyTestMain(stopping{m}, options...)
 }
 
 // stopping stops the shared server after the tests and before goroutines are counted.
