@@ -1,0 +1,69 @@
+package orders
+
+import (
+	"context"
+	"net/http"
+
+	"dyno/parts/limiter"
+	"dyno/services/orders/web"
+)
+
+// openAdmission builds what lets a class of requests in.
+func (g *Gateway) openAdmission(class int) (middleware, error) {
+	c := g.config
+	most := [classes]int{classRead: c.AdmitReads, classList: c.AdmitLists, classWrite: c.AdmitWrites}[class]
+	var l limiter.Limiter
+	switch c.Admission {
+	case "none":
+		return func(next web.Handler) web.Handler { return next }, nil
+	case "fixed":
+		l = limiter.NewFixed(limiter.Fixed{Limit: most, MaxWaiting: c.MaxWaiting, MaxWait: c.MaxWait})
+	case "aimd":
+		// It begins at a hundredth of what is allowed and finds its way up; so nobody is overrun at the start.
+		l = limiter.NewAIMD(limiter.AIMD{Min: max(1, most/100), Max: most, Target: c.TargetLatency, MaxWaiting: c.MaxWaiting, MaxWait: c.MaxWait})
+	default:
+		return nil, unknown("admission", c.Admission, "aimd", "fixed", "none")
+	}
+	g.limiters[class] = l
+	return func(next web.Handler) web.Handler {
+		return &admitted{g: g, limiter: l, next: next, weigh: weights[class]}
+	}, nil
+}
+
+// weights say how many units a request of a class takes.
+var weights = [classes]func(*web.Request) int{
+	classRead:  func(*web.Request) int { return 1 },
+	classList:  listWeight,
+	classWrite: func(*web.Request) int { return 1 },
+}
+
+// listWeight counts a unit for each page of the usual size that a list could have been.
+func listWeight(req *web.Request) int {
+	f, err := parseListQuery(req.Query, req.Account)
+	if err != nil {
+		return 1
+	}
+	return (f.Limit + defaultLimit - 1) / defaultLimit
+}
+
+// admitted answers a request when there is room for it.
+type admitted struct {
+	g       *Gateway
+	limiter limiter.Limiter
+	next    web.Handler
+	weigh   func(*web.Request) int
+}
+
+func (a *admitted) Serve(ctx context.Context, req *web.Request, resp *web.Response) {
+	permit, err := a.limiter.Acquire(ctx, a.weigh(req))
+	if err != nil {
+		a.g.refuse(req, resp, err)
+		return
+	}
+	outcome := limiter.Dropped // also if it panics
+	defer func() { permit.Release(outcome) }()
+	a.next.Serve(ctx, req, resp)
+	if resp.Status != http.StatusServiceUnavailable {
+		outcome = limiter.Good
+	}
+}

@@ -1,0 +1,148 @@
+package orders
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"dyno/services/orders/web"
+)
+
+// middleware puts something around a handler.
+type middleware func(web.Handler) web.Handler
+
+// chain puts middlewares around a handler, the first outermost.
+func chain(h web.Handler, around ...middleware) web.Handler {
+	for i := len(around) - 1; i >= 0; i-- {
+		h = around[i](h)
+	}
+	return h
+}
+
+// Classes of requests; each has connections and an admission of its own, so that none starves another.
+const (
+	classRead = iota
+	classList
+	classWrite
+	classes
+)
+
+// openRoutes builds each route's chain.
+func (g *Gateway) openRoutes() error {
+	c := g.config
+	dispatch, err := g.openDispatch()
+	if err != nil {
+		return err
+	}
+	g.routes = map[string]*route{}
+	for _, r := range []struct {
+		path, method string
+		class        int
+		handler      web.HandlerFunc
+	}{
+		{"/api/v1/order", http.MethodGet, classRead, g.order},
+		{"/api/v1/orders", http.MethodGet, classList, g.list},
+		{"/api/v1/submit", http.MethodPost, classWrite, g.submit},
+	} {
+		admit, err := g.openAdmission(r.class)
+		if err != nil {
+			return err
+		}
+		var handler web.Handler
+		switch c.Chain {
+		case "uniform":
+			handler = chain(r.handler, g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach, g.authenticate, admit, dispatch)
+		case "fitted":
+			// What waits for the database for long, and may be cancelled on the way, has a deadline of its
+			// own; a batched read is too short for that to pay.
+			deadline := g.deadlineEach
+			if r.class == classRead {
+				deadline = g.deadlineShared()
+			}
+			handler = chain(r.handler, g.measure(r.path), g.recover, deadline, g.authenticate, admit, dispatch)
+		default:
+			return unknown("chain", c.Chain, "fitted", "uniform")
+		}
+		g.routes[r.path] = &route{path: r.path, method: r.method, handler: handler}
+	}
+	return nil
+}
+
+// recover keeps a mistake in one request from ending the process: fasthttp does not.
+func (g *Gateway) recover(next web.Handler) web.Handler {
+	return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+		defer func() {
+			if r := recover(); r != nil {
+				resp.Reset()
+				g.refuse(req, resp, fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
+			}
+		}()
+		next.Serve(ctx, req, resp)
+	})
+}
+
+// logged writes a line for each request, for whoever listens to that level.
+func (g *Gateway) logged(path string) middleware {
+	return func(next web.Handler) web.Handler {
+		return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+			began := time.Now()
+			next.Serve(ctx, req, resp)
+			g.log.DebugContext(ctx, "request", "path", path, "account", req.Account, "status", resp.Status, "seconds", time.Since(began).Seconds())
+		})
+	}
+}
+
+// deadlineEach gives each request a deadline of its own.
+func (g *Gateway) deadlineEach(next web.Handler) web.Handler {
+	return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+		ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+		defer cancel()
+		next.Serve(ctx, req, resp)
+	})
+}
+
+// deadlineTick is how much later than asked for a shared deadline may come.
+const deadlineTick = 10 * time.Millisecond
+
+// deadlineShared gives all requests that begin within a tick one deadline: a timer for many. What a request's own
+// context carries is lost but for its values: a client that goes away does not end its read, which is
+// shared with others anyway.
+func (g *Gateway) deadlineShared() middleware {
+	var current atomic.Pointer[tick]
+	return func(next web.Handler) web.Handler {
+		return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+			if g.config.Tracer != nil { // its span is in the context
+				g.deadlineEach(next).Serve(ctx, req, resp)
+				return
+			}
+			now := time.Now()
+			t := current.Load()
+			if t == nil || now.After(t.until) {
+				fresh := newTick(now, g.config.Timeout)
+				if current.CompareAndSwap(t, fresh) {
+					t = fresh
+				} else {
+					t = current.Load()
+					fresh.cancel()
+				}
+			}
+			next.Serve(t.ctx, req, resp)
+		})
+	}
+}
+
+// tick is the deadline of those that begin until a moment.
+type tick struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	until  time.Time
+}
+
+func newTick(now time.Time, timeout time.Duration) *tick {
+	until := now.Add(deadlineTick)
+	ctx, cancel := context.WithDeadline(context.Background(), until.Add(timeout))
+	return &tick{ctx: ctx, cancel: cancel, until: until}
+}

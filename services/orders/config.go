@@ -1,0 +1,62 @@
+package orders
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/services/orders/store"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config says what a Gateway is put together from. The names of implementations and what the settings mean are
+// Assembly's.
+type Config struct {
+	DSNs             []string // of the database; several: one a shard, in this order for ever
+	Replica          string   // that reads with min_version may go to; "": none
+	Keys             string   // JWKS file
+	Audience, Issuer string   // that tokens must be for and from; "": any
+	Foreign          string   // 404 or 403
+
+	Server, Driver, Lookup, JSON, Tokens, Dispatch, Admission, Chain, Counters, Cache string
+
+	Reads, Lists, Writes                   int // connections
+	Batches, MaxBatch                      int
+	Workers, QueueCapacity, MaxConnections int
+	MaxInFlight, MaxWaiting                int
+	AdmitReads, AdmitLists, AdmitWrites    int
+	MaxWait, TargetLatency                 time.Duration
+	Timeout                                time.Duration
+	Leeway, KeysReload                     time.Duration
+	TokensKept, CacheSize                  int
+	Filter                                 bool
+	FilterEvery                            time.Duration
+	LastKnown                              int
+	AuditRetention                         time.Duration
+
+	Logger *slog.Logger
+	Tracer trace.Tracer // nil: none
+}
+
+func (c Config) store(log *slog.Logger) store.Options {
+	return store.Options{DSNs: c.DSNs, Replica: c.Replica, Driver: c.Driver, Lookup: c.Lookup,
+		Reads: c.Reads, Lists: c.Lists, Writes: c.Writes, Batches: c.Batches, MaxBatch: c.MaxBatch, MaxWaiting: c.MaxWaiting,
+		Timeout: c.Timeout, AuditRetention: c.AuditRetention, Log: log}
+}
+
+// pick returns the implementation of a seam called name.
+func pick[T any](seam string, impls map[string]func() T, name string) (impl T, err error) {
+	make, ok := impls[name]
+	if !ok {
+		return impl, unknown(seam, name, slices.Sorted(maps.Keys(impls))...)
+	}
+	return make(), nil
+}
+
+func unknown(seam, name string, names ...string) error {
+	return fmt.Errorf("seam %s: nothing is called %q; there are %s", seam, name, strings.Join(names, ", "))
+}

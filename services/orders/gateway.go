@@ -1,0 +1,272 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"dyno/parts/limiter"
+	"dyno/services/orders/auth"
+	"dyno/services/orders/cache"
+	"dyno/services/orders/encode"
+	"dyno/services/orders/order"
+	"dyno/services/orders/store"
+	"dyno/services/orders/web"
+)
+
+// Bounds of a request.
+const (
+	maxBody  = 64 << 10 // bytes; messages have some 1.2 KB
+	maxLimit = 500      // orders in a page
+
+	defaultLimit = 50
+)
+
+// Gateway answers requests.
+type Gateway struct {
+	config   Config
+	log      *slog.Logger
+	store    *store.Store
+	verifier *auth.Verifier
+	json     encode.Encoder
+	msgpack  encode.Encoder
+	orders   cache.Source // the chain of caches, which ends at the store
+	closers  []func()     // of the caches and the pool of workers, the last first
+	known    *cache.LastKnown
+	breaker  *breaker
+	counters counters
+	limiters [classes]limiter.Limiter // nil: admission=none
+	latency  *latencies
+	routes   map[string]*route
+}
+
+// route is what a path leads to.
+type route struct {
+	path    string
+	method  string
+	handler web.Handler
+}
+
+// New connects to the database, brings its schema up to date, and puts a gateway together.
+func New(ctx context.Context, c Config) (*Gateway, error) {
+	g := &Gateway{config: c, log: c.Logger, msgpack: encode.Msgpack(), latency: newLatencies()}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	if err := g.open(ctx); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Gateway) open(ctx context.Context) (err error) {
+	c := g.config
+	if g.json, err = encode.JSON(c.JSON); err != nil {
+		return err
+	}
+	if g.counters, err = pick("counters", counterKinds, c.Counters); err != nil {
+		return err
+	}
+	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
+		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
+	if err != nil {
+		return err
+	}
+	g.closers = append(g.closers, g.verifier.Close)
+	if g.store, err = store.Open(ctx, c.store(g.log)); err != nil {
+		return err
+	}
+	g.closers = append(g.closers, g.store.Close)
+	if err := g.openSources(); err != nil {
+		return err
+	}
+	return g.openRoutes()
+}
+
+// openSources builds what answers order queries: memory, if any, before a breaker before the database.
+func (g *Gateway) openSources() error {
+	c := g.config
+	g.breaker = newBreaker(g.store, g.log)
+	g.orders = g.breaker
+	switch c.Cache {
+	case "off":
+	case "terminal":
+		g.orders = cache.NewTerminal(g.orders, c.CacheSize)
+	case "live":
+		if len(c.DSNs) > 1 {
+			return errors.New("cache=live follows one database; with several shards use cache=terminal or cache=off")
+		}
+		live, err := cache.NewLive(g.orders, cache.LiveOptions{DSN: c.DSNs[0], Size: c.CacheSize, Log: g.log})
+		if err != nil {
+			return err
+		}
+		g.orders = live
+		g.closers = append(g.closers, live.Close)
+	default:
+		return unknown("cache", c.Cache, "off", "terminal", "live")
+	}
+	if c.Filter {
+		if len(c.DSNs) > 1 {
+			return errors.New("filter knows the uids of one database; leave it off with several shards")
+		}
+		filter, err := cache.NewFilter(g.orders, cache.FilterOptions{DSN: c.DSNs[0], Every: c.FilterEvery, Log: g.log})
+		if err != nil {
+			return err
+		}
+		g.orders = filter
+		g.closers = append(g.closers, filter.Close)
+	}
+	if c.LastKnown > 0 {
+		g.known = cache.NewLastKnown(c.LastKnown)
+	}
+	return nil
+}
+
+// Close lets go of everything; no request may be under way any more.
+func (g *Gateway) Close() {
+	for len(g.closers) > 0 {
+		last := len(g.closers) - 1
+		g.closers[last]()
+		g.closers = g.closers[:last]
+	}
+}
+
+// Ready reports whether the database answers.
+func (g *Gateway) Ready(ctx context.Context) error { return g.store.Ping(ctx) }
+
+// Serve answers a request.
+func (g *Gateway) Serve(ctx context.Context, req *web.Request, resp *web.Response) {
+	r := g.routes[req.Path]
+	if r == nil {
+		g.refuse(req, resp, &refusal{status: http.StatusNotFound, text: "nothing is served at this path; there are /api/v1/order, /api/v1/orders and /api/v1/submit"})
+		return
+	}
+	if req.Method != r.method && !(req.Method == http.MethodHead && r.method == http.MethodGet) {
+		resp.Allow = r.method
+		g.refuse(req, resp, &refusal{status: http.StatusMethodNotAllowed, text: "this path answers " + r.method})
+		return
+	}
+	r.handler.Serve(ctx, req, resp)
+}
+
+// Handler is the gateway on net/http.
+func (g *Gateway) Handler() http.Handler { return g.handler(g) }
+
+// handler puts what answers requests on net/http. It is a ServeMux, so that its routes have names.
+func (g *Gateway) handler(answers web.Handler) http.Handler {
+	mux, h := http.NewServeMux(), web.HTTP(answers, maxBody)
+	for _, r := range g.routes {
+		mux.Handle(r.method+" "+r.path, h)
+	}
+	mux.Handle("/", h) // whatever is wrong with it, the gateway says so
+	return mux
+}
+
+// authenticate is the middleware that finds out whose request it is.
+func (g *Gateway) authenticate(next web.Handler) web.Handler {
+	return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+		account, err := g.verifier.Verify(req.Authorization, time.Now())
+		if err != nil {
+			g.refuse(req, resp, err)
+			return
+		}
+		req.Account = account
+		next.Serve(ctx, req, resp)
+	})
+}
+
+// order answers GET /api/v1/order.
+func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Response) {
+	q, err := parseOrderQuery(req.Query)
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	enc, ok := g.encoder(req)
+	if !ok {
+		g.refuse(req, resp, errNotAcceptable)
+		return
+	}
+	var o order.Order
+	var staleSince time.Time
+	if q.minVersion > 0 {
+		o, err = g.breaker.OrderAtLeast(ctx, q.uid, q.minVersion)
+	} else {
+		o, err = g.orders.Order(ctx, q.uid)
+	}
+	if g.known != nil {
+		o, staleSince, err = g.lastKnown(req, q.uid, o, err)
+	}
+	switch {
+	case err != nil:
+	case o.Account != req.Account:
+		err = g.foreign(q.uid)
+	case o.Version < q.minVersion:
+		err = &refusal{status: http.StatusConflict, field: "min_version",
+			text: fmt.Sprintf("the order is at version %d, not at %d yet; ask without min_version for what there is", o.Version, q.minVersion)}
+	}
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	resp.ETag = etag(o.UID, o.Version)
+	if staleSince.IsZero() && matches(req.IfNoneMatch, resp.ETag) {
+		resp.Status = http.StatusNotModified
+		resp.Vary = vary
+		return
+	}
+	if !staleSince.IsZero() {
+		resp.Warning = `110 - "Response is Stale"`
+	}
+	resp.Body = enc.Order(resp.Body, &o, staleSince)
+	g.answer(req, resp, http.StatusOK, enc)
+}
+
+// lastKnown remembers an answer of the database, or stands in for one that does not come, for a caller who
+// allowed it.
+func (g *Gateway) lastKnown(req *web.Request, uid int64, o order.Order, err error) (order.Order, time.Time, error) {
+	if err == nil {
+		g.known.Put(o, time.Now())
+		return o, time.Time{}, nil
+	}
+	if allowed, most := maxStale(req.CacheControl); allowed && unavailable(err) {
+		if kept, at, ok := g.known.Get(uid); ok && time.Since(at) <= most {
+			return kept, at, nil
+		}
+	}
+	return o, time.Time{}, err
+}
+
+// foreign is the answer for another account's order: unless configured otherwise the same as if there were none,
+// so that nobody learns which there are.
+func (g *Gateway) foreign(uid int64) error {
+	if g.config.Foreign == "403" {
+		return &refusal{status: http.StatusForbidden, text: "the order belongs to another account"}
+	}
+	return fmt.Errorf("%w: %d", order.ErrNotFound, uid)
+}
+
+// list answers GET /api/v1/orders.
+func (g *Gateway) list(ctx context.Context, req *web.Request, resp *web.Response) {
+	filter, err := parseListQuery(req.Query, req.Account)
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	enc, ok := g.encoder(req)
+	if !ok {
+		g.refuse(req, resp, errNotAcceptable)
+		return
+	}
+	page, err := g.breaker.Orders(ctx, filter)
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	resp.Body = enc.Page(resp.Body, &page, cursorOf(page.Next))
+	g.answer(req, resp, http.StatusOK, enc)
+}

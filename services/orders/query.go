@@ -1,0 +1,171 @@
+package orders
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/services/orders/order"
+)
+
+// orderQuery is what GET /api/v1/order asks.
+type orderQuery struct{ uid, minVersion int64 }
+
+func parseOrderQuery(raw string) (q orderQuery, err error) {
+	err = eachParameter(raw, func(name, value string) error {
+		switch name {
+		case "uid":
+			return number(name, value, &q.uid)
+		case "min_version":
+			return number(name, value, &q.minVersion)
+		}
+		return nil // others are somebody else's, such as a proxy's
+	})
+	if err == nil && q.uid == 0 {
+		err = badField("uid", "uid is missing; ask for /api/v1/order?uid=NUMBER")
+	}
+	return q, err
+}
+
+// number reads a positive number that is given once.
+func number(name, value string, to *int64) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case *to != 0:
+		return badField(name, name+" is given twice")
+	case err != nil || n < 1 || value[0] == '+':
+		return badField(name, fmt.Sprintf("%s is %q, which is no number from 1 to %d", name, shorten(value), math.MaxInt64))
+	}
+	*to = n
+	return nil
+}
+
+// parseListQuery reads what GET /api/v1/orders asks of whom.
+func parseListQuery(raw, caller string) (f order.Filter, err error) {
+	f.Account = caller
+	var limit int64
+	err = eachParameter(raw, func(name, value string) error {
+		switch name {
+		case "account":
+			if value != caller {
+				return &refusal{status: http.StatusForbidden, field: name, text: "these are another account's orders; leave account out for your own"}
+			}
+		case "status":
+			if f.Status != 0 {
+				return badField(name, "status is given twice")
+			}
+			var ok bool
+			if f.Status, ok = order.ParseStatus(value); !ok {
+				return badField(name, fmt.Sprintf("status is %q; there are NEW, PARTIALLY_FILLED, FILLED and CANCELLED", shorten(value)))
+			}
+		case "limit":
+			if err := number(name, value, &limit); err != nil || limit > maxLimit {
+				return badField(name, fmt.Sprintf("limit is %q, which is no number from 1 to %d", shorten(value), maxLimit))
+			}
+		case "cursor":
+			var ok bool
+			if f.Before, ok = parseCursor(value); !ok {
+				return badField(name, "cursor is none of those that an answer gave as next")
+			}
+		}
+		return nil
+	})
+	if f.Limit = int(limit); limit == 0 {
+		f.Limit = defaultLimit
+	}
+	return f, err
+}
+
+// maxParameters bounds those of one query.
+const maxParameters = 32
+
+// eachParameter calls f for each parameter of a query, decoded.
+func eachParameter(raw string, f func(name, value string) error) error {
+	for n := 0; raw != ""; n++ {
+		if n == maxParameters {
+			return badField("", fmt.Sprintf("the query has more than %d parameters", maxParameters))
+		}
+		var pair string
+		pair, raw, _ = strings.Cut(raw, "&")
+		name, value, _ := strings.Cut(pair, "=")
+		name, err1 := url.QueryUnescape(name)
+		value, err2 := url.QueryUnescape(value)
+		if err1 != nil || err2 != nil {
+			return badField("", "the query is not URL-encoded")
+		}
+		if err := f(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cursorOf says where the next page begins; "" if there is none.
+func cursorOf(before int64) string {
+	if before == 0 {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(binary.AppendUvarint(nil, uint64(before)))
+}
+
+func parseCursor(text string) (before int64, ok bool) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return 0, false
+	}
+	u, n := binary.Uvarint(data)
+	return int64(u), n == len(data) && u > 0 && u <= math.MaxInt64
+}
+
+// etag names an order's version.
+func etag(uid, version int64) string {
+	b := append(make([]byte, 0, 44), '"')
+	b = strconv.AppendInt(b, uid, 10)
+	b = append(b, '-')
+	b = strconv.AppendInt(b, version, 10)
+	return string(append(b, '"'))
+}
+
+// matches reports whether an If-None-Match names that ETag.
+func matches(header, etag string) bool {
+	for header != "" {
+		var one string
+		one, header, _ = strings.Cut(header, ",")
+		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == etag || one == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// maxStale reads how old an answer a caller allows, if at all.
+func maxStale(cacheControl string) (allowed bool, most time.Duration) {
+	for cacheControl != "" {
+		var one string
+		one, cacheControl, _ = strings.Cut(cacheControl, ",")
+		name, value, bounded := strings.Cut(strings.TrimSpace(one), "=")
+		if !strings.EqualFold(name, "max-stale") {
+			continue
+		}
+		if !bounded {
+			return true, math.MaxInt64
+		}
+		n, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
+		return err == nil, time.Duration(n) * time.Second
+	}
+	return false, 0
+}
+
+// shorten keeps what strangers wrote from filling an answer.
+func shorten(text string) string {
+	if len(text) > 40 {
+		return text[:40] + "..."
+	}
+	return text
+}
