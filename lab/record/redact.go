@@ -16,6 +16,8 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:[a-z_-]*(?:token|password|passwd|secret)))(["']?\s*[:=]\s*["']?)([^\s"',]+)`),
 	// scheme://user:password@host
 	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^/\s:@]*)(:)([^/\s@]+)@`),
+	// JSON Web Tokens, wherever they stand: a JSON object in base64url, a dot, and more of that
+	regexp.MustCompile(`\b(ey)(J)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`),
 	// Standard Webhooks secrets
 	regexp.MustCompile(`(whsec)(_)([A-Za-z0-9+/=]+)`),
 }

@@ -18,13 +18,14 @@ func TestRedact(t *testing.T) {
 		"db_password: s3cret-value",
 		"postgres://user:s3cret-value@127.0.0.1/db",
 		"secret: whsec_s3cretvalue",
+		"a reader said: eyJhbGciOiJIUzI1NiJ9.s3cretzdWIiOiJB.s3cret0yTLXGNZ, and went away",
 		"url: http://x/?access_token=s3cret-value&y=1",
 	} {
 		if out := Redact(in); strings.Contains(out, "s3cret") || !strings.Contains(out, Redacted) {
 			t.Errorf("%q became %q", in, out)
 		}
 	}
-	for _, plain := range []string{"http://127.0.0.1:80/x?y=1", "p99=20ms", "key: ${key}", "--assembly tuned", "tokens per second"} {
+	for _, plain := range []string{"http://127.0.0.1:80/x?y=1", "p99=20ms", "key: ${key}", "--assembly tuned", "tokens per second", "Authorization", "eyJ.go", "keyJudge.Table.Row"} {
 		if out := Redact(plain); out != plain {
 			t.Errorf("%q became %q", plain, out)
 		}
