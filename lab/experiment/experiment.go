@@ -71,7 +71,7 @@ type Progress interface {
 var ErrUnfit = errors.New("the run is invalid")
 
 // ScenarioError is a fault of the scenario that showed only when it was put to use: a body template that
-// cannot be filled, a feeder file that is not there.
+// cannot be filled, a feeder that has no rows.
 type ScenarioError struct{ Err error }
 
 func (e *ScenarioError) Error() string { return e.Err.Error() }
@@ -119,7 +119,9 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	}
 	defer bench.close()
 	x.bench = bench
-	err = x.execute(ctx)
+	if err = bench.feed(ctx); err == nil {
+		err = x.execute(ctx)
+	}
 	exp.UnderWay = nil
 	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 {
 		return nil, errors.Join(err, os.RemoveAll(o.Out)) // nothing was measured, and the message says it all

@@ -10,8 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -90,13 +88,7 @@ func (b *bench) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
 
 // corpus builds the requests of a run.
 func (b *bench) corpus(s *stand, l scenario.Load, u *url.URL, run string, seed uint64) (*load.Corpus, error) {
-	spec := corpus.Spec{Keys: corpus.Keys(keysOf(l)), Run: run, Seed: seed}
-	var err error
-	if l.Feeder != nil {
-		if spec.Rows, err = readRows(b.Scenario, l.Feeder); err != nil {
-			return nil, fmt.Errorf("feeder %s: %w", l.Feeder.File, err)
-		}
-	}
+	spec := corpus.Spec{Keys: corpus.Keys(keysOf(l)), Rows: b.rows, Run: run, Seed: seed}
 	classes := l.Classes
 	if len(classes) == 0 {
 		classes = []scenario.Class{{}}
@@ -200,25 +192,6 @@ func (b *bench) body(text, file string) (string, error) {
 		return "", fmt.Errorf("body_file %s: %w", file, err)
 	}
 	return string(content), nil
-}
-
-func readRows(sc *scenario.Scenario, f *scenario.Feeder) (*corpus.Rows, error) {
-	read := corpus.ReadNDJSON
-	if f.Format == "csv" || f.Format == "" && strings.EqualFold(filepath.Ext(f.File), ".csv") {
-		read = corpus.ReadCSV
-	}
-	return readFile(sc, f.File, read)
-}
-
-// readFile reads a file that the scenario names.
-func readFile[T any](sc *scenario.Scenario, name string, read func(io.Reader) (T, error)) (T, error) {
-	f, err := os.Open(sc.Resolve(name))
-	if err != nil {
-		var none T
-		return none, err
-	}
-	defer f.Close()
-	return read(f)
 }
 
 // followReceipts opens the sink's stream of receipts, if there is one.

@@ -14,6 +14,7 @@ import (
 
 	"dyno/agent"
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/probe"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -27,6 +28,7 @@ type bench struct {
 	Options
 	variants []scenario.Variant
 	bins     map[string]string // Go package -> its binary
+	rows     *corpus.Rows      // the feeder's; nil: there is none
 	tmp      string            // binaries live here, not with the record
 }
 
@@ -40,6 +42,9 @@ func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*ben
 	packages := []string{}
 	for _, c := range o.Scenario.Companions {
 		packages = append(packages, c.Build)
+	}
+	if f := o.Scenario.Load.Feeder; f != nil {
+		packages = append(packages, f.Build)
 	}
 	for _, v := range variants {
 		packages = append(packages, o.Scenario.TargetOf(v).Build)

@@ -65,7 +65,9 @@ func (c *checker) requests(p path) {
 	c.address(p.to("url"), l.URL)
 	c.headers(p.to("headers"), l.Headers)
 	c.answers(p.to("check"), l.Check)
-	c.feeder(p.to("feeder"), l.Feeder)
+	if l.Feeder != nil {
+		c.feeder(p.to("feeder"), l.Feeder)
+	}
 	c.classes(p)
 	c.engine(p)
 	if c.has(p.to("think")) && l.Schedule.Kind != Closed {
@@ -106,11 +108,15 @@ func (c *checker) answers(p path, check Check) {
 }
 
 func (c *checker) feeder(p path, f *Feeder) {
-	if f == nil || f.File == "" || f.Format != "" {
-		return
-	}
-	switch ext := filepath.Ext(f.File); ext {
-	case ".csv", ".ndjson", ".jsonl":
+	c.needOne(p, "file: testdata/users.csv", "file", "build", "command")
+	printed := c.has(p.to("build")) || c.has(p.to("command"))
+	switch ext := filepath.Ext(f.File); {
+	case printed && !c.has(p.to("format")):
+		c.faultName(p, "needs format, which says what the program prints: csv (the first line names the columns) or ndjson; write for example format: csv")
+	case printed:
+	case c.has(p.to("args")):
+		c.faultName(p.to("args"), "are a program's, and a file has none; name build or command instead of file")
+	case f.File == "" || f.Format != "" || ext == ".csv" || ext == ".ndjson" || ext == ".jsonl":
 	default:
 		c.faultAt(p.to("file"), "the extension %q does not tell the format; add format: csv or format: ndjson", clip(ext))
 	}

@@ -81,6 +81,10 @@ func (c *checker) loadTexts(before, running scope) {
 	receipts := running
 	receipts.plain = []string{"run"}
 	c.text(p.to("receipts"), l.Receipts, receipts)
+	if f := l.Feeder; f != nil {
+		c.textList(p.to("feeder", "command"), f.Command, scope{}) // it runs before anything else does
+		c.textList(p.to("feeder", "args"), f.Args, scope{})
+	}
 	running.load = true
 	c.text(p.to("url"), l.URL, running)
 	c.text(p.to("body"), l.Body, running.counting(l.Repeat))

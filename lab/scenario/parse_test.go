@@ -36,7 +36,7 @@ func TestParseEveryField(t *testing.T) {
 		Load: Load{
 			URL: "http://${target.listen}/", Method: "POST", Headers: map[string]string{"Content-Type": "application/json"},
 			Body:   `{"id":"${id}","key":"${key}","name":"${row.name}"}`,
-			Feeder: &Feeder{File: "users.csv", Format: "csv"}, Keys: &Keys{Count: 10000, Zipf: 0.8},
+			Feeder: &Feeder{Build: "./cmd/users", Args: []string{"--rows", "10"}, Format: "csv"}, Keys: &Keys{Count: 10000, Zipf: 0.8},
 			Classes: []Class{
 				{Name: "read", Weight: 3, Method: "GET", Path: "/v1/${key}", Headers: map[string]string{"Accept": "*/*"}},
 				{Name: "write", Check: &Check{Status: status, JSON: []JSONTest{{Path: "a.b", Equals: "c"}, {Path: "d", Exists: true}}}},

@@ -7,6 +7,7 @@
 package scenario
 
 import (
+	"cmp"
 	"time"
 
 	"dyno/lab/record"
@@ -128,10 +129,22 @@ type Load struct {
 	Args []string `yaml:"args"`
 }
 
-// Feeder is a file whose rows fill ${row.NAME}, taken in turn.
+// Feeder is where the rows come from that fill ${row.NAME}, taken in turn: exactly one of File, Build and Command
+// is set. A program runs once, before the first run, and prints them; no placeholder has a meaning in its command.
 type Feeder struct {
-	File   string `yaml:"file"`
-	Format string `yaml:"format"` // csv (with a header line) | ndjson; default: by the file's extension
+	File    string   `yaml:"file"`
+	Build   string   `yaml:"build"`   // a Go package
+	Command []string `yaml:"command"` // program and first arguments
+	Args    []string `yaml:"args"`
+	Format  string   `yaml:"format"` // csv (with a header line) | ndjson; default: by the file's extension
+}
+
+// String names it in messages, by its first word: others may be secrets.
+func (f *Feeder) String() string {
+	if len(f.Command) > 0 {
+		return f.Command[0]
+	}
+	return cmp.Or(f.File, f.Build)
 }
 
 // Keys is how ${key} is drawn.
