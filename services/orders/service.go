@@ -148,6 +148,11 @@ type running struct {
 }
 
 func (r *running) startPostgres(ctx context.Context, bin string) (dsns []string, err error) {
+	if os.Geteuid() == 0 { // PostgreSQL runs as somebody else then, who is to reach its own folder, and sees no other
+		if err := os.Chmod(r.env.Data, 0o751); err != nil {
+			return nil, err
+		}
+	}
 	r.postgres, err = postgres.Start(ctx, postgres.Options{Folder: filepath.Join(r.env.Data, "postgres"), Bin: bin, Progress: os.Stderr, Log: r.env.Log})
 	if err != nil {
 		return nil, err
