@@ -1,0 +1,108 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/soak/history"
+)
+
+// A gateway without faults passes, and each fault is found.
+func TestFindsFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it keeps PostgreSQL busy for some seconds")
+	}
+	for fault, finds := range map[string][]history.Kind{
+		"":          nil,
+		joins:       {history.Stale, history.Backwards},
+		keeps:       {history.Stale, history.Backwards},
+		unchanged:   {history.Stale, history.Backwards, history.Foreign},
+		denies:      {history.Missing},
+		shares:      {history.Foreign, history.Torn},
+		leftovers:   {history.Torn},
+		connections: {history.Foreign, history.Missing},
+		words:       {history.Foreign},
+		hurries:     {history.Missing},
+		again:       {history.Repeated},
+		keepsPages:  {history.Stale, history.Missing},
+		overlaps:    {history.Disordered},
+		forgets:     {history.Missing},
+		marks:       {history.Unasked},
+	} {
+		t.Run("fault "+fault, func(t *testing.T) {
+			t.Parallel()
+			reads := 1_000_000 // at most: it ends when something is found
+			if fault == "" {
+				reads = 5000
+			}
+			findsFault(t, fault, Config{Reads: reads, StopAtFirst: true}, finds...)
+		})
+	}
+}
+
+// What is only seen at the end is found, too.
+func TestFindsWhatIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it keeps PostgreSQL busy for some seconds")
+	}
+	t.Run("audit", func(t *testing.T) {
+		t.Parallel()
+		findsFault(t, apart, Config{Reads: 10_000}, history.Unaudited)
+	})
+	t.Run("connections", func(t *testing.T) {
+		t.Parallel()
+		dsn := pgtest.Database(t)
+		_, err := Run(t.Context(), toyConfig(Config{URL: newToy(t, dsn, leaks), DSN: dsn, Reads: 100, Connections: toyConnections}))
+		if !errors.Is(err, errLeak) {
+			t.Errorf("%v, want a leak", err)
+		}
+	})
+}
+
+func toyConfig(c Config) Config {
+	c.Token = func(account string) string { return account }
+	c.Seed = 1
+	return c
+}
+
+func findsFault(t *testing.T, fault string, c Config, finds ...history.Kind) {
+	c.DSN = pgtest.Database(t)
+	c.URL = newToy(t, c.DSN, fault)
+	summary, err := Run(t.Context(), toyConfig(c))
+	t.Logf("\n%s\n%v", summary, err)
+	if summary == nil {
+		t.Fatal(err)
+	}
+	if fault == "" {
+		if err != nil {
+			t.Error("there is no fault")
+		}
+		return
+	}
+	if !slices.ContainsFunc(finds, func(k history.Kind) bool { return summary.Verdict.Broken[k] > 0 }) {
+		t.Errorf("found %v, want one of %v", slices.Collect(maps.Keys(summary.Verdict.Broken)), finds)
+	}
+}
+
+// A PostgreSQL that is killed under load makes answers 503, and no more than that.
+func TestRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a PostgreSQL of its own and kills it")
+	}
+	pg := pgtest.Server(t, nil)
+	summary, err := Run(t.Context(), toyConfig(Config{
+		URL: newToy(t, pg.DSN(), ""), DSN: pg.DSN(), Reads: 6000, Connections: toyConnections,
+		Restart: func(ctx context.Context) error { return errors.Join(pg.Kill(), pg.Restart(ctx)) },
+	}))
+	t.Logf("\n%s", summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !summary.Restarted {
+		t.Error("the database was not restarted")
+	}
+}

@@ -1,0 +1,66 @@
+package soak
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// outage is the time in which the database is away, and until all clients are served again.
+type outage struct {
+	recovered chan struct{} // closed when they are
+	open      atomic.Bool   // the database came back, and not all are served again
+
+	mu       sync.Mutex
+	returned time.Time
+	took     time.Duration
+	unserved map[int]bool // the clients that are not
+}
+
+func newOutage(clients int) *outage {
+	o := &outage{recovered: make(chan struct{}), unserved: map[int]bool{}}
+	for i := range clients {
+		o.unserved[i] = true
+	}
+	return o
+}
+
+// end says that the database is back.
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.returned = time.Now()
+	o.open.Store(true)
+}
+
+// served says that a client was answered out of the database; what it asked must have begun since end.
+func (o *outage) served(client int, began time.Time) {
+	if !o.open.Load() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if began.Before(o.returned) || len(o.unserved) == 0 {
+		return
+	}
+	if delete(o.unserved, client); len(o.unserved) == 0 {
+		o.took = time.Since(o.returned)
+		o.open.Store(false)
+		close(o.recovered)
+	}
+}
+
+func (o *outage) over() bool {
+	select {
+	case <-o.recovered:
+		return true
+	default:
+		return false
+	}
+}
+
+func (o *outage) waiting() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.unserved)
+}

@@ -1,0 +1,9 @@
+package soak
+
+import (
+	"testing"
+
+	"dyno/services/orders/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
