@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dyno/services/orders/order"
-	"dyno/services/orders/store"
 
 	"github.com/sony/gobreaker/v2"
 )
@@ -16,9 +15,17 @@ import (
 // breaker keeps requests from a database that does not answer, so that they fail at once instead of each after
 // its time-out. While all is well it costs an order query an atomic load.
 type breaker struct {
-	store   *store.Store
+	store   database
 	breaker *gobreaker.CircuitBreaker[struct{}]
 	uneasy  atomic.Bool // an order query failed since the last success, or the breaker is not closed
+}
+
+// database is a store.Store.
+type database interface {
+	Order(ctx context.Context, uid int64) (order.Order, error)
+	OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error)
+	Orders(ctx context.Context, f order.Filter) (order.Page, error)
+	Submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error)
 }
 
 const (
@@ -34,7 +41,7 @@ const (
 // errOpen says that the database was not even asked.
 var errOpen = errors.New("the breaker is open")
 
-func newBreaker(s *store.Store, log *slog.Logger) *breaker {
+func newBreaker(s database, log *slog.Logger) *breaker {
 	b := &breaker{store: s}
 	b.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:         "database",
