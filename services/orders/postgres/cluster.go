@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // cluster is the folder in which everything is, and whose it is:
@@ -22,6 +19,7 @@ import (
 //	log, log.1   what PostgreSQL logged, 16 MiB at most each
 //	owner.lock   held by the process that started PostgreSQL; has its pid
 //	server.lock  held by every process of PostgreSQL
+//	binaries/    downloaded, if there was no better place
 type cluster struct {
 	folder   string
 	user     *syscall.Credential // nil: this process's own
@@ -35,11 +33,10 @@ func (c cluster) ownerLock() string     { return filepath.Join(c.folder, "owner.
 func (c cluster) serverLock() string    { return filepath.Join(c.folder, "server.lock") }
 func (c cluster) postmasterPID() string { return filepath.Join(c.data(), "postmaster.pid") }
 
-// nobody is the uid and gid of the unprivileged user on Linux. It needs no entry in /etc/passwd.
+// nobody is the uid and gid of the unprivileged user. It needs no entry in /etc/passwd.
 const nobody = 65534
 
-// openCluster makes the folder if it is missing, hands it to the unprivileged user where that is needed, and reads
-// or makes the password.
+// openCluster makes the folder if it is missing and hands it to the unprivileged user where that is needed.
 func openCluster(folder string) (cluster, error) {
 	if folder == "" {
 		return cluster{}, errors.New("no folder was given")
@@ -49,22 +46,22 @@ func openCluster(folder string) (cluster, error) {
 		return cluster{}, err
 	}
 	c := cluster{folder: folder}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o711); err != nil { // to be entered by that user, but not listed
 		return cluster{}, err
 	}
-	if os.Geteuid() == 0 {
-		if c.user, err = unprivileged(c.data()); err != nil {
-			return cluster{}, err
-		}
-		if err := c.give(folder); err != nil {
-			return cluster{}, err
-		}
-		if err := reachable(folder, c.user); err != nil {
-			return cluster{}, err
-		}
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return cluster{}, err
 	}
-	c.password, err = c.readPassword()
-	return c, err
+	if os.Geteuid() != 0 {
+		return c, nil
+	}
+	if c.user, err = unprivileged(c.data()); err != nil {
+		return cluster{}, err
+	}
+	if err := c.give(folder); err != nil {
+		return cluster{}, err
+	}
+	return c, reachable(folder, c.user)
 }
 
 // unprivileged returns whom PostgreSQL runs as when root starts it: whoever owns the data that is there, else nobody.
@@ -103,8 +100,8 @@ func (c cluster) as(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// readPassword returns the role's password, made and kept at the first call.
-func (c cluster) readPassword() (string, error) {
+// readPassword returns the role's password. The first call makes it, or takes over that of the cluster to be copied.
+func (c cluster) readPassword(copyOf *Server) (string, error) {
 	text, err := os.ReadFile(c.passwordFile())
 	if err == nil && len(text) > 0 {
 		return string(text), nil
@@ -113,9 +110,13 @@ func (c cluster) readPassword() (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(c.data()); err == nil {
-		return "", fmt.Errorf("%s is missing or empty, and without it nobody can connect; restore it, or set a new one with ALTER ROLE after a start with pg_hba.conf on trust", c.passwordFile())
+		return "", fmt.Errorf("%s is missing or empty, and nobody can connect without it; restore it, "+
+			"or set pg_hba.conf to trust, change the password of role %q with psql, and write it there", c.passwordFile(), Database)
 	}
 	password := rand.Text()
+	if copyOf != nil {
+		password = copyOf.cluster.password
+	}
 	fresh := c.passwordFile() + ".new"
 	if err := os.WriteFile(fresh, []byte(password), 0o600); err != nil {
 		return "", err
@@ -136,38 +137,4 @@ func (c cluster) version() (string, error) {
 		return "", nil
 	}
 	return "", fmt.Errorf("%s is not a PostgreSQL cluster: %w; move it away, or choose another folder with --data", c.data(), err)
-}
-
-// initTimeout bounds initdb, which takes a second or two on an idle machine.
-const initTimeout = 3 * time.Minute
-
-// initialize makes the data folder if there is none. It is made under another name, so that one that was interrupted
-// is not mistaken for a whole one.
-func (c cluster) initialize(ctx context.Context, b binaries, p progress, synced bool) error {
-	if version, err := c.version(); err != nil || version != "" {
-		return err
-	}
-	fresh := c.data() + ".new"
-	if err := os.RemoveAll(fresh); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, initTimeout)
-	defer cancel()
-	args := []string{"-D", fresh, "-U", Database, "--pwfile=" + c.passwordFile(), "-A", "scram-sha-256", "-E", "UTF8", "--locale=C"}
-	if !synced {
-		args = append(args, "--no-sync")
-	}
-	p.line("making a PostgreSQL %s cluster in %s", b.version, c.data())
-	begun := time.Now()
-	said, err := c.as(exec.CommandContext(ctx, b.path("initdb"), args...)).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("initdb: %w: %s", err, lastLines(said, maxTail))
-	}
-	p.line("made the cluster in %v", time.Since(begun).Round(100*time.Millisecond))
-	return os.Rename(fresh, c.data())
-}
-
-func lastLines(text []byte, most int) []byte {
-	text = bytes.TrimSpace(text)
-	return text[max(0, len(text)-most):]
 }

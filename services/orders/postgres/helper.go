@@ -31,6 +31,8 @@ func Helper() {
 	switch job, args := os.Args[1], os.Args[2:]; job {
 	case "keep":
 		err = keep(args, os.Stdin)
+	case "download":
+		err = fetchInHelper(args, os.Stdin)
 	default:
 		err = fmt.Errorf("unknown helper %q", job)
 	}
@@ -93,7 +95,7 @@ func keep(args []string, orders io.Reader) error {
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
-	if err := attend(cmd.Process, read(orders), exited); err != nil {
+	if err := attend(read(orders), exited, func(order byte) { carryOut(order, cmd.Process) }); err != nil {
 		return fmt.Errorf("%s ended: %w%s", filepath.Base(args[1]), err, log.lastWords())
 	}
 	return nil
@@ -115,35 +117,43 @@ func read(orders io.Reader) <-chan byte {
 	return out
 }
 
-// attend carries orders out until PostgreSQL has exited.
-func attend(postmaster *os.Process, orders <-chan byte, exited <-chan error) error {
-	var next byte // what follows when the time is up
+// attend passes orders on until PostgreSQL has exited, and when nobody is left to give them, gives its own.
+func attend(orders <-chan byte, exited <-chan error, carryOut func(order byte)) error {
 	var timeUp <-chan time.Time
+	next := byte(orderFast)
 	for {
-		var order byte
 		select {
 		case err := <-exited:
 			return err
+		case order, given := <-orders:
+			if given {
+				carryOut(order)
+				continue
+			}
+			orders = nil
 		case <-timeUp:
-			order, timeUp = next, nil
-		case given, alive := <-orders:
-			order = given
-			if !alive {
-				order, orders = orderFast, nil
-				next, timeUp = orderImmediate, time.After(fastGrace)
-			}
 		}
-		switch order { // a process that is gone takes no signal; exited tells
+		carryOut(next)
+		switch next {
 		case orderFast:
-			postmaster.Signal(syscall.SIGINT)
+			next, timeUp = orderImmediate, time.After(fastGrace)
 		case orderImmediate:
-			postmaster.Signal(syscall.SIGQUIT)
-			if orders == nil {
-				next, timeUp = orderKill, time.After(immediateGrace)
-			}
+			next, timeUp = orderKill, time.After(immediateGrace)
 		case orderKill:
-			killFamily(postmaster)
+			timeUp = nil // there is nothing harder
 		}
+	}
+}
+
+// carryOut tells PostgreSQL to end. When it has, there is nobody to tell, and attend sees that.
+func carryOut(order byte, postmaster *os.Process) {
+	switch order {
+	case orderFast:
+		postmaster.Signal(syscall.SIGINT)
+	case orderImmediate:
+		postmaster.Signal(syscall.SIGQUIT)
+	case orderKill:
+		killFamily(postmaster)
 	}
 }
 

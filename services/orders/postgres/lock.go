@@ -52,7 +52,8 @@ func (c cluster) own() (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(c.ownerLock(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+	err = errors.Join(c.give(c.ownerLock()), os.WriteFile(c.ownerLock(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600))
+	if err != nil {
 		l.release()
 		return nil, err
 	}
@@ -75,11 +76,14 @@ func (c cluster) unused(ctx context.Context, p progress) (*lock, error) {
 	defer wait.end()
 	for {
 		l, err := tryLock(c.serverLock())
+		if err == nil {
+			return l, nil
+		}
 		if !errors.Is(err, errLocked) {
-			return l, err
+			return nil, err
 		}
 		wait.tick()
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause(ctx, poll); err != nil {
 			return nil, fmt.Errorf("an earlier PostgreSQL there has not stopped: %w; its first process is named in %s", err, c.postmasterPID())
 		}
 	}

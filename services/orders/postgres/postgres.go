@@ -8,7 +8,7 @@
 // It is not a client (that is pgx), not for a PostgreSQL that somebody else administers (give its DSN to the
 // service instead), and knows nothing of what is stored.
 //
-// A Server owns one goroutine while PostgreSQL runs, which waits for the keeper; Stop and Kill wait for it.
+// A Server owns three goroutines while PostgreSQL runs, which wait for the keeper; Stop and Kill wait for them.
 package postgres
 
 import (
@@ -37,62 +37,73 @@ type Options struct {
 	Settings map[string]string // of postgresql.conf, over the defaults of this package
 	Progress io.Writer         // lines for people about what takes long; nil: none
 	Log      *slog.Logger      // warnings; nil: none
+
+	copyOf *Server // what a standby is a copy of; nil: the cluster is new
 }
 
 // Server is a PostgreSQL that this process owns.
 type Server struct {
 	options  Options
+	source   source
 	cluster  cluster
-	binaries binaries
+	binaries binaries // set at the first start, as is the password
 	address  address
 	progress progress
-	owner    *lock
 	failed   chan error // capacity 1: the first end that nobody asked for
 
-	mu  sync.Mutex // over the calls below, and run
-	run *run       // nil: stopped
+	mu  sync.Mutex // over start and stop, and what follows
+	run *run       // the last one; nil: there was none
 }
 
 // Start runs a PostgreSQL in o.Folder and returns when it accepts connections and has the database. The first start
-// makes the cluster. It waits, for at most 5 minutes, for crash recovery and for a PostgreSQL whose owner was killed
-// a moment ago to finish. The program must have called Helper first thing.
+// makes the cluster. It waits, for at most 5 minutes, for crash recovery, and for half a minute for a PostgreSQL whose
+// owner was killed a moment ago. The program must have called Helper first thing.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	if !helperCalled.Load() {
-		return nil, errors.New("postgres: the program must call postgres.Helper() as the first line of main, or of TestMain")
+	s, err := prepare(o)
+	if err == nil {
+		err = s.begin(ctx)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Server{options: o, progress: progress{to: o.Progress}, failed: make(chan error, 1)}
-	if err := s.open(ctx); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL in %s: %w", o.Folder, err)
 	}
 	return s, nil
 }
 
-// open does what Start does; it leaves nothing behind when it fails.
-func (s *Server) open(ctx context.Context) (err error) {
-	if s.address, err = chooseAddress(s.options.Address); err != nil {
-		return err
+// prepare is what comes before the first start and needs no lock on the folder.
+func prepare(o Options) (*Server, error) {
+	if !helperCalled.Load() {
+		return nil, errors.New("the program must call postgres.Helper() as the first line of main, or of TestMain")
 	}
-	if s.cluster, err = openCluster(s.options.Folder); err != nil {
-		return err
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if s.owner, err = s.cluster.own(); err != nil {
-		return err
+	s := &Server{options: o, progress: progress{to: o.Progress}, failed: make(chan error, 1)}
+	var err error
+	if s.address, err = chooseAddress(o.Address); err != nil {
+		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			s.owner.release()
+	if s.cluster, err = openCluster(o.Folder); err != nil {
+		return nil, err
+	}
+	s.source = newSource(s.cluster, o.Log, s.progress)
+	return s, nil
+}
+
+// begin is the first start. A port that was chosen may be taken a moment later; then it is not the last choice.
+func (s *Server) begin(ctx context.Context) error {
+	err := s.Restart(ctx)
+	for range 2 {
+		if err == nil || !s.address.chosen || s.address.free() == nil {
+			break
 		}
-	}()
-	if s.binaries, err = chooseBinaries(ctx, s.options, s.cluster, s.progress); err != nil {
+		if s.address, err = freePort(s.address.Addr()); err == nil {
+			err = s.Restart(ctx)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	if err = s.start(ctx); err != nil {
-		return err
-	}
-	if err = s.createDatabase(ctx); err != nil {
+	if err := s.createDatabase(ctx); err != nil {
 		return errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
 	}
 	return nil
@@ -102,10 +113,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 func (s *Server) DSN() string { return s.dsn(Database) }
 
 func (s *Server) dsn(database string) string {
-	return dsn(s.cluster.password, s.address.String(), database)
+	return dsnOf(s.cluster.password, s.address.String(), database)
 }
 
-func dsn(password, address, database string) string {
+func dsnOf(password, address, database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(Database, password), Host: address, Path: "/" + database, RawQuery: "sslmode=disable"}
 	return u.String()
 }
@@ -121,16 +132,65 @@ func (s *Server) Failed() <-chan error { return s.failed }
 
 // Restart starts PostgreSQL again, on the same address, after Stop, after Kill or after it ended by itself.
 func (s *Server) Restart(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run != nil && !s.run.over {
+		return errors.New("it runs already")
+	}
 	owner, err := s.cluster.own()
 	if err != nil {
 		return err
 	}
-	if err := s.start(ctx); err != nil {
+	r, err := s.start(ctx, owner)
+	if err != nil {
 		owner.release()
-		return fmt.Errorf("PostgreSQL in %s: %w", s.options.Folder, err)
+		return err
 	}
-	s.mu.Lock()
-	s.owner = owner
-	s.mu.Unlock()
+	s.run = r
 	return nil
+}
+
+// Stop ends the sessions, has PostgreSQL write a checkpoint, and waits until it is gone. When ctx ends first, or 60 s
+// have passed, it is stopped at once and recovers at its next start; the error says so. Nil when it was not running.
+func (s *Server) Stop(ctx context.Context) error {
+	return s.finish(func(r *run) error { return r.stop(ctx) })
+}
+
+// Kill sends SIGKILL to the postmaster and its children and waits until they are gone. It is for tests and trials.
+func (s *Server) Kill() error {
+	return s.finish((*run).kill)
+}
+
+func (s *Server) finish(end func(*run) error) error {
+	s.mu.Lock()
+	r := s.run
+	var err error
+	if r != nil && !r.over {
+		err = end(r)
+		r.release()
+	}
+	s.mu.Unlock()
+	if r != nil {
+		r.goroutines.Wait()
+	}
+	return err
+}
+
+// watch waits for the end of a run, and tells the one that nobody asked for.
+func (s *Server) watch(r *run) {
+	<-r.done
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.over {
+		return
+	}
+	r.release()
+	err := r.err
+	if err == nil {
+		err = errors.New("somebody else stopped it")
+	}
+	select {
+	case s.failed <- fmt.Errorf("PostgreSQL in %s ended by itself: %w", s.options.Folder, err):
+	default: // an earlier one has not been read
+	}
 }

@@ -10,7 +10,11 @@ package pgtest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,6 +59,7 @@ type server struct {
 	err    error
 }
 
+// get returns the server, or why there is none: the first error is everybody's.
 func (s *server) get(bin string) (*postgres.Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,23 +88,29 @@ func (s *server) stop() error {
 
 // start runs a server with settings over the careless ones.
 func start(folder, bin string, settings map[string]string) (*postgres.Server, error) {
-	all := make(map[string]string)
-	for _, some := range []map[string]string{careless, settings} {
-		for name, value := range some {
-			all[name] = value
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	return postgres.Start(ctx, postgres.Options{Folder: folder, Bin: bin, Settings: all})
+	return postgres.Start(ctx, options(folder, bin, settings))
 }
+
+// startTimeout leaves an overloaded machine time for initdb, and ends before go test does.
+const startTimeout = 5 * time.Minute
+
+func options(folder, bin string, settings map[string]string) postgres.Options {
+	all := maps.Clone(careless)
+	maps.Copy(all, settings)
+	return postgres.Options{Folder: folder, Bin: bin, Settings: all}
+}
+
+// installed looks for a PostgreSQL once: it asks each it finds for its version.
+var installed = sync.OnceValues(postgres.Installed)
 
 // Bin returns the folder of the PostgreSQL that tests use, and skips the test when the machine has none.
 func Bin(t testing.TB) string {
 	t.Helper()
-	bin, ok := postgres.Installed()
+	bin, ok := installed()
 	if !ok {
-		t.Skip("there is no PostgreSQL here; install one (Debian: apt install postgresql)")
+		t.Skip("there is no PostgreSQL here; install one (Debian: apt install postgresql), or have one downloaded with: ordersd postgres --data DIR")
 	}
 	return bin
 }
@@ -138,11 +149,12 @@ func Database(t testing.TB) (dsn string) {
 	name := fmt.Sprintf("test_%d", databases.Add(1))
 	execute(t, pg.DSN(), "create database "+name)
 	t.Cleanup(func() { execute(t, pg.DSN(), "drop database if exists "+name+" with (force)") })
-	config, err := pgx.ParseConfig(pg.DSN())
+	u, err := url.Parse(pg.DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, pg.Address(), name)
+	u.Path = "/" + name
+	return u.String()
 }
 
 func execute(t testing.TB, dsn, statement string) {
@@ -168,10 +180,31 @@ func Server(t testing.TB, settings map[string]string) *postgres.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stopAfter(t, pg)
+	return pg
+}
+
+func stopAfter(t testing.TB, pg *postgres.Server) {
 	t.Cleanup(func() {
 		if err := pg.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// Standby starts a copy of primary, as which commits on primary are now also on disk before they are acknowledged.
+// Its method Promote makes it a primary. It skips the test when the machine has no pg_basebackup.
+func Standby(t testing.TB, primary *postgres.Server) *postgres.Server {
+	t.Helper()
+	if _, err := exec.LookPath(filepath.Join(primary.Bin(), "pg_basebackup")); err != nil {
+		t.Skip("a standby needs pg_basebackup, which a downloaded PostgreSQL lacks; install one (Debian: apt install postgresql)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	pg, err := primary.Standby(ctx, options(Folder(t), primary.Bin(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, pg)
 	return pg
 }

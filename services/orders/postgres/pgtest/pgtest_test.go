@@ -28,8 +28,32 @@ func TestDatabasesAreFreshAndApart(t *testing.T) {
 	a, b := Database(t), Database(t)
 	execute(t, a, "create table t (i int)")
 	execute(t, b, "create table t (i int)") // fails when a and b are one
-	if name := query[string](t, a, "select current_database()"); name != "test_1" {
-		t.Errorf("connected to %s", name)
+	if tables := query[int](t, Database(t), "select count(*)::int from pg_tables where schemaname = 'public'"); tables != 0 {
+		t.Errorf("a fresh database has %d tables", tables)
+	}
+}
+
+// What was acknowledged is on the standby when the primary dies.
+func TestFailover(t *testing.T) {
+	primary := Server(t, nil)
+	execute(t, primary.DSN(), "create table t (i int)")
+	standby := Standby(t, primary)
+	execute(t, primary.DSN(), "insert into t values (42)")
+	if err := primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pgx.Connect(t.Context(), primary.DSN()); err == nil {
+		t.Error("the primary still accepts connections")
+	}
+	if !query[bool](t, standby.DSN(), "select pg_is_in_recovery()") {
+		t.Error("the standby is none before it is promoted")
+	}
+	if err := standby.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, standby.DSN(), "insert into t values (43)")
+	if sum := query[int](t, standby.DSN(), "select sum(i)::int from t"); sum != 85 {
+		t.Errorf("the promoted standby's rows sum to %d, want 42 + 43", sum)
 	}
 }
 
