@@ -26,14 +26,32 @@ type driver interface {
 	close()
 }
 
-var drivers = map[string]func(context.Context, settings) (driver, error){
+type (
+	newDriver func(context.Context, settings) (driver, error)
+	newLookup func(*database, Options) lookup
+)
+
+var drivers = map[string]newDriver{
 	"pgxpool": openPgxpool,
 	"sql":     openSQL,
 }
 
-var lookups = map[string]func(*database, Options) lookup{
+var lookups = map[string]newLookup{
 	"batch":  newBatched,
 	"single": newSingle,
+}
+
+// assembly is the driver and the lookup that were chosen.
+func (o Options) assembly() (newDriver, newLookup, error) {
+	open, ok := drivers[o.Driver]
+	if !ok {
+		return nil, nil, fmt.Errorf("there is no driver %q; there are %s", o.Driver, strings.Join(Drivers(), ", "))
+	}
+	look, ok := lookups[o.Lookup]
+	if !ok {
+		return nil, nil, fmt.Errorf("there is no lookup %q; there are %s", o.Lookup, strings.Join(Lookups(), ", "))
+	}
+	return open, look, nil
 }
 
 // Drivers names the drivers there are.
@@ -61,15 +79,7 @@ const (
 	replica
 )
 
-func newDatabase(ctx context.Context, dsn string, r role, o Options) (*database, error) {
-	open, ok := drivers[o.Driver]
-	if !ok {
-		return nil, fmt.Errorf("there is no driver %q; there are %s", o.Driver, strings.Join(Drivers(), ", "))
-	}
-	look, ok := lookups[o.Lookup]
-	if !ok {
-		return nil, fmt.Errorf("there is no lookup %q; there are %s", o.Lookup, strings.Join(Lookups(), ", "))
-	}
+func newDatabase(ctx context.Context, dsn string, r role, o Options, open newDriver, look newLookup) (*database, error) {
 	config, err := parseDSN(dsn, r)
 	if err != nil {
 		return nil, err

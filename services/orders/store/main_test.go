@@ -1,9 +1,121 @@
 package store
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
+	"time"
 
+	"dyno/services/orders/order"
 	"dyno/services/orders/postgres/pgtest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// every runs a test for every driver and lookup: they are one store to whoever uses it.
+func every(t *testing.T, test func(t *testing.T, o Options)) {
+	for _, driver := range Drivers() {
+		for _, lookup := range Lookups() {
+			t.Run(driver+"/"+lookup, func(t *testing.T) { test(t, Options{Driver: driver, Lookup: lookup}) })
+		}
+	}
+}
+
+// open opens a store on a fresh database unless o names one.
+func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
+	t.Helper()
+	if o.DSNs == nil {
+		o.DSNs = []string{pgtest.Database(t)}
+	}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, connect(t, o.DSNs[0])
+}
+
+// connect is for what somebody else does in the database.
+func connect(t testing.TB, dsn string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func exec(t testing.TB, conn *pgx.Conn, sql string, args ...any) {
+	t.Helper()
+	if _, err := conn.Exec(context.WithoutCancel(t.Context()), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func get[T any](t testing.TB, conn *pgx.Conn, sql string, args ...any) (v T) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// refused checks that the database refuses a statement.
+func refused(t *testing.T, conn *pgx.Conn, code, sql string, args ...any) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), sql, args...)
+	if fault, ok := errors.AsType[*pgconn.PgError](err); !ok || fault.Code != code {
+		t.Errorf("%s: %v, want SQLSTATE %s", sql, err, code)
+	}
+}
+
+// buy is a submission; n makes it another one.
+func buy(n int) *order.Submission {
+	return &order.Submission{
+		ClientOrderID: fmt.Sprint("buy-", n), Symbol: "ACME", Side: order.Buy, Price: 10_125_000_000, Qty: 100_000_000_000,
+		Kind: order.JSON, Message: fmt.Appendf(nil, `{"n":%d}`, n),
+	}
+}
+
+func submit(t testing.TB, s *Store, account string, m *order.Submission) order.Order {
+	t.Helper()
+	r, err := s.Submit(t.Context(), account, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Duplicate {
+		t.Fatalf("%s of %s was there before", m.ClientOrderID, account)
+	}
+	return r.Order
+}
+
+// until waits for what happens elsewhere; it fails the test after a time that only a fault takes.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("%s did not come about", what)
+		}
+	}
+}
+
+// locked keeps everybody else from the orders until the function that it returns is called.
+func locked(t testing.TB, conn *pgx.Conn) (unlock func()) {
+	t.Helper()
+	exec(t, conn, "BEGIN")
+	exec(t, conn, "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
+	return func() { exec(t, conn, "ROLLBACK") }
+}
+
+const waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

@@ -89,7 +89,10 @@ type Store struct {
 // order.ErrUnavailable when a database cannot be reached.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
+	open, look, err := o.assembly()
 	switch {
+	case err != nil:
+		return nil, err
 	case len(o.DSNs) == 0:
 		return nil, errors.New("the store needs the DSN of a database, such as postgres://user@host:5432/orders")
 	case o.Replica != "" && len(o.DSNs) > 1:
@@ -102,7 +105,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{options: o}
 	for _, dsn := range o.DSNs {
-		d, err := newDatabase(ctx, dsn, primary, o)
+		d, err := newDatabase(ctx, dsn, primary, o, open, look)
 		if err != nil {
 			s.Close()
 			return nil, err
@@ -110,7 +113,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.shards = append(s.shards, d)
 	}
 	if o.Replica != "" {
-		d, err := newDatabase(ctx, o.Replica, replica, o)
+		d, err := newDatabase(ctx, o.Replica, replica, o, open, look)
 		if err != nil {
 			s.Close()
 			return nil, fmt.Errorf("the replica: %w", err)

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const partitions = "SELECT coalesce(string_agg(c.relname, ' ' ORDER BY c.relname), '') FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'audit'::regclass"
+
+func month(now time.Time, ahead int) string {
+	return time.Date(now.UTC().Year(), now.UTC().Month()+time.Month(ahead), 1, 0, 0, 0, 0, time.UTC).Format("audit_2006_01")
+}
+
+func TestAuditIsAppendOnly(t *testing.T) {
+	s, conn := open(t, Options{})
+	submit(t, s, "A1", buy(1))
+	now := get[time.Time](t, conn, "SELECT max(at) FROM audit")
+	for _, table := range []string{"audit", month(now, 0), month(now, 1), "audit_default"} {
+		refused(t, conn, "OR003", "UPDATE "+table+" SET account = 'A2'")
+		refused(t, conn, "OR003", "DELETE FROM "+table)
+		refused(t, conn, "OR003", "TRUNCATE "+table)
+	}
+	if n := get[int](t, conn, "SELECT count(*) FROM "+month(now, 0)); n != 1 {
+		t.Errorf("%d records in this month's partition", n)
+	}
+}
+
+// Partitions are made ahead, also by several at once, and old ones are dropped whole.
+func TestAuditPartitions(t *testing.T) {
+	s, conn := open(t, Options{})
+	now := get[time.Time](t, conn, "SELECT now()")
+	want := strings.Join([]string{month(now, 0), month(now, 1), month(now, 2), "audit_default"}, " ")
+	if got := get[string](t, conn, partitions); got != want {
+		t.Fatalf("partitions %s, want %s", got, want)
+	}
+
+	// Three old ones; the youngest ended less than 62 days ago.
+	exec(t, conn, "DROP TABLE "+month(now, 2))
+	for ahead := -4; ahead <= -2; ahead++ {
+		from := time.Date(now.UTC().Year(), now.UTC().Month()+time.Month(ahead), 1, 0, 0, 0, 0, time.UTC)
+		exec(t, conn, "CREATE TABLE "+month(now, ahead)+" PARTITION OF audit FOR VALUES FROM ('"+from.Format(time.RFC3339)+"') TO ('"+from.AddDate(0, 1, 0).Format(time.RFC3339)+"')")
+	}
+	exec(t, conn, "INSERT INTO audit (at, account, uid, kind, client_order_id, message) VALUES (now() - interval '80 years', 'A1', 1, 1, 'c', '')")
+	s.options.AuditRetention = 0
+	if err := s.keepAuditOf(t.Context(), s.options.DSNs[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got, all := get[string](t, conn, partitions), strings.Join([]string{month(now, -4), month(now, -3), month(now, -2), want}, " "); got != all {
+		t.Fatalf("kept %s, want %s", got, all)
+	}
+	s.options.AuditRetention = 62 * 24 * time.Hour
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := s.keepAuditOf(t.Context(), s.options.DSNs[0]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got, kept := get[string](t, conn, partitions), month(now, -2)+" "+want; got != kept {
+		t.Errorf("partitions %s, want %s", got, kept)
+	}
+	if n := get[int](t, conn, "SELECT count(*) FROM audit_default"); n != 1 {
+		t.Errorf("%d records in the default partition", n)
+	}
+}
+
+// Records that came into the default partition, because nobody made one in time, stand in nobody's way.
+func TestAuditLate(t *testing.T) {
+	s, conn := open(t, Options{})
+	now := get[time.Time](t, conn, "SELECT now()")
+	exec(t, conn, "DROP TABLE "+month(now, 0))
+	submit(t, s, "A1", buy(1))
+	exec(t, conn, "DROP TABLE "+month(now, 2))
+	if err := Migrate(t.Context(), s.options.DSNs[0], 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := get[string](t, conn, partitions), month(now, 1)+" "+month(now, 2)+" audit_default"; got != want {
+		t.Errorf("partitions %s, want %s", got, want)
+	}
+	submit(t, s, "A1", buy(2))
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"dyno/services/orders/order"
+	"dyno/services/orders/postgres/pgtest"
+)
+
+func TestMigrateAtOnce(t *testing.T) {
+	dsn := pgtest.Database(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := get[int](t, connect(t, dsn), "SELECT count(*) FROM migrations"); n != len(steps) {
+		t.Errorf("%d migrations recorded, want %d", n, len(steps))
+	}
+}
+
+func TestMigrateRefuses(t *testing.T) {
+	dsn := pgtest.Database(t)
+	if err := Migrate(t.Context(), dsn, 1, 3); err != nil {
+		t.Fatal(err)
+	}
+	err := Migrate(t.Context(), dsn, 0, 3)
+	if err == nil || !strings.Contains(err.Error(), "it is shard 1/3 of its set and is given as 0/3") {
+		t.Error(err)
+	}
+	exec(t, connect(t, dsn), "INSERT INTO migrations (version, name) VALUES (99, 'of the future')")
+	if err := Migrate(t.Context(), dsn, 1, 3); err == nil || !strings.Contains(err.Error(), "use the newer program") {
+		t.Error(err)
+	}
+}
+
+func TestShards(t *testing.T) {
+	const shards = 3
+	every(t, func(t *testing.T, o Options) {
+		for range shards {
+			o.DSNs = append(o.DSNs, pgtest.Database(t))
+		}
+		s, _ := open(t, o)
+		used := map[int]int{}
+		for n := range 30 {
+			account := AccountOf(int64(n)+1, 10)
+			made := submit(t, s, account, buy(n))
+			shard := UIDShard(made.UID, shards)
+			if shard != AccountShard(account, shards) {
+				t.Errorf("order %d of %s is in shard %d", made.UID, account, shard)
+			}
+			if want := int64(1 + shard + shards*used[shard]); made.UID != want {
+				t.Errorf("uid %d, want %d", made.UID, want)
+			}
+			used[shard]++
+			if got, err := s.Order(t.Context(), made.UID); err != nil || got != made {
+				t.Errorf("%v %v, want %v", got, err, made)
+			}
+			p, err := s.Orders(t.Context(), order.Filter{Account: account, Limit: 1})
+			if err != nil || len(p.Orders) != 1 || p.Orders[0] != made {
+				t.Errorf("page %v %v, want %v", p, err, made)
+			}
+		}
+		if len(used) != shards {
+			t.Errorf("used %v", used)
+		}
+		for i, dsn := range o.DSNs { // a shard is seeded with its own accounts only
+			if err := Seed(t.Context(), dsn, 20, 40, nil); err != nil {
+				t.Fatal(err)
+			}
+			if n := get[int](t, connect(t, dsn), "SELECT count(*) FROM orders"); n != 20+used[i] {
+				t.Errorf("shard %d has %d orders", i, n)
+			}
+		}
+		if p, err := s.Orders(t.Context(), order.Filter{Account: "A37", Limit: 5}); err != nil || len(p.Orders) == 0 {
+			t.Error(p, err)
+		}
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dsn := pgtest.Database(t)
+	for want, o := range map[string]Options{
+		"needs the DSN": {},
+		`no driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{dsn}, Driver: "odbc"},
+		`no lookup "none"; there are batch, single`: {DSNs: []string{dsn}, Lookup: "none"},
+		"single DSN":         {DSNs: []string{dsn, dsn}, Replica: dsn},
+		"is given as 1/2":    {DSNs: []string{dsn, dsn}},
+		"as in postgres://":  {DSNs: []string{"postgres://a:secret@host:port/db"}},
+		"check that it runs": {DSNs: []string{"postgres://a:secret@127.0.0.1:1/db"}},
+	} {
+		s, err := Open(t.Context(), o)
+		if err == nil {
+			s.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// The database holds what is promised of orders, whoever changes them.
+func TestChanges(t *testing.T) {
+	s, conn := open(t, Options{})
+	made := submit(t, s, "A1", buy(1))
+	exec(t, conn, "UPDATE orders SET status = 2, filled = 1, version = 77, updated_at = '2000-01-01'")
+	got, err := s.Order(t.Context(), made.UID)
+	if err != nil || got.Version != 2 || !got.UpdatedAt.After(made.UpdatedAt) || got.Filled != 1 {
+		t.Errorf("%+v %v", got, err)
+	}
+	for _, column := range []string{"uid = DEFAULT", "account = 'A2'", "client_order_id = 'x'", "digest = sha256('x')"} {
+		refused(t, conn, "OR002", "UPDATE orders SET "+column)
+	}
+	for _, column := range []string{"status = 5", "status = 0", "side = 4", "price = -1", "qty = 0", "filled = qty + 1", "symbol = ''"} {
+		refused(t, conn, "23514", "UPDATE orders SET "+column)
+	}
+	refused(t, conn, "428C9", "INSERT INTO orders (uid, account, client_order_id, symbol, side, price, qty, digest) VALUES (5, 'A', 'c', 'S', 1, 1, 1, sha256(''))")
+	for _, status := range []order.Status{order.Filled, order.Cancelled} {
+		other := submit(t, s, "A1", buy(10+int(status)))
+		exec(t, conn, "UPDATE orders SET status = $2 WHERE uid = $1", other.UID, status)
+		refused(t, conn, "OR001", "UPDATE orders SET status = 1 WHERE uid = $1", other.UID)
+		refused(t, conn, "OR001", "UPDATE orders SET price = price WHERE uid = $1", other.UID)
+	}
+	refused(t, conn, "OR003", "DELETE FROM orders")
+	refused(t, conn, "OR003", "TRUNCATE orders")
+}
