@@ -1,0 +1,133 @@
+package ordertest
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// Ids of a ring's keys.
+const (
+	secretKey = "secret"
+	edKey     = "ed"
+	rsaKey    = "rsa"
+)
+
+// ring is the keys of a program, and the file that it reads them from.
+type ring struct {
+	t    testing.TB
+	file string
+	keys []jose.JSONWebKey // with what signs
+}
+
+// newRing makes one key of each algorithm.
+func newRing(t testing.TB) *ring {
+	r := &ring{t: t, file: filepath.Join(t.TempDir(), "keys.json")}
+	r.write(newSecret(secretKey), newEd(edKey), jose.JSONWebKey{Key: slowKey(), KeyID: rsaKey, Algorithm: string(jose.RS256), Use: "sig"})
+	return r
+}
+
+// write makes these the keys.
+func (r *ring) write(keys ...jose.JSONWebKey) {
+	r.t.Helper()
+	r.keys = keys
+	var set jose.JSONWebKeySet
+	for _, key := range keys {
+		if _, symmetric := key.Key.([]byte); !symmetric {
+			key = key.Public()
+		}
+		set.Keys = append(set.Keys, key)
+	}
+	data, err := json.Marshal(set)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.replace(data)
+}
+
+// spoil makes the file one that cannot be read.
+func (r *ring) spoil() {
+	r.t.Helper()
+	r.replace([]byte(`{"keys":[`))
+}
+
+// replace changes the file at once.
+func (r *ring) replace(data []byte) {
+	r.t.Helper()
+	draft := r.file + ".new"
+	if err := os.WriteFile(draft, data, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Rename(draft, r.file); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func newSecret(id string) jose.JSONWebKey {
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	return jose.JSONWebKey{Key: secret, KeyID: id, Algorithm: string(jose.HS256), Use: "sig"}
+}
+
+func newEd(id string) jose.JSONWebKey {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		panic(err) // crypto/rand does not fail
+	}
+	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.EdDSA), Use: "sig"}
+}
+
+// slowKey takes a moment to make, so all rings share it.
+var slowKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err) // crypto/rand does not fail
+	}
+	return key
+})
+
+// key returns a key by its id.
+func (r *ring) key(id string) jose.JSONWebKey {
+	for _, key := range r.keys {
+		if key.KeyID == id {
+			return key
+		}
+	}
+	r.t.Fatalf("the ring has no key %q", id)
+	return jose.JSONWebKey{}
+}
+
+// claims are those of a token that is good for an hour.
+func claims(account string) map[string]any {
+	return map[string]any{
+		"sub": account, "aud": env.Audience, "iss": env.Issuer,
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+	}
+}
+
+// token is an account's, good for an hour and signed with the ring's first key.
+func (r *ring) token(account string) string { return r.sign(r.keys[0], claims(account)) }
+
+// sign issues a token.
+func (r *ring) sign(key jose.JSONWebKey, claims map[string]any) string {
+	r.t.Helper()
+	options := new(jose.SignerOptions).WithType("JWT").WithHeader("kid", key.KeyID) // which go-jose leaves out of HS256
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key.Key}, options)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	token, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return token
+}

@@ -1,0 +1,160 @@
+// Package ordertest is the black-box suite of the order gateway: what any program must do that keeps its client
+// contract, however it is put together. It talks HTTP to the program and SQL to the database behind it, so the plain
+// program and every assembly of ordersd pass the same tests. Core is that; Full is what ordersd has beyond the
+// plain program.
+//
+// It makes its own keys and tokens, so that whoever verifies them is not checked by whoever issues them. It is not
+// for speed, and not for what killed databases do to a program (package soak). Everything that a test starts has
+// ended when the test has.
+package ordertest
+
+import (
+	"testing"
+	"time"
+)
+
+// Env is what a test asks of the program.
+type Env struct {
+	DSN              string // of a database, empty or prepared by an earlier start
+	Keys             string // file with a JWKS
+	Audience, Issuer string
+	Foreign          string        // status of somebody else's order: "404", or "403"
+	Leeway           time.Duration // by which the clock of whoever issues tokens may be off
+	Reload           time.Duration // after which a changed file of keys counts, at the latest
+
+	// Timeout is of what the database does for one request.
+	Timeout time.Duration
+
+	// Client is within which a client must have sent its request. A program whose own bound is fixed may keep
+	// that, if it is below patience.
+	Client time.Duration
+
+	Drain time.Duration // for the requests under way when it is told to stop
+}
+
+// env is the suite's own, unless a test says otherwise.
+var env = Env{
+	Audience: "orders", Issuer: "https://issuer.test", Foreign: "404",
+	Leeway: time.Second, Reload: 10 * time.Millisecond, Timeout: 10 * time.Second, Client: 10 * time.Second, Drain: 20 * time.Second,
+}
+
+// Program is a running gateway.
+type Program struct {
+	URL   string // of the public address, without a slash at the end
+	Debug string // of the debug address; it has /readyz
+
+	// Stop drains and ends the program. The suite calls it once.
+	Stop func()
+}
+
+// Start starts a gateway, whose tables are there when it returns.
+type Start func(t testing.TB, e Env) Program
+
+// Core runs what every gateway must do.
+func Core(t *testing.T, start Start) {
+	together(t, start, map[string]test{
+		"answers an order":                       answersOrder,
+		"writes decimals as they are":            writesDecimals,
+		"refuses bad queries":                    refusesQueries,
+		"knows no such order":                    knowsNone,
+		"hides foreign orders":                   hidesForeign,
+		"tells versions by ETag":                 tellsVersions,
+		"waits for no version":                   refusesVersionsToCome,
+		"answers HEAD without a body":            answersHead,
+		"refuses other methods and paths":        refusesMethods,
+		"lists the newest first":                 listsNewest,
+		"lists by status":                        listsByStatus,
+		"lists all while orders are added":       listsAll,
+		"lists nobody else's":                    listsOwn,
+		"refuses bad lists":                      refusesLists,
+		"takes submissions":                      takesSubmissions,
+		"takes a submission once":                takesOnce,
+		"takes a submission once from many":      takesOnceFromMany,
+		"keeps ids of accounts apart":            keepsAccountsApart,
+		"refuses an id with other content":       refusesOtherContent,
+		"refuses messages for other accounts":    refusesForeignMessages,
+		"refuses what is no message":             refusesMessages,
+		"refuses dangerous XML":                  refusesXML,
+		"refuses broken FIX":                     refusesFIX,
+		"refuses formats":                        refusesFormats,
+		"refuses long messages":                  refusesLong,
+		"asks for a token":                       asksForToken,
+		"takes tokens of each algorithm":         takesTokens,
+		"refuses forged tokens":                  refusesForged,
+		"a token expires":                        tokenExpires,
+		"bounds headers":                         boundsHeaders,
+		"answers pipelined requests in order":    answersPipelined,
+		"keeps accounts apart on one connection": keepsConnectionsApart,
+		"shows what was committed":               showsCommitted,
+		"shows what it acknowledged":             showsAcknowledged,
+		"its tables keep what has ended":         keepsEnded,
+	})
+	alone(t, start, map[string]test{
+		"tells foreign orders if it may": tellsForeign,
+		"rotates keys":                   rotatesKeys,
+		"an order and its audit are one": auditsOrNot,
+		"bounds slow clients":            boundsSlow,
+		"says that the database is away": saysAway,
+		"says that the database hangs":   saysHanging,
+		"answers what is under way":      answersUnderWay,
+	})
+}
+
+// Full runs what ordersd has beyond the plain program.
+func Full(t *testing.T, start Start) {
+	together(t, start, map[string]test{
+		"answers in msgpack":      answersMsgpack,
+		"negotiates formats":      negotiates,
+		"compresses what is long": compresses,
+	})
+	alone(t, start, map[string]test{
+		"answers stale only if asked": answersStale,
+	})
+}
+
+// test is one of the suite: it may use the program for accounts of its own (client.account).
+type test = func(*client)
+
+// together runs tests that share one program.
+func together(t *testing.T, start Start, tests map[string]test) {
+	t.Run("together", func(t *testing.T) {
+		shared := open(t, start, env)
+		for name, run := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				run(shared.with(t))
+			})
+		}
+	})
+}
+
+// alone runs tests that each have a program and a database, and do with them as they please.
+func alone(t *testing.T, start Start, tests map[string]test) {
+	t.Run("alone", func(t *testing.T) {
+		for name, run := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				run(&client{t: t, start: start, env: env, name: "a"})
+			})
+		}
+	})
+}
+
+// patience bounds every wait; it is reached only when a test fails.
+const patience = 45 * time.Second
+
+// await returns when done is true.
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for !done() {
+		select {
+		case <-poll.C:
+		case <-limit.C:
+			t.Fatalf("waited %v for %s", patience, what)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"dyno/services/orders/ordertest"
+	"dyno/services/orders/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func start(t testing.TB, e ordertest.Env) ordertest.Program {
+	c := defaults
+	c.dsn, c.keys, c.audience, c.issuer = e.DSN, e.Keys, e.Audience, e.Issuer
+	c.leeway, c.reload, c.timeout, c.client, c.drain = e.Leeway, e.Reload, e.Timeout, e.Client, e.Drain
+	var err error
+	if c.foreign, err = strconv.Atoi(e.Foreign); err != nil {
+		t.Fatal(err)
+	}
+	s, err := newServer(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, served := s.web(), make(chan error, 1)
+	go func() { served <- web.Serve(public) }()
+	pages := httptest.NewServer(http.HandlerFunc(s.ready))
+	return ordertest.Program{
+		URL: "http://" + public.Addr().String(), Debug: pages.URL,
+		Stop: func() {
+			ctx, cancel := context.WithTimeout(context.Background(), c.drain)
+			defer cancel()
+			if err := web.Shutdown(ctx); err != nil {
+				t.Error(err)
+			}
+			if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
+			pages.Close()
+			s.close()
+		},
+	}
+}
+
+// The plain program passes the suite that every assembly of ordersd passes.
+func TestSuite(t *testing.T) { ordertest.Core(t, start) }
