@@ -11,11 +11,14 @@ import (
 // openAdmission builds what lets a class of requests in.
 func (g *Gateway) openAdmission(class int) (middleware, error) {
 	c := g.config
+	if class == classFree {
+		return admitAll, nil
+	}
 	most := [classes]int{classRead: c.AdmitReads, classList: c.AdmitLists, classWrite: c.AdmitWrites}[class]
 	var l limiter.Limiter
 	switch c.Admission {
 	case "none":
-		return func(next web.Handler) web.Handler { return next }, nil
+		return admitAll, nil
 	case "fixed":
 		l = limiter.NewFixed(limiter.Fixed{Limit: most, MaxWaiting: c.MaxWaiting, MaxWait: c.MaxWait})
 	case "aimd":
@@ -29,6 +32,8 @@ func (g *Gateway) openAdmission(class int) (middleware, error) {
 		return &admitted{g: g, limiter: l, next: next, weigh: weights[class]}
 	}, nil
 }
+
+func admitAll(next web.Handler) web.Handler { return next }
 
 // weights say how many units a request of a class takes.
 var weights = [classes]func(*web.Request) int{

@@ -28,6 +28,7 @@ const (
 	classList
 	classWrite
 	classes
+	classFree = -1 // asks the database nothing and needs no admission
 )
 
 // openRoutes builds each route's chain.
@@ -46,6 +47,7 @@ func (g *Gateway) openRoutes() error {
 		{"/api/v1/order", http.MethodGet, classRead, g.order},
 		{"/api/v1/orders", http.MethodGet, classList, g.list},
 		{"/api/v1/submit", http.MethodPost, classWrite, g.submit},
+		{"/api/v1/validate", http.MethodPost, classFree, g.validate},
 	} {
 		admit, err := g.openAdmission(r.class)
 		if err != nil {
@@ -59,7 +61,7 @@ func (g *Gateway) openRoutes() error {
 			// What waits for the database for long, and may be cancelled on the way, has a deadline of its
 			// own; a batched read is too short for that to pay.
 			deadline := g.deadlineEach
-			if r.class == classRead {
+			if r.class == classRead || r.class == classFree {
 				deadline = g.deadlineShared()
 			}
 			handler = chain(r.handler, g.measure(r.path), g.recover, deadline, g.authenticate, admit, dispatch)

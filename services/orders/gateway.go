@@ -142,7 +142,7 @@ func (g *Gateway) Ready(ctx context.Context) error { return g.store.Ping(ctx) }
 func (g *Gateway) Serve(ctx context.Context, req *web.Request, resp *web.Response) {
 	r := g.routes[req.Path]
 	if r == nil {
-		g.refuse(req, resp, &refusal{status: http.StatusNotFound, text: "nothing is served at this path; there are /api/v1/order, /api/v1/orders and /api/v1/submit"})
+		g.refuse(req, resp, &refusal{status: http.StatusNotFound, text: "nothing is served at this path; there are /api/v1/order, /api/v1/orders, /api/v1/submit and /api/v1/validate"})
 		return
 	}
 	if req.Method != r.method && !(req.Method == http.MethodHead && r.method == http.MethodGet) {

@@ -5,29 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
+	"dyno/services/orders/encode"
 	"dyno/services/orders/message"
+	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )
 
 // submit answers POST /api/v1/submit: the order and its audit record are committed before it does.
 func (g *Gateway) submit(ctx context.Context, req *web.Request, resp *web.Response) {
-	enc, ok := g.encoder(req)
-	switch {
-	case !ok:
-		g.refuse(req, resp, errNotAcceptable)
-		return
-	case errors.Is(req.BodyErr, web.ErrTooLarge):
-		g.refuse(req, resp, &refusal{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("the message has more than %d bytes", maxBody)})
-		return
-	case req.BodyErr != nil:
-		g.refuse(req, resp, badField("", "the message did not arrive whole"))
-		return
-	}
-	m, err := message.Parse(req.ContentType, req.Body)
-	if err == nil && m.Account != "" && m.Account != req.Account {
-		err = &refusal{status: http.StatusForbidden, field: "account", text: "the message's account is not the one that the token is for"}
-	}
+	enc, m, err := g.message(req)
 	if err != nil {
 		g.refuse(req, resp, err)
 		return
@@ -43,4 +31,35 @@ func (g *Gateway) submit(ctx context.Context, req *web.Request, resp *web.Respon
 	}
 	resp.Body = enc.Receipt(resp.Body, &receipt, m.ClientOrderID)
 	g.answer(req, resp, status, enc)
+}
+
+// validate answers POST /api/v1/validate: whether the message could be submitted, and as what order. Nothing is
+// stored, and the database is not asked.
+func (g *Gateway) validate(_ context.Context, req *web.Request, resp *web.Response) {
+	enc, m, err := g.message(req)
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	o := order.Order{Account: req.Account, Symbol: m.Symbol, Side: m.Side, Status: order.New, Price: m.Price, Qty: m.Qty, UpdatedAt: time.Now()}
+	resp.Body = enc.Order(resp.Body, &o, time.Time{})
+	g.answer(req, resp, http.StatusOK, enc)
+}
+
+// message reads a request's message, which is the caller's own, and the encoder of its answer.
+func (g *Gateway) message(req *web.Request) (enc encode.Encoder, m order.Submission, err error) {
+	enc, acceptable := g.encoder(req)
+	switch {
+	case !acceptable:
+		return nil, m, errNotAcceptable
+	case errors.Is(req.BodyErr, web.ErrTooLarge):
+		return nil, m, &refusal{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("the message has more than %d bytes", maxBody)}
+	case req.BodyErr != nil:
+		return nil, m, badField("", "the message did not arrive whole")
+	}
+	m, err = message.Parse(req.ContentType, req.Body)
+	if err == nil && m.Account != "" && m.Account != req.Account {
+		err = &refusal{status: http.StatusForbidden, field: "account", text: "the message's account is not the one that the token is for"}
+	}
+	return enc, m, err
 }
