@@ -45,6 +45,9 @@ var jsonReaders = sync.Pool{New: func() any { return new(jsonReader) }}
 
 // parseJSON reads an order as JSON. Names given twice and invalid UTF-8 are refused by the decoder, at any depth.
 func parseJSON(body []byte) (order.Submission, error) {
+	if bytes.HasPrefix(body, byteOrderMark) {
+		return order.Submission{}, refuse("the order begins with a byte order mark, which JSON does not have; leave it out")
+	}
 	r := jsonReaders.Get().(*jsonReader)
 	defer func() {
 		r.body.Reset(nil) // the request's memory is not ours
@@ -82,20 +85,22 @@ func (r *jsonReader) read() error {
 }
 
 func (r *jsonReader) member() error {
-	name, err := r.decoder.ReadValue() // a token's String would be an allocation
+	quoted, err := r.decoder.ReadValue() // a token's String would be an allocation
 	if err != nil {
 		return err
 	}
+	name := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		if name, err = jsontext.AppendUnquote(nil, quoted); err != nil {
+			return err
+		}
+	}
 	for m := range jsonMembers {
-		if quoted := name; len(quoted) == len(jsonNames[m])+2 && string(quoted[1:len(quoted)-1]) == jsonNames[m] {
+		if string(name) == jsonNames[m] {
 			return r.value(m)
 		}
 	}
-	text, err := jsontext.AppendUnquote(nil, name)
-	if err != nil {
-		return err
-	}
-	return blame(shorten(string(text)), "an order has no such member; it has %s", strings.Join(jsonNames[:], ", "))
+	return blame(shorten(string(name)), "an order has no such member; it has %s", strings.Join(jsonNames[:], ", "))
 }
 
 // shorten keeps foreign names in errors at a readable length.
@@ -112,9 +117,6 @@ func (r *jsonReader) value(m jsonMember) error {
 	if kind == 0 {
 		_, err := r.decoder.ReadToken()
 		return err
-	}
-	if r.given[m] { // told apart by the decoder too, but only where neither is escaped
-		return blame(jsonNames[m], "given twice; leave one out")
 	}
 	r.given[m] = true
 	switch {
@@ -220,5 +222,9 @@ func jsonError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return refuse("the order ends in the middle; close its strings and braces")
 	}
-	return refuse("no JSON: %.200s", err)
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) && syntax.Err == jsontext.ErrDuplicateName {
+		return blame(shorten(strings.TrimPrefix(string(syntax.JSONPointer), "/")), "given twice; leave one out")
+	}
+	return refuse("no JSON: %.200s", strings.TrimPrefix(err.Error(), "jsontext: "))
 }

@@ -12,13 +12,13 @@ import (
 
 // Why encoding/xml is safe here: it never opens a file or a connection, declares no entity from a DTD (but for
 // the five of XML and numeric ones, a reference is a syntax error in strict mode), and Decoder.Token does not
-// recurse. What is left is bounded: bytes by MaxSize, and the rest by these. DOCTYPE and processing instructions
+// recurse. What is left is bounded: what the decoder keeps by MaxSize, and what is made of it by these. DOCTYPE and processing instructions
 // are refused all the same, so that what another reader of the audit makes of the message is what was made here.
 const (
 	maxElements   = 2000
 	maxAttributes = 8    // of an element
-	maxAttribute  = 256  // bytes
-	maxText       = 4096 // bytes in an element whose value is checked
+	maxAttribute  = 1024 // bytes; the longest one usual is a schemaLocation
+	maxText       = 1024 // bytes in an element whose value is checked
 )
 
 const (
@@ -32,7 +32,7 @@ type xmlReader struct {
 	body     []byte
 	space    string // of Document
 	path     []byte // of the current element, below FIToFICstmrCdtTrf
-	ends     []int  // lengths of path, one for each open element
+	open     []xmlElement
 	elements int
 	foreign  int // the depth of an envelope that may hold anything; 0: outside
 	last     int // index in pacs008Elements of the latest known element
@@ -43,6 +43,12 @@ type xmlReader struct {
 	currency string
 }
 
+// xmlElement is an open element.
+type xmlElement struct {
+	outer     int  // length of the path that it was appended to
+	container bool // known to hold elements, no text
+}
+
 // parsePacs008 reads a FIToFICustomerCreditTransfer with one transfer as a payment order.
 func parsePacs008(body []byte) (order.Submission, error) {
 	text, err := utf8Text(body)
@@ -50,6 +56,7 @@ func parsePacs008(body []byte) (order.Submission, error) {
 		return order.Submission{}, err
 	}
 	r := xmlReader{decoder: xml.NewDecoder(bytes.NewReader(text)), body: text, leaf: -1, last: -1}
+	r.decoder.CharsetReader = otherCharset
 	for {
 		token, err := r.decoder.Token()
 		if err == io.EOF {
@@ -68,12 +75,18 @@ func parsePacs008(body []byte) (order.Submission, error) {
 	return r.submission()
 }
 
+func otherCharset(charset string, _ io.Reader) (io.Reader, error) {
+	return nil, refuse("the XML declaration says that the message is %.40q; send UTF-8", charset)
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // utf8Text takes away a byte order mark, and refuses what is another encoding's.
 func utf8Text(body []byte) ([]byte, error) {
 	if bytes.HasPrefix(body, []byte("\xfe\xff")) || bytes.HasPrefix(body, []byte("\xff\xfe")) || bytes.HasPrefix(body, []byte("\x00<")) || bytes.HasPrefix(body, []byte("<\x00")) {
 		return nil, refuse("the message is UTF-16; send UTF-8")
 	}
-	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), nil
+	return bytes.TrimPrefix(body, byteOrderMark), nil
 }
 
 // failed says where the decoder gave up.
@@ -82,8 +95,13 @@ func (r *xmlReader) failed(err error) error {
 	if errors.As(err, &ours) {
 		return ours
 	}
+	why := strings.TrimPrefix(err.Error(), "xml: ")
+	var syntax *xml.SyntaxError
+	if errors.As(err, &syntax) {
+		why = syntax.Msg
+	}
 	line, column := r.decoder.InputPos()
-	return refuse("no XML at line %d, column %d: %.200s", line, column, strings.TrimPrefix(err.Error(), "xml: "))
+	return refuse("no XML at line %d, column %d: %.200s", line, column, why)
 }
 
 func (r *xmlReader) token(token xml.Token) error {
@@ -97,55 +115,62 @@ func (r *xmlReader) token(token xml.Token) error {
 	case xml.Directive:
 		return refuse("a message has no DOCTYPE or other declaration; leave it out")
 	case xml.ProcInst:
-		if declaration := t.Target == "xml" && bytes.HasPrefix(r.body, []byte("<?xml")) && int(r.decoder.InputOffset()) == bytes.Index(r.body, []byte("?>"))+2; !declaration {
+		if t.Target != "xml" || !r.atBeginning() {
 			return refuse("a message has no processing instruction but the XML declaration at its very beginning; leave out <?%.40s", t.Target)
 		}
 	}
 	return nil // comments
 }
 
+// atBeginning reports whether the processing instruction that was just read is the first thing in the message.
+func (r *xmlReader) atBeginning() bool {
+	return bytes.HasPrefix(r.body, []byte("<?")) && int(r.decoder.InputOffset()) == bytes.Index(r.body, []byte("?>"))+len("?>")
+}
+
 func (r *xmlReader) start(e xml.StartElement) error {
 	if r.elements++; r.elements > maxElements {
 		return refuse("more than %d elements; leave out what the payment does not need", maxElements)
 	}
-	if len(r.ends) == maxDepth {
+	if len(r.open) == maxDepth {
 		return refuse("elements nested deeper than %d levels; flatten them", maxDepth)
 	}
-	if err := r.attributes(e); err != nil {
-		return err
-	}
-	if err := r.outer(e.Name); err != nil {
+	if err := checkAttributes(e); err != nil {
 		return err
 	}
 	if r.leaf >= 0 {
-		return blame(r.field(), "holds the element %.64s; it has only text", e.Name.Local)
+		return blame(pacs008Elements[r.leaf].path, "holds the element %.64s; it has only text", e.Name.Local)
 	}
-	r.ends = append(r.ends, len(r.path))
-	if depth := len(r.ends); depth <= 2 || r.foreign > 0 {
+	if r.foreign == 0 {
+		if err := r.outer(e.Name); err != nil {
+			return err
+		}
+	}
+	r.open = append(r.open, xmlElement{outer: len(r.path), container: len(r.open) < 2})
+	if r.foreign > 0 || len(r.open) <= 2 {
 		return nil
 	}
 	if len(r.path) > 0 {
 		r.path = append(r.path, '/')
 	}
 	r.path = append(r.path, e.Name.Local...)
-	if e.Name.Local == "Envlp" {
-		r.foreign = len(r.ends)
-		return nil
-	}
-	if i, known := pacs008Index[string(r.path)]; known {
+	switch i, known := pacs008Index[string(r.path)]; {
+	case known:
 		return r.enter(i, e.Attr)
+	case string(r.path) == "SplmtryData/Envlp", string(r.path) == "CdtTrfTxInf/SplmtryData/Envlp":
+		r.foreign = len(r.open)
 	}
 	return nil
 }
 
 // outer checks the namespace, and what must be outermost.
 func (r *xmlReader) outer(name xml.Name) error {
-	switch depth := len(r.ends); {
-	case r.foreign > 0:
-		return nil
+	switch depth := len(r.open); {
 	case depth == 0:
-		if r.elements > 1 || name.Local != "Document" {
-			return refuse("the outermost element is %.64s; send one bare Document without header or envelope", name.Local)
+		if r.elements > 1 {
+			return refuse("%.64s follows the Document; send one payment a message", name.Local)
+		}
+		if name.Local != "Document" {
+			return refuse("the outermost element is %.64s; send a bare Document, without header or envelope", name.Local)
 		}
 		version, ok := strings.CutPrefix(name.Space, pacs008Space)
 		if !ok || len(version) != 2 || version < "08" || version > "13" {
@@ -169,7 +194,7 @@ func (r *xmlReader) outer(name xml.Name) error {
 	return nil
 }
 
-func (r *xmlReader) attributes(e xml.StartElement) error {
+func checkAttributes(e xml.StartElement) error {
 	if len(e.Attr) > maxAttributes {
 		return refuse("the element %.64s has %d attributes; the most is %d", e.Name.Local, len(e.Attr), maxAttributes)
 	}
@@ -199,6 +224,7 @@ func (r *xmlReader) enter(i int, attributes []xml.Attr) error {
 	}
 	r.seen[i], r.last = true, i
 	if e.check == nil {
+		r.open[len(r.open)-1].container = true
 		return nil
 	}
 	r.leaf, r.text = i, r.text[:0]
@@ -213,17 +239,18 @@ func (r *xmlReader) enter(i int, attributes []xml.Attr) error {
 }
 
 func (r *xmlReader) chars(text xml.CharData) error {
-	switch {
-	case r.foreign > 0:
-	case r.leaf >= 0:
+	if r.leaf >= 0 {
 		if len(r.text)+len(text) > maxText {
-			return blame(r.field(), "has more than %d bytes", maxText)
+			return blame(pacs008Elements[r.leaf].path, "has more than %d bytes", maxText)
 		}
 		r.text = append(r.text, text...)
-	case r.elements == 0 && len(r.ends) == 0 && len(bytes.TrimSpace(text)) > 0:
-		return refuse("text before the first element; a message begins with <")
-	case len(r.ends) == 0 && len(bytes.TrimSpace(text)) > 0:
-		return refuse("text after Document; send one payment a message")
+		return nil
+	}
+	if len(r.open) > 0 && !r.open[len(r.open)-1].container {
+		return nil
+	}
+	if text = bytes.Trim(text, " \t\r\n"); len(text) > 0 {
+		return refuse("the text %.40q stands where elements belong", text)
 	}
 	return nil
 }
@@ -237,15 +264,14 @@ func (r *xmlReader) end() error {
 		}
 		r.leaf = -1
 	}
-	if r.foreign == len(r.ends) {
+	if r.foreign == len(r.open) {
 		r.foreign = 0
 	}
-	r.path = r.path[:r.ends[len(r.ends)-1]]
-	r.ends = r.ends[:len(r.ends)-1]
+	last := len(r.open) - 1
+	r.path = r.path[:r.open[last].outer]
+	r.open = r.open[:last]
 	return nil
 }
-
-func (r *xmlReader) field() string { return string(r.path) }
 
 func (r *xmlReader) submission() (s order.Submission, err error) {
 	for i, e := range pacs008Elements {
@@ -267,11 +293,19 @@ func (r *xmlReader) submission() (s order.Submission, err error) {
 	if s.Qty, err = positive(amount, r.values[pacsAmount]); err != nil {
 		return s, err
 	}
-	for _, i := range [...]int{pacsDebtorIBAN, pacsDebtorOther} {
-		if r.seen[i] {
-			s.Account = r.values[i]
-			return s, checkAccount(pacs008Elements[i].path, s.Account)
-		}
+	s.Account, err = r.debtor()
+	return s, err
+}
+
+// debtor gives the account that is to be debited; "" if the message names none.
+func (r *xmlReader) debtor() (string, error) {
+	switch iban, other := r.values[pacsDebtorIBAN], r.values[pacsDebtorOther]; {
+	case iban != "" && other != "":
+		return "", blame("CdtTrfTxInf/DbtrAcct/Id", "has both IBAN and Othr; leave one out")
+	case iban != "":
+		return iban, nil // letters and digits: an account's name
+	case other != "":
+		return other, checkAccount(pacs008Elements[pacsDebtorOther].path, other)
 	}
-	return s, nil
+	return "", nil
 }

@@ -18,7 +18,7 @@ type pacs008Element struct {
 // they are.
 var pacs008Elements = [...]pacs008Element{
 	{"GrpHdr", true, nil},
-	{"GrpHdr/MsgId", true, text(35)},
+	{"GrpHdr/MsgId", true, upTo(35)},
 	{"GrpHdr/CreDtTm", true, dateTime},
 	{"GrpHdr/NbOfTxs", true, oneTransfer},
 	{"GrpHdr/CtrlSum", false, decimal(17)},
@@ -26,9 +26,9 @@ var pacs008Elements = [...]pacs008Element{
 	{"GrpHdr/SttlmInf/SttlmMtd", true, oneOf("INDA", "INGA", "COVE", "CLRG")},
 	{"CdtTrfTxInf", true, nil},
 	{"CdtTrfTxInf/PmtId", true, nil},
-	{"CdtTrfTxInf/PmtId/InstrId", false, text(35)},
-	pacsEndToEndID: {"CdtTrfTxInf/PmtId/EndToEndId", true, text(35)},
-	{"CdtTrfTxInf/PmtId/TxId", false, text(35)},
+	{"CdtTrfTxInf/PmtId/InstrId", false, upTo(35)},
+	pacsEndToEndID: {"CdtTrfTxInf/PmtId/EndToEndId", true, upTo(35)},
+	{"CdtTrfTxInf/PmtId/TxId", false, upTo(35)},
 	{"CdtTrfTxInf/PmtId/UETR", false, uetr},
 	pacsAmount: {"CdtTrfTxInf/IntrBkSttlmAmt", true, decimal(5)},
 	{"CdtTrfTxInf/IntrBkSttlmDt", false, date},
@@ -38,10 +38,10 @@ var pacs008Elements = [...]pacs008Element{
 	{"CdtTrfTxInf/InstgAgt/FinInstnId/BICFI", false, bic},
 	{"CdtTrfTxInf/InstdAgt/FinInstnId/BICFI", false, bic},
 	{"CdtTrfTxInf/Dbtr", true, nil},
-	{"CdtTrfTxInf/Dbtr/Nm", false, text(140)},
+	{"CdtTrfTxInf/Dbtr/Nm", false, upTo(140)},
 	{"CdtTrfTxInf/DbtrAcct", false, nil},
 	pacsDebtorIBAN:  {"CdtTrfTxInf/DbtrAcct/Id/IBAN", false, iban},
-	pacsDebtorOther: {"CdtTrfTxInf/DbtrAcct/Id/Othr/Id", false, text(34)},
+	pacsDebtorOther: {"CdtTrfTxInf/DbtrAcct/Id/Othr/Id", false, upTo(34)},
 	{"CdtTrfTxInf/DbtrAgt", true, nil},
 	{"CdtTrfTxInf/DbtrAgt/FinInstnId", true, nil},
 	{"CdtTrfTxInf/DbtrAgt/FinInstnId/BICFI", false, bic},
@@ -49,10 +49,10 @@ var pacs008Elements = [...]pacs008Element{
 	{"CdtTrfTxInf/CdtrAgt/FinInstnId", true, nil},
 	{"CdtTrfTxInf/CdtrAgt/FinInstnId/BICFI", false, bic},
 	{"CdtTrfTxInf/Cdtr", true, nil},
-	{"CdtTrfTxInf/Cdtr/Nm", false, text(140)},
+	{"CdtTrfTxInf/Cdtr/Nm", false, upTo(140)},
 	{"CdtTrfTxInf/CdtrAcct", false, nil},
 	{"CdtTrfTxInf/CdtrAcct/Id/IBAN", false, iban},
-	{"CdtTrfTxInf/CdtrAcct/Id/Othr/Id", false, text(34)},
+	{"CdtTrfTxInf/CdtrAcct/Id/Othr/Id", false, upTo(34)},
 }
 
 // Those that the order is made of.
@@ -73,8 +73,8 @@ var pacs008Index = func() map[string]int {
 	return index
 }()
 
-// text checks for MaxNText.
-func text(most int) func(string) string {
+// upTo checks for MaxNText.
+func upTo(most int) func(string) string {
 	why := "has no text or more than " + strconv.Itoa(most) + " characters"
 	return func(text string) string {
 		if text == "" || utf8.RuneCountInString(text) > most {

@@ -110,7 +110,7 @@ func sampleFIX(id, account string) []byte {
 }
 
 // frame puts BeginString, BodyLength and CheckSum around a message.
-func frame(inner string) []byte {
+func frame[T string | []byte](inner T) []byte {
 	b := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(inner), inner)
 	return fmt.Appendf(b, "10=%03d\x01", checkSum(b))
 }
