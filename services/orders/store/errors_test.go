@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ func TestErrors(t *testing.T) {
 		{"broken pipe", fmt.Errorf("write failed: %w", syscall.EPIPE), true, true},
 		{"end", io.ErrUnexpectedEOF, true, true},
 		{"closed before", pgconn.ErrConnClosed, true, true},
+		{"given up by database/sql", sqldriver.ErrBadConn, true, true},
 		{"time-out of the network", &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, false, true},
 		{"deadline", fmt.Errorf("acquiring: %w", context.DeadlineExceeded), false, true},
 		{"shutdown", said("57P01"), true, true},

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/services/orders/order"
+	"dyno/services/orders/postgres"
+	"dyno/services/orders/postgres/pgtest"
+)
+
+// twin is a database that was seeded as dsn's was, as a replica would be.
+func twin(t *testing.T) string {
+	t.Helper()
+	dsn := pgtest.Database(t)
+	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := Seed(t.Context(), dsn, 10, 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}
+
+// A replica answers for what it has; for all else there is the primary. Here the replica is a database of its own, so
+// that each can be told by what it says.
+func TestReplica(t *testing.T) {
+	every(t, func(t *testing.T, o Options) {
+		o.DSNs, o.Replica = []string{twin(t)}, twin(t)
+		s, conn := open(t, o)
+		behind := connect(t, o.Replica)
+		exec(t, behind, "ALTER TABLE orders DISABLE TRIGGER change")
+		exec(t, conn, "ALTER TABLE orders DISABLE TRIGGER change")
+		exec(t, behind, "UPDATE orders SET symbol = 'REPLICA', version = 5")
+		exec(t, conn, "UPDATE orders SET symbol = 'PRIMARY', version = 6")
+		submit(t, s, "A1", buy(1)) // order 11, which the replica does not have
+		for _, c := range []struct {
+			uid, version int64
+			want         string
+		}{{1, 1, "REPLICA"}, {1, 5, "REPLICA"}, {1, 6, "PRIMARY"}, {1, 7, "PRIMARY"}, {1, 0, "PRIMARY"}, {1, -3, "PRIMARY"}, {11, 1, "ACME"}} {
+			if got, err := s.OrderAtLeast(t.Context(), c.uid, c.version); err != nil || got.Symbol != c.want {
+				t.Errorf("order %d of version %d: %v %v, want %s", c.uid, c.version, got, err, c.want)
+			}
+		}
+		if _, err := s.OrderAtLeast(t.Context(), 12, 1); err != order.ErrNotFound {
+			t.Error(err)
+		}
+		if got, err := s.Order(t.Context(), 1); err != nil || got.Symbol != "PRIMARY" {
+			t.Errorf("%v %v", got, err)
+		}
+		if p := s.Stats().Pools["replica"]; p.Acquires < 4 || p.Max < 1 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// Without its replica the store does as well, and does not ask it each time.
+func TestReplicaFails(t *testing.T) {
+	every(t, func(t *testing.T, o Options) {
+		o.DSNs, o.Timeout = []string{twin(t)}, time.Second
+		for name, dsn := range map[string]string{
+			"refuses":   "postgres://a@127.0.0.1:1/db?sslmode=disable",
+			"no schema": pgtest.Database(t),
+		} {
+			o.Replica = dsn
+			s, _ := open(t, o)
+			for range 10 {
+				if got, err := s.OrderAtLeast(t.Context(), 1, 1); err != nil || got.UID != 1 {
+					t.Errorf("%s: %v %v", name, got, err)
+				}
+			}
+			if rests := time.Unix(0, s.replicaRests.Load()); time.Until(rests) < -time.Minute {
+				t.Errorf("%s: it is asked again and again", name)
+			}
+		}
+
+		hangs := twin(t)
+		unlock := locked(t, connect(t, hangs))
+		defer unlock()
+		o.Replica = hangs
+		s, _ := open(t, o)
+		if got, err := s.OrderAtLeast(t.Context(), 1, 1); err != nil || got.UID != 1 {
+			t.Errorf("hangs: %v %v", got, err)
+		}
+	})
+}
+
+// The primary is killed under load, its synchronous standby takes over: what was acknowledged is there, and the
+// store finds it by itself.
+func TestFailover(t *testing.T) {
+	for _, driver := range Drivers() {
+		t.Run(driver, func(t *testing.T) {
+			first := pgtest.Server(t, nil)
+			second := pgtest.Standby(t, first)
+			s, _ := open(t, Options{DSNs: []string{both(first, second)}, Driver: driver})
+			acknowledged := &sync.Map{} // n -> uid
+			ctx, stop := context.WithCancel(t.Context())
+			var load sync.WaitGroup
+			for g := range 6 {
+				load.Go(func() {
+					for n := g; ctx.Err() == nil; n += 6 {
+						r, err := s.Submit(ctx, "A1", buy(n))
+						switch {
+						case err == nil:
+							acknowledged.Store(n, r.Order.UID)
+						case ctx.Err() == nil && !errors.Is(err, order.ErrUnavailable):
+							t.Error(err)
+						}
+					}
+				})
+			}
+			grows := func() {
+				t.Helper()
+				from := size(acknowledged)
+				until(t, "progress", func() bool { return size(acknowledged) > from+100 })
+			}
+			grows()
+			if err := first.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if err := second.Promote(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			promoted := time.Now()
+			grows() // within 30 s, says until
+			t.Logf("in full swing %v after the promotion", time.Since(promoted).Round(time.Millisecond))
+			stop()
+			load.Wait()
+			acknowledged.Range(func(n, uid any) bool {
+				r, err := s.Submit(t.Context(), "A1", buy(n.(int)))
+				if err != nil || !r.Duplicate || r.Order.UID != uid {
+					t.Errorf("submission %d was acknowledged as order %d and is now %+v %v", n, uid, r, err)
+					return false
+				}
+				if got, err := s.Order(t.Context(), r.Order.UID); err != nil || got != r.Order {
+					t.Errorf("%v %v, want %v", got, err, r.Order)
+					return false
+				}
+				return true
+			})
+			if n := get[int](t, connect(t, second.DSN()), "SELECT count(*) FROM orders FULL JOIN audit USING (uid) WHERE orders.account IS NULL OR audit.account IS NULL"); n != 0 {
+				t.Errorf("%d orders or audit records without the other", n)
+			}
+		})
+	}
+}
+
+func size(m *sync.Map) (n int) {
+	m.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+// both is the DSN of two servers with the same cluster.
+func both(first, second *postgres.Server) string {
+	config, err := parseDSN(first.DSN(), primary)
+	if err != nil {
+		panic(err) // it is a Server's
+	}
+	return "postgres://" + config.User + ":" + config.Password + "@" + first.Address() + "," + second.Address() + "/" + config.Database + "?sslmode=disable"
+}
