@@ -12,13 +12,13 @@ import (
 var dials = []string{"net.(*Dialer).DialContext", "net.(*Dialer).Dial", "net.Dial", "net.DialTimeout",
 	"net/http.(*Transport).dialConn", "net/http.(*Transport).dialConnFor", "database/sql.(*DB).openNewConnection"}
 
-// connections finds connections that are made anew instead of being used again: by what they cost, and by
-// the goroutines that net/http starts to dial.
+// connections finds connections that are made anew instead of being used again: by what they cost, by the
+// goroutines that net/http starts to dial, and by what the service tells of a pool.
 func connections(l *look) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, dials...) })
 	perRequest := l.dialsPerRequest()
 	if share < dialShare && perRequest < dialsPerTen {
-		return nil
+		return l.told(reopened)
 	}
 	f := Finding{Kind: KindConnections, Where: where, Profile: record.ProfileCPU, worth: max(share, dialShare),
 		InWords: "Connections are made anew instead of being used again",
@@ -61,7 +61,7 @@ func statements(l *look) []Finding {
 		waited = min(seconds/l.requestTime, 1)
 	}
 	if share < prepareShare && waited < prepareShare {
-		return nil
+		return l.told(reprepared)
 	}
 	if len(of) > 0 {
 		where = placesOf(of)

@@ -2,6 +2,7 @@ package findings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(placesOf(of)), lasting(mean(of))),
 		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "waiting for a free connection"},
 			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "for each time that none was free"}},
-		Next: "twice as many connections (sql.DB.SetMaxOpenConns, http.Transport.MaxConnsPerHost) and dyno compare: if the capacity does not follow, the other side is the limit, or connections are held too long"}
+		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not follow, the other side is the limit, or connections are held too long"}
 	var back []record.Stack
 	for _, w := range of {
 		if len(w.WokenBy) > 0 {
@@ -41,55 +42,19 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 // starvedByGauge reads gauges named ..._wait_seconds (or ..._wait_seconds_total): sums of time waited, such
 // as sql.DBStats.WaitDuration, whose growth per second is the number of requests that wait.
 func (l *look) starvedByGauge() []Finding {
-	var worst Finding
+	var worst []Finding
 	for _, r := range l.counted {
-		for name, waiting := range waitingByGauge(r) {
-			n := facts.InFlight(r)
-			if n <= 0 || waiting/n < poolShare || waiting/n < worst.worth {
-				continue
-			}
-			share := min(waiting/n, 1)
-			worst = Finding{Kind: KindPool, worth: share,
-				InWords: fmt.Sprintf("%s requests wait for a free connection at any moment, %s of their time, by the gauge %s.", digits(waiting), percent(share), name),
-				Evidence: []Evidence{{"pool_share", round(share), "of the requests' time", "waiting for a free connection"},
-					{name, round(waiting), "s/s", "time waited, of all requests together"}},
-				Next: "twice as many connections and dyno compare: if the capacity does not follow, the other side is the limit, or connections are held too long"}
-		}
-	}
-	if worst.Kind == "" {
-		return nil
-	}
-	return []Finding{worst}
-}
-
-// waitingByGauge is how fast each gauge of a time waited grows over a run, in s per s. One that ever falls
-// is no sum, and is left out.
-func waitingByGauge(r *record.Run) map[string]float64 {
-	first, last, fell := map[string]record.Window{}, map[string]record.Window{}, map[string]bool{}
-	for _, w := range r.Series {
-		if w.Phase != record.PhaseMeasure || w.Server == nil {
-			continue
-		}
-		for name, v := range w.Server.Gauges {
+		gauges := facts.Gauges(r)
+		for _, name := range slices.Sorted(maps.Keys(gauges)) {
 			if !strings.HasSuffix(strings.TrimSuffix(name, "_total"), "_wait_seconds") {
 				continue
 			}
-			if before, seen := last[name]; !seen {
-				first[name] = w
-			} else if v < before.Server.Gauges[name] {
-				fell[name] = true
+			if f, ok := waitedFor(r, name, gauges[name].PerSecond()); ok && (worst == nil || f.worth > worst[0].worth) {
+				worst = []Finding{f}
 			}
-			last[name] = w
 		}
 	}
-	out := map[string]float64{}
-	for name, end := range last {
-		begin := first[name]
-		if over := float64(end.Start-begin.Start) / 1e9; over > 0 && !fell[name] {
-			out[name] = (end.Server.Gauges[name] - begin.Server.Gauges[name]) / over
-		}
-	}
-	return out
+	return worst
 }
 
 // withoutContext is calls that cannot know of the request's deadline, in the libraries that offer another
@@ -108,7 +73,8 @@ var withoutContext = map[string]string{
 	"net.Dial": "net.Dialer.DialContext", "net.DialTimeout": "net.Dialer.DialContext",
 }
 
-// deadlines finds requests that wait in such a call. Whether the request has a deadline cannot be seen.
+// deadlines finds requests that wait in such a call. Whether the request has a deadline cannot be seen there; the
+// service may tell.
 func deadlines(l *look) []Finding {
 	var calls []string
 	of, seconds := l.waits(func(w record.Wait) bool {
@@ -127,7 +93,7 @@ func deadlines(l *look) []Finding {
 		return false
 	})
 	if l.requestTime <= 0 || seconds/l.requestTime < deadlineShare {
-		return nil
+		return l.told(undated)
 	}
 	share := min(seconds/l.requestTime, 1)
 	return []Finding{{Kind: KindDeadlines, Where: placesOf(of), worth: deadlineShare,

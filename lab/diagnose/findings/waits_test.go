@@ -85,6 +85,10 @@ func TestPools(t *testing.T) {
 			subject:  waiting(wait("select", query, 7, "database/sql.(*DB).putConnDBLocked < database/sql.(*Rows).Close < main.report"+handler)),
 			evidence: map[string]float64{"pool_share": 0.7, "pool_mean_wait": 7000}, words: []string{"main.report", "gives one back"}},
 		{name: "often but short", kind: KindPool, subject: waiting(wait("select", query, 0.5, "database/sql.(*DB).putConnDBLocked"))},
+		{name: "pgxpool below fasthttp", kind: KindPool, fires: true, place: "main.load",
+			subject: waiting(wait("select", "runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < github.com/jackc/puddle/v2.(*Pool[...]).acquire < github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire < main.load < main.handle < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", 7,
+				"golang.org/x/sync/semaphore.(*Weighted).Release < github.com/jackc/puddle/v2.(*Resource[...]).Release < github.com/jackc/pgx/v5/pgxpool.(*Conn).Release.func1")),
+			evidence: map[string]float64{"pool_share": 0.7}},
 		// 1,000 requests/s of 10 ms each are 10 in flight.
 		{name: "by a gauge", kind: KindPool, fires: true, subject: gauge(5, false), evidence: map[string]float64{"pool_share": 0.5, "db_wait_seconds": 5}},
 		{name: "by a gauge, little", kind: KindPool, subject: gauge(0.2, false)},

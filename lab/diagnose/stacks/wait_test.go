@@ -8,8 +8,11 @@ import (
 
 const inHandler = " < main.handle < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
 
+const inFast = " < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc < github.com/valyala/fasthttp.(*workerPool).getCh.func1"
+
 // The stacks without a dependency's names are from execution traces of programs built by Go 1.26.
 func TestKindOf(t *testing.T) {
+	const pgxAcquire = "runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < github.com/jackc/puddle/v2.(*Pool[go.shape.*uint8]).acquire < github.com/jackc/puddle/v2.(*Pool[...]).Acquire < github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire < github.com/jackc/pgx/v5/pgxpool.(*Pool).Query"
 	const dial = "net/http.(*wantConn).tryDeliver < net/http.(*Transport).dialConnFor < net/http.(*Transport).startDialConnForLocked.func1"
 	const get = " < net/http.(*Transport).roundTrip < net/http.(*Transport).RoundTrip < net/http.send < net/http.(*Client).send < net/http.(*Client).Get"
 	for _, tt := range []struct {
@@ -27,6 +30,10 @@ func TestKindOf(t *testing.T) {
 		{WaitPool, "chan send", "runtime.chansend1 < github.com/redis/go-redis/v9/internal/pool.(*ConnPool).waitTurn < github.com/redis/go-redis/v9.(*baseClient).getConn" + inHandler, "main.other"},
 		{WaitPool, "select", "runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire" + inHandler, "main.other"},
 		{WaitPool, "select", "runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < github.com/jackc/puddle/v2.(*Pool[...]).acquire < github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire" + inHandler, "main.other"},
+		{WaitPool, "select", pgxAcquire + " < main.get" + inFast, "golang.org/x/sync/semaphore.(*Weighted).notifyWaiters < golang.org/x/sync/semaphore.(*Weighted).Release < github.com/jackc/puddle/v2.(*Pool[...]).releaseAcquiredResource"},
+		{WaitPool, "select", pgxAcquire + " < main.get" + inHandler, "main.other"},
+		{WaitBackground, "select", pgxAcquire + " < main.refresh", "main.other"},
+		{WaitNetwork, "network", "internal/poll.(*FD).Read < net.(*netFD).Read < net.(*conn).Read < github.com/jackc/pgx/v5/pgconn/internal/bgreader.(*BGReader).Read < io.ReadAtLeast < github.com/jackc/pgx/v5/pgconn.(*PgConn).peekMessage < github.com/jackc/pgx/v5.(*Conn).Query < github.com/jackc/pgx/v5/pgxpool.(*Pool).Query < main.get" + inFast, ""},
 		{WaitNetwork, "network", "internal/poll.(*FD).Read < net.(*netFD).Read < net.(*conn).Read < bufio.(*Reader).fill < github.com/lib/pq.(*conn).recv1 < database/sql.(*DB).queryDC" + inHandler, ""},
 		{WaitNetwork, "select", "runtime.selectgo < net/http.(*persistConn).roundTrip" + get + inHandler, "net/http.(*persistConn).readLoop"},
 		{WaitNetwork, "chan receive", "runtime.chanrecv1 < net/http.(*persistConn).readLoop.func4 < net/http.(*bodyEOFSignal).condfn < net/http.(*bodyEOFSignal).Read < io.Copy" + inHandler, "net/http.(*persistConn).readLoop"},
