@@ -18,16 +18,16 @@ const (
 
 // Rules are by what a canary is promoted and rolled back. The zero value is the documented default.
 type Rules struct {
-	GoodPeriods int // in a row, in a stage, after which it is promoted; 0: 6
+	GoodPeriods int `json:"good_periods"` // in a row, in a stage, after which it is promoted; 0: 6
 
 	// A period counts when the second version has answered so many requests in it; until then it goes on.
 	// 0: 100, with which an error share is known to 0.05 (a standard deviation at a share of 0.5, and 0.01 at
 	// the shares that are usual), and five requests are slower than the p95.
-	MinRequests int
+	MinRequests int `json:"min_requests"`
 
-	SlowPeriods int           // in a row, that roll back; 0: 3
-	SlowP95     time.Duration // above which a period is slow; 0: 120 ms
-	MoreErrors  float64       // share above the stable version's that rolls back at once; 0: 0.05, of 1
+	SlowPeriods int           `json:"slow_periods"` // in a row, that roll back; 0: 3
+	SlowP95     time.Duration `json:"slow_p95_ns"`  // above which a period is slow; 0: 120 ms
+	MoreErrors  float64       `json:"more_errors"`  // share above the stable version's that rolls back at once; 0: 0.05, of 1
 }
 
 func (r Rules) withDefaults() Rules {

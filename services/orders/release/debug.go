@@ -1,0 +1,139 @@
+package release
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+)
+
+// Status is what the debug address shows.
+type Status struct {
+	Stage
+	Share float64 `json:"fraction"`
+	URL   string  `json:"url,omitempty"` // of the release under way, or of the last one
+
+	Period Period `json:"period"` // the one that goes on
+	Latest Period `json:"latest_period"`
+
+	Compared     Compared     `json:"compared"`
+	Crowded      uint64       `json:"crowded"` // a canary's requests that the stable version answered, as too many were under way
+	Rescued      uint64       `json:"rescued"` // and as there was no answer
+	Differences  []Difference `json:"differences"`
+	Decisions    []Decision   `json:"decisions"` // the oldest first
+	PeriodLength string       `json:"period_length"`
+	Rules        Rules        `json:"rules"`
+}
+
+// Compared counts the copies of a shadow.
+type Compared struct {
+	Same         uint64 `json:"same"`
+	Different    uint64 `json:"different"`
+	Incomparable uint64 `json:"not_comparable"`
+	Failed       uint64 `json:"failed"`  // the second version did not answer
+	Dropped      uint64 `json:"dropped"` // not sent: too many waited, or too long
+}
+
+// Status tells how the release goes, or how the last one went.
+func (r *Release) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{
+		Stage: r.stage, Share: r.stage.Share(), Latest: r.latest,
+		Decisions:    append([]Decision{}, r.decisions...),
+		PeriodLength: r.period.String(), Rules: r.rules,
+	}
+	c := r.last
+	if c == nil {
+		s.Differences = []Difference{}
+		return s
+	}
+	s.URL = c.base.String()
+	s.Period = Period{Stable: c.stable.sum(), Second: c.second.sum()}
+	t := c.tally
+	s.Compared = Compared{t.same.Load(), t.different.Load(), t.incomparable.Load(), t.failed.Load(), t.dropped.Load()}
+	s.Crowded, s.Rescued = t.crowded.Load(), t.rescued.Load()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.Differences = append([]Difference{}, t.examples...)
+	return s
+}
+
+// command is what POST start is told.
+type command struct {
+	URL      string  `json:"url"`
+	Mode     Mode    `json:"mode"`
+	Fraction float64 `json:"fraction"` // 0: 0.01
+}
+
+// maxCommand bounds it, in bytes.
+const maxCommand = 4 << 10
+
+// Handler answers on the debug address, whose guard it relies on: GET gives the Status; POST to .../start (with
+// {"url","mode","fraction"}), .../promote and .../rollback change it and give it, too. It is to be mounted at its
+// path with and without a slash at the end, and looks at the last element only.
+func (r *Release) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		act, ok := map[string]func() error{
+			"start": func() error {
+				c, err := parseCommand(http.MaxBytesReader(w, req.Body, maxCommand))
+				if err != nil {
+					return err
+				}
+				return r.Start(c.URL, c.Mode, c.Fraction)
+			},
+			"promote":  r.Promote,
+			"rollback": r.Rollback,
+		}[path.Base(req.URL.Path)]
+		want := http.MethodGet
+		if ok {
+			want = http.MethodPost
+		}
+		if req.Method != want {
+			w.Header().Set("Allow", want)
+			reply(w, http.StatusMethodNotAllowed, failure{"use " + want + " here; GET the status, POST to start, promote or rollback below it"})
+			return
+		}
+		if ok {
+			if err := act(); err != nil {
+				reply(w, statusOf(err), failure{err.Error()})
+				return
+			}
+		}
+		reply(w, http.StatusOK, r.Status())
+	})
+}
+
+type failure struct {
+	Error string `json:"error"`
+}
+
+func statusOf(err error) int {
+	if slices.ContainsFunc([]error{errRunning, errNone, errLast}, func(e error) bool { return errors.Is(err, e) }) {
+		return http.StatusConflict
+	}
+	return http.StatusBadRequest
+}
+
+func parseCommand(body io.Reader) (c command, err error) {
+	d := json.NewDecoder(body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return command{}, fmt.Errorf(`reading the body: %w; it is to be {"url":"http://HOST:PORT","mode":"shadow" or "canary","fraction":0.01}`, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return command{}, errors.New("reading the body: more follows the object")
+	}
+	return c, nil
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(v) // whoever asked has gone
+}
