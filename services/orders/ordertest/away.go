@@ -1,15 +1,12 @@
 package ordertest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"dyno/services/orders/postgres/pgtest"
 )
@@ -113,15 +110,7 @@ func answersUnderWay(c *client) {
 	c.run()
 	me := c.account(1)
 	uid := c.one(me)
-	ctx := context.Background()
-	lock, err := c.db.BeginTx(ctx, pgx.TxOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer lock.Rollback(ctx)
-	if _, err := lock.Exec(ctx, "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE"); err != nil {
-		c.t.Fatal(err)
-	}
+	release := c.lock(lockOrders)
 	const each = 4
 	replies := make(chan reply, 2*each)
 	send := func(q request) {
@@ -136,7 +125,7 @@ func answersUnderWay(c *client) {
 		go send(request{path: orderPath(uid), token: token})
 		go send(request{method: http.MethodPost, path: "/api/v1/submit", token: token, kind: typeJSON, body: messageOf(fmt.Sprint("last", i), me).json()})
 	}
-	c.awaitBlocked(each) // the submissions at least; how many queries are sent for the reads is the program's affair
+	await(c.t, "requests to wait", func() bool { return c.blocked() >= each }) // the submissions at least; how many queries are sent for the reads is the program's affair
 	ended := make(chan struct{})
 	go func() {
 		c.stop()
@@ -149,9 +138,7 @@ func answersUnderWay(c *client) {
 		}
 		return err != nil
 	})
-	if err := lock.Rollback(ctx); err != nil {
-		c.t.Fatal(err)
-	}
+	release()
 	for range 2 * each {
 		if r := <-replies; r.status != http.StatusOK && r.status != http.StatusCreated {
 			c.t.Errorf("a request under way: %s", r)

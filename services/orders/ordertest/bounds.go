@@ -2,6 +2,7 @@ package ordertest
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -142,4 +143,19 @@ func boundsSlow(c *client) {
 	if orders, audits := c.count(me); orders != 1 || audits != 0 {
 		c.t.Fatalf("%d orders, %d audit records", orders, audits)
 	}
+}
+
+// boundsUnread: who asks and does not read the answers is cut off.
+func boundsUnread(c *client) {
+	c.env.Client, c.env.Timeout = time.Second, time.Second
+	c.run()
+	me := c.account(1)
+	c.insert(me, 500) // an answer has some 100 KB
+	w := c.dial()
+	ask := "GET /api/v1/orders?limit=500 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.ring.token(me) + "\r\n\r\n"
+	err := w.write(strings.Repeat(ask, 32<<20/len(ask))) // more bytes than sockets hold
+	if timeout, ok := err.(net.Error); err == nil || ok && timeout.Timeout() {
+		c.t.Fatalf("the connection was open for %v: %v", patience, err)
+	}
+	c.get(me, "/api/v1/orders")
 }

@@ -85,6 +85,7 @@ func Core(t *testing.T, start Start) {
 		"bounds headers":                         boundsHeaders,
 		"answers pipelined requests in order":    answersPipelined,
 		"keeps accounts apart on one connection": keepsConnectionsApart,
+		"never gives a foreign answer":           neverForeign,
 		"shows what was committed":               showsCommitted,
 		"shows what it acknowledged":             showsAcknowledged,
 		"its tables keep what has ended":         keepsEnded,
@@ -96,6 +97,9 @@ func Core(t *testing.T, start Start) {
 		"bounds slow clients":            boundsSlow,
 		"says that the database is away": saysAway,
 		"says that the database hangs":   saysHanging,
+		"gives up on a slow database":    givesUp,
+		"leaves nothing of who has gone": abandoned,
+		"bounds who does not read":       boundsUnread,
 		"answers what is under way":      answersUnderWay,
 	})
 }

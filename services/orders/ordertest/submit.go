@@ -1,13 +1,10 @@
 package ordertest
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // receipt is the answer to a submission.
@@ -255,21 +252,13 @@ func auditsOrNot(c *client) {
 	read[receipt](c, c.submit(me, typeJSON, messageOf("audited", me).json()), http.StatusCreated)
 
 	// Nobody sees the order before its audit record: both come with one commit.
-	ctx := context.Background()
-	lock, err := c.db.BeginTx(ctx, pgx.TxOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer lock.Rollback(ctx)
-	if _, err := lock.Exec(ctx, "LOCK TABLE audit IN EXCLUSIVE MODE"); err != nil {
-		c.t.Fatal(err)
-	}
+	release := c.lock(lockAudit)
 	answered := make(chan reply, 1)
 	go func() {
 		r, _ := c.try(request{method: http.MethodPost, path: "/api/v1/submit", token: c.ring.token(me), kind: typeJSON, body: messageOf("held", me).json()})
 		answered <- r
 	}()
-	c.awaitBlocked(1)
+	await(c.t, "the submission to wait", func() bool { return c.blocked() > 0 })
 	if orders, _ := c.count(me); orders != 1 {
 		c.t.Fatalf("%d orders are visible while the audit record waits", orders)
 	}
@@ -278,19 +267,9 @@ func auditsOrNot(c *client) {
 		c.t.Fatalf("answered before the audit record was written: %s", r)
 	default:
 	}
-	if err := lock.Rollback(ctx); err != nil {
-		c.t.Fatal(err)
-	}
+	release()
 	read[receipt](c, <-answered, http.StatusCreated)
 	if orders, audits := c.count(me); orders != 2 || audits != 2 {
 		c.t.Fatalf("%d orders, %d audit records", orders, audits)
 	}
-}
-
-// awaitBlocked returns when as many of the program's statements wait for a lock.
-func (c *client) awaitBlocked(n int) {
-	c.t.Helper()
-	await(c.t, fmt.Sprintf("%d statements to wait for a lock", n), func() bool {
-		return value[int](c, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= n
-	})
 }

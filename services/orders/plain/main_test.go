@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +14,10 @@ import (
 	"dyno/services/orders/postgres/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the suite makes requests fail
+	pgtest.Main(m)
+}
 
 func start(t testing.TB, e ordertest.Env) ordertest.Program {
 	c := defaults
