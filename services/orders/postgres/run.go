@@ -58,15 +58,15 @@ func (s *Server) start(ctx context.Context, owner *lock) (*run, error) {
 	return r, nil
 }
 
-// install sees to the password, the binaries and the cluster; after the first start they are all there.
+// install sees to the binaries, the password and the cluster; after the first start they are all there.
 func (s *Server) install(ctx context.Context, held *lock) (err error) {
-	if s.cluster.password == "" {
-		if s.cluster.password, err = s.cluster.readPassword(s.options.copyOf); err != nil {
+	if s.binaries.folder == "" {
+		if s.binaries, err = s.source.choose(ctx, s.options.Bin); err != nil {
 			return err
 		}
 	}
-	if s.binaries.folder == "" {
-		if s.binaries, err = s.source.choose(ctx, s.options.Bin); err != nil {
+	if s.cluster.password == "" {
+		if s.cluster.password, err = s.cluster.readPassword(s.options.copyOf); err != nil {
 			return err
 		}
 	}
