@@ -1,0 +1,86 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"dyno/services/orders/order"
+	"dyno/services/orders/store"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// database is a migrated one, as a Source that asks it each time.
+type database struct{ *pgxpool.Pool }
+
+func open(t testing.TB, dsn string) database {
+	t.Helper()
+	if err := store.Migrate(t.Context(), dsn, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.New(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return database{pool}
+}
+
+func (d database) Order(ctx context.Context, uid int64) (o order.Order, err error) {
+	err = d.QueryRow(ctx, `SELECT uid, account, symbol, side, status, price, qty, filled, version, updated_at FROM orders WHERE uid = $1`, uid).
+		Scan(&o.UID, &o.Account, &o.Symbol, &o.Side, &o.Status, &o.Price, &o.Qty, &o.Filled, &o.Version, &o.UpdatedAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return o, order.ErrNotFound
+	}
+	return o, err
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// insert makes an order under a client order id.
+func insert(ctx context.Context, q querier, id string) (uid int64, err error) {
+	err = q.QueryRow(ctx, `INSERT INTO orders (account, client_order_id, symbol, side, price, qty, digest)
+		VALUES ('A1', $1, 'ACME', 1, 100, 1000, sha256('')) RETURNING uid`, id).Scan(&uid)
+	return uid, err
+}
+
+// fill makes the order's next version, and returns it.
+func fill(ctx context.Context, q querier, uid int64) (version int64, err error) {
+	err = q.QueryRow(ctx, `UPDATE orders SET filled = (filled + 1) % 1000, status = 2 WHERE uid = $1 RETURNING version`, uid).Scan(&version)
+	return version, err
+}
+
+func (d database) inserted(t testing.TB, n int) (uids []int64) {
+	t.Helper()
+	for i := range n {
+		uid, err := insert(t.Context(), d, fmt.Sprintf("%s-%d", t.Name(), i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		uids = append(uids, uid)
+	}
+	return uids
+}
+
+func (d database) begin(t testing.TB) pgx.Tx {
+	t.Helper()
+	tx, err := d.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tx.Rollback(context.Background()) })
+	return tx
+}
+
+func (d database) do(t testing.TB, sql string) {
+	t.Helper()
+	if _, err := d.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
