@@ -27,7 +27,7 @@ func TestFindsFaults(t *testing.T) {
 		connections: {history.Foreign, history.Missing},
 		words:       {history.Foreign},
 		hurries:     {history.Missing},
-		again:       {history.Repeated},
+		takesAgain:  {history.Repeated},
 		keepsPages:  {history.Stale, history.Missing},
 		overlaps:    {history.Disordered},
 		forgets:     {history.Missing},

@@ -19,36 +19,49 @@ type lister struct {
 	client int
 	random *rand.Rand
 	seen   *history.Reader
+	wanted history.Wanted // in the present walk
 	served time.Time
 }
 
 func newLister(r *run, client int) *lister {
-	return &lister{run: r, client: client, random: rand.New(rand.NewPCG(r.Seed, uint64(client))),
+	l := &lister{run: r, client: client, random: rand.New(rand.NewPCG(r.Seed, uint64(client))),
 		seen: r.history.Reader(fmt.Sprintf("lister %d", client)), served: time.Now()}
+	l.wanted = l.choose()
+	return l
 }
+
+// again is how often the same walk is made, on average, before another: pages that were kept are asked for again.
+const again = 4
 
 func (l *lister) work(ctx context.Context) error {
 	for !l.done() && ctx.Err() == nil {
-		l.walk(ctx)
+		if l.random.IntN(again) == 0 {
+			l.wanted = l.choose()
+		}
+		l.walk(ctx, l.wanted)
 		if time.Since(l.served) > patience {
 			return fmt.Errorf("no list was answered for %v", patience)
 		}
-		if err := pause(ctx, time.Duration(5+l.random.IntN(30))*time.Millisecond); err != nil {
+		if err := pause(ctx, time.Duration(2+l.random.IntN(20))*time.Millisecond); err != nil {
 			return nil
 		}
 	}
 	return nil
 }
 
-// maxPages bounds a walk: it is about pages, not about the account's end.
-const maxPages = 8
-
-func (l *lister) walk(ctx context.Context) {
-	w := history.Wanted{
+func (l *lister) choose() history.Wanted {
+	return history.Wanted{
 		Account: history.TailKey(l.random.IntN(l.Accounts)).Account(l.Accounts),
 		Status:  statuses[l.random.IntN(len(statuses))],
 		Limit:   []int{3, 50, 500}[l.random.IntN(3)],
 	}
+}
+
+// maxPages bounds a walk: it is about pages, not about the account's end.
+const maxPages = 8
+
+// walk asks for the pages of one list.
+func (l *lister) walk(ctx context.Context, w history.Wanted) {
 	cursor := ""
 	for range maxPages {
 		began := time.Now()

@@ -54,7 +54,7 @@ const (
 	words       = "denies in other words what is another's"
 	apart       = "writes the audit in a transaction of its own"
 	hurries     = "acknowledges before it has written"
-	again       = "takes a submission for new twice"
+	takesAgain  = "takes a submission for new twice"
 	keepsPages  = "keeps pages for 50 ms"
 	overlaps    = "lists the last of a page once more"
 	forgets     = "lists not all"
@@ -375,7 +375,7 @@ func (t *toy) submit(w http.ResponseWriter, r *http.Request) {
 		refuseToy(w, http.StatusServiceUnavailable, err)
 		return
 	}
-	if t.fault == again {
+	if t.fault == takesAgain {
 		got.Duplicate = false
 	}
 	if !got.Duplicate {
