@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -55,11 +56,15 @@ type Service struct {
 
 // Env is what a service is started with.
 type Env struct {
-	Listen  net.Listener   // the public address, bound, behind TLS when that was asked for
-	Debug   *http.ServeMux // of the debug address, for a service's own pages; guarded against strangers as a whole
-	Agent   *agent.Agent   // for gauges
-	Data    string         // the data folder, locked; "" when the service has none
-	Choice  Choice         // the assembly
+	Listen net.Listener   // the public address, bound, behind TLS when that was asked for
+	Debug  *http.ServeMux // of the debug address, for a service's own pages; guarded against strangers as a whole
+	Agent  *agent.Agent   // for gauges
+	Data   string         // the data folder, locked; "" when the service has none
+	Choice Choice         // the assembly
+
+	// ReadTimeout is within which a request is to arrive whole, for a service that serves Listen itself.
+	ReadTimeout time.Duration
+
 	Log     *slog.Logger
 	Metrics *prometheus.Registry
 
@@ -79,7 +84,7 @@ type Env struct {
 // Running is a service that has been started.
 type Running struct {
 	// Handler is served on Env.Listen, and on draining its requests are waited for before Drain is called.
-	// A request is to arrive within 30 s, and after these net/http cancels its context; a handler that
+	// A request is to arrive within --read-timeout, and after that net/http cancels its context; a handler that
 	// streams for longer first takes that off with http.ResponseController.SetReadDeadline(time.Time{}).
 	// Nil: the service serves Env.Listen itself and closes it first thing in Drain.
 	Handler http.Handler

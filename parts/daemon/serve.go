@@ -21,8 +21,8 @@ import (
 
 // Bounds of both HTTP servers. The size of bodies and answers is bounded by the handlers, who know it.
 const (
-	headerTimeout  = 10 * time.Second
-	bodyTimeout    = 30 * time.Second // of a whole request on the public address: 16 MiB at 4.5 Mbit/s
+	headerTimeout  = 10 * time.Second // or --read-timeout, if that is less
+	defaultRead    = 30 * time.Second // of a whole request on the public address: 16 MiB at 4.5 Mbit/s
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 
@@ -92,7 +92,7 @@ func (p *process) goPublic(l net.Listener, h http.Handler, stdout io.Writer) (pu
 		return nil, err
 	}
 	if h != nil {
-		public = p.http(h, bodyTimeout)
+		public = p.http(h, p.options.readTimeout)
 		p.start("listen", public, l)
 	}
 	p.phase.Store(ready)
@@ -128,7 +128,7 @@ func (p *process) open() (*Env, error) {
 	}
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
 	env := &Env{Listen: p.public(), Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
-		Choice: p.options.choice, Log: p.log, Metrics: newMetrics(), Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(), Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
 	p.countSpans(env.Metrics)
 	p.pages = p.http(debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
@@ -201,7 +201,7 @@ func (p *process) fail(err error) {
 func (p *process) http(h http.Handler, readTimeout time.Duration) *http.Server {
 	return &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: min(headerTimeout, p.options.readTimeout),
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,

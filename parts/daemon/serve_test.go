@@ -283,12 +283,12 @@ func TestDebugAddressBeyondLoopback(t *testing.T) {
 // A client that sends the headers and then lets the rest drip does not hold a handler for good.
 func TestSlowBodyIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &process{log: newLog(io.Discard, slog.LevelError)}
+		p := &process{log: newLog(io.Discard, slog.LevelError), options: options{readTimeout: defaultRead}}
 		ended := make(chan error, 1)
 		server := p.http(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.ReadAll(r.Body)
 			ended <- err
-		}), bodyTimeout)
+		}), defaultRead)
 		client, conn := net.Pipe()
 		l := make(pipeListener, 1)
 		l <- conn
@@ -305,7 +305,7 @@ func TestSlowBodyIsCutOff(t *testing.T) {
 			}
 		})
 		start := time.Now()
-		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > bodyTimeout+time.Second {
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > defaultRead+time.Second {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		close(l)

@@ -68,7 +68,7 @@ func starter(a assembly) ordertest.Start {
 	return func(t testing.TB, e ordertest.Env) ordertest.Program {
 		t.Helper()
 		args := []string{"serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
-			"--dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--drain-timeout", e.Drain.String(),
+			"--dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
 			"--assembly", a.name}
 		set := map[string]string{"foreign": e.Foreign, "leeway": e.Leeway.String(), "keys_reload": e.Reload.String(), "timeout": e.Timeout.String(), "last_known": "1000",
 			"reads": "4", "lists": "2", "writes": "2", "batches": "2"} // many run at once

@@ -121,7 +121,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if c.Server == "nethttp" {
 		out.Handler = r.gateway.handler(r.release.Wrap(r.gateway))
 	} else {
-		r.fast = web.NewFast(r.release.Wrap(r.gateway), web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, Log: env.Log, Trace: r.gateway.trace()})
+		r.fast = web.NewFast(r.release.Wrap(r.gateway), web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ReadTimeout: env.ReadTimeout, Log: env.Log, Trace: r.gateway.trace()})
 		r.fast.Start(env.Listen, env.Fail)
 	}
 	return out, nil

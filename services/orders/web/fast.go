@@ -23,8 +23,6 @@ type Fast struct {
 
 // Bounds of fasthttp, as parts/daemon has them for net/http.
 const (
-	// A request is to arrive within that time, whole.
-	readTimeout  = 30 * time.Second
 	writeTimeout = 30 * time.Second
 	idleTimeout  = 2 * time.Minute
 
@@ -37,6 +35,7 @@ const (
 type FastOptions struct {
 	MaxBody        int // bytes
 	MaxConnections int
+	ReadTimeout    time.Duration // within which a request is to arrive whole
 	Log            *slog.Logger
 
 	// Trace begins a span for a request and returns what ends it. Nil: there are no spans.
@@ -53,7 +52,7 @@ func NewFast(h Handler, o FastOptions) *Fast {
 		NoDefaultContentType:  true,
 		Concurrency:           o.MaxConnections,
 		ReadBufferSize:        maxHeader,
-		ReadTimeout:           readTimeout,
+		ReadTimeout:           o.ReadTimeout,
 		WriteTimeout:          writeTimeout,
 		IdleTimeout:           idleTimeout,
 		MaxRequestBodySize:    o.MaxBody,
