@@ -1,0 +1,257 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pretend makes a folder with programs that do nothing but tell a version.
+func pretend(t *testing.T, folder, version string) binaries {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("#!/bin/sh\necho 'postgres (PostgreSQL) %s (Somebody %s-1)'\n", version, version)
+	for _, program := range []string{"postgres", "initdb"} {
+		if err := os.WriteFile(filepath.Join(folder, program), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return binaries{folder, version}
+}
+
+// madeBy makes the data of a cluster, as far as one looks at it before a start.
+func madeBy(t *testing.T, c cluster, major string) {
+	t.Helper()
+	if major == "" {
+		return
+	}
+	if err := os.MkdirAll(c.data(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.data(), "PG_VERSION"), []byte(major+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nowhere is a repository that cannot be reached: nobody listens on port 1.
+const nowhere = "http://127.0.0.1:1"
+
+func testSource(t *testing.T, made string) (source, *strings.Builder) {
+	t.Helper()
+	c, err := openCluster(testFolder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	madeBy(t, c, made)
+	said := new(strings.Builder)
+	return source{
+		cluster: c, caches: []string{filepath.Join(c.folder, "cache")}, repository: nowhere,
+		installed: func(context.Context) []binaries { return nil },
+		log:       slog.New(slog.NewTextHandler(said, nil)), progress: progress{said},
+	}, said
+}
+
+func TestChoiceOfBinariesOffline(t *testing.T) {
+	for name, c := range map[string]struct {
+		made       string
+		downloaded []string // releases
+		installed  []string
+		want       string // version; "": an error
+		says       []string
+	}{
+		"nothing there":                    {"", nil, nil, "", []string{"apt install postgresql", "--postgres-bin", "--dsn", "downloading PostgreSQL 17"}},
+		"downloaded before":                {"", []string{"17.5.0"}, []string{"16.1"}, "17.5.0", nil},
+		"installed":                        {"", nil, []string{"16.1", "15.3"}, "16.1", []string{"level=WARN", "using PostgreSQL 16.1"}},
+		"another release was downloaded":   {"", []string{"15.13.0"}, []string{"16.1"}, "16.1", []string{"level=WARN"}},
+		"data of the one downloaded":       {"15", []string{"15.13.0", "17.5.0"}, []string{"17.1"}, "15.13.0", nil},
+		"data of the one installed":        {"15", []string{"17.5.0"}, []string{"16.1", "15.3"}, "15.3", nil},
+		"data of neither":                  {"14", []string{"17.5.0"}, []string{"16.1", "15.3"}, "", []string{"PostgreSQL 14", "PostgreSQL 16.1", "--postgres-bin"}},
+		"data of one that never was there": {"12", nil, []string{"16.1"}, "", []string{"PostgreSQL 12 cannot be downloaded", "PostgreSQL 16.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, said := testSource(t, c.made)
+			for _, release := range c.downloaded {
+				pretend(t, filepath.Join(s.caches[0], release, "bin"), release)
+			}
+			var found []binaries
+			for _, version := range c.installed {
+				found = append(found, pretend(t, filepath.Join(s.cluster.folder, "installed", version), version))
+			}
+			s.installed = func(context.Context) []binaries { return found }
+			b, err := s.choose(t.Context(), "")
+			if c.want == "" {
+				wants(t, err, c.says...)
+				if errors.Is(err, ErrNoBinaries) != (len(found) == 0) || errors.Is(err, ErrVersion) == (len(found) == 0) {
+					t.Errorf("not the right sentinel: %v", err)
+				}
+				return
+			}
+			if err != nil || b.version != c.want {
+				t.Fatalf("%v %v, want version %s", b, err, c.want)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(said.String(), text) {
+					t.Errorf("nothing says %q:\n%s", text, said)
+				}
+			}
+			if c.says == nil && said.Len() > 0 {
+				t.Errorf("it says, without a need:\n%s", said)
+			}
+		})
+	}
+}
+
+func TestGivenBinariesMustFit(t *testing.T) {
+	s, _ := testSource(t, "15")
+	b := pretend(t, filepath.Join(s.cluster.folder, "seventeen"), "17.2")
+	_, err := s.choose(t.Context(), b.folder)
+	wants(t, err, "was made by PostgreSQL 15", b.folder+" holds PostgreSQL 17.2", "--postgres-bin", "pg_dumpall")
+	if !errors.Is(err, ErrVersion) {
+		t.Error("it is not ErrVersion")
+	}
+	fits := pretend(t, filepath.Join(s.cluster.folder, "fifteen"), "15.9")
+	if b, err := s.choose(t.Context(), fits.folder); b != fits {
+		t.Errorf("%v %v, want %v", b, err, fits)
+	}
+}
+
+// The whole of Start, with data of another version: an error, and the data as it was.
+func TestDataOfAnotherVersionIsNotTouched(t *testing.T) {
+	o := testOptions(t)
+	c, err := openCluster(o.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	madeBy(t, c, "9.6")
+	_, err = Start(t.Context(), o)
+	wants(t, err, "PostgreSQL 9.6", o.Bin)
+	entries, err := os.ReadDir(c.data())
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the data holds %v (%v), want PG_VERSION alone", entries, err)
+	}
+}
+
+func TestAFailedDownloadSaysWhyAndLeavesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"not found":  {http.NotFound, "no version found"},
+		"no archive": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("a page of a captive portal")) }, "checksum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repository := httptest.NewServer(c.answer)
+			defer repository.Close()
+			s, said := testSource(t, "")
+			s.repository = repository.URL
+			_, err := s.download(t.Context(), "17")
+			wants(t, err, c.says, "17")
+			if left := leftovers(s.caches[0]); len(left) > 0 {
+				t.Errorf("it leaves %s", left)
+			}
+			if lines := strings.Count(said.String(), "\n"); lines != 2 {
+				t.Errorf("%d lines of progress, want one at the begin and one at the end:\n%s", lines, said)
+			}
+		})
+	}
+}
+
+// A repository that does not answer is waited for as long as the caller wants, and no longer.
+func TestADownloadGivenUp(t *testing.T) {
+	asked := make(chan bool, 1)
+	release := make(chan bool)
+	repository := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		<-release
+	}))
+	defer repository.Close()
+	defer close(release)
+	s, _ := testSource(t, "")
+	s.repository = repository.URL
+	s.installed = func(context.Context) []binaries { return []binaries{{"/somewhere", "16.1"}} }
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := s.choose(ctx, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was given up", err)
+	}
+	if left := leftovers(s.caches[0]); len(left) > 0 {
+		t.Errorf("it leaves %s", left)
+	}
+}
+
+// A download that another process is at is waited for and used.
+func TestADownloadByAnother(t *testing.T) {
+	s, _ := testSource(t, "")
+	cache, err := s.writableCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := tryLock(cacheLock(cache))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.download(ctx, "17"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it waits", err)
+	}
+	pretend(t, filepath.Join(cache, "17.5.0", "bin"), "17.5")
+	theirs.release()
+	if b, err := s.download(t.Context(), "17"); err != nil || b.version != "17.5" {
+		t.Errorf("%v %v, want what the other has left", b, err)
+	}
+}
+
+func TestACacheThatCannotBeWritten(t *testing.T) {
+	s, _ := testSource(t, "")
+	blocked := touch(t, filepath.Join(s.cluster.folder, "file"))
+	good := s.caches[0]
+	s.caches = []string{filepath.Join(blocked, "cache"), good}
+	if cache, err := s.writableCache(); err != nil || cache != good {
+		t.Errorf("%q %v, want %s", cache, err, good)
+	}
+	s.caches = s.caches[:1]
+	_, err := s.writableCache()
+	wants(t, err, blocked)
+}
+
+// The real thing: it needs the network, and some 35 MB.
+func TestDownload(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it downloads 35 MB")
+	}
+	s, said := testSource(t, "")
+	s.repository = ""
+	b, err := s.choose(t.Context(), "")
+	if err != nil {
+		t.Skip("the network, or the repository on it, cannot be reached: ", err)
+	}
+	if b.major() != newMajor || !strings.Contains(said.String(), "downloaded PostgreSQL "+newMajor) {
+		t.Errorf("%v:\n%s", b, said)
+	}
+	if again, err := s.choose(t.Context(), ""); err != nil || again != b {
+		t.Errorf("the second time %v %v, want %v", again, err, b)
+	}
+	if n := strings.Count(said.String(), "downloading"); n != 1 {
+		t.Errorf("%d downloads, want 1:\n%s", n, said)
+	}
+	o := Options{Folder: filepath.Join(s.cluster.folder, "pg"), Bin: b.folder, Settings: map[string]string{"fsync": "off"}}
+	if err := os.Chmod(s.cluster.folder, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if version := query[string](t, mustStart(t, o).DSN(), "show server_version"); !strings.HasPrefix(version, newMajor+".") {
+		t.Errorf("version %s", version)
+	}
+}
