@@ -1,9 +1,8 @@
 // Package encode writes the gateway's answers: orders, pages of orders, receipts and errors, as JSON or msgpack,
 // and compresses them with zstd; and it chooses among these by what a client accepts.
 //
-// The three JSON encoders write the same bytes, so that one can be exchanged for another under a client's eyes.
-// JSON is below 2% of the gateway's CPU: they are there to show just that. A MARKET order and a payment have the
-// price "0".
+// The three JSON encoders write the same bytes: what each is worth can be measured, and none is noticed by a
+// client. An order at the market's price and a payment have the price "0".
 //
 // It is not for reading requests, and sets no headers. It starts no goroutines; every Encoder may be used by many
 // at once.

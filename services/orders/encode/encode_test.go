@@ -52,7 +52,9 @@ func TestJSON(t *testing.T) {
 			{func(dst []byte) []byte { return e.Receipt(dst, &order.Receipt{Order: *one()}, `a"b`) }, `{"uid":1,"client_order_id":"a\"b","status":"NEW","version":1}`},
 			{func(dst []byte) []byte { return e.Receipt(dst, &order.Receipt{Order: *one(), Duplicate: true}, "1") }, `{"uid":1,"client_order_id":"1","status":"NEW","version":1,"duplicate":true}`},
 			{func(dst []byte) []byte { return e.Error(dst, "no", "") }, `{"error":"no"}`},
-			{func(dst []byte) []byte { return e.Error(dst, "a\\\x00\x1f\x7f\b\f\n\r\t<&>\u2028\u2029é\xff\xfe\ufffd😀", "f") },
+			{func(dst []byte) []byte {
+				return e.Error(dst, "a\\\x00\x1f\x7f\b\f\n\r\t<&>\u2028\u2029é\xff\xfe\ufffd😀", "f")
+			},
 				`{"error":"a\\\u0000\u001f` + "\x7f" + `\b\f\n\r\t<&>\u2028\u2029é` + "\ufffd\ufffd\ufffd😀" + `","field":"f"}`},
 		} {
 			if got := string(c.got([]byte("before "))); got != "before "+c.want {

@@ -48,9 +48,9 @@ func Negotiate(accept string) (Format, bool) {
 			continue
 		}
 		for format := AsJSON; format <= AsMsgpack; format++ {
-			w := wish{fits(name, format), q, place}
-			if have := &wishes[format]; w.fit > have.fit || w.fit == have.fit && w.q > have.q {
-				*have = w
+			fit, have := fits(name, format), &wishes[format]
+			if fit > have.fit || fit > 0 && fit == have.fit && q > have.q {
+				*have = wish{fit, q, place}
 			}
 		}
 	}

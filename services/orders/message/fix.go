@@ -20,9 +20,9 @@ const (
 type fixReader struct {
 	rest   []byte // of the body, until the trailer
 	fields int
-	seen   [(maxTag + 64) / 64]uint64 // tags, a bit each
+	seen   [(maxTag + 64) / 64]uint64 // tags, a bit each: 8 KB on the stack
 	groups [len(fixGroups)]fixEntries
-	body   bool // a field that is no header's has been read
+	began  bool // the body: a field that is no header's has been read
 	order  fixOrder
 }
 
@@ -187,8 +187,8 @@ func (r *fixReader) place(tag int, value []byte) error {
 	case tag == 8, tag == 9, tag == 10:
 		return blame(fixName(tag), "stands in the middle of the message; it frames it")
 	case !role.header:
-		r.body = true
-	case r.body:
+		r.began = true
+	case r.began:
 		return blame(fixName(tag), "belongs to the header; move it before the fields of the order")
 	}
 	again := r.has(tag)

@@ -3,8 +3,10 @@ package message
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -111,6 +113,24 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// Many may parse at once.
+func TestParallel(t *testing.T) {
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for i := range 200 {
+				id := fmt.Sprintf("%d-%d", worker, i)
+				for kind, contentType := range contentTypes {
+					if s, err := Parse(contentType, Sample(kind, id, "A-"+id)); err != nil || s.ClientOrderID != id || s.Account != "A-"+id {
+						t.Errorf("%s %s: %+v %v", kind, id, s, err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
 // What a message costs on the heap. Most is encoding/xml's: it makes a value of every token.
 func TestAllocations(t *testing.T) {
 	for kind, most := range map[order.Kind]float64{order.JSON: 21, order.Pacs008: 354, order.FIX: 23} {
@@ -121,7 +141,7 @@ func TestAllocations(t *testing.T) {
 			}
 		})
 		t.Logf("%s: %v", kind, got)
-		if got > most {
+		if got > most && (poolsKeep || kind != order.JSON) {
 			t.Errorf("%s: %v allocations, at most %v are expected", kind, got, most)
 		}
 	}
