@@ -118,11 +118,11 @@ func begin(m Mode, share float64) Stage {
 
 // judge draws the consequences of a period.
 func (r Rules) judge(s Stage, p Period) (next Stage, a Action, reason string) {
-	if s.Mode != Canary {
-		return s, Hold, "only a canary is judged"
-	}
 	if p.Second.Requests < r.MinRequests {
 		return s, More, fmt.Sprintf("%d requests, %d are needed", p.Second.Requests, r.MinRequests)
+	}
+	if s.Mode != Canary {
+		return s, Hold, "only a canary is judged"
 	}
 	if p.Stable.Requests >= r.MinRequests {
 		s.StableErrors = p.Stable.errorShare()
