@@ -295,3 +295,25 @@ func ownerOf(t *testing.T, path string) uint32 {
 	}
 	return info.Sys().(*syscall.Stat_t).Uid
 }
+
+// In a container pids begin anew: what a killed PostgreSQL left may name a process of ours, which is none.
+func TestAStaleFileThatNamesTheOwner(t *testing.T) {
+	s := mustStart(t, testOptions(t))
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(s.cluster.postmasterPID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n")
+	if err := os.WriteFile(s.cluster.postmasterPID(), []byte(strconv.Itoa(os.Getpid())+"\n"+rest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := query[int](t, s.DSN(), "select 1"); got != 1 {
+		t.Error(got)
+	}
+}
