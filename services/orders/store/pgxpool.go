@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"math"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,18 @@ var prepared = map[string][]string{
 	writes:  {insertOrder, selectExisting},
 }
 
+// planning has PostgreSQL find the rows of each statement by an index and in its order, whatever the arguments. So it
+// need not plan anew for these, and does not stay with a plan that read or sorted whole tables because they were small
+// when the connection was made.
+var planning = map[string]string{
+	"plan_cache_mode":   "force_generic_plan",
+	"enable_seqscan":    "off",
+	"enable_bitmapscan": "off",
+	"enable_sort":       "off",
+
+	"enable_incremental_sort": "off",
+}
+
 func openPgxpool(ctx context.Context, s settings) (driver, error) {
 	d := &viaPgxpool{classes: map[string]*pgxClass{}}
 	for name, connections := range s.classes {
@@ -56,10 +69,7 @@ func openClass(ctx context.Context, s settings, statements []string, connections
 		return nil, err
 	}
 	config.ConnConfig = s.connection()
-	// Each statement finds its rows by an index, whatever its arguments. PostgreSQL need not plan it anew for these,
-	// and must not settle for reading the whole table because that was small when the connection was made.
-	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
+	maps.Copy(config.ConnConfig.RuntimeParams, planning)
 	config.MaxConns = int32(connections)
 	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are made anew at once
 	config.PingTimeout = s.timeout

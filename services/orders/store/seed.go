@@ -143,3 +143,29 @@ func scramble(x uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// Prepare brings a new, unsharded database to at least so many made-up orders: what is missing is added.
+func Prepare(ctx context.Context, dsn string, rows, accounts int) error {
+	if err := Migrate(ctx, dsn, 0, 1); err != nil {
+		return err
+	}
+	config, err := parseDSN(dsn, primary)
+	if err != nil {
+		return err
+	}
+	d := database{where: where(config)}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return d.explain(ctx, "counting what was seeded", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var before int
+	err = conn.QueryRow(ctx, "SELECT coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0)", seeded).Scan(&before)
+	if err != nil {
+		return d.explain(ctx, "counting what was seeded", err)
+	}
+	if before >= rows {
+		return nil
+	}
+	return Seed(ctx, dsn, rows-before, accounts, nil)
+}

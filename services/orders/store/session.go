@@ -174,7 +174,7 @@ func (s *session) fetch(ctx context.Context, uids []int64, answers []batcher.Ans
 		s.wanted = append(s.wanted, place{uid, i})
 	}
 	slices.SortFunc(s.wanted, func(a, b place) int { return cmp.Compare(a.uid, b.uid) })
-	next := 0 // the index gives the rows in order, as a rule
+	next := 0 // the rows come in the order of their uids
 	return read(s.send(ctx, 0), func(values [][]byte) error {
 		uid, err := uidOf(values)
 		if err != nil {
@@ -184,11 +184,7 @@ func (s *session) fetch(ctx context.Context, uids []int64, answers []batcher.Ans
 			next++
 		}
 		if next == len(s.wanted) || s.wanted[next].uid != uid {
-			var ok bool
-			next, ok = slices.BinarySearchFunc(s.wanted, uid, func(p place, uid int64) int { return cmp.Compare(p.uid, uid) })
-			if !ok {
-				return fmt.Errorf("the database sent order %d, which it was not asked for", uid)
-			}
+			return fmt.Errorf("the database sent order %d, which it was not asked for there", uid)
 		}
 		answer := &answers[s.wanted[next].at]
 		answer.Found = true

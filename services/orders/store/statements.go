@@ -6,11 +6,16 @@ const (
 
 	selectOrder = "SELECT " + columns + " FROM orders WHERE uid = $1"
 
-	selectBatch = "SELECT " + columns + " FROM orders WHERE uid = ANY($1)"
+	selectBatch = "SELECT " + columns + " FROM orders WHERE uid = ANY($1) ORDER BY uid"
 
-	selectPage = "SELECT " + columns + " FROM orders WHERE account = $1 AND uid < $2 ORDER BY uid DESC LIMIT $3"
+	// A page is what comes next in an index, backwards, for as long as the account (and the status) is that one. It is
+	// said in the index's own terms: with account = $1, PostgreSQL may also think of reading the orders of all accounts
+	// from the newest on, until there are enough of this one.
+	selectPage = "SELECT " + columns + ` FROM orders
+	WHERE (account, uid) < ($1, $2) AND account >= $1 ORDER BY account DESC, uid DESC LIMIT $3`
 
-	selectPageOf = "SELECT " + columns + " FROM orders WHERE account = $1 AND uid < $2 AND status = $4 ORDER BY uid DESC LIMIT $3"
+	selectPageOf = "SELECT " + columns + ` FROM orders
+	WHERE (account, status, uid) < ($1, $4, $2) AND (account, status) >= ($1, $4) ORDER BY account DESC, status DESC, uid DESC LIMIT $3`
 
 	// One statement, so one transaction and one round trip. No row: the client order id was used.
 	insertOrder = `WITH made AS (
