@@ -2,8 +2,10 @@ package encode
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,17 +181,22 @@ func TestAppendAllocatesNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkOrder(b *testing.B) {
-	for _, name := range []string{"std", "v2", "append", "msgpack"} {
-		e, err := JSON(name)
-		if err != nil {
-			e = Msgpack()
-		}
-		b.Run(name, func(b *testing.B) {
+func BenchmarkEncoders(b *testing.B) {
+	fifty := &order.Page{Orders: slices.Repeat([]order.Order{acme}, 50)}
+	all := encoders(b)
+	all["msgpack"] = Msgpack()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e, dst := all[name], make([]byte, 0, 16<<10)
+		b.Run("order/"+name, func(b *testing.B) {
 			b.ReportAllocs()
-			dst := make([]byte, 0, 1024)
 			for b.Loop() {
 				dst = e.Order(dst[:0], &acme, time.Time{})
+			}
+		})
+		b.Run("page/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				dst = e.Page(dst[:0], fifty, "next")
 			}
 		})
 	}

@@ -10,10 +10,11 @@ import (
 	"dyno/services/orders/order"
 )
 
-// Why encoding/xml is safe here: it never opens a file or a connection, declares no entity from a DTD (but for
-// the five of XML and numeric ones, a reference is a syntax error in strict mode), and Decoder.Token does not
-// recurse. What is left is bounded: what the decoder keeps by MaxSize, and what is made of it by these. DOCTYPE and processing instructions
-// are refused all the same, so that what another reader of the audit makes of the message is what was made here.
+// Why encoding/xml is safe here: it opens no file and no connection, it takes no entity from a DTD (in its strict
+// mode a reference to any but the five of XML and numbers is a syntax error), and Decoder.Token does not recurse.
+// What is left is bounded: what the decoder keeps by MaxSize, and what is made of it by the numbers below. DOCTYPE
+// and processing instructions are refused all the same, so that another reader of the audit makes of a message
+// what was made of it here.
 const (
 	maxElements   = 2000
 	maxAttributes = 8    // of an element
