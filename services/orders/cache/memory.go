@@ -66,14 +66,15 @@ func (m *memory) get(uid int64) (order.Order, bool) {
 
 // reset forgets everything. From then on, if open, a feed tells of every commit but those of transactions up to
 // the last one, which are to end first.
-func (m *memory) reset(open bool, last uint32) {
+func (m *memory) reset(open bool, last uint32) (epoch uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.epoch.Add(1)
+	epoch = m.epoch.Add(1)
 	m.open, m.wall, m.behind = open, open, last
 	clear(m.unsettled)
 	clear(m.reads)
 	m.orders.InvalidateAll()
+	return epoch
 }
 
 // begin is told that a read begins. It returns nil if what it finds cannot be kept; unsettled: but could be if a
@@ -151,10 +152,13 @@ func (m *memory) raise(xid uint32) {
 	}
 }
 
-// settle is told what a snapshot says, which was taken in this epoch.
-func (m *memory) settle(s *snapshot) {
+// settle is told what a snapshot says that was taken in an epoch, from the server that its feed follows.
+func (m *memory) settle(s *snapshot, epoch uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if epoch != m.epoch.Load() {
+		return
+	}
 	if m.wall && s.allEnded(m.behind) {
 		m.wall = false
 	}
