@@ -18,7 +18,7 @@ func TestFindsFaults(t *testing.T) {
 	}
 	for fault, finds := range map[string][]history.Kind{
 		"":          nil,
-		joins:       {history.Stale, history.Backwards},
+		joins:       {history.Stale, history.Backwards, history.Missing}, // also queries of what was not there yet
 		keeps:       {history.Stale, history.Backwards},
 		unchanged:   {history.Stale, history.Backwards, history.Foreign},
 		denies:      {history.Missing},

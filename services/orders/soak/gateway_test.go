@@ -1,0 +1,126 @@
+package soak_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/parts/daemon"
+	"dyno/services/orders"
+	"dyno/services/orders/auth"
+	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/soak"
+)
+
+var (
+	reads    = flag.Int("reads", 20_000, "how many reads TestGateway makes of each assembly")
+	seed     = flag.Uint64("seed", 0, "of what is random in TestGateway; 0: another each time")
+	assembly = flag.String("assembly", "", "the assembly to soak instead of baseline and tuned")
+	kill     = flag.Bool("kill", true, "kill PostgreSQL and start it again half-way")
+	set      settings
+)
+
+func init() { flag.Var(&set, "set", "a setting or seam of ordersd, such as cache=live; repeatable") }
+
+// settings is the value of a flag that can be repeated.
+type settings []string
+
+func (s *settings) String() string { return strings.Join(*s, " ") }
+
+func (s *settings) Set(value string) error {
+	*s = append(*s, value)
+	return nil
+}
+
+// The gateway answers rightly while PostgreSQL is there, away and back again.
+func TestGateway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it keeps PostgreSQL busy for some seconds, and kills it")
+	}
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed %d", *seed)
+	names := []string{daemon.Baseline, daemon.Tuned}
+	if *assembly != "" {
+		names = []string{*assembly}
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { soakGateway(t, name) })
+	}
+}
+
+func soakGateway(t *testing.T, assembly string) {
+	pg := pgtest.Server(t, nil)
+	keys := filepath.Join(t.TempDir(), auth.KeysFile)
+	if err := auth.Create(keys); err != nil {
+		t.Fatal(err)
+	}
+	url := start(t, assembly, "--dsn", pg.DSN(), "--jwt-keys", keys)
+	c := soak.Config{URL: url, DSN: pg.DSN(), Reads: *reads, Seed: *seed, Log: t.Logf,
+		Token: func(account string) string {
+			token, err := auth.Issue(keys, "", auth.Claims{Account: account, Expiry: time.Now().Add(24 * time.Hour)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return token
+		},
+		Connections: connections,
+	}
+	if *kill {
+		c.Restart = func(ctx context.Context) error { return errors.Join(pg.Kill(), pg.Restart(ctx)) }
+	}
+	summary, err := soak.Run(t.Context(), c)
+	if summary != nil {
+		t.Logf("\n%s", summary)
+	}
+	if err != nil {
+		t.Fatalf("-assembly %s -seed %d: %v", assembly, *seed, err)
+	}
+}
+
+// connections are what a gateway has to PostgreSQL at most: 16 for reads, 4 for lists, 8 for submits, as are the
+// defaults, and some for those who follow what changes.
+const connections = 16 + 4 + 8 + 4
+
+// start runs ordersd in this process until the test ends, and returns its URL when it is ready.
+func start(t *testing.T, assembly string, args ...string) (url string) {
+	t.Helper()
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
+		"--assembly", assembly, "--set", "last_known=1000"}, args...)
+	for _, s := range set {
+		args = append(args, "--set", s)
+	}
+	out, stdout := io.Pipe()
+	var stderr strings.Builder
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan int, 1)
+	go func() {
+		code := daemon.Run(ctx, orders.Service(), args, os.LookupEnv, stdout, &stderr)
+		stdout.Close()
+		ended <- code
+	}()
+	t.Cleanup(func() {
+		stop()
+		if code := <-ended; code != 0 {
+			t.Errorf("ordersd exits with %d: %s", code, stderr.String())
+		}
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	var ready struct{ Listen string }
+	if err == nil {
+		err = json.Unmarshal(line, &ready)
+	}
+	if err != nil {
+		t.Fatalf("ordersd is not ready: %v", err)
+	}
+	return "http://" + ready.Listen
+}
