@@ -119,10 +119,7 @@ func compareJSON(req *web.Request, a, b []byte) (verdict, string) {
 		q, _ := url.ParseQuery(req.Query)
 		return comparePages(pageA, pageB, q.Get("status") != "")
 	}
-	if what := differ("", left, right); what != "" {
-		return different, what
-	}
-	return same, ""
+	return judgeValues("", left, right)
 }
 
 // parseJSON reads one value; numbers stay as they are written.
@@ -138,57 +135,66 @@ func parseJSON(body []byte) (v any, err error) {
 	return v, nil
 }
 
-// differ says where two values differ, or "". at is the path to them.
-func differ(at string, a, b any) string {
+// differ says where two values differ and how, or nothing. The path is put together on the way back: most
+// values do not differ, and foreign ones may be nested as deep as encoding/json permits.
+func differ(a, b any) (at, how string) {
 	switch a := a.(type) {
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok {
-			return differObjects(at, a, b)
+			return differObjects(a, b)
 		}
 	case []any:
 		if b, ok := b.([]any); ok {
-			return differArrays(at, a, b)
+			return differArrays(a, b)
 		}
 	case json.Number:
 		if b, ok := b.(json.Number); ok && equalNumbers(a, b) {
-			return ""
+			return "", ""
 		}
 	default: // string, bool, nil
 		if a == b {
-			return ""
+			return "", ""
 		}
 	}
-	return fmt.Sprintf("%s: %.60s and %.60s", strings.TrimPrefix(at, "."), show(a), show(b))
+	return "", fmt.Sprintf("%.60s and %.60s", show(a), show(b))
 }
 
-func differObjects(at string, a, b map[string]any) string {
+func differObjects(a, b map[string]any) (at, how string) {
 	for _, k := range slices.Sorted(maps.Keys(a)) {
 		v, ok := b[k]
 		if !ok {
-			return fmt.Sprintf("%s.%.60s is missing", strings.TrimPrefix(at, "."), k)
+			return clip("." + k), "is missing"
 		}
-		if what := differ(at+"."+k, a[k], v); what != "" {
-			return what
+		if at, how := differ(a[k], v); how != "" {
+			return clip("." + k + at), how
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(b)) {
 		if _, ok := a[k]; !ok {
-			return fmt.Sprintf("%s.%.60s is new", strings.TrimPrefix(at, "."), k)
+			return clip("." + k), "is new"
 		}
 	}
-	return ""
+	return "", ""
 }
 
-func differArrays(at string, a, b []any) string {
+func differArrays(a, b []any) (at, how string) {
 	if len(a) != len(b) {
-		return fmt.Sprintf("%s has %d and %d elements", strings.TrimPrefix(at, "."), len(a), len(b))
+		return "", fmt.Sprintf("%d and %d elements", len(a), len(b))
 	}
 	for i := range a {
-		if what := differ(fmt.Sprintf("%s[%d]", at, i), a[i], b[i]); what != "" {
-			return what
+		if at, how := differ(a[i], b[i]); how != "" {
+			return clip(fmt.Sprintf("[%d]%s", i, at)), how
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// judgeValues compares two values that stand at a place.
+func judgeValues(place string, a, b any) (verdict, string) {
+	if at, how := differ(a, b); how != "" {
+		return different, strings.TrimPrefix(place+at+": "+how, ".")
+	}
+	return same, ""
 }
 
 // equalNumbers compares integers exactly, and others as floats do.

@@ -138,7 +138,7 @@ func FuzzParseTarget(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is taken, and then: %v", s, err)
 		}
-		if out.URL.Host != u.Host || out.URL.Scheme != u.Scheme || out.URL.User != nil || !strings.HasSuffix(out.URL.Path, "/api/v1/order") {
+		if out.URL.Hostname() != u.Hostname() || out.URL.Port() != u.Port() || out.URL.Scheme != u.Scheme || out.URL.User != nil || !strings.HasSuffix(out.URL.Path, "/api/v1/order") {
 			t.Errorf("%q: asks %v", s, out.URL)
 		}
 	})

@@ -33,8 +33,8 @@ func comparePages(stable, second map[string]any, byStatus bool) (verdict, string
 		case row.version != a[i].version:
 			changed = true
 		default:
-			if what := differ(fmt.Sprintf("orders[%d]", i), a[i].value, row.value); what != "" {
-				return different, what
+			if v, what := judgeValues(fmt.Sprintf("orders[%d]", i), a[i].value, row.value); v != same {
+				return v, what
 			}
 		}
 	}
@@ -44,10 +44,7 @@ func comparePages(stable, second map[string]any, byStatus bool) (verdict, string
 	if changed {
 		return incomparable, "orders have come or changed; those that are in both and have not are the same"
 	}
-	if what := differ("", without(stable), without(second)); what != "" {
-		return different, what
-	}
-	return same, ""
+	return judgeValues("", without(stable), without(second))
 }
 
 // row is an order on a page.
