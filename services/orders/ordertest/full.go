@@ -79,6 +79,7 @@ func negotiates(c *client) {
 		"application/json;q=0.5, application/msgpack": "msgpack", "application/msgpack;q=0.5, application/json": "json",
 		"application/msgpack;q=0, */*": "json", "text/html": "", "application/json;q=0": "", "image/*": "",
 	} {
+		c.t.Logf("Accept %q", accept)
 		r := c.accept(me, orderPath(uid), accept, "")
 		if want == "" {
 			c.refused(r, http.StatusNotAcceptable, r.field())

@@ -1,7 +1,7 @@
 // Package ordertest is the black-box suite of the order gateway: what any program must do that keeps its client
 // contract, however it is put together. It talks HTTP to the program and SQL to the database behind it, so the plain
-// program and every assembly of ordersd pass the same tests. Core is that; Full is what ordersd has beyond the
-// plain program.
+// program and every assembly of ordersd pass the same tests. Core and SlowClients are that; Full is what ordersd has
+// beyond the plain program.
 //
 // It makes its own keys and tokens, so that whoever verifies them is not checked by whoever issues them. It is not
 // for speed, and not for what killed databases do to a program (package soak). Everything that a test starts has
@@ -94,13 +94,20 @@ func Core(t *testing.T, start Start) {
 		"tells foreign orders if it may": tellsForeign,
 		"rotates keys":                   rotatesKeys,
 		"an order and its audit are one": auditsOrNot,
-		"bounds slow clients":            boundsSlow,
 		"says that the database is away": saysAway,
 		"says that the database hangs":   saysHanging,
 		"gives up on a slow database":    givesUp,
 		"leaves nothing of who has gone": abandoned,
-		"bounds who does not read":       boundsUnread,
 		"answers what is under way":      answersUnderWay,
+	})
+}
+
+// SlowClients runs what a program must do about clients that take for ever. It takes as long as the program's own
+// bounds (Env.Client), and says something of its HTTP server only: once for each server is enough.
+func SlowClients(t *testing.T, start Start) {
+	alone(t, start, map[string]test{
+		"bounds who sends slowly":  boundsSlow,
+		"bounds who does not read": boundsUnread,
 	})
 }
 

@@ -37,7 +37,7 @@ func readFIX(body []byte) (m submission, err error) {
 		fields[name] = string(value)
 	}
 	m = submission{Account: fields["Account"], ClientOrderID: fields["ClOrdID"], Symbol: fields["Symbol"], kind: 3}
-	if m.Side = side(number([]string{"1", "2"}, fields["Side"])); m.Side == 0 {
+	if m.Side = side(numberOf([]string{"1", "2"}, fields["Side"])); m.Side == 0 {
 		return m, refuseField("Side", "give 54=1 (buy) or 54=2 (sell)")
 	}
 	var ok bool

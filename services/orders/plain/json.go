@@ -7,21 +7,20 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // readJSON reads an order as JSON. Price and qty may be texts or numbers; both are read as they are written.
 func readJSON(body []byte) (m submission, err error) {
 	var in struct {
-		ClientOrderID string          `json:"client_order_id"`
-		Account       *string         `json:"account"`
-		Symbol        string          `json:"symbol"`
-		Side          string          `json:"side"`
-		OrderType     string          `json:"order_type"`
-		Price         json.RawMessage `json:"price"`
-		Qty           json.RawMessage `json:"qty"`
-		TimeInForce   string          `json:"time_in_force"`
-		Metadata      map[string]any  `json:"metadata"` // kept with the message, for the audit
+		ClientOrderID string         `json:"client_order_id"`
+		Account       *string        `json:"account"`
+		Symbol        string         `json:"symbol"`
+		Side          string         `json:"side"`
+		OrderType     string         `json:"order_type"`
+		Price         number         `json:"price"`
+		Qty           number         `json:"qty"`
+		TimeInForce   string         `json:"time_in_force"`
+		Metadata      map[string]any `json:"metadata"` // kept with the message, for the audit
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -42,20 +41,20 @@ func readJSON(body []byte) (m submission, err error) {
 			return m, refuseField("account", "give one, or leave it out")
 		}
 	}
-	if m.Side = side(number(sides[:sell], in.Side)); m.Side == 0 {
+	if m.Side = side(numberOf(sides[:sell], in.Side)); m.Side == 0 {
 		return m, refuseField("side", "give BUY or SELL")
 	}
 	var ok bool
-	if m.Qty, ok = parseDecimal(unquoted(in.Qty)); !ok {
+	if m.Qty, ok = parseDecimal(string(in.Qty)); !ok {
 		return m, refuseField("qty", "give a number such as 100")
 	}
 	switch in.OrderType {
 	case "", "LIMIT":
-		if m.Price, ok = parseDecimal(unquoted(in.Price)); !ok || m.Price == 0 {
+		if m.Price, ok = parseDecimal(string(in.Price)); !ok || m.Price == 0 {
 			return m, refuseField("price", "give a number such as 101.25, or an order_type of MARKET and none")
 		}
 	case "MARKET":
-		if in.Price != nil {
+		if in.Price != "" {
 			return m, refuseField("price", "leave it out of an order at the market's price")
 		}
 	default:
@@ -67,4 +66,14 @@ func readJSON(body []byte) (m submission, err error) {
 	return m, nil
 }
 
-func unquoted(text json.RawMessage) string { return strings.Trim(string(text), `"`) }
+// number is one as it is written, in quotes or not.
+type number string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *number) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return json.Unmarshal(text, (*string)(n))
+	}
+	*n = number(text)
+	return nil
+}

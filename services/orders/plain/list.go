@@ -63,7 +63,7 @@ func readFilter(params url.Values, account string) (f filter, err error) {
 	if err != nil {
 		return f, err
 	}
-	if f.status = status(number(statuses, word)); f.status == 0 && word != "" {
+	if f.status = status(numberOf(statuses, word)); f.status == 0 && word != "" {
 		return f, refuseField("status", "give one of %v", statuses)
 	}
 	if f.limit, err = positive(params, "limit", defaultLimit); err != nil || f.limit > mostLimit {

@@ -56,4 +56,7 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 }
 
 // The plain program passes the suite that every assembly of ordersd passes.
-func TestSuite(t *testing.T) { ordertest.Core(t, start) }
+func TestSuite(t *testing.T) {
+	ordertest.Core(t, start)
+	ordertest.SlowClients(t, start)
+}

@@ -72,8 +72,8 @@ func word(words []string, number int) []byte {
 	return []byte(words[number-1])
 }
 
-// number reads a word; 0: there is none such.
-func number(words []string, text string) int { return slices.Index(words, text) + 1 }
+// numberOf reads a word; 0: there is none such.
+func numberOf(words []string, text string) int { return slices.Index(words, text) + 1 }
 
 // decimal is a number with eight decimals, in units of 10^-8.
 type decimal int64
