@@ -151,7 +151,7 @@ func build(e *record.Experiment, a analysis) *Report {
 	r.Traces, r.TracesLeft = traces(e)
 	r.Diagnoses, r.Flames = complete(a.diagnoses), flames(e)
 	r.explain()
-	r.Pauses, r.Stages = pauses(e, a), staged(e)
+	r.Pauses, r.Stages, r.Databases = pauses(e, a), staged(e), databases(e, a)
 	r.Invalid = r.whyInvalid()
 	r.Answer = r.answer()
 	return r

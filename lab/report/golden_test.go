@@ -37,6 +37,7 @@ func madeReports() map[string]*Report {
 		"diagnose-invalid": undiagnosed().report(),
 		"load":             madeLoad("open").report(),
 		"load-closed":      madeLoad("closed").report(),
+		"load-database":    madeDatabase().report(),
 		"load-interrupted": newMade(record.KindLoad, "p99=60ms").report(),
 	}
 }

@@ -141,6 +141,10 @@ func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 // Columns are the columns of the table of steps.
 func (v pageView) Columns() []tableColumn { return v.columns() }
 
+// DatabaseColumns are the columns of the table of databases, DatabaseRemarks what stands below it.
+func (v pageView) DatabaseColumns() []databaseColumn { return v.databaseColumns() }
+func (v pageView) DatabaseRemarks() []string         { return v.databaseRemarks() }
+
 // Pointer gives the template a step in the form that columns read.
 func (s Step) Pointer() *Step { return &s }
 

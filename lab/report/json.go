@@ -170,8 +170,9 @@ func (r *Report) runObject() any {
 		Runs      int             `json:"runs"`
 		RunsValid int             `json:"runs_valid"`
 		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
+		Databases []jsonDatabase  `json:"databases,omitempty"`
 		verdict
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.jsonDiagnoses(), r.verdict()}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.jsonDiagnoses(), r.jsonDatabases(), r.verdict()}
 }
 
 func (r *Report) capacityObject() any {
@@ -183,9 +184,10 @@ func (r *Report) capacityObject() any {
 	c.Valid, c.Reason = r.Invalid == "", r.Invalid
 	return struct {
 		capacity.Result
-		Answer string `json:"answer"`
-		Out    string `json:"out"`
-	}{c, r.Answer, r.Out}
+		Databases []jsonDatabase `json:"databases,omitempty"`
+		Answer    string         `json:"answer"`
+		Out       string         `json:"out"`
+	}{c, r.jsonDatabases(), r.Answer, r.Out}
 }
 
 func (r *Report) comparisonObject() any {
@@ -204,9 +206,10 @@ func (r *Report) comparisonObject() any {
 		SLO       record.SLO      `json:"slo"`
 		Steps     []jsonStep      `json:"steps"`
 		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
+		Databases []jsonDatabase  `json:"databases,omitempty"`
 		Answer    string          `json:"answer"`
 		Out       string          `json:"out"`
-	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.jsonDiagnoses(), r.Answer, r.Out}
+	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.jsonDiagnoses(), r.jsonDatabases(), r.Answer, r.Out}
 }
 
 // jsonDiagnosis is a diagnosis whose rates are null where they are not known.
@@ -245,9 +248,10 @@ func (r *Report) diagnosisObject() any {
 		jsonDiagnosis
 		SLO       record.SLO      `json:"slo"`
 		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
+		Databases []jsonDatabase  `json:"databases,omitempty"`
 		Answer    string          `json:"answer"`
 		Out       string          `json:"out"`
-	}{SchemaDiagnosis, r.Invalid == "", r.Invalid, list(r.allWarnings()), d, r.SLO, all, r.Answer, r.Out}
+	}{SchemaDiagnosis, r.Invalid == "", r.Invalid, list(r.allWarnings()), d, r.SLO, all, r.jsonDatabases(), r.Answer, r.Out}
 }
 
 func (r *Report) loadObject() any {
@@ -289,11 +293,12 @@ func (r *Report) loadObject() any {
 		Generator    generator                   `json:"generator"`
 		SLO          record.SLO                  `json:"slo"`
 		Met          *bool                       `json:"slo_met"` // null: none was asked for
+		Databases    []jsonDatabase              `json:"databases,omitempty"`
 		verdict
 	}{
 		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.URL, Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
 		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, t.Lag,
-		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, r.verdict(),
+		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, r.jsonDatabases(), r.verdict(),
 	}
 }
 

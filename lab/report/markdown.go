@@ -28,6 +28,7 @@ func Markdown(w io.Writer, r *Report) error {
 	if r.Kind != record.KindDiagnose {
 		r.whyMarkdown(&b)
 	}
+	r.databaseMarkdown(&b)
 	r.conditionsMarkdown(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

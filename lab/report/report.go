@@ -49,6 +49,7 @@ type Report struct {
 	Flames    *Flames              // nil: nothing was profiled
 	Pauses    []Pauses             // of the variants that have an agent
 	Stages    []Staged             // of the variants whose requests were traced
+	Databases []Database           // of the variants that told of theirs
 
 	Inflections     []Inflection // kinds load and sweep: moments at which a run gave way
 	InflectionsLeft int          // how many more there were

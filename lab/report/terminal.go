@@ -44,6 +44,7 @@ func Terminal(w io.Writer, r *Report, s Style) error {
 	if r.Kind != record.KindDiagnose {
 		t.why(r)
 	}
+	t.databases(r)
 	t.end(r)
 	_, err := io.WriteString(w, t.b.String())
 	return err
