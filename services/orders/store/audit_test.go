@@ -30,6 +30,7 @@ func TestAuditIsAppendOnly(t *testing.T) {
 // Partitions are made ahead, also by several at once, and old ones are dropped whole.
 func TestAuditPartitions(t *testing.T) {
 	s, conn := open(t, Options{})
+	s.endBackground()
 	now := get[time.Time](t, conn, "SELECT now()")
 	want := strings.Join([]string{month(now, 0), month(now, 1), month(now, 2), "audit_default"}, " ")
 	if got := get[string](t, conn, partitions); got != want {
@@ -71,6 +72,7 @@ func TestAuditPartitions(t *testing.T) {
 // Records that came into the default partition, because nobody made one in time, stand in nobody's way.
 func TestAuditLate(t *testing.T) {
 	s, conn := open(t, Options{})
+	s.endBackground()
 	now := get[time.Time](t, conn, "SELECT now()")
 	exec(t, conn, "DROP TABLE "+month(now, 0))
 	submit(t, s, "A1", buy(1))

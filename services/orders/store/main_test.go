@@ -25,11 +25,14 @@ func every(t *testing.T, test func(t *testing.T, o Options)) {
 	}
 }
 
-// open opens a store on a fresh database unless o names one.
+// open opens a store on a fresh database unless o names one. Time-outs are long unless they are what is tested.
 func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
 	t.Helper()
 	if o.DSNs == nil {
 		o.DSNs = []string{pgtest.Database(t)}
+	}
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
 	}
 	s, err := Open(t.Context(), o)
 	if err != nil {

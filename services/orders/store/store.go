@@ -192,14 +192,18 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close ends what goes on in the background, and the connections when nobody uses them any more.
 func (s *Store) Close() {
-	if s.stop != nil {
-		s.stop()
-	}
-	s.done.Wait()
+	s.endBackground()
 	for _, d := range s.shards {
 		d.close()
 	}
 	if s.replica != nil {
 		s.replica.close()
 	}
+}
+
+func (s *Store) endBackground() {
+	if s.stop != nil { // nil: Open failed before
+		s.stop()
+	}
+	s.done.Wait()
 }
