@@ -15,6 +15,8 @@ const decimals = 8
 
 const one = 100_000_000
 
+var tens = [decimals + 1]uint64{1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, one}
+
 // ErrDecimal is the error of ParseDecimal.
 var ErrDecimal = errors.New("no decimal number such as 101.25 with at most 8 decimals and below 92,233,720,368")
 
@@ -30,16 +32,16 @@ func ParseDecimal(text string) (Decimal, error) {
 	if len(fraction) > decimals {
 		return 0, ErrDecimal
 	}
-	for range decimals - len(fraction) {
-		fraction += "0"
-	}
 	units, err := strconv.ParseUint(whole, 10, 64)
 	if err != nil || units > math.MaxInt64/one {
 		return 0, ErrDecimal
 	}
-	parts, err := strconv.ParseUint(fraction, 10, 64)
-	if err != nil {
-		return 0, ErrDecimal
+	var parts uint64
+	if fraction != "" {
+		if parts, err = strconv.ParseUint(fraction, 10, 64); err != nil {
+			return 0, ErrDecimal
+		}
+		parts *= tens[decimals-len(fraction)]
 	}
 	total := units*one + parts
 	switch {
