@@ -286,6 +286,29 @@ func TestClientGoes(t *testing.T) {
 		if got := s.Status(); got.Period.Second.Requests != 0 || got.Rescued != 0 {
 			t.Errorf("counted: %+v", got)
 		}
+		s.serve(ctx, "PUT", 1)
+		s.serve(t.Context(), "PUT", 1)
+		if got := s.Status(); got.Period.Stable.Requests != 1 {
+			t.Errorf("of the stable version's, counted: %+v", got.Period.Stable)
+		}
+	})
+}
+
+// A stage's first period is a whole one, whenever the stage begins.
+func TestPeriodsBeginWithTheStage(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		s.answers(away)
+		time.Sleep(5 * time.Second)
+		begins(t, s, Canary, 1)
+		for account := range 10 {
+			s.by(t, "GET", account)
+		}
+		time.Sleep(9 * time.Second)
+		synctest.Wait()
+		s.want(t, Canary, 1, Start)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		s.want(t, Off, 0, Rollback)
 	})
 }
 
@@ -338,6 +361,9 @@ func TestShadow(t *testing.T) {
 		if got.Latest.Second.P95 < 990*time.Millisecond || got.Latest.Stable.P95 > time.Millisecond {
 			t.Errorf("latencies: %+v", got.Latest)
 		}
+		if len(got.Decisions) != 1 {
+			t.Errorf("decided on a shadow: %+v", got.Decisions)
+		}
 		for _, req := range s.seen() {
 			if req.Method != "GET" || req.Header.Get("Accept-Encoding") != "" {
 				t.Fatalf("copied: %+v", req)
@@ -362,6 +388,9 @@ func TestShadowOfAShare(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.want(t, Canary, 0.01, Promote)
+		if got := s.Status().Compared.Different; got != uint64(len(s.seen())) {
+			t.Errorf("after the shadow, %d differences are known of", got)
+		}
 		if err := s.Rollback(); err != nil {
 			t.Fatal(err)
 		}
@@ -377,6 +406,24 @@ func TestShadowOfAShare(t *testing.T) {
 		time.Sleep(time.Hour)
 		if len(s.seen()) != n {
 			t.Errorf("%d copies were sent after the end", len(s.seen())-n)
+		}
+	})
+}
+
+// What is too long to be kept is not copied.
+func TestLongAnswersAreNotCopied(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		begins(t, s, Shadow, 1)
+		for _, length := range []int{maxCopied, maxCopied + 1} {
+			h := s.Wrap(web.HandlerFunc(func(_ context.Context, _ *web.Request, resp *web.Response) {
+				resp.Status, resp.Body = 200, make([]byte, length)
+			}))
+			h.Serve(t.Context(), &web.Request{Method: "GET", Path: "/"}, &web.Response{})
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := s.Status().Compared; len(s.seen()) != 1 || got.Dropped != 1 {
+			t.Errorf("%d were copied, %d dropped", len(s.seen()), got.Dropped)
 		}
 	})
 }
