@@ -15,7 +15,7 @@ import (
 	embedded "github.com/fergusstrange/embedded-postgres"
 )
 
-// downloadTimeout bounds a download of 10 to 35 MB and its extraction.
+// downloadTimeout bounds a download of tens of MB, and its extraction to 60 MB, which takes 4 to 20 s on a good line.
 const downloadTimeout = 10 * time.Minute
 
 // download puts the binaries of a major version into a cache. A process of its own does it: the library that knows
