@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"time"
 
+	"dyno/agent"
 	"dyno/parts/daemon"
 	"dyno/services/orders/order"
+	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,7 +71,47 @@ func (g *Gateway) expose(env *daemon.Env) error {
 			return err
 		}
 	}
+	for class := range g.store.Stats().Pools {
+		if err := g.exposePool(env, class); err != nil {
+			return err
+		}
+	}
+	env.Agent.Statements("database", func() agent.StatementStats {
+		s := g.store.Stats()
+		return agent.StatementStats{Statements: s.Statements, Prepares: s.Prepares, Deadlines: s.Deadlines, Undated: s.Undated}
+	})
+	for _, one := range []gauge{
+		{"orders_statements_total", "statements sent to the database", true, func() float64 { return float64(g.store.Stats().Statements) }},
+		{"orders_statements_prepared_total", "of these, not known to their connection before", true, func() float64 { return float64(g.store.Stats().Prepares) }},
+		{"orders_statements_undated_total", "of these, sent without a deadline", true, func() float64 { return float64(g.store.Stats().Undated) }},
+	} {
+		if err := env.Metrics.Register(collector(one)); err != nil {
+			return err
+		}
+	}
 	return env.Metrics.Register(g.latency.of)
+}
+
+// exposePool shows the connections of a class.
+func (g *Gateway) exposePool(env *daemon.Env, class string) error {
+	read := func() store.Pool { return g.store.Stats().Pools[class] }
+	env.Agent.Pool("pool_"+class, func() agent.PoolStats {
+		p := read()
+		return agent.PoolStats{Open: p.Open, InUse: p.InUse, Max: p.Max, Waits: p.Waits, Waited: p.Waited, Acquires: p.Acquires, Opened: p.Opened}
+	})
+	labels := prometheus.Labels{"pool": class}
+	for _, c := range []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "orders_pool_in_use", Help: "connections that are in use", ConstLabels: labels}, func() float64 { return float64(read().InUse) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "orders_pool_open", Help: "connections that are open", ConstLabels: labels}, func() float64 { return float64(read().Open) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "orders_pool_wait_seconds_total", Help: "time that requests waited for a connection", ConstLabels: labels}, func() float64 { return read().Waited.Seconds() }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "orders_pool_opened_total", Help: "connections that were made", ConstLabels: labels}, func() float64 { return float64(read().Opened) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "orders_pool_acquires_total", Help: "times that a connection was handed out", ConstLabels: labels}, func() float64 { return float64(read().Acquires) }),
+	} {
+		if err := env.Metrics.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func collector(g gauge) prometheus.Collector {

@@ -51,7 +51,7 @@ key there: "ordersd token" signs with it.`,
   ordersd serve --dsn postgres://orders@db1,db2/orders --jwt-keys /etc/ordersd/jwks.json`,
 		Assembly: Assembly(),
 		Data:     &daemon.DataFolder{Format: 1},
-		Commands: []*cobra.Command{auth.TokenCommand(), auth.FeedCommand(), store.SeedCommand(), postgres.Command(prepare)},
+		Commands: []*cobra.Command{auth.TokenCommand(), auth.FeedCommand(), store.SeedCommand(), postgres.Command(store.Prepare)},
 		Flags:    f.declare,
 		Protocols: func(c daemon.Choice) []string {
 			if c.Get("server") == "fasthttp" {
@@ -61,14 +61,6 @@ key there: "ordersd token" signs with it.`,
 		},
 		Start: f.start,
 	}
-}
-
-// prepare makes a database that has rows.
-func prepare(ctx context.Context, dsn string, rows, accounts int) error {
-	if err := store.Migrate(ctx, dsn, 0, 1); err != nil || rows == 0 {
-		return err
-	}
-	return store.Seed(ctx, dsn, rows, accounts, func(int) {})
 }
 
 // flags are ordersd's own.
@@ -88,9 +80,6 @@ func (f *flags) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.issuer, "jwt-issuer", "", "tokens must be from this `NAME` (iss)")
 	set.StringVar(&f.postgresBin, "postgres-bin", "", "`FOLDER` with initdb and postgres, instead of downloading them (without --dsn)")
 }
-
-// keysFile is where the key of whoever has no --jwt-keys lies in the data folder.
-const keysFile = "jwks.json"
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	if n := env.Choice.Int("gogc"); n > 0 {
@@ -132,7 +121,7 @@ func (f *flags) keysOf(data string) (string, error) {
 	if f.keys != "" {
 		return f.keys, nil
 	}
-	file := filepath.Join(data, keysFile)
+	file := filepath.Join(data, auth.KeysFile)
 	return file, auth.Create(file)
 }
 
@@ -177,6 +166,7 @@ func (r *running) start(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
+	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
 	return r.gateway.expose(r.env)
 }
 
