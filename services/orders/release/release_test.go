@@ -37,11 +37,29 @@ func open(t testing.TB, o Options) *Release {
 type stand struct {
 	*Release
 	handler web.Handler
-	log     bytes.Buffer
+	log     journal
 
 	mu     sync.Mutex
 	asked  []*http.Request // of the second version
 	answer func(*http.Request) (*http.Response, error)
+}
+
+// journal keeps what is logged.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 const target = "http://second.invalid:1"
