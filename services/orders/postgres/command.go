@@ -34,7 +34,7 @@ func Command(prepare Prepare) *cobra.Command {
 ready. On --debug, which is loopback only:
   POST /stop?for=2s   stop PostgreSQL in good order, start it again after that time (at most 10m), then answer
   POST /kill?for=2s   the same with SIGKILL to all its processes`,
-		Example: `  ordersd postgres --data /var/tmp/orders --rows 1000000 --accounts 1000
+		Example: `  ordersd postgres --data ./pg --rows 1000000 --accounts 1000 --debug 127.0.0.1:9101
   curl -X POST 'http://127.0.0.1:9101/kill'`,
 		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
