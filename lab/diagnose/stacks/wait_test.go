@@ -8,7 +8,7 @@ import (
 
 const inHandler = " < main.handle < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
 
-const inFast = " < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc < github.com/valyala/fasthttp.(*workerPool).getCh.func1"
+const inFast = " < github.com/valyala/fasthttp.(*Server).serveConnCounted < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc < github.com/valyala/fasthttp.(*workerPool).getCh.func1"
 
 // The stacks without a dependency's names are from execution traces of programs built by Go 1.26.
 func TestKindOf(t *testing.T) {
@@ -33,6 +33,9 @@ func TestKindOf(t *testing.T) {
 		{WaitPool, "select", pgxAcquire + " < main.get" + inFast, "golang.org/x/sync/semaphore.(*Weighted).notifyWaiters < golang.org/x/sync/semaphore.(*Weighted).Release < github.com/jackc/puddle/v2.(*Pool[...]).releaseAcquiredResource"},
 		{WaitPool, "select", pgxAcquire + " < main.get" + inHandler, "main.other"},
 		{WaitBackground, "select", pgxAcquire + " < main.refresh", "main.other"},
+		{WaitIdle, "", "runtime.gopark < runtime.selectgo < github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck < github.com/jackc/pgx/v5/pgxpool.NewWithConfig.func5", ""},
+		{WaitIdle, "", "runtime.gopark < time.Sleep < github.com/valyala/fasthttp.(*workerPool).Start.func2", ""},
+		{WaitIdle, "network", "internal/poll.(*FD).Read < net.(*netFD).Read < net.(*conn).Read < bufio.(*Reader).fill < bufio.(*Reader).Peek" + inFast, ""},
 		{WaitNetwork, "network", "internal/poll.(*FD).Read < net.(*netFD).Read < net.(*conn).Read < github.com/jackc/pgx/v5/pgconn/internal/bgreader.(*BGReader).Read < io.ReadAtLeast < github.com/jackc/pgx/v5/pgconn.(*PgConn).peekMessage < github.com/jackc/pgx/v5.(*Conn).Query < github.com/jackc/pgx/v5/pgxpool.(*Pool).Query < main.get" + inFast, ""},
 		{WaitNetwork, "network", "internal/poll.(*FD).Read < net.(*netFD).Read < net.(*conn).Read < bufio.(*Reader).fill < github.com/lib/pq.(*conn).recv1 < database/sql.(*DB).queryDC" + inHandler, ""},
 		{WaitNetwork, "select", "runtime.selectgo < net/http.(*persistConn).roundTrip" + get + inHandler, "net/http.(*persistConn).readLoop"},
