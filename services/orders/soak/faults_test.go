@@ -35,7 +35,7 @@ func TestFindsFaults(t *testing.T) {
 	} {
 		t.Run("fault "+fault, func(t *testing.T) {
 			t.Parallel()
-			reads := 1_000_000 // at most: it ends when something is found
+			reads := 300_000 // at most: it ends when something is found
 			if fault == "" {
 				reads = 5000
 			}
@@ -85,6 +85,26 @@ func findsFault(t *testing.T, fault string, c Config, finds ...history.Kind) {
 	}
 	if !slices.ContainsFunc(finds, func(k history.Kind) bool { return summary.Verdict.Broken[k] > 0 }) {
 		t.Errorf("found %v, want one of %v", slices.Collect(maps.Keys(summary.Verdict.Broken)), finds)
+	}
+}
+
+// A run that ends early does not wait for the restart that it was to make.
+func TestStopsBeforeRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it keeps PostgreSQL busy")
+	}
+	findsFault(t, marks, Config{Reads: 1_000_000, StopAtFirst: true, Restart: func(context.Context) error {
+		t.Error("the database is restarted")
+		return nil
+	}}, history.Unasked)
+}
+
+// What cannot be soaked is said at once.
+func TestRefuses(t *testing.T) {
+	for _, url := range []string{"", "localhost:80", "https://localhost", "http://"} {
+		if _, err := Run(t.Context(), Config{URL: url}); err == nil {
+			t.Errorf("%q is soaked", url)
+		}
 	}
 }
 

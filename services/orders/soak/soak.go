@@ -35,15 +35,15 @@ type Config struct {
 	Token   func(account string) string // makes a token that is good for the whole run
 	Foreign int                         // status of another account's order, 404 or 403; 0: 404
 
-	Reads    int // of single orders, at least, that are answered; 0: 20,000
-	Readers  int // connections for them, of which every other one pipelines; 0: 12
-	Writers  int // connections to the database; 0: 2
-	Senders  int // that submit orders; 0: 2
-	Listers  int // 0: 1
-	Accounts int // 0: 20
-	Rows     int // that are there at the beginning; 0: 2,000
-	Hot      int // rows beside them that everybody reads and writes; 0: 16
-	Seed     uint64
+	Reads    int    // of single orders, at least, that are answered; 0: 20,000
+	Readers  int    // connections for them, of which every other one pipelines; 0: 12
+	Writers  int    // connections to the database; 0: 2
+	Senders  int    // that submit orders; 0: 2
+	Listers  int    // 0: 1
+	Accounts int    // 0: 20
+	Rows     int    // that are there at the beginning; 0: 2,000
+	Hot      int    // rows beside them that everybody reads and writes; 0: 16
+	Seed     uint64 // of all that is random here; what the machine makes of it differs
 
 	Restart     func(ctx context.Context) error  // kills the database and returns when it is back at the same DSN; nil: it stays up
 	Connections int                              // that the gateway may have to the database once all is quiet; 0: any number
@@ -133,7 +133,7 @@ func (r *run) wrong() error {
 func (r *run) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var clients, writers sync.WaitGroup
+	var clients, others sync.WaitGroup
 	start := func(group *sync.WaitGroup, work func(context.Context) error) {
 		group.Go(func() {
 			if err := work(ctx); err != nil {
@@ -142,10 +142,13 @@ func (r *run) work(ctx context.Context) error {
 		})
 	}
 	r.outage = newOutage(r.Readers + r.Listers + r.Senders)
-	writing, stop := context.WithCancel(ctx)
+	serving, stop := context.WithCancel(ctx) // until the clients have come to an end
 	defer stop()
 	for i := range r.Writers {
-		start(&writers, func(ctx context.Context) error { return newWriter(r, i).work(ctx, writing.Done()) })
+		start(&others, func(ctx context.Context) error { return newWriter(r, i).work(ctx, serving.Done()) })
+	}
+	if r.Restart != nil {
+		start(&others, func(context.Context) error { return r.restart(serving) })
 	}
 	for i := range r.Readers {
 		start(&clients, newReader(r, i).work)
@@ -156,12 +159,9 @@ func (r *run) work(ctx context.Context) error {
 	for i := range r.Senders {
 		start(&clients, newSender(r, r.Readers+r.Listers+i).work)
 	}
-	if r.Restart != nil {
-		start(&clients, r.restart)
-	}
 	clients.Wait()
 	stop()
-	writers.Wait()
+	others.Wait()
 	return context.Cause(ctx)
 }
 
@@ -192,7 +192,9 @@ func (r *run) restart(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	if err := r.Restart(ctx); err != nil {
+	if err := r.Restart(ctx); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("restarting the database: %w", err)
 	}
 	r.outage.end()

@@ -55,7 +55,7 @@ const (
 	apart       = "writes the audit in a transaction of its own"
 	hurries     = "acknowledges before it has written"
 	takesAgain  = "takes a submission for new twice"
-	keepsPages  = "keeps pages for 50 ms"
+	keepsPages  = "keeps pages for half a second"
 	overlaps    = "lists the last of a page once more"
 	forgets     = "lists not all"
 	marks       = "marks answers stale unasked"
@@ -316,7 +316,7 @@ func (t *toy) orders(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.mu.Lock()
-	t.pages[r.URL.RawQuery] = keptPage{page, time.Now().Add(50 * time.Millisecond)}
+	t.pages[r.URL.RawQuery] = keptPage{page, time.Now().Add(500 * time.Millisecond)}
 	t.mu.Unlock()
 	json.NewEncoder(w).Encode(page)
 }
