@@ -31,7 +31,7 @@ func openDatabase(ctx context.Context, c config) (*sql.DB, error) {
 	db.SetMaxOpenConns(c.connections)
 	db.SetMaxIdleConns(c.connections)
 	if err := migrate(ctx, db); err != nil {
-		return nil, errors.Join(fmt.Errorf("making the tables: %w", err), db.Close())
+		return nil, errors.Join(fmt.Errorf("preparing the database of --dsn: %w", err), db.Close())
 	}
 	return db, nil
 }
