@@ -15,7 +15,7 @@ const auditAhead = 2
 // aheadOfAudit makes the missing partitions.
 func aheadOfAudit(ctx context.Context, conn *pgx.Conn) (made int, err error) {
 	if err := conn.QueryRow(ctx, "SELECT audit_ahead($1)", auditAhead).Scan(&made); err != nil {
-		return 0, fmt.Errorf("making the audit's partitions: %w", err)
+		return 0, fmt.Errorf("making partitions: %w", err)
 	}
 	return made, nil
 }
@@ -38,33 +38,27 @@ func (s *Store) keepAudit(ctx context.Context) {
 	}
 }
 
-// keepAuditOf has a connection of its own, for a moment a day. It waits for no lock for long: everybody who writes
-// would wait behind it.
 func (s *Store) keepAuditOf(ctx context.Context, dsn string) error {
-	config, err := parseDSN(dsn, primary)
-	if err != nil {
-		return err
-	}
-	config.RuntimeParams["lock_timeout"] = "1000" // ms
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	made, err := aheadOfAudit(ctx, conn)
-	if err != nil {
-		return err
-	}
-	dropped := 0
-	if s.options.AuditRetention > 0 {
-		if err := conn.QueryRow(ctx, "SELECT audit_expire($1)", s.options.AuditRetention).Scan(&dropped); err != nil {
-			return fmt.Errorf("dropping old partitions of the audit: %w", err)
+	return errand(ctx, dsn, "looking after the audit", func(conn *pgx.Conn) error {
+		// It waits for no lock for long: everybody who writes would wait behind it.
+		if _, err := conn.Exec(ctx, "SET lock_timeout = '1s'"); err != nil {
+			return err
 		}
-	}
-	if made+dropped > 0 {
-		s.options.Log.Info("audit partitions", "database", where(config), "made", made, "dropped", dropped)
-	}
-	return nil
+		made, err := aheadOfAudit(ctx, conn)
+		if err != nil {
+			return err
+		}
+		dropped := 0
+		if s.options.AuditRetention > 0 {
+			if err := conn.QueryRow(ctx, "SELECT audit_expire($1)", s.options.AuditRetention).Scan(&dropped); err != nil {
+				return fmt.Errorf("dropping old partitions: %w", err)
+			}
+		}
+		if made+dropped > 0 {
+			s.options.Log.Info("audit partitions", "database", conn.Config().Database, "made", made, "dropped", dropped)
+		}
+		return nil
+	})
 }

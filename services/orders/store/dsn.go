@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strconv"
@@ -57,4 +58,25 @@ func (s settings) connection() *pgx.ConnConfig {
 		config.ConnectTimeout = s.timeout
 	}
 	return config
+}
+
+// errand has a connection of its own for what is done once in a while: migrating, seeding, looking after the audit.
+func errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) error {
+	config, err := parseDSN(dsn, primary)
+	if err != nil {
+		return err
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 10 * time.Second // of a host that does not answer at all
+	}
+	d := database{where: where(config)}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err == nil {
+		defer conn.Close(context.WithoutCancel(ctx)) // frees its locks, too
+		err = do(conn)
+	}
+	if err != nil {
+		return d.explain(ctx, doing, err)
+	}
+	return nil
 }

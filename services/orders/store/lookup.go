@@ -56,17 +56,18 @@ func (l batched) order(ctx context.Context, uid int64) (order.Order, error) {
 	return o, nil
 }
 
-// explain says what an error of the batcher means; one of the database has been explained.
+// explain says what an error of the batcher, or the end of the caller's context, means. One of the database has been
+// explained.
 func (l batched) explain(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(err, order.ErrUnavailable):
-		return err
 	case errors.Is(err, batcher.ErrFull):
 		return fmt.Errorf("%w for %s: send less, or allow more to wait", order.ErrBusy, l.d.where)
 	case errors.Is(err, batcher.ErrClosed):
 		return fmt.Errorf("%w: the store of %s was closed", order.ErrUnavailable, l.d.where)
+	case ctx.Err() != nil:
+		return l.d.explain(ctx, "reading an order", err)
 	}
-	return l.d.explain(ctx, "reading an order", err)
+	return err
 }
 
 func (l batched) stats() batcher.Stats { return l.b.Stats() }

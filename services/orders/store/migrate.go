@@ -42,20 +42,7 @@ const migrationLock = 7310577370040
 // Migrate brings a database to the schema of this version, as shard 0..shards-1, and makes the audit's next
 // partitions. Several may call it at once. A database of a newer schema, or of another layout, is refused.
 func Migrate(ctx context.Context, dsn string, shard, shards int) error {
-	config, err := parseDSN(dsn, primary)
-	if err != nil {
-		return err
-	}
-	d := database{where: where(config)}
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return d.explain(ctx, "migrating", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) // frees the lock, too
-	if err := migrate(ctx, conn, shard, shards); err != nil {
-		return d.explain(ctx, "migrating", err)
-	}
-	return nil
+	return errand(ctx, dsn, "migrating", func(conn *pgx.Conn) error { return migrate(ctx, conn, shard, shards) })
 }
 
 func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {

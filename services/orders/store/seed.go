@@ -24,20 +24,22 @@ func Seed(ctx context.Context, dsn string, rows, accounts int, progress func(don
 	if rows < 0 || accounts < 1 {
 		return errors.New("seeding takes a number of rows and at least one account")
 	}
-	config, err := parseDSN(dsn, primary)
-	if err != nil {
+	return errand(ctx, dsn, "seeding", func(conn *pgx.Conn) error { return seed(ctx, conn, rows, accounts, progress) })
+}
+
+// Prepare brings a new, unsharded database to at least so many made-up orders: what is missing is added.
+func Prepare(ctx context.Context, dsn string, rows, accounts int) error {
+	if err := Migrate(ctx, dsn, 0, 1); err != nil {
 		return err
 	}
-	d := database{where: where(config)}
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return d.explain(ctx, "seeding", err)
+	var before int
+	err := errand(ctx, dsn, "counting made-up orders", func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "SELECT coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0)", seeded).Scan(&before)
+	})
+	if err != nil || before >= rows {
+		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if err := seed(ctx, conn, rows, accounts, progress); err != nil {
-		return d.explain(ctx, "seeding", err)
-	}
-	return nil
+	return Seed(ctx, dsn, rows-before, accounts, nil)
 }
 
 // seeded is the meta key of how many rows were seeded.
@@ -142,30 +144,4 @@ func scramble(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// Prepare brings a new, unsharded database to at least so many made-up orders: what is missing is added.
-func Prepare(ctx context.Context, dsn string, rows, accounts int) error {
-	if err := Migrate(ctx, dsn, 0, 1); err != nil {
-		return err
-	}
-	config, err := parseDSN(dsn, primary)
-	if err != nil {
-		return err
-	}
-	d := database{where: where(config)}
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return d.explain(ctx, "counting what was seeded", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	var before int
-	err = conn.QueryRow(ctx, "SELECT coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0)", seeded).Scan(&before)
-	if err != nil {
-		return d.explain(ctx, "counting what was seeded", err)
-	}
-	if before >= rows {
-		return nil
-	}
-	return Seed(ctx, dsn, rows-before, accounts, nil)
 }

@@ -1,4 +1,4 @@
--- The orders, as README and package order describe them. Prices and quantities are in units of 10^-8.
+-- The orders, as package order has them. Prices and quantities are in units of 10^-8.
 
 CREATE TABLE orders (
 	uid             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- where it starts and its step: the shard's (Migrate)
