@@ -62,7 +62,8 @@ type Env struct {
 	Data   string         // the data folder, locked; "" when the service has none
 	Choice Choice         // the assembly
 
-	// ReadTimeout is within which a request is to arrive whole, for a service that serves Listen itself.
+	// ReadTimeout is within which a request is to arrive whole (--read-timeout), for a service that serves
+	// Listen itself or has its answers taken as fast.
 	ReadTimeout time.Duration
 
 	Log     *slog.Logger
@@ -88,6 +89,10 @@ type Running struct {
 	// streams for longer first takes that off with http.ResponseController.SetReadDeadline(time.Time{}).
 	// Nil: the service serves Env.Listen itself and closes it first thing in Drain.
 	Handler http.Handler
+
+	// WriteTimeout is within which a client is to take an answer of Handler, from when its request was read on.
+	// 0: it may take its time, as one that follows a stream does.
+	WriteTimeout time.Duration
 
 	// Ready says why /readyz is to answer 503 although the service has started: what it cannot do without is
 	// away. It is asked for each request and gets readyTimeout. Nil: it is ready.

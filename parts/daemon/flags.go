@@ -62,7 +62,7 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest `LEVEL` that is logged: debug, info, warn or error")
-	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off")
+	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, "`TIME` to finish what was acknowledged after SIGTERM")
 	f.StringVar(&o.otlp, "otlp", "", "export traces to the collector at `URL`, such as http://127.0.0.1:4318 (OTLP over HTTP); without it there are none. Headers for it, such as a token, go into OTEL_EXPORTER_OTLP_HEADERS")
 	f.Var(&o.otlpSample, "otlp-sample", "share of traces to record: `[ROUTE=]RATE`, such as 0.1 or 'GET /v1/things=1'; repeatable. A traceparent that comes with a request decides for itself (default "+defaultRate+")")

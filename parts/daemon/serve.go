@@ -67,7 +67,7 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 		return fmt.Errorf("starting: %w", err)
 	}
 	p.phase.needs.Store(&running.Ready)
-	public, err := p.goPublic(env.Listen, running.Handler, stdout)
+	public, err := p.goPublic(env.Listen, running, stdout)
 	if err != nil {
 		p.fail(err)
 	}
@@ -87,12 +87,14 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 }
 
 // goPublic serves the handler, if the service has left that to us, and says that it is ready.
-func (p *process) goPublic(l net.Listener, h http.Handler, stdout io.Writer) (public *http.Server, err error) {
-	if h, err = p.traced(h); err != nil {
+func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public *http.Server, err error) {
+	h, err := p.traced(r.Handler)
+	if err != nil {
 		return nil, err
 	}
 	if h != nil {
 		public = p.http(h, p.options.readTimeout)
+		public.WriteTimeout = r.WriteTimeout
 		p.start("listen", public, l)
 	}
 	p.phase.Store(ready)

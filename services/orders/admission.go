@@ -22,8 +22,8 @@ func (g *Gateway) openAdmission(class int) (middleware, error) {
 	case "fixed":
 		l = limiter.NewFixed(limiter.Fixed{Limit: most, MaxWaiting: c.MaxWaiting, MaxWait: c.MaxWait})
 	case "aimd":
-		// It begins at a hundredth of what is allowed and finds its way up; so nobody is overrun at the start.
-		l = limiter.NewAIMD(limiter.AIMD{Min: max(1, most/100), Max: most, Target: c.TargetLatency, MaxWaiting: c.MaxWaiting, MaxWait: c.MaxWait})
+		// It begins at a tenth of what is allowed and finds its way up; it never lets in less.
+		l = limiter.NewAIMD(limiter.AIMD{Min: max(1, most/10), Max: most, Target: c.TargetLatency, MaxWaiting: c.MaxWaiting, MaxWait: c.MaxWait})
 	default:
 		return nil, unknown("admission", c.Admission, "aimd", "fixed", "none")
 	}

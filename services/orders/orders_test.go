@@ -53,11 +53,12 @@ func assemblies() map[string]assembly {
 	for _, seam := range a.Seams {
 		for _, impl := range seam.Impls[1:] {
 			if label := seam.Name + "=" + impl.Name; !onLadder[label] && tuned.Get(seam.Name) != impl.Name {
-				all["tuned,"+label] = assembly{daemon.Tuned, map[string]string{seam.Name: impl.Name}}
+				// as many workers as requests wait in the suite: fewer, and one kind holds up the other
+				all["tuned,"+label] = assembly{daemon.Tuned, map[string]string{seam.Name: impl.Name, "workers": "64"}}
 			}
 		}
 	}
-	all["tuned,filter=true"] = assembly{daemon.Tuned, map[string]string{"filter": "true", "filter_every": "1s"}}
+	all["tuned,filter=true"] = assembly{daemon.Tuned, map[string]string{"filter": "true"}}
 	all["tuned,server=nethttp"] = assembly{daemon.Tuned, map[string]string{"server": "nethttp"}}
 	all["tuned,driver=sql"] = assembly{daemon.Tuned, map[string]string{"driver": "sql"}}
 	return all

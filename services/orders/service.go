@@ -106,11 +106,11 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if err := r.start(ctx, c); err != nil {
 		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 	}
-	out := daemon.Running{Ready: r.gateway.Ready, Drain: r.stop}
+	out := daemon.Running{Ready: r.gateway.Ready, WriteTimeout: env.ReadTimeout, Drain: r.stop}
 	if c.Server == "nethttp" {
 		out.Handler = r.gateway.handler(r.release.Wrap(r.gateway))
 	} else {
-		r.fast = web.NewFast(r.release.Wrap(r.gateway), web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ReadTimeout: env.ReadTimeout, Log: env.Log, Trace: r.gateway.trace()})
+		r.fast = web.NewFast(r.release.Wrap(r.gateway), web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ClientTimeout: env.ReadTimeout, Log: env.Log, Trace: r.gateway.trace()})
 		r.fast.Start(env.Listen, env.Fail)
 	}
 	return out, nil

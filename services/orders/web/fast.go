@@ -23,8 +23,7 @@ type Fast struct {
 
 // Bounds of fasthttp, as parts/daemon has them for net/http.
 const (
-	writeTimeout = 30 * time.Second
-	idleTimeout  = 2 * time.Minute
+	idleTimeout = 2 * time.Minute
 
 	// All headers of a request; each connection that is being read has a buffer of that size. A token has at
 	// most 8 KiB.
@@ -35,7 +34,7 @@ const (
 type FastOptions struct {
 	MaxBody        int // bytes
 	MaxConnections int
-	ReadTimeout    time.Duration // within which a request is to arrive whole
+	ClientTimeout  time.Duration // within which a request is to arrive whole, and its answer to be taken
 	Log            *slog.Logger
 
 	// Trace begins a span for a request and returns what ends it. Nil: there are no spans.
@@ -52,8 +51,8 @@ func NewFast(h Handler, o FastOptions) *Fast {
 		NoDefaultContentType:  true,
 		Concurrency:           o.MaxConnections,
 		ReadBufferSize:        maxHeader,
-		ReadTimeout:           o.ReadTimeout,
-		WriteTimeout:          writeTimeout,
+		ReadTimeout:           o.ClientTimeout,
+		WriteTimeout:          o.ClientTimeout,
 		IdleTimeout:           idleTimeout,
 		MaxRequestBodySize:    o.MaxBody,
 		CloseOnShutdown:       true,

@@ -27,7 +27,7 @@ var servers = map[string]func(t *testing.T, h Handler) (address string){
 		return s.Listener.Addr().String()
 	},
 	"fasthttp": func(t *testing.T, h Handler) string {
-		f := NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ReadTimeout: time.Minute})
+		f := NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ClientTimeout: time.Minute})
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestShutdownWaits(t *testing.T) {
 		<-finish
 		resp.Status = 200
 		resp.Body = append(resp.Body, "whole"...)
-	}), FastOptions{MaxBody: testMaxBody, MaxConnections: 10, ReadTimeout: time.Minute})
+	}), FastOptions{MaxBody: testMaxBody, MaxConnections: 10, ClientTimeout: time.Minute})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
