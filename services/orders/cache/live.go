@@ -89,7 +89,7 @@ func NewLive(next Source, o LiveOptions) (*Live, error) {
 	if err := l.check(ctx); err != nil {
 		return nil, fmt.Errorf("opening the cache of live orders: %w", err)
 	}
-	l.fences = batcher.New(batcher.Config[struct{}, struct{}]{Fetch: l.fence, Concurrent: concurrentFences, MaxBatch: 1, Timeout: fenceTimeout})
+	l.fences = batcher.New(batcher.Config[struct{}, struct{}]{Fetch: l.fence, Concurrent: concurrentFences, Timeout: fenceTimeout})
 	ctx, l.stop = context.WithCancel(context.Background())
 	l.done.Go(func() { l.run(ctx) })
 	return l, nil
