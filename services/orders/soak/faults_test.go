@@ -51,7 +51,7 @@ func TestFindsWhatIsLeft(t *testing.T) {
 	}
 	t.Run("audit", func(t *testing.T) {
 		t.Parallel()
-		findsFault(t, apart, Config{Reads: 10_000}, history.Unaudited)
+		findsFault(t, apart, Config{Reads: 4000}, history.Unaudited)
 	})
 	t.Run("connections", func(t *testing.T) {
 		t.Parallel()
