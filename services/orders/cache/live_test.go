@@ -95,9 +95,16 @@ func TestLive(t *testing.T) {
 		}
 	})
 	t.Run("a log that ends with a page", func(t *testing.T) {
+		hit(t, l, uid)
 		for range 3 {
+			before := l.Stats()
 			d.do(t, `SELECT pg_switch_wal()`)
-			hit(t, l, uid)
+			version(t, l, uid)
+			if after := l.Stats(); after.Hits == before.Hits {
+				t.Errorf("the feed did not come to the end of the log: %+v", after)
+			}
+			d.do(t, `CREATE TABLE IF NOT EXISTS unrelated (n int)`)
+			d.do(t, `INSERT INTO unrelated VALUES (1)`) // else there is nothing to switch
 		}
 	})
 	t.Run("a change of the table's definition", func(t *testing.T) {
