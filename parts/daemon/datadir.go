@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,9 @@ import (
 // DataFolder declares that a service keeps its state in a folder, and in which format.
 type DataFolder struct {
 	Format int // counts from 1; raised whenever an older program could not read what this one writes
+
+	// Early are the names of what the service's other commands may put there before it has run.
+	Early []string
 
 	// Upgrade brings a folder of an older format up to Format. It must leave a folder that either format's
 	// program can open if it is interrupted. Nil: there is no older format.
@@ -86,7 +90,7 @@ func (d DataFolder) checkFormat(dir, service string) error {
 	path := filepath.Join(dir, formatFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := onlyOurs(dir); err != nil {
+		if err := d.onlyOurs(dir); err != nil {
 			return err
 		}
 		return writeFormat(dir, format{service, d.Format})
@@ -121,14 +125,15 @@ func (d DataFolder) upgrade(dir string, f format) error {
 }
 
 // onlyOurs refuses to take over a folder that already holds something else.
-func onlyOurs(dir string) error {
+func (d DataFolder) onlyOurs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	for _, e := range entries {
-		switch e.Name() {
-		case lockFile, formatFile + ".new", "lost+found": // the last is in the root of every fresh ext4 volume
+		switch name := e.Name(); {
+		case name == lockFile, name == formatFile+".new", name == "lost+found": // the last is in the root of every fresh ext4 volume
+		case slices.Contains(d.Early, name):
 		default:
 			return fmt.Errorf("folder %s holds %s and no %s file, so it is not this service's; choose an empty one with --data", dir, e.Name(), formatFile)
 		}

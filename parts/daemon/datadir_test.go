@@ -25,6 +25,7 @@ func TestDataFolder(t *testing.T) {
 		{"of another service", map[string]string{"FORMAT": `{"service":"ordersd","format":3}`}, "belongs to ordersd, not to toyd"},
 		{"damaged", map[string]string{"FORMAT": "\x00\x00"}, "is damaged"},
 		{"without a format", map[string]string{"FORMAT": "{}"}, "is damaged"},
+		{"another command was there first", map[string]string{"keys": "x"}, ""},
 		{"somebody's home", map[string]string{"thesis.tex": "x"}, "holds thesis.tex and no FORMAT file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -33,7 +34,7 @@ func TestDataFolder(t *testing.T) {
 				write(t, filepath.Join(dir, name), text)
 			}
 			upgraded := 0
-			folder := DataFolder{Format: 3, Upgrade: func(_ string, from int) error {
+			folder := DataFolder{Format: 3, Early: []string{"keys"}, Upgrade: func(_ string, from int) error {
 				upgraded = from
 				if from < 2 {
 					return errors.New("no way")

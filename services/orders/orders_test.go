@@ -123,6 +123,13 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// Who is slow to ask or to read is cut off by either server.
+func TestSlowClients(t *testing.T) {
+	for _, name := range []string{daemon.Baseline, daemon.Tuned} {
+		t.Run(name, func(t *testing.T) { ordertest.SlowClients(t, starter(assembly{name: name})) })
+	}
+}
+
 func TestAssembly(t *testing.T) {
 	if err := Assembly().Check(); err != nil {
 		t.Fatal(err)

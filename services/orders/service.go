@@ -50,7 +50,7 @@ key there: "ordersd token" signs with it.`,
   curl -H "Authorization: Bearer $(ordersd token --sub A7)" 'http://127.0.0.1:8080/api/v1/order?uid=7'
   ordersd serve --dsn postgres://orders@db1,db2/orders --jwt-keys /etc/ordersd/jwks.json`,
 		Assembly: Assembly(),
-		Data:     &daemon.DataFolder{Format: 1},
+		Data:     &daemon.DataFolder{Format: 1, Early: []string{auth.KeysFile, auth.KeysFile + ".new", postgresFolder}},
 		Commands: []*cobra.Command{auth.TokenCommand(), auth.FeedCommand(), store.SeedCommand(), postgres.Command(store.Prepare)},
 		Flags:    f.declare,
 		Protocols: func(c daemon.Choice) []string {
@@ -136,13 +136,16 @@ type running struct {
 	stopping chan struct{}
 }
 
+// postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed too.
+const postgresFolder = "postgres"
+
 func (r *running) startPostgres(ctx context.Context, bin string) (dsns []string, err error) {
 	if os.Geteuid() == 0 { // PostgreSQL runs as somebody else then, who is to reach its own folder, and sees no other
 		if err := os.Chmod(r.env.Data, 0o751); err != nil {
 			return nil, err
 		}
 	}
-	r.postgres, err = postgres.Start(ctx, postgres.Options{Folder: filepath.Join(r.env.Data, "postgres"), Bin: bin, Progress: os.Stderr, Log: r.env.Log})
+	r.postgres, err = postgres.Start(ctx, postgres.Options{Folder: filepath.Join(r.env.Data, postgresFolder), Bin: bin, Progress: os.Stderr, Log: r.env.Log})
 	if err != nil {
 		return nil, err
 	}

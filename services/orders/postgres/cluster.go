@@ -23,6 +23,7 @@ import (
 type cluster struct {
 	folder   string
 	user     *syscall.Credential // nil: this process's own
+	barred   error               // why that user needs a capability to come to the folder; nil: it needs none
 	password string
 }
 
@@ -61,7 +62,10 @@ func openCluster(folder string) (cluster, error) {
 	if err := c.give(folder); err != nil {
 		return cluster{}, err
 	}
-	return c, reachable(folder, c.user)
+	if c.barred = reachable(folder, c.user); c.barred != nil && !mayPass() {
+		return cluster{}, c.barred
+	}
+	return c, nil
 }
 
 // unprivileged returns whom PostgreSQL runs as when root starts it: whoever owns the data that is there, else nobody.
@@ -97,6 +101,10 @@ func (c cluster) as(cmd *exec.Cmd) *exec.Cmd {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Credential = c.user
+	if c.barred != nil {
+		pass(cmd.SysProcAttr)
+		cmd.Dir = "/" // the capability counts from the execution on, and the folder is changed before
+	}
 	return cmd
 }
 

@@ -72,6 +72,9 @@ const (
 	ownerGone      = fastGrace + immediateGrace
 )
 
+// stopGrace bounds the wait for SIGSTOP to take effect, which is microseconds but on a machine that is very busy.
+const stopGrace = 5 * time.Second
+
 // keep runs PostgreSQL as its child until that ends, and stops it when it is told to or when orders ends.
 // args: the log, and the command line.
 func keep(args []string, orders io.Reader) error {
@@ -157,10 +160,14 @@ func carryOut(order byte, postmaster *os.Process) {
 	}
 }
 
-// killFamily kills the postmaster and its children. It stops the postmaster first, so that no child is born unseen.
+// killFamily kills the postmaster and its children. It stops the postmaster first, so that no child is born unseen,
+// and waits for that: the signal takes effect when the postmaster runs next.
 func killFamily(postmaster *os.Process) {
 	if postmaster.Signal(syscall.SIGSTOP) != nil {
 		return
+	}
+	for began := time.Now(); !stopped(postmaster.Pid) && time.Since(began) < stopGrace; {
+		time.Sleep(time.Millisecond)
 	}
 	family, _ := childrenOf(postmaster.Pid) // without the list the children still notice that the postmaster is gone
 	postmaster.Kill()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -15,6 +16,17 @@ func executable() (string, error) { return os.Executable() }
 // childOfKeeper asks for nothing: here the kernel tells no child of its parent's death, and PostgreSQL goes on when
 // somebody kills the keeper itself. The next start says so.
 func childOfKeeper() *syscall.SysProcAttr { return nil }
+
+// mayPass says no: only Linux has capabilities.
+func mayPass() bool { return false }
+
+func pass(*syscall.SysProcAttr) {}
+
+// stopped reports whether a process is stopped by a signal, or is no more.
+func stopped(pid int) bool {
+	state, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output()
+	return err != nil || strings.HasPrefix(string(state), "T") || strings.HasPrefix(string(state), "Z")
+}
 
 // childrenOf lists the processes whose parent is pid.
 func childrenOf(pid int) ([]int, error) {
