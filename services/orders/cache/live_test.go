@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -276,6 +277,36 @@ func TestLiveIsFreshWhileTheServerDies(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestLiveBypassesAFeedThatLags: the process that sends the changes stands still, and the primary goes on.
+func TestLiveBypassesAFeedThatLags(t *testing.T) {
+	dsn := pgtest.Server(t, logical).DSN()
+	d := open(t, dsn)
+	uid := d.inserted(t, 1)[0]
+	l := live(t, d, dsn, 20*time.Millisecond)
+	for range 5 {
+		hit(t, l, uid)
+		var sender int
+		err := d.QueryRow(t.Context(), `SELECT pid FROM pg_stat_activity WHERE application_name = 'orders_cache' AND backend_type = 'walsender'`).Scan(&sender)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(sender, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		want, err := fill(t.Context(), d, uid)
+		got := version(t, l, uid)
+		if e := syscall.Kill(sender, syscall.SIGCONT); e != nil {
+			t.Fatal(e)
+		}
+		if err != nil || got != want {
+			t.Fatalf("version %d, and %d is committed: %v", got, want, err)
+		}
+	}
+	if s := l.Stats(); s.Bypasses < 5 {
+		t.Errorf("%+v, want 5 bypasses", s)
+	}
 }
 
 // TestLiveKeepsNothingThatIsToldButNotVisible: a commit that waits for a synchronous standby is in the log, and
