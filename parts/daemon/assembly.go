@@ -80,6 +80,39 @@ func (a Assembly) Resolve(name string, overrides map[string]string) (Choice, err
 	return c, nil
 }
 
+// Variant is an assembly and what is set on top of it.
+type Variant struct {
+	Label    string // NAME, or NAME,SEAM=IMPL
+	Assembly string
+	Set      map[string]string
+}
+
+// Variants lists choices in which every implementation of every seam occurs, so that a suite that holds for all of
+// them holds for each part: every assembly by its name, but for the last step, which is tuned; and on top of
+// tuned, one at a time, what is on no rung of the ladder.
+func (a Assembly) Variants() (out []Variant) {
+	seen := map[[2]string]bool{}
+	for i, name := range a.Names() {
+		if i > 0 && i == len(a.Ladder) {
+			continue
+		}
+		out = append(out, Variant{Label: name, Assembly: name})
+	}
+	for _, step := range a.Ladder {
+		for seam, impl := range step.Change {
+			seen[[2]string{seam, impl}] = true
+		}
+	}
+	for _, seam := range a.Seams {
+		for _, impl := range seam.Impls[1:] { // the first is the baseline's
+			if !seen[[2]string{seam.Name, impl.Name}] {
+				out = append(out, Variant{Tuned + "," + seam.Name + "=" + impl.Name, Tuned, map[string]string{seam.Name: impl.Name}})
+			}
+		}
+	}
+	return out
+}
+
 // accepts reports whether a seam or setting called key exists and can become value.
 func (a Assembly) accepts(key, value string) error {
 	var keys []string

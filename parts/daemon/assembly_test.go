@@ -40,6 +40,32 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestVariantsHaveEveryImplementation(t *testing.T) {
+	a := toyAssembly()
+	var labels []string
+	seen := map[string]bool{}
+	for _, v := range a.Variants() {
+		choice, err := a.Resolve(v.Assembly, v.Set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels = append(labels, v.Label)
+		for _, seam := range a.Seams {
+			seen[seam.Name+"="+choice.Get(seam.Name)] = true
+		}
+	}
+	if want := "baseline ring workers tuned tuned,queue=swap"; strings.Join(labels, " ") != want {
+		t.Errorf("%s, want %s", labels, want)
+	}
+	for _, seam := range a.Seams {
+		for _, impl := range seam.Impls {
+			if !seen[seam.Name+"="+impl.Name] {
+				t.Errorf("%s=%s is in none", seam.Name, impl.Name)
+			}
+		}
+	}
+}
+
 func TestChoiceAsJSON(t *testing.T) {
 	choice, err := toyAssembly().Resolve("ring", map[string]string{"segment": "2MiB"})
 	if err != nil {
