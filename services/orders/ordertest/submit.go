@@ -25,8 +25,8 @@ func (c *client) submit(account, kind, body string) reply {
 // count counts an account's orders and its audit records, past the program.
 func (c *client) count(account string) (orders, audits int) {
 	c.t.Helper()
-	return value[int](c, "SELECT count(*) FROM orders WHERE account = $1", account),
-		value[int](c, "SELECT count(*) FROM audit WHERE account = $1", account)
+	both := value[[]int](c, "SELECT ARRAY[(SELECT count(*) FROM orders WHERE account = $1), (SELECT count(*) FROM audit WHERE account = $1)]", account)
+	return both[0], both[1] // of one snapshot
 }
 
 // takesSubmissions: the order is there when the answer is, with the message as it came.

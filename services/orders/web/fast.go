@@ -30,6 +30,10 @@ const (
 	maxHeader = 16 << 10
 )
 
+// lenient is how many times MaxBody is read before the connection is closed with the client still at it: it would
+// not see the answer then.
+const lenient = 4
+
 // FastOptions configure Fast.
 type FastOptions struct {
 	MaxBody        int // bytes
@@ -54,7 +58,7 @@ func NewFast(h Handler, o FastOptions) *Fast {
 		ReadTimeout:           o.ClientTimeout,
 		WriteTimeout:          o.ClientTimeout,
 		IdleTimeout:           idleTimeout,
-		MaxRequestBodySize:    o.MaxBody,
+		MaxRequestBodySize:    lenient * o.MaxBody,
 		CloseOnShutdown:       true,
 		SecureErrorLogMessage: true, // tokens stand in headers
 		Logger:                logger{o.Log},
@@ -88,7 +92,7 @@ func (f *Fast) Shutdown(ctx context.Context) error {
 func serveFast(h Handler, o FastOptions, in *fasthttp.RequestCtx) {
 	c := calls.Get().(*call)
 	defer c.free()
-	readFast(&c.req, &in.Request)
+	readFast(&c.req, &in.Request, o.MaxBody)
 	ctx, ended := context.Background(), func(int) {}
 	if o.Trace != nil {
 		ctx, ended = o.Trace(&c.req)
@@ -98,7 +102,7 @@ func serveFast(h Handler, o FastOptions, in *fasthttp.RequestCtx) {
 	ended(c.resp.Status)
 }
 
-func readFast(to *Request, from *fasthttp.Request) {
+func readFast(to *Request, from *fasthttp.Request, maxBody int) {
 	h := &from.Header
 	*to = Request{
 		Method: text(h.Method()), Path: text(from.URI().Path()), Query: text(from.URI().QueryString()),
@@ -110,6 +114,9 @@ func readFast(to *Request, from *fasthttp.Request) {
 		IfNoneMatch:    joinedFast(h, fasthttp.HeaderIfNoneMatch),
 		Traceparent:    joinedFast(h, "Traceparent"),
 		Body:           from.Body(),
+	}
+	if len(to.Body) > maxBody {
+		to.Body, to.BodyErr = nil, ErrTooLarge
 	}
 }
 
