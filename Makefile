@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fuzz soak run quick scenarios calibrate bench-delivery bench-generator bench-log ci
+.PHONY: help test race lint fuzz soak soak-notify soak-orders run quick scenarios calibrate bench-delivery bench-generator bench-log ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +22,13 @@ fuzz: ## every fuzz target for 20 s each
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s -fuzzminimizetime 20x $$pkg || exit 1; done; done
 
-soak: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
+soak: soak-notify soak-orders ## kill, cut the power, and look for answers that are stale or foreign (2 hours)
+
+soak-notify: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
 	go test ./services/notify/soak -run 'TestKill|TestPowerCut' -count 1 -timeout 1h -kills 200 -powercut 50 -v
+
+soak-orders: ## a million reads of every variant of ordersd while orders change and PostgreSQL is killed (90 minutes)
+	go test ./services/orders/soak -run TestGateway -count 1 -timeout 6h -assembly all -reads 1000000 -v
 
 run: ## the main job, about 6 minutes
 	go run ./cmd/dyno run scenarios/notify.yaml

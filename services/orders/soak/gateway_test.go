@@ -23,7 +23,7 @@ import (
 var (
 	reads    = flag.Int("reads", 20_000, "how many reads TestGateway makes of each assembly")
 	seed     = flag.Uint64("seed", 0, "of what is random in TestGateway; 0: another each time")
-	assembly = flag.String("assembly", "", "the assembly to soak instead of baseline and tuned")
+	assembly = flag.String("assembly", "", "the assembly to soak instead of baseline and tuned; all: every variant of Assembly")
 	kill     = flag.Bool("kill", true, "kill PostgreSQL and start it again half-way")
 	set      settings
 )
@@ -49,22 +49,29 @@ func TestGateway(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-seed %d", *seed)
-	names := []string{daemon.Baseline, daemon.Tuned}
-	if *assembly != "" {
-		names = []string{*assembly}
-	}
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) { soakGateway(t, name) })
+	for _, v := range soaked() {
+		t.Run(v.Label, func(t *testing.T) { soakGateway(t, v) })
 	}
 }
 
-func soakGateway(t *testing.T, assembly string) {
+func soaked() []daemon.Variant {
+	switch *assembly {
+	case "":
+		return []daemon.Variant{{Label: daemon.Baseline, Assembly: daemon.Baseline}, {Label: daemon.Tuned, Assembly: daemon.Tuned}}
+	case "all":
+		filter := map[string]string{"filter": "true"}
+		return append(orders.Assembly().Variants(), daemon.Variant{Label: "tuned,filter", Assembly: daemon.Tuned, Set: filter})
+	}
+	return []daemon.Variant{{Label: *assembly, Assembly: *assembly}}
+}
+
+func soakGateway(t *testing.T, v daemon.Variant) {
 	pg := pgtest.Server(t, nil)
 	keys := filepath.Join(t.TempDir(), auth.KeysFile)
 	if err := auth.Create(keys); err != nil {
 		t.Fatal(err)
 	}
-	url := start(t, assembly, "--dsn", pg.DSN(), "--jwt-keys", keys)
+	url := start(t, v, "--dsn", pg.DSN(), "--jwt-keys", keys)
 	c := soak.Config{URL: url, DSN: pg.DSN(), Reads: *reads, Seed: *seed, Log: t.Logf,
 		Token: func(account string) string {
 			token, err := auth.Issue(keys, "", auth.Claims{Account: account, Expiry: time.Now().Add(24 * time.Hour)})
@@ -83,7 +90,7 @@ func soakGateway(t *testing.T, assembly string) {
 		t.Logf("\n%s", summary)
 	}
 	if err != nil {
-		t.Fatalf("-assembly %s -seed %d: %v", assembly, *seed, err)
+		t.Fatalf("%s, -seed %d: %v", v.Label, *seed, err)
 	}
 }
 
@@ -92,10 +99,13 @@ func soakGateway(t *testing.T, assembly string) {
 const connections = 16 + 4 + 8 + 4
 
 // start runs ordersd in this process until the test ends, and returns its URL when it is ready.
-func start(t *testing.T, assembly string, args ...string) (url string) {
+func start(t *testing.T, v daemon.Variant, args ...string) (url string) {
 	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
-		"--assembly", assembly, "--set", "last_known=1000"}, args...)
+		"--assembly", v.Assembly, "--set", "last_known=1000"}, args...)
+	for name, value := range v.Set {
+		args = append(args, "--set", name+"="+value)
+	}
 	for _, s := range set {
 		args = append(args, "--set", s)
 	}
