@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"dyno/lab/record"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func stepAt(rate float64) record.Step { return record.Step{Rate: rate, Length: 2 * time.Second} }
 
