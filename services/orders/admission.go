@@ -2,9 +2,10 @@ package orders
 
 import (
 	"context"
-	"net/http"
+	"errors"
 
 	"dyno/parts/limiter"
+	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )
 
@@ -65,10 +66,17 @@ func (a *admitted) Serve(ctx context.Context, req *web.Request, resp *web.Respon
 		a.g.refuse(req, resp, err)
 		return
 	}
-	outcome := limiter.Dropped // also if it panics
-	defer func() { permit.Release(outcome) }()
+	defer func() { permit.Release(outcome(resp.Err)) }() // also if it panics
 	a.next.Serve(ctx, req, resp)
-	if resp.Status != http.StatusServiceUnavailable {
-		outcome = limiter.Good
+}
+
+// outcome says what a request tells of how much there may be at once.
+func outcome(err error) limiter.Outcome {
+	switch {
+	case err == nil, errors.Is(err, order.ErrNotFound), errors.Is(err, order.ErrConflict):
+		return limiter.Good
+	case errors.Is(err, order.ErrUnavailable):
+		return limiter.Dropped
 	}
+	return limiter.Ignored // the database was not asked, or its caller did not wait for it
 }

@@ -65,7 +65,7 @@ func (g *Gateway) refuse(req *web.Request, resp *web.Response, err error) {
 		enc = g.json
 	}
 	status, field, text := g.explain(resp, err)
-	resp.ETag = ""
+	resp.ETag, resp.Err = "", err
 	resp.Body = enc.Error(resp.Body[:0], text, field)
 	resp.Status, resp.ContentType, resp.Vary = status, enc.ContentType(), vary
 	if status >= http.StatusInternalServerError {

@@ -44,7 +44,7 @@ func Assembly() daemon.Assembly {
 			}},
 			{Name: "chain", Doc: "what is around the handlers", Impls: []daemon.Impl{
 				{Name: "uniform", Doc: "the same for every route: a log line, a deadline of its own"},
-				{Name: "fitted", Doc: "what each route needs: reads share deadlines and write no log line"},
+				{Name: "fitted", Doc: "what each route needs: batched reads share deadlines and write no log line"},
 			}},
 			{Name: "counters", Doc: "counts requests", Impls: []daemon.Impl{
 				{Name: "packed", Doc: "side by side in memory"},

@@ -3,21 +3,23 @@ package orders
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"dyno/services/orders/order"
+	"dyno/services/orders/store"
 
 	"github.com/sony/gobreaker/v2"
 )
 
 // breaker keeps requests from a database that does not answer, so that they fail at once instead of each after
-// its time-out. While all is well it costs an order query an atomic load.
+// its time-out. Each class of requests has a circuit of its own for each shard: what fails for one says nothing of
+// the others.
 type breaker struct {
-	store   database
-	breaker *gobreaker.CircuitBreaker[struct{}]
-	uneasy  atomic.Bool // an order query failed since the last success, or the breaker is not closed
+	store    database
+	shards   int
+	circuits [classes][]*gobreaker.CircuitBreaker[struct{}]
 }
 
 // database is a store.Store.
@@ -41,59 +43,78 @@ const (
 // errOpen says that the database was not even asked.
 var errOpen = errors.New("the breaker is open")
 
-func newBreaker(s database, log *slog.Logger) *breaker {
-	b := &breaker{store: s}
-	b.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:         "database",
-		Timeout:      breakerPause,
-		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
-		IsSuccessful: func(err error) bool { return !errors.Is(err, order.ErrUnavailable) },
-		OnStateChange: func(_ string, _, to gobreaker.State) {
-			log.Warn("the breaker of the database changes", "state", to.String())
-		},
-	})
+func newBreaker(s database, shards int, log *slog.Logger) *breaker {
+	b := &breaker{store: s, shards: shards}
+	for class := range classes {
+		for shard := range shards {
+			name := fmt.Sprintf("%s of shard %d", classNames[class], shard)
+			b.circuits[class] = append(b.circuits[class], gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+				Name:         name,
+				Timeout:      breakerPause,
+				ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
+				IsSuccessful: func(err error) bool { return !errors.Is(err, order.ErrUnavailable) },
+				IsExcluded:   saysNothing,
+				OnStateChange: func(name string, _, to gobreaker.State) {
+					log.Warn("a breaker changes", "of", name, "state", to.String())
+				},
+			}))
+		}
+	}
 	return b
 }
 
-// guard calls the database unless the breaker is open.
-func guard[T any](b *breaker, call func() (T, error)) (out T, err error) {
-	_, opened := b.breaker.Execute(func() (struct{}, error) {
+// saysNothing reports whether an error tells nothing of the database: the caller went away, or its time was over
+// before it was asked.
+func saysNothing(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, order.ErrBusy)
+}
+
+// open counts the circuits of a class that are not closed.
+func (b *breaker) open(class int) (n int) {
+	for _, c := range b.circuits[class] {
+		if c.State() != gobreaker.StateClosed {
+			n++
+		}
+	}
+	return n
+}
+
+// guard calls the database unless the circuit is open.
+func guard[T any](circuit *gobreaker.CircuitBreaker[struct{}], call func() (T, error)) (out T, err error) {
+	_, refused := circuit.Execute(func() (struct{}, error) {
 		out, err = call()
 		return struct{}{}, err
 	})
-	if errors.Is(opened, gobreaker.ErrOpenState) || errors.Is(opened, gobreaker.ErrTooManyRequests) {
+	if errors.Is(refused, gobreaker.ErrOpenState) || errors.Is(refused, gobreaker.ErrTooManyRequests) {
 		return out, errOpen
-	}
-	if err == nil && b.breaker.State() == gobreaker.StateClosed {
-		b.uneasy.Store(false)
 	}
 	return out, err
 }
 
-// Order reads an order. It is what is called most, so while all is well it asks nobody else.
+func (b *breaker) ofUID(uid int64) *gobreaker.CircuitBreaker[struct{}] {
+	return b.circuits[classRead][store.UIDShard(uid, b.shards)]
+}
+
+func (b *breaker) ofAccount(class int, account string) *gobreaker.CircuitBreaker[struct{}] {
+	return b.circuits[class][store.AccountShard(account, b.shards)]
+}
+
+// Order reads an order.
 func (b *breaker) Order(ctx context.Context, uid int64) (order.Order, error) {
-	if b.uneasy.Load() {
-		return guard(b, func() (order.Order, error) { return b.store.Order(ctx, uid) })
-	}
-	o, err := b.store.Order(ctx, uid)
-	if errors.Is(err, order.ErrUnavailable) {
-		b.uneasy.Store(true)
-		b.breaker.Execute(func() (struct{}, error) { return struct{}{}, err })
-	}
-	return o, err
+	return guard(b.ofUID(uid), func() (order.Order, error) { return b.store.Order(ctx, uid) })
 }
 
 // OrderAtLeast reads an order where it has that version.
 func (b *breaker) OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error) {
-	return guard(b, func() (order.Order, error) { return b.store.OrderAtLeast(ctx, uid, version) })
+	return guard(b.ofUID(uid), func() (order.Order, error) { return b.store.OrderAtLeast(ctx, uid, version) })
 }
 
 // Orders reads a page.
 func (b *breaker) Orders(ctx context.Context, f order.Filter) (order.Page, error) {
-	return guard(b, func() (order.Page, error) { return b.store.Orders(ctx, f) })
+	return guard(b.ofAccount(classList, f.Account), func() (order.Page, error) { return b.store.Orders(ctx, f) })
 }
 
 // Submit makes an order.
 func (b *breaker) Submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
-	return guard(b, func() (order.Receipt, error) { return b.store.Submit(ctx, account, m) })
+	return guard(b.ofAccount(classWrite, account), func() (order.Receipt, error) { return b.store.Submit(ctx, account, m) })
 }

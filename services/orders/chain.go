@@ -31,6 +31,8 @@ const (
 	classFree = -1 // asks the database nothing and needs no admission
 )
 
+var classNames = [classes]string{"reads", "lists", "writes"}
+
 // openRoutes builds each route's chain.
 func (g *Gateway) openRoutes() error {
 	c := g.config
@@ -58,13 +60,12 @@ func (g *Gateway) openRoutes() error {
 		case "uniform":
 			handler = chain(r.handler, g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach, g.authenticate, admit, dispatch)
 		case "fitted":
-			// What waits for the database for long, and may be cancelled on the way, has a deadline of its
-			// own; a batched read is too short for that to pay.
-			deadline := g.deadlineEach
-			if r.class == classRead || r.class == classFree {
-				deadline = g.deadlineShared()
+			handler = chain(r.handler, g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach, g.authenticate, admit, dispatch)
+			// A batched read goes on when its caller has gone: others share its statement. So it needs no
+			// context of its own.
+			if r.class == classFree || r.class == classRead && c.Lookup == "batch" {
+				handler = chain(r.handler, g.measure(r.path), g.recover, g.deadlineShared(), g.authenticate, admit, dispatch)
 			}
-			handler = chain(r.handler, g.measure(r.path), g.recover, deadline, g.authenticate, admit, dispatch)
 		default:
 			return unknown("chain", c.Chain, "fitted", "uniform")
 		}
@@ -109,9 +110,8 @@ func (g *Gateway) deadlineEach(next web.Handler) web.Handler {
 // deadlineTick is how much later than asked for a shared deadline may come.
 const deadlineTick = 10 * time.Millisecond
 
-// deadlineShared gives all requests that begin within a tick one deadline: a timer for many. What a request's own
-// context carries is lost but for its values: a client that goes away does not end its read, which is
-// shared with others anyway.
+// deadlineShared gives all requests that begin within a tick one deadline: a timer and a context for many. A
+// request's own context is not looked at: a client that goes away does not end its read.
 func (g *Gateway) deadlineShared() middleware {
 	var current atomic.Pointer[tick]
 	return func(next web.Handler) web.Handler {

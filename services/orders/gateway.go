@@ -2,7 +2,6 @@ package orders
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -90,16 +89,13 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 // openSources builds what answers order queries: memory, if any, before a breaker before the database.
 func (g *Gateway) openSources() error {
 	c := g.config
-	g.breaker = newBreaker(g.store, g.log)
+	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
 	g.orders = g.breaker
 	switch c.Cache {
 	case "off":
 	case "terminal":
 		g.orders = cache.NewTerminal(g.orders, c.CacheSize)
 	case "live":
-		if len(c.DSNs) > 1 {
-			return errors.New("cache=live follows one database; with several shards use cache=terminal or cache=off")
-		}
 		live, err := cache.NewLive(g.orders, cache.LiveOptions{DSN: c.DSNs[0], Size: c.CacheSize, Log: g.log})
 		if err != nil {
 			return err
@@ -110,9 +106,6 @@ func (g *Gateway) openSources() error {
 		return unknown("cache", c.Cache, "off", "terminal", "live")
 	}
 	if c.Filter {
-		if len(c.DSNs) > 1 {
-			return errors.New("filter knows the uids of one database; leave it off with several shards")
-		}
 		filter, err := cache.NewFilter(g.orders, cache.FilterOptions{DSN: c.DSNs[0], Every: c.FilterEvery, Log: g.log})
 		if err != nil {
 			return err
@@ -146,7 +139,9 @@ func (g *Gateway) Serve(ctx context.Context, req *web.Request, resp *web.Respons
 		return
 	}
 	if req.Method != r.method && !(req.Method == http.MethodHead && r.method == http.MethodGet) {
-		resp.Allow = r.method
+		if resp.Allow = r.method; r.method == http.MethodGet {
+			resp.Allow = "GET, HEAD"
+		}
 		g.refuse(req, resp, &refusal{status: http.StatusMethodNotAllowed, text: "this path answers " + r.method})
 		return
 	}
@@ -191,18 +186,11 @@ func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Respons
 		g.refuse(req, resp, errNotAcceptable)
 		return
 	}
-	var o order.Order
-	var staleSince time.Time
-	if q.minVersion > 0 {
-		o, err = g.breaker.OrderAtLeast(ctx, q.uid, q.minVersion)
-	} else {
-		o, err = g.orders.Order(ctx, q.uid)
-	}
-	if g.known != nil {
-		o, staleSince, err = g.lastKnown(req, q.uid, o, err)
-	}
+	o, staleSince, err := g.find(ctx, req, q)
 	switch {
 	case err != nil:
+	case o.UID != q.uid:
+		err = fmt.Errorf("order %d came for order %d", o.UID, q.uid)
 	case o.Account != req.Account:
 		err = g.foreign(q.uid)
 	case o.Version < q.minVersion:
@@ -213,28 +201,37 @@ func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Respons
 		g.refuse(req, resp, err)
 		return
 	}
-	resp.ETag = etag(o.UID, o.Version)
-	if staleSince.IsZero() && matches(req.IfNoneMatch, resp.ETag) {
-		resp.Status = http.StatusNotModified
-		resp.Vary = vary
-		return
-	}
-	if !staleSince.IsZero() {
+	if staleSince.IsZero() {
+		resp.ETag = etag(o.UID, o.Version, enc == g.msgpack)
+		if matches(req.IfNoneMatch, resp.ETag) {
+			resp.Status, resp.Vary = http.StatusNotModified, vary
+			return
+		}
+	} else {
 		resp.Warning = `110 - "Response is Stale"`
 	}
 	resp.Body = enc.Order(resp.Body, &o, staleSince)
 	g.answer(req, resp, http.StatusOK, enc)
 }
 
-// lastKnown remembers an answer of the database, or stands in for one that does not come, for a caller who
-// allowed it.
-func (g *Gateway) lastKnown(req *web.Request, uid int64, o order.Order, err error) (order.Order, time.Time, error) {
-	if err == nil {
-		g.known.Put(o, time.Now())
-		return o, time.Time{}, nil
+// find reads an order, or finds what was known of it last when the database does not answer and the caller allowed
+// that; then it says since when.
+func (g *Gateway) find(ctx context.Context, req *web.Request, q orderQuery) (o order.Order, staleSince time.Time, err error) {
+	if q.minVersion > 0 { // may come from a replica, so it is not kept
+		o, err = g.breaker.OrderAtLeast(ctx, q.uid, q.minVersion)
+	} else if g.known == nil {
+		o, err = g.orders.Order(ctx, q.uid)
+	} else {
+		began := time.Now()
+		if o, err = g.orders.Order(ctx, q.uid); err == nil {
+			g.known.Put(o, began)
+		}
 	}
-	if allowed, most := maxStale(req.CacheControl); allowed && unavailable(err) {
-		if kept, at, ok := g.known.Get(uid); ok && time.Since(at) <= most {
+	if err == nil || g.known == nil || !unavailable(err) {
+		return o, time.Time{}, err
+	}
+	if allowed, most := maxStale(req.CacheControl); allowed {
+		if kept, at, ok := g.known.Get(q.uid); ok && time.Since(at) <= most && kept.Version >= q.minVersion {
 			return kept, at, nil
 		}
 	}

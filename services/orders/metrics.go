@@ -55,6 +55,14 @@ type gauge struct {
 func (g *Gateway) gauges() []gauge {
 	return []gauge{
 		{"orders_inflight", "requests that are being answered", false, func() float64 { return float64(g.counters.inFlight()) }},
+		{"orders_answers_good_total", "requests answered with a status below 400", true, func() float64 { return float64(g.counters.answered(2) + g.counters.answered(3)) }},
+		{"orders_answers_refused_total", "requests answered with 4xx", true, func() float64 { return float64(g.counters.answered(4)) }},
+		{"orders_answers_failed_total", "requests answered with 5xx", true, func() float64 { return float64(g.counters.answered(5)) }},
+		{"orders_breakers_open", "breakers of the database that are not closed", false, func() float64 {
+			return float64(g.breaker.open(classRead) + g.breaker.open(classList) + g.breaker.open(classWrite))
+		}},
+		{"orders_batch_refused_total", "order queries refused because too many waited for a batch", true, func() float64 { return float64(g.store.Stats().Batch.Refused) }},
+		{"orders_batch_retries_total", "order queries asked again alone after their batch failed", true, func() float64 { return float64(g.store.Stats().Batch.Retries) }},
 		{"orders_tokens_verified_total", "tokens whose signature was verified", true, func() float64 { return float64(g.verifier.Stats().Verified) }},
 		{"orders_tokens_hits_total", "tokens whose signature was known", true, func() float64 { return float64(g.verifier.Stats().Hits) }},
 		{"orders_tokens_rejected_total", "tokens that were not accepted", true, func() float64 { return float64(g.verifier.Stats().Rejected) }},
@@ -63,9 +71,23 @@ func (g *Gateway) gauges() []gauge {
 	}
 }
 
+// admissionGauges are of the limits, where there are any.
+func (g *Gateway) admissionGauges() (out []gauge) {
+	for class, l := range g.limiters {
+		if l != nil {
+			name := "orders_admission_" + classNames[class]
+			out = append(out,
+				gauge{name + "_limit", "units that may be in use", false, func() float64 { return float64(l.Stats().Limit) }},
+				gauge{name + "_waiting", "requests that wait for their admission", false, func() float64 { return float64(l.Stats().Waiting) }},
+				gauge{name + "_refused_total", "requests that were not admitted", true, func() float64 { return float64(l.Stats().Refused) }})
+		}
+	}
+	return out
+}
+
 // expose gives the lab and Prometheus the gauges.
 func (g *Gateway) expose(env *daemon.Env) error {
-	for _, one := range g.gauges() {
+	for _, one := range append(g.gauges(), g.admissionGauges()...) {
 		env.Agent.Gauge(one.name, one.read)
 		if err := env.Metrics.Register(collector(one)); err != nil {
 			return err

@@ -65,10 +65,16 @@ func parseListQuery(raw, caller string) (f order.Filter, err error) {
 				return badField(name, fmt.Sprintf("status is %q; there are NEW, PARTIALLY_FILLED, FILLED and CANCELLED", shorten(value)))
 			}
 		case "limit":
-			if err := number(name, value, &limit); err != nil || limit > maxLimit {
-				return badField(name, fmt.Sprintf("limit is %q, which is no number from 1 to %d", shorten(value), maxLimit))
+			if err := number(name, value, &limit); err != nil {
+				return err
+			}
+			if limit > maxLimit {
+				return badField(name, fmt.Sprintf("limit is %d; a page has at most %d orders", limit, maxLimit))
 			}
 		case "cursor":
+			if f.Before != 0 {
+				return badField(name, "cursor is given twice")
+			}
 			var ok bool
 			if f.Before, ok = parseCursor(value); !ok {
 				return badField(name, "cursor is none of those that an answer gave as next")
@@ -123,12 +129,15 @@ func parseCursor(text string) (before int64, ok bool) {
 	return int64(u), n == len(data) && u > 0 && u <= math.MaxInt64
 }
 
-// etag names an order's version.
-func etag(uid, version int64) string {
-	b := append(make([]byte, 0, 44), '"')
+// etag names an order's version in one of the two formats.
+func etag(uid, version int64, msgpack bool) string {
+	b := append(make([]byte, 0, 52), '"')
 	b = strconv.AppendInt(b, uid, 10)
 	b = append(b, '-')
 	b = strconv.AppendInt(b, version, 10)
+	if msgpack {
+		b = append(b, "-msgpack"...)
+	}
 	return string(append(b, '"'))
 }
 

@@ -53,6 +53,8 @@ func TestParseListQuery(t *testing.T) {
 		"status=NEW&status=FILLED": {status: 400, field: "status"},
 		"limit=0":                  {status: 400, field: "limit"},
 		"limit=501":                {status: 400, field: "limit"},
+		"limit=5&limit=5":          {status: 400, field: "limit"},
+		"cursor=8Sc&cursor=8Sc":    {status: 400, field: "cursor"},
 		"cursor=x":                 {status: 400, field: "cursor"},
 		"cursor=":                  {status: 400, field: "cursor"},
 		"cursor=____________":      {status: 400, field: "cursor"},
@@ -77,7 +79,7 @@ func TestMatches(t *testing.T) {
 	for header, want := range map[string]bool{
 		"": false, `"7-1"`: true, `W/"7-1"`: true, `"7-2"`: false, `"x", "7-1"`: true, "*": true, "7-1": false, `"7-1`: false, ",,": false,
 	} {
-		if got := matches(header, etag(7, 1)); got != want {
+		if got := matches(header, etag(7, 1, false)); got != want {
 			t.Errorf("%s: %v", header, got)
 		}
 	}

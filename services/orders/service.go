@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"dyno/parts/daemon"
 	"dyno/services/orders/auth"
@@ -88,6 +89,9 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if n := env.Choice.Bytes("memory_limit"); n > 0 {
 		debug.SetMemoryLimit(n)
 	}
+	if err := f.check(env.Choice); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
 	c := FromChoice(env.Choice)
 	c.Logger, c.Replica, c.Audience, c.Issuer = env.Log, f.replica, f.audience, f.issuer
 	if env.Tracer != nil {
@@ -116,9 +120,28 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	return out, nil
 }
 
+// check refuses what cannot go together before anything is started.
+func (f *flags) check(c daemon.Choice) error {
+	sharded := len(f.dsns) > 1
+	switch {
+	case slices.Contains(f.dsns, ""):
+		return errors.New("--dsn is empty; give a URL such as postgres://user@host:5432/orders, or leave it out for a PostgreSQL of its own")
+	case sharded && f.replica != "":
+		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
+	case sharded && c.Get("cache") == "live":
+		return errors.New("cache=live follows one database; with several shards use cache=terminal or cache=off")
+	case sharded && c.Bool("filter"):
+		return errors.New("filter=true knows the uids of one database; leave it off with several shards")
+	}
+	return nil
+}
+
 // keysOf returns the file of keys, and makes one if none was named.
 func (f *flags) keysOf(data string) (string, error) {
 	if f.keys != "" {
+		if _, err := os.Stat(f.keys); err != nil {
+			return "", daemon.Usage(fmt.Errorf("--jwt-keys: %w; give a JWKS, or leave the flag out to have one made", err))
+		}
 		return f.keys, nil
 	}
 	file := filepath.Join(data, auth.KeysFile)

@@ -47,6 +47,8 @@ type Response struct {
 	Vary            string
 	Warning         string
 	Body            []byte
+
+	Err error // why it is a refusal, for who is around the handler; not sent
 }
 
 // Reset makes it empty and keeps Body's memory.
