@@ -52,6 +52,9 @@ var (
 	}
 )
 
+// assembly is ordersd's.
+const assembly = "tuned"
+
 // objective is when a rate counts as carried.
 const objective = "p99=20ms,errors=0.1%"
 
@@ -134,7 +137,7 @@ func (b *bench) start(ctx context.Context, side string) (*target.Process, error)
 	args := []string{b.programs[side]}
 	switch side {
 	case ordersd:
-		args = append(args, "serve", "--assembly", "tuned", "--log-level", "warn", "--debug", "127.0.0.1:0", "--data", filepath.Join(b.work, "ordersd"))
+		args = append(args, "serve", "--assembly", assembly, "--log-level", "warn", "--debug", "127.0.0.1:0", "--data", filepath.Join(b.work, "ordersd"))
 	case peer:
 		args = append(args, "--connections", strconv.Itoa(b.pool))
 	}

@@ -15,9 +15,10 @@ import (
 
 // database is the one PostgreSQL that all sides ask.
 type database struct {
-	process *target.Process
-	dsn     string
-	version string
+	process  *target.Process
+	dsn      string
+	version  string
+	settings string // those that say what a figure is worth
 }
 
 const (
@@ -54,7 +55,9 @@ func (d *database) settle(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := conn.QueryRow(ctx, "SHOW server_version").Scan(&d.version); err != nil {
+	const about = `SELECT current_setting('server_version'),
+		format('fsync=%s, synchronous_commit=%s, shared_buffers=%s', current_setting('fsync'), current_setting('synchronous_commit'), current_setting('shared_buffers'))`
+	if err := conn.QueryRow(ctx, about).Scan(&d.version, &d.settings); err != nil {
 		return err
 	}
 	for _, statement := range []string{"VACUUM (ANALYZE) orders", "CREATE DATABASE " + pgbenchDatabase, "CHECKPOINT"} {

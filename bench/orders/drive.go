@@ -164,5 +164,9 @@ func (b *bench) p99(ctx context.Context, side string, rate float64, seed uint64)
 	if err != nil || r == nil {
 		return 0, err
 	}
+	if share := r.Totals.ErrorShare(); share > b.slo.Errors { // to refuse is quick
+		say("  %s: %.2g%% of the requests failed: %v", side, 100*share, r.Totals.Errors)
+		return 0, nil
+	}
 	return r.Totals.Response.P99, nil
 }

@@ -63,6 +63,9 @@ func main() {
 		err = run(ctx, o)
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
 		fmt.Fprintf(os.Stderr, "orders: %v\n", err)
 		stop()
 		os.Exit(1)

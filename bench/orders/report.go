@@ -38,8 +38,8 @@ func newReport(b *bench) *report {
 // prepared notes what the preparations chose.
 func (r *report) prepared(b *bench) {
 	r.conditions = []string{
-		fmt.Sprintf("PostgreSQL %s as ordersd starts it; %d orders of %d accounts, asked for over %d connections; a capacity is at %s",
-			b.database.version, r.rows, r.accounts, r.connections, objective),
+		fmt.Sprintf("PostgreSQL %s as ordersd starts it: %s; %d orders of %d accounts", b.database.version, b.database.settings, r.rows, r.accounts),
+		fmt.Sprintf("load over %d connections; a capacity is at %s; %s: --assembly %s", r.connections, objective, ordersd, assembly),
 		fmt.Sprintf("%s: %d connections to the database, of %v what it did best with", peer, b.pool, r.poolSizes()),
 	}
 	if p := b.pgbench; p != nil {
