@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fuzz soak soak-notify soak-orders run quick scenarios calibrate bench-delivery bench-generator bench-log ci
+.PHONY: help test race lint fuzz soak soak-notify soak-orders run quick scenarios calibrate bench-delivery bench-generator bench-log bench-orders ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ scenarios: ## every scenario of docs/notify-scenarios.md, quickly, one after the
 
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./cmd/dyno calibrate --repeats 5
+
+bench-orders: ## order queries over HTTP beside fasthttp+pgx, pgbench and the plain program, in turns (12 minutes)
+	go run ./bench/orders
 
 bench-delivery: ## notices from ingest to webhook beside posting webhooks alone, in turns
 	go run ./bench/delivery
