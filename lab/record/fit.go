@@ -9,8 +9,8 @@ const (
 	generatorBusy = 0.8
 	// lagShare is the part of the reported p99 that the generator's own p99 send-lag may be.
 	lagShare = 0.25
-	// targetBusy is the share of the machine above which the target is busy enough that send-lag is its
-	// doing rather than the generator's.
+	// targetBusy is the share of the machine above which the target, with the companions that work for it on
+	// the same machine, is busy enough that send-lag is its doing rather than the generator's.
 	targetBusy = 0.7
 	// neighbourShare is the part of the machine that processes the lab did not start may use.
 	neighbourShare = 0.10
@@ -47,7 +47,8 @@ func (r *Run) judgeGenerator() {
 	g := &r.Totals.Generator
 	g.Limited, g.Why = false, ""
 	observed := r.SLO.Observed(r.Totals).P99
-	idle := r.Machine.Cores > 0 && r.Around.Seen && r.Around.TargetCPU/float64(r.Machine.Cores) < targetBusy
+	working := r.Around.TargetCPU + r.Around.CompanionCPU
+	idle := r.Machine.Cores > 0 && r.Around.Seen && working/float64(r.Machine.Cores) < targetBusy
 	switch lagMs := r.Totals.Lag.P99 / 1000; {
 	case g.BusiestThread >= generatorBusy:
 		g.Limited, g.Why = true, fmt.Sprintf("its busiest thread used %.0f%% of a core", g.BusiestThread*100)

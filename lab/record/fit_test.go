@@ -21,6 +21,7 @@ func TestJudge(t *testing.T) {
 		{name: "quiet machine", change: func(*Run) {}},
 		{name: "busy generator", change: func(r *Run) { r.Totals.Generator.BusiestThread = 0.9 }, invalid: "busiest thread used 90%", limited: true},
 		{name: "late generator", change: func(r *Run) { r.Totals.Lag.P99 = 8000 }, invalid: "send-lag", limited: true},
+		{name: "late because the target's database took it", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Around.CompanionCPU = 0.8 }},
 		{name: "late because the target took the CPU", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Around.TargetCPU = 1.6 }},
 		{name: "closed model has no lag to judge", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Load.Model = "closed" }},
 		{name: "neighbours in the way", change: func(r *Run) { r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, invalid: "other processes took 25%"},
