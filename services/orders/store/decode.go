@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 
 	"dyno/services/orders/order"
@@ -14,6 +15,11 @@ const columnCount = 10
 // errRow is of a database that another schema has come to.
 var errRow = errors.New("a row of orders does not have the columns, sizes and formats that this version knows; " +
 	"restart the gateway, and compare its version with the database's schema (table migrations)")
+
+// errUnasked is of a batch with a row that is not for any of its callers, or not where the order of the rows puts it.
+func errUnasked(uid int64) error {
+	return fmt.Errorf("the database sent order %d, which it was not asked for there", uid)
+}
 
 // PostgreSQL counts microseconds from 2000-01-01 on.
 const (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -158,4 +159,27 @@ func TestFresh(t *testing.T) {
 		stop()
 		readers.Wait()
 	})
+}
+
+// A row that nobody asked for is nobody's: here the database thinks that all numbers are equal.
+func TestUnasked(t *testing.T) {
+	for _, driver := range Drivers() {
+		t.Run(driver, func(t *testing.T) {
+			s, conn := open(t, Options{Driver: driver})
+			made := submit(t, s, "A1", buy(1))
+			submit(t, s, "A2", buy(2))
+			exec(t, conn, `CREATE SCHEMA odd`)
+			exec(t, conn, `CREATE FUNCTION odd.yes(bigint, bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'`)
+			exec(t, conn, `CREATE OPERATOR odd.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = odd.yes)`)
+			exec(t, conn, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = odd, pg_catalog, public', current_database()); END $$`)
+			d, err := newDatabase(t.Context(), s.options.DSNs[0], primary, s.options, drivers[driver], lookups["batch"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			if got, err := d.lookup.order(t.Context(), made.UID); err == nil || !strings.Contains(err.Error(), "not asked for") {
+				t.Errorf("%+v %v", got, err)
+			}
+		})
+	}
 }

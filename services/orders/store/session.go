@@ -184,7 +184,7 @@ func (s *session) fetch(ctx context.Context, uids []int64, answers []batcher.Ans
 			next++
 		}
 		if next == len(s.wanted) || s.wanted[next].uid != uid {
-			return fmt.Errorf("the database sent order %d, which it was not asked for there", uid)
+			return errUnasked(uid)
 		}
 		answer := &answers[s.wanted[next].at]
 		answer.Found = true

@@ -81,7 +81,11 @@ func (d *viaSQL) fetch(ctx context.Context, uids []int64, answers []batcher.Answ
 		if err != nil {
 			return err
 		}
-		answers[places[o.UID]] = batcher.Answer[order.Order]{Value: o, Found: true}
+		at, asked := places[o.UID]
+		if !asked {
+			return errUnasked(o.UID)
+		}
+		answers[at] = batcher.Answer[order.Order]{Value: o, Found: true}
 	}
 	return rows.Err()
 }
