@@ -3,6 +3,7 @@ package batcher
 import (
 	"context"
 	"fmt"
+	"runtime"
 )
 
 // batch is what a worker fetches together. Its memory is used again.
@@ -39,13 +40,20 @@ func (b *Batcher[K, V]) gather(w *batch[K, V]) bool {
 func (b *Batcher[K, V]) first(w *batch[K, V]) *call[K, V] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.waiting.len == 0 && !b.closed {
-		b.idle++
-		b.wake.Wait()
-		b.idle--
-		b.waking = false
+	for {
+		for b.waiting.len == 0 && !b.closed {
+			b.idle++
+			b.wake.Wait()
+			b.idle--
+			b.waking = false
+		}
+		b.mu.Unlock()
+		runtime.Gosched() // whoever is ready to call does so first, and comes along
+		b.mu.Lock()
+		if b.waiting.len > 0 || b.closed {
+			return b.take(w)
+		}
 	}
-	return b.take(w)
 }
 
 // more takes what came meanwhile, if there is room for it.
