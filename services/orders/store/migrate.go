@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -98,25 +99,33 @@ func apply(ctx context.Context, conn *pgx.Conn, version int, m migration) error 
 	})
 }
 
-// claimShard makes a new database the shard that it is to be, and refuses one that is another.
+// claimShard makes a new database the shard that it is to be, and refuses one that is another. It writes nothing into
+// one that is the right one.
 func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	want := strconv.Itoa(shard) + "/" + strconv.Itoa(shards)
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		made, err := tx.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('shard', $1) ON CONFLICT DO NOTHING", want)
-		if err != nil {
+		is, err := shardMark(ctx, tx)
+		switch {
+		case err != nil:
 			return err
-		}
-		if made.RowsAffected() == 1 {
-			_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN uid SET INCREMENT BY %d SET START WITH %d RESTART", shards, shard+1))
-			return err
-		}
-		var is string
-		if err := tx.QueryRow(ctx, "SELECT value FROM meta WHERE key = 'shard'").Scan(&is); err != nil {
-			return err
-		}
-		if is != want {
+		case is == want:
+			return nil
+		case is != "":
 			return fmt.Errorf("it is shard %s of its set and is given as %s, counted from 0: give the same number of DSNs in the same order as when it was made", is, want)
 		}
-		return nil
+		if _, err := tx.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('shard', $1)", want); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN uid SET INCREMENT BY %d SET START WITH %d RESTART", shards, shard+1))
+		return err
 	})
+}
+
+// shardMark says which shard a database is, as in "0/2"; "" is none yet.
+func shardMark(ctx context.Context, tx pgx.Tx) (mark string, err error) {
+	err = tx.QueryRow(ctx, "SELECT value FROM meta WHERE key = 'shard'").Scan(&mark)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return mark, err
 }

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
 	"dyno/services/orders/order"
 	"dyno/services/orders/postgres/pgtest"
+
+	"github.com/jackc/pgx/v5"
 )
 
 func TestMigrateAtOnce(t *testing.T) {
@@ -41,6 +44,36 @@ func TestMigrateRefuses(t *testing.T) {
 	exec(t, connect(t, dsn), "INSERT INTO migrations (version, name) VALUES (99, 'of the future')")
 	if err := Migrate(t.Context(), dsn, 1, 3); err == nil || !strings.Contains(err.Error(), "use the newer program") {
 		t.Error(err)
+	}
+}
+
+// Who may read and write orders, and change no table, can open a store of a database that is up to date.
+func TestFewRights(t *testing.T) {
+	dsn := pgtest.Database(t)
+	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, role := connect(t, dsn), "gateway_of_"+config.Database // roles are the server's, which tests share
+	exec(t, conn, "CREATE ROLE "+role+" LOGIN PASSWORD 'few'")
+	t.Cleanup(func() {
+		exec(t, conn, "DROP OWNED BY "+role)
+		exec(t, conn, "DROP ROLE "+role)
+	})
+	exec(t, conn, "GRANT SELECT ON migrations, meta, orders TO "+role)
+	exec(t, conn, "GRANT INSERT, UPDATE ON orders TO "+role)
+	exec(t, conn, "GRANT INSERT ON audit TO "+role)
+	s, err := Open(t.Context(), Options{DSNs: []string{fmt.Sprintf("postgres://%s:few@%s:%d/%s", role, config.Host, config.Port, config.Database)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	made := submit(t, s, "A1", buy(1))
+	if got, err := s.Order(t.Context(), made.UID); err != nil || got != made {
+		t.Errorf("%v %v, want %v", got, err, made)
 	}
 }
 
