@@ -45,11 +45,11 @@ var lookups = map[string]newLookup{
 func (o Options) assembly() (newDriver, newLookup, error) {
 	open, ok := drivers[o.Driver]
 	if !ok {
-		return nil, nil, fmt.Errorf("there is no driver %q; there are %s", o.Driver, strings.Join(Drivers(), ", "))
+		return nil, nil, fmt.Errorf("%w: there is no driver %q; there are %s", ErrOptions, o.Driver, strings.Join(Drivers(), ", "))
 	}
 	look, ok := lookups[o.Lookup]
 	if !ok {
-		return nil, nil, fmt.Errorf("there is no lookup %q; there are %s", o.Lookup, strings.Join(Lookups(), ", "))
+		return nil, nil, fmt.Errorf("%w: there is no lookup %q; there are %s", ErrOptions, o.Lookup, strings.Join(Lookups(), ", "))
 	}
 	return open, look, nil
 }

@@ -2,11 +2,14 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -21,18 +24,45 @@ type settings struct {
 	tally   *tally
 }
 
-// parseDSN reads a DSN. Of several hosts the one is taken that accepts writes, unless the DSN says otherwise, so that
-// a standby that took over is found.
+// ErrOptions is what the error of an unreadable DSN, or of options that do not go together, wraps: trying again is of
+// no use.
+var ErrOptions = errors.New("the store's options are wrong")
+
+// parseDSN reads a DSN. Of several hosts the one is taken that accepts writes, unless the DSN says otherwise, so that a standby that took over is found.
 func parseDSN(dsn string, r role) (*pgx.ConnConfig, error) {
+	const looks = "a DSN looks like postgres://user:password@host:5432/orders"
+	if strings.TrimSpace(dsn) == "" {
+		return nil, fmt.Errorf("%w: the DSN is empty; if it comes from a variable, see whether that is set; %s", ErrOptions, looks)
+	}
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("the DSN does not say where the database is (as in postgres://user:password@host:5432/orders): %w", err)
+		// The error itself repeats the DSN, and takes out only those passwords that it recognizes.
+		if cause := errors.Unwrap(err); cause != nil && !repeats(cause.Error(), dsn) {
+			return nil, fmt.Errorf("%w: the DSN cannot be read: %s; %s", ErrOptions, cause, looks)
+		}
+		return nil, fmt.Errorf("%w: the DSN cannot be read; %s", ErrOptions, looks)
 	}
 	if r == primary && severalHosts(config) && !strings.Contains(dsn, "target_session_attrs") {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return config, nil
 }
+
+// repeats reports whether a text has anything of a DSN, however short, but for the names of its settings.
+func repeats(text, dsn string) bool {
+	if strings.Contains(dsn, "%") { // what it stands for may be in the text
+		return true
+	}
+	for _, part := range strings.FieldsFunc(dsn, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }) {
+		if strings.Contains(text, part) && !slices.Contains(settingNames, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// settingNames are those of which values are often mistaken.
+var settingNames = []string{"connect_timeout", "database", "dbname", "host", "password", "port", "sslcert", "sslkey", "sslmode", "sslrootcert", "user"}
 
 // severalHosts tells hosts from the ways (with TLS and without) to reach one.
 func severalHosts(config *pgx.ConnConfig) bool {

@@ -76,26 +76,3 @@ func TestRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestDSN(t *testing.T) {
-	for dsn, writable := range map[string]bool{
-		"postgres://a@one:1/db":                                                false,
-		"postgres://a@one:1/db?sslmode=prefer":                                 false, // two ways to one host
-		"postgres://a@one:1,two:1/db":                                          true,
-		"postgres://a@one:1,one:2/db":                                          true,
-		"host=one,two user=a":                                                  true,
-		"postgres://a@one:1,two:1/db?target_session_attrs=any":                 false,
-		"postgres://a@one:1,two:1/db?target_session_attrs=any&sslmode=disable": false,
-	} {
-		config, err := parseDSN(dsn, primary)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := config.ValidateConnect != nil; got != writable {
-			t.Errorf("%s: only a primary is %v", dsn, got)
-		}
-		if config, _ := parseDSN(dsn, replica); config.ValidateConnect != nil {
-			t.Errorf("%s: a replica must be a primary", dsn)
-		}
-	}
-}

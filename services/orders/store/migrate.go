@@ -111,7 +111,7 @@ func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 		case is == want:
 			return nil
 		case is != "":
-			return fmt.Errorf("it is shard %s of its set and is given as %s, counted from 0: give the same number of DSNs in the same order as when it was made", is, want)
+			return fmt.Errorf("%w: it is shard %s of its set and is given as %s, counted from 0: give the same number of DSNs in the same order as when it was made", ErrOptions, is, want)
 		}
 		if _, err := tx.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('shard', $1)", want); err != nil {
 			return err

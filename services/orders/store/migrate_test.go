@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -129,14 +130,15 @@ func TestOpenRefuses(t *testing.T) {
 		`no lookup "none"; there are batch, single`: {DSNs: []string{dsn}, Lookup: "none"},
 		"single DSN":         {DSNs: []string{dsn, dsn}, Replica: dsn},
 		"is given as 1/2":    {DSNs: []string{dsn, dsn}},
-		"as in postgres://":  {DSNs: []string{"postgres://a:secret@host:port/db"}},
+		"cannot be read":     {DSNs: []string{"postgres://a:secret@host:port/db"}},
+		"the DSN is empty":   {DSNs: []string{" "}},
 		"check that it runs": {DSNs: []string{"postgres://a:secret@127.0.0.1:1/db"}},
 	} {
 		s, err := Open(t.Context(), o)
 		if err == nil {
 			s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || errors.Is(err, ErrOptions) == errors.Is(err, order.ErrUnavailable) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -86,7 +86,7 @@ type Store struct {
 }
 
 // Open connects, migrates, and checks that each database is the shard that it is taken for. The error is
-// order.ErrUnavailable when a database cannot be reached.
+// order.ErrUnavailable when a database cannot be reached, ErrOptions when the options are wrong.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	open, look, err := o.assembly()
@@ -94,9 +94,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case err != nil:
 		return nil, err
 	case len(o.DSNs) == 0:
-		return nil, errors.New("the store needs the DSN of a database, such as postgres://user@host:5432/orders")
+		return nil, fmt.Errorf("%w: the store needs the DSN of a database, such as postgres://user@host:5432/orders", ErrOptions)
 	case o.Replica != "" && len(o.DSNs) > 1:
-		return nil, errors.New("a replica can only stand beside a single DSN, not beside several shards")
+		return nil, fmt.Errorf("%w: a replica can only stand beside a single DSN, not beside several shards", ErrOptions)
 	}
 	for i, dsn := range o.DSNs {
 		if err := Migrate(ctx, dsn, i, len(o.DSNs)); err != nil {
