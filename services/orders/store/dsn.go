@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,8 @@ type settings struct {
 // no use.
 var ErrOptions = errors.New("the store's options are wrong")
 
-// parseDSN reads a DSN. Of several hosts the one is taken that accepts writes, unless the DSN says otherwise, so that a standby that took over is found.
+// parseDSN reads a DSN. Of several hosts the one is taken that accepts writes, unless the DSN or the environment says
+// otherwise, so that a standby that took over is found.
 func parseDSN(dsn string, r role) (*pgx.ConnConfig, error) {
 	const looks = "a DSN looks like postgres://user:password@host:5432/orders"
 	if strings.TrimSpace(dsn) == "" {
@@ -42,10 +44,15 @@ func parseDSN(dsn string, r role) (*pgx.ConnConfig, error) {
 		}
 		return nil, fmt.Errorf("%w: the DSN cannot be read; %s", ErrOptions, looks)
 	}
-	if r == primary && severalHosts(config) && !strings.Contains(dsn, "target_session_attrs") {
+	if r == primary && severalHosts(config) && config.ValidateConnect == nil && !saysAny(dsn) {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return config, nil
+}
+
+// saysAny reports whether somebody asked for any host, which the parsed DSN does not tell from nothing asked for.
+func saysAny(dsn string) bool {
+	return strings.Contains(dsn, "target_session_attrs") || os.Getenv("PGTARGETSESSIONATTRS") != ""
 }
 
 // repeats reports whether a text has anything of a DSN, however short, but for the names of its settings.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,6 +28,23 @@ func TestDSN(t *testing.T) {
 		}
 		if config, _ := parseDSN(dsn, replica); config.ValidateConnect != nil {
 			t.Errorf("%s: a replica must be a primary", dsn)
+		}
+	}
+}
+
+// What is asked for in the environment holds, too.
+func TestDSNWithEnvironment(t *testing.T) {
+	const dsn = "postgres://a@one:1,two:1/db"
+	for attrs, want := range map[string]pgconn.ValidateConnectFunc{
+		"any": nil, "primary": pgconn.ValidateConnectTargetSessionAttrsPrimary, "prefer-standby": pgconn.ValidateConnectTargetSessionAttrsPreferStandby,
+	} {
+		t.Setenv("PGTARGETSESSIONATTRS", attrs)
+		config, err := parseDSN(dsn, primary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reflect.ValueOf(config.ValidateConnect).Pointer() != reflect.ValueOf(want).Pointer() {
+			t.Errorf("%s is overridden", attrs)
 		}
 	}
 }
