@@ -44,7 +44,7 @@ func parseDSN(dsn string, r role) (*pgx.ConnConfig, error) {
 		}
 		return nil, fmt.Errorf("%w: the DSN cannot be read; %s", ErrOptions, looks)
 	}
-	if r == primary && severalHosts(config) && config.ValidateConnect == nil && !saysAny(dsn) {
+	if r == primary && len(places(config)) > 1 && config.ValidateConnect == nil && !saysAny(dsn) {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return config, nil
@@ -70,16 +70,6 @@ func repeats(text, dsn string) bool {
 
 // settingNames are those of which values are often mistaken.
 var settingNames = []string{"connect_timeout", "database", "dbname", "host", "password", "port", "sslcert", "sslkey", "sslmode", "sslrootcert", "user"}
-
-// severalHosts tells hosts from the ways (with TLS and without) to reach one.
-func severalHosts(config *pgx.ConnConfig) bool {
-	for _, f := range config.Fallbacks {
-		if f.Host != config.Host || f.Port != config.Port {
-			return true
-		}
-	}
-	return false
-}
 
 // where names the database in errors, without a password.
 func where(config *pgx.ConnConfig) string {

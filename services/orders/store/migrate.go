@@ -102,30 +102,38 @@ func apply(ctx context.Context, conn *pgx.Conn, version int, m migration) error 
 // claimShard makes a new database the shard that it is to be, and refuses one that is another. It writes nothing into
 // one that is the right one.
 func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
-	want := strconv.Itoa(shard) + "/" + strconv.Itoa(shards)
+	want := shardMark(shard, shards)
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		is, err := shardMark(ctx, tx)
-		switch {
-		case err != nil:
+		if claimed, err := checkShard(ctx, conn, want); claimed || err != nil {
 			return err
-		case is == want:
-			return nil
-		case is != "":
-			return fmt.Errorf("%w: it is shard %s of its set and is given as %s, counted from 0: give the same number of DSNs in the same order as when it was made", ErrOptions, is, want)
 		}
 		if _, err := tx.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('shard', $1)", want); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN uid SET INCREMENT BY %d SET START WITH %d RESTART", shards, shard+1))
+		_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN uid SET INCREMENT BY %d SET START WITH %d RESTART", shards, shard+1))
 		return err
 	})
 }
 
-// shardMark says which shard a database is, as in "0/2"; "" is none yet.
-func shardMark(ctx context.Context, tx pgx.Tx) (mark string, err error) {
-	err = tx.QueryRow(ctx, "SELECT value FROM meta WHERE key = 'shard'").Scan(&mark)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
+func shardMark(shard, shards int) string { return strconv.Itoa(shard) + "/" + strconv.Itoa(shards) }
+
+// checkShard reports whether a database is the wanted shard already. It is an error that it is another; it may be none
+// yet, and have no schema.
+func checkShard(ctx context.Context, conn *pgx.Conn, want string) (claimed bool, err error) {
+	var schema bool
+	if err := conn.QueryRow(ctx, "SELECT to_regclass('meta') IS NOT NULL").Scan(&schema); err != nil || !schema {
+		return false, err
 	}
-	return mark, err
+	var is string
+	err = conn.QueryRow(ctx, "SELECT value FROM meta WHERE key = 'shard'").Scan(&is)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	case is != want:
+		return false, fmt.Errorf("%w: it is shard %s of its set and is given as %s, counted from 0: give the same number of DSNs in the same order as when it was made; "+
+			"if it was marked by mistake, and has no orders yet: DELETE FROM meta WHERE key = 'shard'", ErrOptions, is, want)
+	}
+	return true, nil
 }

@@ -129,7 +129,7 @@ func TestOpenRefuses(t *testing.T) {
 		`no driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{dsn}, Driver: "odbc"},
 		`no lookup "none"; there are batch, single`: {DSNs: []string{dsn}, Lookup: "none"},
 		"single DSN":         {DSNs: []string{dsn, dsn}, Replica: dsn},
-		"is given as 1/2":    {DSNs: []string{dsn, dsn}},
+		"DSNs 1 and 2 both":  {DSNs: []string{dsn, dsn}},
 		"cannot be read":     {DSNs: []string{"postgres://a:secret@host:port/db"}},
 		"the DSN is empty":   {DSNs: []string{" "}},
 		"check that it runs": {DSNs: []string{"postgres://a:secret@127.0.0.1:1/db"}},
@@ -140,6 +140,50 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || errors.Is(err, ErrOptions) == errors.Is(err, order.ErrUnavailable) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A new database becomes no shard of a set that is refused, and what was marked by mistake can be mended as the error
+// says.
+func TestShardsInWrongOrder(t *testing.T) {
+	first, second := pgtest.Database(t), pgtest.Database(t)
+	open(t, Options{DSNs: []string{first}})
+	for name, dsns := range map[string][]string{
+		"new before old": {second, first},
+		"new twice":      {second, second + "&application_name=other"},
+	} {
+		s, err := Open(t.Context(), Options{DSNs: dsns})
+		if err == nil {
+			s.Close()
+		}
+		if !errors.Is(err, ErrOptions) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if there := get[bool](t, connect(t, second), "SELECT to_regclass('meta') IS NOT NULL"); there {
+			t.Errorf("%s: the new one was touched", name)
+		}
+	}
+	if err := Migrate(t.Context(), second, 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), Options{DSNs: []string{pgtest.Database(t), second}})
+	if err == nil {
+		t.Fatal("a wrong mark is accepted")
+	}
+	_, mend, _ := strings.Cut(err.Error(), "yet: ")
+	exec(t, connect(t, second), mend)
+	s, _ := open(t, Options{DSNs: []string{pgtest.Database(t), second}})
+	if made := submit(t, s, accountIn(1, 2), buy(1)); made.UID != 2 {
+		t.Errorf("uid %d, want 2", made.UID)
+	}
+}
+
+// accountIn finds an account of a shard.
+func accountIn(shard, shards int) string {
+	for i := int64(1); ; i++ {
+		if account := AccountOf(i, 1000); AccountShard(account, shards) == shard {
+			return account
 		}
 	}
 }

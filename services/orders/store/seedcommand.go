@@ -79,10 +79,10 @@ func (s seeding) run(ctx context.Context, out, progress io.Writer) (err error) {
 	}
 	start := time.Now()
 	added := 0
+	if err := migrateShards(ctx, s.dsns); err != nil {
+		return err
+	}
 	for i, dsn := range s.dsns {
-		if err := Migrate(ctx, dsn, i, len(s.dsns)); err != nil {
-			return err
-		}
 		rows := s.rows/len(s.dsns) + min(1, max(0, s.rows%len(s.dsns)-i))
 		err := Seed(ctx, dsn, rows, s.accounts, func(done int) {
 			fmt.Fprintf(progress, "\r%d of %d orders", added+done, s.rows)

@@ -1,6 +1,15 @@
 package store
 
-import "hash/fnv"
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // UIDShard says in which of n shards an order is: shard i gives the uids i+1, i+1+n, i+1+2n, ...
 func UIDShard(uid int64, n int) int { return int((uid - 1) % int64(n)) }
@@ -14,4 +23,57 @@ func AccountShard(account string, n int) int {
 	h := fnv.New64a()
 	h.Write([]byte(account))
 	return int(h.Sum64() % uint64(n))
+}
+
+// migrateShards migrates the databases of a set. None is touched before all were found to be what they are given as.
+func migrateShards(ctx context.Context, dsns []string) error {
+	if err := distinct(dsns); err != nil {
+		return err
+	}
+	for i, dsn := range dsns {
+		err := errand(ctx, dsn, "looking which shard it is", func(conn *pgx.Conn) error {
+			_, err := checkShard(ctx, conn, shardMark(i, len(dsns)))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i, dsn := range dsns {
+		if err := Migrate(ctx, dsn, i, len(dsns)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// distinct refuses DSNs of which two lead to the same database.
+func distinct(dsns []string) error {
+	given := map[string]int{}
+	for i, dsn := range dsns {
+		config, err := parseDSN(dsn, primary)
+		if err != nil {
+			return fmt.Errorf("DSN %d of %d: %w", i+1, len(dsns), err)
+		}
+		for _, place := range places(config) {
+			if before, twice := given[place]; twice {
+				return fmt.Errorf("%w: DSNs %d and %d both lead to %s: each shard is a database of its own", ErrOptions, before+1, i+1, place)
+			}
+		}
+		for _, place := range places(config) {
+			given[place] = i
+		}
+	}
+	return nil
+}
+
+// places lists where a database may be: at each of the hosts.
+func places(config *pgx.ConnConfig) []string {
+	all := []string{where(config)}
+	for _, f := range config.Fallbacks { // also the ways (with TLS and without) to reach one
+		if place := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))) + "/" + config.Database; !slices.Contains(all, place) {
+			all = append(all, place)
+		}
+	}
+	return all
 }

@@ -98,10 +98,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case o.Replica != "" && len(o.DSNs) > 1:
 		return nil, fmt.Errorf("%w: a replica can only stand beside a single DSN, not beside several shards", ErrOptions)
 	}
-	for i, dsn := range o.DSNs {
-		if err := Migrate(ctx, dsn, i, len(o.DSNs)); err != nil {
-			return nil, err
-		}
+	if err := migrateShards(ctx, o.DSNs); err != nil {
+		return nil, err
 	}
 	s := &Store{options: o}
 	for _, dsn := range o.DSNs {
