@@ -2,8 +2,13 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"log"
 	"net/http"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +21,12 @@ func HTTP(h Handler, maxBody int64) http.Handler {
 		c := calls.Get().(*call)
 		defer c.free()
 		c.read(w, r, maxBody)
-		h.Serve(r.Context(), &c.req, &c.resp)
+		if err := c.serve(r.Context(), h); err != nil {
+			logTo(r, err)
+		}
+		if !r.ProtoAtLeast(1, 1) { // net/http overlooks its Transfer-Encoding, and would take such a body for the next request
+			w.Header()["Connection"] = []string{"close"}
+		}
 		c.write(w)
 	})
 }
@@ -43,16 +53,38 @@ func (c *call) free() {
 	calls.Put(c)
 }
 
+// serve lets h answer. A panic is answered too, whatever was written before it, and is the error: net/http would
+// close the connection, and with fasthttp the process would end.
+func (c *call) serve(ctx context.Context, h Handler) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			c.resp = Response{Status: http.StatusInternalServerError, ContentType: "application/json",
+				Body: []byte(errorBody("this went wrong here; it has been logged"))}
+		}
+	}()
+	h.Serve(ctx, &c.req, &c.resp)
+	return nil
+}
+
+// errorBody is an error as the gateway's clients know it. The text is plain ASCII.
+func errorBody(text string) string { return fmt.Sprintf("{\"error\":%q}\n", text) }
+
+// logTo says it where the server that read a request says what went wrong.
+func logTo(r *http.Request, err error) {
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
+		s.ErrorLog.Printf("http: %s: %v", r.URL.Path, err)
+		return
+	}
+	log.Printf("http: %s: %v", r.URL.Path, err)
+}
+
 func (c *call) read(w http.ResponseWriter, r *http.Request, maxBody int64) {
-	c.req = Request{
-		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
-		Authorization:  joined(r.Header, "Authorization"),
-		Accept:         joined(r.Header, "Accept"),
-		AcceptEncoding: joined(r.Header, "Accept-Encoding"),
-		CacheControl:   joined(r.Header, "Cache-Control"),
-		ContentType:    joined(r.Header, "Content-Type"),
-		IfNoneMatch:    joined(r.Header, "If-None-Match"),
-		Traceparent:    joined(r.Header, "Traceparent"),
+	c.req = Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery}
+	for name, values := range r.Header {
+		if field := c.req.field(name); field != nil {
+			*field = joined(values)
+		}
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return
@@ -65,16 +97,12 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, maxBody int64) {
 }
 
 // joined gives all of a header's fields, as RFC 9110 says that they count: so a second Authorization makes both
-// useless instead of one of them the winner.
-func joined(h http.Header, name string) string {
-	switch fields := h[name]; len(fields) {
-	case 0:
-		return ""
-	case 1:
-		return fields[0]
-	default:
-		return strings.Join(fields, ", ")
+// useless instead of one of them the winner. One that is empty counts for nothing.
+func joined(values []string) string {
+	if len(values) == 1 {
+		return values[0]
 	}
+	return strings.Join(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" }), ", ")
 }
 
 func (c *call) write(w http.ResponseWriter) {

@@ -31,6 +31,27 @@ type Request struct {
 	Account string // whose request it is; set by who finds that out
 }
 
+// field is where a header of this name (in its canonical form) belongs; nil: nobody looks at it.
+func (r *Request) field(name string) *string {
+	switch name {
+	case "Authorization":
+		return &r.Authorization
+	case "Accept":
+		return &r.Accept
+	case "Accept-Encoding":
+		return &r.AcceptEncoding
+	case "Cache-Control":
+		return &r.CacheControl
+	case "Content-Type":
+		return &r.ContentType
+	case "If-None-Match":
+		return &r.IfNoneMatch
+	case "Traceparent":
+		return &r.Traceparent
+	}
+	return nil
+}
+
 // ErrTooLarge says that a body exceeds its bound.
 var ErrTooLarge = errors.New("the body is too large")
 
