@@ -1,24 +1,27 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"time"
-	"unsafe"
 
 	"github.com/valyala/fasthttp"
 )
 
-// Fast serves a Handler with fasthttp. A request's context does not end when its client goes away: fasthttp
-// does not look.
+// Fast serves a Handler with fasthttp. A request's context does not end when its client goes away, as fasthttp
+// does not look; it ends when Shutdown cuts the request off.
 type Fast struct {
-	server   *fasthttp.Server
-	listener net.Listener
-	served   chan struct{} // closed when Start's goroutine has ended
+	handler Handler
+	options FastOptions
+	server  *fasthttp.Server
+	conns   *listener
+	served  chan struct{} // closed when Start's goroutine has ended
 }
 
 // Bounds of fasthttp, as parts/daemon has them for net/http.
@@ -34,12 +37,15 @@ const (
 // not see the answer then.
 const lenient = 4
 
+// defaultConnections is some 1.5 GB when all of them have a buffer.
+const defaultConnections = 65_536
+
 // FastOptions configure Fast.
 type FastOptions struct {
-	MaxBody        int // bytes
-	MaxConnections int
+	MaxBody        int           // bytes
+	MaxConnections int           // beyond, a client is answered 503 before it has asked; 0: 65,536
 	ClientTimeout  time.Duration // within which a request is to arrive whole, and its answer to be taken
-	Log            *slog.Logger
+	Log            *slog.Logger  // nil: none
 
 	// Trace begins a span for a request and returns what ends it. Nil: there are no spans.
 	Trace func(req *Request) (context.Context, func(status int))
@@ -47,120 +53,105 @@ type FastOptions struct {
 
 // NewFast returns one that serves nothing yet.
 func NewFast(h Handler, o FastOptions) *Fast {
-	f := &Fast{served: make(chan struct{})}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &Fast{handler: h, options: o, served: make(chan struct{})}
 	f.server = &fasthttp.Server{
-		Handler:               func(ctx *fasthttp.RequestCtx) { serveFast(h, o, ctx) },
-		ErrorHandler:          refuse,
-		NoDefaultServerHeader: true,
-		NoDefaultContentType:  true,
-		Concurrency:           o.MaxConnections,
-		ReadBufferSize:        maxHeader,
-		ReadTimeout:           o.ClientTimeout,
-		WriteTimeout:          o.ClientTimeout,
-		IdleTimeout:           idleTimeout,
-		MaxRequestBodySize:    lenient * o.MaxBody,
-		CloseOnShutdown:       true,
-		SecureErrorLogMessage: true, // tokens stand in headers
-		Logger:                logger{o.Log},
+		Handler:                      f.serve,
+		ErrorHandler:                 refuse,
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		Concurrency:                  math.MaxInt32, // the listener bounds them, and refuses in JSON
+		ReadBufferSize:               maxHeader,
+		ReadTimeout:                  o.ClientTimeout,
+		WriteTimeout:                 o.ClientTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxRequestBodySize:           lenient * o.MaxBody,
+		DisablePreParseMultipartForm: true, // a body is the handler's, whatever it is
+		SecureErrorLogMessage:        true, // tokens stand in headers
+		Logger:                       logger{o.Log},
 	}
 	return f
 }
 
 // Start serves a listener until Shutdown; failed is told if that ends by itself.
 func (f *Fast) Start(l net.Listener, failed func(error)) {
-	f.listener = l
+	f.conns = newListener(l, cmp.Or(f.options.MaxConnections, defaultConnections), f.options.Log)
 	go func() {
 		defer close(f.served)
-		err := f.server.Serve(l)
+		err := f.server.Serve(f.conns)
 		if err != nil && !errors.Is(err, net.ErrClosed) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
 	}()
 }
 
-// Shutdown takes no more connections, waits for the requests under way until ctx ends, and ends what Start began.
+// Shutdown ends what Start began, once. It takes no more connections, ends at once those without a request under way,
+// waits for the others for three quarters of the time that ctx has left (without a deadline: until it ends), and
+// then cuts them off, which is an error. When it returns no handler runs any more: one that does not heed
+// its context holds it.
 func (f *Fast) Shutdown(ctx context.Context) error {
-	f.listener.Close() // fasthttp does not when it has not come to serving it yet
-	err := f.server.ShutdownWithContext(ctx)
+	f.conns.Close()
 	<-f.served
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("requests were still under way: %w", err)
+	began := time.Now()
+	patience, cancel := patienceOf(ctx, began)
+	defer cancel()
+	if cut := f.conns.drain(patience); cut > 0 {
+		return fmt.Errorf("%d requests were still under way after %v and were cut off", cut, time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }
 
-func serveFast(h Handler, o FastOptions, in *fasthttp.RequestCtx) {
+// patienceOf is three quarters of the time that ctx has left: the rest is for what is shut down next.
+func patienceOf(ctx context.Context, now time.Time) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(ctx, now.Add(end.Sub(now)*3/4))
+	}
+	return context.WithCancel(ctx)
+}
+
+// serve is called by fasthttp, at the same time for each connection.
+func (f *Fast) serve(in *fasthttp.RequestCtx) {
+	from := in.Conn().(*conn)
+	if !from.begin() {
+		in.SetConnectionClose()
+		return // nobody reads it
+	}
 	c := calls.Get().(*call)
 	defer c.free()
-	readFast(&c.req, &in.Request, o.MaxBody)
-	ctx, ended := context.Background(), func(int) {}
-	if o.Trace != nil {
-		ctx, ended = o.Trace(&c.req)
+	if err := readFast(&c.req, &in.Request, f.options.MaxBody); err != nil {
+		refuse(in, err)
+		in.SetConnectionClose()
+		return
 	}
-	h.Serve(ctx, &c.req, &c.resp)
+	ctx, done := from.ctx, func(int) {}
+	if f.options.Trace != nil {
+		var span context.Context
+		span, done = f.options.Trace(&c.req)
+		ctx = spanned{ctx, span}
+	}
+	if err := c.serve(ctx, f.handler); err != nil {
+		f.options.Log.Error("a request went wrong", "path", c.req.Path, "error", err)
+	}
 	writeFast(&in.Response, &c.resp)
-	ended(c.resp.Status)
-}
-
-func readFast(to *Request, from *fasthttp.Request, maxBody int) {
-	h := &from.Header
-	*to = Request{
-		Method: text(h.Method()), Path: text(from.URI().Path()), Query: text(from.URI().QueryString()),
-		Authorization:  joinedFast(h, fasthttp.HeaderAuthorization),
-		Accept:         joinedFast(h, fasthttp.HeaderAccept),
-		AcceptEncoding: joinedFast(h, fasthttp.HeaderAcceptEncoding),
-		CacheControl:   joinedFast(h, fasthttp.HeaderCacheControl),
-		ContentType:    text(h.ContentType()),
-		IfNoneMatch:    joinedFast(h, fasthttp.HeaderIfNoneMatch),
-		Traceparent:    joinedFast(h, "Traceparent"),
-		Body:           from.Body(),
-	}
-	if len(to.Body) > maxBody {
-		to.Body, to.BodyErr = nil, ErrTooLarge
+	done(c.resp.Status)
+	if f.conns.draining.Load() {
+		in.SetConnectionClose()
 	}
 }
 
-// joinedFast is joined for fasthttp.
-func joinedFast(h *fasthttp.RequestHeader, name string) string {
-	first := h.Peek(name)
-	if first == nil {
-		return ""
-	}
-	all := h.PeekAll(name)
-	if len(all) < 2 {
-		return text(first)
-	}
-	out := string(all[0])
-	for _, field := range all[1:] {
-		out += ", " + string(field)
-	}
-	return out
+// spanned is a connection's context with the values of a span's.
+type spanned struct {
+	context.Context
+	span context.Context
 }
 
-// text is b without a copy: good as long as b is, which is what Request promises.
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-func writeFast(to *fasthttp.Response, r *Response) {
-	h := &to.Header
-	set := func(name, value string) {
-		if value != "" {
-			h.Set(name, value)
-		}
+func (s spanned) Value(key any) any {
+	if v := s.span.Value(key); v != nil {
+		return v
 	}
-	to.SetStatusCode(r.Status)
-	if r.ContentType != "" {
-		h.SetContentType(r.ContentType)
-	}
-	set(fasthttp.HeaderContentEncoding, r.ContentEncoding)
-	set(fasthttp.HeaderAllow, r.Allow)
-	set(fasthttp.HeaderWWWAuthenticate, r.Challenge)
-	set(fasthttp.HeaderETag, r.ETag)
-	set(fasthttp.HeaderVary, r.Vary)
-	set(fasthttp.HeaderWarning, r.Warning)
-	if r.RetryAfter > 0 {
-		h.Set(fasthttp.HeaderRetryAfter, seconds(r.RetryAfter))
-	}
-	to.SetBody(r.Body)
+	return s.Context.Value(key)
 }
 
 // refuse answers what is no request. fasthttp closes the connection after it.
@@ -178,14 +169,12 @@ func refuse(ctx *fasthttp.RequestCtx, err error) {
 	ctx.Response.Reset()
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
-	ctx.SetBodyString(fmt.Sprintf("{\"error\":%q}\n", text))
+	ctx.SetBodyString(errorBody(text))
 }
 
 // logger passes on what fasthttp says, which is of broken connections.
 type logger struct{ to *slog.Logger }
 
 func (l logger) Printf(format string, args ...any) {
-	if l.to != nil {
-		l.to.Debug("http", "says", fmt.Sprintf(format, args...))
-	}
+	l.to.Debug("http", "says", fmt.Sprintf(format, args...))
 }

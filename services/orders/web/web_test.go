@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
 const testMaxBody = 1000
@@ -45,12 +43,7 @@ var servers = map[string]func(t *testing.T, h Handler) (address string){
 func onEach(t *testing.T, test func(t *testing.T, serve func(Handler) string)) {
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
-			ignore := goleak.IgnoreCurrent()
-			t.Cleanup(func() {
-				goleak.VerifyNone(t, ignore,
-					goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // sleeps for up to 10 s before it sees that it is to end
-					goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
-			})
+			verifyNoLeak(t)
 			test(t, func(h Handler) string { return start(t, h) })
 		})
 	}
@@ -181,48 +174,4 @@ func TestPipelined(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What is being answered when fasthttp is shut down is answered.
-func TestShutdownWaits(t *testing.T) {
-	began, finish := make(chan struct{}), make(chan struct{})
-	f := NewFast(HandlerFunc(func(_ context.Context, _ *Request, resp *Response) {
-		close(began)
-		<-finish
-		resp.Status = 200
-		resp.Body = append(resp.Body, "whole"...)
-	}), FastOptions{MaxBody: testMaxBody, MaxConnections: 10, ClientTimeout: time.Minute})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Start(l, func(err error) { t.Error(err) })
-	answered := make(chan string)
-	go func() {
-		_, bodies := send(t, l.Addr().String(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 1)
-		answered <- bodies[0]
-	}()
-	<-began
-	down := make(chan error)
-	go func() { down <- f.Shutdown(context.Background()) }()
-	close(finish)
-	if got := <-answered; got != "whole" {
-		t.Errorf("%q", got)
-	}
-	if err := <-down; err != nil {
-		t.Error(err)
-	}
-}
-
-// A listener that was never served is let go of.
-func TestShutdownAtOnce(t *testing.T) {
-	f := NewFast(HandlerFunc(func(context.Context, *Request, *Response) {}), FastOptions{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Start(l, func(error) {})
-	if err := f.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
 }
