@@ -37,11 +37,11 @@ func (f *fake) Submit(context.Context, string, *order.Submission) (order.Receipt
 	return order.Receipt{}, f.err
 }
 
-var away = fmt.Errorf("%w: connection refused", order.ErrUnavailable)
+var errAway = fmt.Errorf("%w: connection refused", order.ErrUnavailable)
 
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, f := context.Background(), &fake{err: away}
+		ctx, f := context.Background(), &fake{err: errAway}
 		b := newBreaker(f, 1, slog.New(slog.DiscardHandler))
 		for name, call := range map[string]func() error{
 			"reads":   func() error { _, err := b.Order(ctx, 1); return err },
@@ -49,7 +49,7 @@ func TestBreaker(t *testing.T) {
 			"lists":   func() error { _, err := b.Orders(ctx, order.Filter{Account: "A1"}); return err },
 			"writes":  func() error { _, err := b.Submit(ctx, "A1", nil); return err },
 		} {
-			f.err, f.calls = away, 0
+			f.err, f.calls = errAway, 0
 			for i := range breakerFailures {
 				if err := call(); !errors.Is(err, order.ErrUnavailable) {
 					t.Fatalf("%s, failure %d: %v", name, i+1, err)
@@ -81,7 +81,7 @@ func TestBreakerStaysClosed(t *testing.T) {
 	ctx, f := context.Background(), &fake{}
 	b := newBreaker(f, 1, slog.New(slog.DiscardHandler))
 	for range 5 * breakerFailures {
-		for _, f.err = range []error{away, order.ErrNotFound, order.ErrConflict, context.Canceled, nil} {
+		for _, f.err = range []error{errAway, order.ErrNotFound, order.ErrConflict, context.Canceled, nil} {
 			if _, err := b.Order(ctx, 1); !errors.Is(err, f.err) {
 				t.Fatalf("%v, want %v", err, f.err)
 			}
@@ -102,7 +102,7 @@ func TestBreakerIgnores(t *testing.T) {
 		}
 	}
 	for i := range breakerFailures {
-		f.err = away
+		f.err = errAway
 		b.Order(ctx, 1)
 		if f.err = context.Canceled; i < breakerFailures-1 {
 			b.Order(ctx, 1)
@@ -115,7 +115,7 @@ func TestBreakerIgnores(t *testing.T) {
 
 // What is away for one class of requests, or on one shard, is not away for the others.
 func TestBreakersAreApart(t *testing.T) {
-	ctx, f := context.Background(), &fake{err: away}
+	ctx, f := context.Background(), &fake{err: errAway}
 	b := newBreaker(f, 2, slog.New(slog.DiscardHandler))
 	for range breakerFailures {
 		b.Order(ctx, 1) // of the first shard
