@@ -12,8 +12,12 @@ import (
 // writes into the right ones.
 const auditAhead = 2
 
-// aheadOfAudit makes the missing partitions.
+// aheadOfAudit makes the missing partitions. From here on the connection waits for no lock for long: everybody who
+// writes would wait behind it.
 func aheadOfAudit(ctx context.Context, conn *pgx.Conn) (made int, err error) {
+	if _, err := conn.Exec(ctx, "SET lock_timeout = '1s'"); err != nil {
+		return 0, err
+	}
 	if err := conn.QueryRow(ctx, "SELECT audit_ahead($1)", auditAhead).Scan(&made); err != nil {
 		return 0, fmt.Errorf("making partitions: %w", err)
 	}
@@ -42,10 +46,6 @@ func (s *Store) keepAuditOf(ctx context.Context, dsn string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return errand(ctx, dsn, "looking after the audit", func(conn *pgx.Conn) error {
-		// It waits for no lock for long: everybody who writes would wait behind it.
-		if _, err := conn.Exec(ctx, "SET lock_timeout = '1s'"); err != nil {
-			return err
-		}
 		made, err := aheadOfAudit(ctx, conn)
 		if err != nil {
 			return err

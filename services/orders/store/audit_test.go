@@ -1,10 +1,14 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"dyno/services/orders/order"
 )
 
 const partitions = "SELECT coalesce(string_agg(c.relname, ' ' ORDER BY c.relname), '') FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'audit'::regclass"
@@ -84,4 +88,36 @@ func TestAuditLate(t *testing.T) {
 		t.Errorf("partitions %s, want %s", got, want)
 	}
 	submit(t, s, "A1", buy(2))
+}
+
+// Who reads the audit for long keeps no gateway from starting, and none that starts keeps others from submitting.
+func TestAuditIsRead(t *testing.T) {
+	s, conn := open(t, Options{})
+	s.endBackground()
+	last := month(get[time.Time](t, conn, "SELECT now()"), 2)
+	exec(t, conn, "DROP TABLE "+last)
+	reader := connect(t, s.options.DSNs[0])
+	exec(t, reader, "BEGIN")
+	exec(t, reader, "SELECT count(*) FROM audit")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	started, err := Open(ctx, Options{DSNs: s.options.DSNs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer started.Close()
+	submit(t, started, "A1", buy(1))
+	if err := started.keepAuditOf(t.Context(), started.options.DSNs[0]); !errors.Is(err, order.ErrUnavailable) { // which is logged
+		t.Error(err)
+	}
+	if has := strings.Contains(get[string](t, conn, partitions), last); has {
+		t.Error("nobody was in the way")
+	}
+	exec(t, reader, "ROLLBACK")
+	if err := started.keepAuditOf(t.Context(), started.options.DSNs[0]); err != nil {
+		t.Error(err)
+	}
+	if has := strings.Contains(get[string](t, conn, partitions), last); !has {
+		t.Error("the partition is not made up for")
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 //go:embed migrations/*.sql
@@ -41,7 +42,8 @@ func migrations() ([]migration, error) {
 const migrationLock = 7310577370040
 
 // Migrate brings a database to the schema of this version, as shard 0..shards-1, and makes the audit's next
-// partitions. Several may call it at once. A database of a newer schema, or of another layout, is refused.
+// partitions unless somebody is in the way: a Store tries that again. Several may call it at once. A database of a
+// newer schema, or of another layout, is refused.
 func Migrate(ctx context.Context, dsn string, shard, shards int) error {
 	return errand(ctx, dsn, "migrating", func(conn *pgx.Conn) error { return migrate(ctx, conn, shard, shards) })
 }
@@ -69,7 +71,12 @@ func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	if err := claimShard(ctx, conn, shard, shards); err != nil {
 		return err
 	}
+	// Without new partitions the default one takes the records. Whoever waits longer for a lock stops all submissions
+	// for as long.
 	_, err = aheadOfAudit(ctx, conn)
+	if _, refused := errors.AsType[*pgconn.PgError](err); refused {
+		return nil
+	}
 	return err
 }
 
