@@ -77,12 +77,13 @@ func where(config *pgx.ConnConfig) string {
 }
 
 // connection is the configuration of a connection that serves requests: the server ends a statement of which the
-// client may have lost sight, and nobody waits for a host that does not answer longer than for a statement.
+// client may have lost sight, and hosts that do not answer leave time within a statement's for the next one, and for
+// the statement.
 func (s settings) connection() *pgx.ConnConfig {
 	config := s.config.Copy()
 	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(max(1, s.timeout.Milliseconds()), 10)
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = s.timeout
+		config.ConnectTimeout = s.timeout / time.Duration(len(places(config))+1)
 	}
 	return config
 }

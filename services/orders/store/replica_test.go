@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -143,6 +144,34 @@ func TestFailover(t *testing.T) {
 			})
 			if n := get[int](t, connect(t, second.DSN()), "SELECT count(*) FROM orders FULL JOIN audit USING (uid) WHERE orders.account IS NULL OR audit.account IS NULL"); n != 0 {
 				t.Errorf("%d orders or audit records without the other", n)
+			}
+		})
+	}
+}
+
+// A first host that takes connections and says nothing leaves time for the second.
+func TestFirstHostHangs(t *testing.T) {
+	dsn := pgtest.Database(t)
+	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	config, err := parseDSN(dsn, primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := newLink(t, config)
+	dead.hangs.Store(true)
+	both := fmt.Sprintf("postgres://%s:%s@%s,%s:%d/%s?sslmode=disable", config.User, config.Password, dead.address(), config.Host, config.Port, config.Database)
+	for _, driver := range Drivers() {
+		t.Run(driver, func(t *testing.T) {
+			o := Options{Driver: driver, Timeout: 3 * time.Second}.withDefaults()
+			d, err := newDatabase(t.Context(), both, primary, o, drivers[driver], lookups["single"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			if _, err := d.orders(t.Context(), order.Filter{Account: "A1", Limit: 1}); err != nil {
+				t.Error(err)
 			}
 		})
 	}
