@@ -145,6 +145,76 @@ func TestShutdownWaits(t *testing.T) {
 	}
 }
 
+// Answers that fasthttp keeps back, because more was sent with their requests, are not lost.
+func TestShutdownSendsWhatWasKeptBack(t *testing.T) {
+	began, finish := make(chan struct{}), make(chan struct{})
+	d := startDrained(t, func(ctx context.Context, req *Request, resp *Response) {
+		if req.Path == "/last" {
+			close(began)
+			<-finish
+		}
+		ok(ctx, req, resp)
+	})
+	_, in := d.dial(get+get+"GET /last HTTP/1.1\r\nHost: x\r\n\r\n", 0)
+	<-began
+	down := make(chan error)
+	go func() { down <- d.Shutdown(context.Background()) }()
+	d.waitDraining()
+	close(finish)
+	for range 3 {
+		if resp, body := d.answer(in); resp.StatusCode != 200 || body != "whole" {
+			t.Errorf("%d %q", resp.StatusCode, body)
+		}
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+}
+
+// Between a connection and drain it is decided once whether a request is under way.
+func TestConnStates(t *testing.T) {
+	start := func() (*listener, *conn) {
+		served, client := net.Pipe()
+		t.Cleanup(func() { client.Close(); served.Close() })
+		go io.Copy(io.Discard, client)
+		l := newListener(nil, 1, nil)
+		return l, l.add(served)
+	}
+	read := func(c *conn) error {
+		c.SetReadDeadline(time.Unix(1, 0)) // nothing comes
+		_, err := c.Read(make([]byte, 1))
+		return err
+	}
+
+	_, c := start()
+	c.endWaiting()
+	if c.begin() || c.cutOff() {
+		t.Error("a handler may begin on a connection that was ended")
+	}
+
+	l, c := start()
+	if !c.begin() || !c.begin() {
+		t.Error("no handler may begin")
+	}
+	c.endWaiting()
+	if _, err := c.Write([]byte("answer")); err != nil {
+		t.Errorf("an answer under way was cut off: %v", err)
+	}
+	l.draining.Store(true) // drain comes when the answer is written and nothing is awaited yet
+	c.endWaiting()
+	if err := read(c); err != io.EOF {
+		t.Errorf("it waits for another request: %v", err)
+	}
+
+	_, c = start()
+	c.begin()
+	read(c) // the body of a request behind it, whose answer waits in a buffer
+	c.endWaiting()
+	if !c.cutOff() {
+		t.Error("a request under way is not counted")
+	}
+}
+
 // A request that does not end is cut off: its context ends, Shutdown says how many there were, and it returns after
 // their handlers have.
 func TestShutdownCutsOff(t *testing.T) {
