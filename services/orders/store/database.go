@@ -115,12 +115,13 @@ func (d *database) close() {
 	d.driver.close()
 }
 
-// bounded adds the time-out unless the caller has a deadline.
-func (d *database) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// bounded begins an attempt, and adds the time-out unless the caller has a deadline.
+func (d *database) bounded(ctx context.Context) (*attempt, context.CancelFunc) {
 	if _, dated := ctx.Deadline(); dated {
-		return ctx, func() {}
+		return &attempt{Context: ctx}, func() {}
 	}
-	return context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	return &attempt{Context: ctx}, cancel
 }
 
 // again reports whether to send once more what failed like this: the connection broke, so others that were open
@@ -141,7 +142,7 @@ func (d *database) order(caller context.Context, uid int64) (order.Order, error)
 		o, err = d.driver.order(ctx, uid)
 	}
 	if err != nil && err != order.ErrNotFound {
-		return order.Order{}, d.explain(caller, "reading an order", err)
+		return order.Order{}, d.explain(ctx, "reading an order", err)
 	}
 	return o, err
 }
@@ -153,7 +154,7 @@ func (d *database) fetch(ctx context.Context, uids []int64, answers []batcher.An
 		err = d.driver.fetch(ctx, uids, answers)
 	}
 	if err != nil {
-		return d.explain(context.Background(), "reading orders", err)
+		return d.explain(ctx, "reading orders", err)
 	}
 	return nil
 }
@@ -166,7 +167,7 @@ func (d *database) orders(caller context.Context, f order.Filter) ([]order.Order
 		rows, err = d.driver.orders(ctx, f)
 	}
 	if err != nil {
-		return nil, d.explain(caller, "reading an account's orders", err)
+		return nil, d.explain(ctx, "reading an account's orders", err)
 	}
 	return rows, nil
 }
@@ -183,7 +184,7 @@ func (d *database) submit(caller context.Context, account string, m *order.Submi
 	case errors.Is(err, order.ErrConflict):
 		return order.Receipt{}, err
 	case err != nil:
-		return order.Receipt{}, d.explain(caller, "submitting an order", err)
+		return order.Receipt{}, d.explain(ctx, "submitting an order", err)
 	}
 	return receipt, nil
 }
@@ -196,7 +197,7 @@ func (d *database) ping(caller context.Context) error {
 		err = d.driver.ping(ctx)
 	}
 	if err != nil {
-		return d.explain(caller, "asking whether it answers", err)
+		return d.explain(ctx, "asking whether it answers", err)
 	}
 	return nil
 }

@@ -108,3 +108,12 @@ func errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) er
 	}
 	return nil
 }
+
+// probes reports whether to ask a connection that was idle so long whether it lives.
+func (s settings) probes(ctx context.Context, idle time.Duration) bool {
+	if !s.health.doubtful(idle) {
+		return false
+	}
+	asks(ctx)
+	return true
+}

@@ -32,11 +32,15 @@ func broken(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || pgconn.SafeToRetry(err)
 }
 
-// explain says what an error of the driver means: context.Canceled when the caller went away, else
-// order.ErrUnavailable when the database did not answer. What else PostgreSQL says is passed on.
-func (d *database) explain(caller context.Context, doing string, err error) error {
-	if errors.Is(caller.Err(), context.Canceled) {
+// explain says what an error of the driver means: context.Canceled when the caller went away, order.ErrBusy when the
+// time was over before the database was asked anything (see attempt), order.ErrUnavailable when the database did not
+// answer. What else PostgreSQL says is passed on.
+func (d *database) explain(ctx context.Context, doing string, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%s in %s: %w", doing, d.where, context.Canceled)
+	}
+	if unasked(ctx) {
+		return fmt.Errorf("%w: the time for %s in %s was over before a connection was free: send less, or allow more connections", order.ErrBusy, doing, d.where)
 	}
 	mend, unavailable := diagnose(err)
 	if !unavailable {

@@ -31,25 +31,35 @@ func (single) close() {}
 
 // batched makes one query of the calls that wait at the moment.
 type batched struct {
-	b *batcher.Batcher[int64, order.Order]
-	d *database
+	b       *batcher.Batcher[int64, order.Order]
+	d       *database
+	fetches *underway
 }
 
 func newBatched(d *database, o Options) lookup {
-	return batched{batcher.New(batcher.Config[int64, order.Order]{
-		Fetch:      d.fetch,
+	l := batched{d: d, fetches: &underway{}}
+	l.b = batcher.New(batcher.Config[int64, order.Order]{
+		Fetch:      l.fetch,
 		Concurrent: o.Batches, // each has a connection of its own then
 		MaxBatch:   o.MaxBatch,
 		MaxWaiting: o.MaxWaiting,
 		Timeout:    o.Timeout,
-	}), d}
+	})
+	return l
+}
+
+func (l batched) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
+	a := &attempt{Context: ctx}
+	number := l.fetches.begin(a, uids)
+	defer l.fetches.end(number)
+	return l.d.fetch(a, uids, answers)
 }
 
 func (l batched) order(ctx context.Context, uid int64) (order.Order, error) {
 	o, found, err := l.b.Do(ctx, uid)
 	switch {
 	case err != nil:
-		return order.Order{}, l.explain(ctx, err)
+		return order.Order{}, l.explain(ctx, uid, err)
 	case !found:
 		return order.Order{}, order.ErrNotFound
 	}
@@ -58,16 +68,20 @@ func (l batched) order(ctx context.Context, uid int64) (order.Order, error) {
 
 // explain says what an error of the batcher, or the end of the caller's context, means. One of the database has been
 // explained.
-func (l batched) explain(ctx context.Context, err error) error {
+func (l batched) explain(ctx context.Context, uid int64, err error) error {
 	switch {
 	case errors.Is(err, batcher.ErrFull):
 		return fmt.Errorf("%w for %s: send less, or allow more to wait", order.ErrBusy, l.d.where)
 	case errors.Is(err, batcher.ErrClosed):
 		return fmt.Errorf("%w: the store of %s was closed", order.ErrUnavailable, l.d.where)
-	case ctx.Err() != nil:
-		return l.d.explain(ctx, "reading an order", err)
+	case ctx.Err() == nil, ctx.Err() == context.DeadlineExceeded && err != context.DeadlineExceeded: // the fetch's
+		return err
 	}
-	return err
+	// It was with the database, or still in the queue. That another fetch under way has the order, which began before
+	// the call, is taken for the first: that one has had as long.
+	a := &attempt{Context: ctx}
+	a.asked.Store(l.fetches.asked(uid))
+	return l.d.explain(a, "reading an order", err)
 }
 
 func (l batched) stats() batcher.Stats { return l.b.Stats() }

@@ -73,7 +73,8 @@ func openClass(ctx context.Context, s settings, statements []string, connections
 	config.MaxConns = int32(connections)
 	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are made anew at once
 	config.PingTimeout = s.timeout
-	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return s.health.doubtful(p.IdleDuration) }
+	config.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool { return s.probes(ctx, p.IdleDuration) }
+	config.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error { asks(ctx); return nil }
 	class := &pgxClass{}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		class.opened.Add(1)

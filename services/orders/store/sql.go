@@ -35,7 +35,8 @@ func openSQL(_ context.Context, s settings) (driver, error) {
 		class := &sqlClass{}
 		class.DB = stdlib.OpenDB(*config,
 			stdlib.OptionAfterConnect(func(context.Context, *pgx.Conn) error { class.opened.Add(1); return nil }),
-			stdlib.OptionShouldPing(func(_ context.Context, p stdlib.ShouldPingParams) bool { return s.health.doubtful(p.IdleDuration) }))
+			stdlib.OptionBeforeConnect(func(ctx context.Context, _ *pgx.ConnConfig) error { asks(ctx); return nil }),
+			stdlib.OptionShouldPing(func(ctx context.Context, p stdlib.ShouldPingParams) bool { return s.probes(ctx, p.IdleDuration) }))
 		class.SetMaxOpenConns(connections)
 		class.SetMaxIdleConns(connections) // else all but two are closed after each use
 		d.classes[name] = class

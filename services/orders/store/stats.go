@@ -74,6 +74,7 @@ type tally struct {
 }
 
 func (t *tally) sent(ctx context.Context) {
+	asks(ctx)
 	if _, ok := ctx.Deadline(); ok {
 		t.dated.Add(1)
 	} else {
