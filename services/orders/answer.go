@@ -97,7 +97,7 @@ func (g *Gateway) explain(resp *web.Response, err error) (status int, field, tex
 		resp.RetryAfter = retryAfter
 		return http.StatusServiceUnavailable, "", "the database does not answer; try again later"
 	}
-	g.log.Error("unexpected", "error", err)
+	g.log.Error("a request failed for a reason that is not foreseen", "error", err)
 	return http.StatusInternalServerError, "", "this went wrong here; it has been logged"
 }
 

@@ -202,7 +202,7 @@ func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Respons
 		return
 	}
 	if staleSince.IsZero() {
-		resp.ETag = etag(o.UID, o.Version, enc == g.msgpack)
+		resp.ETag = etag(o.UID, o.Version, enc.ContentType() != g.json.ContentType())
 		if matches(req.IfNoneMatch, resp.ETag) {
 			resp.Status, resp.Vary = http.StatusNotModified, vary
 			return

@@ -81,7 +81,7 @@ func launch(t testing.TB, args []string) ordertest.Program {
 	}
 	return ordertest.Program{URL: "http://" + ready.Listen, Debug: "http://" + ready.Debug, Stop: func() {
 		stop()
-		if code := <-ended; code != 0 {
+		if code := <-ended; code != 0 || strings.Contains(stderr.String(), "panic:") {
 			t.Errorf("ordersd exits with %d: %s", code, stderr.String())
 		}
 	}}

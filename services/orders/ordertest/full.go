@@ -42,7 +42,7 @@ func answersMsgpack(c *client) {
 	}
 	for _, kind := range []string{"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"} {
 		r := c.accept(me, orderPath(uid), kind, "")
-		if r.status != http.StatusOK || !strings.Contains(r.header.Get("Content-Type"), "msgpack") || r.header.Get("ETag") != fmt.Sprintf(`"%d-1"`, uid) {
+		if r.status != http.StatusOK || !strings.Contains(r.header.Get("Content-Type"), "msgpack") || r.header.Get("ETag") != fmt.Sprintf(`"%d-1-msgpack"`, uid) {
 			c.t.Fatalf("%s: %s", kind, r)
 		}
 		got := packed(c, r.body)

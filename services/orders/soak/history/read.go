@@ -147,7 +147,7 @@ func (r *Reader) judgeRow(read *Read, a *Answer) (Kind, string) {
 		return Foreign, fmt.Sprintf("is answered with order %d", row.UID)
 	case row.Account != read.Account:
 		return Foreign, "is answered with the order of " + row.Account
-	case a.ETag != fmt.Sprintf("\"%d-%d\"", row.UID, row.Version):
+	case !a.Marked && a.ETag != fmt.Sprintf("\"%d-%d\"", row.UID, row.Version):
 		return Torn, "has the ETag " + a.ETag
 	case a.Marked != a.Since:
 		return Unasked, "is marked stale by half"
