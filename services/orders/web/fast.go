@@ -37,7 +37,7 @@ const (
 // not see the answer then.
 const lenient = 4
 
-// defaultConnections is some 1.5 GB when all of them have a buffer.
+// defaultConnections need some 1.3 GB when each has its buffers, of 16 KiB to read and 4 KiB to write.
 const defaultConnections = 65_536
 
 // FastOptions configure Fast.
