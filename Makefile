@@ -36,13 +36,14 @@ run: ## the main job, about 6 minutes
 quick: ## the main job in two minutes, without intervals
 	go run ./cmd/dyno run --quick scenarios/notify.yaml
 
-# Those of notifyd, its queues, and what its users meet.
-SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept
+# Those of notifyd, its queues, what its users meet, and those of ordersd but for the long claims.
+SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept orders orders-messages orders-restart orders-canary
 
-scenarios: ## every scenario of docs/notify-scenarios.md, quickly, one after the other (10 minutes)
+scenarios: ## the scenarios of docs/notify-scenarios.md and docs/orders-scenarios.md, quickly, one after the other (20 minutes)
 	@failed=; for s in $(SCENARIOS); do \
 	  go run ./cmd/dyno run --quick scenarios/$$s.yaml || failed="$$failed $$s"; done; \
 	go run ./cmd/dyno compare --metric p99 --at 1000 scenarios/notify-hanging.yaml || failed="$$failed notify-hanging"; \
+	for s in orders-pool orders-slow; do go run ./cmd/dyno diagnose --quick scenarios/$$s.yaml || failed="$$failed $$s"; done; \
 	test -z "$$failed" || { echo "without a valid result:$$failed"; exit 1; }
 
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)

@@ -8,6 +8,7 @@ import (
 	"dyno/agent"
 	"dyno/parts/daemon"
 	"dyno/services/orders/order"
+	"dyno/services/orders/release"
 	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 
@@ -85,13 +86,34 @@ func (g *Gateway) admissionGauges() (out []gauge) {
 	return out
 }
 
-// expose gives the lab and Prometheus the gauges.
-func (g *Gateway) expose(env *daemon.Env) error {
-	for _, one := range append(g.gauges(), g.admissionGauges()...) {
+// releaseGauges are of a second version.
+func releaseGauges(r *release.Release) []gauge {
+	compared := func(name, help string, read func(release.Compared) uint64) gauge {
+		return gauge{"orders_release_" + name + "_total", help, true, func() float64 { return float64(read(r.Status().Compared)) }}
+	}
+	return []gauge{
+		compared("same", "copies of reads that the second version answered alike", func(c release.Compared) uint64 { return c.Same }),
+		compared("different", "copies of reads that it answered otherwise", func(c release.Compared) uint64 { return c.Different }),
+		compared("failed", "copies of reads that it did not answer", func(c release.Compared) uint64 { return c.Failed }),
+		compared("dropped", "copies of reads that were not sent, as too many waited", func(c release.Compared) uint64 { return c.Dropped }),
+	}
+}
+
+// exposeAll gives gauges to the lab and to Prometheus.
+func exposeAll(env *daemon.Env, gauges []gauge) error {
+	for _, one := range gauges {
 		env.Agent.Gauge(one.name, one.read)
 		if err := env.Metrics.Register(collector(one)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// expose gives the lab and Prometheus the gauges.
+func (g *Gateway) expose(env *daemon.Env) error {
+	if err := exposeAll(env, append(g.gauges(), g.admissionGauges()...)); err != nil {
+		return err
 	}
 	for class := range g.store.Stats().Pools {
 		if err := g.exposePool(env, class); err != nil {

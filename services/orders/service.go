@@ -193,6 +193,9 @@ func (r *running) start(ctx context.Context, c Config) (err error) {
 	}
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
 	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
+	if err := exposeAll(r.env, releaseGauges(r.release)); err != nil {
+		return err
+	}
 	return r.gateway.expose(r.env)
 }
 
