@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 )
 
 // settings is what a driver is opened with.
@@ -78,15 +79,26 @@ func where(config *pgx.ConnConfig) string {
 
 // connection is the configuration of a connection that serves requests: the server ends a statement of which the
 // client may have lost sight, and hosts that do not answer leave time within a statement's for the next one, and for
-// the statement.
-func (s settings) connection() *pgx.ConnConfig {
+// the statement. A statement whose time is over, or whose caller went away, is cancelled in the server and the
+// connection lives on; unless it writes: to a commit that waits for a standby and is cancelled, PostgreSQL says that
+// it was made, and a cancellation that comes late can be the next statement's. So after those the connection ends.
+func (s settings) connection(class string) *pgx.ConnConfig {
 	config := s.config.Copy()
 	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(max(1, s.timeout.Milliseconds()), 10)
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = s.timeout / time.Duration(len(places(config))+1)
 	}
+	if class != writes {
+		config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelPatience}
+		}
+	}
 	return config
 }
+
+// cancelPatience is how long a server has to say that it cancelled a statement; else its connection is closed. It says
+// so within milliseconds, and pgx waits 100 ms more for cancellations that are late.
+const cancelPatience = 250 * time.Millisecond
 
 // errand has a connection of its own for what is done once in a while: migrating, seeding, looking after the audit.
 func errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) error {

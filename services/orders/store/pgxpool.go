@@ -52,7 +52,7 @@ var planning = map[string]string{
 func openPgxpool(ctx context.Context, s settings) (driver, error) {
 	d := &viaPgxpool{classes: map[string]*pgxClass{}}
 	for name, connections := range s.classes {
-		class, err := openClass(ctx, s, prepared[name], connections)
+		class, err := openClass(ctx, s, name, connections)
 		if err != nil {
 			d.close()
 			return nil, err
@@ -63,12 +63,12 @@ func openPgxpool(ctx context.Context, s settings) (driver, error) {
 	return d, nil
 }
 
-func openClass(ctx context.Context, s settings, statements []string, connections int) (*pgxClass, error) {
+func openClass(ctx context.Context, s settings, name string, connections int) (*pgxClass, error) {
 	config, err := pgxpool.ParseConfig("")
 	if err != nil {
 		return nil, err
 	}
-	config.ConnConfig = s.connection()
+	config.ConnConfig = s.connection(name)
 	maps.Copy(config.ConnConfig.RuntimeParams, planning)
 	config.MaxConns = int32(connections)
 	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are made anew at once
@@ -78,7 +78,7 @@ func openClass(ctx context.Context, s settings, statements []string, connections
 	class := &pgxClass{}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		class.opened.Add(1)
-		return openSession(ctx, conn.PgConn(), statements, s.tally)
+		return openSession(ctx, conn.PgConn(), prepared[name], s.tally)
 	}
 	class.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return class, err

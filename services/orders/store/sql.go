@@ -30,7 +30,7 @@ type sqlClass struct {
 func openSQL(_ context.Context, s settings) (driver, error) {
 	d := &viaSQL{classes: map[string]*sqlClass{}, tally: s.tally}
 	for name, connections := range s.classes {
-		config := s.connection()
+		config := s.connection(name)
 		config.Tracer = s.tally
 		class := &sqlClass{}
 		class.DB = stdlib.OpenDB(*config,
