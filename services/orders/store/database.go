@@ -147,14 +147,23 @@ func (d *database) order(caller context.Context, uid int64) (order.Order, error)
 	return o, err
 }
 
+// fetch leaves the batcher nothing to try again when it is the database that does not answer: then each of the uids
+// alone would take its time-out. What PostgreSQL says else, one of them can be the cause of.
 func (d *database) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
 	err := d.driver.fetch(ctx, uids, answers)
 	if d.again(ctx, err) {
 		clear(answers)
 		err = d.driver.fetch(ctx, uids, answers)
 	}
-	if err != nil {
-		return d.explain(ctx, "reading orders", err)
+	if err == nil {
+		return nil
+	}
+	err = d.explain(ctx, "reading orders", err)
+	if !errors.Is(err, order.ErrUnavailable) && !errors.Is(err, order.ErrBusy) {
+		return err
+	}
+	for i := range answers {
+		answers[i] = batcher.Answer[order.Order]{Err: err}
 	}
 	return nil
 }
