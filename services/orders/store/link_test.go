@@ -42,6 +42,17 @@ func newLink(t *testing.T, config *pgx.ConnConfig) *link {
 	return l
 }
 
+// resume lets through what comes from now on. The connections that lost something end.
+func (l *link) resume() {
+	l.hangs.Store(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		c.Close()
+	}
+	l.conns = nil
+}
+
 func (l *link) address() string { return l.listener.Addr().String() }
 
 func (l *link) accept() {
