@@ -52,7 +52,8 @@ func TestAuditPartitions(t *testing.T) {
 	if err := s.keepAuditOf(t.Context(), s.options.DSNs[0]); err != nil {
 		t.Fatal(err)
 	}
-	if got, all := get[string](t, conn, partitions), strings.Join([]string{month(now, -4), month(now, -3), month(now, -2), want}, " "); got != all {
+	ancient := month(now, -80*12) // whose record came into the default partition
+	if got, all := get[string](t, conn, partitions), strings.Join([]string{ancient, month(now, -4), month(now, -3), month(now, -2), want}, " "); got != all {
 		t.Fatalf("kept %s, want %s", got, all)
 	}
 	s.options.AuditRetention = 62 * 24 * time.Hour
@@ -68,26 +69,41 @@ func TestAuditPartitions(t *testing.T) {
 	if got, kept := get[string](t, conn, partitions), month(now, -2)+" "+want; got != kept {
 		t.Errorf("partitions %s, want %s", got, kept)
 	}
-	if n := get[int](t, conn, "SELECT count(*) FROM audit_default"); n != 1 {
-		t.Errorf("%d records in the default partition", n)
+	if n := get[int](t, conn, "SELECT count(*) FROM audit"); n != 0 {
+		t.Errorf("%d records are left", n)
 	}
 }
 
-// Records that came into the default partition, because nobody made one in time, stand in nobody's way.
+// Records that came into the default partition, because nobody made theirs in time, are moved as soon as it is made.
 func TestAuditLate(t *testing.T) {
 	s, conn := open(t, Options{})
 	s.endBackground()
 	now := get[time.Time](t, conn, "SELECT now()")
 	exec(t, conn, "DROP TABLE "+month(now, 0))
 	submit(t, s, "A1", buy(1))
+	exec(t, conn, "INSERT INTO audit (at, account, uid, kind, client_order_id, message) VALUES ('infinity', 'A1', 1, 1, 'c', '')")
+	const records = "SELECT string_agg(a::text, ' ' ORDER BY id) FROM audit a"
+	before := get[string](t, conn, records)
 	exec(t, conn, "DROP TABLE "+month(now, 2))
 	if err := Migrate(t.Context(), s.options.DSNs[0], 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := get[string](t, conn, partitions), month(now, 1)+" "+month(now, 2)+" audit_default"; got != want {
+	if got, want := get[string](t, conn, partitions), month(now, 0)+" "+month(now, 1)+" "+month(now, 2)+" audit_default"; got != want {
 		t.Errorf("partitions %s, want %s", got, want)
 	}
+	if after := get[string](t, conn, records); after != before {
+		t.Errorf("records %s, before %s", after, before)
+	}
+	if n := get[int](t, conn, "SELECT count(*) FROM audit_default"); n != 1 { // of no month
+		t.Errorf("%d records in the default partition", n)
+	}
+	for _, table := range []string{month(now, 0), "audit_default"} {
+		refused(t, conn, "OR003", "DELETE FROM "+table)
+	}
 	submit(t, s, "A1", buy(2))
+	if n := get[int](t, conn, "SELECT count(*) FROM "+month(now, 0)); n != 2 {
+		t.Errorf("%d records in this month's partition", n)
+	}
 }
 
 // Who reads the audit for long keeps no gateway from starting, and none that starts keeps others from submitting.

@@ -45,7 +45,7 @@ type Options struct {
 	MaxWaiting           int // 65,536 calls that wait for a fetch; beyond: order.ErrBusy
 
 	Timeout        time.Duration // of a statement, when the caller sets none; also the server's statement_timeout; 2 s
-	AuditRetention time.Duration // partitions of the audit that are older are dropped; 0: kept
+	AuditRetention time.Duration // partitions of the audit that are older are dropped; 0: kept. Records in the default partition: see audit_ahead
 	Log            *slog.Logger  // of what happens in the background
 }
 
