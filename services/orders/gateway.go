@@ -2,11 +2,13 @@ package orders
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"dyno/parts/daemon"
 	"dyno/parts/limiter"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/cache"
@@ -73,10 +75,14 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
 		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
 	if err != nil {
-		return err
+		return daemon.Usage(err)
 	}
 	g.closers = append(g.closers, g.verifier.Close)
-	if g.store, err = store.Open(ctx, c.store(g.log)); err != nil {
+	g.store, err = store.Open(ctx, c.store(g.log))
+	if errors.Is(err, store.ErrOptions) {
+		return daemon.Usage(err)
+	}
+	if err != nil {
 		return err
 	}
 	g.closers = append(g.closers, g.store.Close)
