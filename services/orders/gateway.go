@@ -233,7 +233,7 @@ func (g *Gateway) find(ctx context.Context, req *web.Request, q orderQuery) (o o
 			g.known.Put(o, began)
 		}
 	}
-	if err == nil || g.known == nil || !unavailable(err) {
+	if err == nil || g.known == nil || !unavailable(err) && !errors.Is(err, order.ErrBusy) {
 		return o, time.Time{}, err
 	}
 	if allowed, most := maxStale(req.CacheControl); allowed {
