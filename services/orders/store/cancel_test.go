@@ -90,6 +90,9 @@ func TestGivenUpCommit(t *testing.T) {
 
 // A server that hangs holds nobody up beyond his time and cancelPatience, and costs the connection.
 func TestHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time-outs")
+	}
 	every(t, func(t *testing.T, o Options) {
 		direct := pgtest.Database(t)
 		if err := Migrate(t.Context(), direct, 0, 1); err != nil {

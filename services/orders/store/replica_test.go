@@ -29,6 +29,9 @@ func twin(t *testing.T) string {
 // A replica answers for what it has; for all else there is the primary. Here the replica is a database of its own, so
 // that each can be told by what it says.
 func TestReplica(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts further servers, or waits for time-outs")
+	}
 	every(t, func(t *testing.T, o Options) {
 		o.DSNs, o.Replica = []string{twin(t)}, twin(t)
 		s, conn := open(t, o)
@@ -60,6 +63,9 @@ func TestReplica(t *testing.T) {
 
 // Without its replica the store does as well, and does not ask it each time.
 func TestReplicaFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts further servers, or waits for time-outs")
+	}
 	every(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{twin(t)}
 		for name, dsn := range map[string]string{
@@ -92,6 +98,9 @@ func TestReplicaFails(t *testing.T) {
 // The primary is killed under load, its synchronous standby takes over: what was acknowledged is there, and the
 // store finds it by itself.
 func TestFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts further servers, or waits for time-outs")
+	}
 	for _, driver := range Drivers() {
 		t.Run(driver, func(t *testing.T) {
 			first := pgtest.Server(t, nil)
@@ -151,6 +160,9 @@ func TestFailover(t *testing.T) {
 
 // A first host that takes connections and says nothing leaves time for the second.
 func TestFirstHostHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts further servers, or waits for time-outs")
+	}
 	dsn := pgtest.Database(t)
 	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)

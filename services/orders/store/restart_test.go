@@ -15,6 +15,9 @@ import (
 // Connections that were idle while the database was restarted are found out before anybody is told that it does not
 // answer: it does.
 func TestRestartUnnoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it restarts a server")
+	}
 	pg := pgtest.Server(t, nil)
 	every(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{pg.DSN()}
@@ -57,6 +60,9 @@ func TestRestartUnnoticed(t *testing.T) {
 // The database is killed under load and comes back: what was acknowledged is there, all goes on, and no connection
 // is left over.
 func TestKilledUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it restarts a server")
+	}
 	pg := pgtest.Server(t, nil)
 	every(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{pg.DSN()}
