@@ -36,6 +36,9 @@ var classNames = [classes]string{"reads", "lists", "writes"}
 // openRoutes builds each route's chain.
 func (g *Gateway) openRoutes() error {
 	c := g.config
+	if c.Chain != "fitted" && c.Chain != "uniform" {
+		return unknown("chain", c.Chain, "fitted", "uniform")
+	}
 	dispatch, err := g.openDispatch()
 	if err != nil {
 		return err
@@ -55,20 +58,13 @@ func (g *Gateway) openRoutes() error {
 		if err != nil {
 			return err
 		}
-		var handler web.Handler
-		switch c.Chain {
-		case "uniform":
-			handler = chain(r.handler, g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach, g.authenticate, admit, dispatch)
-		case "fitted":
-			handler = chain(r.handler, g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach, g.authenticate, admit, dispatch)
-			// A batched read goes on when its caller has gone: others share its statement. So it needs no
-			// context of its own.
-			if r.class == classFree || r.class == classRead && c.Lookup == "batch" {
-				handler = chain(r.handler, g.measure(r.path), g.recover, g.deadlineShared(), g.authenticate, admit, dispatch)
-			}
-		default:
-			return unknown("chain", c.Chain, "fitted", "uniform")
+		around := []middleware{g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach}
+		// A batched read goes on when its caller has gone: others share its statement. So it needs no context of
+		// its own.
+		if c.Chain == "fitted" && (r.class == classFree || r.class == classRead && c.Lookup == "batch") {
+			around = []middleware{g.measure(r.path), g.recover, g.deadlineShared()}
 		}
+		handler := chain(r.handler, append(around, g.authenticate, admit, dispatch)...)
 		g.routes[r.path] = &route{path: r.path, method: r.method, handler: handler}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -40,6 +41,22 @@ type Config struct {
 
 	Logger *slog.Logger
 	Tracer trace.Tracer // nil: none
+}
+
+// check refuses what cannot go together, in the words of the command line.
+func (c Config) check() error {
+	sharded := len(c.DSNs) > 1
+	switch {
+	case slices.Contains(c.DSNs, ""):
+		return errors.New("--dsn is empty; give a URL such as postgres://user@host:5432/orders, or leave it out for a PostgreSQL of its own")
+	case sharded && c.Replica != "":
+		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
+	case sharded && c.Cache == "live":
+		return errors.New("cache=live follows one database; with several shards use cache=terminal or cache=off")
+	case sharded && c.Filter:
+		return errors.New("filter=true knows the uids of one database; leave it off with several shards")
+	}
+	return nil
 }
 
 func (c Config) store(log *slog.Logger) store.Options {

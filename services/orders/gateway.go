@@ -66,6 +66,9 @@ func New(ctx context.Context, c Config) (*Gateway, error) {
 
 func (g *Gateway) open(ctx context.Context) (err error) {
 	c := g.config
+	if err := c.check(); err != nil {
+		return err
+	}
 	if g.json, err = encode.JSON(c.JSON); err != nil {
 		return err
 	}

@@ -20,7 +20,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 
 	"dyno/parts/daemon"
 	"dyno/services/orders/auth"
@@ -89,11 +88,11 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if n := env.Choice.Bytes("memory_limit"); n > 0 {
 		debug.SetMemoryLimit(n)
 	}
-	if err := f.check(env.Choice); err != nil {
+	c := FromChoice(env.Choice)
+	c.DSNs, c.Replica, c.Audience, c.Issuer, c.Logger = f.dsns, f.replica, f.audience, f.issuer, env.Log
+	if err := c.check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}
-	c := FromChoice(env.Choice)
-	c.Logger, c.Replica, c.Audience, c.Issuer = env.Log, f.replica, f.audience, f.issuer
 	if env.Tracer != nil {
 		c.Tracer = env.Tracer
 	}
@@ -102,7 +101,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, err
 	}
 	r := &running{env: env}
-	if c.DSNs = f.dsns; len(c.DSNs) == 0 {
+	if len(c.DSNs) == 0 {
 		if c.DSNs, err = r.startPostgres(ctx, f.postgresBin); err != nil {
 			return daemon.Running{}, err
 		}
@@ -118,22 +117,6 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		r.fast.Start(env.Listen, env.Fail)
 	}
 	return out, nil
-}
-
-// check refuses what cannot go together before anything is started.
-func (f *flags) check(c daemon.Choice) error {
-	sharded := len(f.dsns) > 1
-	switch {
-	case slices.Contains(f.dsns, ""):
-		return errors.New("--dsn is empty; give a URL such as postgres://user@host:5432/orders, or leave it out for a PostgreSQL of its own")
-	case sharded && f.replica != "":
-		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
-	case sharded && c.Get("cache") == "live":
-		return errors.New("cache=live follows one database; with several shards use cache=terminal or cache=off")
-	case sharded && c.Bool("filter"):
-		return errors.New("filter=true knows the uids of one database; leave it off with several shards")
-	}
-	return nil
 }
 
 // keysOf returns the file of keys, and makes one if none was named.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/services/orders/order"
 
 	"github.com/spf13/cobra"
 )
@@ -36,8 +37,8 @@ in the data folder, which is made, with a new key, if it is missing.`,
 			if claims.Expiry, err = expiry(now, ttl); err != nil {
 				return err
 			}
-			if !isAccount(claims.Account) {
-				return daemon.Usage(fmt.Errorf("--sub %q is not an account: 1 to %d of A-Z a-z 0-9 . _ : -", claims.Account, maxAccount))
+			if !order.ValidAccount(claims.Account) {
+				return daemon.Usage(fmt.Errorf("--sub %q is not an account: one has %s", claims.Account, order.AccountRule))
 			}
 			if file == "" {
 				file = filepath.Join(dir, KeysFile)

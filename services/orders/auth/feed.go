@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/services/orders/order"
 
 	"github.com/spf13/cobra"
 )
@@ -100,7 +100,7 @@ func (f *feed) print(out *bufio.Writer, now time.Time) error {
 	tokens := map[string]string{} // by account
 	for range f.count {
 		uid := draw()
-		account := owner(uid, f.accounts)
+		account := order.SeedAccount(int64(uid), f.accounts)
 		token, ok := tokens[account]
 		if !ok {
 			if token, err = issuer.issue(Claims{Account: account, IssuedAt: now, Expiry: now.Add(f.ttl)}); err != nil {
@@ -124,6 +124,3 @@ func (f *feed) draw() func() int {
 	zipf := rand.NewZipf(source, f.zipf, 1, uint64(f.rows-1))
 	return func() int { return 1 + int(zipf.Uint64()) }
 }
-
-// owner is the account that a seeded order belongs to.
-func owner(uid, accounts int) string { return "A" + strconv.Itoa(1+(uid-1)%accounts) }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyno/services/orders/order"
 )
 
 // FuzzVerify: nothing panics, and nothing is accepted but the very tokens that were signed here.
@@ -46,7 +48,7 @@ func FuzzClaims(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header, claims string) {
 		token := signed(header, claims)
 		account, err := v.Verify("Bearer "+token, noon)
-		if err == nil && (!isAccount(account) || !strings.Contains(header, "hs") && !strings.Contains(header, "ed") && !strings.Contains(header, "rs")) {
+		if err == nil && (!order.ValidAccount(account) || !strings.Contains(header, "hs") && !strings.Contains(header, "ed") && !strings.Contains(header, "rs")) {
 			t.Fatalf("accepted %q, %q for %q", header, claims, account)
 		}
 		again, errAgain := v.Verify("Bearer "+token, noon)

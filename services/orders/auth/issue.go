@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"dyno/services/orders/order"
 )
 
 // KeysFile is the name of the JWKS in a data folder.
@@ -128,8 +130,8 @@ func (k *keyring) signing(id string) (key, error) {
 }
 
 func (i *issuer) issue(c Claims) (string, error) {
-	if !isAccount(c.Account) {
-		return "", fmt.Errorf("%q is not an account: 1 to %d of A-Z a-z 0-9 . _ : -", c.Account, maxAccount)
+	if !order.ValidAccount(c.Account) {
+		return "", fmt.Errorf("%q is not an account: one has %s", c.Account, order.AccountRule)
 	}
 	if c.Expiry.IsZero() {
 		return "", errors.New("a token needs a time when it expires")

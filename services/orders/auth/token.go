@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"dyno/services/orders/order"
 )
 
 // maxToken bounds what is hashed and parsed for somebody unknown, in bytes. Servers bound headers at about as much.
@@ -65,7 +67,7 @@ func claimsOf(parsed *jwt.JSONWebToken, key key) (*jwt.Claims, *Rejection) {
 		return nil, errSignature
 	case err != nil:
 		return nil, errClaims
-	case !isAccount(claims.Subject):
+	case !order.ValidAccount(claims.Subject):
 		return nil, errSubject
 	case claims.Expiry == nil:
 		return nil, errNoExpiry
@@ -138,16 +140,3 @@ var sextets = func() (table [256]int8) {
 	}
 	return table
 }()
-
-// maxAccount is in bytes.
-const maxAccount = 64
-
-func isAccount(name string) bool {
-	for _, c := range []byte(name) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("._:-", rune(c)) {
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxAccount
-}

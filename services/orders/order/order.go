@@ -4,6 +4,7 @@ package order
 
 import (
 	"errors"
+	"strconv"
 	"time"
 )
 
@@ -19,6 +20,11 @@ type Order struct {
 	Filled    Decimal // of Qty
 	Version   int64   // 1 when it is made, one more with each change
 	UpdatedAt time.Time
+}
+
+// SeedAccount is whose the i-th made-up order is, from 1 on: "A1" to "A<accounts>", in turn.
+func SeedAccount(i int64, accounts int) string {
+	return "A" + strconv.FormatInt(1+(i-1)%int64(accounts), 10)
 }
 
 // Side is what an order does.

@@ -87,7 +87,7 @@ func TestShards(t *testing.T) {
 		s, _ := open(t, o)
 		used := map[int]int{}
 		for n := range 30 {
-			account := AccountOf(int64(n)+1, 10)
+			account := order.SeedAccount(int64(n)+1, 10)
 			made := submit(t, s, account, buy(n))
 			shard := UIDShard(made.UID, shards)
 			if shard != AccountShard(account, shards) {
@@ -182,7 +182,7 @@ func TestShardsInWrongOrder(t *testing.T) {
 // accountIn finds an account of a shard.
 func accountIn(shard, shards int) string {
 	for i := int64(1); ; i++ {
-		if account := AccountOf(i, 1000); AccountShard(account, shards) == shard {
+		if account := order.SeedAccount(i, 1000); AccountShard(account, shards) == shard {
 			return account
 		}
 	}

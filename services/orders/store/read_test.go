@@ -61,7 +61,7 @@ func TestOrdersAtOnce(t *testing.T) {
 					switch {
 					case uid > 500 && err != order.ErrNotFound:
 						t.Errorf("order %d: %v %v", uid, got, err)
-					case uid <= 500 && (err != nil || got.UID != uid || got.Account != AccountOf(uid, 7)):
+					case uid <= 500 && (err != nil || got.UID != uid || got.Account != order.SeedAccount(uid, 7)):
 						t.Errorf("order %d: %v %v", uid, got, err)
 					}
 				}

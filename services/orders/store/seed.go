@@ -12,13 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// AccountOf is the account of row i (from 1 on) of a seeded database that is not sharded: "A1" to "A<accounts>", in turn.
-func AccountOf(i int64, accounts int) string {
-	return "A" + strconv.FormatInt(1+(i-1)%int64(accounts), 10)
-}
-
 // Seed adds made-up orders, always the same ones: row i has the uid i in an empty table and belongs to
-// AccountOf(i, accounts). It goes on after what it added before. In a shard, only the accounts get orders that
+// order.SeedAccount(i, accounts). It goes on after what it added before. In a shard, only the accounts get orders that
 // belong there. They have no audit records: nobody submitted them. Progress may be nil.
 func Seed(ctx context.Context, dsn string, rows, accounts int, progress func(done int)) error {
 	if rows < 0 || accounts < 1 {
@@ -94,7 +89,7 @@ func ownersIn(ctx context.Context, conn *pgx.Conn, accounts int) ([]string, erro
 	}
 	var owners []string
 	for i := range int64(accounts) {
-		if account := AccountOf(i+1, accounts); AccountShard(account, shards) == shard {
+		if account := order.SeedAccount(i+1, accounts); AccountShard(account, shards) == shard {
 			owners = append(owners, account)
 		}
 	}

@@ -23,8 +23,8 @@ func TestSeed(t *testing.T) {
 		t.Errorf("progress %v", steps)
 	}
 	for _, i := range []int64{1, 299, 300, 301, rows} {
-		if got, err := s.Order(t.Context(), i); err != nil || got.Account != AccountOf(i, accounts) {
-			t.Errorf("%d: %v %v, want it to be of %s", i, got, err, AccountOf(i, accounts))
+		if got, err := s.Order(t.Context(), i); err != nil || got.Account != order.SeedAccount(i, accounts) {
+			t.Errorf("%d: %v %v, want it to be of %s", i, got, err, order.SeedAccount(i, accounts))
 		}
 	}
 	for status, percent := range map[order.Status]int{order.New: 70, order.PartiallyFilled: 10, order.Filled: 15, order.Cancelled: 5} {
