@@ -1,6 +1,7 @@
 package ordertest
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,6 +31,22 @@ func (c *client) ready() int {
 	}
 	resp.Body.Close()
 	return resp.StatusCode
+}
+
+// inFlight is how many requests a program says that it is answering; not all do.
+func (c *client) inFlight() (requests int, told bool) {
+	c.t.Helper()
+	resp, err := c.http.Get(c.program.Debug + "/metrics")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if _, err := fmt.Sscanf(lines.Text(), "orders_inflight %d", &requests); err == nil {
+			return requests, true
+		}
+	}
+	return 0, false
 }
 
 // away checks that a program whose database does not answer says so, of everything that needs it.
@@ -125,7 +142,12 @@ func answersUnderWay(c *client) {
 		go send(request{path: orderPath(uid), token: token})
 		go send(request{method: http.MethodPost, path: "/api/v1/submit", token: token, kind: typeJSON, body: messageOf(fmt.Sprint("last", i), me).json()})
 	}
-	await(c.t, "requests to wait", func() bool { return c.blocked() >= each }) // the submissions at least; how many queries are sent for the reads is the program's affair
+	await(c.t, "requests to wait", func() bool {
+		if n, told := c.inFlight(); told {
+			return n == 2*each
+		}
+		return c.blocked() >= each // as many as there are connections
+	})
 	ended := make(chan struct{})
 	go func() {
 		c.stop()
