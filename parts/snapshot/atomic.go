@@ -1,0 +1,47 @@
+package snapshot
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// Atomic is an immutable state behind an atomic pointer. Readers never lock.
+type Atomic[S any, K comparable, V any] struct {
+	now    atomic.Pointer[state[S, K, V]]
+	writer sync.Mutex // held from reading now until the next state is in its place
+}
+
+// state is never changed once it is published.
+type state[S any, K comparable, V any] struct {
+	summary S
+	entries map[K]V
+}
+
+// NewAtomic makes an empty one.
+func NewAtomic[S any, K comparable, V any]() *Atomic[S, K, V] {
+	a := &Atomic[S, K, V]{}
+	a.now.Store(&state[S, K, V]{})
+	return a
+}
+
+// Summary is what was last said of the whole.
+func (a *Atomic[S, K, V]) Summary() S { return a.now.Load().summary }
+
+// Get finds an entry.
+func (a *Atomic[S, K, V]) Get(key K) (V, bool) {
+	v, ok := a.now.Load().entries[key]
+	return v, ok
+}
+
+// Update publishes a changed copy. Entries that are not changed are shared with the state before.
+func (a *Atomic[S, K, V]) Update(c Change[S, K, V]) {
+	a.writer.Lock()
+	defer a.writer.Unlock()
+	entries := maps.Clone(a.now.Load().entries)
+	if entries == nil {
+		entries = make(map[K]V, len(c.Put))
+	}
+	c.apply(entries)
+	a.now.Store(&state[S, K, V]{c.Summary, entries})
+}
