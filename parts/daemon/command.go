@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// command builds the command line: serve, which has the flags, and what else there is.
+// command builds the command line: serve and the jobs, which have the flags, and what else there is.
 func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           s.Name,
@@ -29,6 +29,9 @@ func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writ
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(s.serving(env, stdout, stderr), s.assemblies(), s.version())
+	for _, j := range s.Jobs {
+		root.AddCommand(s.job(j, env, stdout, stderr))
+	}
 	root.AddCommand(s.Commands...)
 	return root
 }
@@ -45,7 +48,7 @@ When it is ready, %s prints one JSON line with the addresses it is bound to. Log
 		Example: s.Example,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(cmd.Flags(), s, env); err != nil {
+			if err := o.complete(cmd.Flags(), s, env, elsewhere(cmd)); err != nil {
 				return err
 			}
 			return s.serve(cmd.Context(), o, stdout, stderr)

@@ -13,8 +13,9 @@ import (
 // A configuration file has some dozens of keys; what is larger is another file given by mistake.
 const maxConfigBytes = 1 << 20
 
-// fromFile sets the flags that neither the command line nor the environment did.
-func fromFile(f *pflag.FlagSet, path string) error {
+// fromFile sets the flags that neither the command line nor the environment did. One file may serve all of a
+// service's commands, so keys that are flags of another one (elsewhere) are passed over.
+func fromFile(f *pflag.FlagSet, path string, elsewhere []string) error {
 	keys, err := readConfig(path)
 	if err != nil {
 		return usageError{fmt.Errorf("--config: %w", err)}
@@ -27,7 +28,11 @@ func fromFile(f *pflag.FlagSet, path string) error {
 	})
 	for _, k := range keys {
 		where := fmt.Sprintf("%s:%d", path, k.line)
-		if !slices.Contains(names, k.name) {
+		switch {
+		case slices.Contains(names, k.name):
+		case slices.Contains(elsewhere, k.name):
+			continue
+		default:
 			return fmt.Errorf("%s: %w", where, unknown("key", k.name, names))
 		}
 		pairs, ok := f.Lookup(k.name).Value.(*pairsValue)

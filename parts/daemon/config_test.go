@@ -31,7 +31,7 @@ func completed(t *testing.T, args []string, env map[string]string, file string) 
 	return o, o.complete(flags, toy(), func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
-	})
+	}, nil)
 }
 
 func TestFlagsThenEnvironmentThenFile(t *testing.T) {

@@ -6,7 +6,7 @@
 // It is not a framework for handlers: what a service serves, and how, is the service's own.
 //
 // Main and Run own every goroutine that the package starts (the two HTTP servers, the one that waits for
-// signals, the one that exports traces) and wait for them before they return; the service owns its own and ends them in Drain.
+// signals, the one that runs a job, the one that exports traces) and wait for them before they return; the service owns its own and ends them in Drain.
 package daemon
 
 import (
@@ -43,7 +43,8 @@ type Service struct {
 
 	Assembly Assembly
 	Data     *DataFolder      // nil: the service keeps no state on disk and has no --data
-	Commands []*cobra.Command // further subcommands (backup, inspect)
+	Jobs     []Job            // subcommands that run to their end under the same contract (import, sync)
+	Commands []*cobra.Command // further subcommands (backup, inspect), which have no debug address
 
 	// Flags declares what serve takes beyond the contract's flags. They too can be given in the environment
 	// and in the file, and are set when Start is called. Nil: nothing.
@@ -54,9 +55,9 @@ type Service struct {
 	Start func(ctx context.Context, env *Env) (Running, error)
 }
 
-// Env is what a service is started with.
+// Env is what a service is started with, or a job.
 type Env struct {
-	Listen net.Listener   // the public address, bound, behind TLS when that was asked for
+	Listen net.Listener   // the public address, bound, behind TLS when that was asked for; a job has none
 	Debug  *http.ServeMux // of the debug address, for a service's own pages; guarded against strangers as a whole
 	Agent  *agent.Agent   // for gauges
 	Data   string         // the data folder, locked; "" when the service has none
@@ -65,6 +66,10 @@ type Env struct {
 	// ReadTimeout is within which a request is to arrive whole (--read-timeout), for a service that serves
 	// Listen itself or has its answers taken as fast.
 	ReadTimeout time.Duration
+
+	// Stdout is a job's own. Of a service it is not: there it has the ready line and nothing else.
+	// Stderr is shared with Log.
+	Stdout, Stderr io.Writer
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry
@@ -157,6 +162,9 @@ func (s Service) check() error {
 	}
 	if s.Data != nil && s.Data.Format < 1 {
 		return errors.New("the data folder declares no Format; it counts from 1")
+	}
+	if err := s.checkJobs(); err != nil {
+		return err
 	}
 	return s.Assembly.Check()
 }

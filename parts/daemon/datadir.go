@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,12 +39,29 @@ type format struct {
 	Format  int    `json:"format"`
 }
 
-// open makes the folder if it is missing, locks it and checks its format. The lock ends with close, or
-// with the process however that ends.
-func (d DataFolder) open(dir, service string) (*os.File, error) {
+// Open makes the folder if it is missing, locks it and checks its format. The lock ends with Close, or
+// with the process however that ends. Serve and jobs get their folder locked; this is for a service's other
+// commands.
+func (d DataFolder) Open(dir, service string) (io.Closer, error) {
 	if err := makeFolder(filepath.Clean(dir)); err != nil {
 		return nil, fmt.Errorf("data folder: %w; choose another with --data", err)
 	}
+	return d.lock(dir, service)
+}
+
+// OpenExisting is Open for commands that only read: a folder without state is an error, and stays as it is.
+func (d DataFolder) OpenExisting(dir, service string) (io.Closer, error) {
+	_, err := os.Stat(filepath.Join(dir, formatFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("folder %s holds no data of %s: there is no %s file; name the right one with --data", dir, service, formatFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	return d.lock(dir, service)
+}
+
+func (d DataFolder) lock(dir, service string) (io.Closer, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)

@@ -41,7 +41,7 @@ func TestDataFolder(t *testing.T) {
 				}
 				return nil
 			}}
-			lock, err := folder.open(dir, "toyd")
+			lock, err := folder.Open(dir, "toyd")
 			if c.says != "" {
 				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), dir) {
 					t.Errorf("%v, want %q and the folder", err, c.says)
@@ -71,25 +71,25 @@ func TestDataFolder(t *testing.T) {
 func TestDataFolderOfAnOlderFormatWithoutAWay(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "FORMAT"), `{"service":"toyd","format":1}`)
-	if _, err := (DataFolder{Format: 2}).open(dir, "toyd"); err == nil || !strings.Contains(err.Error(), "no way from there to format 2") {
+	if _, err := (DataFolder{Format: 2}).Open(dir, "toyd"); err == nil || !strings.Contains(err.Error(), "no way from there to format 2") {
 		t.Error(err)
 	}
 }
 
 func TestDataFolderHasOneUser(t *testing.T) {
 	dir, folder := t.TempDir(), DataFolder{Format: 1}
-	lock, err := folder.open(dir, "toyd")
+	lock, err := folder.Open(dir, "toyd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.open(dir, "toyd"); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d;", os.Getpid())) {
+	if _, err := folder.Open(dir, "toyd"); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d;", os.Getpid())) {
 		t.Errorf("a second user got %v", err)
 	}
 	if got := read(t, filepath.Join(dir, "LOCK")); got != fmt.Sprintln(os.Getpid()) {
 		t.Errorf("the second user left %q in the lock file", got)
 	}
 	lock.Close()
-	again, err := folder.open(dir, "toyd")
+	again, err := folder.Open(dir, "toyd")
 	if err != nil {
 		t.Fatalf("after the first has gone: %v", err)
 	}
@@ -100,10 +100,10 @@ func TestDataFolderHasOneUser(t *testing.T) {
 func TestRefusedDataFolderIsLetGo(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "FORMAT"), `{"service":"toyd","format":9}`)
-	if _, err := (DataFolder{Format: 1}).open(dir, "toyd"); err == nil {
+	if _, err := (DataFolder{Format: 1}).Open(dir, "toyd"); err == nil {
 		t.Fatal("opened")
 	}
-	lock, err := DataFolder{Format: 9}.open(dir, "toyd")
+	lock, err := DataFolder{Format: 9}.Open(dir, "toyd")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestRefusedDataFolderIsLetGo(t *testing.T) {
 func TestDataFolderThatCannotBeMade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "x")
-	if _, err := (DataFolder{Format: 1}).open(path, "toyd"); err == nil || !strings.Contains(err.Error(), "choose another with --data") {
+	if _, err := (DataFolder{Format: 1}).Open(path, "toyd"); err == nil || !strings.Contains(err.Error(), "choose another with --data") {
 		t.Error(err)
 	}
 }
@@ -135,4 +135,32 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// What only reads makes no folder, and takes none over.
+func TestOpenExisting(t *testing.T) {
+	folder := DataFolder{Format: 1}
+	dir := filepath.Join(t.TempDir(), "data")
+	if _, err := folder.OpenExisting(dir, "toyd"); err == nil || !strings.Contains(err.Error(), dir+" holds no data of toyd") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it was made")
+	}
+	lock, err := folder.Open(dir, "toyd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.OpenExisting(dir, "toyd"); err == nil || !strings.Contains(err.Error(), "in use by process") {
+		t.Errorf("a folder in use: %v", err)
+	}
+	lock.Close()
+	again, err := folder.OpenExisting(dir, "toyd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if _, err := folder.OpenExisting(dir, "ordersd"); err == nil || !strings.Contains(err.Error(), "belongs to toyd") {
+		t.Errorf("another service's folder: %v", err)
+	}
 }

@@ -43,14 +43,28 @@ type options struct {
 	certificate *tls.Certificate // nil: no TLS
 }
 
+// declare declares the flags of serve.
 func (o *options) declare(f *pflag.FlagSet, s Service) {
 	listen := s.Listen
 	if listen == "" {
 		listen = defaultListen
 	}
 	f.SortFlags = false
-	o.otlpSample.alone = tracing.Others
 	f.StringVar(&o.listen, "listen", listen, "public address `HOST:PORT`; port 0 picks a free one")
+	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
+	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
+	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
+	o.declareShared(f, s, slog.LevelInfo, "`TIME` to finish what was acknowledged after SIGTERM")
+}
+
+// declareJob declares the flags of a job: those of serve without what is about the public address.
+func (o *options) declareJob(f *pflag.FlagSet, s Service) {
+	f.SortFlags = false
+	o.readTimeout = defaultRead // of headers at the debug address
+	o.declareShared(f, s, slog.LevelWarn, "`TIME` to stop in good order after SIGTERM")
+}
+
+func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, drain string) {
 	f.StringVar(&o.debug, "debug", defaultDebug, "private address `HOST:PORT`: health, metrics, profiles, agent")
 	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` with which peers beyond loopback see more than health and metrics; better given as "+envName(s.Name, "debug-token"))
 	if s.Data != nil {
@@ -59,22 +73,21 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	f.StringVar(&o.assembly, "assembly", Tuned, "assembly `NAME`: "+Baseline+", "+Tuned+" or a step of the ladder (see the command assemblies)")
 	f.Var(&o.set, "set", "puts another implementation into a seam or changes a setting: `NAME=VALUE`; repeatable")
 	f.StringVar(&o.config, "config", "", "YAML `FILE` with any of these flags as keys")
-	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
-	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
-	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest `LEVEL` that is logged: debug, info, warn or error")
-	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
-	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, "`TIME` to finish what was acknowledged after SIGTERM")
+	f.TextVar(&o.logLevel, "log-level", level, "lowest `LEVEL` that is logged: debug, info, warn or error")
+	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, drain)
 	f.StringVar(&o.otlp, "otlp", "", "export traces to the collector at `URL`, such as http://127.0.0.1:4318 (OTLP over HTTP); without it there are none. Headers for it, such as a token, go into OTEL_EXPORTER_OTLP_HEADERS")
+	o.otlpSample.alone = tracing.Others
 	f.Var(&o.otlpSample, "otlp-sample", "share of traces to record: `[ROUTE=]RATE`, such as 0.1 or 'GET /v1/things=1'; repeatable. A traceparent that comes with a request decides for itself (default "+defaultRate+")")
 }
 
 // complete fills in from the environment and the file what the command line left out, and checks the whole.
-func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string, bool)) error {
+// Elsewhere are the flags of the service's other commands.
+func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string, bool), elsewhere []string) error {
 	if err := fromEnvironment(f, s.Name, env); err != nil {
 		return err
 	}
 	if o.config != "" {
-		if err := fromFile(f, o.config); err != nil {
+		if err := fromFile(f, o.config, elsewhere); err != nil {
 			return err
 		}
 	}

@@ -31,23 +31,7 @@ type child struct {
 
 func start(t *testing.T, args ...string) *child {
 	t.Helper()
-	c := &child{t: t, lines: make(chan struct{})}
-	c.cmd = exec.Command("toyd", append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + t.TempDir()}, args...)...)
-	c.cmd.Stderr = &c.stderr
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.cmd.Process.Kill() }) // an error: it has ended, as it should
-	lines := bufio.NewReader(out)
-	line, err := lines.ReadBytes('\n')
-	if err != nil {
-		c.cmd.Wait()
-		t.Fatalf("no ready line: %v; stderr: %s", err, &c.stderr)
-	}
+	c, line, lines := spawn(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data=" + t.TempDir()}, args...))
 	var ready struct {
 		Ready         bool
 		Service       string
@@ -58,11 +42,38 @@ func start(t *testing.T, args ...string) *child {
 		t.Fatalf("ready line %q: %v", line, err)
 	}
 	c.Listen, c.Debug, c.PID = ready.Listen, ready.Debug, ready.PID
+	c.collect(lines)
+	return c
+}
+
+// spawn starts the toy and returns the first line of its stdout, and the rest.
+func spawn(t *testing.T, args []string) (c *child, line []byte, rest *bufio.Reader) {
+	t.Helper()
+	c = &child{t: t, lines: make(chan struct{})}
+	c.cmd = exec.Command("toyd", args...)
+	c.cmd.Stderr = &c.stderr
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.cmd.Process.Kill() }) // an error: it has ended, as it should
+	rest = bufio.NewReader(out)
+	if line, err = rest.ReadBytes('\n'); err != nil {
+		c.cmd.Wait()
+		t.Fatalf("no first line: %v; stderr: %s", err, &c.stderr)
+	}
+	return c, line, rest
+}
+
+// collect keeps the rest of stdout.
+func (c *child) collect(rest io.Reader) {
 	go func() {
 		defer close(c.lines)
-		io.Copy(&c.stdout, lines)
+		io.Copy(&c.stdout, rest)
 	}()
-	return c
 }
 
 func (c *child) signal(s os.Signal) {

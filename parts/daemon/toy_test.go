@@ -3,12 +3,14 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 )
 
@@ -55,6 +57,51 @@ func toy() Service {
 		Assembly: toyAssembly(),
 		Data:     &DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }},
 		Start:    startToy,
+		Jobs:     []Job{countJob()},
+	}
+}
+
+// countJob counts on stdout. With --hold it then waits until its debug page is asked to let it go on;
+// "stubborn" as its argument makes it wait for that even when it is told to stop.
+func countJob() Job {
+	var to int
+	var hold bool
+	return Job{
+		Name:    "count",
+		Short:   "Count to a number",
+		Example: "  toyd count --to 3",
+		Args:    "[stubborn]",
+		Flags: func(f *pflag.FlagSet) {
+			f.IntVar(&to, "to", 2, "last `NUMBER`")
+			f.BoolVar(&hold, "hold", false, "wait at the end")
+		},
+		Run: func(ctx context.Context, env *Env, args []string) error {
+			if to < 1 {
+				return Usage(errors.New("--to is less than 1"))
+			}
+			for i := range to {
+				fmt.Fprintln(env.Stdout, i+1, env.Choice.Get("queue"), env.Data)
+			}
+			env.Log.Info("counted")
+			if !hold {
+				return nil
+			}
+			release := make(chan struct{})
+			env.Debug.HandleFunc("POST /debug/toyd/release", func(http.ResponseWriter, *http.Request) { close(release) })
+			env.Debug.HandleFunc("POST /debug/toyd/fail", func(http.ResponseWriter, *http.Request) {
+				env.Fail(errors.New("the disk is gone\nfor good"))
+			})
+			fmt.Fprintln(env.Stdout, "holding")
+			if len(args) > 0 {
+				ctx = context.WithoutCancel(ctx)
+			}
+			select {
+			case <-release:
+				return nil
+			case <-ctx.Done():
+				return fmt.Errorf("counting: %w", ctx.Err())
+			}
+		},
 	}
 }
 

@@ -1,0 +1,171 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"dyno/agent"
+	"dyno/parts/tracing"
+)
+
+// Bounds of both HTTP servers. The size of bodies and answers is bounded by the handlers, who know it.
+const (
+	headerTimeout  = 10 * time.Second // or --read-timeout, if that is less
+	defaultRead    = 30 * time.Second // of a whole request on the public address: 16 MiB at 4.5 Mbit/s
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+
+	// How long what has been told to stop may take to do so: a service that says why its drain was not
+	// finished, a profile that is being written.
+	lastWords = 500 * time.Millisecond
+)
+
+// process is one run of a service or of one of its jobs.
+type process struct {
+	service  Service
+	options  options
+	log      *slog.Logger
+	phase    phase
+	listener net.Listener // public, without TLS; nil: a job has none
+	debug    net.Listener
+	lock     io.Closer       // of the data folder; nil: none
+	tracer   *tracing.Tracer // nil: without --otlp
+	agent    *agent.Agent
+	pages    *http.Server // on the debug address
+	servers  sync.WaitGroup
+	draining chan struct{}
+	failed   chan error // the first reason to stop that is not a signal
+}
+
+func (s Service) process(o options, stderr io.Writer) *process {
+	return &process{service: s, options: o, log: newLog(stderr, o.logLevel),
+		draining: make(chan struct{}), failed: make(chan error, 1)}
+}
+
+// open takes the debug address and the data folder and serves the former, so that what takes long to start
+// can be looked into.
+func (p *process) open() (*Env, error) {
+	p.phase.Store(starting)
+	var err error
+	if p.debug, err = bind("debug", p.options.debug); err != nil {
+		return nil, err
+	}
+	if addr := p.debug.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() && p.options.debugToken == "" {
+		p.log.Warn("the debug address is open beyond loopback; without --debug-token it tells peers there health and metrics only",
+			"debug", addr.String())
+	}
+	if d := p.service.Data; d != nil {
+		if p.lock, err = d.Open(p.options.data, p.service.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.startTracer(); err != nil {
+		return nil, err
+	}
+	choice, err := json.Marshal(p.options.choice)
+	if err != nil {
+		return nil, err
+	}
+	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
+	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
+		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(),
+		Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+	p.countSpans(env.Metrics)
+	p.pages = p.http(debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase), 0) // a profile outlasts it
+	p.start("debug", p.pages, p.debug)
+	return env, nil
+}
+
+// close lets go of what open took, and waits for the servers.
+func (p *process) close() {
+	if p.pages != nil {
+		p.agent.Close() // ends the streams, which the server would wait for
+		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+		defer cancel()
+		if p.pages.Shutdown(ctx) != nil {
+			p.pages.Close()
+		}
+	}
+	for _, l := range []net.Listener{p.listener, p.debug} {
+		if l != nil {
+			l.Close() // again, where a server had it
+		}
+	}
+	p.servers.Wait()
+	p.flush(context.Background()) // where it did not come to a drain
+	if p.lock != nil {
+		p.lock.Close() // last: the next process may start from here on
+	}
+}
+
+// drains says to whoever asks that the process ends.
+func (p *process) drains() {
+	p.phase.Store(draining)
+	close(p.draining)
+	p.log.Info("draining", "timeout", p.options.drainTimeout.String())
+}
+
+// await waits until what is being finished is, or until ctx (--drain-timeout) and a last moment are over.
+func (p *process) await(ctx context.Context, finished <-chan error) error {
+	select {
+	case err := <-finished:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-finished: // its own account of what it left
+		return err
+	case <-time.After(lastWords):
+		return fmt.Errorf("the drain did not finish within --drain-timeout %v", p.options.drainTimeout)
+	}
+}
+
+// fail asks the process to stop with an error. Only the first counts.
+func (p *process) fail(err error) {
+	select {
+	case p.failed <- err:
+	default:
+	}
+}
+
+// http returns a server. A read timeout of 0 means none but for the headers.
+func (p *process) http(h http.Handler, readTimeout time.Duration) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: min(headerTimeout, p.options.readTimeout),
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+	}
+}
+
+func (p *process) start(name string, server *http.Server, l net.Listener) {
+	p.servers.Go(func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			p.fail(fmt.Errorf("serving --%s: %w", name, err))
+		}
+	})
+}
+
+func bind(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("--%s %s is taken by another process; choose another port, or 0 for a free one", flag, addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return nil, usageError{fmt.Errorf("--%s %q is no address such as 127.0.0.1:8080: %w", flag, addr, err)}
+}
