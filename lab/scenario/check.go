@@ -61,7 +61,7 @@ func (c *checker) mode() {
 		if !c.has(at("variants")) && !c.has(at("sweep")) {
 			c.faultName(p, "a sweep needs something to vary: variants, or sweep with its axes")
 		}
-		if !c.has(at("measure", "rates")) {
+		if !c.has(at("measure", "rates")) && !c.s.ByConcurrency() {
 			c.faultName(at("measure"), "a sweep runs at every rate of measure.rates, which is missing; write for example rates: [1000, 10000]")
 		}
 	}

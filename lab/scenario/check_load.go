@@ -13,7 +13,7 @@ import (
 )
 
 // jobFields are the fields of load that jobs have, too.
-var jobFields = []string{"kind", "args", "schedule", "max_rate"}
+var jobFields = []string{"kind", "args", "schedule", "max_rate", "axis", "units"}
 
 func (c *checker) load() {
 	p := at("load")
@@ -45,7 +45,14 @@ func (c *checker) jobs(p path) {
 	if c.has(at("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
 		c.faultAt(p.to("kind"), "jobs are run by the target's own command, which one that already runs (url) has not")
 	}
-	if !slices.ContainsFunc(c.s.Load.Args, func(a string) bool { return strings.Contains(a, "${rate}") }) {
+	if c.s.ByConcurrency() {
+		c.byConcurrency(p)
+		return
+	}
+	if c.has(p.to("units")) {
+		c.faultName(p.to("units"), "is what a job by concurrency is given; write axis: concurrency, or say in args how much there is to do")
+	}
+	if !c.told("${rate}") {
 		c.faultName(p.to("args"), "never mentions ${rate}, so that every run would be the same; write for example args: [--rate, \"${rate}\"]")
 	}
 }
@@ -57,6 +64,11 @@ func (c *checker) requests(p path) {
 	}
 	if c.has(p.to("args")) {
 		c.faultName(p.to("args"), "belongs to kind: jobs; the target's arguments are target.args")
+	}
+	for _, name := range []string{"axis", "units"} {
+		if c.has(p.to(name)) {
+			c.faultName(p.to(name), "belongs to kind: jobs")
+		}
 	}
 	c.onlyOne(p, "body", "body_file", "corpus")
 	if c.has(p.to("repeat")) && (c.has(p.to("corpus")) || c.has(p.to("classes"))) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"dyno/lab/record"
 )
@@ -15,6 +14,7 @@ func (c *checker) measure() {
 		c.faultAt(p.to("start_rate"), "%g/s is more than measure.max_rate, %g/s", m.StartRate, m.MaxRate)
 	}
 	c.withinMaxRate(p.to("start_rate"), m.StartRate)
+	c.concurrency(p)
 	c.per(p)
 	most := c.mostPer()
 	for i, rate := range m.Rates {
@@ -83,8 +83,7 @@ func (c *checker) ramp(p path, most float64) {
 		c.faultAt(p.to("to"), "%g is not above from, %g", r.To, r.From)
 	}
 	c.withinMaxRate(p.to("to"), r.To*most)
-	told := func(arg string) bool { return strings.Contains(arg, "${ramp_to}") }
-	if c.s.Load.Kind == Jobs && !slices.ContainsFunc(c.s.Load.Args, told) {
+	if c.s.Load.Kind == Jobs && !c.told("${ramp_to}") {
 		c.faultName(p, "load.args never mentions ${ramp_to}, so that the job would not know of it; write for example args: [--rate, \"${rate}\", --ramp-to, \"${ramp_to}\"]")
 	}
 }

@@ -77,7 +77,7 @@ func (c *checker) variantTexts(before scope) {
 
 func (c *checker) loadTexts(before, running scope) {
 	p, l := at("load"), &c.s.Load
-	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: []string{"rate", "ramp_to", "duration", "warmup", Scratch}})
+	c.textList(p.to("args"), l.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
 	receipts := running
 	receipts.plain = []string{"run"}
 	c.text(p.to("receipts"), l.Receipts, receipts)
@@ -98,6 +98,7 @@ func (c *checker) loadTexts(before, running scope) {
 	for i, v := range c.s.Variants {
 		if v.Load != nil {
 			own := at("variants", i, "load")
+			c.textList(own.to("args"), v.Load.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
 			c.text(own.to("body"), v.Load.Body, running.counting(v.Load.Repeat))
 			c.textMap(own.to("headers"), v.Load.Headers, running)
 		}

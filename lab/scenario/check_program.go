@@ -6,7 +6,7 @@ import (
 )
 
 // reserved are names that placeholders have already.
-var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "duration", "warmup", "value", Scratch, Count}
+var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "concurrency", "units", "debug", "duration", "warmup", "value", Scratch, Count}
 
 func (c *checker) target() {
 	p := at("target")
@@ -77,7 +77,9 @@ func (c *checker) variantLoad(p path, l *VariantLoad) {
 	c.headers(p.to("headers"), l.Headers)
 	switch {
 	case c.s.Load.Kind == Jobs:
-		c.faultName(p, "has no effect on jobs, which send nothing; a variant's own arguments are args")
+		c.jobVariant(p)
+	case c.hasAny(p, "args", "units", "concurrency"):
+		c.faultName(p, "tells a job what to do; args, units and concurrency belong to load.kind: jobs")
 	case len(c.s.Load.Classes) > 0:
 		c.faultName(p, "does not go with load.classes, which say for themselves what is sent")
 	case l.Repeat > 0 && l.Body == "":

@@ -89,6 +89,12 @@ type Request struct {
 	Repeat  int               `yaml:"repeat"` // 0: it is sent once
 }
 
+// What the load of a job is counted in.
+const (
+	PerSecond   = "rate"        // units offered per second
+	Concurrency = "concurrency" // units under way at once
+)
+
 // Kinds of load.
 const (
 	Requests = "requests"
@@ -125,8 +131,14 @@ type Load struct {
 
 	// Args are appended to the target's command when Kind is Jobs: ${rate} (per second), ${duration} and
 	// ${warmup} (as in 2.5s) are those of the run. In a run of Measure.Ramp the rate rises evenly from ${rate}
-	// to ${ramp_to} over ${duration}; in every other ${ramp_to} is 0.
+	// to ${ramp_to} over ${duration}; in every other ${ramp_to} is 0. ${concurrency} takes the place of ${rate} when
+	// that is the Axis; ${units} is Units; ${debug} is a free address of this machine, at which a job may be
+	// looked into.
 	Args []string `yaml:"args"`
+	Axis string   `yaml:"axis"` // of jobs: PerSecond (also when empty) or Concurrency
+	// Units is how many units a job by concurrency is given: it is then measured from its start to its end. 0:
+	// it is measured for Measure.Length after Measure.Warmup, and stopped.
+	Units int `yaml:"units"`
 }
 
 // Feeder is where the rows come from that fill ${row.NAME}, taken in turn: exactly one of File, Build and Command
@@ -241,15 +253,26 @@ type VariantLoad struct {
 	Headers map[string]string `yaml:"headers"` // on top of the load's
 	Body    string            `yaml:"body"`
 	Repeat  int               `yaml:"repeat"` // of Body; see Load.Repeat
+
+	// Of jobs: what the variant is told instead.
+	Args        []string `yaml:"args"`
+	Units       int      `yaml:"units"`
+	Concurrency []int    `yaml:"concurrency"` // mode sweep: instead of Measure.Concurrency
 }
 
 // Measure says how long and how often. Zero leaves the choice to the plan (--quick, --thorough).
 type Measure struct {
-	StartRate   float64       `yaml:"start_rate"`  // per second, where a search begins
-	MaxRate     float64       `yaml:"max_rate"`    // per second, where a search ends
-	Rates       []float64     `yaml:"rates"`       // per second: mode sweep runs every variant at each
-	Ramp        *Rise         `yaml:"ramp"`        // mode sweep drives every variant once more, with a rate that rises
-	Per         string        `yaml:"per"`         // an axis of the sweep: Rates and Ramp are for each unit of its value
+	StartRate float64   `yaml:"start_rate"` // per second, where a search begins
+	MaxRate   float64   `yaml:"max_rate"`   // per second, where a search ends
+	Rates     []float64 `yaml:"rates"`      // per second: mode sweep runs every variant at each
+	Ramp      *Rise     `yaml:"ramp"`       // mode sweep drives every variant once more, with a rate that rises
+	Per       string    `yaml:"per"`        // an axis of the sweep: Rates and Ramp are for each unit of its value
+	// Of jobs by concurrency: where a search begins (0: 1) and ends (0: MaxConcurrency), and at what every variant
+	// of a sweep runs.
+	StartConcurrency int   `yaml:"start_concurrency"`
+	MaxConcurrency   int   `yaml:"max_concurrency"`
+	Concurrency      []int `yaml:"concurrency"`
+
 	Connections []int         `yaml:"connections"` // mode load: one run with each; default: Load.Connections alone
 	Length      time.Duration `yaml:"length"`      // measured time of a run
 	Warmup      time.Duration `yaml:"warmup"`      // driven before it, not counted

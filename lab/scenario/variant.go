@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,6 +71,26 @@ func (s *Scenario) SetupOf(v Variant) []Request {
 	return s.Setup
 }
 
+// ByConcurrency reports whether the scenario's load is units at once.
+func (s *Scenario) ByConcurrency() bool { return s.Load.Kind == Jobs && s.Load.Axis == Concurrency }
+
+// Parallel reports whether the variant is told how many units to have under way at once. One that is not works
+// through one after the other.
+func (s *Scenario) Parallel(v Variant) bool {
+	return slices.ContainsFunc(s.LoadOf(v).Args, func(a string) bool { return strings.Contains(a, "${concurrency}") })
+}
+
+// ConcurrencyOf returns how many units at once a sweep gives the variant, run after run.
+func (s *Scenario) ConcurrencyOf(v Variant) []int {
+	switch {
+	case v.Load != nil && len(v.Load.Concurrency) > 0:
+		return v.Load.Concurrency
+	case !s.Parallel(v):
+		return []int{1}
+	}
+	return s.Measure.Concurrency
+}
+
 // LoadOf returns the load as it is sent to the variant.
 func (s *Scenario) LoadOf(v Variant) Load {
 	l := s.Load
@@ -79,6 +100,10 @@ func (s *Scenario) LoadOf(v Variant) Load {
 	if v.Load.Body != "" {
 		l.Body, l.BodyFile, l.Corpus, l.Repeat = v.Load.Body, "", "", v.Load.Repeat
 	}
+	if len(v.Load.Args) > 0 {
+		l.Args = v.Load.Args
+	}
+	l.Units = cmp.Or(v.Load.Units, l.Units)
 	if len(v.Load.Headers) > 0 {
 		l.Headers = make(map[string]string, len(s.Load.Headers)+len(v.Load.Headers))
 		maps.Copy(l.Headers, s.Load.Headers)

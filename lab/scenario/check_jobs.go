@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// told reports whether the arguments of the load name a placeholder.
+func (c *checker) told(placeholder string) bool {
+	return slices.ContainsFunc(c.s.Load.Args, func(a string) bool { return strings.Contains(a, placeholder) })
+}
+
+func (c *checker) hasAny(p path, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return c.has(p.to(name)) })
+}
+
+// jobPlaceholders are those of a job's own arguments.
+func (c *checker) jobPlaceholders() []string {
+	names := []string{"duration", "warmup", "debug", Scratch}
+	if c.s.ByConcurrency() {
+		return append(names, "concurrency", "units")
+	}
+	return append(names, "rate", "ramp_to")
+}
+
+// byConcurrency holds a job whose load is units at once against what it is told.
+func (c *checker) byConcurrency(p path) {
+	if !c.told("${concurrency}") {
+		c.faultName(p.to("args"), "never mentions ${concurrency}, so that every run would be the same; write for example args: [--workers, \"${concurrency}\"]")
+	}
+	for _, name := range []string{"schedule", "max_rate"} {
+		if c.has(p.to(name)) {
+			c.faultName(p.to(name), "is about offers per second, and axis: concurrency offers a unit whenever another is done")
+		}
+	}
+	if c.s.SLO.On == record.OnDelivery {
+		c.faultAt(at("slo"), "counts until delivery, which axis: concurrency knows nothing of; a unit is done when it is done")
+	}
+	for i, v := range c.s.Variants {
+		if units := c.s.LoadOf(v).Units; units == 0 && strings.Contains(strings.Join(c.s.LoadOf(v).Args, " "), "${units}") {
+			c.faultName(p.to("args"), "mentions ${units}, which nobody says for variant %s; write for example units: 1000", c.s.Variants[i].Name)
+			return
+		}
+	}
+	if len(c.s.Variants) == 0 && c.s.Load.Units == 0 && c.told("${units}") {
+		c.faultName(p.to("args"), "mentions ${units}, which load.units does not say; write for example units: 1000")
+	}
+}
+
+// jobVariant holds what a variant is told against what jobs can be told.
+func (c *checker) jobVariant(p path) {
+	for _, name := range []string{"headers", "body", "repeat"} {
+		if c.has(p.to(name)) {
+			c.faultName(p.to(name), "has no effect on jobs, which send nothing; what a variant is told is args")
+		}
+	}
+	for _, name := range []string{"units", "concurrency"} {
+		if c.has(p.to(name)) && !c.s.ByConcurrency() {
+			c.faultName(p.to(name), "belongs to load.axis: concurrency")
+		}
+	}
+	if c.has(p.to("concurrency")) && c.s.Mode != record.KindSweep {
+		c.faultName(p.to("concurrency"), "belongs to mode: sweep; mode %s finds its concurrency itself", c.s.Mode)
+	}
+}
+
+// concurrency holds the fields of measure that only jobs by concurrency have, and those that they have not.
+func (c *checker) concurrency(p path) {
+	m := &c.s.Measure
+	if !c.s.ByConcurrency() {
+		for _, name := range []string{"start_concurrency", "max_concurrency", "concurrency"} {
+			if c.has(p.to(name)) {
+				c.faultName(p.to(name), "belongs to jobs by concurrency (load: {kind: jobs, axis: concurrency})")
+			}
+		}
+		return
+	}
+	for _, name := range []string{"start_rate", "max_rate", "rates", "ramp", "per", "hold"} {
+		if c.has(p.to(name)) {
+			c.faultName(p.to(name), "is about a rate, and load.axis is concurrency")
+		}
+	}
+	if most := m.MaxConcurrency; most > 0 && m.StartConcurrency > most {
+		c.faultAt(p.to("start_concurrency"), "%d is more than measure.max_concurrency, %d", m.StartConcurrency, most)
+	}
+	switch {
+	case c.s.Mode == record.KindLoad:
+		c.faultName(at("load", "axis"), "mode load drives at a rate; write mode: sweep with measure.concurrency for runs at known concurrencies")
+	case c.s.Mode != record.KindSweep && c.has(p.to("concurrency")):
+		c.faultName(p.to("concurrency"), "belongs to mode: sweep; mode %s finds its concurrency itself", c.s.Mode)
+	case c.s.Mode == record.KindSweep && len(c.s.Measure.Concurrency) == 0 && slices.ContainsFunc(c.s.Variants, c.nowhere):
+		c.faultName(at("measure"), "a sweep runs with every number of measure.concurrency, which is missing; write for example concurrency: [16, 32, 64, 128]")
+	}
+}
+
+// nowhere reports whether a sweep has no concurrency to run a variant at.
+func (c *checker) nowhere(v Variant) bool { return len(c.s.ConcurrencyOf(v)) == 0 }
