@@ -1,0 +1,105 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// reserve is how many bytes must stay free for what pebble writes by itself: the tables of its full memory tables, and
+// as much again while they are merged.
+const reserve = 4 * memTable
+
+// failure is what ended the store's writing.
+type failure struct {
+	cause atomic.Pointer[error]
+	stuck atomic.Bool // pebble gave up with its locks held, so that closing it would wait for ever
+}
+
+// logger is what pebble says: nothing until it gives up.
+type logger struct{}
+
+func (logger) Infof(string, ...any)  {}
+func (logger) Errorf(string, ...any) {}
+
+// Fatalf must not return: pebble would go on as if nothing had happened and could drop its log for a table that was
+// never made durable. This one panics, so that a write that failed becomes an error (guard), and a failure on a
+// goroutine of pebble's ends the process with the reason.
+func (logger) Fatalf(format string, args ...any) { panic(gaveUp(fmt.Sprintf(format, args...))) }
+
+// gaveUp is what pebble said when it did.
+type gaveUp string
+
+func (g gaveUp) Error() string { return string(g) }
+
+// guard runs what writes to pebble, and makes an error of the panic by which pebble says that its log could not be
+// written. The store has failed then: what was written last may or may not be there when it is opened again, whole
+// either way.
+func (s *Store) guard(write func() error) (err error) {
+	if cause := s.failure.cause.Load(); cause != nil {
+		return *cause
+	}
+	defer func() {
+		if said := recover(); said != nil {
+			if _, orderly := said.(gaveUp); !orderly {
+				s.failure.stuck.Store(true)
+			}
+			err = s.fail(fmt.Errorf("%w: %s could not be written (%v); make room or mend the disk, then start again", ErrFailed, s.dir, said))
+		}
+	}()
+	if err := write(); err != nil {
+		return s.fail(fmt.Errorf("%w: writing %s: %w; start again when the cause is mended", ErrFailed, s.dir, err))
+	}
+	return nil
+}
+
+// fail ends the store's writing. The first cause stays.
+func (s *Store) fail(err error) error {
+	s.failure.cause.CompareAndSwap(nil, &err)
+	return *s.failure.cause.Load()
+}
+
+// room refuses to begin what the disk has no room for, while pebble still has room to finish what it began.
+func (s *Store) room(size int) error {
+	usage, err := s.fs.GetDiskUsage(s.existing())
+	if err != nil || usage.AvailBytes >= reserve+2*uint64(size) {
+		return nil // a file system that does not say how much is free is tried
+	}
+	return fmt.Errorf("%w: %d MiB are free for %s, which needs %d MiB to work in; make room, or move the folder to a larger disk",
+		ErrFull, usage.AvailBytes>>20, s.dir, (reserve+2*uint64(size))>>20)
+}
+
+// existing is the store's folder, or while that is not made yet the one that it will be in.
+func (s *Store) existing() string {
+	dir := s.dir
+	for {
+		if _, err := s.fs.Stat(dir); err == nil {
+			return dir
+		}
+		parent := s.fs.PathDir(dir)
+		if parent == dir {
+			return dir
+		}
+		dir = parent
+	}
+}
+
+func isLocked(err error) bool {
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || err.Error() == "lock held by current process"
+}
+
+// closePebble closes pebble, which panics when it gives up, too.
+func (s *Store) closePebble() (err error) {
+	defer func() {
+		if said := recover(); said != nil {
+			err = fmt.Errorf("closing %s: %v", s.dir, said)
+		}
+	}()
+	if err := s.db.Close(); err != nil && !errors.Is(err, pebble.ErrClosed) {
+		return fmt.Errorf("closing %s: %w", s.dir, err)
+	}
+	return nil
+}

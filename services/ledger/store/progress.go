@@ -1,0 +1,43 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"dyno/services/ledger/history"
+)
+
+// Progress is what a sync was asked for, so that it can go on without being told again. It is written with every
+// batch. It may hold secrets: servers are as they were given, with what their URLs hold.
+type Progress struct {
+	From    uint32   `json:"from"` // the lowest ledger asked for
+	To      uint32   `json:"to"`   // the highest
+	Servers []string `json:"servers"`
+	Level   string   `json:"level"`  // L0 to L4
+	Anchor  string   `json:"anchor"` // as it was given: HASH, INDEX:HASH, quorum, or nothing
+	UNL     string   `json:"unl,omitempty"`
+}
+
+// Range is what was asked for.
+func (p Progress) Range() history.Range { return history.Range{From: p.From, To: p.To} }
+
+// maxRanges bounds the set of stored ledgers, which is written with every batch. A sync fills ranges; it does not
+// scatter ledgers.
+const maxRanges = 50_000
+
+// setState puts the set of stored ledgers and the progress into a batch.
+func setState(b *pebble.Batch, stored history.Set, p Progress) error {
+	if len(stored) > maxRanges {
+		return fmt.Errorf("the stored ledgers would be %d ranges, more than %d: fill gaps before you begin new ones", len(stored), maxRanges)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("progress: %w", err)
+	}
+	if err := b.Set(metaKey("stored"), []byte(stored.String()), nil); err != nil {
+		return err
+	}
+	return b.Set(metaKey("progress"), text, nil)
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"dyno/parts/xrpl"
+)
+
+// Ledger reads a ledger, with its transactions in their order. The bytes are new; of the ledger that is read into only
+// the slice of transactions is used again. ErrMissing: it is not stored.
+func (s *Store) Ledger(index uint32, into *xrpl.Ledger) error {
+	return s.viewLedger(index, func(r record) error { return s.into(index, r, into) })
+}
+
+// Header reads a ledger's header and hash. ErrMissing: it is not stored.
+func (s *Store) Header(index uint32) (h xrpl.Header, hash xrpl.Hash, err error) {
+	err = s.viewLedger(index, func(r record) error {
+		hash = r.hash
+		h, err = xrpl.ParseHeader(r.header)
+		return err
+	})
+	return h, hash, err
+}
+
+func (s *Store) viewLedger(index uint32, visit func(record) error) error {
+	err := s.view(ledgerKey(index), func(value []byte) error {
+		r, err := parseRecord(value)
+		if err != nil {
+			return err
+		}
+		return visit(r)
+	})
+	if err != nil {
+		return fmt.Errorf("ledger %d: %w", index, err)
+	}
+	return nil
+}
+
+// ByHash finds a ledger by its hash. ErrMissing: it is not stored.
+func (s *Store) ByHash(h xrpl.Hash) (index uint32, err error) {
+	value, err := s.get(hashKey(h))
+	if err == nil && len(value) != 4 {
+		err = errors.New("the index of hashes is damaged")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("ledger %v: %w", h, err)
+	}
+	return binary.BigEndian.Uint32(value), nil
+}
+
+// Transaction finds a transaction by its id: in which ledger it is, and at which position of the transactions there.
+// ErrMissing: it is not stored.
+func (s *Store) Transaction(id xrpl.Hash) (Place, error) {
+	value, err := s.get(transactionKey(id))
+	if err != nil {
+		return Place{}, fmt.Errorf("transaction %v: %w", id, err)
+	}
+	return parsePlace(value)
+}

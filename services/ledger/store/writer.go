@@ -1,0 +1,216 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"dyno/parts/xrpl"
+)
+
+// Writer stores ledgers as they come. It is a seam: see Writers.
+type Writer interface {
+	// Put hands a ledger over, to be stored after those that were put before; it blocks while the queue is full.
+	// The ledger belongs to the writer until release, which is called once, from any goroutine, when the ledger is
+	// durable or will not be stored. After an error nothing more is stored. Put and Close are for one goroutine.
+	Put(ctx context.Context, l *xrpl.Ledger, release func()) error
+
+	// Close stores what was put and ends the writer. It returns what went wrong first.
+	Close() error
+}
+
+// WriterOptions is how a Writer works. Its zero values are the documented defaults.
+type WriterOptions struct {
+	Progress Progress
+	Writers  int // batches under way to the disk at once; 0: 1
+	Queue    int // ledgers that wait; 0: 128
+	Batch    int // most ledgers in a batch; 0: 32
+
+	// Stored is told of every batch when it is durable: how many ledgers. It is called by the writer's goroutines.
+	Stored func(ledgers int)
+}
+
+// Writers are the implementations of the seam "commit".
+var Writers = map[string]func(*Store, WriterOptions) Writer{
+	"each":  func(s *Store, o WriterOptions) Writer { o.Batch = 1; return startWriter(s, o) },
+	"batch": startWriter,
+}
+
+// NewWriter returns a Writer by its name: each (a synced batch per ledger), or batch (what waits, at most o.Batch).
+func NewWriter(name string, s *Store, o WriterOptions) (Writer, error) {
+	start, ok := Writers[name]
+	if !ok {
+		return nil, fmt.Errorf("commit=%s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(Writers)), ", "))
+	}
+	return start(s, o), nil
+}
+
+// put is a ledger that waits.
+type put struct {
+	ledger  *xrpl.Ledger
+	release func()
+}
+
+// writer is both implementations. Its goroutines take batches from the queue in turns, encode them side by side and
+// apply them in the order in which they were taken, so that a crash loses the last of them and makes no hole.
+type writer struct {
+	store   *Store
+	o       WriterOptions
+	queue   chan put
+	workers sync.WaitGroup
+
+	take sync.Mutex // held while a batch is taken from the queue
+	next uint64     // guarded by take: the batch's turn
+
+	turns  sync.Cond
+	turn   uint64        // guarded by turns.L: whose it is to be applied
+	failed chan struct{} // closed when err is set
+	err    error         // guarded by turns.L until failed is closed
+}
+
+func startWriter(s *Store, o WriterOptions) Writer {
+	if o.Writers <= 0 {
+		o.Writers = 1
+	}
+	if o.Queue <= 0 {
+		o.Queue = 128
+	}
+	if o.Batch <= 0 {
+		o.Batch = 32
+	}
+	w := &writer{store: s, o: o, queue: make(chan put, o.Queue), failed: make(chan struct{})}
+	w.turns.L = &sync.Mutex{}
+	for range o.Writers {
+		w.workers.Go(w.work)
+	}
+	return w
+}
+
+func (w *writer) Put(ctx context.Context, l *xrpl.Ledger, release func()) error {
+	select {
+	case <-w.failed:
+		release()
+		return w.err
+	default:
+	}
+	select {
+	case w.queue <- put{l, release}:
+		return nil
+	case <-w.failed:
+		release()
+		return w.err
+	case <-ctx.Done():
+		release()
+		return ctx.Err()
+	}
+}
+
+func (w *writer) Close() error {
+	close(w.queue)
+	w.workers.Wait()
+	return w.err
+}
+
+func (w *writer) work() {
+	puts := make([]put, 0, w.o.Batch)
+	ledgers := make([]*xrpl.Ledger, 0, w.o.Batch)
+	for {
+		var turn uint64
+		if puts, turn = w.collect(puts[:0]); len(puts) == 0 {
+			return
+		}
+		ledgers = ledgers[:0]
+		for _, p := range puts {
+			ledgers = append(ledgers, p.ledger)
+		}
+		if w.append(ledgers, turn) && w.o.Stored != nil {
+			w.o.Stored(len(puts))
+		}
+		for _, p := range puts {
+			p.release()
+		}
+		clear(puts)
+	}
+}
+
+// collect takes what waits, at least one unless the queue has been closed, and draws a turn.
+func (w *writer) collect(puts []put) ([]put, uint64) {
+	w.take.Lock()
+	defer w.take.Unlock()
+	first, ok := <-w.queue
+	if !ok {
+		return puts, 0
+	}
+	puts = append(puts, first)
+	for len(puts) < w.o.Batch {
+		select {
+		case p, ok := <-w.queue:
+			if ok {
+				puts = append(puts, p)
+				continue
+			}
+		default:
+		}
+		break
+	}
+	w.next++
+	return puts, w.next - 1
+}
+
+// append stores ledgers in their turn, and says whether they are durable.
+func (w *writer) append(ledgers []*xrpl.Ledger, turn uint64) bool {
+	b, err := w.store.prepare(ledgers)
+	w.await(turn)
+	select {
+	case <-w.failed: // what comes after a batch that failed would leave a hole
+		if err == nil {
+			b.close()
+		}
+		w.pass(w.err)
+		return false
+	default:
+	}
+	if err == nil {
+		b, err = w.store.begin(b, ledgers, w.o.Progress)
+	}
+	w.pass(err)
+	if err != nil {
+		return false
+	}
+	if err = w.store.finish(b); err != nil {
+		w.fail(err)
+	}
+	return err == nil
+}
+
+func (w *writer) await(turn uint64) {
+	w.turns.L.Lock()
+	defer w.turns.L.Unlock()
+	for w.turn != turn {
+		w.turns.Wait()
+	}
+}
+
+// pass gives the turn to the next batch.
+func (w *writer) pass(err error) {
+	if err != nil {
+		w.fail(err)
+	}
+	w.turns.L.Lock()
+	defer w.turns.L.Unlock()
+	w.turn++
+	w.turns.Broadcast()
+}
+
+// fail ends the writer's work. The first error stays.
+func (w *writer) fail(err error) {
+	w.turns.L.Lock()
+	defer w.turns.L.Unlock()
+	if w.err == nil {
+		w.err = err
+		close(w.failed)
+	}
+}
