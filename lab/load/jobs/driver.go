@@ -15,6 +15,7 @@ type Driver struct {
 	engine string
 	r      io.Reader
 	now    func() int64 // monotonic.Now, but for tests
+	steady bool
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -25,6 +26,15 @@ var _ load.Driver = (*Driver)(nil)
 // any other reader, Drive ends only when a Read returns.
 func New(engine string, r io.Reader) *Driver {
 	return &Driver{engine: engine, r: r, now: monotonic.Now}
+}
+
+// NewSteady returns a driver that reads like New's, and decides by itself what counts: the plan's Length after
+// its Warmup, from the stream's first window, whatever the stream calls them. It ends there, with the command
+// still at work. For commands that know how much there is to do and not for how long.
+func NewSteady(engine string, r io.Reader) *Driver {
+	d := New(engine, r)
+	d.steady = true
+	return d
 }
 
 // Engine names the command in results.
@@ -39,7 +49,12 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 		defer closeBy(ctx, c)()
 	}
 	s := newStream(d.r, d.now)
-	err := relay(ctx, s, p, rec)
+	var err error
+	if d.steady {
+		err = relaySteady(ctx, s, p, rec)
+	} else {
+		err = relay(ctx, s, p, rec)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err() // the stream broke off because of it
 	}

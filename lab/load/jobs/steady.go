@@ -1,0 +1,114 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// warmupTag takes the place of record.HistResponse in a tag of what does not count yet.
+const warmupTag = "warmup"
+
+// relaySteady enters the stream's windows into a recording until the plan's measured time is over.
+func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorder) error {
+	var shard *load.Shard
+	backlog, counting := int64(0), false
+	for ctx.Err() == nil {
+		w, err := s.next()
+		if errors.Is(err, errEnd) || errors.Is(err, errNoMeasure) {
+			return tooShort(s, p, shard != nil)
+		}
+		if err != nil {
+			return err
+		}
+		if shard == nil {
+			p.Start = w.Start
+			shard = rec.Shards(1)[0]
+		}
+		if from := p.MeasureFrom(); w.Start > from && !counting { // nothing happened in the first that counts
+			quiet := record.Window{Start: from, Phase: record.PhaseMeasure, Client: record.Client{Backlog: backlog}}
+			if err := shard.Window(&quiet, nil); err != nil {
+				return err
+			}
+			counting = true
+		}
+		if w.Start >= p.OfferUntil() {
+			rec.EndAt(p.OfferUntil())
+			return nil
+		}
+		rec.EndAt(w.Start + windowLength)
+		if w.Start < p.MeasureFrom() {
+			w.warm()
+		} else {
+			w.count()
+			counting = true
+		}
+		backlog = w.Client.Backlog
+		if err := shard.Window(&w.Window, w.hists); err != nil {
+			return err
+		}
+		if w.Start+windowLength >= p.OfferUntil() {
+			return nil // nothing that comes could still count
+		}
+	}
+	return ctx.Err()
+}
+
+// tooShort says of work that was done too soon how to mend it.
+func tooShort(s *stream, p *load.Plan, began bool) error {
+	worked := time.Duration(0)
+	if began {
+		worked = time.Duration(s.after - p.Start)
+	}
+	return fmt.Errorf("the job's work was done after %v, and a run takes %v of it (%v of warm-up): give it more to do, or measure it from its start to its end (load.units)",
+		worked, p.Warmup+p.Length, p.Warmup)
+}
+
+// warm makes a window one of the warm-up.
+func (w *window) warm() {
+	w.Phase = record.PhaseWarmup
+	hists := map[string]*hdrhistogram.Histogram{}
+	for tag, h := range w.hists {
+		kind, rest, _ := strings.Cut(tag, ".")
+		if kind == record.HistResponse || kind == warmupTag {
+			merge(hists, warmupTag+"."+rest, h)
+		}
+	}
+	w.hists = hists
+}
+
+// count makes a window one that counts. A unit counts in the window in which it is done, wherever it began, so
+// what was offered in a window is what was done in it: at the run's end as many are under way as at its
+// beginning, and they are neither lost nor late.
+func (w *window) count() {
+	w.Phase = record.PhaseMeasure
+	w.Client.Offered = w.Client.Completed
+	hists := map[string]*hdrhistogram.Histogram{}
+	for tag, h := range w.hists {
+		if rest, warm := strings.CutPrefix(tag, warmupTag+"."); warm {
+			tag = record.HistResponse + "." + rest
+		}
+		merge(hists, tag, h)
+	}
+	w.hists = hists
+}
+
+// merge adds a histogram under a tag.
+func merge(hists map[string]*hdrhistogram.Histogram, tag string, h *hdrhistogram.Histogram) {
+	have := hists[tag]
+	if have == nil {
+		hists[tag] = h
+		return
+	}
+	sum := record.NewHistogram() // holds what either may; what is beyond it, the recording refuses by its count
+	sum.Merge(have)
+	sum.Merge(h)
+	hists[tag] = sum
+}
