@@ -49,6 +49,8 @@ type Verifier struct {
 	leaves []leaf
 	inner  [levels][len(prefixInner) + fanout*len(Hash{})]byte // the node being filled, by depth
 
+	message []byte // what a signature is of
+
 }
 
 // NewVerifier returns a Verifier.

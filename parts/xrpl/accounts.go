@@ -1,0 +1,126 @@
+package xrpl
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+const entryAccountRoot = 0x61 // LedgerEntryType of an account
+
+// Accounts calls visit with the accounts that a transaction touches: its own Account and Destination, and of each
+// entry of the ledger that it made, changed or removed, the accounts in it and the issuers of its limits and offers.
+// An account may come more than once. Source: what rippled's account_tx counts, TxMeta::getAffectedAccounts.
+func Accounts(blob, meta []byte, visit func(AccountID)) error {
+	err := Walk(blob, func(f Field) error {
+		if f.Depth == 0 && (f.Is(typeAccount, codeAccount) || f.Is(typeAccount, codeDestination)) {
+			visitAccount(blob[f.ValueStart:f.End], visit)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("transaction: %w", err)
+	}
+	var n nodes
+	err = Walk(meta, func(f Field) error {
+		n.enter(f, meta)
+		if f.Depth != 3 || n.part != codeFinalFields && n.part != codeNewFields {
+			return nil
+		}
+		value := meta[f.ValueStart:f.End]
+		switch {
+		case f.Type == typeAccount:
+			visitAccount(value, visit)
+		case f.Type == typeAmount && f.Code >= codeTakerPays && f.Code <= codeHighLimit && len(value) == 8+currencySize+accountSize:
+			visitAccount(value[8+currencySize:], visit)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	return nil
+}
+
+func visitAccount(b []byte, visit func(AccountID)) {
+	if len(b) == accountSize && AccountID(b) != (AccountID{}) {
+		visit(AccountID(b))
+	}
+}
+
+// nodes follows a walk through metadata: where in AffectedNodes it is.
+type nodes struct {
+	inside bool // in AffectedNodes
+	entry  int  // LedgerEntryType of the node
+	part   int  // code of the object in the node (PreviousFields, FinalFields, NewFields), zero between them
+}
+
+func (n *nodes) enter(f Field, meta []byte) {
+	switch {
+	case f.Depth == 0:
+		*n = nodes{inside: f.Is(typeArray, codeAffectedNodes)}
+	case !n.inside:
+	case f.Depth == 1:
+		n.entry, n.part = 0, 0
+	case f.Depth == 2 && f.Is(typeUInt16, codeLedgerEntryType):
+		n.entry = int(binary.BigEndian.Uint16(meta[f.ValueStart:]))
+	case f.Depth == 2:
+		n.part = 0
+		if f.Type == typeObject && f.Opens() {
+			n.part = f.Code
+		}
+	}
+}
+
+// mayUse checks that the key which signed is the account's master key, or its regular key before or after the
+// transaction. Metadata has the whole account wherever the sender paid a fee; where it has not, nothing is said. That
+// the master key was not disabled is not checked.
+func mayUse(key []byte, account AccountID, meta []byte) error {
+	signer := KeyAccount(key)
+	if signer == account {
+		return nil
+	}
+	var n nodes
+	var ours, regular, seen, allowed bool
+	err := Walk(meta, func(f Field) error {
+		n.enter(f, meta)
+		switch {
+		case f.Depth == 1 && f.Opens():
+			ours, regular = false, false
+		case f.Depth == 1 && f.Ends():
+			seen = seen || ours
+			allowed = allowed || ours && regular
+		case f.Depth != 3 || n.entry != entryAccountRoot:
+		case f.Is(typeAccount, codeAccount) && n.part == codeFinalFields:
+			ours = string(meta[f.ValueStart:f.End]) == string(account[:])
+		case f.Is(typeAccount, codeRegularKey) && (n.part == codeFinalFields || n.part == codePreviousFields):
+			regular = regular || string(meta[f.ValueStart:f.End]) == string(signer[:])
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	if seen && !allowed {
+		return fmt.Errorf("%w: %X is neither the master nor the regular key of %v", ErrKey, key, account)
+	}
+	return nil
+}
+
+// TransactionIndex is a transaction's place in its ledger, from its metadata.
+func TransactionIndex(meta []byte) (uint32, error) {
+	index, found := uint32(0), false
+	err := Walk(meta, func(f Field) error {
+		if f.Depth > 0 || !f.Is(typeUInt32, codeTransactionIndex) {
+			return nil
+		}
+		index, found = binary.BigEndian.Uint32(meta[f.ValueStart:]), true
+		return ErrStop
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: it says no TransactionIndex", ErrMalformed)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("metadata: %w", err)
+	}
+	return index, nil
+}

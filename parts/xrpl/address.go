@@ -1,0 +1,86 @@
+package xrpl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/mr-tron/base58"
+	//lint:ignore SA1019 the ledger's account ids are made with it
+	"golang.org/x/crypto/ripemd160"
+)
+
+// AccountID is an account of the ledger.
+type AccountID [accountSize]byte
+
+// What an address's bytes begin with. Source: xrpl.org/base58-encodings.html.
+const (
+	addressAccount = 0x00 // r...
+	addressNode    = 0x1c // n...
+)
+
+var alphabet = base58.NewAlphabet("rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz")
+
+// KeyAccount is the account whose master key this is.
+func KeyAccount(key []byte) (id AccountID) {
+	sum := sha256.Sum256(key)
+	h := ripemd160.New()
+	h.Write(sum[:])
+	h.Sum(id[:0])
+	return id
+}
+
+// ParseAddress reads an account's address (r...).
+func ParseAddress(s string) (AccountID, error) {
+	id, err := parseBase58(s, addressAccount, accountSize)
+	if err != nil {
+		return AccountID{}, fmt.Errorf("address %.60q: %w", s, err)
+	}
+	return AccountID(id), nil
+}
+
+// String is the account's address.
+func (id AccountID) String() string { return formatBase58(addressAccount, id[:]) }
+
+// ParseNodeKey reads the public key of a validator (n...).
+func ParseNodeKey(s string) ([]byte, error) {
+	key, err := parseBase58(s, addressNode, keySize)
+	if err != nil {
+		return nil, fmt.Errorf("node key %.60q: %w", s, err)
+	}
+	return key, nil
+}
+
+// FormatNodeKey is the public key of a validator as people write it (n...).
+func FormatNodeKey(key []byte) string { return formatBase58(addressNode, key) }
+
+const checksumSize = 4
+
+func checksum(b []byte) []byte {
+	once := sha256.Sum256(b)
+	twice := sha256.Sum256(once[:])
+	return twice[:checksumSize]
+}
+
+func formatBase58(kind byte, b []byte) string {
+	b = append([]byte{kind}, b...)
+	return base58.EncodeAlphabet(append(b, checksum(b)...), alphabet)
+}
+
+func parseBase58(s string, kind byte, size int) ([]byte, error) {
+	const longest = 64 // digits; decoding takes time with the square of them
+	if len(s) == 0 || len(s) > longest {
+		return nil, fmt.Errorf("%w: %d characters are too many or too few", ErrMalformed, len(s))
+	}
+	b, err := base58.DecodeAlphabet(s, alphabet)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if len(b) != 1+size+checksumSize || b[0] != kind {
+		return nil, fmt.Errorf("%w: it is one of another kind, or cut off", ErrMalformed)
+	}
+	if body := b[:1+size]; !bytes.Equal(checksum(body), b[1+size:]) {
+		return nil, fmt.Errorf("%w: its checksum does not fit: a typing error?", ErrMalformed)
+	}
+	return b[1 : 1+size], nil
+}

@@ -1,0 +1,91 @@
+package xrpl
+
+import (
+	"crypto/ed25519"
+	"fmt"
+
+	"github.com/decred/dcrd/dcrec/secp256k1/v4"
+	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
+)
+
+// SignatureChecker says whether a signature is that of a message by a key. Implementations are for any number of
+// goroutines, and say no to whatever they cannot read. A key that begins with 0xED is one of ed25519, which signs
+// the message itself; every other one of secp256k1, which signs its Hash. An S above half the order is as good as
+// one below: that is so in history before 2020.
+type SignatureChecker interface {
+	Check(key, message, signature []byte) bool
+}
+
+// Checkers are the implementations by name: "pure" is Go alone, "libsecp256k1" is the C library with cgo, and is there
+// only in programs that were built with cgo.
+func Checkers() map[string]SignatureChecker {
+	all := map[string]SignatureChecker{"pure": Pure{}}
+	addLibSecp(all)
+	return all
+}
+
+// Pure checks signatures in Go alone.
+type Pure struct{}
+
+// Check is SignatureChecker's.
+func (Pure) Check(key, message, signature []byte) bool {
+	if isEd25519(key) {
+		return checkEd25519(key, message, signature)
+	}
+	r, s, err := parseDER(signature)
+	if err != nil || len(key) != keySize {
+		return false
+	}
+	public, err := secp256k1.ParsePubKey(key)
+	if err != nil {
+		return false
+	}
+	digest := half(message)
+	return ecdsa.NewSignature(&r, &s).Verify(digest[:], public)
+}
+
+// keySize is the size of a public key, bytes: a compressed point, or 0xED and 32 bytes.
+const keySize = 33
+
+func isEd25519(key []byte) bool { return len(key) == keySize && key[0] == 0xed }
+
+func checkEd25519(key, message, signature []byte) bool {
+	return len(signature) == ed25519.SignatureSize && ed25519.Verify(key[1:], message, signature)
+}
+
+// parseDER reads a secp256k1 signature: a sequence of two positive integers in the fewest bytes, each between zero
+// and the order of the group.
+func parseDER(b []byte) (r, s secp256k1.ModNScalar, err error) {
+	const sequence, shortest, longest = 0x30, 8, 72
+	if len(b) < shortest || len(b) > longest || b[0] != sequence || int(b[1]) != len(b)-2 {
+		return r, s, fmt.Errorf("%w: %d bytes are no DER signature", ErrSignature, len(b))
+	}
+	rest, ok := parseInteger(b[2:], &r)
+	if ok {
+		rest, ok = parseInteger(rest, &s)
+	}
+	if !ok || len(rest) > 0 {
+		return r, s, fmt.Errorf("%w: a number in the DER signature is out of bounds", ErrSignature)
+	}
+	return r, s, nil
+}
+
+func parseInteger(b []byte, into *secp256k1.ModNScalar) (rest []byte, ok bool) {
+	const integer = 0x02
+	if len(b) < 3 || b[0] != integer || b[1] == 0 || int(b[1]) > len(b)-2 {
+		return nil, false
+	}
+	number, rest := b[2:2+b[1]], b[2+b[1]:]
+	switch {
+	case number[0]&0x80 != 0: // negative
+		return nil, false
+	case number[0] == 0 && (len(number) == 1 || number[1]&0x80 == 0): // zero, or a byte too many
+		return nil, false
+	case number[0] == 0:
+		number = number[1:]
+	}
+	if len(number) > 32 {
+		return nil, false
+	}
+	return rest, !into.SetByteSlice(number) && !into.IsZero()
+}

@@ -1,0 +1,29 @@
+//go:build cgo
+
+package xrpl
+
+import "github.com/ethereum/go-ethereum/crypto/secp256k1"
+
+// LibSecp checks signatures of secp256k1 with the C library of that name, and those of ed25519 in Go.
+type LibSecp struct{}
+
+// Check is SignatureChecker's.
+func (LibSecp) Check(key, message, signature []byte) bool {
+	if isEd25519(key) {
+		return checkEd25519(key, message, signature)
+	}
+	r, s, err := parseDER(signature)
+	if err != nil || len(key) != keySize {
+		return false
+	}
+	if s.IsOverHalfOrder() { // which the library takes for a forgery
+		s.Negate()
+	}
+	var both [64]byte
+	r.PutBytesUnchecked(both[:32])
+	s.PutBytesUnchecked(both[32:])
+	digest := half(message)
+	return secp256k1.VerifySignature(key, digest[:], both[:])
+}
+
+func addLibSecp(all map[string]SignatureChecker) { all["libsecp256k1"] = LibSecp{} }

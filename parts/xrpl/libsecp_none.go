@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package xrpl
+
+func addLibSecp(map[string]SignatureChecker) {}

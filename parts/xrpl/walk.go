@@ -1,0 +1,246 @@
+package xrpl
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Types of fields, by their number in the binary format.
+const (
+	typeUInt16  = 1
+	typeUInt32  = 2
+	typeUInt64  = 3
+	typeHash256 = 5
+	typeAmount  = 6
+	typeBlob    = 7
+	typeAccount = 8
+	typeObject  = 14
+	typeArray   = 15
+	typeUInt8   = 16
+
+	typePathSet   = 18
+	typeVector256 = 19
+	typeIssue     = 24
+	typeBridge    = 25
+)
+
+// fixed is the size in bytes of the values of a type, zero where it is in the value. Numbers are those of
+// rippled's SField.h and of the server_definitions method.
+var fixed = [...]uint8{
+	typeUInt16: 2, typeUInt32: 4, typeUInt64: 8, 4: 16, typeHash256: 32,
+	9: 12, 10: 4, 11: 8, // Number, Int32, Int64
+	typeUInt8: 1, 17: 20, // Hash160
+	20: 12, 21: 24, 22: 48, 23: 64, // UInt96 to UInt512
+	26: 20, // Currency
+}
+
+// Field is a field where it lies in the bytes that are walked: its header is [Start, ValueStart) and its value
+// [ValueStart, End). A length prefix belongs to the header. An object or array is a field without a value; what is in
+// it follows one level deeper, and then the field that ends it (14.1 or 15.1), at its own depth. So fields follow one
+// another without gaps from the first byte to the last.
+type Field struct {
+	Type, Code             int
+	Depth                  int // in how many objects and arrays it is
+	Start, ValueStart, End int
+}
+
+// Is says whether the field is the one with this type and code.
+func (f Field) Is(kind, code int) bool { return f.Type == kind && f.Code == code }
+
+// Opens says whether an object or array begins with the field.
+func (f Field) Opens() bool { return isContainer(f.Type) && f.Code != endCode }
+
+// Ends says whether an object or array ends with the field.
+func (f Field) Ends() bool { return isContainer(f.Type) && f.Code == endCode }
+
+func isContainer(kind int) bool { return kind == typeObject || kind == typeArray }
+
+// ErrStop, returned by what Walk calls, ends the walk without an error.
+var ErrStop = errors.New("stop walking")
+
+// maxDepth is how deep objects and arrays may lie in one another. The ledger's own bound is 10.
+const maxDepth = 16
+
+const endCode = 1 // of the field that ends an object or an array
+
+// Walk calls visit for each field of a transaction, its metadata, a validation or a manifest, in the order of the
+// bytes. It allocates nothing. It ends early when visit returns an error, which it returns; ErrStop it swallows.
+func Walk(b []byte, visit func(Field) error) error {
+	var open [maxDepth]int // types of the objects and arrays that we are in
+	var f Field
+	for f.End < len(b) {
+		f.Start = f.End
+		if err := f.read(b); err != nil {
+			return err
+		}
+		within := 0
+		if f.Depth > 0 {
+			within = open[f.Depth-1]
+		}
+		switch {
+		case f.Ends() && f.Type != within:
+			return f.malformed("it ends what is not open")
+		case f.Ends():
+			f.Depth--
+		case within == typeArray && f.Type != typeObject:
+			return f.malformed("an array holds objects alone")
+		case f.Opens() && f.Depth == maxDepth:
+			return f.malformed("it is nested too deeply")
+		}
+		if err := visit(f); err != nil {
+			if err == ErrStop {
+				return nil
+			}
+			return err
+		}
+		if f.Opens() {
+			open[f.Depth] = f.Type
+			f.Depth++
+		}
+	}
+	if f.Depth > 0 {
+		return fmt.Errorf("%w: an object or array does not end", ErrMalformed)
+	}
+	return nil
+}
+
+func (f *Field) malformed(why string) error {
+	return fmt.Errorf("%w: field %d.%d at byte %d: %s", ErrMalformed, f.Type, f.Code, f.Start, why)
+}
+
+// read reads the field at Start, header and value.
+func (f *Field) read(b []byte) error {
+	at := f.Start
+	f.Type, f.Code = int(b[at]>>4), int(b[at]&15)
+	at++
+	for _, number := range [...]*int{&f.Type, &f.Code} {
+		if *number != 0 {
+			continue
+		}
+		if at == len(b) || b[at] < 16 {
+			return f.malformed("its header is cut off or not the shortest")
+		}
+		*number = int(b[at])
+		at++
+	}
+	size := 0
+	switch f.Type {
+	case typeBlob, typeAccount, typeVector256:
+		n, prefix, err := ReadVL(b[at:])
+		if err != nil {
+			return f.malformed("its length is cut off or too great")
+		}
+		at, size = at+prefix, n
+	case typeObject, typeArray:
+	default:
+		size = valueSize(f.Type, b[at:])
+	}
+	if size < 0 {
+		return f.malformed("its type or value is unknown")
+	}
+	if size > len(b)-at {
+		return f.malformed("it is cut off")
+	}
+	f.ValueStart, f.End = at, at+size
+	return nil
+}
+
+// valueSize is the size of a value that has no length prefix, by its type and first bytes. It is -1 where there is
+// no such value, and may be more than there are bytes.
+func valueSize(kind int, b []byte) int {
+	switch kind {
+	case typeAmount:
+		return amountSize(b)
+	case typePathSet:
+		return pathsSize(b)
+	case typeIssue:
+		return issueSize(b)
+	case typeBridge:
+		return bridgeSize(b)
+	}
+	if kind >= len(fixed) || fixed[kind] == 0 {
+		return -1
+	}
+	return int(fixed[kind])
+}
+
+// Sizes of what amounts and the like are made of, bytes.
+const (
+	accountSize  = 20
+	currencySize = 20
+	mptSize      = 24 // the id of a multi-purpose token: sequence and issuer
+)
+
+func amountSize(b []byte) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case b[0]&0x80 != 0:
+		return 8 + currencySize + accountSize
+	case b[0]&0x20 != 0:
+		return 1 + 8 + mptSize
+	}
+	return 8
+}
+
+// pathsSize goes through the steps of paths: each has a byte of flags that says what it consists of.
+func pathsSize(b []byte) int {
+	const (
+		end, boundary                  = 0x00, 0xff
+		account, currency, issuer, mpt = 0x01, 0x10, 0x20, 0x40
+	)
+	at := 0
+	for at < len(b) {
+		flags := b[at]
+		at++
+		switch {
+		case flags == end:
+			return at
+		case flags == boundary:
+			continue
+		case flags&^(account|currency|issuer|mpt) != 0:
+			return -1
+		}
+		for _, part := range [...]struct{ flag, size int }{{account, accountSize}, {currency, currencySize}, {issuer, accountSize}, {mpt, mptSize}} {
+			if int(flags)&part.flag != 0 {
+				at += part.size
+			}
+		}
+	}
+	return len(b) + 1 // cut off
+}
+
+// issueSize: XRP is a currency of zeros alone, another currency has its issuer. A multi-purpose token is written as
+// its issuer, the account that nobody has (1), and a sequence.
+func issueSize(b []byte) int {
+	const sequence = 4
+	switch {
+	case len(b) < currencySize:
+		return -1
+	case [currencySize]byte(b) == [currencySize]byte{}:
+		return currencySize
+	case len(b) < currencySize+accountSize:
+		return -1
+	case [accountSize]byte(b[currencySize:]) == [accountSize]byte{accountSize - 1: 1}:
+		return currencySize + accountSize + sequence
+	}
+	return currencySize + accountSize
+}
+
+// bridgeSize: a door, which is an account with its length, and an issue; twice.
+func bridgeSize(b []byte) int {
+	at := 0
+	for range 2 {
+		if at += 1 + accountSize; at > len(b) {
+			return -1
+		}
+		issue := issueSize(b[at:])
+		if issue < 0 {
+			return -1
+		}
+		if at += issue; at > len(b) {
+			return -1
+		}
+	}
+	return at
+}
