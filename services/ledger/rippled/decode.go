@@ -1,0 +1,219 @@
+package rippled
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+)
+
+// Decoder reads an answer to `ledger` in binary: rippled's over either transport and Clio's, in both shapes of a
+// transaction (tx_blob and meta; tx_blob, meta_blob and hash). Several goroutines may use one.
+type Decoder interface {
+	// Decode fills an answer. Errors are *Trouble without a Server; then what the answer holds is of no use.
+	Decode(bytes []byte, into *Answer) error
+}
+
+// Decoders are the decoders by their names.
+func Decoders() map[string]Decoder {
+	return map[string]Decoder{"json": jsonDecoder{}, "scan": scanDecoder{}}
+}
+
+// NewDecoder gives a decoder by its name; "" is scan.
+func NewDecoder(name string) (Decoder, error) {
+	if name == "" {
+		name = "scan"
+	}
+	all := Decoders()
+	if d, ok := all[name]; ok {
+		return d, nil
+	}
+	return nil, fmt.Errorf("decoder %q: there is no such decoder; there are %s",
+		name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+}
+
+// object is what became of one of the objects that an answer may hold.
+type object uint8
+
+const (
+	absent object = iota // or null
+	present
+	wrong // it is there and is no object
+)
+
+// reply is what both decoders read of an answer, before anybody judges it: so they cannot judge differently.
+type reply struct {
+	top, result, ledger object
+	fault               [2]fault  // at the top, and in the result
+	warning             [2]string // likewise
+	index               [2]string // digits: in the result, and in the ledger
+	hash                [2]string // hex: likewise
+	validated, open     bool      // open: "closed" is there and not true
+	header              bool      // ledger_data is there
+	bad                 string    // what of the ledger's hex or lists cannot be read
+}
+
+// fault is an error as a server says it.
+type fault struct {
+	name    string
+	code    string // digits
+	message string
+}
+
+// What a server calls its errors, and their codes. Clio and rippled share both.
+var faults = map[string]Kind{
+	"slowDown": SlowDown, "tooBusy": Busy, "lgrNotFound": NotFound, "ledgerNotFound": NotFound,
+	"lgrNotValidated": NotValidated,
+	"noNetwork":       NotSynced, "notSynced": NotSynced, "noCurrent": NotSynced, "noClosed": NotSynced,
+	"notReady": NotSynced, "amendmentBlocked": NotSynced, "unlBlocked": NotSynced,
+	"internal": Busy, "dbDeserialization": Busy, "failedToForward": Busy,
+}
+
+var faultCodes = map[string]Kind{
+	"9": Busy, "10": SlowDown, "13": NotSynced, "14": NotSynced, "15": NotSynced, "16": NotSynced, "17": NotSynced,
+	"18": NotSynced, "21": NotFound,
+}
+
+// maxMessage bounds what is shown of a server's text, in bytes.
+const maxMessage = 200
+
+func (f fault) trouble() *Trouble {
+	k, ok := faults[f.name]
+	if !ok {
+		k, ok = faultCodes[f.code]
+	}
+	if !ok {
+		k = Refused
+	}
+	return troublef(k, "%.*q (code %.20s): %.*q", maxMessage, f.name, f.code, maxMessage, f.message)
+}
+
+// judge says what an answer amounts to, and fills in what is not bytes.
+func (r *reply) judge(into *Answer) error {
+	switch {
+	case r.top != present:
+		return troublef(Malformed, "the answer is not a JSON object")
+	case r.fault[0] != fault{}:
+		return r.fault[0].trouble()
+	case r.fault[1] != fault{}:
+		return r.fault[1].trouble()
+	case r.result == wrong || r.ledger == wrong:
+		return troublef(Malformed, "the answer's result or ledger is not an object")
+	case r.ledger == absent:
+		return troublef(Empty, "the answer has no ledger")
+	case r.bad != "":
+		return troublef(Malformed, "%s", r.bad)
+	case !r.header:
+		return troublef(Empty, "the answer's ledger has no ledger_data; was it asked for in binary?")
+	case len(into.Header) != xrpl.HeaderSize:
+		return troublef(Malformed, "ledger_data has %d bytes, not %d", len(into.Header), xrpl.HeaderSize)
+	}
+	return r.fill(into)
+}
+
+func (r *reply) fill(into *Answer) error {
+	var err error
+	if into.Index, err = parseIndex(first(r.index)); err != nil {
+		return err
+	}
+	if text := first(r.hash); text != "" {
+		if into.Hash, err = xrpl.ParseHash(text); err != nil {
+			return troublef(Malformed, "ledger_hash: %v", err)
+		}
+	}
+	if into.Index == 0 {
+		into.Index = uint32(into.Header[0])<<24 | uint32(into.Header[1])<<16 | uint32(into.Header[2])<<8 | uint32(into.Header[3])
+	}
+	into.Validated = r.validated
+	into.Warned = r.warning[0] == "load" || r.warning[1] == "load"
+	if !r.validated || r.open {
+		return troublef(NotValidated, "ledger %d is not validated and closed", into.Index)
+	}
+	return nil
+}
+
+func first(texts [2]string) string {
+	if texts[0] != "" {
+		return texts[0]
+	}
+	return texts[1]
+}
+
+// parseIndex reads the index of a ledger, which is a number or a string of digits; 0 where there is none.
+func parseIndex(text string) (uint32, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, troublef(Malformed, "ledger_index %.30q is not a number below 2^32", text)
+	}
+	return uint32(n), nil
+}
+
+// reset makes an answer ready for one of so many bytes, whose hex fits into half of them: its slices stay where
+// they are while they are filled.
+func (a *Answer) reset(size int) {
+	if cap(a.memory) < size/2 {
+		a.memory = make([]byte, 0, size/2)
+	}
+	*a = Answer{Bytes: size, memory: a.memory[:0], Ledger: xrpl.Ledger{Transactions: a.Transactions[:0]}}
+}
+
+// decodeInfo reads an answer to `server_info`. It is asked for once in a while, so encoding/json does.
+func decodeInfo(bytes []byte) (Info, error) {
+	type faulty struct {
+		Error   string      `json:"error"`
+		Code    json.Number `json:"error_code"`
+		Message string      `json:"error_message"`
+	}
+	type tip struct {
+		Index uint32    `json:"seq"`
+		Hash  xrpl.Hash `json:"-"`
+		Text  string    `json:"hash"`
+	}
+	var a struct {
+		faulty
+		Result struct {
+			faulty
+			Info *struct {
+				Complete  string `json:"complete_ledgers"`
+				State     string `json:"server_state"`
+				Validated *tip   `json:"validated_ledger"`
+			} `json:"info"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(bytes, &a); err != nil {
+		return Info{}, troublef(Malformed, "server_info: %v", err)
+	}
+	for _, f := range []faulty{a.faulty, a.Result.faulty} {
+		if f.Error != "" {
+			return Info{}, fault{f.Error, f.Code.String(), f.Message}.trouble()
+		}
+	}
+	info := a.Result.Info
+	if info == nil {
+		return Info{}, troublef(Empty, "server_info: the answer has no info")
+	}
+	out := Info{Bytes: len(bytes)}
+	var err error
+	if out.Complete, err = history.ParseSet(info.Complete); err != nil {
+		return Info{}, troublef(Malformed, "server_info: complete_ledgers: %.*s", maxMessage, err.Error())
+	}
+	if v := info.Validated; v != nil {
+		out.Validated.Index = v.Index
+		if out.Validated.Hash, err = xrpl.ParseHash(v.Text); err != nil {
+			return Info{}, troublef(Malformed, "server_info: validated_ledger: %v", err)
+		}
+		switch info.State {
+		case "full", "proposing", "validating", "": // Clio has no state: it has validated ledgers or none
+			out.Synced = true
+		}
+	}
+	return out, nil
+}

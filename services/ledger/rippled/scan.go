@@ -1,0 +1,4 @@
+package rippled
+
+// scanDecoder reads only what is needed.
+type scanDecoder struct{ jsonDecoder }

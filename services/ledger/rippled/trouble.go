@@ -1,0 +1,140 @@
+package rippled
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind is what kind of trouble there is with a server.
+type Kind uint8
+
+const (
+	// SlowDown: the client asked for more than the server allows it (slowDown, HTTP 503 "Server is overloaded" or
+	// 429, WebSocket close 1008).
+	SlowDown Kind = iota + 1
+	// Busy: the server has too much to do, whoever asks (tooBusy, HTTP 5xx).
+	Busy
+	// NotFound: the server does not have the ledger (lgrNotFound).
+	NotFound
+	// NotSynced: the server does not know the network's state (noNetwork, notSynced, noCurrent, notReady...).
+	NotSynced
+	// NotValidated: the ledger is not validated, or not closed.
+	NotValidated
+	// Cut: the answer ended in the middle.
+	Cut
+	// Timeout: no whole answer came within Config.Timeout.
+	Timeout
+	// Gone: there is no connection, or it broke before an answer came.
+	Gone
+	// Malformed: the answer is not what a server of this kind answers, or is larger than Config.MaxBody.
+	Malformed
+	// Empty: success is said, and nothing is answered.
+	Empty
+	// Refused: the server refuses for another reason (forbidden, unknownCmd, HTTP 4xx).
+	Refused
+)
+
+var kinds = [...]string{
+	SlowDown: "slow down", Busy: "busy", NotFound: "not found", NotSynced: "not synced", NotValidated: "not validated",
+	Cut: "cut", Timeout: "timeout", Gone: "gone", Malformed: "malformed", Empty: "empty", Refused: "refused",
+}
+
+func (k Kind) String() string {
+	if int(k) < len(kinds) && kinds[k] != "" {
+		return kinds[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Trouble is a request that did not get its answer.
+type Trouble struct {
+	Kind       Kind
+	Server     string        // its Name
+	RetryAfter time.Duration // what the server asked for, or the next dial; 0: nothing said
+	Err        error
+}
+
+func (t *Trouble) Error() string {
+	if t.Server == "" {
+		return fmt.Sprintf("%v: %v", t.Kind, t.Err)
+	}
+	return fmt.Sprintf("%s: %v: %v", t.Server, t.Kind, t.Err)
+}
+
+func (t *Trouble) Unwrap() error { return t.Err }
+
+// KindOf is the kind of the trouble in an error, 0 where there is none.
+func KindOf(err error) Kind {
+	var t *Trouble
+	if errors.As(err, &t) {
+		return t.Kind
+	}
+	return 0
+}
+
+func troublef(k Kind, format string, args ...any) *Trouble {
+	return &Trouble{Kind: k, Err: fmt.Errorf(format, args...)}
+}
+
+func parseURL(text string, schemes ...string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil: // which would show the whole of it
+		return nil, fmt.Errorf("server URL: cannot be read; write it as https://HOST:PORT or wss://HOST:PORT")
+	case !slices.Contains(schemes, u.Scheme) || u.Host == "":
+		return nil, fmt.Errorf("server URL %q: write it as %s://HOST:PORT", nameOf(u), schemes[len(schemes)-1])
+	}
+	return u, nil
+}
+
+func nameOf(u *url.URL) string {
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	return shown.String()
+}
+
+// secretsOf are the texts that must not be shown: in an error, they may come back from the transport or the server.
+func secretsOf(u *url.URL) []string {
+	var secrets []string
+	add := func(text string) {
+		if text != "" {
+			secrets = append(secrets, text)
+		}
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		add(u.User.String())
+		add(password)
+		add(u.User.Username())
+	}
+	add(u.RawQuery)
+	for _, values := range u.Query() {
+		for _, v := range values {
+			add(v)
+		}
+	}
+	add(u.Fragment)
+	// The longest first: one may be a part of another.
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
+}
+
+// redact takes the URL out of an error of net/http, and every secret out of its text.
+func (s *Server) redact(err error) error {
+	var u *url.Error
+	for errors.As(err, &u) {
+		err = u.Err
+	}
+	text := err.Error()
+	clean := text
+	for _, secret := range s.secrets {
+		clean = strings.ReplaceAll(clean, secret, "***")
+	}
+	if clean == text {
+		return err
+	}
+	return errors.New(clean)
+}
