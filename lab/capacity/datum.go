@@ -33,8 +33,13 @@ type sample struct {
 // Datum estimates the capacity from the runs of one search: a line through the headroom of the runs near
 // the bracket, each weighed by its length and nearness, so that no single noisy run decides and the
 // result is not a step of the search's grid. A rate that was held, or failed to hold, outranks it. Ok is
-// false when the SLO was met, or missed, at every rate; perSecond is then the highest rate that was met.
+// false when the SLO was met, or missed, at every rate; perSecond is then the highest rate that was met. Of
+// jobs by concurrency it is the peak (PeakOf).
 func Datum(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warnings []string) {
+	if byConcurrency(runs) {
+		peak, ok, warnings := PeakOf(runs, slo)
+		return peak.PerS, ok, warnings
+	}
 	points := pointsOf(runs, slo)
 	lo, hi := bracket(points)
 	switch {

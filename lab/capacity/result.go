@@ -25,11 +25,12 @@ type Result struct {
 	Schema       string      `json:"schema"`
 	Variant      string      `json:"variant,omitempty"`
 	SLO          record.SLO  `json:"slo"`
-	CapacityPerS float64     `json:"capacity_per_s"` // geometric mean of Data; when not Valid: the highest rate that was met
-	Interval     *[2]float64 `json:"interval"`       // 95%; nil under MinData data
-	Data         []float64   `json:"data"`           // one capacity per round, or per search when no round was measured
-	Steps        []Step      `json:"steps"`          // by rate
-	Variation    float64     `json:"variation"`      // coefficient of variation of the achieved rate, in the runs met nearest to the capacity
+	CapacityPerS float64     `json:"capacity_per_s"`        // geometric mean of Data; when not Valid: the highest rate that was met
+	Concurrency  int         `json:"concurrency,omitempty"` // of jobs: at how many units at once
+	Interval     *[2]float64 `json:"interval"`              // 95%; nil under MinData data
+	Data         []float64   `json:"data"`                  // one capacity per round, or per search when no round was measured
+	Steps        []Step      `json:"steps"`                 // by rate
+	Variation    float64     `json:"variation"`             // coefficient of variation of the achieved rate, in the runs met nearest to the capacity
 	Valid        bool        `json:"valid"`
 	Reason       string      `json:"reason"` // why not valid
 	Bound        string      `json:"bound,omitempty"`
@@ -46,8 +47,13 @@ func Summarise(exp *record.Experiment, variant string) Result {
 	for _, r := range runs {
 		res.Steps = append(res.Steps, stepOf(r, exp.SLO))
 	}
-	slices.SortStableFunc(res.Steps, func(a, b Step) int { return cmp.Compare(a.OfferedPerS, b.OfferedPerS) })
+	slices.SortStableFunc(res.Steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.Concurrency, b.Concurrency), cmp.Compare(a.OfferedPerS, b.OfferedPerS))
+	})
 	res.read(runs)
+	if peak, ok, _ := PeakOf(runs, exp.SLO); ok && byConcurrency(runs) {
+		res.Concurrency = peak.Concurrency
+	}
 	res.Variation = res.variationAtCapacity()
 	res.warnShort(runs)
 	return res
@@ -131,7 +137,7 @@ func (res *Result) variationAtCapacity() float64 {
 	const below = 0.85
 	var all []float64
 	for _, s := range res.Steps {
-		if s.Met && s.OfferedPerS >= below*res.CapacityPerS {
+		if s.Met && (s.OfferedPerS >= below*res.CapacityPerS && s.Concurrency == 0 || s.Concurrency > 0 && s.Concurrency == res.Concurrency) {
 			all = append(all, s.Variation)
 		}
 	}
@@ -143,14 +149,15 @@ func (res *Result) variationAtCapacity() float64 {
 
 // warnShort warns of runs that met the SLO with too few completions for their quantiles.
 func (res *Result) warnShort(runs []*record.Run) {
-	short, least := 0, int64(MinCompletions)
+	short, least, needed := 0, int64(math.MaxInt64), MinCompletions
 	for _, r := range runs {
-		if r.Invalid == "" && r.Totals.Ended < MinCompletions && judge(r, res.SLO, 0).Met {
+		needed = leastCompletions(r)
+		if r.Invalid == "" && r.Totals.Ended < int64(needed) && judge(r, res.SLO, 0).Met {
 			short++
 			least = min(least, r.Totals.Ended)
 		}
 	}
 	if short > 0 {
-		res.Warnings = append(res.Warnings, plural(short, "run met the SLO with", "runs met the SLO with")+" fewer than 2,000 completions, the shortest "+count(least)+": its p99 rests on few")
+		res.Warnings = append(res.Warnings, plural(short, "run met the SLO with", "runs met the SLO with")+" fewer than "+grouped(needed)+" completions, the shortest "+count(least)+": its "+tightest(res.SLO)+" rests on few")
 	}
 }

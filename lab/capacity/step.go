@@ -8,10 +8,12 @@ type Step struct {
 	Role           string             `json:"role,omitempty"`
 	Round          int                `json:"round,omitempty"`
 	Hold           bool               `json:"hold,omitempty"`
+	Concurrency    int                `json:"concurrency,omitempty"` // units at once, of jobs that are driven so
 	OfferedPerS    float64            `json:"offered_per_s"`
 	AchievedPerS   float64            `json:"achieved_per_s"`
 	DeliveredPerS  float64            `json:"delivered_per_s,omitempty"`
-	P50Ms          float64            `json:"p50_ms"` // of what the SLO is measured on
+	P50Ms          float64            `json:"p50_ms"`           // of what the SLO is measured on
+	P95Ms          float64            `json:"p95_ms,omitempty"` // of jobs by concurrency
 	P99Ms          float64            `json:"p99_ms"`
 	P999Ms         float64            `json:"p999_ms"`
 	Errors         float64            `json:"errors"`                       // share of offers
@@ -22,6 +24,7 @@ type Step struct {
 	PeakGoroutines int64              `json:"peak_goroutines,omitempty"`
 	Gauges         map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum: queue depth and the like
 	Variation      float64            `json:"variation"`        // coefficient of variation of the achieved rate
+	Limits         []Limit            `json:"limits,omitempty"` // what the job said it waited for
 	Met            bool               `json:"met"`
 	Misses         []string           `json:"misses,omitempty"`
 	Invalid        string             `json:"invalid,omitempty"`
@@ -37,6 +40,9 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 		OfferedPerS: t.OfferedPerS, AchievedPerS: t.AchievedPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
 		Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
+	}
+	if r.ByConcurrency() {
+		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, LimitsOf(r)
 	}
 	if r.Around.Seen {
 		s.CPU = r.Around.TargetCPU

@@ -37,7 +37,28 @@ const (
 )
 
 // Judge says whether a run met its SLO.
-func Judge(r *record.Run) Verdict { return judge(r, r.SLO, MinCompletions) }
+func Judge(r *record.Run) Verdict { return judge(r, r.SLO, leastCompletions(r)) }
+
+// leastCompletions is how many completions a run's verdict needs. A job may do some ten units a second, and its
+// SLO bound an earlier quantile than p99; as many must lie beyond that one.
+func leastCompletions(r *record.Run) int {
+	const beyond = 20
+	if !r.ByConcurrency() {
+		return MinCompletions
+	}
+	least := beyond
+	for name := range r.SLO.Latency {
+		switch name {
+		case "p90":
+			least = max(least, beyond*10)
+		case "p95":
+			least = max(least, beyond*20)
+		case "p99", "p999", "max":
+			return MinCompletions
+		}
+	}
+	return least
+}
 
 // judge applies an SLO to a run, which must have at least so many completions.
 func judge(r *record.Run, slo record.SLO, completions int) Verdict {

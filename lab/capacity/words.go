@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"dyno/lab/record"
 )
 
 // sorted are a map's keys in order.
@@ -22,4 +24,20 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// grouped writes a number with its thousands parted.
+func grouped(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// tightest names the quantile that an SLO's verdict rests on.
+func tightest(slo record.SLO) string {
+	if len(slo.Latency) == 1 {
+		return sorted(slo.Latency)[0]
+	}
+	return "p99"
 }

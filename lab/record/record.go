@@ -51,7 +51,8 @@ type Step struct {
 	// Connections is how many carry the load; 0: as many as the scenario says.
 	Connections int  `json:"connections,omitempty"`
 	Hold        bool `json:"hold,omitempty"` // confirms a rate that was found; runs at least as long as a gauge's slope needs
-	// Closed drives in the closed model, whatever the scenario's schedule says.
+	// Closed drives in the closed model, whatever the scenario's schedule says. A job then has Connections units
+	// under way at once.
 	Closed bool `json:"closed,omitempty"`
 	// Capped says that the load may go no further than this, whatever the target could take.
 	Capped bool `json:"capped,omitempty"`
@@ -103,6 +104,12 @@ type Run struct {
 	// Dir is the folder the run was read from; empty for a made-up run.
 	Dir string `json:"-"`
 }
+
+// ByConcurrency reports whether the run's load was units at once, Step.Connections of them, and not a rate.
+func (r *Run) ByConcurrency() bool { return r.Load.Kind == KindJobs && r.Load.Model == "closed" }
+
+// KindJobs is the Load.Kind of a target that drives itself.
+const KindJobs = "jobs"
 
 // Load says how the run was driven.
 type Load struct {
@@ -172,6 +179,8 @@ type Variant struct {
 	Change string   `json:"change,omitempty"` // what differs from the step before, in one line
 	Why    string   `json:"why,omitempty"`    // what it is expected to do
 	Args   []string `json:"args,omitempty"`
+	// Units is how many units of work a run of it is given; 0: no number.
+	Units int `json:"units,omitempty"`
 	// Values are those of a sweep's axes, by name; nil: the variant was listed.
 	Values map[string]string `json:"values,omitempty"`
 }
