@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -45,7 +44,7 @@ const retained = 16 << 20
 // prepare encodes ledgers. It changes nothing, so that several may be prepared at once.
 func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 	if !s.writable {
-		return nil, errors.New("the store was opened for reading only")
+		return nil, errReadOnly
 	}
 	size := 0
 	for _, l := range ledgers {
@@ -84,6 +83,9 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 	case len(l.Transactions) > maxTransactions:
 		return fmt.Errorf("it has %d transactions, more than %d", len(l.Transactions), maxTransactions)
 	}
+	if err := xrpl.SortByIndex(l.Transactions); err != nil {
+		return err
+	}
 	if twin := seen[l.Index]; twin != nil {
 		return conflict(twin, l)
 	}
@@ -99,7 +101,10 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 	if err := s.setLedger(b.Batch, l.Index, hash, l, mem); err != nil {
 		return err
 	}
-	return s.setIndexes(b.Batch, l, hash)
+	if err := setIndexes(b.Batch, l, hash); err != nil || !s.accounts {
+		return err
+	}
+	return setAccounts(b.Batch, l, mem)
 }
 
 func conflict(a, b *xrpl.Ledger) error {
@@ -109,8 +114,8 @@ func conflict(a, b *xrpl.Ledger) error {
 	return ErrConflict
 }
 
-// setIndexes makes a ledger's hash, transactions and accounts known.
-func (s *Store) setIndexes(b *pebble.Batch, l *xrpl.Ledger, hash xrpl.Hash) error {
+// setIndexes makes a ledger's hash and transactions known.
+func setIndexes(b *pebble.Batch, l *xrpl.Ledger, hash xrpl.Hash) error {
 	op := b.SetDeferred(1+len(hash), 4)
 	copy(op.Key, hashKey(hash))
 	binary.BigEndian.PutUint32(op.Value, l.Index)
@@ -145,10 +150,10 @@ func (s *Store) begin(b *batch, ledgers []*xrpl.Ledger, p Progress) (*batch, err
 		if err == nil && !again {
 			return b, nil
 		}
-		b.close()
 		if err != nil {
-			return nil, err
+			return nil, err // what became of the batch's memory is pebble's to know
 		}
+		b.close()
 		if b, err = s.prepare(ledgers); err != nil {
 			return nil, err
 		}
@@ -193,11 +198,10 @@ func (s *Store) try(b *batch, p Progress) (again bool, err error) {
 // finish waits until a batch that was begun is durable, and says so.
 func (s *Store) finish(b *batch) error {
 	defer s.open.RUnlock()
-	err := s.guard(b.SyncWait)
-	b.close()
-	if err != nil {
+	if err := s.guard(b.SyncWait); err != nil {
 		return err
 	}
+	b.close()
 	for {
 		old := s.durable.Load()
 		if old.sequence >= b.after.sequence || s.durable.CompareAndSwap(old, &b.after) {

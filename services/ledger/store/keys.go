@@ -30,15 +30,11 @@ func hashKey(h xrpl.Hash) []byte { return append([]byte{kindHash}, h[:]...) }
 
 func transactionKey(id xrpl.Hash) []byte { return append([]byte{kindTransaction}, id[:]...) }
 
-func accountKey(account [20]byte, index uint32) []byte {
+func accountKey(account xrpl.AccountID, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte{kindAccount}, account[:]...), index)
 }
 
-func evidenceKey(kind byte, sequence uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{kind}, sequence)
-}
-
-// Place is where a transaction is: in which ledger, and as the how manieth there, from 0.
+// Place is where a transaction is: in which ledger, and at which position of its transactions, from 0.
 type Place struct {
 	Index    uint32
 	Position int

@@ -17,7 +17,8 @@ type Progress struct {
 	Servers []string `json:"servers"`
 	Level   string   `json:"level"`  // L0 to L4
 	Anchor  string   `json:"anchor"` // as it was given: HASH, INDEX:HASH, quorum, or nothing
-	UNL     string   `json:"unl,omitempty"`
+	UNL     string   `json:"unl,omitempty"`     // the file
+	UNLKey  string   `json:"unl_key,omitempty"` // of the list's publisher
 }
 
 // Range is what was asked for.

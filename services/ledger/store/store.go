@@ -59,7 +59,8 @@ var (
 	// ErrFull is for a disk with too little room. Nothing was written; it may be tried again.
 	ErrFull = errors.New("the disk is full")
 	// ErrFailed is for a store that could not write, until it is opened again.
-	ErrFailed = errors.New("the store has failed")
+	ErrFailed   = errors.New("the store has failed")
+	errReadOnly = errors.New("the store was opened for reading only")
 	// ErrClosed is for a store after Close.
 	ErrClosed = errors.New("the store is closed")
 )
@@ -69,7 +70,7 @@ type Options struct {
 	// Accounts is "on" for an index by account, "off" for none, and "" for what the store has; a new one has none.
 	Accounts string
 
-	// Compression of what is written from now on: "none" or "zstd"; "" is zstd. Either reads both.
+	// Compression of what is written from now on: "none", "s2" or "zstd"; "" is s2. Each is read by all.
 	Compression string
 
 	// ReadOnly is for a look at it: nothing is written, and a store that does not exist is not made.
@@ -88,7 +89,8 @@ type Store struct {
 	fs       vfs.FS
 	dir      string // pebble's
 	accounts bool
-	encoder  *zstd.Encoder // nil: no compression
+	encoding byte // of ledgers that are written
+	encoder  *zstd.Encoder
 	decoder  *zstd.Decoder
 	writable bool
 
@@ -100,9 +102,9 @@ type Store struct {
 	applied  history.Set // guarded by apply: what is stored with what is on its way to the disk
 	sequence uint64      // guarded by apply: of the last batch that was applied
 
-	durable  atomic.Pointer[state]
-	failure  failure
-	evidence shelf
+	durable atomic.Pointer[state]
+	failure failure
+	shelf   shelf
 }
 
 // state is what the store knows of itself as of a batch.
