@@ -131,10 +131,9 @@ type signed struct {
 	signers           int
 }
 
-// readSigned reads a transaction's outermost fields. They have to be in ascending order, as the ledger writes them:
-// so none is there twice, of which one is signed and another one read.
+// readSigned reads a transaction's outermost fields, which have to ascend.
 func readSigned(blob []byte) (s signed, err error) {
-	last := -1
+	var ascending ascent
 	inSigners := false
 	err = Walk(blob, func(f Field) error {
 		if f.Depth > 0 {
@@ -147,10 +146,8 @@ func readSigned(blob []byte) (s signed, err error) {
 			inSigners = false
 			return nil
 		}
-		if order := f.Type<<8 | f.Code; order > last {
-			last = order
-		} else {
-			return f.malformed("it is not in its place")
+		if err := ascending.next(f); err != nil {
+			return err
 		}
 		value := blob[f.ValueStart:f.End]
 		switch {

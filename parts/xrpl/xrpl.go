@@ -5,7 +5,8 @@
 //
 // It is not a codec: it never turns a transaction into a structure and back, because the signatures and hashes of
 // history are those of the bytes, and older transactions do not survive that way. Nor does it know the ledger's state
-// tree, or which transactions the network would accept. Builder and Key make what a simulator needs, no more.
+// tree, or which transactions the network would accept. Fields, Payment, Meta and Key make what a simulator
+// needs, no more.
 //
 // It does no I/O and starts no goroutines.
 package xrpl

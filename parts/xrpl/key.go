@@ -1,0 +1,93 @@
+package xrpl
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"slices"
+
+	"github.com/decred/dcrd/dcrec/secp256k1/v4"
+	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
+)
+
+// Key is a private key, for what simulators and tests make up. It is for any number of goroutines.
+type Key struct {
+	public  []byte
+	secp    *secp256k1.PrivateKey
+	edwards ed25519.PrivateKey
+}
+
+// NewKey makes a key of secp256k1 from a seed: always the same one from the same. It is not what a wallet makes of a
+// seed.
+func NewKey(seed []byte) *Key {
+	for digest := half(seed); ; digest = half(digest[:]) {
+		var scalar secp256k1.ModNScalar
+		if overflow := scalar.SetBytes((*[32]byte)(&digest)); overflow != 0 || scalar.IsZero() {
+			continue
+		}
+		private := secp256k1.NewPrivateKey(&scalar)
+		return &Key{public: private.PubKey().SerializeCompressed(), secp: private}
+	}
+}
+
+// NewKeyEd25519 is NewKey for ed25519.
+func NewKeyEd25519(seed []byte) *Key {
+	digest := half(seed)
+	private := ed25519.NewKeyFromSeed(digest[:])
+	return &Key{public: append([]byte{0xed}, private.Public().(ed25519.PublicKey)...), edwards: private}
+}
+
+// Public is the public key, 33 bytes that are not to be changed.
+func (k *Key) Public() []byte { return k.public }
+
+// Account is the account whose master key this is.
+func (k *Key) Account() AccountID { return KeyAccount(k.public) }
+
+// Sign signs a message as the ledger does. The signature is always the same one for the same message.
+func (k *Key) Sign(message []byte) []byte {
+	if k.edwards != nil {
+		return ed25519.Sign(k.edwards, message)
+	}
+	digest := half(message)
+	return ecdsa.Sign(k.secp, digest[:]).Serialize()
+}
+
+// SignTransaction puts the only signature into a transaction, which has the key's SigningPubKey and no signature.
+func SignTransaction(unsigned Fields, k *Key) ([]byte, error) {
+	data, err := SigningData(nil, unsigned)
+	if err != nil {
+		return nil, err
+	}
+	at, err := unsigned.place(typeBlob, codeTxnSignature)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Insert(slices.Clone(unsigned), at, Fields(nil).Blob(codeTxnSignature, k.Sign(data))...), nil
+}
+
+// MultiSignTransaction puts the signatures of several keys, each for its own account, into a transaction, which has an
+// empty SigningPubKey and no signature.
+func MultiSignTransaction(unsigned Fields, keys ...*Key) ([]byte, error) {
+	if len(keys) == 0 || len(keys) > maxSigners {
+		return nil, fmt.Errorf("%d keys are not 1 to %d", len(keys), maxSigners)
+	}
+	keys = slices.SortedFunc(slices.Values(keys), func(a, b *Key) int {
+		x, y := a.Account(), b.Account()
+		return bytes.Compare(x[:], y[:])
+	})
+	signers := Fields(nil).Array(codeSigners)
+	for _, k := range keys {
+		id := k.Account()
+		data, err := MultiSigningData(nil, unsigned, id[:])
+		if err != nil {
+			return nil, err
+		}
+		signers = signers.Object(codeSigner).Blob(codeSigningPubKey, k.public).
+			Blob(codeTxnSignature, k.Sign(data)).Account(codeAccount, id).EndObject()
+	}
+	at, err := unsigned.place(typeArray, codeSigners)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Insert(slices.Clone(unsigned), at, signers.EndArray()...), nil
+}

@@ -1,0 +1,87 @@
+package xrpl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Manifest is a validator's word, or that of a publisher of lists, on which key it signs with now.
+type Manifest struct {
+	Sequence uint32 // a higher one replaces a lower one
+	Master   []byte // the key that it is known by
+	Key      []byte // the key that it signs with; none when it is revoked
+	Domain   string // may be empty
+}
+
+const (
+	codeDomain = 7 // Blob
+	revoked    = math.MaxUint32
+	// maxManifest bounds a manifest, bytes. Real ones have some 200, with a domain of at most 128.
+	maxManifest = 1024
+)
+
+// Revoked says whether the master key is no longer to be trusted, nor any key that it named.
+func (m *Manifest) Revoked() bool { return m.Sequence == revoked }
+
+// ParseManifest reads a manifest and checks the signatures of both keys. The keys share b's memory. The error wraps
+// ErrMalformed or ErrSignature.
+func ParseManifest(b []byte) (m Manifest, err error) {
+	if len(b) > maxManifest {
+		return Manifest{}, fmt.Errorf("manifest: %w: %d bytes are more than the %d that are taken", ErrMalformed, len(b), maxManifest)
+	}
+	var masters, signature []byte
+	err = walkOutermost(b, func(f Field, value []byte) {
+		switch {
+		case f.Is(typeUInt32, codeSequence):
+			m.Sequence = binary.BigEndian.Uint32(value)
+		case f.Is(typeBlob, codePublicKey):
+			m.Master = value
+		case f.Is(typeBlob, codeSigningPubKey):
+			m.Key = value
+		case f.Is(typeBlob, codeDomain):
+			m.Domain = string(value)
+		case f.Is(typeBlob, codeSignature):
+			signature = value
+		case f.Is(typeBlob, codeMasterSignature):
+			masters = value
+		}
+	})
+	if err != nil {
+		return Manifest{}, fmt.Errorf("manifest: %w", err)
+	}
+	if len(m.Master) == 0 || (len(m.Key) == 0) != m.Revoked() {
+		return Manifest{}, fmt.Errorf("manifest: %w: a key is missing, or one is there that is revoked", ErrMalformed)
+	}
+	if err := checkPrefixed(prefixManifest, b, m.Master, masters); err != nil {
+		return Manifest{}, fmt.Errorf("manifest of %X: master key: %w", m.Master, err)
+	}
+	if m.Revoked() {
+		return m, nil
+	}
+	if err := checkPrefixed(prefixManifest, b, m.Key, signature); err != nil {
+		return Manifest{}, fmt.Errorf("manifest of %X: %w", m.Master, err)
+	}
+	return m, nil
+}
+
+// SignManifest makes a manifest in which a master key names the key that it signs with. A nil key revokes the master
+// key, whatever the sequence is.
+func SignManifest(master, key *Key, sequence uint32, domain string) []byte {
+	if key == nil {
+		sequence = revoked
+	}
+	b := Fields(nil).UInt32(codeSequence, sequence).Blob(codePublicKey, master.public)
+	if key != nil {
+		b = b.Blob(codeSigningPubKey, key.public)
+	}
+	var after Fields
+	if domain != "" {
+		after = after.Blob(codeDomain, []byte(domain))
+	}
+	message := append(append([]byte(prefixManifest), b...), after...)
+	if key != nil {
+		b = b.Blob(codeSignature, key.Sign(message))
+	}
+	return append(b, after...).Blob(codeMasterSignature, master.Sign(message))
+}
