@@ -4,8 +4,8 @@ package agent
 
 import "syscall"
 
-// processCPU returns the time that the process has used, in s, and what of it was spent in the kernel.
-func processCPU() (total, system float64) {
+// ProcessCPU returns the time that the process has used, in s, and what of it was spent in the kernel.
+func ProcessCPU() (total, system float64) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		return 0, 0 // it fails only for a bad address or a bad who

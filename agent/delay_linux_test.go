@@ -157,7 +157,7 @@ func BenchmarkDelay(b *testing.B) {
 	defer release()
 	d := newDelay()
 	defer d.close()
-	before, _ := processCPU()
+	before, _ := ProcessCPU()
 	for b.Loop() {
 		d.read()
 	}

@@ -62,7 +62,7 @@ func (r *reader) close() { r.delay.close() }
 // read fills in everything but the gauges and Profiling.
 func (r *reader) read(s *Sample) {
 	s.At = monotonic.Now()
-	s.CPU, s.SystemCPU = processCPU()
+	s.CPU, s.SystemCPU = ProcessCPU()
 	s.Delay = r.delay.read()
 	metrics.Read(r.metrics)
 	s.Goroutines = int64(r.count(goroutines))

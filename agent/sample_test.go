@@ -45,7 +45,7 @@ func BenchmarkSample(b *testing.B) {
 	defer r.close()
 	s, patience := Sample{Gauges: map[string]float64{}}, time.NewTimer(time.Hour)
 	b.ReportAllocs()
-	before, _ := processCPU()
+	before, _ := ProcessCPU()
 	for b.Loop() {
 		if _, err := a.take(r, &s, patience); err != nil {
 			b.Fatal(err)
@@ -57,6 +57,6 @@ func BenchmarkSample(b *testing.B) {
 // reportCore says what part of a core it takes to do ten times a second what a benchmark has done since the
 // process's CPU time was read. The time that others held the processor is not in it.
 func reportCore(b *testing.B, before float64) {
-	after, _ := processCPU()
+	after, _ := ProcessCPU()
 	b.ReportMetric((after-before)/float64(b.N)*SamplesPerSecond*100, "%core")
 }
