@@ -1,0 +1,184 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// State is how far a job is.
+type State struct {
+	Done, Total int64  // units; Total 0: nobody knows
+	Note        string // in a few words, what people should know beside: what it is waiting for, what bounds it
+}
+
+const (
+	// On a terminal, often enough that it is seen to live; elsewhere (a log of CI, a file) so that a job of an
+	// hour is 360 lines.
+	redraw  = 250 * time.Millisecond
+	relate  = 10 * time.Second
+	minimum = time.Second // what a rate is taken over at least
+
+	barWidth   = 20
+	besideText = barWidth + 12 // columns: the bar, its brackets, the percentage and what is between
+)
+
+// Bar shows people how far a job is: a bar on a terminal, a line every 10 s elsewhere.
+type Bar struct {
+	out     io.Writer
+	units   string
+	look    func() State
+	rate    rate
+	bar     *progressbar.ProgressBar // nil: lines
+	columns func() int               // of the terminal
+	end     sync.Once
+	quit    chan struct{}
+	ended   chan struct{}
+}
+
+// Show begins to show a job on out, which is stderr as a rule. Units is what is counted, as in "ledgers"; look
+// is asked from one goroutine. On a terminal it draws with colour, unless NO_COLOR is set.
+func Show(out io.Writer, units string, look func() State) *Bar {
+	file, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return show(out, units, look, nil, false)
+	}
+	return show(out, units, look, func() int {
+		columns, _, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			return 80
+		}
+		return columns
+	}, os.Getenv("NO_COLOR") == "")
+}
+
+// show draws on a terminal of so many columns, or writes lines if columns is nil.
+func show(out io.Writer, units string, look func() State, columns func() int, colour bool) *Bar {
+	b := &Bar{out: out, units: units, look: look, columns: columns, quit: make(chan struct{}), ended: make(chan struct{})}
+	every := relate
+	if columns != nil {
+		every = redraw
+		b.bar = draw(out, colour)
+	}
+	b.rate.add(time.Now(), look().Done)
+	go b.run(every)
+	return b
+}
+
+// draw makes the bar. What stands beside it is this package's, so that a terminal and a log say the same.
+func draw(out io.Writer, colour bool) *progressbar.ProgressBar {
+	theme := progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}
+	if colour {
+		theme.Saucer, theme.SaucerHead = "[green]=[reset]", "[green]>[reset]"
+	}
+	return progressbar.NewOptions64(1, progressbar.OptionSetWriter(out), progressbar.OptionEnableColorCodes(colour),
+		progressbar.OptionSetTheme(theme), progressbar.OptionSetWidth(barWidth), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionShowDescriptionAtLineEnd())
+}
+
+func (b *Bar) run(every time.Duration) {
+	defer close(b.ended)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.quit:
+			b.print()
+			if b.bar != nil {
+				io.WriteString(b.out, "\n") // what is printed next stands below
+			}
+			return
+		case <-tick.C:
+			b.print()
+		}
+	}
+}
+
+// Close shows how far the job came.
+func (b *Bar) Close() {
+	b.end.Do(func() { close(b.quit) })
+	<-b.ended
+}
+
+// print is best effort: nobody may be there to read it.
+func (b *Bar) print() {
+	s := b.look()
+	b.rate.add(time.Now(), s.Done)
+	text := b.describe(s)
+	if b.bar == nil {
+		fmt.Fprintln(b.out, text)
+		return
+	}
+	total := max(s.Total, 1)
+	if b.bar.GetMax64() != total {
+		b.bar.ChangeMax64(total)
+	}
+	b.bar.Set64(min(s.Done, total))
+	b.bar.Describe(clip(text, b.columns()-besideText)) // a line that wraps could not be drawn over
+}
+
+// describe says how far it is, how fast it goes, and when it will be over.
+func (b *Bar) describe(s State) string {
+	var parts []string
+	if s.Total > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d %s (%.1f%%)", s.Done, s.Total, b.units, 100*float64(s.Done)/float64(s.Total)))
+	} else {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Done, b.units))
+	}
+	if perSecond, ok := b.rate.perSecond(); ok {
+		parts = append(parts, perSecondText(perSecond))
+		if left := s.Total - s.Done; left > 0 && perSecond > 0 {
+			if eta := float64(left) / perSecond; eta < (1000 * time.Hour).Seconds() {
+				parts = append(parts, "ETA "+time.Duration(eta*float64(time.Second)).Round(time.Second).String())
+			}
+		}
+	}
+	if s.Note != "" {
+		parts = append(parts, s.Note)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// perSecondText keeps three digits, so that a slow job does not read 0/s.
+func perSecondText(x float64) string {
+	if x >= 100 {
+		return strconv.FormatFloat(x, 'f', 0, 64) + "/s"
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64) + "/s"
+}
+
+// rate is how fast a count grew lately. The count may begin anywhere: a job that resumes has done some before.
+type rate struct {
+	at    [61]time.Time // the last minute at a reading a second
+	count [61]int64
+	n     int // readings so far; the oldest are overwritten
+}
+
+func (r *rate) add(now time.Time, count int64) {
+	if r.n > 0 && now.Sub(r.at[(r.n-1)%len(r.at)]) < minimum {
+		return
+	}
+	r.at[r.n%len(r.at)], r.count[r.n%len(r.at)] = now, count
+	r.n++
+}
+
+// perSecond is over the readings there are; false: too few.
+func (r *rate) perSecond() (float64, bool) {
+	if r.n < 2 {
+		return 0, false
+	}
+	newest, oldest := (r.n-1)%len(r.at), max(0, r.n-len(r.at))%len(r.at)
+	return max(0, float64(r.count[newest]-r.count[oldest])/r.at[newest].Sub(r.at[oldest]).Seconds()), true
+}
+
+func clip(text string, columns int) string {
+	runes := []rune(text)
+	return string(runes[:min(len(runes), max(columns, 0))])
+}

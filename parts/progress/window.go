@@ -1,0 +1,197 @@
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// window is what happened in 100 ms.
+type window struct {
+	start   int64 // ns, monotonic
+	phase   Phase
+	offered int64
+	ended   int64
+	failed  int64
+	backlog int64 // under way at its end
+	bytes   int64
+	hists   map[string]*hdrhistogram.Histogram // by tag
+}
+
+// What a histogram is of.
+const (
+	tagOK         = "response.ok"
+	tagFailed     = "response.other"
+	tagWarmOK     = "warmup.ok"
+	tagWarmFailed = "warmup.other"
+	tagUnfinished = "response.unfinished"
+)
+
+// done counts the end of a unit. Warm: it began before what counts.
+func (w *window) done(latency int64, bytes int, failed, warm bool) {
+	tag := tagOK
+	switch {
+	case warm && failed:
+		tag = tagWarmFailed
+	case warm:
+		tag = tagWarmOK
+	case failed:
+		tag = tagFailed
+	}
+	w.ended++
+	if failed {
+		w.failed++
+	}
+	w.bytes += int64(bytes)
+	w.enter(tag, latency)
+}
+
+// enter puts a duration (ns) into a histogram.
+func (w *window) enter(tag string, latency int64) {
+	if w.hists == nil {
+		w.hists = map[string]*hdrhistogram.Histogram{}
+	}
+	h := w.hists[tag]
+	if h == nil {
+		h = newHistogram()
+		w.hists[tag] = h
+	}
+	h.RecordValue(min(max(latency, shortest), longest)) // no error within these
+}
+
+// run writes windows when they are over, until Close.
+func (w *Writer) run() {
+	defer close(w.ended)
+	for {
+		w.mu.Lock()
+		wait := w.open.start + windowLength - w.now()
+		w.mu.Unlock()
+		timer := time.NewTimer(time.Duration(max(wait, int64(time.Millisecond)))) // late, where it could not be closed yet
+		select {
+		case <-w.quit:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		w.mu.Lock()
+		w.advance()
+		w.mu.Unlock()
+		w.flush()
+	}
+}
+
+// flush writes the windows that are closed. Gauges are read once for all of them.
+func (w *Writer) flush() {
+	w.mu.Lock()
+	closed, gauges := w.closed, w.gauges
+	w.closed = nil
+	w.mu.Unlock()
+	if len(closed) == 0 {
+		return
+	}
+	values := make(map[string]float64, len(gauges)+1)
+	for _, g := range gauges {
+		if value := g.read(); finite(value) {
+			values[g.name] = value
+		}
+	}
+	for _, win := range closed {
+		w.window(win, values)
+	}
+}
+
+// finish writes what has not been written, and the last line. The window that was open is shorter than the
+// others: unless it is the only one, it is no part of the measured time, only of what was done.
+func (w *Writer) finish(failure error) {
+	w.mu.Lock()
+	now := w.advance()
+	for _, b := range w.units {
+		if !b.warm {
+			w.open.enter(tagUnfinished, now-b.at)
+		}
+	}
+	clear(w.units)
+	last := w.open
+	last.backlog = 0
+	w.mu.Unlock()
+	w.flush()
+	if w.measured {
+		last.phase = Drain
+	}
+	w.window(last, nil)
+	end := struct {
+		End   bool   `json:"end"`
+		Error string `json:"error,omitempty"`
+	}{End: true}
+	if failure != nil {
+		if end.Error = failure.Error(); end.Error == "" {
+			end.Error = "it failed without saying why"
+		}
+	}
+	w.line(end)
+}
+
+// Lines, as lab/load/jobs reads them.
+type (
+	windowLine struct {
+		Start  int64              `json:"t_ns"`
+		Phase  string             `json:"phase"`
+		Client client             `json:"client"`
+		Gauges map[string]float64 `json:"gauges,omitempty"`
+		Hists  map[string]string  `json:"hists,omitempty"` // base64 by tag
+	}
+	client struct {
+		Offered   int64 `json:"offered"`
+		Sent      int64 `json:"sent"`
+		Completed int64 `json:"completed"` // the failed ones, too
+		Failed    int64 `json:"failed"`
+		Backlog   int64 `json:"backlog"`
+	}
+)
+
+// gaugeBytes is what units moved in a window, bytes/s.
+const gaugeBytes = "bytes_per_s"
+
+func (w *Writer) window(win *window, gauges map[string]float64) {
+	line := windowLine{Start: win.start, Phase: win.phase.String(), Gauges: gauges,
+		Client: client{Offered: win.offered, Sent: win.offered, Completed: win.ended, Failed: win.failed, Backlog: win.backlog}}
+	if gauges != nil {
+		gauges[gaugeBytes] = float64(win.bytes) * float64(time.Second) / float64(windowLength)
+	}
+	for tag, h := range win.hists {
+		text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		if err != nil {
+			w.fail(fmt.Errorf("encoding histogram %s: %w", tag, err))
+			return
+		}
+		if line.Hists == nil {
+			line.Hists = make(map[string]string, len(win.hists))
+		}
+		line.Hists[tag] = string(text)
+	}
+	w.measured = w.measured || win.phase == Measure
+	w.line(line)
+}
+
+// line writes a line in one Write, unless an earlier one failed: what follows would have no meaning.
+func (w *Writer) line(v any) {
+	if w.err != nil {
+		return
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		w.fail(fmt.Errorf("encoding a window: %w", err))
+		return
+	}
+	if _, err := w.out.Write(append(text, '\n')); err != nil {
+		w.fail(fmt.Errorf("writing a window: %w", err))
+	}
+}
+
+func (w *Writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
