@@ -1,0 +1,170 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/mirror/mirrorpb"
+	"dyno/services/ledger/store"
+)
+
+// Why a stream is ended from this side.
+var (
+	errSuperseded = status.Error(codes.Aborted, "a newer StartSync of the same subscriber has taken over")
+	errStopping   = status.Error(codes.Unavailable, "the server is about to stop; ask again, from the ledger after your last")
+)
+
+// maxName bounds a subscriber's name, in bytes.
+const maxName = 128
+
+// follower is one stream.
+type follower struct {
+	name   string
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	before *follower     // the subscriber's stream before this one; nil: there was none. Only the stream's goroutine looks
+	done   chan struct{} // closed when nothing is sent any more
+
+	next            atomic.Uint32 // the ledger that it gets next
+	sent, fromStore atomic.Uint64
+}
+
+// StartSync sends ledgers until the client or this side ends it.
+func (m *Mirror) StartSync(req *mirrorpb.StartSyncRequest, stream grpc.ServerStreamingServer[mirrorpb.Ledger]) error {
+	f, err := m.join(stream.Context(), req)
+	if err != nil {
+		return err
+	}
+	// Another goroutine sends, because a Send to a client that does not read blocks until this handler returns: that
+	// is how a stream is taken from it. Whoever comes after waits for the goroutine, and so does Stop.
+	result := make(chan error, 1)
+	go func() {
+		defer m.leave(f)
+		result <- m.feed(f, stream)
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-f.ctx.Done():
+		return f.ended()
+	}
+}
+
+// ended is what the client is told when the stream's context is over.
+func (f *follower) ended() error {
+	cause := context.Cause(f.ctx)
+	if _, ours := status.FromError(cause); ours {
+		return cause
+	}
+	return status.FromContextError(cause).Err()
+}
+
+// join makes a follower the subscriber's one and tells the one before to end.
+func (m *Mirror) join(ctx context.Context, req *mirrorpb.StartSyncRequest) (*follower, error) {
+	name := req.GetSubscriber()
+	if name == "" || len(name) > maxName {
+		return nil, status.Errorf(codes.InvalidArgument, "the subscriber's name has %d bytes; give one of 1 to %d, the same whenever it comes back", len(name), maxName)
+	}
+	from, err := m.begin(req.GetFrom())
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.followers[name]
+	switch {
+	case m.stopped:
+		return nil, errStopping
+	case before == nil && len(m.followers) >= m.config.Subscribers:
+		return nil, status.Errorf(codes.ResourceExhausted, "there are %d subscribers already, which is all that are let in", len(m.followers))
+	case before != nil:
+		before.end(errSuperseded)
+	}
+	f := &follower{name: name, before: before, done: make(chan struct{})}
+	f.ctx, f.end = context.WithCancelCause(ctx)
+	f.next.Store(from)
+	m.followers[name] = f
+	m.running.Add(1)
+	return f, nil
+}
+
+// begin is where a stream begins that asks for a ledger.
+func (m *Mirror) begin(from uint32) (uint32, error) {
+	stored := m.config.Store.Stored()
+	switch {
+	case from == 0 && len(stored) == 0:
+		return 0, status.Error(codes.OutOfRange, "nothing is stored yet, so there is no newest ledger to begin after; name the first that is wanted")
+	case from == 0:
+		return stored[len(stored)-1].To + 1, nil
+	case len(stored) > 0 && from < stored[0].From:
+		return 0, status.Errorf(codes.OutOfRange, "ledger %d is not stored, and neither is any before %d; begin there, or sync the earlier ones first", from, stored[0].From)
+	}
+	return from, nil
+}
+
+func (m *Mirror) leave(f *follower) {
+	f.end(nil)
+	m.mu.Lock()
+	if m.followers[f.name] == f {
+		delete(m.followers, f.name)
+	}
+	m.mu.Unlock()
+	close(f.done)
+	m.running.Done()
+}
+
+// feed sends one ledger after the other, once the stream before has sent its last.
+func (m *Mirror) feed(f *follower, to grpc.ServerStreamingServer[mirrorpb.Ledger]) error {
+	if f.before != nil {
+		<-f.before.done // it has been told to end, and a Send that blocks ends with its handler
+		f.before = nil
+	}
+	for next := f.next.Load(); next != 0; next++ { // 0: there is no ledger after 4294967295
+		f.next.Store(next)
+		l, live, err := m.await(f.ctx, next)
+		if f.ctx.Err() != nil {
+			return f.ended()
+		}
+		if err != nil {
+			return err
+		}
+		if err := to.Send(l); err != nil {
+			return err
+		}
+		m.metrics.sent(live)
+		f.sent.Add(1)
+		if !live {
+			f.fromStore.Add(1)
+		}
+	}
+	return nil
+}
+
+// await gets a ledger, from memory (live) or from the store, and waits until it is there or ctx is over.
+func (m *Mirror) await(ctx context.Context, index uint32) (l *mirrorpb.Ledger, live bool, err error) {
+	for {
+		l, changed := m.recent.get(index)
+		if l != nil {
+			return l, true, nil
+		}
+		var stored xrpl.Ledger // each of its own: gRPC may still read a message after Send
+		err := m.config.Store.Ledger(index, &stored)
+		if err == nil {
+			return message(&stored, false), false, nil
+		}
+		if !errors.Is(err, store.ErrMissing) {
+			return nil, false, status.Errorf(codes.Internal, "the store: %v", err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		}
+	}
+}
