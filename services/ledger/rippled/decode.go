@@ -1,6 +1,7 @@
 package rippled
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,7 +17,7 @@ import (
 // transaction (tx_blob and meta; tx_blob, meta_blob and hash). Several goroutines may use one.
 type Decoder interface {
 	// Decode fills an answer. Errors are *Trouble without a Server; then what the answer holds is of no use.
-	Decode(bytes []byte, into *Answer) error
+	Decode(answer []byte, into *Answer) error
 }
 
 // Decoders are the decoders by their names.
@@ -55,7 +56,7 @@ type reply struct {
 	hash                [2]string // hex: likewise
 	validated, open     bool      // open: "closed" is there and not true
 	header              bool      // ledger_data is there
-	bad                 string    // what of the ledger's hex or lists cannot be read
+	badHeader, badList  bool      // ledger_data is not hex; transactions are not a list of tx_blob and meta in hex
 }
 
 // fault is an error as a server says it.
@@ -106,8 +107,10 @@ func (r *reply) judge(into *Answer) error {
 		return troublef(Malformed, "the answer's result or ledger is not an object")
 	case r.ledger == absent:
 		return troublef(Empty, "the answer has no ledger")
-	case r.bad != "":
-		return troublef(Malformed, "%s", r.bad)
+	case r.badList:
+		return troublef(Malformed, "transactions is not a list of tx_blob and meta in hex; was it asked for in binary?")
+	case r.badHeader:
+		return troublef(Malformed, "ledger_data is not hex")
 	case !r.header:
 		return troublef(Empty, "the answer's ledger has no ledger_data; was it asked for in binary?")
 	case len(into.Header) != xrpl.HeaderSize:
@@ -156,17 +159,22 @@ func parseIndex(text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// reset makes an answer ready for one of so many bytes, whose hex fits into half of them: its slices stay where
-// they are while they are filled.
-func (a *Answer) reset(size int) {
+// reset makes a value ready for an answer, whose hex decodes into half of its bytes at most: so the memory stays where
+// it is while it is filled.
+func (a *Answer) reset(answer []byte) error {
+	size := len(answer)
 	if cap(a.memory) < size/2 {
 		a.memory = make([]byte, 0, size/2)
 	}
 	*a = Answer{Bytes: size, memory: a.memory[:0], Ledger: xrpl.Ledger{Transactions: a.Transactions[:0]}}
+	if len(bytes.TrimSpace(answer)) == 0 {
+		return troublef(Empty, "the answer has no bytes")
+	}
+	return nil
 }
 
 // decodeInfo reads an answer to `server_info`. It is asked for once in a while, so encoding/json does.
-func decodeInfo(bytes []byte) (Info, error) {
+func decodeInfo(answer []byte) (Info, error) {
 	type faulty struct {
 		Error   string      `json:"error"`
 		Code    json.Number `json:"error_code"`
@@ -188,7 +196,7 @@ func decodeInfo(bytes []byte) (Info, error) {
 			} `json:"info"`
 		} `json:"result"`
 	}
-	if err := json.Unmarshal(bytes, &a); err != nil {
+	if err := json.Unmarshal(answer, &a); err != nil {
 		return Info{}, troublef(Malformed, "server_info: %v", err)
 	}
 	for _, f := range []faulty{a.faulty, a.Result.faulty} {
@@ -200,7 +208,7 @@ func decodeInfo(bytes []byte) (Info, error) {
 	if info == nil {
 		return Info{}, troublef(Empty, "server_info: the answer has no info")
 	}
-	out := Info{Bytes: len(bytes)}
+	out := Info{Bytes: len(answer)}
 	var err error
 	if out.Complete, err = history.ParseSet(info.Complete); err != nil {
 		return Info{}, troublef(Malformed, "server_info: complete_ledgers: %.*s", maxMessage, err.Error())

@@ -13,7 +13,9 @@ import (
 type jsonDecoder struct{}
 
 func (jsonDecoder) Decode(answer []byte, into *Answer) error {
-	into.reset(len(answer))
+	if err := into.reset(answer); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()
 	var top any
@@ -46,12 +48,12 @@ func (r *reply) readLedger(ledger map[string]any, into *Answer) {
 	if data, ok := ledger["ledger_data"]; ok {
 		r.header = true
 		if into.Header, ok = unhex(data); !ok {
-			r.bad = "ledger_data is not hex"
+			r.badHeader = true
 		}
 	}
 	list, ok := ledger["transactions"].([]any)
 	if !ok && ledger["transactions"] != nil {
-		r.bad = "transactions is not a list"
+		r.badList = true
 	}
 	for _, item := range list {
 		m, _ := item.(map[string]any)
@@ -62,7 +64,7 @@ func (r *reply) readLedger(ledger map[string]any, into *Answer) {
 		}
 		data, fine := unhex(meta)
 		if !good || !fine {
-			r.bad = "a transaction is not tx_blob and meta in hex"
+			r.badList = true
 			return
 		}
 		into.Transactions = append(into.Transactions, xrpl.Transaction{Blob: blob, Meta: data})

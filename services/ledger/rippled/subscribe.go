@@ -2,7 +2,16 @@ package rippled
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
@@ -24,7 +33,7 @@ type Event struct {
 	Validation   []byte      // of a validation: as it was signed, for xrpl.ParseValidation; nil where the server does not say
 }
 
-// Subscribe yields what happens on streams, over a WebSocket connection of its own, until ctx is done, the loop is
+// Subscribe yields what happens on streams (first, of Ledgers, the last one that was validated before), over a WebSocket connection of its own, until ctx is done, the loop is
 // left, or an error is yielded, which is the last: *Trouble, or that of ctx. Who subscribes again has to ask for what
 // was missed.
 func (s *Server) Subscribe(ctx context.Context, streams ...string) iter.Seq2[Event, error] {
@@ -33,4 +42,127 @@ func (s *Server) Subscribe(ctx context.Context, streams ...string) iter.Seq2[Eve
 			yield(Event{}, err)
 		}
 	}
+}
+
+func (s *Server) follow(ctx context.Context, streams []string, yield func(Event, error) bool) error {
+	dial, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	client := dialler(s.config)
+	if s.config.Client == nil {
+		defer client.CloseIdleConnections()
+	}
+	l, err := s.open(dial, client, s.events)
+	if err == nil {
+		err = s.listen(ctx, l, streams, yield)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case dial.Err() != nil && l == nil:
+		return &Trouble{Kind: Timeout, Server: s.name, Err: fmt.Errorf("no connection within %v", s.config.Timeout)}
+	}
+	return s.trouble(err, nil)
+}
+
+// listen yields what comes over a connection until the loop is left, and ends the connection.
+func (s *Server) listen(ctx context.Context, l *line, streams []string, yield func(Event, error) bool) error {
+	var pings sync.WaitGroup
+	pings.Go(l.ping)
+	defer pings.Wait()
+	defer l.end(gone(errors.New("nobody listens any more")))
+
+	ask := request{method: "subscribe", streams: streams}
+	question := append(ask.append([]byte(`{"id":1,"command":"subscribe",`)), '}')
+	if err := l.conn.Write(ctx, websocket.MessageText, question); err != nil {
+		return gone(err)
+	}
+	late := time.AfterFunc(s.config.Timeout, func() {
+		l.end(troublef(Timeout, "no answer to a subscription within %v", s.config.Timeout))
+	})
+	defer late.Stop()
+	for {
+		b, err := l.message(ctx)
+		if err != nil {
+			l.end(err) // unless the ping or the time-out did, and said why
+			return l.why
+		}
+		e, kind, err := decodeEvent(b.bytes)
+		b.release()
+		switch {
+		case err != nil:
+			return err
+		case kind == "response":
+			late.Stop()
+		}
+		if e.Stream != "" && !yield(e, nil) {
+			return nil
+		}
+	}
+}
+
+// message is what a server sends to who has subscribed.
+type message struct {
+	Type    string      `json:"type"`
+	Error   string      `json:"error"`
+	Code    json.Number `json:"error_code"`
+	Message string      `json:"error_message"`
+	Result  *closed     `json:"result"` // of the answer to the subscription
+
+	closed
+	// Validations are the only messages in which rippled writes an index as a string.
+	Data string `json:"data"`
+}
+
+type closed struct {
+	Index        index  `json:"ledger_index"`
+	Hash         string `json:"ledger_hash"`
+	Transactions int    `json:"txn_count"`
+	Complete     string `json:"validated_ledgers"`
+}
+
+// index is a number, or a string of digits.
+type index uint32
+
+func (n *index) UnmarshalJSON(text []byte) error {
+	v, err := parseIndex(strings.Trim(string(text), `"`))
+	*n = index(v)
+	return err
+}
+
+// decodeEvent reads a message. What is none of the streams' has no Stream.
+func decodeEvent(text []byte) (Event, string, error) {
+	var m message
+	if err := json.Unmarshal(text, &m); err != nil {
+		return Event{}, "", troublef(Malformed, "reading an event: %v", err)
+	}
+	if m.Error != "" {
+		return Event{}, "", fault{m.Error, m.Code.String(), m.Message}.trouble()
+	}
+	var e Event
+	from := &m.closed
+	switch {
+	case m.Type == "ledgerClosed":
+		e.Stream = Ledgers
+	case m.Type == "validationReceived":
+		e.Stream = Validations
+	case m.Type == "response" && m.Result != nil && m.Result.Index > 0:
+		e.Stream, from = Ledgers, m.Result
+	default:
+		return Event{}, m.Type, nil
+	}
+	var err error
+	e.Index, e.Transactions = uint32(from.Index), from.Transactions
+	if e.Hash, err = xrpl.ParseHash(from.Hash); err != nil {
+		return Event{}, "", troublef(Malformed, "an event's ledger_hash: %v", err)
+	}
+	if e.Stream == Validations {
+		if e.Validation, err = hex.DecodeString(m.Data); err != nil {
+			return Event{}, "", troublef(Malformed, "a validation's data is not hex")
+		}
+	} else if e.Complete, err = history.ParseSet(from.Complete); err != nil {
+		return Event{}, "", troublef(Malformed, "an event's validated_ledgers: %.*s", maxMessage, err.Error())
+	}
+	return e, m.Type, nil
 }

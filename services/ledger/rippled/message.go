@@ -1,0 +1,36 @@
+package rippled
+
+import "strconv"
+
+// idOf finds the id of a message at its top, without a look at anything else.
+func idOf(message []byte) (id uint64, ok bool) {
+	s := scanner{bytes: message}
+	s.space()
+	if !s.take('{') {
+		return 0, false
+	}
+	for {
+		s.space()
+		key, _, fine := s.text()
+		if !fine {
+			return 0, false
+		}
+		s.space()
+		if !s.take(':') {
+			return 0, false
+		}
+		s.space()
+		from := s.at
+		if !s.skip(1) {
+			return 0, false
+		}
+		if string(key) == "id" {
+			n, err := strconv.ParseUint(string(message[from:s.at]), 10, 64)
+			return n, err == nil
+		}
+		s.space()
+		if !s.take(',') {
+			return 0, false
+		}
+	}
+}
