@@ -56,7 +56,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	}
 	if x.bounded() {
 		var err error
-		if found, err = x.locate(ctx, name); err != nil {
+		if found, err = x.locating(ctx); err != nil {
 			return err
 		}
 	}
@@ -100,6 +100,14 @@ func unanswered(runs []*record.Run) error {
 
 // bounded reports whether there is an SLO to meet.
 func (x *executor) bounded() bool { return len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 }
+
+// locating finds the capacity of the variant that is diagnosed.
+func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
+	if x.Scenario.ByConcurrency() {
+		return x.locatePeak(ctx)
+	}
+	return x.locate(ctx, x.variants[0].Name)
+}
 
 // locate finds a variant's capacity, roughly. That there is none to be found is a warning: what kept it from
 // being found is what the diagnosis is to say.
@@ -145,6 +153,9 @@ const runsPerDiagnosis = 6
 // looking returns the plan by which a variant of that capacity is looked into; 0: it is not known.
 func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	p := diagnose.Plan{Variant: variant, Most: x.Clients, Length: looks[x.Depth].saturate, Profiled: profileLength}
+	if x.Scenario.ByConcurrency() {
+		return x.lookingAtOnce(p)
+	}
 	most := x.searching(pace{}).Max
 	switch {
 	case x.exp.SLO.On == record.OnDelivery && found > 0:

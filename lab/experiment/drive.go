@@ -24,6 +24,7 @@ type drive struct {
 	plan     load.Plan
 	driver   load.Driver
 	receipts []load.Receipts
+	steady   bool   // a job that is stopped at its work, when enough was seen of it
 	debug    string // base URL of the target's debug address; empty: none
 	close    func()
 }
@@ -37,7 +38,7 @@ func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *r
 		return nil, &ScenarioError{err}
 	}
 	if b.Scenario.Load.Kind == scenario.Jobs {
-		return d, b.driveJob(ctx, s, t, r, d)
+		return d, b.driveJob(ctx, s, v, r, d)
 	}
 	if err := b.startTarget(ctx, s, t, r); err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if l.Receipts != "" {
 		p.Deliveries = awaiting(max(r.Step.Rate, r.Step.RampTo))
 	}
-	r.Load = record.Load{Kind: l.Kind, Model: "open", Schedule: describeSchedule(l.Schedule, r.Step),
+	r.Load = record.Load{Kind: l.Kind, Model: "open", Schedule: describeSchedule(l, r.Step),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
 	if r.Load.Kind == "" {
 		r.Load.Kind = scenario.Requests
@@ -181,7 +182,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if !p.Open() {
 		r.Load.Model = "closed"
 	}
-	if !p.Open() && !r.Step.ForCause() {
+	if !p.Open() && !r.Step.ForCause() && !r.ByConcurrency() {
 		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a connection that waits offers nothing meanwhile")
 	}
 	return p, nil
@@ -271,8 +272,11 @@ func (b *bench) scheduleFile(p *load.Plan, file string) error {
 	return nil
 }
 
-func describeSchedule(s scenario.Schedule, step record.Step) string {
-	rate := step.Rate
+func describeSchedule(l scenario.Load, step record.Step) string {
+	s, rate := l.Schedule, step.Rate
+	if step.Closed && l.Kind == scenario.Jobs {
+		return fmt.Sprintf("%d units at once", step.Connections)
+	}
 	if step.RampTo > 0 {
 		s.Kind, s.From, s.To = scenario.Ramp, rate, step.RampTo
 	}

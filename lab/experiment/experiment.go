@@ -106,7 +106,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
-		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values})
+		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v)})
 	}
 	if err := record.NewExperiment(o.Out, exp); err != nil {
 		return nil, err
@@ -133,6 +133,14 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 		exp.Warnings = append(exp.Warnings, w)
 	}
 	return exp, errors.Join(err, exp.Save())
+}
+
+// units is how many units of work a run of a variant is given; 0: no number.
+func units(s *scenario.Scenario, v scenario.Variant) int {
+	if !s.ByConcurrency() {
+		return 0
+	}
+	return s.LoadOf(v).Units
 }
 
 // endedEarly says for the record why an experiment is not whole.

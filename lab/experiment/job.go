@@ -4,8 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
+	"dyno/lab/load"
 	"dyno/lab/load/jobs"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -14,19 +20,21 @@ import (
 
 // driveJob starts a target that drives itself and reports what it does on stdout. It may begin at once:
 // what it prints waits in the pipe until the plan's driver reads it.
-func (b *bench) driveJob(ctx context.Context, s *stand, t scenario.Target, r *record.Run, d *drive) error {
-	s.fields["rate"] = strconv.FormatFloat(r.Step.Rate, 'g', -1, 64)
-	s.fields["ramp_to"] = strconv.FormatFloat(r.Step.RampTo, 'g', -1, 64)
-	s.fields["duration"], s.fields["warmup"] = d.plan.Length.String(), d.plan.Warmup.String()
-	p := t.Process
-	p.Args = append(append([]string(nil), p.Args...), b.Scenario.Load.Args...)
+func (b *bench) driveJob(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, d *drive) error {
+	told := b.Scenario.LoadOf(v)
+	debug, err := s.tellJob(told, r.Step, d.plan)
+	if err != nil {
+		return err
+	}
+	p := b.Scenario.TargetOf(v).Process
+	p.Args = append(append([]string(nil), p.Args...), told.Args...)
 	spec, err := s.process("target", p)
 	if err != nil {
 		return err
 	}
 	out, in := io.Pipe()
 	spec.ReadyLine, spec.ReadyURL, spec.Stdout = false, nil, in
-	spec.CPUs = cpus(t.CPUs)
+	spec.CPUs, spec.Env = cpus(b.Scenario.Target.CPUs), append(spec.Env, changed(r.Step.Change)...)
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start: nobody reads yet
 	if s.target, err = target.Start(ctx, spec); err != nil {
 		stop()
@@ -40,11 +48,92 @@ func (b *bench) driveJob(ctx context.Context, s *stand, t scenario.Target, r *re
 		in.Close()
 	}()
 	d.driver = jobs.New("job", out)
+	if b.Scenario.ByConcurrency() && told.Units == 0 && !mentions(told.Args, "${duration}") {
+		d.driver, d.steady = jobs.NewSteady("job", out), true
+	}
 	d.close = func() {
 		stop()
 		out.Close() // a job that still prints is told that nobody listens
 		s.target.Stop(grace)
 		<-ended
 	}
+	if debug != "" && mentions(p.Args, "${debug}") {
+		d.debug = "http://" + debug
+		if err := s.awaitDebug(ctx, d.debug+"/"); err != nil {
+			d.close()
+			return err
+		}
+	}
 	return nil
+}
+
+// tellJob sets what the arguments of a job may name, and returns the address at which it is to be looked into.
+func (s *stand) tellJob(told scenario.Load, step record.Step, plan load.Plan) (debug string, err error) {
+	s.fields["rate"] = strconv.FormatFloat(step.Rate, 'g', -1, 64)
+	s.fields["ramp_to"] = strconv.FormatFloat(step.RampTo, 'g', -1, 64)
+	s.fields["concurrency"], s.fields["units"] = strconv.Itoa(step.Connections), strconv.Itoa(told.Units)
+	s.fields["duration"], s.fields["warmup"] = plan.Length.String(), plan.Warmup.String()
+	if debug, err = freeAddress(); err != nil {
+		return "", fmt.Errorf("finding an address for ${debug}: %w", err)
+	}
+	s.fields["debug"] = debug
+	return debug, nil
+}
+
+// freeAddress is one of this machine at which nobody listens. Somebody may before the job does; then the job says
+// so and the run fails, which is rarer than it is worth to hand an open listener over.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// A job prints no ready line, for its stdout is its own, so its debug address is asked until it answers. It may
+// not take longer than its first windows wait to be read.
+const (
+	debugPatience = 20 * time.Second
+	debugPoll     = 10 * time.Millisecond
+)
+
+// awaitDebug returns once something answers at a job's debug address, or the job has ended: then its output says
+// why, or there was too little to do to look into it.
+func (s *stand) awaitDebug(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, debugPatience)
+	defer cancel()
+	client := &http.Client{Timeout: time.Second}
+	defer client.CloseIdleConnections()
+	poll := time.NewTicker(debugPoll)
+	defer poll.Stop()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := client.Do(req); err == nil {
+			resp.Body.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the job does not answer at %s, which ${debug} told it to serve: %w", url, ctx.Err())
+		case <-s.target.Exited():
+			return fmt.Errorf("the job ended before its debug address answered%s", lastWords(s.target.Err()))
+		case <-poll.C:
+		}
+	}
+}
+
+// lastWords says how a process ended.
+func lastWords(err error) string {
+	if err == nil {
+		return ", with exit code 0: it had too little to do"
+	}
+	return ": " + err.Error()
+}
+
+func mentions(args []string, placeholder string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, placeholder) })
 }

@@ -33,6 +33,9 @@ var paces = map[Depth]pace{
 func (o *Options) pace() pace {
 	p := paces[o.Depth]
 	m := o.Scenario.Measure
+	if o.Scenario.ByConcurrency() {
+		p = o.jobTimes(p)
+	}
 	if o.Depth != Quick {
 		if m.Length > 0 {
 			p.search, p.datum = m.Length, m.Length
@@ -54,6 +57,14 @@ func (o *Options) pace() pace {
 }
 
 func (x *executor) execute(ctx context.Context) error {
+	if x.Scenario.ByConcurrency() {
+		switch x.exp.Kind {
+		case record.KindLadder, record.KindCompare:
+			return x.byConcurrency(ctx, x.variants)
+		case record.KindCapacity:
+			return x.byConcurrency(ctx, x.variants[:1])
+		}
+	}
 	switch x.exp.Kind {
 	case record.KindLadder:
 		return x.ladder(ctx)

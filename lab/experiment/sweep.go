@@ -54,6 +54,9 @@ func (x *executor) sweep(ctx context.Context) error {
 
 // sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other round.
 func (x *executor) sweepSteps() (steps []record.Step) {
+	if x.Scenario.ByConcurrency() {
+		return x.concurrencySteps()
+	}
 	m := x.Scenario.Measure
 	rounds, length, rates := cmp.Or(x.Rounds, m.Rounds, 1), m.Length, m.Rates
 	if length == 0 {

@@ -1,0 +1,179 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// jobPace is how long the steady window of a job by concurrency is: some hundred units a second are usual, of
+// which a p95 needs 400.
+var jobPace = map[Depth]struct{ search, datum, warmup time.Duration }{
+	Quick:    {search: 2 * time.Second, datum: 2 * time.Second, warmup: time.Second},
+	Default:  {search: 3 * time.Second, datum: 4 * time.Second, warmup: time.Second},
+	Thorough: {search: 5 * time.Second, datum: 10 * time.Second, warmup: 2 * time.Second},
+}
+
+// jobTimes replaces what a depth says of requests where jobs take longer.
+func (o *Options) jobTimes(p pace) pace {
+	p.search, p.datum, p.warmup = jobPace[o.Depth].search, jobPace[o.Depth].datum, jobPace[o.Depth].warmup
+	return p
+}
+
+// peaks finds the best concurrency of each of some variants.
+func (x *executor) peaks(ctx context.Context, p pace, variants []scenario.Variant) (map[string]capacity.Peak, error) {
+	found := map[string]capacity.Peak{}
+	start := max(1, x.Scenario.Measure.StartConcurrency)
+	for _, v := range variants {
+		s := x.atOnce(v, p.search)
+		s.Start = min(start, cmp.Or(s.Max, start))
+		err := x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
+			step, done := s.Next(x.runsOf(record.RoleSearch, v.Name, 0))
+			step.Role, step.Variant = record.RoleSearch, v.Name
+			return step, done
+		})
+		if err != nil {
+			return nil, err
+		}
+		peak, ok, why := capacity.PeakOf(x.runsOf(record.RoleSearch, v.Name, 0), x.exp.SLO)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s under the SLO %s: %s; loosen it, or lower measure.start_concurrency", ErrUnfit, v.Name, x.exp.SLO, strings.Join(why, "; "))
+		}
+		found[v.Name] = peak
+	}
+	return found, nil
+}
+
+// atOnce returns a search over a variant's units at once. One that works through them one after the other has
+// nothing to search.
+func (x *executor) atOnce(v scenario.Variant, length time.Duration) capacity.Concurrency {
+	s := capacity.Concurrency{SLO: x.exp.SLO, Max: x.Scenario.Measure.MaxConcurrency, Length: length}
+	if !x.Scenario.Parallel(v) {
+		s.Max = 1
+	}
+	return s
+}
+
+// byConcurrency finds the capacity of each variant of a job: the most units per second, and at how many at once.
+// Then it measures all of them there in rotated rounds, the baseline twice where there is something to compare.
+func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Variant) error {
+	p := x.pace()
+	n := len(variants)
+	x.expected = n*runsPerSearch + (n+1)*p.rounds + n
+	found, err := x.peaks(ctx, p, variants)
+	if err != nil {
+		return err
+	}
+	if p.rounds > 0 {
+		rotation := compare.Rotation{Rounds: p.rounds, Inner: x.atPeak(p, found, variants[n-1].Name)}
+		for _, v := range variants {
+			rotation.Variants = append(rotation.Variants, v.Name)
+		}
+		if n > 1 {
+			rotation.Floor = variants[0].Name
+		}
+		if x.Depth == Thorough && x.exp.Kind == record.KindLadder {
+			rotation.Leave = x.bench.leavable()
+		}
+		if err := x.follow(ctx, rotation.Next); err != nil {
+			return err
+		}
+	}
+	if x.exp.Kind == record.KindLadder {
+		return x.profileJobs(ctx, variants, found)
+	}
+	return nil
+}
+
+// fewer is how much less than the best concurrency a round tries when the best missed the SLO this time.
+const fewer = 0.75
+
+// atPeak plans a slot of a rotation: one run at the variant's best concurrency, and one with fewer at once if
+// that misses.
+func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) func(record.Step, []*record.Run) (record.Step, bool) {
+	return func(slot record.Step, runs []*record.Run) (record.Step, bool) {
+		variant := slot.Variant
+		if slot.Role == record.RoleLeave {
+			variant = last
+		}
+		n := found[variant].Concurrency
+		valid := slices.DeleteFunc(slices.Clone(runs), func(r *record.Run) bool { return r.Invalid != "" })
+		_, ok, _ := capacity.PeakOf(valid, x.exp.SLO)
+		switch {
+		case ok || len(valid) > 1 || len(valid) == 1 && n == 1:
+			return record.Step{}, true
+		case len(valid) == 1:
+			n = max(1, int(fewer*float64(n)))
+		}
+		slot.Closed, slot.Connections, slot.Length = true, n, p.datum
+		return slot, false
+	}
+}
+
+// profileJobs takes one run under profiles of each variant at its best concurrency.
+func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant, found map[string]capacity.Peak) error {
+	for _, v := range variants {
+		plan := x.looking(v.Name, 0)
+		plan.Only, plan.Clients = true, found[v.Name].Concurrency
+		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+		if err != nil {
+			return fmt.Errorf("profiling %s: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// locatePeak finds the capacity of the variant that is diagnosed, roughly. That there is none is a warning: what
+// kept it from being found is what the diagnosis is to say.
+func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error) {
+	v := x.variants[0]
+	found, err := x.peaks(ctx, x.jobTimes(pace{}), x.variants[:1])
+	if errors.Is(err, ErrUnfit) && ctx.Err() == nil {
+		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found: "+strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": "))
+		return 0, nil
+	}
+	return found[v.Name].PerS, err
+}
+
+// lookingAtOnce makes a plan one over units at once: as many as the scenario permits, and one where the job works
+// through one after the other.
+func (x *executor) lookingAtOnce(p diagnose.Plan) diagnose.Plan {
+	most := cmp.Or(x.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
+	if p.Most == 0 || p.Most > most {
+		p.Most = most
+	}
+	if v, err := x.Scenario.Variant(p.Variant); err == nil && !x.Scenario.Parallel(v) || err != nil && !x.Scenario.Parallel(scenario.Variant{}) {
+		p.Most = 1
+	}
+	p.Length = max(p.Length, jobPace[x.Depth].search)
+	return p
+}
+
+// concurrencySteps lists the runs of a sweep over units at once.
+func (x *executor) concurrencySteps() (steps []record.Step) {
+	p := x.pace()
+	rounds := cmp.Or(x.Rounds, x.Scenario.Measure.Rounds, 1)
+	if x.Depth == Quick {
+		rounds = 1
+	}
+	variants := slices.Clone(x.variants)
+	for round := 1; round <= rounds; round++ {
+		for _, v := range variants {
+			for _, n := range x.Scenario.ConcurrencyOf(v) {
+				steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: round, Closed: true, Connections: n, Length: p.search})
+			}
+		}
+		slices.Reverse(variants)
+	}
+	return steps
+}

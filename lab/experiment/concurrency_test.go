@@ -1,0 +1,148 @@
+package experiment
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// batches is a ladder of a job whose counts are exact: 400 units/s from 4 at once on, 1,000/s from 10 on, and one
+// after the other 100/s.
+const batches = `
+name: batches
+target: {build: dyno/subjects/batchjob, args: [--unit, 10ms]}
+load: {kind: jobs, axis: concurrency, args: [--workers, "${concurrency}", --debug, "${debug}"]}
+slo: p95=2s
+variants:
+  - {name: serial, args: [--roof, 400], load: {args: [--workers, 1, --debug, "${debug}"]}}
+  - {name: parallel, args: [--roof, 400]}
+  - {name: raised, args: [--roof, 1000]}
+measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
+`
+
+// onJob carries scenarios of the toy job out. What it counts does not depend on who else uses the machine, so
+// nobody judges that here: the record knows of no cores.
+func onJob(t *testing.T, text, kind string) *executor {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: this test runs some real processes for seconds")
+	}
+	sc, err := scenario.Parse("batches.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sc.Root, err = os.Getwd(); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Scenario: sc, Progress: silent{}}
+	b, err := newBench(t.Context(), o, sc.Variants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.close)
+	exp := &record.Experiment{Name: sc.Name, Kind: kind, SLO: sc.SLO}
+	for _, v := range sc.Variants {
+		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Units: units(sc, v)})
+	}
+	if err := record.NewExperiment(filepath.Join(t.TempDir(), "out"), exp); err != nil {
+		t.Fatal(err)
+	}
+	return &executor{Options: o, exp: exp, variants: sc.Variants, bench: b}
+}
+
+func TestLadderOverAJob(t *testing.T) {
+	x := onJob(t, batches, record.KindCompare) // a ladder without its profiles
+	if err := x.execute(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		name string
+		perS float64
+		n    int
+	}{{"serial", 100, 1}, {"parallel", 400, 4}, {"raised", 1000, 11}} { // 10 reach it; the search tries 8, 11 and 16
+		got := capacity.Summarise(x.exp, want.name)
+		if !got.Valid || math.Abs(got.CapacityPerS-want.perS) > 1e-6 || got.Concurrency != want.n {
+			t.Errorf("%s carries %g/s with %d at once, want %g with %d (%s)", want.name, got.CapacityPerS, got.Concurrency, want.perS, want.n, got.Reason)
+		}
+	}
+	datum := func(role, variant string, round int) (float64, bool) {
+		v, ok, _ := capacity.Datum(x.runsOf(role, variant, round), x.exp.SLO)
+		return v, ok
+	}
+	if c := compare.Between(x.exp, compare.MetricCapacity, "serial", "raised", datum); math.Abs(c.Ratio-10) > 1e-6 || c.Pairs != 2 {
+		t.Errorf("ratio %g over %d pairs, want 10 over 2", c.Ratio, c.Pairs)
+	}
+	if floor := x.runsOf(record.RoleFloor, "serial", 2); len(floor) != 1 {
+		t.Errorf("the baseline was measured against itself in %d runs of round 2", len(floor))
+	}
+	r := x.runsOf(record.RoleMeasure, "raised", 1)[0]
+	if !r.ByConcurrency() || r.Load.Schedule != "11 units at once" || r.Length != 300*time.Millisecond || !r.Target.Agent {
+		t.Errorf("a run's load is %+v over %v, agent seen: %v", r.Load, r.Length, r.Target.Agent)
+	}
+	if limits := capacity.LimitsOf(r); len(limits) != 2 || limits[0].Name != "server" || limits[0].Share < 0.05 {
+		t.Errorf("limits %v", limits)
+	}
+}
+
+func TestSweepOfAJobWithAnEnd(t *testing.T) {
+	x := onJob(t, `
+name: ends
+mode: sweep
+target: {build: dyno/subjects/batchjob, args: [--unit, 10ms, --roof, 400]}
+load: {kind: jobs, axis: concurrency, units: 80, args: [--workers, "${concurrency}", --units, "${units}"]}
+variants: [{name: short, load: {units: 40, concurrency: [8]}}, {name: long}]
+measure: {concurrency: [2, 4]}
+`, record.KindSweep)
+	if err := x.execute(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []struct{ n, done int64 }{{8, 40}, {2, 80}, {4, 80}}
+	if len(x.exp.Runs) != len(want) {
+		t.Fatalf("%d runs", len(x.exp.Runs))
+	}
+	for i, r := range x.exp.Runs {
+		got := r.Totals
+		if int64(r.Step.Connections) != want[i].n || got.Completed != want[i].done || got.Offered != want[i].done || r.Invalid != "" {
+			t.Errorf("%s with %d at once did %d of %d units, want %v (%s)", r.Step.Variant, r.Step.Connections, got.Completed, got.Offered, want[i], r.Invalid)
+		}
+	}
+	if x.exp.Variants[0].Units != 40 || x.exp.Variants[1].Units != 80 {
+		t.Errorf("recorded as %+v", x.exp.Variants)
+	}
+}
+
+func TestDiagnoseAJob(t *testing.T) {
+	x := onJob(t, `
+name: bounded
+mode: capacity
+target: {build: dyno/subjects/batchjob, args: [--unit, 10ms, --roof, 100]}
+load: {kind: jobs, axis: concurrency, args: [--workers, "${concurrency}", --debug, "${debug}"]}
+slo: p95=5s
+measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
+`, record.KindDiagnose)
+	x.variants = []scenario.Variant{{Name: "bounded"}}
+	x.bench.variants = x.variants
+	x.Depth, x.bench.Depth = Quick, Quick
+	if err := x.execute(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := diagnose.Diagnose(x.exp)
+	if len(d) != 1 || math.Abs(d[0].PeakPerS-100) > 1e-6 {
+		t.Fatalf("diagnosed %+v", d)
+	}
+	found := false
+	for _, f := range d[0].Findings {
+		found = found || f.Kind == "limit" && f.Evidence[0].Value > 0.9
+	}
+	if !found {
+		t.Errorf("nobody finds that the server's budget is the limit: bound by %s, findings %+v", d[0].Bound, d[0].Findings)
+	}
+}
