@@ -34,14 +34,17 @@ func (a *Atomic[S, K, V]) Get(key K) (V, bool) {
 	return v, ok
 }
 
-// Update publishes a changed copy. Entries that are not changed are shared with the state before.
+// Update publishes a changed copy. Entries that are not changed are shared with the state before, and so is the map
+// when the summary alone changes.
 func (a *Atomic[S, K, V]) Update(c Change[S, K, V]) {
 	a.writer.Lock()
 	defer a.writer.Unlock()
-	entries := maps.Clone(a.now.Load().entries)
-	if entries == nil {
-		entries = make(map[K]V, len(c.Put))
+	entries := a.now.Load().entries
+	if len(c.Remove) > 0 || len(c.Put) > 0 {
+		if entries = maps.Clone(entries); entries == nil {
+			entries = make(map[K]V, len(c.Put))
+		}
+		c.apply(entries)
 	}
-	c.apply(entries)
 	a.now.Store(&state[S, K, V]{c.Summary, entries})
 }
