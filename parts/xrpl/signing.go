@@ -46,6 +46,7 @@ const (
 
 	codeLedgerHash        = 1 // Hash256
 	codePreviousTxnID     = 5
+	codeChannel           = 22
 	codeLedgerIndex       = 6
 	codeAmount            = 1 // Amount
 	codeBalance           = 2

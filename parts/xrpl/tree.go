@@ -18,6 +18,7 @@ const (
 	prefixMultiSign   = "SMT\x00"
 	prefixValidation  = "VAL\x00"
 	prefixManifest    = "MAN\x00"
+	prefixClaim       = "CLM\x00"
 )
 
 // TransactionID is the id of a signed transaction.
@@ -34,7 +35,7 @@ const (
 	// levels is how deep a tree can be: two ids of 64 nibbles differ in the last one at the latest.
 	levels = 64
 	// maxTransactions bounds a ledger. The fullest real ones have some thousand.
-	maxTransactions = 100_000
+	maxTransactions = 20_000
 )
 
 // leaf is a transaction's place in the tree, and its node's hash.
