@@ -24,7 +24,7 @@ type Step struct {
 	PeakGoroutines int64              `json:"peak_goroutines,omitempty"`
 	Gauges         map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum: queue depth and the like
 	Variation      float64            `json:"variation"`        // coefficient of variation of the achieved rate
-	Limits         []Limit            `json:"limits,omitempty"` // what the job said it waited for
+	Limits         []record.Limit     `json:"limits,omitempty"` // what the job said it waited for
 	Met            bool               `json:"met"`
 	Misses         []string           `json:"misses,omitempty"`
 	Invalid        string             `json:"invalid,omitempty"`
@@ -42,7 +42,7 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 		Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
 	}
 	if r.ByConcurrency() {
-		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, LimitsOf(r)
+		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, r.Limits()
 	}
 	if r.Around.Seen {
 		s.CPU = r.Around.TargetCPU

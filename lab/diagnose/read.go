@@ -61,7 +61,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 		return // its latency counts for nothing
 	}
 	if clients := float64(r.Load.Connections); clients > 0 && r.SLO.On != record.OnDelivery {
-		sig[Occupied] = t.AchievedPerS * t.Service.Mean / 1000 / clients
+		sig[Occupied] = t.AchievedPerS * facts.Took(r) / 1000 / clients
 	}
 	sig[Capped] = 0
 	if r.Step.Capped {
@@ -78,7 +78,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 		peak = max(peak, facts.PerSecond(r))
 	}
 	if first := s.Saturated[0]; first.Step.Connections == 1 {
-		sig[Serial] = peak * first.Totals.Service.Mean / 1000
+		sig[Serial] = peak * facts.Took(first) / 1000
 	}
 }
 

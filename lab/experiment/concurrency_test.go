@@ -42,20 +42,24 @@ func onJob(t *testing.T, text, kind string) *executor {
 	if sc.Root, err = os.Getwd(); err != nil {
 		t.Fatal(err)
 	}
+	variants, err := choose(sc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := Options{Scenario: sc, Progress: silent{}}
-	b, err := newBench(t.Context(), o, sc.Variants)
+	b, err := newBench(t.Context(), o, variants)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.close)
 	exp := &record.Experiment{Name: sc.Name, Kind: kind, SLO: sc.SLO}
-	for _, v := range sc.Variants {
+	for _, v := range variants {
 		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Units: units(sc, v)})
 	}
 	if err := record.NewExperiment(filepath.Join(t.TempDir(), "out"), exp); err != nil {
 		t.Fatal(err)
 	}
-	return &executor{Options: o, exp: exp, variants: sc.Variants, bench: b}
+	return &executor{Options: o, exp: exp, variants: variants, bench: b}
 }
 
 func TestLadderOverAJob(t *testing.T) {
@@ -87,7 +91,7 @@ func TestLadderOverAJob(t *testing.T) {
 	if !r.ByConcurrency() || r.Load.Schedule != "11 units at once" || r.Length != 300*time.Millisecond || !r.Target.Agent {
 		t.Errorf("a run's load is %+v over %v, agent seen: %v", r.Load, r.Length, r.Target.Agent)
 	}
-	if limits := capacity.LimitsOf(r); len(limits) != 2 || limits[0].Name != "server" || limits[0].Share < 0.05 {
+	if limits := r.Limits(); len(limits) != 2 || limits[0].Name != "server" || limits[0].Share < 0.05 {
 		t.Errorf("limits %v", limits)
 	}
 }
@@ -128,8 +132,6 @@ load: {kind: jobs, axis: concurrency, args: [--workers, "${concurrency}", --debu
 slo: p95=5s
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
 `, record.KindDiagnose)
-	x.variants = []scenario.Variant{{Name: "bounded"}}
-	x.bench.variants = x.variants
 	x.Depth, x.bench.Depth = Quick, Quick
 	if err := x.execute(t.Context()); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,15 @@ func InFlight(r *record.Run) float64 {
 	return sum / max(n, 1)
 }
 
+// Took is how long a request took on average from when it was sent, in ms. A job need not tell that apart from how
+// long its unit took.
+func Took(r *record.Run) float64 {
+	if r.Load.Kind == record.KindJobs && r.Totals.Service.Mean == 0 {
+		return r.Totals.Response.Mean
+	}
+	return r.Totals.Service.Mean
+}
+
 // Failing is the share of what ended that was no good answer: errors, and answers that failed a check.
 func Failing(r *record.Run) float64 {
 	if r.Totals.Ended == 0 {

@@ -64,6 +64,7 @@ const (
 	KindSpinning     = "busy-waiting"
 	KindAutoscaler   = "autoscaler"
 	KindConnectLimit = "connection-limit"
+	KindLimit        = "limit" // what a job says it waited for
 )
 
 // Subject is the runs of one variant that findings are made of.
@@ -80,7 +81,7 @@ var finders = []func(*look) []Finding{
 	goroutineLeak, heapLeak,
 	hotPath, allocations, contention, queues, pools, spinning, syscalls, misses,
 	gcPauses, connections, statements, handshakes, deadlines, acceptQueue,
-	autoscaler, connectionLimit,
+	autoscaler, connectionLimit, limits,
 }
 
 // Find makes all findings about a subject, the one that may be worth most first. Without a profiled run

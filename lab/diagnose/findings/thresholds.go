@@ -16,6 +16,7 @@ const (
 	// fill the smallest heap (4 MiB) four times a second.
 	allocBytes = 16 << 10
 
+	limitShare = 0.50 // of the time: what a job waits for longer than for anything else together
 	lockShare  = 0.05 // of the requests' time: about what shows in a p99 before it shows in the mean
 	queueShare = 0.10 // of the requests' time
 	poolShare  = 0.10 // of the requests' time: a pool that is large enough is hardly ever waited for
