@@ -1,6 +1,6 @@
 // Package fit draws scaling curves through measured throughputs: the Universal Scalability Law for sweeps
-// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), and a logarithm with a decay for
-// job-like sweeps. A fit describes the points it was given; what lies outside their range it says with a
+// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), a logarithm with a decay for job-like sweeps, and
+// a roof for what is shared. A fit describes the points it was given; what lies outside their range it says with a
 // warning. It starts no goroutines.
 package fit
 
@@ -12,8 +12,9 @@ import (
 
 // Models.
 const (
-	ModelUSL = "usl"
-	ModelLog = "log"
+	ModelUSL  = "usl"
+	ModelLog  = "log"
+	ModelRoof = "roof"
 )
 
 // Point is a measured throughput.
@@ -33,14 +34,16 @@ func (p Point) load() float64 {
 
 // Curve is a fitted model.
 type Curve struct {
-	Model     string    `json:"model"` // usl | log
+	Model     string    `json:"model"` // usl | log | roof
 	Formula   string    `json:"formula"`
 	Lambda    float64   `json:"lambda,omitempty"`     // usl: throughput of one, 1/s
 	Sigma     float64   `json:"sigma,omitempty"`      // usl: serial share
 	Kappa     float64   `json:"kappa,omitempty"`      // usl: coherence share
 	A         float64   `json:"a,omitempty"`          // log: 1/s
 	B         float64   `json:"b,omitempty"`          // log
-	PeakN     *float64  `json:"peak_n"`               // where throughput is highest; nil: the curve never falls
+	K         float64   `json:"k,omitempty"`          // roof: what each at once adds, 1/s
+	Roof      float64   `json:"roof,omitempty"`       // roof: 1/s; 0: none was seen
+	PeakN     *float64  `json:"peak_n"`               // where throughput is highest; nil: the curve never stops rising
 	PeakX     float64   `json:"peak_per_s,omitempty"` // throughput there, 1/s
 	Residuals []float64 `json:"residuals"`            // measured - fitted, 1/s, in the points' order
 	StdError  float64   `json:"std_error"`            // residual standard error, 1/s
@@ -49,18 +52,21 @@ type Curve struct {
 
 // At returns the fitted throughput at concurrency n and load l (0 counts as 1), in 1/s.
 func (c Curve) At(n, l float64) float64 {
-	if c.Model == ModelLog {
+	switch c.Model {
+	case ModelLog:
 		return c.A * math.Log2(n) * math.Exp(-c.B*Point{L: l}.load()/n)
+	case ModelRoof:
+		return under(c.K, c.Roof, n)
 	}
 	return usl(c.Lambda, c.Sigma, c.Kappa, n)
 }
 
 // parameters is how many numbers a model was free to choose.
 func (c Curve) parameters() int {
-	if c.Model == ModelLog {
-		return 2
+	if c.Model == ModelUSL {
+		return 3
 	}
-	return 3
+	return 2
 }
 
 // measure fills in the residuals and their standard error.

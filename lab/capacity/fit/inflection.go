@@ -1,0 +1,30 @@
+package fit
+
+import "math"
+
+// Inflection is where the curve a*log2(c)*exp(-b*L/c) stops bending upwards: up to there a further worker adds more
+// than the one before, from there on less. Ok is false when it bends downwards from one worker on. It is no knee:
+// throughput goes on rising behind it, for ever.
+//
+// With u = b*L the second derivative has the sign of g(c) = u^2*ln(c) + 2*u*c*(1-ln(c)) - c^2, whatever a is. At
+// c = 1, g is 2u-1, and far out it is below 0; so there is an inflection above 1 if u > 1/2, and none below, where
+// g falls from there on.
+func Inflection(b, l float64) (c float64, ok bool) {
+	u := b * l
+	if !(u > 0.5) || math.IsInf(u, 1) {
+		return 0, false
+	}
+	g := func(c float64) float64 { return u*u*math.Log(c) + 2*u*c*(1-math.Log(c)) - c*c }
+	lo, hi := 1.0, 2.0
+	for g(hi) > 0 {
+		lo, hi = hi, 2*hi
+	}
+	for range 100 { // halvings: beyond what a float64 tells apart
+		if middle := (lo + hi) / 2; g(middle) > 0 {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	return (lo + hi) / 2, true
+}

@@ -1,0 +1,136 @@
+package fit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Ranked is a curve, and how well its model foretells a point that it was not shown.
+type Ranked struct {
+	Curve
+	// LeaveOneOut is the root of the mean squared relative error with which each point is foretold by the curve
+	// through the others: 0.05 is 5%. Unlike a residual it does not fall just because a model has more to choose.
+	LeaveOneOut float64 `json:"leave_one_out"`
+	// AICc is Akaike's criterion of the relative residuals, corrected for few points; less is better, and
+	// differences below 2 say nothing. Nil: there are too few points for it.
+	AICc *float64 `json:"aicc"`
+}
+
+// leastPoints is how many points a comparison of models needs: with one left out, one more than parameters.
+const leastPoints = 5
+
+// Rank draws the curves of all models through the points, and puts the one first that explains them best, by
+// LeaveOneOut. A model that cannot be drawn through them is left out. In words it says which is best and by how
+// much, or that no difference can be told.
+func Rank(points []Point) (ranked []Ranked, inWords string) {
+	models := []func([]Point) (Curve, error){Roof, USL, Log}
+	for _, fit := range models {
+		c, err := fit(points)
+		if err != nil {
+			continue
+		}
+		r := Ranked{Curve: c, LeaveOneOut: leaveOneOut(points, fit), AICc: aicc(points, c)}
+		if len(points) >= leastPoints && !math.IsNaN(r.LeaveOneOut) {
+			ranked = append(ranked, r)
+		}
+	}
+	slices.SortStableFunc(ranked, func(a, b Ranked) int { return cmp.Compare(a.LeaveOneOut, b.LeaveOneOut) })
+	return ranked, rankWords(ranked, len(points))
+}
+
+// leaveOneOut foretells each point from the others.
+func leaveOneOut(points []Point, fit func([]Point) (Curve, error)) float64 {
+	sum := 0.0
+	for i, p := range points {
+		c, err := fit(slices.Delete(slices.Clone(points), i, i+1))
+		if err != nil {
+			return math.NaN()
+		}
+		r := c.At(p.N, p.L)/p.X - 1
+		sum += r * r
+	}
+	return math.Sqrt(sum / float64(len(points)))
+}
+
+// leastError keeps a curve that goes through every point from counting as infinitely good: no throughput is known
+// better than to a tenth of a percent.
+const leastError = 1e-3
+
+// aicc is n*ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), with the variance of the residuals as one of the k parameters.
+func aicc(points []Point, c Curve) *float64 {
+	n, k := float64(len(points)), float64(c.parameters()+1)
+	if n-k-1 <= 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, p := range points {
+		r := c.At(p.N, p.L)/p.X - 1
+		sum += r * r
+	}
+	v := n*math.Log(max(sum/n, leastError*leastError)) + 2*k + 2*k*(k+1)/(n-k-1)
+	return &v
+}
+
+// near is the ratio of two errors below which nobody can say which model is better.
+const near = 1.25
+
+func rankWords(ranked []Ranked, points int) string {
+	if len(ranked) == 0 {
+		return fmt.Sprintf("%d points are too few to tell models apart; measure at %d concurrencies or more", points, leastPoints)
+	}
+	best := ranked[0]
+	words := fmt.Sprintf("%s explains the points best: each is foretold by the others to within %s", best.Name(), share(best.LeaveOneOut))
+	var others, alike []string
+	for _, r := range ranked[1:] {
+		if max(r.LeaveOneOut, leastError) < near*max(best.LeaveOneOut, leastError) {
+			alike = append(alike, r.Name())
+		}
+		others = append(others, fmt.Sprintf("%s to within %s", r.Name(), share(r.LeaveOneOut)))
+	}
+	if len(others) > 0 {
+		words += " (" + strings.Join(others, ", ") + ")"
+	}
+	if len(alike) > 0 {
+		words += ", which is too close to prefer it to " + strings.Join(alike, " or ")
+	}
+	return words + "."
+}
+
+// share writes an error as a percentage.
+func share(v float64) string {
+	if v >= 10 {
+		return "more than ten times"
+	}
+	return fmt.Sprintf("%.2g%%", 100*v)
+}
+
+// names are the models' for people.
+var names = map[string]string{ModelRoof: "min(k*c, roof)", ModelUSL: "the Universal Scalability Law", ModelLog: "a*log2(c)*exp(-b*L/c)"}
+
+// Name is the model's name for people.
+func (c Curve) Name() string { return cmp.Or(names[c.Model], c.Model) }
+
+// InWords says what the curve's parameters mean.
+func (c Curve) InWords(l float64) string {
+	switch c.Model {
+	case ModelRoof:
+		if c.PeakN == nil {
+			return fmt.Sprintf("each unit at once adds %.3g/s, without a roof in sight", c.K)
+		}
+		return fmt.Sprintf("each unit at once adds %.3g/s, up to a roof of %.4g/s, which %.3g at once reach", c.K, c.Roof, *c.PeakN)
+	case ModelUSL:
+		words := fmt.Sprintf("one at once does %.3g/s, %.2g%% of the work is serial and %.2g%% is lost to agreeing", c.Lambda, 100*c.Sigma, 100*c.Kappa)
+		if c.PeakN != nil {
+			words += fmt.Sprintf("; the highest point is %.4g/s with %.3g at once", c.PeakX, *c.PeakN)
+		}
+		return words
+	}
+	words := fmt.Sprintf("a = %.4g/s, b = %.3g; it rises for ever, so it shows no knee", c.A, c.B)
+	if at, ok := Inflection(c.B, Point{L: l}.load()); ok {
+		return words + fmt.Sprintf(", and stops bending upwards at c = %.1f", at)
+	}
+	return words + ", and bends downwards from one at once on (no inflection)"
+}
