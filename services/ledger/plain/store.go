@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // store is a Pebble database:
@@ -16,7 +18,10 @@ import (
 //	t ID       the index of a transaction's ledger, and its place there
 //	ask        what was asked for, as JSON
 //	next       the next ledger that is missing, going down, and the hash that it must have (none: not known)
-type store struct{ db *pebble.DB }
+type store struct {
+	db   *pebble.DB
+	lock *pebble.Lock
+}
 
 var (
 	keyAsk  = []byte("ask")
@@ -24,14 +29,21 @@ var (
 )
 
 func openStore(dir string) (*store, error) {
-	db, err := pebble.Open(dir, &pebble.Options{FormatMajorVersion: pebble.FormatNewest, Logger: quiet{}})
-	if err != nil {
-		return nil, fmt.Errorf("opening the ledgers in %s (does another process use them?): %w", dir, err)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
 	}
-	return &store{db}, nil
+	lock, err := pebble.LockDirectory(dir, vfs.Default)
+	if err != nil {
+		return nil, fmt.Errorf("the ledgers in %s are in use by another process: %w", dir, err)
+	}
+	db, err := pebble.Open(dir, &pebble.Options{FormatMajorVersion: pebble.FormatNewest, Logger: quiet{}, Lock: lock})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the ledgers in %s: %w", dir, err), lock.Close())
+	}
+	return &store{db, lock}, nil
 }
 
-func (s *store) close() error { return s.db.Close() }
+func (s *store) close() error { return errors.Join(s.db.Close(), s.lock.Close()) }
 
 // quiet leaves out what Pebble says of its work; its errors are returned.
 type quiet struct{}

@@ -114,11 +114,13 @@ const (
 	tries   = 12
 	pause   = 50 * time.Millisecond
 	longest = time.Second
+	// maxLacks is how often a server may say that it does not have the ledger: it says so while it is starting, too.
+	maxLacks = 3
 )
 
 // one fetches a ledger, proves it and stores it.
 func (s *syncer) one(ctx context.Context, want link) (link, error) {
-	wait := pause
+	wait, lacks := pause, 0
 	for try := 1; ; try++ {
 		at, err := s.try(ctx, want)
 		if err == nil {
@@ -131,7 +133,10 @@ func (s *syncer) one(ctx context.Context, want link) (link, error) {
 		if errors.As(err, &full) {
 			return link{}, err
 		}
-		if try == tries || errors.Is(err, errMissing) && try > 2 {
+		if errors.Is(err, errMissing) {
+			lacks++
+		}
+		if try == tries || lacks == maxLacks {
 			s.missing = want.index
 			return link{}, fmt.Errorf("ledger %d cannot be had of %s: %w", want.index, s.ask.Server, err)
 		}

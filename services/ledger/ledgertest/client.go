@@ -1,0 +1,204 @@
+package ledgertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyno/services/ledger/history"
+)
+
+// client runs the program over a folder of its own.
+type client struct {
+	t     testing.TB
+	start Start
+	world *world
+	dir   string
+}
+
+// result is the last line of sync --json.
+type result struct {
+	Ledgers   int
+	Bytes     int64
+	Elapsed   float64 `json:"elapsed_s"`
+	Rate      float64 `json:"ledgers_per_s"`
+	P95       float64 `json:"p95_ms"`
+	BoundBy   string  `json:"bound_by"`
+	Refetched int
+	Blamed    []struct {
+		Server, Reason string
+		Count          int
+	}
+	Gaps []string
+}
+
+// gaps are the ranges that are said to be missing.
+func (r result) gaps(t testing.TB) history.Set {
+	t.Helper()
+	s, err := history.ParseSet(strings.Join(r.Gaps, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// blamed is how many wrong answers each server is blamed for.
+func (r result) blamed() map[string]int {
+	out := map[string]int{}
+	for _, b := range r.Blamed {
+		out[b.Server] += b.Count
+	}
+	return out
+}
+
+// span is how a range is asked for, with its highest ledger's true hash.
+func (c *client) span(from, to uint32) []string {
+	return append(spanOnly(from, to), "--anchor", c.world.truth[to].hash)
+}
+
+func spanOnly(from, to uint32) []string {
+	return []string{"--from", strconv.FormatUint(uint64(from), 10), "--to", strconv.FormatUint(uint64(to), 10)}
+}
+
+func servers(urls ...string) (args []string) {
+	for _, url := range urls {
+		args = append(args, "--server", url)
+	}
+	return args
+}
+
+// begin starts a sync.
+func (c *client) begin(args ...[]string) *Process {
+	c.t.Helper()
+	all := []string{"sync", "--data", c.dir, "--json"}
+	for _, a := range args {
+		all = append(all, a...)
+	}
+	return c.start(c.t, all...)
+}
+
+// ends waits for a sync and reads what it says.
+func (c *client) ends(p *Process, code int) result {
+	c.t.Helper()
+	if got := p.Wait(c.t); got != code {
+		c.t.Fatalf("sync exits with %d, want %d; it said:\n%s", got, code, p.Stderr.String())
+	}
+	c.sane(p)
+	lines := strings.Split(strings.TrimSpace(p.Stdout.String()), "\n")
+	var r result
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
+		c.t.Fatalf("the last line of --json is %q: %v; stderr: %s", lines[len(lines)-1], err, p.Stderr.String())
+	}
+	return r
+}
+
+// sane holds that an error is told in words.
+func (c *client) sane(p *Process) {
+	c.t.Helper()
+	said := p.Stderr.String()
+	if strings.Contains(said, "goroutine ") || strings.Contains(said, "panic:") {
+		c.t.Fatalf("a stack trace:\n%s", said)
+	}
+	if p.code != 0 && strings.TrimSpace(said) == "" {
+		c.t.Fatalf("it exits with %d and does not say why", p.code)
+	}
+}
+
+// sync runs one that has to succeed.
+func (c *client) sync(args ...[]string) result {
+	c.t.Helper()
+	return c.ends(c.begin(args...), 0)
+}
+
+// fails runs a sync that has to fail.
+func (c *client) fails(args ...[]string) (result, string) {
+	c.t.Helper()
+	p := c.begin(args...)
+	return c.ends(p, 1), p.Stderr.String()
+}
+
+// run runs a command that ends with a code, and returns what it prints.
+func (c *client) run(code int, args ...string) (stdout, stderr string) {
+	c.t.Helper()
+	p := c.start(c.t, args...)
+	if got := p.Wait(c.t); got != code {
+		c.t.Fatalf("%s exits with %d, want %d; it said:\n%s\n%s", args[0], got, code, p.Stdout.String(), p.Stderr.String())
+	}
+	c.sane(p)
+	return p.Stdout.String(), p.Stderr.String()
+}
+
+// holds checks that exactly these ranges are stored, that every byte is true, and that the program thinks so, too.
+func (c *client) holds(want ...history.Range) {
+	c.t.Helper()
+	out, _ := c.run(0, "export", "--data", c.dir)
+	c.isTrue(readLines(c.t, out), want...)
+	c.clean(want...)
+}
+
+func (c *client) isTrue(stored chain, want ...history.Range) {
+	c.t.Helper()
+	n := 0
+	for _, r := range want {
+		n += r.Len()
+		for i := r.From; i <= r.To; i++ {
+			is, found := stored[i]
+			if !found {
+				c.t.Fatalf("ledger %d is not stored", i)
+			}
+			if is != c.world.truth[i] {
+				c.t.Fatalf("ledger %d is stored wrongly: %.300s, want %.300s", i, is, c.world.truth[i])
+			}
+		}
+	}
+	if len(stored) != n {
+		c.t.Fatalf("%d ledgers are stored, want %d", len(stored), n)
+	}
+}
+
+// Holds checks that exactly a range is stored in a folder, that every byte is what an honest server answers, and that check
+// finds nothing wrong. It returns the number of ledgers.
+func Holds(t testing.TB, start Start, dir, honest string, from, to uint32) int {
+	t.Helper()
+	c := &client{t: t, start: start, dir: dir, world: &world{truth: readChain(t, honest, from, to)}}
+	out, _ := c.run(0, "export", "--data", dir)
+	c.isTrue(readLines(t, out), span(from, to))
+	c.run(0, "check", "--data", dir)
+	return len(c.world.truth)
+}
+
+// clean runs check.
+func (c *client) clean(want ...history.Range) {
+	c.t.Helper()
+	out, _ := c.run(0, "check", "--data", c.dir, "--json")
+	var report struct {
+		Ledgers, Transactions, Links int
+		Failed                       []json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		c.t.Fatalf("check --json prints %q: %v", out, err)
+	}
+	n, links := 0, 0
+	for _, r := range want {
+		n += r.Len()
+		links += max(r.Len()-1, 0)
+	}
+	if report.Ledgers != n || report.Transactions != n*transactions || report.Links != links || len(report.Failed) > 0 {
+		c.t.Fatalf("check says %+v of %d ledgers", report, n)
+	}
+}
+
+func span(from, to uint32) history.Range { return history.Range{From: from, To: to} }
+
+// whole is the suite's chain.
+var whole = span(first, last)
+
+// expect fails the test when something is not as it has to be.
+func (c *client) expect(ok bool, format string, args ...any) {
+	c.t.Helper()
+	if !ok {
+		c.t.Fatal(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,111 @@
+package ledgertest
+
+import "dyno/services/ledger/history"
+
+func storesRange(c *client) {
+	r := NewRelay(c.t, c.world.honest.URL())
+	got := c.sync(servers(r.URL), c.span(first, last))
+	c.holds(whole)
+	bytes := int64(0)
+	for _, is := range c.world.truth {
+		bytes += int64(len(is.text))
+	}
+	c.expect(got.Ledgers == ledgers && got.Elapsed > 0 && got.Rate > 0 && got.P95 > 0, "sync says %+v", got)
+	c.expect(got.Bytes >= bytes, "sync says %d bytes; the ledgers alone have %d digits", got.Bytes, bytes)
+	c.expect(len(got.Blamed) == 0 && len(got.Gaps) == 0, "sync blames an honest server: %+v", got)
+	switch got.BoundBy {
+	case "server", "bytes", "cpu", "disk":
+	default:
+		c.t.Fatalf("sync says that it is bound by %q", got.BoundBy)
+	}
+	asked := r.Traffic().Asked
+	c.expect(len(asked) == ledgers, "%d ledgers were asked for, of %d", len(asked), ledgers)
+}
+
+// doesNothingTwice: what is stored is not fetched again, with flags or without.
+func doesNothingTwice(c *client) {
+	r := NewRelay(c.t, c.world.honest.URL())
+	c.sync(servers(r.URL), c.span(first, last))
+	r.Traffic()
+	for _, args := range [][]string{nil, c.span(first, last), c.span(first+10, last-10)} {
+		got := c.sync(servers(r.URL), args)
+		asked := r.Traffic().Asked
+		c.expect(got.Ledgers == 0 && len(got.Gaps) == 0 && len(asked) == 0, "sync %v of what is stored asks for %v and says %+v", args, asked, got)
+	}
+	c.holds(whole)
+}
+
+// joinsNeighbours: what is stored of one range is not fetched again for another.
+func joinsNeighbours(c *client) {
+	r := NewRelay(c.t, c.world.honest.URL())
+	for _, step := range []struct {
+		from, to uint32
+		want     []history.Range
+	}{
+		{first + 40, first + 59, []history.Range{span(first+40, first+59)}},
+		{first + 20, first + 39, []history.Range{span(first+20, first+59)}},
+		{last - 4, last, []history.Range{span(first+20, first+59), span(last-4, last)}},
+		{first, last, []history.Range{whole}},
+	} {
+		c.sync(servers(r.URL), c.span(step.from, step.to))
+		c.holds(step.want...)
+	}
+	asked := r.Traffic()
+	c.expect(len(asked.Answered) == ledgers && asked.Again() == 0, "%d ledgers were fetched, %d again", len(asked.Answered), asked.Again())
+}
+
+// Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched again: what is written at once.
+const Batch = 32
+
+// middle is where the server stops to answer.
+const middle = first + ledgers/2
+
+// interrupted starts a sync whose server stops to answer in the middle of the range, and returns when it has.
+func (c *client) interrupted(r *Relay) *Process {
+	c.t.Helper()
+	r.Decide(func(a Ask) Verdict {
+		if a.Index > middle || !a.Whole {
+			return Pass
+		}
+		return Hang
+	})
+	p := c.begin(servers(r.URL), c.span(first, last))
+	r.Await(c.t, "the middle of the range to be asked for", func(t Traffic) bool {
+		return len(t.Answered) == last-middle && t.Asked[middle] > 0
+	})
+	return p
+}
+
+// goesOn runs the sync to its end, without flags.
+func (c *client) goesOn(r *Relay) {
+	c.t.Helper()
+	r.Traffic()
+	r.Decide(nil)
+	got := c.sync()
+	c.holds(whole)
+	c.expect(len(got.Gaps) == 0, "sync says %+v", got)
+	again := 0
+	for index := range r.Traffic().Answered {
+		if index > middle {
+			again++
+		}
+	}
+	c.expect(again <= Batch, "%d ledgers that had been fetched were fetched again, of at most %d", again, Batch)
+}
+
+func goesOnStopped(c *client) {
+	r := NewRelay(c.t, c.world.honest.URL())
+	p := c.interrupted(r)
+	p.Stop()
+	p.Wait(c.t)
+	c.sane(p)
+	c.goesOn(r)
+}
+
+func goesOnKilled(c *client) {
+	r := NewRelay(c.t, c.world.honest.URL())
+	p := c.interrupted(r)
+	p.Kill()
+	p.Wait(c.t)
+	c.goesOn(r)
+}

@@ -1,0 +1,72 @@
+package ledgertest
+
+import (
+	"testing"
+
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/sim"
+)
+
+// world is a chain, an honest server of it, and what is true.
+type world struct {
+	chain  *sim.Chain
+	honest *sim.Sim
+	truth  chain
+}
+
+// made is the suite's chain.
+var made = sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: seed}
+
+func newWorld(t testing.TB) *world {
+	c, err := sim.NewChain(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{chain: c}
+	w.honest = w.server(t, sim.Config{})
+	w.truth = readChain(t, w.honest.URL(), first, last)
+	return w
+}
+
+// server starts another server of the same chain.
+func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
+	t.Helper()
+	c.Chain = w.chain
+	return start(t, c)
+}
+
+// forged starts a server of a chain with wrong signatures in it, which is linked to them: only L4 sees that.
+func forged(t testing.TB) *sim.Sim {
+	c := sim.Config{ChainConfig: made}
+	c.Forged = 0.1
+	return start(t, c)
+}
+
+func start(t testing.TB, c sim.Config) *sim.Sim {
+	t.Helper()
+	s, err := sim.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// has is a set of ledgers that a server has.
+func has(t testing.TB, text string) history.Set {
+	t.Helper()
+	s, err := history.ParseSet(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

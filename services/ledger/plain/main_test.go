@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"dyno/services/ledger/ledgertest"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// The plain program passes the suite that every assembly of ledgersync passes.
+func TestSuite(t *testing.T) { ledgertest.Core(t, ledgertest.Inside(run)) }
+
+// As a process of its own it can be killed.
+func TestDeaths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	program := filepath.Join(t.TempDir(), "plain")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ledgertest.Deaths(t, ledgertest.Binary(program))
+}
