@@ -2,6 +2,7 @@ package rippled
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -171,6 +172,20 @@ func (a *Answer) reset(answer []byte) error {
 		return troublef(Empty, "the answer has no bytes")
 	}
 	return nil
+}
+
+// unhex appends the bytes that hex digits stand for to the answer's memory, which has room (see reset), and gives
+// them. It says whether they were hex digits, and keeps nothing where they were not.
+func (a *Answer) unhex(digits []byte) ([]byte, bool) {
+	from, to := len(a.memory), len(a.memory)+len(digits)/2
+	if to > cap(a.memory) {
+		return nil, false
+	}
+	if _, err := hex.Decode(a.memory[from:to], digits); err != nil {
+		return nil, false
+	}
+	a.memory = a.memory[:to]
+	return a.memory[from:to:to], true
 }
 
 // decodeInfo reads an answer to `server_info`. It is asked for once in a while, so encoding/json does.

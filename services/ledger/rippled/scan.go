@@ -441,7 +441,9 @@ func (s *scanner) escape() bool {
 		return true
 	case 'u':
 		for range 4 {
-			if nibbles[s.peek()] > 15 {
+			c := s.peek()
+			lower := c | ' '
+			if (c < '0' || c > '9') && (lower < 'a' || lower > 'f') {
 				return false
 			}
 			s.at++

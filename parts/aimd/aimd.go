@@ -1,0 +1,229 @@
+// Package aimd is a rate that adapts: additive increase while all goes well, multiplicative decrease when a server says
+// that it is too much, between a floor and a ceiling. It is for budgets that somebody else has set and does not tell:
+// so many requests, or bytes, a second.
+//
+// As TCP CUBIC does, it remembers where it met the budget (the edge), comes back to just below that, stays there, and
+// looks beyond ever more rarely as long as it meets the edge where it was. That is what keeps the rate close to the
+// budget and yet leaves nearly all requests unrefused. Where the budget is met is learned from what went well in the
+// second before, not from the rate that was permitted: when the rate doubles every fifth of a second, that is far beyond.
+//
+// What is permitted is spaced out evenly, with hardly any burst: servers count in windows of a second, which begin
+// nobody knows when.
+//
+// It does not bound how much is under way (parts/limiter does), and is not for a rate that one knows
+// (golang.org/x/time/rate). It has no clock: the caller says what time it is, and times do not go back. It starts no
+// goroutines, and takes no locks: one caller at a time.
+package aimd
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// margin is how far below the edge the rate stays. An edge is found some 2% beyond the budget, as it takes a few
+	// seconds at a rate before a window of one second overflows.
+	margin = 0.96
+	// cut is what a refusal leaves of the rate until it has recovered, within recovery.
+	cut      = 0.7
+	recovery = 2 * time.Second
+	// lower is what is left of an edge that was met although the rate stayed below it.
+	lower = 0.9
+	// haste: each unit that goes well permits so much more a second while no edge is known. So the rate doubles in
+	// ln 2/4 = 170 ms as long as all of it is used.
+	haste = 4.0
+	// A look beyond the edge begins with this much of it a second, and twice as much each so many seconds.
+	rise      = 0.01
+	riseTwice = 3.0
+	// beyond is how far a look goes before the edge is taken for gone.
+	beyond = 1.25
+	// The first look at an edge comes soon: after so long, and so many calls of Good. It is rare once the edge was met
+	// again where it was.
+	soon, soonGood = 5 * time.Second, 64
+	// forgotten is when a look comes though little has gone on.
+	forgotten = 10 * time.Minute
+	// burst is how much time's worth may come at once, to make up for timers that fire late.
+	burst = 10 * time.Millisecond
+	// busy is how much of the rate must be used before it may rise: what is not tried is not shown.
+	busy = 0.5
+)
+
+// Config bounds a rate. All are in units a second.
+type Config struct {
+	Start   float64 // 0: Floor
+	Floor   float64 // 0: a thousandth of a unit
+	Ceiling float64 // 0: none
+	// Rare is how many calls of Good there are between two meetings with an edge that is known, at least: the share of
+	// refusals is then not far from its inverse. 0: 4000.
+	Rare int
+}
+
+// Rate is a rate. It is made by New.
+type Rate struct {
+	config Config
+	limit  float64   // units a second, as of at
+	at     time.Time // of the last call that moved limit
+	next   time.Time // when the next unit is due
+
+	edge    float64       // where the budget was met; 0: not yet
+	looking time.Time     // since when beyond the edge; zero: not
+	need    int           // calls of Good until the next look
+	since   time.Time     // of the last meeting with the edge, or of the end of the last look
+	good    int           // calls since then
+	used    meter
+}
+
+// New makes a rate.
+func New(c Config) *Rate {
+	if c.Floor <= 0 {
+		c.Floor = 0.001
+	}
+	if c.Ceiling <= 0 {
+		c.Ceiling = math.Inf(1)
+	}
+	if c.Rare <= 0 {
+		c.Rare = 4000
+	}
+	r := &Rate{config: c, need: soonGood}
+	r.limit = r.bounded(max(c.Start, c.Floor))
+	return r
+}
+
+func (r *Rate) bounded(limit float64) float64 {
+	return min(max(limit, r.config.Floor), r.config.Ceiling)
+}
+
+// Limit is the rate that is permitted now, in units a second.
+func (r *Rate) Limit(now time.Time) float64 {
+	r.move(now)
+	return r.limit
+}
+
+// Edge is where the budget was last met, in units a second; 0 where it was not.
+func (r *Rate) Edge() float64 { return r.edge }
+
+// Used is how many units went well within the last second.
+func (r *Rate) Used(now time.Time) float64 { return r.used.lastSecond(now) }
+
+// Average is how many units a second went well, decayed with a time constant of 32 s, from nothing: as rippled keeps
+// its balance of a client.
+func (r *Rate) Average(now time.Time) float64 { return r.used.average(now) }
+
+// Wait is how long it takes until a unit may go; 0: it may now.
+func (r *Rate) Wait(now time.Time) time.Duration { return max(r.next.Sub(now)-burst, 0) }
+
+// Take says that so many units go, or (below zero) that so many that were taken did not.
+func (r *Rate) Take(now time.Time, units float64) {
+	r.move(now)
+	if units > 0 && r.next.Before(now) {
+		r.next = now
+	}
+	d := units / r.limit * float64(time.Second)
+	r.next = r.next.Add(time.Duration(min(max(d, -float64(time.Hour)), float64(time.Hour))))
+}
+
+// Good says that so many units went well.
+func (r *Rate) Good(now time.Time, units float64) {
+	r.move(now)
+	r.used.add(now, units)
+	r.good++
+	if r.edge == 0 && r.busy(now) {
+		r.limit = r.bounded(r.limit + haste*units)
+	}
+}
+
+// Near says that the budget is nearly used up, or somewhat exceeded, and nothing was refused: the rate stays.
+func (r *Rate) Near(now time.Time) {
+	r.move(now)
+	if r.edge == 0 {
+		r.meet(now, r.limitUsed(now)/margin)
+	} else if !r.looking.IsZero() {
+		r.meet(now, r.limit/margin)
+	}
+}
+
+// Over says that the budget was exceeded, and something refused.
+func (r *Rate) Over(now time.Time) {
+	r.move(now)
+	edge := r.limitUsed(now)
+	if r.edge > 0 && r.looking.IsZero() {
+		if now.Sub(r.since) < time.Second {
+			return // what was under way when the first was refused
+		}
+		edge = lower * min(edge, r.edge)
+	}
+	r.meet(now, edge)
+	r.limit = r.bounded(cut * r.edge)
+}
+
+// Exceeded says that the budget is known to have been exceeded for a while, and what it is.
+func (r *Rate) Exceeded(now time.Time, budget float64) {
+	r.move(now)
+	r.meet(now, budget)
+	r.limit = r.bounded(cut * r.edge)
+}
+
+// limitUsed is the rate that was tried: what went well, where that is less than what was permitted.
+func (r *Rate) limitUsed(now time.Time) float64 {
+	if r.edge > 0 {
+		return r.limit // it moves slowly, and is finer than a count of few units
+	}
+	return min(r.limit, max(r.Used(now), r.config.Floor))
+}
+
+// meet remembers an edge. One where it was before makes the next look rarer.
+func (r *Rate) meet(now time.Time, edge float64) {
+	edge = r.bounded(edge)
+	if r.edge > 0 && edge > r.edge*lower && edge < r.edge/lower {
+		r.need = min(max(2*r.need, r.config.Rare), 4*r.config.Rare)
+	} else {
+		r.need = soonGood
+	}
+	r.edge, r.looking, r.since, r.good = edge, time.Time{}, now, 0
+}
+
+// busy says whether what is permitted is used.
+func (r *Rate) busy(now time.Time) bool {
+	return r.next.After(now.Add(-burst)) || r.Used(now) >= busy*r.limit
+}
+
+// move lets the limit go where it goes with time.
+func (r *Rate) move(now time.Time) {
+	passed := now.Sub(r.at).Seconds()
+	if r.at.IsZero() {
+		passed, r.since = 0, now
+	}
+	if passed < 0 {
+		return
+	}
+	r.at = now
+	plateau := r.bounded(margin * r.edge)
+	switch {
+	case r.edge == 0:
+	case !r.looking.IsZero():
+		r.look(now, passed)
+	case r.limit < plateau:
+		r.limit = min(plateau, r.limit+(1-cut)*r.edge*passed/recovery.Seconds())
+	case r.busy(now) && r.due(now.Sub(r.since)):
+		r.looking = now
+	}
+}
+
+// due says whether it is time for a look beyond the edge.
+func (r *Rate) due(since time.Duration) bool {
+	return since >= soon && r.good >= r.need || since >= forgotten
+}
+
+// look raises the limit beyond the edge, the faster the longer nothing is refused.
+func (r *Rate) look(now time.Time, passed float64) {
+	if !r.busy(now) {
+		r.looking, r.since, r.good = time.Time{}, now, 0
+		r.limit = min(r.limit, r.bounded(margin*r.edge))
+		return
+	}
+	speed := rise * math.Exp2(now.Sub(r.looking).Seconds()/riseTwice)
+	r.limit = r.bounded(r.limit + r.edge*min(speed*passed, 0.1))
+	if r.limit > beyond*r.edge || r.limit >= r.config.Ceiling {
+		r.edge, r.looking, r.need = 0, time.Time{}, soonGood
+	}
+}

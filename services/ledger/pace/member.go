@@ -1,0 +1,88 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dyno/services/ledger/rippled"
+)
+
+// Member is a server for one request.
+type Member struct {
+	pool   *Pool
+	server *server
+	index  uint32
+	size   float64 // bytes that were taken of its budget
+	done   bool
+}
+
+// Server is whom to ask.
+func (m *Member) Server() *rippled.Server {
+	s, _ := m.server.source.(*rippled.Server)
+	return s
+}
+
+// Name is the server's.
+func (m *Member) Name() string { return m.server.name }
+
+// Warned says that the answer held a warning. It is called before Done.
+func (m *Member) Warned() {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	m.server.standing.Warned++
+	m.server.warning(time.Now())
+}
+
+// Done says how the request ended: so many bytes came, after so long; err is that of a rippled.Server, or of a context
+// that was cancelled, which says nothing of the server. Only the first call counts.
+func (m *Member) Done(bytes int, took time.Duration, err error) { m.finish(bytes, took, false, err) }
+
+// Answered is Done for a whole answer, and takes its warning into account.
+func (m *Member) Answered(a *rippled.Answer, took time.Duration) {
+	m.finish(a.Bytes, took, a.Warned, nil)
+}
+
+func (m *Member) finish(bytes int, took time.Duration, warned bool, err error) {
+	p, s := m.pool, m.server
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m.done {
+		return
+	}
+	m.done = true
+	now := time.Now()
+	s.inFlight--
+	s.standing.Requests++
+	s.standing.Bytes += uint64(max(bytes, 0))
+	s.bytes.Take(now, float64(bytes)-m.size)
+	var t *rippled.Trouble
+	switch {
+	case err == nil:
+		s.good(now, bytes, took, warned)
+	case errors.As(err, &t):
+		s.bad(now, m.index, t.Kind, t.RetryAfter)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	default:
+		s.bad(now, m.index, rippled.Gone, 0)
+	}
+	p.dispatch(now)
+}
+
+// giveBack is for a request that is not sent.
+func (m *Member) giveBack(now time.Time) {
+	m.done = true
+	m.server.inFlight--
+	m.server.requests.Take(now, -1)
+	m.server.bytes.Take(now, -m.size)
+}
+
+// Blame says that the answer was wrong. It may come long after Done. Reasons should be few: they are counted each.
+func (m *Member) Blame(reason string) {
+	p := m.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	m.server.blame(now, reason)
+	p.dispatch(now)
+}

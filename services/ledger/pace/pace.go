@@ -1,0 +1,287 @@
+// Package pace shares requests out among servers: each as fast as its budgets of requests and bytes a second allow,
+// which nobody tells and parts/aimd finds; the best first, by how it has answered; another when that one has no budget
+// left, is in trouble or lacks the ledger. It takes blame for wrong answers, lets who is in trouble cool down, and
+// tries them with one request before it trusts them again.
+//
+// It sends nothing but questions for what servers have (services/ledger/rippled does), and does not decide what is
+// asked for next, or again (services/ledger/shard does). It keeps no goroutine: Run is the caller's, and a timer wakes
+// those who wait in Acquire. Locks: the Pool's one, under which nothing blocks.
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/rippled"
+)
+
+// ErrNone says that no server can be asked for a ledger, however long one waits: each lacks it, or is not wanted.
+var ErrNone = errors.New("no server can be asked")
+
+// Config is what a Pool is made of.
+type Config struct {
+	Servers []*rippled.Server
+	// Refresh is how often Run asks a server which ledgers it has. 0: 30 s.
+	Refresh time.Duration
+	// Most is the highest rate, in requests/s of a server. 0: none but what it allows.
+	Most float64
+}
+
+// source is what a Pool needs of a rippled.Server.
+type source interface {
+	Name() string
+	InFlight() int
+	Info(ctx context.Context) (rippled.Info, error)
+}
+
+// Pool is some servers. Its methods may be called by several goroutines.
+type Pool struct {
+	refresh time.Duration
+
+	mu      sync.Mutex
+	servers []*server
+	waiting []*waiter // in the order in which they came
+	timer   *time.Timer
+	binding binding
+}
+
+// waiter is a call of Acquire that waits.
+type waiter struct {
+	index uint32
+	not   []*Member
+	ready chan outcome // has room for one
+}
+
+type outcome struct {
+	member *Member
+	err    error
+}
+
+// New makes a pool. Nothing is asked yet: until Run or Refresh has, servers are taken to have every ledger.
+func New(c Config) *Pool {
+	sources := make([]source, len(c.Servers))
+	for i, s := range c.Servers {
+		sources[i] = s
+	}
+	return newPool(c, sources)
+}
+
+func newPool(c Config, sources []source) *Pool {
+	if c.Refresh <= 0 {
+		c.Refresh = 30 * time.Second
+	}
+	p := &Pool{refresh: c.Refresh}
+	p.binding.begin = time.Now()
+	for _, s := range sources {
+		p.servers = append(p.servers, newServer(s, c.Most))
+	}
+	p.timer = time.AfterFunc(time.Hour, p.wake)
+	p.timer.Stop()
+	return p
+}
+
+// Acquire waits until a server may be asked for a ledger that it has, and is not among not; index 0 is any ledger. The
+// Member is for one request, and must be Done. Errors are ErrNone, with why, and that of ctx.
+func (p *Pool) Acquire(ctx context.Context, index uint32, not ...*Member) (*Member, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w := &waiter{index: index, not: not, ready: make(chan outcome, 1)}
+	p.mu.Lock()
+	p.waiting = append(p.waiting, w)
+	p.dispatch(time.Now())
+	p.mu.Unlock()
+	select {
+	case o := <-w.ready:
+		return o.member, o.err
+	case <-ctx.Done():
+	}
+	p.leave(w)
+	return nil, ctx.Err()
+}
+
+// leave takes a waiter out, and gives back what it was given at this moment.
+func (p *Pool) leave(w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.waiting {
+		if other == w {
+			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+			return
+		}
+	}
+	if o := <-w.ready; o.member != nil {
+		o.member.giveBack(time.Now())
+	}
+	p.dispatch(time.Now())
+}
+
+func (p *Pool) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dispatch(time.Now())
+}
+
+// dispatch gives servers to who waits for one, in order, and sets the timer for the rest. It is called whenever
+// something has changed that somebody may wait for.
+func (p *Pool) dispatch(now time.Time) {
+	p.binding.pass(now)
+	kept, wait, held := p.waiting[:0], time.Duration(-1), free
+	blocked := false // the servers that all who wait could use are known to have no budget
+	for _, w := range p.waiting {
+		if blocked && len(w.not) == 0 {
+			kept = append(kept, w)
+			continue
+		}
+		v := p.pick(w, now)
+		switch {
+		case v.best != nil:
+			w.ready <- outcome{member: v.best.take(p, w.index, now)}
+		case v.err != nil:
+			w.ready <- outcome{err: v.err}
+		default:
+			kept = append(kept, w)
+			if wait < 0 || v.wait < wait {
+				wait = v.wait
+			}
+			if held == free {
+				held = v.held
+			}
+			blocked = v.all
+		}
+	}
+	clear(p.waiting[len(kept):])
+	p.waiting = kept
+	p.binding.held = held
+	if wait >= 0 {
+		p.timer.Reset(max(wait, 50*time.Microsecond)) // timers are not finer
+	} else {
+		p.timer.Stop()
+	}
+}
+
+// view is what can be done for a waiter.
+type view struct {
+	best *server
+	wait time.Duration // until one may be ready; a Done may come earlier
+	held reason        // what holds the one that is ready first
+	all  bool          // no server at all is ready
+	err  error         // there is none to wait for
+}
+
+const long = time.Hour // for what only a Done ends
+
+func (p *Pool) pick(w *waiter, now time.Time) view {
+	v := view{wait: long, held: connections, all: true}
+	var why []string
+	candidates := 0
+	for _, s := range p.servers {
+		wait, held := s.ready(now)
+		v.all = v.all && held != free
+		switch {
+		case excluded(s, w.not):
+			why = append(why, s.name+" is not wanted")
+			continue
+		case !s.has(w.index):
+			why = append(why, fmt.Sprintf("%s has only %.100s", s.name, s.complete.String()))
+			continue
+		}
+		candidates++
+		switch {
+		case held == free:
+			if v.best == nil || s.score() > v.best.score() {
+				v.best = s
+			}
+		case wait < v.wait:
+			v.wait, v.held = wait, held
+		}
+	}
+	if candidates == 0 {
+		v.err = fmt.Errorf("ledger %d: %w: %s", w.index, ErrNone, strings.Join(why, "; "))
+	}
+	return v
+}
+
+func excluded(s *server, not []*Member) bool {
+	for _, m := range not {
+		if m != nil && m.server == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Refresh asks every server which ledgers it has, at the same time. It fails when none answers.
+func (p *Pool) Refresh(ctx context.Context) error {
+	errs := make([]error, len(p.servers))
+	var asked sync.WaitGroup
+	for i, s := range p.servers {
+		asked.Go(func() { errs[i] = p.ask(ctx, s) })
+	}
+	asked.Wait()
+	for _, err := range errs {
+		if err == nil {
+			return nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run asks again and again, until ctx is done.
+func (p *Pool) Run(ctx context.Context) error {
+	tick := time.NewTicker(p.refresh)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			_ = p.Refresh(ctx) // who fails is seen in Report, and asked again
+		}
+	}
+}
+
+// ask counts as a request of the server's budget.
+func (p *Pool) ask(ctx context.Context, s *server) error {
+	p.mu.Lock()
+	m := s.take(p, 0, time.Now())
+	p.mu.Unlock()
+	begin := time.Now()
+	info, err := s.source.Info(ctx)
+	if err == nil && !info.Synced {
+		err = &rippled.Trouble{Kind: rippled.NotSynced, Server: s.name, Err: errors.New("it says so itself")}
+	}
+	m.Done(info.Bytes, time.Since(begin), err)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.learn(info)
+	p.dispatch(time.Now())
+	return nil
+}
+
+// Complete is what servers say they have, together.
+func (p *Pool) Complete() (all history.Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.servers {
+		for _, r := range s.complete {
+			all = all.With(r)
+		}
+	}
+	return all
+}
+
+// Close stops the timer. Nobody may wait any more.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer.Stop()
+}

@@ -1,0 +1,238 @@
+package pace
+
+import (
+	"math"
+	"time"
+
+	"dyno/parts/aimd"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/rippled"
+)
+
+const (
+	// startRequests is a second's allowance of the stingiest public servers (Clio: 20).
+	startRequests = 16.0 // requests/s
+	// startBytes is that many large ledgers.
+	startBytes = startRequests * ledgerBytes // bytes/s
+	// ledgerBytes is what an answer is taken to have before one came: a ledger of 90 transactions.
+	ledgerBytes = 187_000.0
+	// warnedFor is how long every answer is warned until that is taken for more than the end of a window.
+	warnedFor = 2 * time.Second
+	// weight of an answer in the averages of success, duration and size.
+	weight = 1.0 / 16
+	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
+	coolFirst, coolMost = time.Second, time.Minute
+	// coolBlamed is for one that lied.
+	coolBlamed, coolBlamedMost = 10 * time.Second, 10 * time.Minute
+	// failures in a row after which a server cools down.
+	failures = 3
+	// pauseSlow is how long nobody asks a server that said slowDown and not until when: the rest of a window.
+	pauseSlow = time.Second
+	// maxMissing bounds what is remembered of ledgers that a server does not have although it says so.
+	maxMissing = 4096
+)
+
+// server is how things stand with one server. All is under the pool's lock.
+type server struct {
+	source   source
+	name     string
+	requests *aimd.Rate
+	bytes    *aimd.Rate
+
+	inFlight int
+	complete history.Set // empty: not known
+	known    bool
+	missing  map[uint32]bool
+	until    time.Time // not asked before
+	coming   time.Duration
+	lying    time.Duration
+	trial    bool // one request at a time, until one goes well
+	failed   int  // in a row
+
+	success float64 // average, 0 to 1
+	took    float64 // average, seconds
+	size    float64 // average, bytes
+	trust   float64 // 0 to 1
+	warned  struct {
+		since   time.Time // every answer since; zero: the last one was not
+		average [2]float64
+	}
+	standing Standing
+}
+
+func newServer(s source, most float64) *server {
+	return &server{
+		source: s, name: s.Name(),
+		requests: aimd.New(aimd.Config{Start: startRequests, Floor: 0.2, Ceiling: most}),
+		bytes:    aimd.New(aimd.Config{Start: startBytes, Floor: 10_000}),
+		missing:  map[uint32]bool{},
+		coming:   coolFirst, lying: coolBlamed,
+		success: 1, size: ledgerBytes, trust: 1,
+		standing: Standing{Server: s.Name(), Blamed: map[string]int{}, Troubles: map[string]int{}},
+	}
+}
+
+// reason is what holds a request back.
+type reason uint8
+
+const (
+	free reason = iota
+	byRequests
+	byBytes
+	connections
+	trouble
+)
+
+// ready says when a server may be asked, and what holds it until then.
+func (s *server) ready(now time.Time) (time.Duration, reason) {
+	if wait := s.until.Sub(now); wait > 0 {
+		return wait, trouble
+	}
+	if s.trial && s.inFlight > 0 {
+		return long, trouble
+	}
+	if s.inFlight >= s.source.InFlight() {
+		return long, connections
+	}
+	requests, bytes := s.requests.Wait(now), s.bytes.Wait(now)
+	switch {
+	case requests <= 0 && bytes <= 0:
+		return 0, free
+	case requests >= bytes:
+		return requests, byRequests
+	}
+	return bytes, byBytes
+}
+
+func (s *server) has(index uint32) bool {
+	if index == 0 || !s.known {
+		return true
+	}
+	return s.complete.Has(index) && !s.missing[index]
+}
+
+func (s *server) learn(info rippled.Info) {
+	s.complete, s.known = info.Complete, true
+	clear(s.missing)
+}
+
+// score is what is expected of a server: how often it answers well, and how fast. 0 to 1.
+func (s *server) score() float64 {
+	return s.success * s.trust / (1 + s.took)
+}
+
+func (s *server) take(p *Pool, index uint32, now time.Time) *Member {
+	m := &Member{pool: p, server: s, index: index, size: s.size}
+	s.inFlight++
+	s.requests.Take(now, 1)
+	s.bytes.Take(now, m.size)
+	return m
+}
+
+// good takes note of a good answer.
+func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool) {
+	s.requests.Good(now, 1)
+	s.bytes.Good(now, float64(bytes))
+	s.success += weight * (1 - s.success)
+	s.took += weight * (took.Seconds() - s.took)
+	s.size += weight * (float64(bytes) - s.size)
+	s.trust = min(1, s.trust*1.001)
+	s.failed, s.trial, s.coming = 0, false, coolFirst
+	s.standing.Good++
+	if !warned {
+		s.warned.since = time.Time{}
+		return
+	}
+	s.standing.Warned++
+	s.warning(now)
+}
+
+// warning hears what a server says of its limit. One answer in a while is warned at the end of a window, as by Clio
+// when its bytes are used up: then the rates stay. When all are, for a while, a decayed balance is beyond a
+// threshold, as rippled's: then it was what the average over its time was when that began.
+func (s *server) warning(now time.Time) {
+	w := &s.warned
+	if w.since.IsZero() {
+		w.since = now
+		w.average = [2]float64{s.requests.Average(now), s.bytes.Average(now)}
+		s.requests.Near(now)
+		s.bytes.Near(now)
+		return
+	}
+	if now.Sub(w.since) < warnedFor {
+		return
+	}
+	s.requests.Exceeded(now, w.average[0])
+	w.since = now.Add(time.Minute) // a balance needs its time to decay
+}
+
+// slow takes note of slowDown.
+func (s *server) slow(now time.Time, after time.Duration) {
+	s.standing.Slowed++
+	requests, bytes := suspect(s.requests, now), suspect(s.bytes, now)
+	if requests || !bytes {
+		s.requests.Over(now)
+	}
+	if bytes || !requests {
+		s.bytes.Over(now)
+	}
+	if after <= 0 {
+		after = pauseSlow
+	}
+	s.until = later(s.until, now.Add(after))
+}
+
+// suspect says whether a budget may be the one that was exceeded: nobody says which. One that is known, and of which
+// much was left, was not.
+func suspect(r *aimd.Rate, now time.Time) bool {
+	return r.Edge() == 0 || r.Used(now) > 0.8*r.Edge()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// cool leaves a server alone for a while, and then tries it with one request.
+func (s *server) cool(now time.Time, d time.Duration) {
+	s.until = later(s.until, now.Add(d))
+	s.trial = true
+}
+
+// bad takes note of trouble.
+func (s *server) bad(now time.Time, index uint32, kind rippled.Kind, after time.Duration) {
+	s.standing.Troubles[kind.String()]++
+	switch kind {
+	case rippled.SlowDown:
+		s.slow(now, after)
+		return
+	case rippled.NotFound:
+		if index > 0 && len(s.missing) < maxMissing {
+			s.missing[index] = true
+		}
+		return // nothing is wrong with it otherwise
+	}
+	s.success -= weight * s.success
+	s.failed++
+	if after > 0 {
+		s.until = later(s.until, now.Add(after))
+	}
+	// One that is not synced, refuses or is too busy says so itself; of the rest, one in a while means nothing.
+	if s.failed >= failures || s.trial || kind == rippled.NotSynced || kind == rippled.Refused || kind == rippled.Busy {
+		s.cool(now, s.coming)
+		s.coming = min(2*s.coming, coolMost)
+	}
+}
+
+func (s *server) blame(now time.Time, reason string) {
+	if len(s.standing.Blamed) < maxReasons || s.standing.Blamed[reason] > 0 {
+		s.standing.Blamed[reason]++
+	} else {
+		s.standing.Blamed["other"]++
+	}
+	s.trust = math.Max(s.trust/2, 1e-6)
+	s.cool(now, s.lying)
+	s.lying = min(2*s.lying, coolBlamedMost)
+}
