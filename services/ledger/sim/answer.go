@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// answer is what is to be sent, and how. Its pieces are sent one after the other; together they are the body.
+type answer struct {
+	status             int    // of HTTP; 0: 200
+	text               string // not JSON: text/plain over HTTP
+	head, middle, tail []byte
+
+	wait   time.Duration // before it is sent
+	act    act
+	fault  Kind   // what to count when it has been sent; "": nothing
+	number uint32 // of the ledger that was asked for
+	warned bool
+	keep   *[]byte // to be given back to the pool when it has been sent; nil: none
+}
+
+// act is what is done instead of sending an answer whole.
+type act int
+
+const (
+	send act = iota
+	cutOff
+	stayQuiet
+	hangUp // as for who is over the limit
+)
+
+func (a *answer) size() int { return len(a.head) + len(a.middle) + len(a.tail) }
+
+// failure is an error as servers write it.
+type failure struct {
+	token   string
+	code    int
+	message string
+}
+
+// Errors, their codes and words. Source: XRPLF/rippled, libxrpl/protocol/ErrorCodes.cpp; for ledgers
+// rpc/detail/RPCLedgerHelpers.
+var (
+	failTooBusy      = failure{"tooBusy", 9, "The server is too busy to help you now."}
+	failSlowDown     = failure{"slowDown", 10, "You are placing too much load on the server."}
+	failNoCurrent    = failure{"noCurrent", 16, "Current ledger is unavailable."}
+	failNoNetwork    = failure{"noNetwork", 17, "InsufficientNetworkMode"}
+	failNotSynced    = failure{"notSynced", 18, "notSynced"}
+	failNoLedger     = failure{"lgrNotFound", 21, "ledgerNotFound"}
+	failNoTx         = failure{"txnNotFound", 29, "Transaction not found."}
+	failParams       = failure{"invalidParams", 31, "Invalid parameters."}
+	failUnknown      = failure{"unknownCmd", 32, "Unknown method."}
+	failStream       = failure{"malformedStream", 71, "Stream malformed."}
+	failInternal     = failure{"internal", 73, "Internal error."}
+	failNotSupported = failure{"notSupported", 75, "Operation not supported."}
+)
+
+// unsynced is what a server says that has lost the network. It was renamed in version 2 of the API.
+func unsynced(version int) failure {
+	if version == 1 {
+		return failNoNetwork
+	}
+	return failNotSynced
+}
+
+// members are the members of a result without its braces, in three pieces of which the middle one is sent as it lies.
+type members struct{ head, middle, tail []byte }
+
+// Server software that can be played.
+const (
+	Rippled = "rippled"
+	Clio    = "clio"
+)
+
+const (
+	clioWarning = `{"id":2001,"message":"This is a clio server. clio only serves validated data. If you want to talk to rippled, include 'ledger_index':'current' in your request"}`
+	loadWarning = `{"id":2003,"message":"You are about to be rate limited"}`
+)
+
+// envelope puts an answer's members into what the transport and the software put around them.
+type envelope struct {
+	clio   bool
+	socket bool
+	id     json.RawMessage
+	api    *int
+	// warn is asked with the size of the body without the warning, and says whether there is to be one.
+	warn func(bytes int) bool
+}
+
+func (s *Sim) envelope(r *request, warn func(int) bool) envelope {
+	return envelope{clio: s.config.Software == Clio, socket: r.socket != nil, id: r.ID, api: r.APIVersion, warn: warn}
+}
+
+// success wraps a result.
+func (e envelope) success(m members) *answer {
+	a := &answer{middle: m.middle}
+	a.head = append(make([]byte, 0, len(m.head)+64), '{')
+	if e.socket && !e.clio {
+		a.head = e.request(a.head)
+	}
+	a.head = append(append(a.head, `"result":{`...), m.head...)
+	a.tail = m.tail
+	if e.socket {
+		a.tail = append(a.tail, '}')
+		if e.clio {
+			a.tail = e.request(append(a.tail, ','))
+			a.tail = a.tail[:len(a.tail)-1]
+		}
+		a.tail = append(a.tail, `,"status":"success","type":"response"`...)
+	} else {
+		if len(m.head) > 0 {
+			a.tail = append(a.tail, ',')
+		}
+		a.tail = append(a.tail, `"status":"success"`...)
+	}
+	return e.close(a, !e.socket)
+}
+
+// request appends what is repeated of a request, each member with a comma behind.
+func (e envelope) request(b []byte) []byte {
+	if e.api != nil {
+		b = append(appendIndex(append(b, `"api_version":`...), uint32(*e.api)), ',')
+	}
+	if len(e.id) > 0 {
+		b = append(append(append(b, `"id":`...), e.id...), ',')
+	}
+	return b
+}
+
+// fail wraps an error. raw is the request, which is repeated.
+func (e envelope) fail(f failure, raw []byte) *answer {
+	b := []byte{'{'}
+	if !e.socket {
+		b = append(b, `"result":{`...)
+	}
+	b = f.append(b)
+	if e.socket || e.clio {
+		b = append(b, `"type":"response",`...)
+	}
+	if e.socket || e.clio {
+		b = e.request(b)
+	}
+	b = append(append(b, `"request":`...), raw...)
+	return e.close(&answer{head: b}, !e.socket)
+}
+
+// append appends an error's members, each with a comma behind.
+func (f failure) append(b []byte) []byte {
+	b = append(append(b, `"error":"`...), f.token...)
+	b = appendIndex(append(b, `","error_code":`...), uint32(f.code))
+	b = append(append(b, `,"error_message":`...), quote(f.message)...)
+	return append(b, `,"status":"error",`...)
+}
+
+// close ends the objects and puts warnings where the software puts them. inside says that the result is still open.
+func (e envelope) close(a *answer, inside bool) *answer {
+	const slack = len(`,"warnings":[]}` + clioWarning) // what Clio adds in any case
+	a.warned = e.warn != nil && e.warn(a.size()+slack)
+	if e.clio {
+		if inside {
+			a.tail = append(a.tail, '}')
+		}
+		a.tail = append(append(a.tail, `,"warnings":[`...), clioWarning...)
+		if a.warned {
+			a.tail = append(append(a.tail, ','), loadWarning...)
+		}
+		a.tail = append(a.tail, ']')
+		inside = false
+	}
+	if a.warned {
+		a.tail = append(a.tail, `,"warning":"load"`...)
+	}
+	if inside {
+		a.tail = append(a.tail, '}')
+	}
+	a.tail = append(a.tail, '}', '\n')
+	return a
+}
+
+// overLimit is what a request over the limit gets. Clio's lies bare in a 503 over HTTP.
+func (e envelope) overLimit(raw []byte) *answer {
+	switch {
+	case !e.clio:
+		return &answer{status: http.StatusServiceUnavailable, text: "Server is overloaded", act: hangUp}
+	case !e.socket:
+		b := failSlowDown.append([]byte{'{'})
+		return &answer{status: http.StatusServiceUnavailable, text: string(append(b, `"type":"response"}`...))}
+	}
+	b := e.request(failSlowDown.append([]byte{'{'}))
+	return &answer{head: append(append(append(b, `"type":"response","request":`...), raw...), '}')}
+}
+
+// quote is text as a JSON string.
+func quote(text string) []byte {
+	b, _ := json.Marshal(text) // strings always can be
+	return b
+}

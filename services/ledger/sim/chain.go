@@ -1,0 +1,510 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+)
+
+// ChainConfig says which ledgers there are. Its zero value is a chain of 1,000 ledgers of 90 transactions. The same
+// values give the same bytes, wherever and whenever.
+type ChainConfig struct {
+	First        uint32 // index of the lowest ledger; 0: 90,000,001
+	Ledgers      int    // 0: 1,000
+	Transactions int    // in each ledger; 0: 90, below 0: none
+	Seed         uint64
+	// Distinct is how many ledgers have transactions of their own; the others repeat those, under headers of their own.
+	// Signing them is what takes time (5 to 10 ms a ledger and core). 0: all have their own.
+	Distinct   int
+	Forged     float64 // share of ledgers with a wrong signature in them, to which the chain above is linked
+	Validators int     // 0: 5
+	Memory     int64   // bytes of answers kept in memory; more go to a temporary file. 0: 1 GiB
+	// Replay is a file of ledgers, one answer to `ledger` with binary: true a line. They are served instead of a made-up
+	// chain; the fields above but Seed, Validators and Memory do not count then.
+	Replay string
+}
+
+const (
+	defaultFirst        = 90_000_001
+	defaultLedgers      = 1000
+	defaultTransactions = 90
+	defaultValidators   = 5
+	defaultMemory       = 1 << 30
+
+	// Bounds. A ledger without its transactions takes 300 bytes of memory.
+	maxLedgers      = 4 << 20
+	maxTransactions = 10_000
+	maxValidators   = 100
+)
+
+func (c *ChainConfig) complete() error {
+	c.First = cmp.Or(c.First, defaultFirst)
+	c.Ledgers = cmp.Or(c.Ledgers, defaultLedgers)
+	c.Transactions = max(0, cmp.Or(c.Transactions, defaultTransactions))
+	c.Validators = cmp.Or(c.Validators, defaultValidators)
+	c.Memory = cmp.Or(c.Memory, defaultMemory)
+	if c.Distinct == 0 || c.Distinct > c.Ledgers {
+		c.Distinct = c.Ledgers
+	}
+	switch {
+	case c.Ledgers < 1 || c.Ledgers > maxLedgers:
+		return fmt.Errorf("%d ledgers are not 1 to %d", c.Ledgers, maxLedgers)
+	case uint64(c.First)+uint64(c.Ledgers)+maxLedgers > 1<<32:
+		return fmt.Errorf("the first ledger is %d: that leaves no room to grow below 2^32", c.First)
+	case c.Transactions > maxTransactions:
+		return fmt.Errorf("%d transactions in a ledger are not 0 to %d", c.Transactions, maxTransactions)
+	case c.Distinct < 1:
+		return fmt.Errorf("%d distinct ledgers are none", c.Distinct)
+	case c.Validators < 1 || c.Validators > maxValidators:
+		return fmt.Errorf("%d validators are not 1 to %d", c.Validators, maxValidators)
+	case !(c.Forged >= 0 && c.Forged <= 1):
+		return fmt.Errorf("the share of forged ledgers is %v, not 0 to 1", c.Forged)
+	case c.Memory < 0:
+		return fmt.Errorf("%d bytes of memory are less than none", c.Memory)
+	}
+	return nil
+}
+
+// Chain holds ledgers ready to be served, by one Sim or several. It signs and links them on goroutines of its own,
+// which Close waits for; who asks for a ledger that is not made yet waits.
+type Chain struct {
+	config ChainConfig
+	mint   *mint // nil in a replay
+	unl    *unl
+	dice   dice
+	shelf  shelf
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	err     error         // why it does not go on
+	grown   chan struct{} // closed and made anew whenever something below has changed
+	target  int           // how many ledgers there are to be
+	entries []entry       // ascending; those that are made
+	sets    []*set        // nil: not made yet
+	byHash  map[xrpl.Hash]int
+}
+
+// entry is one ledger.
+type entry struct {
+	header [xrpl.HeaderSize]byte
+	hash   xrpl.Hash
+	fork   xrpl.Hash // of the same ledger in the fork
+	forged bool
+	set    *set
+}
+
+func (e *entry) index() uint32 { return binary.BigEndian.Uint32(e.header[:]) }
+
+// set is the transactions of a ledger, or of several.
+type set struct {
+	root  xrpl.Hash
+	count int
+	ids   []uint64 // beginnings of the transactions' ids, in the order of rendering
+
+	mu       sync.Mutex
+	rendered [2]*place // by version of the API - 1; the second is made when it is asked for
+}
+
+// NewChain begins to make a chain.
+func NewChain(c ChainConfig) (*Chain, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	chain := &Chain{config: c, grown: make(chan struct{}), byHash: map[xrpl.Hash]int{}, shelf: shelf{memory: c.Memory},
+		dice: dice{seed: c.Seed, rates: Rates{Forged: c.Forged}}}
+	var err error
+	if chain.unl, err = newUNL(c.Seed, c.Validators); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	chain.stop = stop
+	if c.Replay != "" {
+		if err := chain.replay(c.Replay); err != nil {
+			stop()
+			return nil, errors.Join(err, chain.shelf.close())
+		}
+		return chain, nil
+	}
+	chain.mint = newMint(c.Seed)
+	chain.target = c.Ledgers
+	chain.sets = make([]*set, c.Distinct)
+	chain.entries = make([]entry, 0, c.Ledgers)
+	chain.make(ctx)
+	return chain, nil
+}
+
+// make starts the goroutines that make the sets, in ascending order.
+func (c *Chain) make(ctx context.Context) {
+	var mu sync.Mutex
+	next := 0
+	claim := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= len(c.sets) && ctx.Err() == nil
+	}
+	for range runtime.GOMAXPROCS(0) {
+		c.work.Go(func() {
+			for n, ok := claim(); ok; n, ok = claim() {
+				s, err := c.makeSet(n)
+				if err != nil {
+					c.fail(err)
+					return
+				}
+				c.add(ctx, n, s)
+			}
+		})
+	}
+}
+
+// makeSet signs the transactions of the n-th set and prepares them to be sent.
+func (c *Chain) makeSet(n int) (*set, error) {
+	txs, err := c.mint.transactions(n, c.config.First+uint32(n), c.config.Transactions)
+	if err != nil {
+		return nil, err
+	}
+	if c.dice.happens(Forged, uint64(n), 0) && len(txs) > 0 {
+		spoilSignature(txs, c.dice.roll("forged", uint64(n), 0))
+	}
+	return c.newSet(txs)
+}
+
+// newSet hashes transactions and puts them on the shelf.
+func (c *Chain) newSet(txs []xrpl.Transaction) (*set, error) {
+	root, err := xrpl.NewVerifier().Root(txs)
+	if err != nil {
+		return nil, err
+	}
+	s := &set{root: root, count: len(txs)}
+	for _, tx := range txs {
+		id := xrpl.TransactionID(tx.Blob)
+		s.ids = append(s.ids, binary.BigEndian.Uint64(id[:]))
+	}
+	p, err := c.shelf.put(renderTransactions(txs, 1))
+	s.rendered[0] = &p
+	return s, err
+}
+
+// add takes a set and links all ledgers that can be linked now.
+func (c *Chain) add(ctx context.Context, n int, s *set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sets[n] = s
+	c.link(ctx)
+}
+
+// link appends ledgers as far as their sets are there. The lock is held; it is let go now and then so that nobody
+// waits long.
+func (c *Chain) link(ctx context.Context) {
+	const stretch = 1000 // ledgers: about 5 ms
+	for len(c.entries) < c.target {
+		n := len(c.entries) % c.config.Distinct
+		if c.sets[n] == nil {
+			break
+		}
+		c.append(c.sets[n], c.config.Forged > 0 && c.dice.happens(Forged, uint64(n), 0))
+		if len(c.entries)%stretch == 0 {
+			c.changed()
+			c.mu.Unlock()
+			runtime.Gosched()
+			c.mu.Lock()
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	}
+	c.changed()
+}
+
+// Of the made-up headers. Times are in seconds since 2000.
+const (
+	firstClose = 780_000_000 // 2024-09-18
+	resolution = 10
+	totalDrops = 100_000_000_000_000_000
+	feeDrops   = 10 // each transaction burns them
+)
+
+// append links one more ledger with these transactions.
+func (c *Chain) append(s *set, forged bool) {
+	n := len(c.entries)
+	h := xrpl.Header{
+		Index:        c.config.First + uint32(n),
+		Transactions: s.root,
+		ParentClose:  firstClose,
+		Resolution:   resolution,
+		Drops:        totalDrops,
+	}
+	if n > 0 {
+		below := &c.entries[n-1]
+		parent, _ := xrpl.ParseHeader(below.header[:])
+		h.Parent, h.ParentClose, h.Drops = below.hash, parent.Close, parent.Drops
+	}
+	h.Drops -= uint64(s.count * feeDrops)
+	h.Close = h.ParentClose + 3 + uint32(c.dice.roll("close", uint64(h.Index), 0)%2)
+	for i := range 4 {
+		binary.BigEndian.PutUint64(h.State[8*i:], c.dice.roll("state", uint64(h.Index), uint64(i)))
+	}
+	c.insert(h, h.Hash(), s, forged)
+}
+
+// insert adds a ledger above all others, and the fork's.
+func (c *Chain) insert(h xrpl.Header, hash xrpl.Hash, s *set, forged bool) {
+	e := entry{hash: hash, set: s, forged: forged}
+	h.Append(e.header[:0])
+	e.fork = c.forked(h, len(c.entries)).Hash()
+	c.byHash[e.hash] = len(c.entries)
+	c.entries = append(c.entries, e)
+}
+
+// forked is the header of the fork's ledger, where h is that of the true one and n its place. The fork has the same
+// transactions and another state, from the first ledger on.
+func (c *Chain) forked(h xrpl.Header, n int) *xrpl.Header {
+	for i := range h.State {
+		h.State[i] ^= 0xff
+	}
+	if n > 0 && c.entries[n-1].index() == h.Index-1 {
+		h.Parent = c.entries[n-1].fork
+	}
+	return &h
+}
+
+// changed wakes those who wait. The lock is held.
+func (c *Chain) changed() {
+	close(c.grown)
+	c.grown = make(chan struct{})
+}
+
+func (c *Chain) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+	c.changed()
+}
+
+// errNotThere says that the chain does not have a ledger and will not have it.
+var errNotThere = errors.New("no such ledger")
+
+// until waits until ok says so, or the chain fails, or ctx ends. The lock is held while ok is asked.
+func (c *Chain) until(ctx context.Context, ok func() bool) error {
+	for {
+		c.mu.Lock()
+		done, err, grown := ok(), c.err, c.grown
+		c.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// at returns a ledger, and waits for it if it is still to be made.
+func (c *Chain) at(ctx context.Context, index uint32) (e entry, n int, err error) {
+	err = c.until(ctx, func() bool {
+		if n = c.place(index); n >= 0 {
+			e = c.entries[n]
+			return true
+		}
+		return c.mint == nil || index < c.config.First || uint64(index) >= uint64(c.config.First)+uint64(c.target)
+	})
+	if err == nil && n < 0 {
+		err = errNotThere
+	}
+	return e, n, err
+}
+
+// place is where a ledger is in entries, -1 if it is not. The lock is held.
+func (c *Chain) place(index uint32) int {
+	if c.mint != nil {
+		if n := int64(index) - int64(c.config.First); n >= 0 && n < int64(len(c.entries)) {
+			return int(n)
+		}
+		return -1
+	}
+	n, found := sort.Find(len(c.entries), func(i int) int { return cmp.Compare(index, c.entries[i].index()) })
+	if !found {
+		return -1
+	}
+	return n
+}
+
+// hashed returns the index of a ledger that has been made.
+func (c *Chain) hashed(h xrpl.Hash) (uint32, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.byHash[h]
+	if !ok {
+		return 0, false
+	}
+	return c.entries[n].index(), true
+}
+
+// tip returns the highest ledger that has been made. There is none before the first.
+func (c *Chain) tip() (entry, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) == 0 {
+		return entry{}, false
+	}
+	return c.entries[len(c.entries)-1], true
+}
+
+// all is the set of ledgers that there are, or will be without growing.
+func (c *Chain) all() history.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mint != nil {
+		return history.Set{{From: c.config.First, To: c.config.First + uint32(c.target) - 1}}
+	}
+	var s history.Set
+	for i := range c.entries {
+		index := c.entries[i].index()
+		if n := len(s); n > 0 && s[n-1].To+1 == index {
+			s[n-1].To = index
+		} else {
+			s = append(s, history.Range{From: index, To: index})
+		}
+	}
+	return s
+}
+
+// Made waits until all ledgers are there that were asked for.
+func (c *Chain) Made(ctx context.Context) error {
+	return c.until(ctx, func() bool { return len(c.entries) >= c.target })
+}
+
+// Grow adds a ledger on top and returns its index. All others have been made by then.
+func (c *Chain) Grow(ctx context.Context) (uint32, error) {
+	if c.mint == nil {
+		return 0, errors.New("a replay does not grow")
+	}
+	if err := c.Made(ctx); err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	n := c.target
+	c.mu.Unlock()
+	s, err := c.nextSet(n)
+	if err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.target != n || n == c.config.Ledgers+maxLedgers {
+		return 0, errors.New("the chain grows elsewhere, or is as long as it can be")
+	}
+	c.target++
+	c.append(s, false)
+	c.changed()
+	return c.entries[n].index(), nil
+}
+
+// nextSet is the set of a ledger beyond those that were asked for.
+func (c *Chain) nextSet(n int) (*set, error) {
+	if c.config.Distinct < c.config.Ledgers {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.sets[n%c.config.Distinct], nil
+	}
+	txs, err := c.mint.transactions(n, c.config.First+uint32(n), c.config.Transactions)
+	if err != nil {
+		return nil, err
+	}
+	return c.newSet(txs)
+}
+
+// body returns the rendered transactions of a set, which lie in scratch if they are not in memory.
+func (c *Chain) body(s *set, version int, scratch *[]byte) ([]byte, error) {
+	s.mu.Lock()
+	p := s.rendered[version-1]
+	s.mu.Unlock()
+	if p != nil {
+		return c.shelf.get(*p, scratch)
+	}
+	txs, err := c.transactions(s)
+	if err != nil {
+		return nil, err
+	}
+	b := renderTransactions(txs, version)
+	made, err := c.shelf.put(b)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.rendered[version-1] = &made
+	s.mu.Unlock()
+	return b, nil
+}
+
+// transactions are those of a set, in memory that is the caller's.
+func (c *Chain) transactions(s *set) ([]xrpl.Transaction, error) {
+	b, err := c.body(s, 1, new([]byte))
+	if err != nil {
+		return nil, err
+	}
+	return parseTransactions(b)
+}
+
+// Ledger returns a ledger as it truly is, in memory that is the caller's; it waits for one still to be made.
+func (c *Chain) Ledger(ctx context.Context, index uint32) (*xrpl.Ledger, error) {
+	e, _, err := c.at(ctx, index)
+	if err != nil {
+		return nil, fmt.Errorf("ledger %d: %w", index, err)
+	}
+	txs, err := c.transactions(e.set)
+	if err != nil {
+		return nil, err
+	}
+	return &xrpl.Ledger{Index: index, Hash: e.hash, Header: slices.Clone(e.header[:]), Transactions: txs}, nil
+}
+
+// find looks for a transaction among the ledgers that are had. It returns nil if there is none.
+func (c *Chain) find(id xrpl.Hash, had func(uint32) bool) (l entry, tx *xrpl.Transaction, err error) {
+	short := binary.BigEndian.Uint64(id[:])
+	c.mu.Lock()
+	entries := c.entries
+	c.mu.Unlock()
+	for i := range entries {
+		if !slices.Contains(entries[i].set.ids, short) || !had(entries[i].index()) {
+			continue
+		}
+		txs, err := c.transactions(entries[i].set)
+		if err != nil {
+			return entry{}, nil, err
+		}
+		at := slices.IndexFunc(txs, func(tx xrpl.Transaction) bool { return xrpl.TransactionID(tx.Blob) == id })
+		if at >= 0 {
+			return entries[i], &txs[at], nil
+		}
+	}
+	return entry{}, nil, nil
+}
+
+// Close stops what is being made, and lets go of it all.
+func (c *Chain) Close() error {
+	c.stop()
+	c.fail(errors.New("the chain is closed"))
+	c.work.Wait()
+	return c.shelf.close()
+}
+
+// closeTime is when a ledger closed.
+func closeTime(seconds uint32) time.Time {
+	return time.Date(2000, 1, 1, 0, 0, int(seconds), 0, time.UTC)
+}

@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dyno/parts/daemon"
+	"dyno/services/ledger/history"
+)
+
+// flags are what the command takes and Config has in other words.
+type flags struct {
+	Config
+	faults      []string
+	complete    string
+	memory      int64 // MiB
+	tls         bool
+	cert, key   string
+	certificate string // file that the certificate is written to
+	maxTLS      string
+	unsynced    bool
+}
+
+// Command returns the command "sim".
+func Command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Play a server of the XRP Ledger, with limits and faults",
+		Long: `Sim serves a made-up chain in which every hash and signature is right, or real ledgers from a file, as rippled or
+Clio would: by JSON-RPC and WebSocket on one port, with their limits if it is told so. It goes wrong on purpose, in a
+way that the same seeds repeat. It prints one JSON line when all ledgers are made; who asks earlier waits. Besides:
+  GET /unl             the list of its validators, as a publisher has it on the web
+  GET /sim/injected    what it has sent and which faults, as JSON
+Faults: ` + words(Kinds()),
+		Example: `  ledgersync sim --listen 127.0.0.1:5005 --ledgers 1000
+  ledgersync sim --ledgers 100000 --distinct 256 --limits clio
+  ledgersync sim --ledgers 500 --fault flip=0.01 --fault cut=0.02 --fault error=0.05 --fault-seed 7
+  ledgersync sim --ledgers 2000 --complete 90000001-90000900,90001000-90002000
+  ledgersync sim --ledgers 100 --tip-every 4s --validators 5
+  ledgersync sim --replay ledgers.jsonl --tls --tls-write cert.pem --delay 40ms`,
+		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			if err := f.finish(); err != nil {
+				return daemon.Usage(err)
+			}
+			return run(ctx, &f, cmd.OutOrStdout())
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func words(kinds []Kind) string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, string(k))
+	}
+	return strings.Join(out, ", ") + "."
+}
+
+func (f *flags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.Listen, "listen", "127.0.0.1:0", "address for JSON-RPC and WebSocket")
+	fs.Uint32Var(&f.First, "first", defaultFirst, "index of the lowest ledger")
+	fs.IntVar(&f.Ledgers, "ledgers", defaultLedgers, "how many ledgers")
+	fs.IntVar(&f.Transactions, "transactions", defaultTransactions, "transactions in each ledger; -1 for none")
+	fs.Uint64Var(&f.Seed, "seed", 0, "of the chain: the same one gives the same bytes")
+	fs.IntVar(&f.Distinct, "distinct", 0, "sign transactions for so many ledgers, which the others repeat under headers of their own (0: for all)")
+	fs.Int64Var(&f.memory, "memory", defaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
+	fs.StringVar(&f.Replay, "replay", "", "serve the ledgers in `FILE`, one answer to ledger with binary: true a line")
+	fs.StringVar(&f.complete, "complete", "", "the `RANGES` of ledgers that it has, such as 100-200,300-400 (default all)")
+	fs.StringVar(&f.Software, "software", "", "rippled or clio (default: as --limits)")
+	fs.StringVar(&f.Limits, "limits", NoLimits, "none; rippled: about 250 requests/s to a warning; clio: 20 requests/s, 1 MB/s, 20 connections")
+	fs.StringArrayVar(&f.faults, "fault", nil, "go wrong in this way with this probability: `KIND=RATE`; repeatable")
+	fs.Uint64Var(&f.FaultSeed, "fault-seed", 0, "of the faults (0: --seed)")
+	fs.DurationVar(&f.Delay, "delay", 0, "send each answer so much later")
+	fs.DurationVar(&f.StallFor, "stall-for", defaultStall, "how long a stalled request is held")
+	fs.BoolVar(&f.unsynced, "unsynced", false, "have lost the network")
+	fs.DurationVar(&f.TipEvery, "tip-every", 0, "close a new ledger so often (0: never)")
+	fs.IntVar(&f.Validators, "validators", defaultValidators, "validators that sign each new ledger")
+	fs.BoolVar(&f.tls, "tls", false, "speak TLS, with a certificate that is made for it")
+	fs.StringVar(&f.certificate, "tls-write", "", "write that certificate to `FILE`, for clients to trust")
+	fs.StringVar(&f.cert, "tls-cert", "", "speak TLS with the certificate in `FILE`")
+	fs.StringVar(&f.key, "tls-key", "", "the certificate's key")
+	fs.StringVar(&f.maxTLS, "tls-max", "1.3", "highest version of TLS: 1.2 or 1.3")
+	fs.BoolVar(&f.NoHTTP2, "no-http2", false, "speak HTTP/1.1 only")
+}
+
+// finish turns what was typed into a Config. Its errors are the user's to mend.
+func (f *flags) finish() (err error) {
+	if f.Faults, err = ParseRates(f.faults); err != nil {
+		return err
+	}
+	if f.complete != "" {
+		if f.Complete, err = history.ParseSet(f.complete); err != nil {
+			return fmt.Errorf("--complete: %w", err)
+		}
+		if f.Complete == nil {
+			f.Complete = history.Set{} // "empty"
+		}
+	}
+	f.Memory = max(1, f.memory<<20)
+	switch f.maxTLS {
+	case "1.2":
+		f.MaxTLS = tls.VersionTLS12
+	case "1.3":
+	default:
+		return fmt.Errorf("--tls-max %q is not 1.2 or 1.3", f.maxTLS)
+	}
+	f.SelfSigned = f.tls
+	if f.certificate != "" && !f.tls {
+		return errors.New("--tls-write writes the certificate that --tls makes; give --tls, too")
+	}
+	if f.cert != "" || f.key != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
+		f.Certificate = &pair
+	}
+	probe := f.Config
+	if err := probe.complete(); err != nil {
+		return err
+	}
+	if _, err := newLimiter(f.Limits, time.Now); err != nil {
+		return err
+	}
+	return probe.ChainConfig.complete()
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, f *flags, ready io.Writer) (err error) {
+	s, err := Start(f.Config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	s.SetSynced(!f.unsynced)
+	if f.certificate != "" {
+		if err := os.WriteFile(f.certificate, s.pem, 0o644); err != nil {
+			return fmt.Errorf("--tls-write: %w", err)
+		}
+	}
+	switch err := s.Made(ctx); {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	err = json.NewEncoder(ready).Encode(map[string]any{
+		"ready": true, "service": "ledgersync sim", "listen": s.listener.Addr().String(), "debug": "", "pid": os.Getpid(),
+		"url": s.URL(), "complete_ledgers": s.complete().String(),
+	})
+	if err != nil {
+		return fmt.Errorf("printing the ready line: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Kind is a way in which a server goes wrong.
+type Kind string
+
+// The kinds. Each is drawn for an answer with ledgers, unless it says otherwise.
+const (
+	Error      Kind = "error"      // HTTP 200 with result.error: slowDown, tooBusy, noCurrent, internal or lgrNotFound
+	Unsynced   Kind = "unsynced"   // HTTP 200 with what a server says that has lost the network
+	Overloaded Kind = "overloaded" // as if over its limit: HTTP 503 with text; WebSocket closed with 1008
+	Empty      Kind = "empty"      // "success" with no transactions
+	Partial    Kind = "partial"    // "success" with some transactions missing
+	Flip       Kind = "flip"       // one byte of the header, a transaction or its metadata is another
+	Parent     Kind = "parent"     // another parent, and the ledger's hash made to fit
+	Fork       Kind = "fork"       // the ledger of a fork, which is linked and hashed right all along
+	Signature  Kind = "signature"  // one wrong signature, and tree and hash made to fit
+	Other      Kind = "other"      // the neighbour's ledger, whole and right
+	Latency    Kind = "latency"    // comes late, by a heavy-tailed time
+	Stall      Kind = "stall"      // never comes
+	Cut        Kind = "cut"        // ends in the middle of the body, and so does the connection
+	Dead       Kind = "dead"       // drawn for a WebSocket connection: it is accepted and says nothing any more
+	Forged     Kind = "forged"     // drawn for a ledger of the chain: a wrong signature in it, and the whole chain above linked to that
+)
+
+// kinds are all, in the order in which they are drawn: the first one drawn is what happens.
+var kinds = []Kind{Error, Unsynced, Overloaded, Empty, Partial, Flip, Parent, Fork, Signature, Other, Latency, Stall, Cut, Dead, Forged}
+
+// Kinds lists the kinds of fault there are.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+// Rates are the probabilities (0 to 1) with which answers go wrong, by kind.
+type Rates map[Kind]float64
+
+// ParseRates reads KIND=RATE pairs, as --fault takes them.
+func ParseRates(pairs []string) (Rates, error) {
+	r := Rates{}
+	for _, pair := range pairs {
+		name, text, _ := strings.Cut(pair, "=")
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("fault %q is not KIND=RATE, such as flip=0.01", pair)
+		}
+		r[Kind(name)] = rate
+	}
+	return r, r.check()
+}
+
+func (r Rates) check() error {
+	sum := 0.0
+	for _, kind := range slices.Sorted(maps.Keys(r)) {
+		switch rate := r[kind]; {
+		case !slices.Contains(kinds, kind):
+			return fmt.Errorf("there is no fault %q; there are %v", kind, kinds)
+		case !(rate >= 0 && rate <= 1):
+			return fmt.Errorf("the rate of fault %s is %v, not 0 to 1", kind, rate)
+		case kind != Dead && kind != Forged:
+			sum += rate
+		}
+	}
+	if sum > 1 {
+		return fmt.Errorf("the rates of faults add up to %v: at most every answer can go wrong", sum)
+	}
+	return nil
+}
+
+// dice decide by hashing what is to be decided, so that a run can be had again: the same seed, ledger and attempt
+// go wrong in the same way, in whatever order requests come.
+type dice struct {
+	seed  uint64
+	rates Rates
+}
+
+// roll is a number that looks random, of a seed, a purpose and two numbers.
+func (d dice) roll(purpose string, a, b uint64) uint64 {
+	h := fnv.New64a()
+	var buf [24]byte
+	binary.BigEndian.PutUint64(buf[:], d.seed)
+	binary.BigEndian.PutUint64(buf[8:], a)
+	binary.BigEndian.PutUint64(buf[16:], b)
+	h.Write(buf[:])
+	h.Write([]byte(purpose))
+	return mix(h.Sum64())
+}
+
+// mix spreads the bits of FNV, whose high bits alone are not even. It is the finisher of SplitMix64 (Steele, Lea,
+// Flood 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// share is a roll as a number from 0 to just below 1.
+func (d dice) share(purpose string, a, b uint64) float64 {
+	return float64(d.roll(purpose, a, b)>>11) / (1 << 53)
+}
+
+// happens says whether a fault of one kind happens.
+func (d dice) happens(kind Kind, a, b uint64) bool {
+	rate := d.rates[kind]
+	return rate > 0 && d.share(string(kind), a, b) < rate
+}
+
+// draw is what happens to the answer to one attempt at a ledger; "" is nothing. One roll is laid out over all kinds,
+// so that each has its own rate, whatever the others have.
+func (d dice) draw(index, attempt uint32) Kind {
+	if len(d.rates) == 0 {
+		return ""
+	}
+	at := d.share("draw", uint64(index), uint64(attempt))
+	for _, kind := range kinds {
+		if kind == Dead || kind == Forged {
+			continue
+		}
+		if at -= d.rates[kind]; at < 0 {
+			return kind
+		}
+	}
+	return ""
+}
+
+// Of heavy-tailed latency: a Pareto distribution whose mean exists and whose variance does not, which is what the
+// tails of loaded servers look like.
+const (
+	leastLatency = 50 * time.Millisecond
+	mostLatency  = 20 * time.Second
+	tailIndex    = 1.2
+)
+
+// lateness is how late an answer comes that is late.
+func (d dice) lateness(index, attempt uint32) time.Duration {
+	u := 1 - d.share("lateness", uint64(index), uint64(attempt)) // never 0
+	late := float64(leastLatency) * math.Pow(u, -1/tailIndex)
+	return time.Duration(min(late, float64(mostLatency)))
+}
+
+// Injected is the truth about what a Sim has done, for those who check whether a client noticed.
+type Injected struct {
+	Answers int64          `json:"answers"` // that were sent whole, right or wrong
+	Bytes   int64          `json:"bytes"`   // of their bodies
+	Warned  int64          `json:"warned"`  // that said "load"
+	Refused int64          `json:"refused"` // requests over the limit, answered slowDown, 503 or 1008
+	Faults  map[Kind]Count `json:"faults"`
+}
+
+// Count is how often a fault was really sent: a wrong answer counts when the whole of it had been handed to the
+// connection, a cut one when its half had, a stall when it began. Whether the client read it cannot be known here.
+type Count struct {
+	Sent int64 `json:"sent"`
+	// Ledgers is how often by the ledger that was asked for; by the number of the connection for Dead.
+	Ledgers map[uint32]int `json:"ledgers"`
+}
+
+// maxCounted bounds how many ledgers are remembered by kind: 2^20 take about 40 MB. Sent goes on.
+const maxCounted = 1 << 20
+
+// tally keeps Injected.
+type tally struct {
+	mu sync.Mutex
+	Injected
+}
+
+func (t *tally) fault(kind Kind, index uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.Faults == nil {
+		t.Faults = map[Kind]Count{}
+	}
+	c := t.Faults[kind]
+	if c.Ledgers == nil {
+		c.Ledgers = map[uint32]int{}
+	}
+	c.Sent++
+	if _, known := c.Ledgers[index]; known || len(c.Ledgers) < maxCounted {
+		c.Ledgers[index]++
+	}
+	t.Faults[kind] = c
+}
+
+func (t *tally) answer(bytes int, warned bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.Answers++
+	t.Bytes += int64(bytes)
+	if warned {
+		t.Warned++
+	}
+}
+
+func (t *tally) refused() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.Refused++
+}
+
+// copy is a snapshot that nobody changes.
+func (t *tally) copy() Injected {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.Injected
+	out.Faults = make(map[Kind]Count, len(t.Faults))
+	for kind, c := range t.Faults {
+		out.Faults[kind] = Count{c.Sent, maps.Clone(c.Ledgers)}
+	}
+	return out
+}

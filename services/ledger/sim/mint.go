@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"dyno/parts/xrpl"
+)
+
+// Of the made-up transactions. They are payments whose sizes spread around those of the main network: ledger
+// 90,150,378 has 90 transactions of 220 bytes with 802 bytes of metadata, and takes 187 kB as JSON.
+const (
+	accounts    = 256
+	edwards     = 5 // one key in so many is of Ed25519, the others of secp256k1
+	memoBelow   = 60
+	othersBelow = 8 // accounts that change beside sender and receiver; each takes 146 bytes
+)
+
+// mint makes signed transactions. It is for any number of goroutines.
+type mint struct {
+	seed uint64
+	keys []*xrpl.Key
+}
+
+func newMint(seed uint64) *mint {
+	m := &mint{seed: seed}
+	for i := range accounts {
+		m.keys = append(m.keys, newKey(seed, "account", i, i%edwards == 0))
+	}
+	return m
+}
+
+func newKey(seed uint64, purpose string, i int, edwards bool) *xrpl.Key {
+	text := fmt.Appendf(nil, "ledgersync sim %d %s %d", seed, purpose, i)
+	if edwards {
+		return xrpl.NewKeyEd25519(text)
+	}
+	return xrpl.NewKey(text)
+}
+
+// transactions makes the n-th set of transactions, for a ledger of that index, in the order of their ids, as servers
+// give them.
+func (m *mint) transactions(n int, index uint32, count int) ([]xrpl.Transaction, error) {
+	type identified struct {
+		id xrpl.Hash
+		tx xrpl.Transaction
+	}
+	random := rand.New(rand.NewPCG(m.seed, uint64(n)))
+	made := make([]identified, count)
+	for i := range made {
+		tx, err := m.payment(random, index, uint32(n*count+i+1), uint32(i))
+		if err != nil {
+			return nil, err
+		}
+		made[i] = identified{xrpl.TransactionID(tx.Blob), tx}
+	}
+	slices.SortFunc(made, func(a, b identified) int { return bytes.Compare(a.id[:], b.id[:]) })
+	txs := make([]xrpl.Transaction, count)
+	for i := range made {
+		txs[i] = made[i].tx
+	}
+	return txs, nil
+}
+
+// payment makes a payment and what it did. The sequence is unlike all others, and so the transaction's id.
+func (m *mint) payment(random *rand.Rand, index, sequence, position uint32) (xrpl.Transaction, error) {
+	others := 2 + random.IntN(othersBelow)
+	from := random.IntN(accounts)
+	key := m.keys[from]
+	p := xrpl.Payment{
+		Destination: m.keys[(from+1)%accounts].Account(),
+		Drops:       1 + random.Uint64N(1e9),
+		Fee:         feeDrops,
+		Sequence:    sequence,
+		LastLedger:  index + 20,
+		SourceTag:   random.Uint32(),
+		Memo:        noise(random, random.IntN(memoBelow)),
+	}
+	blob, err := p.Sign(key)
+	if err != nil {
+		return xrpl.Transaction{}, fmt.Errorf("signing a payment: %w", err)
+	}
+	meta := xrpl.Meta{Index: position}
+	for i := range others {
+		change := xrpl.AccountChange{
+			Account:    m.keys[(from+i)%accounts].Account(),
+			Sequence:   sequence,
+			Before:     sequence,
+			Previous:   2e9 + random.Uint64N(1e12),
+			Owned:      random.Uint32N(50),
+			LastTxn:    xrpl.Hash(noise(random, 32)),
+			LastLedger: index - 1 - random.Uint32N(1000),
+		}
+		change.Balance = change.Previous
+		switch i {
+		case 0:
+			change.Sequence++
+			change.Balance -= p.Drops + p.Fee
+		case 1:
+			change.Balance += p.Drops
+		}
+		meta.Accounts = append(meta.Accounts, change)
+	}
+	return xrpl.Transaction{Blob: blob, Meta: meta.Append(nil)}, nil
+}
+
+// noise is n bytes.
+func noise(random *rand.Rand, n int) []byte {
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, random.Uint64())
+	}
+	return b[:n]
+}
+
+// signatureOf finds the signature in a transaction that has one.
+func signatureOf(blob []byte) (at, size int, err error) {
+	const kind, code = 7, 4 // Blob, TxnSignature
+	err = xrpl.Walk(blob, func(f xrpl.Field) error {
+		if f.Depth == 0 && f.Is(kind, code) {
+			at, size = f.ValueStart, f.End-f.ValueStart
+			return xrpl.ErrStop
+		}
+		return nil
+	})
+	if err == nil && size < minSignature {
+		err = errors.New("a transaction has no signature of its own")
+	}
+	return at, size, err
+}

@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// listen takes the address and says how it is spoken to there.
+func (s *Sim) listen() error {
+	cert := s.config.Certificate
+	if cert == nil && s.config.SelfSigned {
+		made, err := selfSigned()
+		if err != nil {
+			return fmt.Errorf("making a certificate: %w", err)
+		}
+		cert, s.trusted, s.pem = made.cert, made.pool, made.pem
+	}
+	l, err := net.Listen("tcp", s.config.Listen)
+	if err != nil {
+		return err
+	}
+	s.listener = l
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /unl", s.serveUNL)
+	mux.HandleFunc("GET /sim/injected", s.serveInjected)
+	mux.HandleFunc("/", s.root)
+	s.server = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ConnState:         s.connection,
+		ErrorLog:          log.New(io.Discard, "", 0), // of clients that go away, which is what they are here for
+		Protocols:         new(http.Protocols),
+	}
+	s.server.Protocols.SetHTTP1(true)
+	s.server.Protocols.SetHTTP2(!s.config.NoHTTP2)
+	if cert != nil {
+		s.scheme = "s"
+		s.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12, MaxVersion: s.config.MaxTLS}
+	}
+	return nil
+}
+
+func (s *Sim) serve() {
+	s.server.BaseContext = func(net.Listener) context.Context { return s.ctx }
+	s.work.Go(func() {
+		err := s.serveListener()
+		if !errors.Is(err, http.ErrServerClosed) {
+			s.served = fmt.Errorf("serving: %w", err)
+		}
+	})
+}
+
+func (s *Sim) serveListener() error {
+	if s.scheme == "" {
+		return s.server.Serve(s.listener)
+	}
+	return s.server.ServeTLS(s.listener, "", "")
+}
+
+// connection counts connections for the limiter. A WebSocket's goes on when the server has lost sight of it.
+func (s *Sim) connection(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.limiter.opened(address(c.RemoteAddr().String()))
+	case http.StateClosed:
+		s.limiter.closed(address(c.RemoteAddr().String()))
+	}
+}
+
+// address is that of a client, without the port.
+func address(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	return host
+}
+
+// root takes JSON-RPC, and WebSockets on the same port.
+func (s *Sim) root(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.work.Done()
+	switch {
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		s.upgrade(w, r)
+	case r.Method == http.MethodPost:
+		s.post(w, r)
+	default:
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<!DOCTYPE html><html><head><title>ledgersync sim</title></head><body><p>JSON-RPC by POST, or WebSocket.</p></body></html>\n")
+	}
+}
+
+// enter counts a handler, which Close waits for. It says no once the Sim is being closed.
+func (s *Sim) enter() bool {
+	s.door.Lock()
+	defer s.door.Unlock()
+	if s.closing {
+		return false
+	}
+	s.work.Add(1)
+	return true
+}
+
+// post answers a JSON-RPC request.
+func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
+	addr := address(r.RemoteAddr)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		http.Error(w, "Unable to parse request: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	call, err := parsePost(body)
+	if !s.limiter.admit(addr) {
+		s.tally.refused()
+		if call == nil {
+			call = &request{}
+		}
+		s.reply(w, r, s.envelope(call, nil).overLimit(nil))
+		return
+	}
+	var a *answer
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		s.limiter.spent(addr, costMalformed, 0)
+		a = &answer{status: http.StatusBadRequest, text: refused.text}
+	case err != nil:
+		a = s.envelope(call, s.warner(addr, costMalformed)).fail(failParams, call.raw)
+	default:
+		a = s.handle(r.Context(), call, s.warner(addr, costRequest))
+	}
+	s.reply(w, r, a)
+}
+
+// warner books an answer with the limiter.
+func (s *Sim) warner(addr string, cost int) func(int) bool {
+	return func(bytes int) bool { return s.limiter.spent(addr, cost, bytes) }
+}
+
+// reply sends an answer over HTTP and counts what it was.
+func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
+	defer s.release(a)
+	if !s.pause(r.Context(), s.config.Delay+a.wait) {
+		panic(http.ErrAbortHandler)
+	}
+	header := w.Header()
+	switch {
+	case a.act == stayQuiet:
+		s.sent(a)
+		s.pause(r.Context(), s.config.StallFor)
+		panic(http.ErrAbortHandler) // no answer at all
+	case a.text != "":
+		header.Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(a.status)
+		if _, err := io.WriteString(w, a.text); err == nil {
+			s.sent(a)
+		}
+		return
+	}
+	header["Content-Type"] = contentJSON
+	header["Content-Length"] = []string{strconv.Itoa(a.size())}
+	half := -1
+	if a.act == cutOff {
+		half = a.size() / 2
+	}
+	if s.write(w, a, half) == nil && http.NewResponseController(w).Flush() == nil && r.Context().Err() == nil {
+		s.sent(a)
+	}
+	if a.act == cutOff {
+		panic(http.ErrAbortHandler) // ends the connection, or the HTTP/2 stream
+	}
+}
+
+var contentJSON = []string{"application/json; charset=utf-8"}
+
+// write writes an answer's pieces, and no more than most bytes of them if that is not below zero.
+func (s *Sim) write(w io.Writer, a *answer, most int) error {
+	for _, piece := range [][]byte{a.head, a.middle, a.tail} {
+		if most >= 0 {
+			piece = piece[:min(len(piece), most)]
+			most -= len(piece)
+		}
+		if len(piece) == 0 {
+			continue
+		}
+		if _, err := w.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sent counts what has been sent.
+func (s *Sim) sent(a *answer) {
+	if a.fault != "" {
+		s.tally.fault(a.fault, a.number)
+	}
+	if a.act == send {
+		s.tally.answer(a.size()+len(a.text), a.warned)
+	}
+}
+
+// release gives back what an answer borrowed.
+func (s *Sim) release(a *answer) {
+	if a.keep != nil {
+		s.scratch.Put(a.keep)
+		a.keep = nil
+	}
+}
+
+// pause waits, and says whether it came to the end.
+func (s *Sim) pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+func (s *Sim) serveInjected(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, s.Injected())
+}
+
+func (s *Sim) serveUNL(w http.ResponseWriter, _ *http.Request) {
+	w.Header()["Content-Type"] = contentJSON
+	w.Write(s.chain.unl.list)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header()["Content-Type"] = contentJSON
+	json.NewEncoder(w).Encode(v)
+}

@@ -1,0 +1,199 @@
+// Package sim plays servers of the XRP Ledger as a client sees them that downloads history: a rippled or a Clio, with
+// JSON-RPC and WebSocket, their limits, their ways of going wrong, and the streams that tell of new ledgers. What it
+// serves is a made-up chain in which everything fits (hashes, trees, signatures, validations) or real ledgers from a
+// file. It keeps account of each fault that it has really sent, so that a test can hold a client against the truth.
+//
+// It is not a ledger: it executes no transactions and has no state, and of the many methods it knows those that
+// history needs. It is built to cost little, because it shares a machine with the client that is measured: answers
+// lie ready, and a request copies nothing but their few bytes that differ.
+//
+// A Chain owns the goroutines that make ledgers, a Sim those that serve; Close of each waits for them.
+package sim
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dyno/services/ledger/history"
+)
+
+// Config says what to play. Its zero value is a faultless rippled without limits on a free port of loopback.
+type Config struct {
+	ChainConfig
+	// Chain is served instead of one of its own, so that several servers agree. It is not closed with the Sim.
+	Chain *Chain
+
+	Listen   string      // "": 127.0.0.1:0
+	Software string      // Rippled or Clio, whose shapes differ; "": what goes with Limits
+	Limits   string      // NoLimits, RippledLimits or ClioLimits; "": none
+	Complete history.Set // the ledgers that it has; nil: all of the chain
+
+	Faults    Rates
+	FaultSeed uint64        // of the dice; 0: Seed. Servers of one chain go wrong differently with different ones
+	Delay     time.Duration // of every answer, as distance makes it
+	StallFor  time.Duration // how long a stalled request is held; 0: 10 minutes
+
+	TipEvery time.Duration // how often the chain grows by a ledger; 0: never
+
+	Certificate *tls.Certificate // for TLS; nil: none, or one that is made for it if SelfSigned
+	SelfSigned  bool
+	MaxTLS      uint16 // highest version of TLS, such as tls.VersionTLS12; 0: the highest there is
+	NoHTTP2     bool
+
+	Now func() time.Time // clock of the limits; nil: time.Now
+}
+
+const defaultStall = 10 * time.Minute
+
+func (c *Config) complete() error {
+	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
+	if c.Software == "" {
+		c.Software = Rippled
+		if c.Limits == ClioLimits {
+			c.Software = Clio
+		}
+	}
+	c.FaultSeed = cmp.Or(c.FaultSeed, c.Seed)
+	c.StallFor = cmp.Or(c.StallFor, defaultStall)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Forged = cmp.Or(c.Faults[Forged], c.Forged)
+	switch {
+	case c.Software != Rippled && c.Software != Clio:
+		return fmt.Errorf("software %q: there are %s and %s", c.Software, Rippled, Clio)
+	case c.Delay < 0 || c.StallFor < 0 || c.TipEvery < 0:
+		return errors.New("a time is below zero")
+	}
+	return c.Faults.check()
+}
+
+// Sim is one server.
+type Sim struct {
+	config      Config
+	chain       *Chain
+	own         bool // the chain
+	dice        dice
+	limiter     limiter
+	grown       uint32 // index from which on ledgers came later than the server
+	synced      atomic.Bool
+	attempts    attempts
+	connections atomic.Uint32 // WebSockets so far
+	tally       tally
+	scratch     sync.Pool // *[]byte, of answers from the file
+
+	listener net.Listener
+	server   *http.Server
+	scheme   string // "" or "s"
+	trusted  *x509.CertPool
+	pem      []byte
+	ctx      context.Context // ends when the Sim does
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+	door     sync.Mutex
+	closing  bool  // nobody enters any more
+	served   error // why it stopped serving, if it was not Close; set before work is done
+	streams  streams
+}
+
+// Start makes a chain, unless it is given one, and serves it. Requests for ledgers that are not made yet wait.
+func Start(c Config) (*Sim, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	limiter, err := newLimiter(c.Limits, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sim{config: c, chain: c.Chain, limiter: limiter, dice: dice{c.FaultSeed, c.Faults}}
+	s.scratch.New = func() any { return new([]byte) }
+	s.synced.Store(true)
+	if s.chain == nil {
+		if s.chain, err = NewChain(c.ChainConfig); err != nil {
+			return nil, err
+		}
+		s.own = true
+	}
+	if err := s.listen(); err != nil {
+		if s.own {
+			err = errors.Join(err, s.chain.Close())
+		}
+		return nil, err
+	}
+	if all := s.chain.all(); len(all) > 0 {
+		s.grown = all[len(all)-1].To + 1
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.serve()
+	s.work.Go(func() { s.publish(s.ctx) })
+	if c.TipEvery > 0 {
+		s.work.Go(func() { s.tick(s.ctx) })
+	}
+	return s, nil
+}
+
+// URL is where it takes JSON-RPC.
+func (s *Sim) URL() string { return "http" + s.scheme + "://" + s.listener.Addr().String() }
+
+// WS is where it takes WebSockets: the same port.
+func (s *Sim) WS() string { return "ws" + s.scheme + "://" + s.listener.Addr().String() }
+
+// Chain is what it serves.
+func (s *Sim) Chain() *Chain { return s.chain }
+
+// Made waits until all ledgers are there that were asked for.
+func (s *Sim) Made(ctx context.Context) error { return s.chain.Made(ctx) }
+
+// Trusted are the certificates that a client has to trust; nil without TLS, or with a certificate that was given.
+func (s *Sim) Trusted() *x509.CertPool { return s.trusted }
+
+// Injected is what it has done up to now.
+func (s *Sim) Injected() Injected { return s.tally.copy() }
+
+// SetSynced lets the server lose the network, or find it again.
+func (s *Sim) SetSynced(synced bool) { s.synced.Store(synced) }
+
+// Close ends all connections and waits for what serves them. It closes the chain, too, if that is its own. It returns
+// why the server had stopped by itself, if it had.
+func (s *Sim) Close() error {
+	s.door.Lock()
+	s.closing = true
+	s.door.Unlock()
+	s.stop()
+	s.server.Close()
+	s.work.Wait()
+	if s.own {
+		return errors.Join(s.served, s.chain.Close())
+	}
+	return s.served
+}
+
+// attempts counts how often each ledger was asked for.
+type attempts struct {
+	mu    sync.Mutex
+	count map[uint32]uint32
+}
+
+// maxAttempts bounds the ledgers whose attempts are counted. It is more than a chain has.
+const maxAttempts = 2 * maxLedgers
+
+// next is 0 for the first attempt.
+func (a *attempts) next(index uint32) uint32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count == nil || len(a.count) >= maxAttempts {
+		a.count = map[uint32]uint32{}
+	}
+	n := a.count[index]
+	a.count[index] = n + 1
+	return n
+}

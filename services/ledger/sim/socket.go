@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Bounds of a WebSocket connection.
+const (
+	maxInFlight  = 256              // requests that it answers at a time; it reads no further ones meanwhile
+	writeTimeout = 30 * time.Second // for one message; a client that reads more slowly is dropped
+)
+
+// socket is a WebSocket connection.
+type socket struct {
+	conn     *websocket.Conn
+	addr     string
+	mu       sync.Mutex // of streams
+	ledgers  bool
+	votes    bool
+	messages chan []byte // of streams, on their way
+}
+
+// upgrade accepts a WebSocket and serves it until it ends.
+func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
+	addr := address(r.RemoteAddr)
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return // Accept has answered
+	}
+	defer s.limiter.closed(addr) // the HTTP server does not see a hijacked connection end
+	defer conn.CloseNow()
+	conn.SetReadLimit(maxRequest)
+	number := s.connections.Add(1)
+	if s.dice.happens(Dead, uint64(number), 0) {
+		s.tally.fault(Dead, number)
+		s.pause(s.ctx, s.config.StallFor) // reads nothing and says nothing, not even to pings
+		return
+	}
+	k := &socket{conn: conn, addr: addr, messages: make(chan []byte, maxQueued)}
+	s.streams.add(k)
+	defer s.streams.remove(k)
+	ctx, cancel := context.WithCancel(s.ctx)
+	var work sync.WaitGroup
+	work.Go(func() { k.push(ctx, cancel) })
+	s.read(ctx, cancel, k, &work)
+	cancel()
+	work.Wait()
+}
+
+// read takes requests off a connection until it ends, and answers each on a goroutine of its own.
+func (s *Sim) read(ctx context.Context, cancel context.CancelFunc, k *socket, work *sync.WaitGroup) {
+	places := make(chan struct{}, maxInFlight)
+	for {
+		_, message, err := k.conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		work.Go(func() {
+			defer func() { <-places }()
+			if !s.respond(ctx, k, message) {
+				cancel()
+			}
+		})
+	}
+}
+
+// respond answers one message. It says whether the connection goes on.
+func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
+	call, err := parseMessage(message)
+	if call == nil { // not even an object: repeat it as text
+		call = &request{raw: quote(string(message))}
+	}
+	call.socket = k
+	e := s.envelope(call, s.warner(k.addr, costMalformed))
+	if !s.limiter.admit(k.addr) {
+		s.tally.refused()
+		return s.tell(ctx, k, s.envelope(call, nil).overLimit(call.raw))
+	}
+	var a *answer
+	if r, ok := err.(refusal); ok {
+		a = e.fail(failure{r.text, 0, r.text}, call.raw)
+	} else if err != nil {
+		a = e.fail(failParams, call.raw)
+	} else {
+		a = s.handle(ctx, call, s.warner(k.addr, costRequest))
+	}
+	return s.tell(ctx, k, a)
+}
+
+// tell sends an answer over a WebSocket and counts what it was. It says whether the connection goes on.
+func (s *Sim) tell(ctx context.Context, k *socket, a *answer) bool {
+	defer s.release(a)
+	if !s.pause(ctx, s.config.Delay+a.wait) {
+		return false
+	}
+	switch a.act {
+	case stayQuiet:
+		s.sent(a)
+		return true
+	case hangUp:
+		s.sent(a)
+		k.conn.Close(websocket.StatusPolicyViolation, "threshold exceeded")
+		return false
+	}
+	ctx, done := context.WithTimeout(ctx, writeTimeout)
+	defer done()
+	w, err := k.conn.Writer(ctx, websocket.MessageText)
+	if err != nil {
+		return false
+	}
+	if a.act == cutOff {
+		if s.write(w, a, a.size()/2) == nil {
+			s.sent(a)
+		}
+		k.conn.CloseNow() // with the message unfinished
+		return false
+	}
+	if s.write(w, a, -1) != nil || w.Close() != nil {
+		return false
+	}
+	s.sent(a)
+	return true
+}

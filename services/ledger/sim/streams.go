@@ -1,0 +1,182 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"dyno/parts/xrpl"
+)
+
+// maxQueued is how many messages of streams wait for a client. One that is slower is dropped, as by rippled.
+const maxQueued = 256
+
+// streams knows the connections that may have subscribed.
+type streams struct {
+	mu      sync.Mutex
+	sockets map[*socket]struct{}
+}
+
+func (t *streams) add(k *socket) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sockets == nil {
+		t.sockets = map[*socket]struct{}{}
+	}
+	t.sockets[k] = struct{}{}
+}
+
+func (t *streams) remove(k *socket) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.sockets, k)
+}
+
+func (t *streams) all() []*socket {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.sockets))
+}
+
+// subscribe is the methods subscribe and unsubscribe, of the streams ledger and validations.
+func (s *Sim) subscribe(ctx context.Context, r *request, e envelope) *answer {
+	if r.socket == nil {
+		return e.fail(failParams, r.raw) // rippled would take a URL to push to
+	}
+	for _, name := range r.Streams {
+		if name != "ledger" && name != "validations" {
+			return e.fail(failStream, r.raw)
+		}
+	}
+	r.socket.set(r.Streams, r.method == "subscribe")
+	if r.method == "unsubscribe" || !slices.Contains(r.Streams, "ledger") {
+		return e.success(members{})
+	}
+	if err := s.chain.Made(ctx); err != nil {
+		return e.fail(failureOf(err), r.raw)
+	}
+	tip, ok := s.chain.tip()
+	if !ok {
+		return e.fail(failNoCurrent, r.raw)
+	}
+	return e.success(members{head: s.closed(nil, &tip, false)})
+}
+
+func (k *socket) set(names []string, on bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range names {
+		switch name {
+		case "ledger":
+			k.ledgers = on
+		case "validations":
+			k.votes = on
+		}
+	}
+}
+
+// publish tells subscribers of each ledger that comes after those that the server began with, until ctx ends.
+func (s *Sim) publish(ctx context.Context) {
+	for index := s.grown; index > 0; index++ {
+		e, err := s.chain.grownTo(ctx, index)
+		if err != nil {
+			return
+		}
+		var votes [][]byte
+		for _, v := range s.chain.validations(&e) {
+			votes = append(votes, v.append(nil))
+		}
+		closed := append(s.closed([]byte(`{"type":"ledgerClosed",`), &e, true), '}')
+		for _, k := range s.streams.all() {
+			k.hear(votes, closed)
+		}
+	}
+}
+
+// grownTo waits until there is a ledger that only comes when the chain grows.
+func (c *Chain) grownTo(ctx context.Context, index uint32) (e entry, err error) {
+	err = c.until(ctx, func() bool {
+		n := c.place(index)
+		if n >= 0 {
+			e = c.entries[n]
+		}
+		return n >= 0
+	})
+	return e, err
+}
+
+// closed is what is said about the closing of a ledger, without braces.
+func (s *Sim) closed(b []byte, e *entry, count bool) []byte {
+	h, _ := xrpl.ParseHeader(e.header[:])
+	b = fmt.Appendf(b, `"fee_base":%d,"ledger_hash":"%v","ledger_index":%d,"ledger_time":%d,"reserve_base":%d,"reserve_inc":%d`,
+		feeDrops, e.hash, h.Index, h.Close, reserveBase, reserveIncrement)
+	if count {
+		b = strconv.AppendInt(append(b, `,"txn_count":`...), int64(e.set.count), 10)
+	}
+	return fmt.Appendf(b, `,"validated_ledgers":"%v"`, s.complete())
+}
+
+// hear puts messages into the queue of a connection that has subscribed.
+func (k *socket) hear(votes [][]byte, closed []byte) {
+	k.mu.Lock()
+	ledgers, validations := k.ledgers, k.votes
+	k.mu.Unlock()
+	var messages [][]byte
+	if validations {
+		messages = append(messages, votes...)
+	}
+	if ledgers {
+		messages = append(messages, closed)
+	}
+	for _, m := range messages {
+		select {
+		case k.messages <- m:
+		default:
+			k.conn.CloseNow()
+			return
+		}
+	}
+}
+
+// push sends what is queued until ctx ends.
+func (k *socket) push(ctx context.Context, cancel context.CancelFunc) {
+	defer cancel()
+	for {
+		select {
+		case m := <-k.messages:
+			ctx, done := context.WithTimeout(ctx, writeTimeout)
+			err := k.conn.Write(ctx, websocket.MessageText, m)
+			done()
+			if err != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tick lets the chain grow, until ctx ends or it cannot any more.
+func (s *Sim) tick(ctx context.Context) {
+	if s.chain.Made(ctx) != nil {
+		return
+	}
+	t := time.NewTicker(s.config.TipEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if _, err := s.chain.Grow(ctx); err != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

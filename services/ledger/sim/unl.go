@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"dyno/parts/xrpl"
+)
+
+// unl is the validators that everybody trusts, and the list of them as its publisher has it on the web.
+type unl struct {
+	validators []validator
+	publisher  []byte // its master key, 33 bytes
+	list       []byte // JSON
+}
+
+// validator has a master key, by which it is known, and one that it signs with.
+type validator struct {
+	master, key *xrpl.Key
+	manifest    []byte
+}
+
+// Of the published list. Its format is that of XRPLF/rippled, app/misc/ValidatorList.h.
+const (
+	listSequence   = 2025010101
+	listExpiration = 1_200_000_000 // seconds since 2000: in 2038
+	manifestNumber = 1
+)
+
+func newUNL(seed uint64, n int) (*unl, error) {
+	u := &unl{}
+	type listed struct {
+		Key      string `json:"validation_public_key"`
+		Manifest string `json:"manifest"`
+	}
+	var blob struct {
+		Sequence   int      `json:"sequence"`
+		Expiration int      `json:"expiration"`
+		Validators []listed `json:"validators"`
+	}
+	blob.Sequence, blob.Expiration = listSequence, listExpiration
+	for i := range n {
+		v := validator{master: newKey(seed, "validator", i, true), key: newKey(seed, "validation", i, false)}
+		v.manifest = xrpl.SignManifest(v.master, v.key, manifestNumber, "")
+		u.validators = append(u.validators, v)
+		blob.Validators = append(blob.Validators, listed{upper(v.master.Public()), base64.StdEncoding.EncodeToString(v.manifest)})
+	}
+	inner, err := json.Marshal(blob)
+	if err != nil {
+		return nil, err
+	}
+	master, key := newKey(seed, "publisher", 0, true), newKey(seed, "publisher", 1, false)
+	u.publisher = master.Public()
+	u.list, err = json.Marshal(map[string]any{
+		"version":    1,
+		"public_key": upper(master.Public()),
+		"manifest":   base64.StdEncoding.EncodeToString(xrpl.SignManifest(master, key, manifestNumber, "")),
+		"blob":       base64.StdEncoding.EncodeToString(inner),
+		"signature":  upper(key.Sign(inner)),
+	})
+	return u, err
+}
+
+// UNL is the list of validators as a publisher has it on the web, JSON; GET /unl of a Sim gives the same.
+func (c *Chain) UNL() []byte { return c.unl.list }
+
+// Publisher is the master key of the list's publisher, 33 bytes.
+func (c *Chain) Publisher() []byte { return c.unl.publisher }
+
+// Validations are those of all validators for a ledger.
+func (c *Chain) validations(e *entry) (all []validation) {
+	h, _ := xrpl.ParseHeader(e.header[:])
+	v := xrpl.Validation{Ledger: e.hash, Index: h.Index, SignTime: h.Close + 1, Full: true}
+	for i := range c.unl.validators {
+		all = append(all, validation{&c.unl.validators[i], v, v.Sign(c.unl.validators[i].key)})
+	}
+	return all
+}
+
+// validation is a validator's word on a ledger.
+type validation struct {
+	by *validator
+	xrpl.Validation
+	data []byte
+}
+
+// append writes the message of the stream, as rippled does since 2.4 with the whole validation as data.
+func (v *validation) append(b []byte) []byte {
+	_, signature := cutSignature(v.data)
+	b = appendHex(append(b, `{"type":"validationReceived","data":"`...), v.data)
+	b = appendHex(append(b, `","flags":2147483649,"full":true,"ledger_hash":"`...), v.Ledger[:])
+	b = appendIndex(append(b, `","ledger_index":"`...), v.Index)
+	b = append(append(b, `","master_key":"`...), xrpl.FormatNodeKey(v.by.master.Public())...)
+	b = appendHex(append(b, `","signature":"`...), signature)
+	b = appendIndex(append(b, `","signing_time":`...), v.SignTime)
+	b = append(append(b, `,"validation_public_key":"`...), xrpl.FormatNodeKey(v.by.key.Public())...)
+	return append(b, `"}`...)
+}
+
+// cutSignature takes a validation of ours apart: its signature is its last field.
+func cutSignature(data []byte) (before, signature []byte) {
+	_ = xrpl.Walk(data, func(f xrpl.Field) error {
+		before, signature = data[:f.Start], data[f.ValueStart:f.End]
+		return nil
+	})
+	return before, signature
+}
+
+func upper(b []byte) string { return strings.ToUpper(hex.EncodeToString(b)) }
