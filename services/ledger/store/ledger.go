@@ -31,7 +31,7 @@ const (
 	// maxTransactions and maxLedger bound a ledger that is damaged. The fullest real ones have some thousand
 	// transactions and some megabytes.
 	maxTransactions = 100_000
-	maxLedger       = 256 << 20
+	maxLedger       = 64 << 20
 )
 
 var errDamaged = errors.New("damaged")

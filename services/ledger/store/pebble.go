@@ -14,7 +14,6 @@ func pebbleOptions(fs vfs.FS, readOnly bool) *pebble.Options {
 	o := &pebble.Options{
 		FS:                    fs,
 		ReadOnly:              readOnly,
-		ErrorIfNotExists:      readOnly,
 		FormatMajorVersion:    pebble.FormatValueSeparation,
 		MemTableSize:          memTable,
 		L0CompactionThreshold: 8,

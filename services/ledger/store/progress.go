@@ -15,8 +15,8 @@ type Progress struct {
 	From    uint32   `json:"from"` // the lowest ledger asked for
 	To      uint32   `json:"to"`   // the highest
 	Servers []string `json:"servers"`
-	Level   string   `json:"level"`  // L0 to L4
-	Anchor  string   `json:"anchor"` // as it was given: HASH, INDEX:HASH, quorum, or nothing
+	Level   string   `json:"level"`             // L0 to L4
+	Anchor  string   `json:"anchor"`            // as it was given: HASH, INDEX:HASH, quorum, or nothing
 	UNL     string   `json:"unl,omitempty"`     // the file
 	UNLKey  string   `json:"unl_key,omitempty"` // of the list's publisher
 }

@@ -31,6 +31,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"sync"
@@ -93,6 +94,7 @@ type Store struct {
 	encoder  *zstd.Encoder
 	decoder  *zstd.Decoder
 	writable bool
+	lock     io.Closer // of the data folder; nil: it is the caller's
 
 	// open is held for reading by what uses db, and for writing by Close.
 	open   sync.RWMutex
@@ -135,10 +137,8 @@ func open(dir string, o Options) (*Store, error) {
 	if o.Pebble != nil {
 		o.Pebble(options)
 	}
-	if !o.ReadOnly {
-		if err := s.room(0); err != nil {
-			return nil, err
-		}
+	if err := s.ready(); err != nil {
+		return nil, err
 	}
 	db, err := pebble.Open(s.dir, options)
 	if err != nil {
@@ -151,11 +151,21 @@ func open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// ready says whether there is something to open, or room for it.
+func (s *Store) ready() error {
+	if s.writable {
+		return s.room(0)
+	}
+	there, err := pebble.Peek(s.dir, s.fs)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !there.Exists {
+		return errors.New("there is none; name a folder that sync has filled")
+	}
+	return err
+}
+
 // explain says what to do about pebble's refusal.
 func explain(err error) error {
 	switch {
-	case errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is none; name a folder that sync has filled (%w)", err)
 	case isLocked(err):
 		return fmt.Errorf("another process has it open; stop that one or choose another folder (%w)", err)
 	case errors.Is(err, fs.ErrPermission):
@@ -282,8 +292,12 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	s.closeCodec()
-	if s.failure.stuck.Load() {
-		return nil // pebble holds its own locks; the error was said when it gave up
+	var err error
+	if !s.failure.stuck.Load() { // else pebble holds its own locks; the error was said when it gave up
+		err = s.closePebble()
 	}
-	return s.closePebble()
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
 }

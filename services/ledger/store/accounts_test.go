@@ -1,0 +1,110 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/store/storetest"
+)
+
+// Pages in either direction are what walking through all ledgers finds.
+func TestAccountTransactions(t *testing.T) {
+	chain := storetest.Chain(1, 101, 30, 40)
+	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
+	mustAppend(t, s, chain...)
+	all := map[xrpl.AccountID][]Place{}
+	for _, l := range chain {
+		for i, tx := range l.Transactions {
+			err := xrpl.Accounts(tx.Blob, tx.Meta, func(a xrpl.AccountID) {
+				if p := (Place{l.Index, i}); !slices.Contains(all[a], p) {
+					all[a] = append(all[a], p)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(all) < 100 {
+		t.Fatalf("only %d accounts are touched", len(all))
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		account := xrpl.AccountID(storetest.Account(rapid.IntRange(0, 205).Draw(rt, "account")))
+		from, to := rapid.Uint32Range(95, 135).Draw(rt, "from"), rapid.Uint32Range(95, 135).Draw(rt, "to")
+		forward := rapid.Bool().Draw(rt, "forward")
+		var want []Place
+		for _, p := range all[account] {
+			if from <= p.Index && p.Index <= to {
+				want = append(want, p)
+			}
+		}
+		if !forward {
+			slices.Reverse(want)
+		}
+		var got []Place
+		for marker := (*Place)(nil); ; {
+			limit := rapid.IntRange(1, 7).Draw(rt, "limit")
+			page, next, err := s.AccountTransactions(account, from, to, marker, limit, forward)
+			if err != nil || len(page) > limit || next != nil && len(page) < limit {
+				rt.Fatalf("a page of %d has %d, next %v, %v", limit, len(page), next, err)
+			}
+			got = append(got, page...)
+			if marker = next; next == nil {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func FuzzParsePlaces(f *testing.F) {
+	f.Add([]byte{0, 3, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		positions, err := parsePlaces(b)
+		if err == nil && !slices.IsSorted(positions) {
+			t.Fatal(positions)
+		}
+	})
+}
+
+// A ledger's value that is damaged anywhere is an error or another ledger, and never a panic.
+func FuzzParseRecord(f *testing.F) {
+	s := mustOpen(f, vfs.NewMem(), Options{})
+	chain := storetest.Chain(1, 5, 1, 3)
+	for _, s.encoding = range []byte{encodingRaw, encodingZstd, encodingS2} {
+		var mem scratch
+		b := s.db.NewBatch()
+		if err := s.setLedger(b, 5, chain[0].Hash, chain[0], &mem); err != nil {
+			f.Fatal(err)
+		}
+		reader := b.Reader()
+		_, _, value, _, err := reader.Next()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		r, err := parseRecord(value)
+		if err != nil {
+			return
+		}
+		var l xrpl.Ledger
+		if err := s.into(5, r, &l); err != nil {
+			if !errors.Is(err, errDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if len(l.Header) != xrpl.HeaderSize || len(l.Transactions) != r.transactions {
+			t.Fatalf("%d bytes of header, %d of %d transactions", len(l.Header), len(l.Transactions), r.transactions)
+		}
+	})
+}

@@ -1,0 +1,286 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+)
+
+// CheckReport is what Check found.
+type CheckReport struct {
+	Ledgers      int       `json:"ledgers"`
+	Transactions int       `json:"transactions"`
+	Signatures   int       `json:"signatures"`
+	Links        int       `json:"links"`  // between neighbours that are both stored
+	Gaps         []string  `json:"gaps"`   // of the range that the last sync was asked for, as FROM-TO: what it has still to do
+	Failed       []Failure `json:"failed"` // at most 1,000
+	More         int       `json:"more_failed,omitempty"`
+}
+
+// Failure is what is wrong with a ledger, or with the store (LedgerIndex 0).
+type Failure struct {
+	LedgerIndex uint32 `json:"ledger_index"`
+	Reason      string `json:"reason"`
+}
+
+// Clean says whether nothing is wrong. What a sync has still to do is not wrong.
+func (r CheckReport) Clean() bool { return len(r.Failed) == 0 }
+
+// maxFailures bounds a report: where everything is wrong, the thousandth example helps nobody.
+const maxFailures = 1000
+
+// portion is how many ledgers a worker of Check takes at a time.
+const portion = 64
+
+// checker is a Check under way.
+type checker struct {
+	store     *Store
+	level     Level
+	signature xrpl.SignatureChecker
+	report    func(done, total int)
+	total     int
+
+	next atomic.Int64 // portion
+	done atomic.Int64 // ledgers
+
+	mu       sync.Mutex
+	found    CheckReport // guarded by mu
+	accounts int         // guarded by mu: keys that there should be
+}
+
+// Check proves again what is stored: that every ledger that should be there is and no other, that it hashes to what
+// it did (L1), that it is its neighbour's parent (L1), that the transactions are signed (L4), and that every index has all of it and
+// nothing else. It calls report, if it is not nil, as it goes on, from several goroutines. It answers an error when it
+// cannot go on; what is wrong with the store is in the report. Nothing should be written meanwhile.
+func (s *Store) Check(ctx context.Context, level Level, report func(done, total int)) (CheckReport, error) {
+	stored := s.Stored()
+	c := &checker{store: s, level: level, report: report, total: stored.Len()}
+	c.found = CheckReport{Gaps: []string{}, Failed: []Failure{}}
+	if level >= L4 {
+		c.signature = fastestChecker()
+	}
+	portions := cut(stored)
+	group, working := errgroup.WithContext(ctx)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() error { return c.work(working, portions) })
+	}
+	if err := group.Wait(); err != nil {
+		return c.found, err
+	}
+	if err := c.counts(ctx, stored); err != nil {
+		return c.found, err
+	}
+	c.progress(stored)
+	return c.found, nil
+}
+
+// fastestChecker is libsecp256k1 where it was built in.
+func fastestChecker() xrpl.SignatureChecker {
+	checkers := xrpl.Checkers()
+	if c, ok := checkers["libsecp256k1"]; ok {
+		return c
+	}
+	return checkers["pure"]
+}
+
+// cut cuts a set into ranges of a portion at most.
+func cut(s history.Set) (out []history.Range) {
+	for _, r := range s {
+		for r.Len() > portion {
+			out = append(out, history.Range{From: r.From, To: r.From + portion - 1})
+			r.From += portion
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (c *checker) work(ctx context.Context, portions []history.Range) error {
+	v := xrpl.NewVerifier()
+	var mem scratch
+	for {
+		i := int(c.next.Add(1)) - 1
+		if i >= len(portions) {
+			return nil
+		}
+		r := portions[i]
+		below := c.hashBelow(r.From)
+		for n := range r.Len() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			var err error
+			if below, err = c.ledger(v, &mem, r.From+uint32(n), below); err != nil {
+				return err
+			}
+			if done := int(c.done.Add(1)); c.report != nil {
+				c.report(done, c.total)
+			}
+		}
+	}
+}
+
+// hashBelow is the hash of the ledger below one, zero if it is not stored: what is wrong with it is found in its turn.
+func (c *checker) hashBelow(index uint32) xrpl.Hash {
+	if index == 1 || !c.store.Stored().Has(index-1) {
+		return xrpl.Hash{}
+	}
+	_, hash, err := c.store.Header(index - 1)
+	if err != nil {
+		return xrpl.Hash{}
+	}
+	return hash
+}
+
+// ledger checks one, and returns its hash for the one above.
+func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrpl.Hash) (xrpl.Hash, error) {
+	var l xrpl.Ledger
+	err := c.store.Ledger(index, &l)
+	switch {
+	case errors.Is(err, ErrMissing):
+		c.fail(index, "it should be stored and is not there")
+		return xrpl.Hash{}, nil
+	case errors.Is(err, ErrClosed):
+		return xrpl.Hash{}, err
+	case err != nil:
+		c.fail(index, err.Error())
+		return xrpl.Hash{}, nil
+	}
+	var h xrpl.Header
+	if c.level >= L1 {
+		h, err = v.Ledger(&l)
+	} else {
+		h, err = xrpl.ParseHeader(l.Header)
+	}
+	if err != nil {
+		c.fail(index, err.Error())
+		return l.Hash, nil
+	}
+	signatures := 0
+	if c.signature != nil {
+		if signatures, err = v.Signatures(&l, c.signature); err != nil {
+			c.fail(index, err.Error())
+		}
+	}
+	linked := 0
+	if c.level >= L1 && !below.IsZero() {
+		linked = 1
+		if h.Parent != below {
+			c.fail(index, fmt.Sprintf("its parent is %v, and ledger %d is %v", h.Parent, index-1, below))
+		}
+	}
+	accounts, err := c.indexes(&l, mem)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found.Ledgers++
+	c.found.Transactions += len(l.Transactions)
+	c.found.Signatures += signatures
+	c.found.Links += linked
+	c.accounts += accounts
+	return l.Hash, err
+}
+
+// indexes checks that a ledger is found by its hash, its transactions and their accounts. It answers with how many
+// keys there should be of accounts.
+func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts int, err error) {
+	if index, err := c.store.ByHash(l.Hash); err != nil || index != l.Index {
+		c.fail(l.Index, fmt.Sprintf("by its hash %v one finds ledger %d (%v)", l.Hash, index, err))
+	}
+	for i := range l.Transactions {
+		id := xrpl.TransactionID(l.Transactions[i].Blob)
+		if p, err := c.store.Transaction(id); err != nil || p != (Place{l.Index, i}) {
+			c.fail(l.Index, fmt.Sprintf("by its id %v one finds transaction %d at place %d of ledger %d (%v)", id, i, p.Position, p.Index, err))
+		}
+	}
+	if !c.store.accounts {
+		return 0, nil
+	}
+	err = eachAccount(mem, l, func(account xrpl.AccountID, places []byte) error {
+		accounts++
+		stored, err := c.store.get(accountKey(account, l.Index))
+		if err != nil || string(stored) != string(places) {
+			c.fail(l.Index, fmt.Sprintf("its transactions of %v are not in the index by account (%v)", account, err))
+		}
+		return nil
+	})
+	if err != nil {
+		c.fail(l.Index, err.Error())
+	}
+	return accounts, nil
+}
+
+// counts sees that there is nothing in the store but what was found.
+func (c *checker) counts(ctx context.Context, stored history.Set) error {
+	for _, kind := range []struct {
+		key  byte
+		what string
+		want int
+	}{
+		{kindLedger, "ledgers", c.found.Ledgers},
+		{kindHash, "hashes of ledgers", c.found.Ledgers},
+		{kindTransaction, "transactions in the index", c.found.Transactions},
+		{kindAccount, "places in the index by account", c.accounts},
+	} {
+		n, err := c.count(ctx, kind.key)
+		if err != nil {
+			return err
+		}
+		if n != kind.want {
+			c.fail(0, fmt.Sprintf("there are %d %s, and the ledgers that are stored (%v) have %d", n, kind.what, stored, kind.want))
+		}
+	}
+	return nil
+}
+
+func (c *checker) count(ctx context.Context, kind byte) (n int, err error) {
+	s := c.store
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return 0, ErrClosed
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}})
+	if err != nil {
+		return 0, err
+	}
+	for it.First(); it.Valid(); it.Next() {
+		if n++; n%10_000 == 0 && ctx.Err() != nil {
+			break
+		}
+	}
+	return n, errors.Join(ctx.Err(), it.Error(), it.Close())
+}
+
+// progress says what the last sync has still to do, and whether what it was asked for makes sense.
+func (c *checker) progress(stored history.Set) {
+	p := c.store.Progress()
+	if p.Range() == (history.Range{}) && len(stored) == 0 {
+		return
+	}
+	if p.From == 0 || p.From > p.To {
+		c.fail(0, fmt.Sprintf("the progress says that ledgers %d to %d were asked for", p.From, p.To))
+		return
+	}
+	for _, gap := range stored.Missing(p.Range()) {
+		c.found.Gaps = append(c.found.Gaps, gap.String())
+	}
+}
+
+func (c *checker) fail(index uint32, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.found.Failed) == maxFailures {
+		c.found.More++
+		return
+	}
+	c.found.Failed = append(c.found.Failed, Failure{index, reason})
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/spf13/cobra"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/store/storetest"
+)
+
+func filled(t *testing.T) (*Store, []*xrpl.Ledger) {
+	t.Helper()
+	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
+	chain := storetest.Chain(1, 101, 200, 3)
+	if err := s.Append(append(chain[:50:50], chain[60:]...), Progress{From: 95, To: 300}); err != nil {
+		t.Fatal(err)
+	}
+	return s, chain
+}
+
+func TestCheckClean(t *testing.T) {
+	s, _ := filled(t)
+	report, err := s.Check(t.Context(), L2, func(done, total int) {
+		if total != 190 || done > 190 {
+			t.Errorf("%d of %d", done, total)
+		}
+	})
+	if err != nil || !report.Clean() || report.Ledgers != 190 || report.Transactions != 570 || report.Links != 188 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if got := strings.Join(report.Gaps, " "); got != "95-100 151-160" {
+		t.Fatalf("gaps are %s", got)
+	}
+}
+
+func TestCheckWithoutAnything(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), Options{})
+	report, err := s.Check(t.Context(), L4, nil)
+	if err != nil || !report.Clean() || report.Ledgers != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	text, err := json.Marshal(report)
+	if want := `{"ledgers":0,"transactions":0,"signatures":0,"links":0,"gaps":[],"failed":[]}`; err != nil || string(text) != want {
+		t.Fatalf("%s, want %s", text, want)
+	}
+}
+
+// Whatever is damaged is found, and the ledger is named where there is one.
+func TestCheckFindsDamage(t *testing.T) {
+	ledger := func(index uint32, change func(l *xrpl.Ledger)) func(*testing.T, *Store) error {
+		return func(t *testing.T, s *Store) error {
+			var l xrpl.Ledger
+			if err := s.Ledger(index, &l); err != nil {
+				t.Fatal(err)
+			}
+			change(&l)
+			b := s.db.NewBatch()
+			return errors.Join(s.setLedger(b, index, l.Hash, &l, new(scratch)), b.Commit(pebble.Sync))
+		}
+	}
+	remove := func(key []byte) func(*testing.T, *Store) error {
+		return func(_ *testing.T, s *Store) error { return s.db.Delete(key, pebble.Sync) }
+	}
+	set := func(key, value []byte) func(*testing.T, *Store) error {
+		return func(_ *testing.T, s *Store) error { return s.db.Set(key, value, pebble.Sync) }
+	}
+	chain := storetest.Chain(1, 101, 200, 3)
+	id := xrpl.TransactionID(chain[9].Transactions[1].Blob)
+	for name, test := range map[string]struct {
+		damage func(*testing.T, *Store) error
+		index  uint32
+		want   string
+	}{
+		"a flipped bit":      {ledger(110, func(l *xrpl.Ledger) { l.Transactions[1].Meta[50] ^= 4 }), 110, "wrong transaction tree"},
+		"a transaction less": {ledger(110, func(l *xrpl.Ledger) { l.Transactions = l.Transactions[:2] }), 110, "wrong transaction tree"},
+		"another header":     {ledger(110, func(l *xrpl.Ledger) { l.Header[40] ^= 1 }), 110, "wrong ledger hash"},
+		"a re-linked ledger": {ledger(110, func(l *xrpl.Ledger) {
+			h, _ := xrpl.ParseHeader(l.Header)
+			h.Parent[0]++
+			l.Header, l.Hash = h.Append(nil), h.Hash()
+		}), 110, "its parent is"},
+		"a ledger less":      {remove(ledgerKey(110)), 110, "not there"},
+		"a ledger more":      {set(ledgerKey(155), nil), 0, "191 ledgers"},
+		"half a ledger":      {set(ledgerKey(110), []byte{0, 1, 2}), 110, "damaged"},
+		"no hash":            {remove(hashKey(chain[9].Hash)), 110, "by its hash"},
+		"a hash more":        {set(hashKey(xrpl.Hash{1}), []byte{0, 0, 0, 110}), 0, "191 hashes"},
+		"no transaction":     {remove(transactionKey(id)), 110, "by its id"},
+		"a place elsewhere":  {set(transactionKey(id), appendPlace(nil, Place{111, 1})), 110, "by its id"},
+		"a damaged place":    {set(transactionKey(id), []byte{1}), 110, "no place"},
+		"a transaction more": {set(transactionKey(xrpl.Hash{1}), appendPlace(nil, Place{111, 1})), 0, "571 transactions"},
+		"an account more":    {set(accountKey(xrpl.AccountID{1}, 110), []byte{0}), 0, "by account"},
+		"other places":       {set(accountKey(accountOf(t, chain[9]), 110), []byte{99}), 110, "by account"},
+		"a damaged hash":     {set(hashKey(chain[9].Hash), []byte{1}), 110, "by its hash"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := filled(t)
+			if err := test.damage(t, s); err != nil {
+				t.Fatal(err)
+			}
+			report, err := s.Check(t.Context(), L2, nil)
+			if err != nil || report.Clean() {
+				t.Fatalf("%+v, %v", report, err)
+			}
+			for _, f := range report.Failed {
+				if f.LedgerIndex == test.index && strings.Contains(f.Reason, test.want) {
+					return
+				}
+			}
+			t.Errorf("want %d: %s; got %+v", test.index, test.want, report.Failed)
+		})
+	}
+}
+
+func accountOf(t *testing.T, l *xrpl.Ledger) (account xrpl.AccountID) {
+	t.Helper()
+	if err := xrpl.Accounts(l.Transactions[0].Blob, l.Transactions[0].Meta, func(a xrpl.AccountID) { account = a }); err != nil {
+		t.Fatal(err)
+	}
+	return account
+}
+
+// Nothing here is signed, so that L4 says so of every ledger.
+func TestCheckSignatures(t *testing.T) {
+	s, _ := filled(t)
+	report, err := s.Check(t.Context(), L4, nil)
+	if err != nil || len(report.Failed) != 190 || !strings.Contains(report.Failed[0].Reason, "signature") {
+		t.Fatalf("%+v, %v", report.Failed[:min(1, len(report.Failed))], err)
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, disk, Options{})
+	chain := storetest.Chain(1, 5, 2, 2)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for range maxEvidence + 2 {
+		if err := s.Evidence(Evidence{Server: "http://a", Index: 5, Reason: "wrong", Time: at, Ledger: *chain[0]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, disk, Options{})
+	wrong := s.Wrong()
+	if len(wrong) != maxEvidence || wrong[0].Sequence != 3 || wrong[0].Server != "http://a" || !wrong[0].Time.Equal(at) || wrong[0].Index != 5 {
+		t.Fatalf("%d are kept, the first is %+v", len(wrong), wrong[0])
+	}
+	answer, err := s.Answer(3)
+	if err != nil || !bytes.Equal(answer, AppendAnswer(nil, chain[0])) {
+		t.Fatalf("%.100s, %v", answer, err)
+	}
+	if _, err := s.Answer(2); !errors.Is(err, ErrMissing) {
+		t.Fatalf("the oldest is there: %v", err)
+	}
+	if n, err := (&checker{store: s}).count(t.Context(), kindAnswer); n != maxEvidence || err != nil {
+		t.Fatalf("%d answers, %v", n, err)
+	}
+}
+
+// Large answers push out the oldest, and one that is too large is cut.
+func TestEvidenceIsBounded(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), Options{})
+	s.shelf.items = []Evidence{{Sequence: 1, Stored: maxEvidenceBytes - 100}}
+	s.shelf.bytes = maxEvidenceBytes - 100
+	huge := xrpl.Ledger{Transactions: []xrpl.Transaction{{Blob: make([]byte, maxAnswer)}}}
+	if err := s.Evidence(Evidence{Ledger: huge}); err != nil {
+		t.Fatal(err)
+	}
+	if wrong := s.Wrong(); len(wrong) != 1 || wrong[0].Sequence != 2 || wrong[0].Kept != maxAnswer || wrong[0].Size <= 2*maxAnswer || s.shelf.bytes != wrong[0].Stored {
+		t.Fatalf("%+v, %d bytes", wrong, s.shelf.bytes)
+	}
+}
+
+func execute(cmd *cobra.Command, args ...string) (stdout, stderr string, err error) {
+	var out, complaint bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&complaint)
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err = cmd.Execute()
+	return out.String(), complaint.String(), err
+}
+
+func TestCommands(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := OpenFolder(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := storetest.Chain(1, 5, 3, 2)
+	mustAppend(t, s, chain...)
+	if err := s.Evidence(Evidence{Server: "http://a", Index: 7, Reason: "too short", Ledger: *chain[2]}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := execute(CheckCommand(), "--data", dir); err == nil || !strings.Contains(err.Error(), "in use by process") {
+		t.Fatalf("checked a folder in use: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := execute(CheckCommand(), "--data", dir); err != nil || !strings.Contains(out, "3 ledgers (5-7), 6 transactions, 2 links, 0 signatures: 0 failures") {
+		t.Fatalf("%s, %v", out, err)
+	}
+	out, _, err := execute(CheckCommand(), "--data", dir, "--json", "--level", "L4")
+	var report CheckReport
+	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || !strings.Contains(err.Error(), "not clean: 3 failures") || len(report.Failed) != 3 {
+		t.Fatalf("%s, %v, %v", out, err, e)
+	}
+	if out, _, err := execute(EvidenceCommand(), "--data", dir); err != nil || !strings.Contains(out, "too short") {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if out, _, err := execute(EvidenceCommand(), "--data", dir, "--json"); err != nil || !json.Valid([]byte(out)) {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if out, _, err := execute(EvidenceCommand(), "1", "--data", dir); err != nil || out != string(AppendAnswer(nil, chain[2]))+"\n" {
+		t.Fatalf("%s, %v", out, err)
+	}
+	missing := filepath.Join(t.TempDir(), "none")
+	for want, args := range map[string][]string{"want L0 to L4": {"--level", "L9"}, "holds no data of ledgersync": {"--data", missing}, "flags alone": {"x"}} {
+		if _, _, err := execute(CheckCommand(), args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
+	}
+	if _, err := os.Stat(missing); !os.IsNotExist(err) {
+		t.Errorf("looking made the folder: %v", err)
+	}
+}

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dyno/parts/daemon"
+	"dyno/parts/progress"
+)
+
+// CheckCommand returns the command "check".
+func CheckCommand() *cobra.Command {
+	var data, level string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Prove again what is stored",
+		Long: `Check reads every ledger that is stored and proves it again: that its bytes hash to what they did, that it is the
+parent of the one above it, that its transactions are signed (--level L4), and that all indexes have all of it. It
+exits with 1 if anything is wrong. What a sync has still to do is said, and is not wrong.`,
+		Example: `  ledgersync check --data history
+  ledgersync check --data history --level L4 --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := ParseLevel(level)
+			if err != nil {
+				return daemon.Usage(fmt.Errorf("--level: %w", err))
+			}
+			return check(cmd, data, l, asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&data, "data", DefaultFolder, "the data folder `DIR`")
+	flags.StringVar(&level, "level", "L2", "how much is proved: `LEVEL` L0 (bytes parsed) to L4 (signatures, too)")
+	flags.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	return cmd
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return daemon.Usage(fmt.Errorf("%s takes flags alone; %s is none", cmd.Name(), args[0]))
+	}
+	return nil
+}
+
+func check(cmd *cobra.Command, data string, level Level, asJSON bool) (err error) {
+	s, err := OpenFolder(data, Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := s.Close(); err == nil {
+			err = e
+		}
+	}()
+	var done atomic.Int64
+	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State {
+		return progress.State{Done: done.Load(), Total: int64(s.Stored().Len())}
+	})
+	report, err := s.Check(cmd.Context(), level, func(n, _ int) { done.Store(int64(n)) })
+	bar.Close()
+	if err != nil {
+		return fmt.Errorf("checking %s: %w", data, err)
+	}
+	if asJSON {
+		err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+	} else {
+		err = report.print(cmd.OutOrStdout(), s)
+	}
+	if err == nil && !report.Clean() {
+		err = fmt.Errorf("the store in %s is not clean: %d failures; fetch what is damaged into a new folder, or restore it from a pack", data, len(report.Failed)+report.More)
+	}
+	return err
+}
+
+// print says a report to people.
+func (r CheckReport) print(w io.Writer, s *Store) error {
+	for _, f := range r.Failed {
+		if _, err := fmt.Fprintf(w, "ledger %d: %s\n", f.LedgerIndex, f.Reason); err != nil {
+			return err
+		}
+	}
+	if r.More > 0 {
+		fmt.Fprintf(w, "and %d more\n", r.More)
+	}
+	fmt.Fprintf(w, "%d ledgers (%v), %d transactions, %d links, %d signatures: %d failures\n",
+		r.Ledgers, s.Stored(), r.Transactions, r.Links, r.Signatures, len(r.Failed)+r.More)
+	for _, gap := range r.Gaps {
+		fmt.Fprintf(w, "still to be synced: %s\n", gap)
+	}
+	return nil
+}
+
+// EvidenceCommand returns the command "evidence".
+func EvidenceCommand() *cobra.Command {
+	var data string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "evidence [NUMBER]",
+		Short: "List the wrong answers that servers gave, or show one",
+		Long: `Evidence lists the wrong answers that are kept in a data folder, the newest last. With a number it prints that
+answer as JSON, as a server would send it; verify says again what is wrong with it.`,
+		Example: `  ledgersync evidence --data history
+  ledgersync evidence 17 --data history | ledgersync verify - --level L1`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return daemon.Usage(fmt.Errorf("evidence shows one answer at a time; leave %s away", args[1]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			s, err := OpenFolder(data, Options{ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer func() {
+				if e := s.Close(); err == nil {
+					err = e
+				}
+			}()
+			if len(args) == 1 {
+				return s.show(cmd.OutOrStdout(), args[0])
+			}
+			return list(cmd.OutOrStdout(), s.Wrong(), asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&data, "data", DefaultFolder, "the data folder `DIR`")
+	flags.BoolVar(&asJSON, "json", false, "list one JSON object a line")
+	return cmd
+}
+
+func (s *Store) show(w io.Writer, number string) error {
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return daemon.Usage(fmt.Errorf("%q is not the number of an answer; ledgersync evidence lists them", number))
+	}
+	answer, err := s.Answer(n)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(answer, '\n'))
+	return err
+}
+
+func list(w io.Writer, wrong []Evidence, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		for _, one := range wrong {
+			if err := e.Encode(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(wrong) == 0 {
+		_, err := fmt.Fprintln(w, "no wrong answers are kept")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "number\ttime\tledger\tserver\tbytes\treason")
+	for _, e := range wrong {
+		fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%d\t%s\n", e.Sequence, e.Time.UTC().Format(time.DateTime), e.Index, e.Server, e.Size, e.Reason)
+	}
+	return t.Flush()
+}

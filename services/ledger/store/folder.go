@@ -1,0 +1,34 @@
+package store
+
+import (
+	"errors"
+
+	"dyno/parts/daemon"
+)
+
+// service is whose data folders hold stores.
+const service = "ledgersync"
+
+// DefaultFolder is where commands look for a store, as serve and sync do.
+const DefaultFolder = service + "-data"
+
+// OpenFolder opens the store of a data folder that nobody else uses: it takes the folder's lock, which Close lets go of, and
+// checks its format. It is for commands that run outside of the service, whose folder is locked for it. A folder without data is
+// refused if it is opened for reading, else it is made.
+func OpenFolder(dir string, o Options) (*Store, error) {
+	data := daemon.DataFolder{Format: Format}
+	take := data.Open
+	if o.ReadOnly {
+		take = data.OpenExisting
+	}
+	lock, err := take(dir, service)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(dir, o)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.lock = lock
+	return s, nil
+}

@@ -1,0 +1,252 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childFolder); dir != "" {
+		child(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func mustOpen(t testing.TB, fs vfs.FS, o Options) *Store {
+	t.Helper()
+	o.FS = fs
+	s, err := Open("data", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func mustAppend(t testing.TB, s *Store, ledgers ...*xrpl.Ledger) {
+	t.Helper()
+	if err := s.Append(ledgers, Progress{From: 1, To: 1000}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds checks that a store has these ledgers, byte for byte and by all its indexes, and no others.
+func holds(t testing.TB, s *Store, want map[uint32]*xrpl.Ledger) {
+	t.Helper()
+	if n := s.Stored().Len(); n != len(want) {
+		t.Fatalf("%d ledgers are stored (%v), want %d", n, s.Stored(), len(want))
+	}
+	for index, w := range want {
+		var l xrpl.Ledger
+		if err := s.Ledger(index, &l); err != nil {
+			t.Fatal(err)
+		}
+		if !same(&l, w) || l.Hash != w.Hash || !s.Stored().Has(index) {
+			t.Fatalf("ledger %d is not what was stored", index)
+		}
+		if at, err := s.ByHash(w.Hash); err != nil || at != index {
+			t.Fatalf("by its hash, ledger %d is %d, %v", index, at, err)
+		}
+		if h, hash, err := s.Header(index); err != nil || h.Index != index || hash != w.Hash {
+			t.Fatalf("header of ledger %d: %v, %v, %v", index, h, hash, err)
+		}
+		for i, tx := range w.Transactions {
+			if p, err := s.Transaction(xrpl.TransactionID(tx.Blob)); err != nil || p != (Place{index, i}) {
+				t.Fatalf("transaction %d of ledger %d is at %v, %v", i, index, p, err)
+			}
+		}
+	}
+}
+
+// What was stored is read, whatever is stored again, in whatever order and encoding, and after every reopening.
+func TestModel(t *testing.T) {
+	chain := storetest.Chain(1, 101, 40, 3)
+	rapid.Check(t, func(rt *rapid.T) {
+		disk := vfs.NewMem()
+		open := func() *Store {
+			return mustOpen(t, disk, Options{Compression: rapid.SampledFrom([]string{"none", "s2", "zstd"}).Draw(rt, "compression")})
+		}
+		s := open()
+		want := map[uint32]*xrpl.Ledger{}
+		progress := Progress{}
+		rt.Repeat(map[string]func(*rapid.T){
+			"append": func(rt *rapid.T) {
+				progress = Progress{From: rapid.Uint32().Draw(rt, "from"), Servers: []string{"http://a"}}
+				var ledgers []*xrpl.Ledger
+				for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(chain)-1), 0, 8).Draw(rt, "ledgers") {
+					ledgers = append(ledgers, chain[i])
+					want[chain[i].Index] = chain[i]
+				}
+				if err := s.Append(ledgers, progress); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"reopen": func(rt *rapid.T) {
+				if err := s.Close(); err != nil {
+					rt.Fatal(err)
+				}
+				s = open()
+			},
+			"": func(rt *rapid.T) {
+				holds(t, s, want)
+				if p := s.Progress(); p.From != progress.From || len(p.Servers) != len(progress.Servers) {
+					rt.Fatalf("progress is %v, want %v", p, progress)
+				}
+			},
+		})
+		if err := s.Close(); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func TestTransactionsAreSorted(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), Options{})
+	want := storetest.Chain(1, 5, 1, 4)[0]
+	given := *want
+	given.Transactions = []xrpl.Transaction{want.Transactions[2], want.Transactions[0], want.Transactions[3], want.Transactions[1]}
+	mustAppend(t, s, &given)
+	holds(t, s, map[uint32]*xrpl.Ledger{5: want})
+}
+
+func TestRefusals(t *testing.T) {
+	chain := storetest.Chain(1, 5, 3, 2)
+	other := storetest.Chain(2, 6, 1, 2)[0] // another ledger of the same index
+	forged := *chain[0]
+	forged.Hash[3]++
+	shifted := *chain[0]
+	shifted.Index++
+	short := *chain[0]
+	short.Header = short.Header[1:]
+	twice := *chain[2]
+	twice.Transactions = append(twice.Transactions[:1:1], twice.Transactions[0])
+	s := mustOpen(t, vfs.NewMem(), Options{})
+	mustAppend(t, s, chain[1])
+	for name, test := range map[string]struct {
+		ledgers []*xrpl.Ledger
+		want    error
+	}{
+		"other bytes":              {[]*xrpl.Ledger{chain[0], other}, ErrConflict},
+		"other bytes in one batch": {[]*xrpl.Ledger{chain[2], storetest.Chain(2, 7, 1, 2)[0]}, ErrConflict},
+		"wrong hash":               {[]*xrpl.Ledger{&forged}, xrpl.ErrHash},
+		"wrong index":              {[]*xrpl.Ledger{chain[2], &shifted}, xrpl.ErrIndex},
+		"short header":             {[]*xrpl.Ledger{&short}, xrpl.ErrMalformed},
+		"a place taken twice":      {[]*xrpl.Ledger{&twice}, xrpl.ErrMalformed},
+	} {
+		if err := s.Append(test.ledgers, Progress{}); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+	holds(t, s, map[uint32]*xrpl.Ledger{6: chain[1]})
+	if err := s.Ledger(5, new(xrpl.Ledger)); !errors.Is(err, ErrMissing) {
+		t.Errorf("a ledger that is not stored: %v", err)
+	}
+	if _, err := s.Transaction(xrpl.Hash{1}); !errors.Is(err, ErrMissing) {
+		t.Errorf("a transaction that is not stored: %v", err)
+	}
+	if _, err := s.ByHash(xrpl.Hash{1}); !errors.Is(err, ErrMissing) {
+		t.Errorf("a hash that is not stored: %v", err)
+	}
+	if _, _, err := s.AccountTransactions(xrpl.AccountID{}, 1, 9, nil, 1, true); !errors.Is(err, ErrNoAccounts) {
+		t.Errorf("by account without an index: %v", err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	fresh := func(change func(*pebble.DB) error) func(*testing.T) vfs.FS {
+		return func(t *testing.T) vfs.FS {
+			disk := vfs.NewMem()
+			s := mustOpen(t, disk, Options{})
+			if err := errors.Join(change(s.db), s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			return disk
+		}
+	}
+	set := func(key, value string) func(*pebble.DB) error {
+		return func(db *pebble.DB) error { return db.Set([]byte(key), []byte(value), pebble.Sync) }
+	}
+	for name, test := range map[string]struct {
+		disk func(*testing.T) vfs.FS
+		o    Options
+		want string
+	}{
+		"newer format": {fresh(set("m/format", "2")), Options{}, "newer program"},
+		"no format":    {fresh(set("m/format", "x")), Options{}, "which is none"},
+		"foreign": {fresh(func(db *pebble.DB) error {
+			return errors.Join(set("zebra", "")(db), db.Delete(metaKey("format"), pebble.Sync))
+		}), Options{}, "another program's"},
+		"damaged set":      {fresh(set("m/stored", "7-3")), Options{}, "damaged"},
+		"damaged progress": {fresh(func(db *pebble.DB) error { return errors.Join(set("m/stored", "3")(db), set("m/progress", "{")(db)) }), Options{}, "damaged"},
+		"other accounts":   {fresh(func(*pebble.DB) error { return nil }), Options{Accounts: "on"}, "made with accounts=off"},
+		"unknown accounts": {fresh(func(*pebble.DB) error { return nil }), Options{Accounts: "yes"}, "want on or off"},
+		"unknown codec":    {fresh(func(*pebble.DB) error { return nil }), Options{Compression: "lzw"}, "want none, s2 or zstd"},
+		"missing":          {func(*testing.T) vfs.FS { return vfs.NewMem() }, Options{ReadOnly: true}, "there is none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.o.FS = test.disk(t)
+			if s, err := Open("data", test.o); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("opened: %v, %v; want %q", s, err, test.want)
+			}
+		})
+	}
+}
+
+func TestLockedFolder(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "has it open") {
+		t.Fatalf("opened twice: %v", err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	disk := vfs.NewMem()
+	chain := storetest.Chain(1, 5, 3, 2)
+	s := mustOpen(t, disk, Options{Accounts: "on"})
+	mustAppend(t, s, chain...)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, disk, Options{ReadOnly: true})
+	if got := s.Stored(); got.String() != (history.Set{{From: 5, To: 7}}).String() || !s.HasAccounts() {
+		t.Fatalf("stored are %v, accounts %v", got, s.HasAccounts())
+	}
+	if err := s.Append(chain, Progress{}); !errors.Is(err, errReadOnly) {
+		t.Fatalf("written: %v", err)
+	}
+	if err := s.Evidence(Evidence{}); !errors.Is(err, errReadOnly) {
+		t.Fatalf("written: %v", err)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), Options{})
+	chain := storetest.Chain(1, 5, 1, 2)
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"Append": s.Append(chain, Progress{}), "Ledger": s.Ledger(5, new(xrpl.Ledger)), "Evidence": s.Evidence(Evidence{}),
+	} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s after Close: %v", name, err)
+		}
+	}
+}
