@@ -1,0 +1,111 @@
+package trust
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"dyno/parts/daemon"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Command returns the command "verify".
+func Command() *cobra.Command {
+	var level string
+	var asJSON bool
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Verify the ledgers in a file",
+		Long: `Verify reads answers to the method ledger with binary: true, one JSON object a line, and proves each ledger as far as
+--level says. ` + explain() + `.
+A file has no anchor and no validations: at L2 and above, ledgers whose neighbours are in the file as well are linked,
+and L3 proves what L2 does. When two neighbours contradict each other, the one fails that those above are not built on,
+and both where that cannot be told.
+It exits with 1 when a ledger fails, or when there is none.`,
+		Example: `  ledgersync verify ledgers.jsonl --level L4
+  ledgersync export --data ledgersync-data --format ndjson | ledgersync verify - --json`,
+		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.ExactArgs(1)(cmd, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.Level, err = ParseLevel(level); err != nil {
+				return daemon.Usage(fmt.Errorf("--level: %w", err))
+			}
+			if _, err := checker(o.Signatures); err != nil {
+				return daemon.Usage(fmt.Errorf("--%w", err))
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			report, err := verifyNamed(ctx, args[0], o, cmd.InOrStdin(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+			} else {
+				err = report.print(cmd.OutOrStdout(), o.Level)
+			}
+			if err != nil {
+				return err
+			}
+			if err := report.Err(); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&level, "level", L4.String(), "how much to prove, `LEVEL` L0 to L4")
+	flags.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	flags.StringVar(&o.Signatures, "signatures", "", "`NAME` of what checks signatures: pure or libsecp256k1 (default: the fastest there is)")
+	flags.IntVar(&o.Workers, "workers", 0, "ledgers to verify at a time (default: one a core)")
+	return cmd
+}
+
+// verifyNamed verifies a file, or stdin for "-", and shows how far it is where a person is watching.
+func verifyNamed(ctx context.Context, name string, o Options, stdin io.Reader, stderr io.Writer) (Report, error) {
+	in, size := stdin, int64(-1)
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return Report{}, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return Report{}, err
+		}
+		in, size = f, info.Size()
+	}
+	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(f), progressbar.OptionShowBytes(true),
+			progressbar.OptionSetDescription("verifying"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		defer bar.Finish()
+		in = io.TeeReader(in, bar)
+	}
+	report, err := VerifyFile(ctx, in, o)
+	if err != nil {
+		return report, fmt.Errorf("%s: %w", name, err)
+	}
+	return report, nil
+}
+
+// print writes the report for people.
+func (r *Report) print(w io.Writer, level Level) error {
+	for _, f := range r.Failed {
+		if _, err := fmt.Fprintf(w, "line %d, ledger %d: %s\n", f.Line, f.Index, f.Reason); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d of %d ledgers verified at %v: %d transactions, %d signatures, %d links\n",
+		r.Verified, r.Ledgers, level, r.Transactions, r.Signatures, r.Links)
+	return err
+}

@@ -1,0 +1,120 @@
+package trust
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"dyno/parts/xrpl"
+)
+
+// A file may come from anywhere, so it is read more freely than what a server answers to a request of ours: with the
+// result around the ledger or without, whether or not it says that it is validated, in both shapes of a transaction.
+type (
+	envelope struct {
+		Result *result `json:"result"`
+		result         // where the line is the result itself
+	}
+	result struct {
+		Error  string    `json:"error"`
+		Index  index     `json:"ledger_index"`
+		Hash   xrpl.Hash `json:"ledger_hash"`
+		Ledger *struct {
+			Header       hexBytes        `json:"ledger_data"`
+			Index        index           `json:"ledger_index"`
+			Hash         xrpl.Hash       `json:"ledger_hash"`
+			Transactions json.RawMessage `json:"transactions"`
+		} `json:"ledger"`
+	}
+	transaction struct {
+		Blob  *hexBytes `json:"tx_blob"`
+		Meta  *hexBytes `json:"meta"`
+		Meta2 *hexBytes `json:"meta_blob"`
+		Hash  xrpl.Hash `json:"hash"`
+	}
+)
+
+// decode reads an answer. The ledger's index is set even with an error, where the line says one. A hash that the answer
+// gives to a transaction is compared with the transaction's own.
+func decode(line []byte) (l xrpl.Ledger, err error) {
+	var e envelope
+	if err := json.Unmarshal(line, &e); err != nil {
+		return l, fmt.Errorf("the line is no answer to `ledger` with binary: true: %w", err)
+	}
+	r := &e.result
+	if e.Result != nil {
+		r = e.Result
+	}
+	l.Index, l.Hash = uint32(r.Index), r.Hash
+	switch {
+	case r.Error != "" || e.Error != "":
+		return l, fmt.Errorf("the answer is an error: %.100q", r.Error+e.Error)
+	case r.Ledger == nil:
+		return l, errors.New("the line has no result.ledger: it is no answer to `ledger`")
+	case len(r.Ledger.Header) == 0:
+		return l, errors.New("the ledger has no ledger_data: it has to be asked for with binary: true")
+	}
+	if l.Index == 0 {
+		l.Index = uint32(r.Ledger.Index)
+	}
+	if l.Hash.IsZero() {
+		l.Hash = r.Ledger.Hash
+	}
+	l.Header = r.Ledger.Header
+	if h, err := xrpl.ParseHeader(l.Header); err == nil && l.Index == 0 {
+		l.Index = h.Index
+	}
+	l.Transactions, err = decodeTransactions(r.Ledger.Transactions)
+	return l, err
+}
+
+func decodeTransactions(text json.RawMessage) ([]xrpl.Transaction, error) {
+	var list []transaction
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("transactions: they have to be asked for with expand: true and binary: true: %w", err)
+	}
+	txs := make([]xrpl.Transaction, len(list))
+	for i, t := range list {
+		if t.Meta == nil {
+			t.Meta = t.Meta2
+		}
+		if t.Blob == nil || t.Meta == nil {
+			return nil, fmt.Errorf("transaction %d of %d has no tx_blob or no meta", i+1, len(list))
+		}
+		if id := xrpl.TransactionID(*t.Blob); !t.Hash.IsZero() && t.Hash != id {
+			return nil, fmt.Errorf("transaction %d of %d is %v, the answer calls it %v", i+1, len(list), id, t.Hash)
+		}
+		txs[i] = xrpl.Transaction{Blob: *t.Blob, Meta: *t.Meta}
+	}
+	return txs, nil
+}
+
+// index is a ledger's, as a number or as a string of digits. Others ("validated") stand for none.
+type index uint32
+
+func (i *index) UnmarshalJSON(b []byte) error {
+	text := string(bytes.Trim(b, `"`))
+	if text == "null" || text == "" || text[0] < '0' || text[0] > '9' {
+		return nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return fmt.Errorf("ledger_index %.20q is no index", text)
+	}
+	*i = index(n)
+	return nil
+}
+
+type hexBytes []byte
+
+func (h *hexBytes) UnmarshalText(text []byte) error {
+	b, err := hex.AppendDecode(make([]byte, 0, len(text)/2), text)
+	*h = b
+	return err
+}

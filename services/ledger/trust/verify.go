@@ -1,0 +1,199 @@
+package trust
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"dyno/parts/xrpl"
+)
+
+// Options say how to verify a file. The zero value reads it at L0, with as many workers as there are cores.
+type Options struct {
+	Level      Level
+	Signatures string // a name of xrpl.Checkers; "" is the fastest there is
+	Workers    int    // 0: one a core
+}
+
+// maxLine bounds a line, bytes: some hundred times the answer for a full ledger.
+const maxLine = 64 << 20
+
+// VerifyFile verifies ledgers, an answer to `ledger` with binary: true a line, in any order. A line that fails is in
+// the report; the error is for what keeps it from reading on. A file has no validations, so L3 is L2 here.
+func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
+	check, err := checker(o.Signatures)
+	if err != nil {
+		return Report{}, err
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	v := &verification{level: o.Level, check: check, failures: failures{}, chain: chain{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lines := make(chan numbered)
+	spare := make(chan []byte, 2*o.Workers) // buffers of lines that are done with
+	var workers sync.WaitGroup
+	for range o.Workers {
+		workers.Go(func() {
+			own := xrpl.NewVerifier()
+			for line := range lines {
+				v.line(own, line)
+				select {
+				case spare <- line.text:
+				default:
+				}
+			}
+		})
+	}
+	err = readLines(ctx, r, lines, spare)
+	close(lines)
+	workers.Wait()
+	if err != nil {
+		return Report{}, err
+	}
+	return v.conclude(), nil
+}
+
+// checker finds a checker by its name.
+func checker(name string) (xrpl.SignatureChecker, error) {
+	all := xrpl.Checkers()
+	if name == "" {
+		if fast, ok := all["libsecp256k1"]; ok {
+			return fast, nil
+		}
+		name = "pure"
+	}
+	if c, ok := all[name]; ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("signatures %q: there is no such checker; there are %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+}
+
+// numbered is a line with its number, from 1.
+type numbered struct {
+	number  int
+	text    []byte
+	tooLong bool
+}
+
+// readLines hands on the lines that are not blank.
+func readLines(ctx context.Context, r io.Reader, to chan<- numbered, spare <-chan []byte) error {
+	in := bufio.NewReaderSize(r, 1<<20)
+	for number := 1; ; number++ {
+		line := numbered{number: number}
+		select {
+		case line.text = <-spare:
+		default:
+		}
+		end, err := line.read(in)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		if len(line.text) > 0 || line.tooLong {
+			select {
+			case to <- line:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// read reads a line into the memory of its text, without what ends it. One that is too long is skipped.
+func (l *numbered) read(in *bufio.Reader) (end bool, err error) {
+	l.text = l.text[:0]
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(l.text)+len(part) > maxLine {
+			l.text, l.tooLong = l.text[:0], true
+		}
+		if !l.tooLong {
+			l.text = append(l.text, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && err != io.EOF:
+			return false, err
+		}
+		for n := len(l.text); n > 0 && strings.IndexByte(" \t\r\n", l.text[n-1]) >= 0; n-- {
+			l.text = l.text[:n-1]
+		}
+		return err == io.EOF, nil
+	}
+}
+
+// verification is the state that workers share.
+type verification struct {
+	level Level
+	check xrpl.SignatureChecker
+
+	mu       sync.Mutex
+	report   Report
+	failures failures
+	chain    chain
+}
+
+// line verifies a line by itself.
+func (v *verification) line(own *xrpl.Verifier, line numbered) {
+	l, h, signatures, err := v.prove(own, line)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Ledgers++
+	v.report.Signatures += signatures
+	if err != nil {
+		v.failures.add(line.number, l.Index, err.Error())
+	} else {
+		v.report.Transactions += len(l.Transactions)
+	}
+	if v.level >= L2 && h.Index > 0 {
+		v.chain.add(line.number, &h, err == nil)
+	}
+}
+
+func (v *verification) prove(own *xrpl.Verifier, line numbered) (l xrpl.Ledger, h xrpl.Header, signatures int, err error) {
+	if line.tooLong {
+		return l, h, 0, fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
+	}
+	if l, err = decode(line.text); err != nil {
+		return l, h, 0, err
+	}
+	if v.level == L0 {
+		h, err = xrpl.ParseHeader(l.Header)
+		return l, h, 0, errors.Join(err, readable(l.Transactions))
+	}
+	if h, err = own.Ledger(&l); err == nil && v.level >= L4 {
+		signatures, err = own.Signatures(&l, v.check)
+	}
+	return l, h, signatures, err
+}
+
+// readable says whether all fields can be read.
+func readable(txs []xrpl.Transaction) error {
+	any := func(xrpl.Field) error { return nil }
+	for i, tx := range txs {
+		if err := errors.Join(xrpl.Walk(tx.Blob, any), xrpl.Walk(tx.Meta, any)); err != nil {
+			return fmt.Errorf("transaction %d of %d: %w", i+1, len(txs), err)
+		}
+	}
+	return nil
+}
+
+// conclude links the ledgers and finishes the report.
+func (v *verification) conclude() Report {
+	v.report.Links = v.chain.link(v.failures)
+	v.report.Verified = v.report.Ledgers - len(v.failures)
+	v.report.Failed = v.failures.list()
+	return v.report
+}
