@@ -51,6 +51,27 @@ func readAnswer(line []byte) (index uint32, c content, err error) {
 // chain is what is true, by index.
 type chain map[uint32]content
 
+// Truth is what an honest server says of a range.
+type Truth struct {
+	from, to uint32
+	chain    chain
+}
+
+// ReadTruth asks an honest server for a range.
+func ReadTruth(t testing.TB, url string, from, to uint32) Truth {
+	t.Helper()
+	return Truth{from, to, readChain(t, url, from, to)}
+}
+
+// Holds checks that exactly that is stored in a folder, byte by byte, and that check finds nothing wrong.
+func (x Truth) Holds(t testing.TB, start Start, dir string) {
+	t.Helper()
+	c := &client{t: t, start: start, dir: dir, world: &world{truth: x.chain}}
+	out, _ := c.run(0, "export", "--data", dir)
+	c.isTrue(readLines(t, out), span(x.from, x.to))
+	c.run(0, "check", "--data", dir)
+}
+
 // readChain asks a server for all ledgers of a range.
 func readChain(t testing.TB, url string, from, to uint32) chain {
 	t.Helper()
@@ -97,3 +118,12 @@ func readLines(t testing.TB, text string) chain {
 	}
 	return c
 }
+
+// From is the lowest ledger.
+func (x Truth) From() uint32 { return x.from }
+
+// To is the highest ledger.
+func (x Truth) To() uint32 { return x.to }
+
+// Hash is that of a ledger, in hex.
+func (x Truth) Hash(index uint32) string { return x.chain[index].hash }

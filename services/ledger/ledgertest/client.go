@@ -18,8 +18,8 @@ type client struct {
 	dir   string
 }
 
-// result is the last line of sync --json.
-type result struct {
+// Result is the last line of sync --json.
+type Result struct {
 	Ledgers   int
 	Bytes     int64
 	Elapsed   float64 `json:"elapsed_s"`
@@ -35,7 +35,7 @@ type result struct {
 }
 
 // gaps are the ranges that are said to be missing.
-func (r result) gaps(t testing.TB) history.Set {
+func (r Result) gaps(t testing.TB) history.Set {
 	t.Helper()
 	s, err := history.ParseSet(strings.Join(r.Gaps, ","))
 	if err != nil {
@@ -44,8 +44,8 @@ func (r result) gaps(t testing.TB) history.Set {
 	return s
 }
 
-// blamed is how many wrong answers each server is blamed for.
-func (r result) blamed() map[string]int {
+// Guilty is how many wrong answers each server is blamed for.
+func (r Result) Guilty() map[string]int {
 	out := map[string]int{}
 	for _, b := range r.Blamed {
 		out[b.Server] += b.Count
@@ -80,16 +80,21 @@ func (c *client) begin(args ...[]string) *Process {
 }
 
 // ends waits for a sync and reads what it says.
-func (c *client) ends(p *Process, code int) result {
+func (c *client) ends(p *Process, code int) Result {
 	c.t.Helper()
 	if got := p.Wait(c.t); got != code {
 		c.t.Fatalf("sync exits with %d, want %d; it said:\n%s", got, code, p.Stderr.String())
 	}
 	c.sane(p)
+	return p.Result(c.t)
+}
+
+// Result reads what a sync --json that has ended says of itself.
+func (p *Process) Result(t testing.TB) (r Result) {
+	t.Helper()
 	lines := strings.Split(strings.TrimSpace(p.Stdout.String()), "\n")
-	var r result
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
-		c.t.Fatalf("the last line of --json is %q: %v; stderr: %s", lines[len(lines)-1], err, p.Stderr.String())
+		t.Fatalf("the last line of --json is %q: %v; stderr: %s", lines[len(lines)-1], err, p.Stderr.String())
 	}
 	return r
 }
@@ -107,13 +112,13 @@ func (c *client) sane(p *Process) {
 }
 
 // sync runs one that has to succeed.
-func (c *client) sync(args ...[]string) result {
+func (c *client) sync(args ...[]string) Result {
 	c.t.Helper()
 	return c.ends(c.begin(args...), 0)
 }
 
 // fails runs a sync that has to fail.
-func (c *client) fails(args ...[]string) (result, string) {
+func (c *client) fails(args ...[]string) (Result, string) {
 	c.t.Helper()
 	p := c.begin(args...)
 	return c.ends(p, 1), p.Stderr.String()
@@ -156,17 +161,6 @@ func (c *client) isTrue(stored chain, want ...history.Range) {
 	if len(stored) != n {
 		c.t.Fatalf("%d ledgers are stored, want %d", len(stored), n)
 	}
-}
-
-// Holds checks that exactly a range is stored in a folder, that every byte is what an honest server answers, and that check
-// finds nothing wrong. It returns the number of ledgers.
-func Holds(t testing.TB, start Start, dir, honest string, from, to uint32) int {
-	t.Helper()
-	c := &client{t: t, start: start, dir: dir, world: &world{truth: readChain(t, honest, from, to)}}
-	out, _ := c.run(0, "export", "--data", dir)
-	c.isTrue(readLines(t, out), span(from, to))
-	c.run(0, "check", "--data", dir)
-	return len(c.world.truth)
 }
 
 // clean runs check.

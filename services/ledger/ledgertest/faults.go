@@ -23,7 +23,7 @@ func neverStoresWrong(c *client, kind sim.Kind) {
 	sent := int(s.Injected().Faults[kind].Sent)
 	c.expect(sent > 0, "the server has done nothing wrong, so that nothing was tested")
 	c.expect(len(got.Gaps) == 0, "sync says that %v is missing", got.Gaps)
-	blamed := got.blamed()
+	blamed := got.Guilty()
 	switch n := blamed[s.URL()]; {
 	case !wrong[kind]:
 		c.expect(len(blamed) == 0, "blamed: %v", blamed)

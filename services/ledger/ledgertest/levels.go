@@ -33,7 +33,7 @@ func storesAtEveryLevel(c *client) {
 			continue
 		}
 		got, _ := c.fails(args...)
-		c.expect(got.blamed()[forged.URL()] > 0, "nobody is blamed for wrong signatures: %+v", got)
+		c.expect(got.Guilty()[forged.URL()] > 0, "nobody is blamed for wrong signatures: %+v", got)
 	}
 }
 

@@ -74,11 +74,11 @@ func blamesGuilty(c *client, kind sim.Kind) {
 }
 
 // judges holds the blame against what a server has really done.
-func (c *client) judges(got result, s *sim.Sim, kind sim.Kind) {
+func (c *client) judges(got Result, s *sim.Sim, kind sim.Kind) {
 	c.t.Helper()
 	sent := int(s.Injected().Faults[kind].Sent)
 	c.expect(len(got.Gaps) == 0, "sync says that %v is missing", got.Gaps)
-	blamed := got.blamed()
+	blamed := got.Guilty()
 	n := blamed[s.URL()]
 	delete(blamed, s.URL())
 	c.expect(len(blamed) == 0, "innocent servers are blamed: %v", blamed)

@@ -73,7 +73,8 @@ func Kill(t testing.TB, p Program, kills, most int, seed uint64) Killed {
 	}
 	k.died(r.Traffic())
 	k.Kills--
-	k.Ledgers = ledgertest.Holds(t, p.Start, dir, honest.URL(), first, last)
+	ledgertest.ReadTruth(t, honest.URL(), first, last).Holds(t, p.Start, dir)
+	k.Ledgers = ledgers
 	return k.Killed
 }
 

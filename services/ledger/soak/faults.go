@@ -1,0 +1,118 @@
+package soak
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyno/services/ledger/ledgertest"
+	"dyno/services/ledger/sim"
+)
+
+// cast are the servers of TestFaults: two that lie, each in its own way, one that is in trouble and does not lie, and one
+// without a fault.
+var cast = []struct {
+	name  string
+	rates sim.Rates
+}{
+	{"careless", sim.Rates{sim.Flip: 0.06, sim.Empty: 0.06, sim.Partial: 0.06, sim.Other: 0.06}},
+	{"malicious", sim.Rates{sim.Parent: 0.06, sim.Fork: 0.06, sim.Signature: 0.06, sim.Cut: 0.06}},
+	{"troubled", sim.Rates{sim.Error: 0.1, sim.Unsynced: 0.02, sim.Overloaded: 0.02, sim.Cut: 0.08, sim.Latency: 0.02}},
+	{"faultless", nil},
+}
+
+// lies are the faults that show as an answer that is whole and false.
+var lies = []sim.Kind{sim.Flip, sim.Empty, sim.Partial, sim.Other, sim.Parent, sim.Fork, sim.Signature}
+
+// Faulted is what a soak with faults came to.
+type Faulted struct {
+	Rounds, Ledgers int
+	Sent            map[sim.Kind]int // faults
+	Lies, Blamed    map[string]int   // by server
+}
+
+// Faults is the number of all.
+func (f Faulted) Faults() (n int) {
+	for _, sent := range f.Sent {
+		n += sent
+	}
+	return n
+}
+
+func (f Faulted) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d faults in %d rounds of %d ledgers, none of which was stored wrongly or missing\n", f.Faults(), f.Rounds, f.Ledgers)
+	for _, kind := range slices.Sorted(maps.Keys(f.Sent)) {
+		fmt.Fprintf(&b, "  %-10s %d\n", kind, f.Sent[kind])
+	}
+	for _, c := range cast {
+		fmt.Fprintf(&b, "  the %s server lied %d times and was blamed %d times\n", c.name, f.Lies[c.name], f.Blamed[c.name])
+	}
+	return b.String()
+}
+
+// ledgers of a round: enough for the client to change its mind about a server several times.
+const ledgersOfRound = 1000
+
+// Faults lets a program sync the same range again and again from servers that go wrong differently each time, until they
+// have gone wrong so often. Each time the whole range has to be stored and true, and nobody blamed but who has lied.
+func Faults(t testing.TB, p Program, want int, seed uint64) Faulted {
+	t.Helper()
+	const first, last = 70_000, 70_000 + ledgersOfRound - 1
+	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgersOfRound, Transactions: 4, Distinct: 100, Seed: seed})
+	truth := ledgertest.ReadTruth(t, server(t, sim.Config{Chain: c}).URL(), first, last)
+	f := Faulted{Ledgers: ledgersOfRound, Sent: map[sim.Kind]int{}, Lies: map[string]int{}, Blamed: map[string]int{}}
+	for f.Faults() < want {
+		before := f.Faults()
+		f.round(t, p, c, truth, seed)
+		if f.Faults() == before {
+			t.Fatalf("seed %d: round %d met no fault at all: nothing was tested", seed, f.Rounds)
+		}
+		if f.Rounds%20 == 0 {
+			t.Log(f)
+		}
+	}
+	return f
+}
+
+func (f *Faulted) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.Truth, seed uint64) {
+	t.Helper()
+	f.Rounds++
+	dir := filepath.Join(t.TempDir(), "history")
+	args := []string{"--from", fmt.Sprint(truth.From()), "--to", fmt.Sprint(truth.To()), "--anchor", truth.Hash(truth.To())}
+	servers := map[string]*sim.Sim{} // by name
+	for i, role := range cast {
+		s, err := sim.Start(sim.Config{Chain: c, Faults: role.rates, FaultSeed: seed + uint64(f.Rounds*len(cast)+i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		servers[role.name] = s
+		args = append(args, "--server", s.URL())
+	}
+	life := p.sync(t, dir, args...)
+	if code := life.Wait(t); code != 0 {
+		t.Fatalf("seed %d: in round %d it exits with %d: %s", seed, f.Rounds, code, life.Stderr.String())
+	}
+	truth.Holds(t, p.Start, dir)
+	guilty := life.Result(t).Guilty()
+	for name, s := range servers {
+		sent := s.Injected().Faults
+		lied := 0
+		for kind, count := range sent {
+			f.Sent[kind] += int(count.Sent)
+			if slices.Contains(lies, kind) {
+				lied += int(count.Sent)
+			}
+		}
+		// An answer that was sent need not have been read: the request may have been given up by then.
+		if blamed := guilty[s.URL()]; blamed > lied || lied > 0 && blamed == 0 {
+			t.Fatalf("seed %d: in round %d the %s server lied %d times and is blamed %d times", seed, f.Rounds, name, lied, blamed)
+		}
+		f.Lies[name] += lied
+		f.Blamed[name] += guilty[s.URL()]
+	}
+}

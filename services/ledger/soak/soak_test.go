@@ -1,0 +1,103 @@
+package soak
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/services/ledger/ledgertest"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	kills   = flag.Int("kills", 4, "how often TestKill kills the client")
+	faults  = flag.Int("faults", 200, "how many wrong or troubled answers TestFaults waits for")
+	again   = flag.Int("again", ledgertest.Batch, "how many proved ledgers a kill may cost")
+	seed    = flag.Uint64("seed", 0, "of what is random; 0: another each time")
+	program = flag.String("program", "services/ledger/plain", "the folder of the client to soak: cmd/ledgersync or services/ledger/plain")
+	set     settings
+)
+
+func init() {
+	flag.Var(&set, "set", "a setting or seam of ledgersync, such as commit=batch; repeatable")
+}
+
+// settings is the value of a flag that can be repeated.
+type settings []string
+
+func (s *settings) String() string { return strings.Join(*s, " ") }
+
+func (s *settings) Set(value string) error {
+	*s = append(*s, value)
+	return nil
+}
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(binaries)
+		os.Exit(code)
+	}))
+}
+
+// Whenever the client dies, it goes on, loses next to nothing, and stores nothing but the truth.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills a client for several seconds")
+	}
+	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
+}
+
+// Whatever servers answer, nothing but the truth is stored, all of it, and nobody is blamed but who has lied.
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes several seconds")
+	}
+	if filepath.Base(*program) == "plain" {
+		t.Skip("the plain program has one server")
+	}
+	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
+}
+
+func chooseSeed(t *testing.T) uint64 {
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed %d", s)
+	return s
+}
+
+// build builds the client, once for all tests.
+var build = sync.OnceValues(func() (path string, err error) {
+	if binaries, err = os.MkdirTemp("", "soak"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(binaries, "client")
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/"+*program).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", *program, err, out)
+	}
+	return path, nil
+})
+
+// binaries is the folder of what build built; TestMain removes it.
+var binaries string
+
+func subject(t *testing.T) Program {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Program{Start: ledgertest.Binary(path)}
+	for _, s := range set {
+		p.Sync = append(p.Sync, "--set", s)
+	}
+	return p
+}
