@@ -156,8 +156,9 @@ type Injected struct {
 	Faults  map[Kind]Count `json:"faults"`
 }
 
-// Count is how often a fault was really sent: a wrong answer counts when the whole of it had been handed to the
-// connection, a cut one when its half had, a stall when it began. Whether the client read it cannot be known here.
+// Count is how often a fault was really sent: a wrong answer counts if the whole of it could be handed to the
+// connection, a cut one if its half could, a stall when it begins. So whatever a client has seen is counted; whether it
+// has read all that is counted cannot be known here.
 type Count struct {
 	Sent int64 `json:"sent"`
 	// Ledgers is how often by the ledger that was asked for; by the number of the connection for Dead.
@@ -173,7 +174,8 @@ type tally struct {
 	Injected
 }
 
-func (t *tally) fault(kind Kind, index uint32) {
+// fault counts a fault, or takes it back if by is -1.
+func (t *tally) fault(kind Kind, index uint32, by int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.Faults == nil {
@@ -183,20 +185,22 @@ func (t *tally) fault(kind Kind, index uint32) {
 	if c.Ledgers == nil {
 		c.Ledgers = map[uint32]int{}
 	}
-	c.Sent++
+	c.Sent += by
 	if _, known := c.Ledgers[index]; known || len(c.Ledgers) < maxCounted {
-		c.Ledgers[index]++
+		if c.Ledgers[index] += int(by); c.Ledgers[index] <= 0 {
+			delete(c.Ledgers, index)
+		}
 	}
 	t.Faults[kind] = c
 }
 
-func (t *tally) answer(bytes int, warned bool) {
+func (t *tally) answer(bytes int, warned bool, by int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.Answers++
-	t.Bytes += int64(bytes)
+	t.Answers += by
+	t.Bytes += by * int64(bytes)
 	if warned {
-		t.Warned++
+		t.Warned += by
 	}
 }
 

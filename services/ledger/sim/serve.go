@@ -161,14 +161,15 @@ func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
 	header := w.Header()
 	switch {
 	case a.act == stayQuiet:
-		s.sent(a)
+		s.book(a, 1)
 		s.pause(r.Context(), s.config.StallFor)
 		panic(http.ErrAbortHandler) // no answer at all
 	case a.text != "":
 		header.Set("Content-Type", "text/plain; charset=utf-8")
+		s.book(a, 1)
 		w.WriteHeader(a.status)
-		if _, err := io.WriteString(w, a.text); err == nil {
-			s.sent(a)
+		if _, err := io.WriteString(w, a.text); err != nil {
+			s.book(a, -1)
 		}
 		return
 	}
@@ -178,8 +179,9 @@ func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
 	if a.act == cutOff {
 		half = a.size() / 2
 	}
-	if s.write(w, a, half) == nil && http.NewResponseController(w).Flush() == nil && r.Context().Err() == nil {
-		s.sent(a)
+	s.book(a, 1)
+	if s.write(w, a, half) != nil || http.NewResponseController(w).Flush() != nil {
+		s.book(a, -1)
 	}
 	if a.act == cutOff {
 		panic(http.ErrAbortHandler) // ends the connection, or the HTTP/2 stream
@@ -205,13 +207,14 @@ func (s *Sim) write(w io.Writer, a *answer, most int) error {
 	return nil
 }
 
-// sent counts what has been sent.
-func (s *Sim) sent(a *answer) {
+// book counts an answer: by 1 before it is sent, so that it is counted once anybody can have read it, and by -1 when
+// it could not be sent whole after all.
+func (s *Sim) book(a *answer, by int64) {
 	if a.fault != "" {
-		s.tally.fault(a.fault, a.number)
+		s.tally.fault(a.fault, a.number, by)
 	}
 	if a.act == send {
-		s.tally.answer(a.size()+len(a.text), a.warned)
+		s.tally.answer(a.size()+len(a.text), a.warned, by)
 	}
 }
 

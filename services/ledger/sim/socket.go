@@ -37,7 +37,7 @@ func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(maxRequest)
 	number := s.connections.Add(1)
 	if s.dice.happens(Dead, uint64(number), 0) {
-		s.tally.fault(Dead, number)
+		s.tally.fault(Dead, number, 1)
 		s.pause(s.ctx, s.config.StallFor) // reads nothing and says nothing, not even to pings
 		return
 	}
@@ -105,10 +105,10 @@ func (s *Sim) tell(ctx context.Context, k *socket, a *answer) bool {
 	}
 	switch a.act {
 	case stayQuiet:
-		s.sent(a)
+		s.book(a, 1)
 		return true
 	case hangUp:
-		s.sent(a)
+		s.book(a, 1)
 		k.conn.Close(websocket.StatusPolicyViolation, "threshold exceeded")
 		return false
 	}
@@ -118,16 +118,17 @@ func (s *Sim) tell(ctx context.Context, k *socket, a *answer) bool {
 	if err != nil {
 		return false
 	}
+	s.book(a, 1)
 	if a.act == cutOff {
-		if s.write(w, a, a.size()/2) == nil {
-			s.sent(a)
+		if s.write(w, a, a.size()/2) != nil {
+			s.book(a, -1)
 		}
 		k.conn.CloseNow() // with the message unfinished
 		return false
 	}
 	if s.write(w, a, -1) != nil || w.Close() != nil {
+		s.book(a, -1)
 		return false
 	}
-	s.sent(a)
 	return true
 }
