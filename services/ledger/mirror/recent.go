@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"sync"
 
 	"dyno/parts/xrpl"
@@ -31,7 +32,10 @@ func (r *recent) publish(ledgers []*xrpl.Ledger, keep bool) {
 	defer r.mu.Unlock()
 	for _, l := range ledgers {
 		if n := len(r.order); keep && (n == 0 || l.Index > r.order[n-1]) {
-			r.add(message(l, true))
+			own := *l
+			own.Transactions = slices.Clone(l.Transactions)
+			_ = xrpl.SortByIndex(own.Transactions) // as the store has them; what cannot be sorted is not stored
+			r.add(message(&own, true))
 		}
 	}
 	close(r.changed)

@@ -80,9 +80,9 @@ func (x *StartSyncRequest) GetFrom() uint32 {
 type Ledger struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`     // 32 bytes
-	Header        []byte                 `protobuf:"bytes,3,opt,name=header,proto3" json:"header,omitempty"` // 118 bytes; its hash is the ledger's
-	Transactions  []*Transaction         `protobuf:"bytes,4,rep,name=transactions,proto3" json:"transactions,omitempty"`
+	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`                 // 32 bytes
+	Header        []byte                 `protobuf:"bytes,3,opt,name=header,proto3" json:"header,omitempty"`             // 118 bytes; its hash is the ledger's
+	Transactions  []*Transaction         `protobuf:"bytes,4,rep,name=transactions,proto3" json:"transactions,omitempty"` // in the order in which they were applied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -1,0 +1,233 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/store"
+)
+
+// How many transactions a page of account_tx has: rippled's limits, to which what is asked for is brought.
+const (
+	minPage     = 10
+	defaultPage = 200
+	maxPage     = 400
+)
+
+// maxAnswer ends a page early, in bytes; the marker goes on where it ended.
+const maxAnswer = 8 << 20
+
+// marker is where a page of account_tx goes on.
+type marker struct {
+	Ledger uint32 `json:"ledger"`
+	Seq    uint32 `json:"seq"`
+}
+
+// accountQuery is what account_tx is asked.
+type accountQuery struct {
+	address string
+	account xrpl.AccountID
+	ledgers history.Range
+	limit   int
+	forward bool
+	marker  *store.Place
+	version int
+}
+
+// accountTransactions is the method account_tx.
+func (s *Server) accountTransactions(ctx context.Context, c *call) ([]byte, error) {
+	q, err := c.params.account(c.version)
+	if err != nil {
+		return nil, err
+	}
+	if q.ledgers, err = s.ledgersOf(ctx, c); err != nil {
+		return nil, err
+	}
+	b, _, err := s.accountPage(ctx, q)
+	return b, err
+}
+
+// account reads what is asked, but for which ledgers.
+func (p params) account(version int) (q accountQuery, err error) {
+	q.version = version
+	for _, name := range []string{"binary", "forward"} {
+		if version > 1 && p.has(name) && !p.isBool(name) {
+			return q, errField(name)
+		}
+	}
+	if q.limit, err = p.limit(); err != nil {
+		return q, err
+	}
+	if !p.has("account") {
+		return q, errMissing("account")
+	}
+	var ok bool
+	if q.address, ok = p.text("account"); !ok {
+		return q, errField("account")
+	}
+	if q.account, err = xrpl.ParseAddress(q.address); err != nil {
+		return q, errAccount
+	}
+	q.forward = p.flag("forward")
+	if raw := p["marker"]; !isNull(raw) {
+		var m struct{ Ledger, Seq *uint32 }
+		if json.Unmarshal(raw, &m) != nil || m.Ledger == nil || m.Seq == nil {
+			return q, errInvalidParams.saying("invalid marker. Provide ledger index via ledger field, and transaction sequence number via seq field")
+		}
+		q.marker = &store.Place{Index: *m.Ledger, Position: int(*m.Seq)}
+	}
+	if !p.flag("binary") {
+		return q, errOnlyBinary
+	}
+	return q, nil
+}
+
+// limit is how many transactions a page may have.
+func (p params) limit() (int, error) {
+	if isNull(p["limit"]) {
+		return defaultPage, nil
+	}
+	n, ok := p.number("limit")
+	if !ok || n < 0 {
+		return 0, errNot("limit", "unsigned integer")
+	}
+	return int(min(max(n, minPage), maxPage)), nil
+}
+
+// ledgersOf is which ledgers are asked about: one, or a range. A range is cut to stored ledgers without a hole (those
+// around its end, or the newest), so that a page never leaves out silently what is not stored.
+func (s *Server) ledgersOf(ctx context.Context, c *call) (history.Range, error) {
+	p := c.params
+	ranged := p.has("ledger_index_min") || p.has("ledger_index_max")
+	single := p.has("ledger_hash") || p.has("ledger_index")
+	if c.version > 1 && ranged && single {
+		return history.Range{}, errInvalidParams.saying("invalidParams")
+	}
+	if single && !ranged {
+		at, err := p.ledger()
+		if err != nil {
+			return history.Range{}, err
+		}
+		page, err := s.find(ctx, at, c.version)
+		if errors.Is(err, store.ErrMissing) {
+			err = errNotValidated
+		}
+		if err != nil {
+			return history.Range{}, err
+		}
+		return history.Range{From: page.header.Index, To: page.header.Index}, nil
+	}
+	lowest, highest := p.bound("ledger_index_min", 0), p.bound("ledger_index_max", math.MaxUint32)
+	return s.cut(lowest, highest, c.version)
+}
+
+// bound is one end of a range; what is negative, as rippled's -1, or no number stands for all that there is.
+func (p params) bound(name string, all uint32) uint32 {
+	n, ok := p.number(name)
+	if !ok || n < 0 || n > math.MaxUint32 {
+		return all
+	}
+	return uint32(n)
+}
+
+// cut brings a range to ledgers that are stored without a hole.
+func (s *Server) cut(from, to uint32, version int) (history.Range, error) {
+	stored := s.hot.view.Summary().stored
+	empty, malformed, invalid := errNotSynced, errIndexMalformed, errInvalidRange
+	if version == 1 {
+		empty, malformed, invalid = errIndexesInvalid, nil, errIndexesInvalid
+	}
+	if len(stored) == 0 {
+		return history.Range{}, empty
+	}
+	whole := stored[len(stored)-1]
+	for _, r := range stored {
+		if r.Has(to) {
+			whole = r
+		}
+	}
+	if malformed != nil && (to > whole.To && to != math.MaxUint32 || from < whole.From && from != 0) {
+		return history.Range{}, malformed
+	}
+	whole.From, whole.To = max(whole.From, from), min(whole.To, to)
+	if whole.To < whole.From {
+		return history.Range{}, invalid
+	}
+	return whole, nil
+}
+
+// accountPage finds and renders a page.
+func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte, next *store.Place, err error) {
+	done, err := s.turn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	places, next, err := s.config.Store.AccountTransactions(q.account, q.ledgers.From, q.ledgers.To, q.marker, q.limit, q.forward)
+	if err != nil {
+		return nil, nil, err
+	}
+	address, err := json.Marshal(q.address)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := []byte{'['}
+	var p *page
+	for i, at := range places {
+		if len(list) > maxAnswer {
+			next = &places[i]
+			break
+		}
+		if p, err = s.nextPage(p, at); err != nil {
+			return nil, nil, err
+		}
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = p.appendAccountTransaction(list, p.Transactions[at.Position], q.version)
+	}
+	b := append(make([]byte, 0, len(list)+512), `{"account":`...)
+	b = append(b, address...)
+	b = strconv.AppendUint(append(b, `,"ledger_index_max":`...), uint64(q.ledgers.To), 10)
+	b = strconv.AppendUint(append(b, `,"ledger_index_min":`...), uint64(q.ledgers.From), 10)
+	b = strconv.AppendInt(append(b, `,"limit":`...), int64(q.limit), 10)
+	if next != nil {
+		b = fmt.Appendf(b, `,"marker":{"ledger":%d,"seq":%d}`, next.Index, next.Position)
+	}
+	b = append(append(b, `,"status":"success","transactions":`...), list...)
+	return append(b, `],"validated":true}`...), next, nil
+}
+
+// nextPage is the ledger of a place: the one before, where that is it.
+func (s *Server) nextPage(p *page, at store.Place) (*page, error) {
+	if p == nil || p.header.Index != at.Index {
+		var ok bool
+		if p, ok = s.hot.view.Get(key{index: at.Index}); !ok {
+			var err error
+			if p, err = s.read(at.Index); err != nil {
+				return nil, fmt.Errorf("the index by account names a ledger that cannot be read (%v); run check", err)
+			}
+		}
+	}
+	if at.Position >= len(p.Transactions) {
+		return nil, fmt.Errorf("the index by account names transaction %d of ledger %d, which has %d; run check", at.Position, at.Index, len(p.Transactions))
+	}
+	return p, nil
+}
+
+func (p *page) appendAccountTransaction(b []byte, tx xrpl.Transaction, version int) []byte {
+	b = strconv.AppendUint(append(b, `{"ledger_index":`...), uint64(p.header.Index), 10)
+	if version == 1 {
+		b = append(b, `,"meta":`...)
+	} else {
+		b = append(b, `,"meta_blob":`...)
+	}
+	b = appendHex(append(appendHex(b, tx.Meta), `,"tx_blob":`...), tx.Blob)
+	return append(b, `,"validated":true}`...)
+}

@@ -1,0 +1,34 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"dyno/services/ledger/store"
+)
+
+// info is the method server_info: what is known of what rippled tells there, and nothing made up.
+func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
+	now := s.config.Now()
+	info := map[string]any{
+		"build_version":    s.config.Version,
+		"complete_ledgers": s.hot.view.Summary().stored.String(),
+		"load_factor":      1,
+		"server_state":     "connected", // rippled's word for one that has no ledger yet
+		"time":             now.UTC().Format("2006-Jan-02 15:04:05.000000 UTC"),
+		"uptime":           int64(now.Sub(s.started).Seconds()),
+	}
+	p, err := s.newest(ctx)
+	switch {
+	case err == nil:
+		info["server_state"] = "full"
+		info["validated_ledger"] = map[string]any{
+			"age":  max(0, int64(now.Sub(closeTime(p.header.Close)).Seconds())),
+			"hash": p.hash.String(),
+			"seq":  p.header.Index,
+		}
+	case !errors.Is(err, store.ErrMissing):
+		return nil, err
+	}
+	return encode(map[string]any{"info": info, "status": "success"}), nil
+}

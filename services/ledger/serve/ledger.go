@@ -1,0 +1,54 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"dyno/services/ledger/store"
+)
+
+// ledger is the method of that name.
+func (s *Server) ledger(ctx context.Context, c *call) ([]byte, error) {
+	at, err := c.params.ledger()
+	if err != nil {
+		return nil, err
+	}
+	want := shape{version: c.version, binary: c.params.flag("binary"), transactions: c.params.flag("transactions"), expand: c.params.flag("expand")}
+	switch {
+	case c.params.flag("full"), c.params.flag("accounts"):
+		return nil, errNoPermission // the state is not history; rippled gives it to admins only
+	case c.params.flag("queue"):
+		return nil, errInvalidParams // a ledger that is validated has no queue
+	case want.transactions && want.expand && !want.binary:
+		return nil, errOnlyBinary
+	}
+	p, err := s.find(ctx, at, c.version)
+	if err != nil {
+		return nil, err
+	}
+	return p.result(want), nil
+}
+
+// find finds a ledger, or says in rippled's way why there is none.
+func (s *Server) find(ctx context.Context, at specifier, version int) (p *page, err error) {
+	switch {
+	case at.hash != nil:
+		p, err = s.pageByHash(ctx, *at.hash)
+	case !at.newest:
+		p, err = s.page(ctx, at.index)
+	default:
+		p, err = s.newest(ctx)
+		if errors.Is(err, store.ErrMissing) {
+			err = nothing(version)
+		}
+	}
+	return p, err
+}
+
+// nothing is what an empty store says.
+func nothing(version int) *fault {
+	if version == 1 {
+		return errNoNetwork
+	}
+	return errNotSynced
+}

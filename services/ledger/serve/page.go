@@ -1,0 +1,158 @@
+package serve
+
+import (
+	"strconv"
+	"time"
+
+	"dyno/parts/xrpl"
+)
+
+// page is a ledger as it is answered. It is not changed once others see it.
+type page struct {
+	xrpl.Ledger
+	header xrpl.Header
+	hash   xrpl.Hash
+
+	// rendered is the whole result of the most usual request, transactions expanded in binary, for api_version 1 and 2.
+	// Nil: it is made when it is asked for.
+	rendered [2][]byte
+}
+
+func newPage(l xrpl.Ledger) (*page, error) {
+	h, err := xrpl.ParseHeader(l.Header)
+	if err != nil {
+		return nil, err
+	}
+	return &page{Ledger: l, header: h, hash: h.Hash()}, nil
+}
+
+// render prepares the most usual answers.
+func (p *page) render() {
+	for i := range p.rendered {
+		p.rendered[i] = p.result(shape{version: i + 1, binary: true, transactions: true, expand: true})
+	}
+}
+
+// size is what a page takes in memory, in bytes.
+func (p *page) size() (n int64) {
+	n = int64(len(p.rendered[0]) + len(p.rendered[1]) + len(p.Header))
+	for _, tx := range p.Transactions {
+		n += int64(len(tx.Blob) + len(tx.Meta))
+	}
+	return n
+}
+
+// shape is what of a ledger was asked for, and how.
+type shape struct {
+	version                      int // of the API
+	binary, transactions, expand bool
+}
+
+// result is the answer to the method ledger. Members come in the order of their names, as rippled has them.
+func (p *page) result(s shape) []byte {
+	if s.binary && s.transactions && s.expand && p.rendered[s.version-1] != nil {
+		return p.rendered[s.version-1]
+	}
+	b := append(p.room(s), `{"ledger":{`...)
+	if s.binary {
+		b = appendHex(append(b, `"closed":true,"ledger_data":`...), p.Header)
+	} else {
+		b = p.appendHeader(b, s)
+	}
+	if s.transactions {
+		b = append(b, `,"transactions":[`...)
+		for i := range p.Transactions {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = p.appendTransaction(b, i, s)
+		}
+		b = append(b, ']')
+	}
+	b = appendHex(append(b, `},"ledger_hash":`...), p.hash[:])
+	b = strconv.AppendUint(append(b, `,"ledger_index":`...), uint64(p.header.Index), 10)
+	return append(b, `,"status":"success","validated":true}`...)
+}
+
+// room is an empty buffer that the answer fits into.
+func (p *page) room(s shape) []byte {
+	const head, perTransaction = 1024, 128
+	n := head
+	if s.transactions {
+		for _, tx := range p.Transactions {
+			n += perTransaction
+			if s.expand {
+				n += 2 * (len(tx.Blob) + len(tx.Meta))
+			}
+		}
+	}
+	return make([]byte, 0, n)
+}
+
+func (p *page) appendTransaction(b []byte, i int, s shape) []byte {
+	tx := p.Transactions[i]
+	switch id := xrpl.TransactionID(tx.Blob); {
+	case !s.expand:
+		return appendHex(b, id[:])
+	case s.version == 1:
+		b = appendHex(append(b, `{"meta":`...), tx.Meta)
+	default:
+		b = appendHex(append(b, `{"hash":`...), id[:])
+		b = appendHex(append(b, `,"meta_blob":`...), tx.Meta)
+	}
+	b = appendHex(append(b, `,"tx_blob":`...), tx.Blob)
+	return append(b, '}')
+}
+
+// noConsensus is the close flag of a ledger whose close time was not agreed upon.
+const noConsensus = 1
+
+// appendHeader appends the header's fields, decoded, as rippled names them.
+func (p *page) appendHeader(b []byte, s shape) []byte {
+	h := &p.header
+	number := func(name string, n uint64) {
+		b = strconv.AppendUint(append(append(append(b, ',', '"'), name...), `":`...), n, 10)
+	}
+	text := func(name, v string) {
+		b = append(append(append(append(append(b, ',', '"'), name...), `":"`...), v...), '"')
+	}
+	b = appendHex(append(b, `"account_hash":`...), h.State[:])
+	number("close_flags", uint64(h.Flags))
+	number("close_time", uint64(h.Close))
+	if h.Close != 0 {
+		at := closeTime(h.Close)
+		if h.Flags&noConsensus != 0 {
+			b = append(b, `,"close_time_estimated":true`...)
+		}
+		text("close_time_human", at.Format("2006-Jan-02 15:04:05.000000000 UTC"))
+		text("close_time_iso", at.Format(time.RFC3339))
+	}
+	number("close_time_resolution", uint64(h.Resolution))
+	b = append(b, `,"closed":true`...)
+	text("ledger_hash", p.hash.String())
+	if s.version == 1 {
+		text("ledger_index", strconv.FormatUint(uint64(h.Index), 10))
+	} else {
+		number("ledger_index", uint64(h.Index))
+	}
+	number("parent_close_time", uint64(h.ParentClose))
+	text("parent_hash", h.Parent.String())
+	text("total_coins", strconv.FormatUint(h.Drops, 10))
+	text("transaction_hash", h.Transactions.String())
+	return b
+}
+
+// epoch is when the ledger's clock begins: 2000-01-01T00:00:00Z, in Unix seconds.
+const epoch = 946_684_800
+
+func closeTime(seconds uint32) time.Time { return time.Unix(epoch+int64(seconds), 0).UTC() }
+
+// appendHex appends bytes as a JSON string of upper-case hex digits.
+func appendHex(b, data []byte) []byte {
+	const digits = "0123456789ABCDEF"
+	b = append(b, '"')
+	for _, c := range data {
+		b = append(b, digits[c>>4], digits[c&15])
+	}
+	return append(b, '"')
+}

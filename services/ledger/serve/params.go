@@ -1,0 +1,115 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"dyno/parts/xrpl"
+)
+
+// params are a request's, by name, not yet looked into.
+type params map[string]json.RawMessage
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+func (p params) has(name string) bool { _, ok := p[name]; return ok }
+
+// flag is whether something was asked for. As in rippled, what is neither false nor 0 nor empty counts as yes.
+func (p params) flag(name string) bool {
+	raw := bytes.TrimSpace(p[name])
+	switch string(raw) {
+	case "", "null", "false", `""`, "[]", "{}":
+		return false
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	return err != nil || n != 0
+}
+
+// isBool says whether a parameter is there and true or false.
+func (p params) isBool(name string) bool {
+	var v bool
+	return !isNull(p[name]) && json.Unmarshal(p[name], &v) == nil
+}
+
+// text is a parameter that is a string.
+func (p params) text(name string) (v string, ok bool) {
+	if isNull(p[name]) {
+		return "", false
+	}
+	err := json.Unmarshal(p[name], &v)
+	return v, err == nil
+}
+
+// number is a parameter that is a whole number.
+func (p params) number(name string) (v int64, ok bool) {
+	if isNull(p[name]) {
+		return 0, false
+	}
+	err := json.Unmarshal(p[name], &v)
+	return v, err == nil
+}
+
+// specifier is which ledger is asked for: one by hash or by index, or the newest.
+type specifier struct {
+	hash   *xrpl.Hash
+	index  uint32
+	newest bool
+}
+
+// ledger reads which ledger is asked for by ledger_hash, ledger_index or the older "ledger". Without any it is the newest.
+func (p params) ledger() (specifier, error) {
+	var names []string
+	for _, name := range []string{"ledger", "ledger_hash", "ledger_index"} {
+		if !isNull(p[name]) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 1 {
+		return specifier{}, errLedgerTwice
+	}
+	if len(names) == 0 {
+		return specifier{newest: true}, nil
+	}
+	name := names[0]
+	text, isText := p.text(name)
+	switch {
+	case name == "ledger_hash" && !isText:
+		return specifier{}, errHashNotText
+	case name == "ledger_hash", name == "ledger" && len(text) == 2*len(xrpl.Hash{}):
+		return parseHash(text)
+	case isText:
+		return parseIndex(text)
+	}
+	n, ok := p.number(name)
+	if !ok || n < 0 || n > math.MaxUint32 {
+		return specifier{}, errIndexUnreadable
+	}
+	return specifier{index: uint32(n)}, nil
+}
+
+func parseHash(text string) (specifier, error) {
+	h, err := xrpl.ParseHash(text)
+	if err != nil {
+		return specifier{}, errHashMalformed
+	}
+	return specifier{hash: &h}, nil
+}
+
+// parseIndex reads an index, or one of rippled's names for the ledgers at the tip. Of these there is but one here.
+func parseIndex(text string) (specifier, error) {
+	switch text {
+	case "validated":
+		return specifier{newest: true}, nil
+	case "current", "":
+		return specifier{}, errNoCurrent
+	case "closed":
+		return specifier{}, errNoClosed
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return specifier{}, errIndexUnreadable
+	}
+	return specifier{index: uint32(n)}, nil
+}

@@ -1,0 +1,206 @@
+// Package serve answers questions about what is stored, over HTTP: JSON-RPC with the methods, shapes and errors of
+// rippled (POST /), and a few plain resources for people with curl (GET /api/...).
+//
+//	s, err := serve.New(serve.Config{Store: st, Snapshot: "atomic"})
+//	err = s.Warm(ctx)     // before readiness
+//	http.Serve(l, s)
+//	s.Stored(ledgers...)  // after each batch that is durable
+//
+// The methods are ledger, tx, account_tx, server_info and ping, in api_version 1 and 2. As rippled does, it answers
+// errors with status 200 and result.error. Transactions go out in binary only, which is the form that can be proved;
+// who asks for them decoded is told so. Ledger headers come either way.
+//
+// What "validated" means here: the newest ledger that is stored. All that is stored has been proved as far as the sync
+// was asked to.
+//
+// The newest ledgers are kept rendered in a parts/snapshot, so that readers of the tip take no lock and read no disk.
+// Beyond that, so many requests at once read the store, and the rest wait or are told tooBusy. Bodies and pages are
+// bounded.
+//
+// It is not for streams (services/ledger/mirror) and holds nobody's keys. It starts no goroutines.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"dyno/parts/snapshot"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/store"
+)
+
+// Store is where answers come from: *store.Store.
+type Store interface {
+	Stored() history.Set
+	Ledger(index uint32, into *xrpl.Ledger) error
+	ByHash(xrpl.Hash) (uint32, error)
+	Transaction(id xrpl.Hash) (store.Place, error)
+	AccountTransactions(account xrpl.AccountID, from, to uint32, marker *store.Place, limit int, forward bool) ([]store.Place, *store.Place, error)
+}
+
+// Config is how a server runs. The zero values are the documented defaults.
+type Config struct {
+	Store    Store
+	Snapshot string // a name of parts/snapshot: how the newest ledgers are kept; "": atomic
+	Version  string // what server_info says; "": ledgersync
+
+	Hot      int          // ledgers kept rendered; 0: 32, two minutes of the tip
+	HotBytes int64        // of these at most, but for one; 0: 64 MiB
+	Reads    int          // requests that read the store at once; 0: 64
+	Log      *slog.Logger // of what goes wrong on this side; nil: nowhere
+	Now      func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	if c.Snapshot == "" {
+		c.Snapshot = "atomic"
+	}
+	if c.Version == "" {
+		c.Version = "ledgersync"
+	}
+	if c.Hot <= 0 {
+		c.Hot = 32
+	}
+	if c.HotBytes <= 0 {
+		c.HotBytes = 64 << 20
+	}
+	if c.Reads <= 0 {
+		c.Reads = 64
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Server is an http.Handler.
+type Server struct {
+	config  Config
+	hot     *hot
+	reads   chan struct{} // holds a token for each request that reads the store
+	started time.Time
+	mux     *http.ServeMux
+}
+
+// New makes a server that is not ready before Warm.
+func New(c Config) (*Server, error) {
+	c = c.withDefaults()
+	view, err := snapshot.New[summary, key, *page](c.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, reads: make(chan struct{}, c.Reads), started: c.Now(), mux: http.NewServeMux()}
+	s.hot = &hot{view: view, store: c.Store, count: c.Hot, bytes: c.HotBytes}
+	s.mux.HandleFunc("POST /{$}", s.rpc)
+	s.mux.HandleFunc("GET /{$}", welcome)
+	s.mux.HandleFunc("GET /api/ledger/{ledger}", s.getLedger)
+	s.mux.HandleFunc("GET /api/tx/{hash}", s.getTransaction)
+	s.mux.HandleFunc("GET /api/accounts/{account}/transactions", s.getAccount)
+	return s, nil
+}
+
+// ServeHTTP answers.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Warm reads and renders the newest ledgers. Until then Ready says no.
+func (s *Server) Warm(ctx context.Context) error {
+	stored := s.config.Store.Stored()
+	left := s.config.Hot
+	for i := len(stored) - 1; i >= 0 && left > 0; i-- {
+		for index := stored[i].To; index >= stored[i].From && left > 0; index, left = index-1, left-1 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			var l xrpl.Ledger
+			if err := s.config.Store.Ledger(index, &l); err != nil {
+				return fmt.Errorf("rendering the newest ledgers: %w", err)
+			}
+			if err := s.hot.add(&l); err != nil {
+				return fmt.Errorf("rendering the newest ledgers: %w", err)
+			}
+		}
+	}
+	return s.hot.warmed()
+}
+
+// Ready says why requests should not come yet.
+func (s *Server) Ready(context.Context) error {
+	if !s.hot.view.Summary().warm {
+		return errors.New("the newest ledgers are still being rendered")
+	}
+	return nil
+}
+
+// Stored says that ledgers are durable, in any order. What is kept of them is copied.
+func (s *Server) Stored(ledgers ...*xrpl.Ledger) error { return s.hot.add(ledgers...) }
+
+// patience is how long a request waits for its turn to read the store before it is told tooBusy.
+const patience = 5 * time.Second
+
+// turn waits until a request may read the store; done gives the turn back.
+func (s *Server) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case s.reads <- struct{}{}:
+		return func() { <-s.reads }, nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case s.reads <- struct{}{}:
+		return func() { <-s.reads }, nil
+	case <-ctx.Done():
+		return nil, errTooBusy
+	}
+}
+
+// page finds a ledger among the newest, or in the store.
+func (s *Server) page(ctx context.Context, index uint32) (*page, error) {
+	if p, ok := s.hot.view.Get(key{index: index}); ok {
+		return p, nil
+	}
+	done, err := s.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return s.read(index)
+}
+
+// read reads a ledger from the store; the caller has its turn.
+func (s *Server) read(index uint32) (*page, error) {
+	var l xrpl.Ledger
+	if err := s.config.Store.Ledger(index, &l); err != nil {
+		return nil, err
+	}
+	return newPage(l)
+}
+
+// pageByHash finds a ledger by its hash.
+func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
+	if p, ok := s.hot.view.Get(key{hash: h}); ok {
+		return p, nil
+	}
+	index, err := s.config.Store.ByHash(h)
+	if err != nil {
+		return nil, err
+	}
+	return s.page(ctx, index)
+}
+
+// newest finds the newest ledger that is stored.
+func (s *Server) newest(ctx context.Context) (*page, error) {
+	index := s.hot.view.Summary().newest()
+	if index == 0 {
+		return nil, store.ErrMissing
+	}
+	return s.page(ctx, index)
+}
