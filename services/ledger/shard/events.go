@@ -1,0 +1,133 @@
+package shard
+
+import (
+	"slices"
+	"time"
+
+	"dyno/services/ledger/history"
+)
+
+// Asking says that a shard is about to ask somebody for a ledger; what is above that has been answered. From
+// the first time on a shard's time counts: before, it waited for its turn, and is not hedged. A hedge is to ask
+// somebody else, and only for what is left.
+func (p *Planner) Asking(s Shard, index uint32, by any, now time.Time) {
+	f := p.flights[s.ID]
+	if f == nil {
+		return
+	}
+	first := f.asking == nil
+	f.asking, f.at = by, min(f.at, index)
+	if first {
+		f.begun = now
+		p.watch(f)
+	}
+}
+
+// Wants says whether a ledger of a shard that is under way is still to be fetched.
+func (p *Planner) Wants(s Shard, index uint32) bool {
+	l := p.ledgers[index]
+	return l != nil && l.in(p.flights[s.ID])
+}
+
+// Arrived says that a shard brought a ledger; false: that was there already, or is not wanted any more.
+func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
+	l := p.ledgers[index]
+	if l == nil || l.there {
+		p.stats.Refetched++
+		return false
+	}
+	l.there, l.loose = true, false
+	for _, f := range l.holder {
+		if f == nil {
+			continue
+		}
+		p.release(l, f)
+		if f.left == 0 && !f.failed {
+			p.took(f, now)
+		}
+	}
+	return true
+}
+
+// Failed says that a shard ended before it brought the ledgers from index down; by is whoever failed it, nil if that is
+// not known. What nobody else is at is fetched again, in halves.
+func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
+	f := p.flights[s.ID]
+	if f == nil {
+		return
+	}
+	f.failed = true
+	if now.Sub(f.begun) >= p.c.Target {
+		p.pace.tooSlow(p.c.Sizing == Adaptive)
+	}
+	rest := history.Range{From: s.From, To: min(index, s.To)}
+	for i := uint64(rest.From); i <= uint64(rest.To); i++ {
+		if l := p.ledgers[uint32(i)]; l != nil && l.in(f) {
+			p.release(l, f)
+			l.loose = l.holder == [2]*flight{}
+		}
+	}
+	rest = p.span(rest, isLoose)
+	if rest.Len() > 1 {
+		p.stats.Splits++
+		middle := rest.From + uint32(rest.Len()/2)
+		p.again(history.Range{From: rest.From, To: middle - 1}, by)
+		rest.From = middle
+	}
+	p.again(rest, by)
+}
+
+// Rejected says that a ledger has to be fetched once more although it had arrived, or was on its way to be proved:
+// its answer, which by gave, is wrong.
+func (p *Planner) Rejected(index uint32, by any, now time.Time) {
+	l := p.ledgers[index]
+	if l == nil {
+		return
+	}
+	for _, f := range l.holder {
+		if f != nil {
+			p.release(l, f)
+		}
+	}
+	l.there = false
+	if l.loose {
+		return // it is pending
+	}
+	l.loose = true
+	p.again(history.Range{From: index, To: index}, by)
+}
+
+// again puts a range among the pending ones, in order: highest last, of equals the latest first.
+func (p *Planner) again(r history.Range, by any) {
+	if r.Len() == 0 {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(p.pending, r.To, func(s Shard, to uint32) int {
+		if s.To < to {
+			return -1
+		}
+		return 1
+	})
+	p.pending = slices.Insert(p.pending, i, Shard{Range: r, Not: by})
+}
+
+// Advance says that all from an index up is linked, or given up.
+func (p *Planner) Advance(index uint32) {
+	for ; p.linked > uint64(index) && p.linked > uint64(p.c.Gap.From); p.linked-- {
+		at := uint32(p.linked - 1)
+		l := p.ledgers[at]
+		if l == nil {
+			p.next = min(p.next, at-1) // it was not even cut
+			continue
+		}
+		for _, f := range l.holder {
+			if f != nil {
+				p.release(l, f)
+			}
+		}
+		delete(p.ledgers, at)
+	}
+}
+
+// Done says that all is linked.
+func (p *Planner) Done() bool { return p.linked <= uint64(p.c.Gap.From) }

@@ -1,0 +1,169 @@
+package shard
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// work lets servers that take so long for a ledger bring shards one after the other, and all of it be linked.
+func work(t *testing.T, p *Planner, now *time.Time, shards int, each time.Duration) {
+	t.Helper()
+	for range shards {
+		s := next(t, p, *now)
+		for i := s.To; i >= s.From; i-- {
+			p.Asking(s, i, "A", *now)
+			*now = now.Add(each)
+			p.Arrived(s, i, *now)
+		}
+		p.Advance(s.From)
+	}
+}
+
+func TestSizesFollowTheP95(t *testing.T) {
+	now := begin
+	p := New(Config{Gap: gap(1, 1_000_000), Size: 4, Sizing: Adaptive, Target: 200 * time.Millisecond, Window: 1000, Fetches: 5})
+	for _, c := range []struct {
+		name string
+		each time.Duration
+		want int
+	}{
+		{"to the target", 10 * time.Millisecond, 20},
+		{"servers are slower", 50 * time.Millisecond, 4},
+		{"much slower than the target", time.Second, 1},
+		{"fast", time.Millisecond, 100}, // a tenth of the window, not 200
+		{"at once", 0, 100},
+	} {
+		work(t, p, &now, 200, c.each)
+		if s := p.Stats(); s.Size != c.want {
+			t.Errorf("%s: shards of %d, want %d", c.name, s.Size, c.want)
+		}
+		if want := time.Duration(c.want) * c.each; p.Stats().P95 != want {
+			t.Errorf("%s: P95 is %v, want %v", c.name, p.Stats().P95, want)
+		}
+	}
+}
+
+func TestFixedSizesStay(t *testing.T) {
+	now := begin
+	p := New(Config{Gap: gap(1, 1_000_000), Size: 7})
+	work(t, p, &now, 100, time.Second)
+	p.Failed(next(t, p, now), 1_000_000, "A", now.Add(time.Hour))
+	if s := p.Stats(); s.Size != 7 || s.P95 != 7*time.Second {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A time-out halves the size; the time-outs of those that were under way with it do not.
+func TestTimeoutsHalve(t *testing.T) {
+	p := New(Config{Gap: gap(1, 1_000_000), Size: 64, Sizing: Adaptive, Window: 2048})
+	a, b, c := next(t, p, begin), next(t, p, begin), next(t, p, begin)
+	p.Failed(a, a.To, "A", begin.Add(time.Millisecond)) // at once: that is not about size
+	if s := p.Stats(); s.Size != 64 {
+		t.Errorf("shards of %d", s.Size)
+	}
+	p.Failed(b, b.To, "A", begin.Add(8*time.Second))
+	p.Failed(c, c.To, "A", begin.Add(8*time.Second))
+	if s := p.Stats(); s.Size != 32 {
+		t.Errorf("shards of %d, want 32", s.Size)
+	}
+}
+
+// warm is a planner that knows that a ledger takes 10 ms, and shards of 4.
+func warm(t *testing.T, hedge string) (*Planner, time.Time) {
+	now := begin
+	p := New(Config{Gap: gap(1, 1_000_000), Size: 4, Hedge: hedge, Window: 40})
+	work(t, p, &now, 40, 10*time.Millisecond)
+	return p, now
+}
+
+func TestSlowShardIsHedged(t *testing.T) {
+	p, now := warm(t, P95)
+	s := next(t, p, now)
+	take(p, now)
+	p.Asking(s, s.To, "A", now.Add(time.Hour)) // it waited for its turn; that is not its slowness
+	now = now.Add(time.Hour)
+	p.Arrived(s, s.To, now.Add(10*time.Millisecond))
+	p.Asking(s, s.To-1, "B", now.Add(10*time.Millisecond))
+	if got := take(p, now.Add(39*time.Millisecond)); got != "" {
+		t.Error("too early:", got)
+	}
+	if wait := p.Wait(now.Add(39 * time.Millisecond)); wait != time.Millisecond {
+		t.Errorf("wait %v", wait)
+	}
+	h := next(t, p, now.Add(40*time.Millisecond))
+	if h.From != s.From || h.To != s.To-1 || !h.Hedge || h.Not != "B" {
+		t.Errorf("%+v", h)
+	}
+	if got := take(p, now.Add(time.Minute)); got != "" {
+		t.Error("twice:", got)
+	}
+	now = now.Add(50 * time.Millisecond)
+	if !p.Arrived(h, s.To-1, now) || p.Arrived(s, s.To-1, now) || !p.Arrived(s, s.To-2, now) {
+		t.Error("the first answer wins")
+	}
+	if p.Wants(h, s.To-2) || p.Wants(s, s.To-2) || !p.Wants(h, s.To-3) || !p.Wants(s, s.To-3) {
+		t.Error("what either is still to bring")
+	}
+	// One may fail: the other is at it.
+	p.Failed(h, s.To-3, "C", now)
+	if got := take(p, now); got != "" {
+		t.Error("what the first is still at is handed out:", got)
+	}
+	p.Failed(s, s.To-3, "B", now)
+	if got := take(p, now); got != fmt.Sprint(s.From, " not B") {
+		t.Error(got, "want the last ledger of", s)
+	}
+	if got := p.Stats(); got.Hedges != 1 || got.Refetched != 1 || got.Splits != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNotHedged(t *testing.T) {
+	for name, c := range map[string]struct {
+		hedge  string
+		asking bool
+	}{"none": {None, true}, "before it began": {P95, false}} {
+		p, now := warm(t, c.hedge)
+		s := next(t, p, now)
+		take(p, now)
+		if c.asking {
+			p.Asking(s, s.To, "A", now)
+		}
+		if got := take(p, now.Add(time.Minute)); got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+		if wait := p.Wait(now.Add(time.Minute)); wait != time.Second {
+			t.Errorf("%s: wait %v", name, wait)
+		}
+	}
+	p := New(Config{Gap: gap(1, 4), Hedge: P95}) // nobody knows yet what is slow
+	p.Asking(next(t, p, begin), 4, "A", begin)
+	if got := take(p, begin.Add(time.Minute)); got != "" {
+		t.Error(got)
+	}
+}
+
+// When all are slow, a tenth is hedged.
+func TestHedgesAreBounded(t *testing.T) {
+	p, now := warm(t, P95)
+	for range 100 {
+		for s, ok := p.Next(now); ok; s, ok = p.Next(now) {
+			p.Asking(s, s.To, "A", now)
+		}
+		now = now.Add(time.Minute)
+		for s, ok := p.Next(now); ok; s, ok = p.Next(now) {
+			p.Asking(s, s.To, "B", now)
+		}
+		for _, f := range p.flights {
+			for i := f.From; i <= f.To; i++ {
+				p.Arrived(f.Shard, i, now)
+			}
+		}
+		p.Advance(p.next + 1)
+	}
+	s := p.Stats()
+	if share := float64(s.Hedges) / float64(s.Shards); share > 0.1 || share < 0.08 {
+		t.Errorf("%d of %d shards are hedges", s.Hedges, s.Shards)
+	}
+}
