@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -250,10 +251,9 @@ func parse(t testing.TB, body []byte) (a answered) {
 		t.Fatal(err)
 	}
 	if result.Result != nil {
-		warning := a.Warning
-		if a = *result.Result; a.Warning == "" {
-			a.Warning = warning
-		}
+		outer := a
+		a = *result.Result
+		a.Warning, a.Status = cmp.Or(a.Warning, outer.Warning), cmp.Or(a.Status, outer.Status)
 	}
 	return a
 }

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// Whatever comes, a request is one that can be answered, or an error.
+func FuzzRequests(f *testing.F) {
+	for _, text := range []string{``, `{}`, `[]`, `null`, ` `, `{"method":"ledger","params":[{"ledger_index":5,"binary":true}]}`,
+		`{"method":"ledger","params":[null]}`, `{"id":1,"command":"ledger","ledger_hash":"A"}`, `{"method":"ping","params":[ ]}`,
+		`{"command":"subscribe","streams":["ledger",1]}`, `{"command":"ledger","ledger_index":"\u0031"}`, `{"method":null}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := parsePost(b); err == nil {
+			checkRequest(t, r)
+		}
+		r, err := parseMessage(b)
+		if err == nil {
+			checkRequest(t, r)
+		}
+		if r != nil && !json.Valid(r.raw) {
+			t.Errorf("%q would be repeated", r.raw)
+		}
+	})
+}
+
+func checkRequest(t *testing.T, r *request) {
+	if v := r.version(); v != 1 && v != 2 || !json.Valid(r.raw) {
+		t.Errorf("%+v", r)
+	}
+	if w, err := r.params.ledger(); err == nil && w.byHash == (r.LedgerHash == nil) {
+		t.Errorf("%+v of %+v", w, r)
+	}
+	e := envelope{socket: true, id: r.ID, api: r.APIVersion}
+	for _, a := range []*answer{e.fail(failUnknown, r.raw), e.success(members{}), e.overLimit(r.raw)} {
+		if b := append(a.head, a.tail...); len(b) > 0 && !json.Valid(b) {
+			t.Errorf("%q is answered with %q", r.raw, b)
+		}
+	}
+	e.clio = true
+	for _, a := range []*answer{e.fail(failUnknown, r.raw), e.success(members{}), e.overLimit(r.raw)} {
+		if b := append(a.head, a.tail...); !json.Valid(b) {
+			t.Errorf("%q is answered with %q", r.raw, b)
+		}
+	}
+}
+
+// What is read from a file can be served, and is read again.
+func FuzzReplay(f *testing.F) {
+	header := strings.Repeat("01", 118)
+	f.Add([]byte(`{"result":{"ledger":{"ledger_data":"` + header + `","transactions":[{"tx_blob":"0102","meta":"03"}]},"ledger_hash":"` + header[:64] + `"}}`))
+	f.Add([]byte(`{"ledger":{"ledger_data":"` + header + `","transactions":[{"tx_blob":"01","meta_blob":""},{}]}}`))
+	f.Add([]byte(`{"result":{}}`))
+	f.Add([]byte(`{"ledger":null}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		_, txs, err := parseLedger(line)
+		if err != nil {
+			return
+		}
+		got, err := parseTransactions(renderTransactions(txs, 1))
+		if err != nil || len(got) != len(txs) {
+			t.Errorf("%d of %d transactions, %v", len(got), len(txs), err)
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestTLSVersionsAndProtocols(t *testing.T) {
+	chain := newChain(t, ChainConfig{Ledgers: 2, Transactions: 1})
+	for _, c := range []struct {
+		max     uint16
+		noHTTP2 bool
+		version uint16
+		major   int
+	}{{0, false, tls.VersionTLS13, 2}, {tls.VersionTLS12, false, tls.VersionTLS12, 2}, {0, true, tls.VersionTLS13, 1}} {
+		s := start(t, Config{Chain: chain, SelfSigned: true, MaxTLS: c.max, NoHTTP2: c.noHTTP2})
+		a, err := overHTTP(t, s).client.Post(s.URL(), "", strings.NewReader(`{"method":"ping"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		if a.TLS.Version != c.version || a.ProtoMajor != c.major {
+			t.Errorf("%+v: TLS %x, HTTP/%d", c, a.TLS.Version, a.ProtoMajor)
+		}
+	}
+}
+
+// Many clients at once get what is theirs, from memory and from the file alike.
+func TestServesManyAtOnce(t *testing.T) {
+	for _, memory := range []int64{0, 1} {
+		s := start(t, Config{ChainConfig: ChainConfig{Ledgers: 8, Transactions: 20, Memory: memory}})
+		web := overHTTP(t, s)
+		var work sync.WaitGroup
+		for g := range 8 {
+			work.Go(func() {
+				for i := range 20 {
+					index := defaultFirst + uint32((g+i)%8)
+					a, err := fetch(t, web, full(index, 1+i%2))
+					if err != nil || a.Index != index || len(a.Transactions) != 20 {
+						t.Errorf("ledger %d: %v", index, err)
+					}
+				}
+			})
+		}
+		work.Wait()
+		if got := s.Injected(); got.Answers != 160 || got.Bytes == 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// Several requests are under way over one WebSocket at a time, each answered under its id.
+func TestSocketAnswersAsItCan(t *testing.T) {
+	s := start(t, small(Config{}))
+	if err := s.Made(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := overSocket(t, s)
+	for i := range 50 {
+		message := fmt.Sprintf(`{"id":%d,"command":"ledger",%s}`, i, full(defaultFirst+uint32(i%6), 1))
+		if err := d.conn.Write(t.Context(), 1, []byte(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[int]bool{}
+	for range 50 {
+		_, body, err := d.conn.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var id struct{ ID int }
+		if err := json.Unmarshal(body, &id); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := decode(t, body); err != nil || a.Index != defaultFirst+uint32(id.ID%6) || got[id.ID] {
+			t.Errorf("answer %d: %v", id.ID, err)
+		}
+		got[id.ID] = true
+	}
+}
+
+func TestSocketRefusesWhatIsNoRequest(t *testing.T) {
+	s := start(t, small(Config{}))
+	for text, want := range map[string]string{
+		"no": "jsonInvalid", "[]": "jsonInvalid", "{}": "missingCommand", `{"command":"ping","api_version":0}`: "invalid_API_version",
+	} {
+		d := overSocket(t, s)
+		if err := d.conn.Write(t.Context(), 1, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		_, body, err := d.conn.Read(t.Context())
+		if err != nil || parse(t, body).Error != want {
+			t.Errorf("%s: %s, %v", text, body, err)
+		}
+	}
+}
+
+// Close ends what is under way: stalled requests, dead connections, requests for ledgers that are being made.
+func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+	s, err := Start(Config{ChainConfig: ChainConfig{Ledgers: 1000, Transactions: 500}, Faults: Rates{Dead: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, socket := overHTTP(t, s), overSocket(t, s)
+	ended := make(chan error, 2)
+	go func() {
+		_, _, err := web.call("ledger", full(defaultFirst+999, 1))
+		ended <- err
+	}()
+	go func() {
+		_, _, err := socket.conn.Read(t.Context())
+		ended <- err
+	}()
+	until(t, func() error {
+		if s.Injected().Faults[Dead].Sent == 0 {
+			return fmt.Errorf("the connection is not there")
+		}
+		return nil
+	})
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	<-ended
+	<-ended
+}
+
+// --delay and lateness add up, and a stalled request is held as long as it should be. The clock is not the real one.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Sim{}
+		s.ctx, s.stop = context.WithCancel(t.Context())
+		begin := time.Now()
+		if !s.pause(t.Context(), time.Hour) || time.Since(begin) != time.Hour {
+			t.Errorf("paused for %v", time.Since(begin))
+		}
+		go func() {
+			time.Sleep(time.Minute)
+			s.stop()
+		}()
+		begin = time.Now()
+		if s.pause(t.Context(), time.Hour) || time.Since(begin) != time.Minute {
+			t.Errorf("paused for %v after the end", time.Since(begin))
+		}
+	})
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for _, c := range []Config{{Software: "x"}, {Limits: "x"}, {Delay: -1}, {Faults: Rates{"x": 1}}, {Listen: "nowhere"}, {ChainConfig: ChainConfig{Ledgers: -1}}} {
+		if s, err := Start(c); err == nil {
+			t.Errorf("%+v is taken", c)
+			s.Close()
+		}
+	}
+}
+
+// command runs the command until the test ends, and returns its ready line and how it ends.
+func command(t *testing.T, args ...string) (ready map[string]any, end func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := Command()
+	cmd.SetArgs(args)
+	cmd.SetOut(write)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.ExecuteContext(ctx)
+		write.Close()
+	}()
+	if err := json.NewDecoder(read).Decode(&ready); err != nil {
+		cancel()
+		t.Fatalf("%v; the command says %v", err, <-ended)
+	}
+	return ready, func() error {
+		defer read.Close()
+		cancel()
+		return <-ended
+	}
+}
+
+func TestCommand(t *testing.T) {
+	pem := filepath.Join(t.TempDir(), "cert.pem")
+	ready, end := command(t, "--ledgers", "4", "--transactions", "2", "--first", "50", "--fault", "error=1",
+		"--complete", "50-51,53", "--tls", "--tls-write", pem, "--limits", "clio", "--memory", "1", "--no-http2")
+	if ready["ready"] != true || ready["complete_ledgers"] != "50-51,53" || ready["pid"] != float64(os.Getpid()) {
+		t.Errorf("%v", ready)
+	}
+	if _, _, err := net.SplitHostPort(ready["listen"].(string)); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(pem); err != nil || !bytes.HasPrefix(b, []byte("-----BEGIN CERTIFICATE")) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if err := end(); err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+func TestInjectedOverHTTP(t *testing.T) {
+	s := start(t, small(Config{Faults: Rates{Empty: 1}}))
+	web := overHTTP(t, s)
+	if _, err := fetch(t, web, full(defaultFirst, 1)); err != nil {
+		t.Fatal(err)
+	}
+	a, err := web.client.Get(s.URL() + "/sim/injected")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	var got Injected
+	if err := json.NewDecoder(a.Body).Decode(&got); err != nil || got.Faults[Empty].Ledgers[defaultFirst] != 1 || got.Answers != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestCommandRefuses(t *testing.T) {
+	for _, args := range [][]string{{"x"}, {"--fault", "x"}, {"--complete", "5-1"}, {"--tls-max", "1.1"}, {"--tls-write", "f"},
+		{"--tls-cert", "nowhere"}, {"--limits", "x"}, {"--ledgers", "-1"}, {"--delay", "-1s"}, {"--software", "x"}} {
+		cmd := Command()
+		cmd.SetArgs(args)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		if err := cmd.ExecuteContext(t.Context()); err == nil {
+			t.Errorf("%v is taken", args)
+		}
+	}
+}
