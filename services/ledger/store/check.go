@@ -13,6 +13,7 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
+	"dyno/services/ledger/trust"
 )
 
 // CheckReport is what Check found.
@@ -44,7 +45,7 @@ const portion = 64
 // checker is a Check under way.
 type checker struct {
 	store     *Store
-	level     Level
+	level     trust.Level
 	signature xrpl.SignatureChecker
 	report    func(done, total int)
 	total     int
@@ -61,11 +62,11 @@ type checker struct {
 // it did (L1), that it is its neighbour's parent (L1), that the transactions are signed (L4), and that every index has all of it and
 // nothing else. It calls report, if it is not nil, as it goes on, from several goroutines. It answers an error when it
 // cannot go on; what is wrong with the store is in the report. Nothing should be written meanwhile.
-func (s *Store) Check(ctx context.Context, level Level, report func(done, total int)) (CheckReport, error) {
+func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, total int)) (CheckReport, error) {
 	stored := s.Stored()
 	c := &checker{store: s, level: level, report: report, total: stored.Len()}
 	c.found = CheckReport{Gaps: []string{}, Failed: []Failure{}}
-	if level >= L4 {
+	if level >= trust.L4 {
 		c.signature = fastestChecker()
 	}
 	portions := cut(stored)
@@ -156,7 +157,7 @@ func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrp
 		return xrpl.Hash{}, nil
 	}
 	var h xrpl.Header
-	if c.level >= L1 {
+	if c.level >= trust.L1 {
 		h, err = v.Ledger(&l)
 	} else {
 		h, err = xrpl.ParseHeader(l.Header)
@@ -172,7 +173,7 @@ func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrp
 		}
 	}
 	linked := 0
-	if c.level >= L1 && !below.IsZero() {
+	if c.level >= trust.L1 && !below.IsZero() {
 		linked = 1
 		if h.Parent != below {
 			c.fail(index, fmt.Sprintf("its parent is %v, and ledger %d is %v", h.Parent, index-1, below))

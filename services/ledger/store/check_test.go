@@ -16,6 +16,7 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/storetest"
+	"dyno/services/ledger/trust"
 )
 
 func filled(t *testing.T) (*Store, []*xrpl.Ledger) {
@@ -30,7 +31,7 @@ func filled(t *testing.T) (*Store, []*xrpl.Ledger) {
 
 func TestCheckClean(t *testing.T) {
 	s, _ := filled(t)
-	report, err := s.Check(t.Context(), L2, func(done, total int) {
+	report, err := s.Check(t.Context(), trust.L2, func(done, total int) {
 		if total != 190 || done > 190 {
 			t.Errorf("%d of %d", done, total)
 		}
@@ -45,7 +46,7 @@ func TestCheckClean(t *testing.T) {
 
 func TestCheckWithoutAnything(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
-	report, err := s.Check(t.Context(), L4, nil)
+	report, err := s.Check(t.Context(), trust.L4, nil)
 	if err != nil || !report.Clean() || report.Ledgers != 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -107,7 +108,7 @@ func TestCheckFindsDamage(t *testing.T) {
 			if err := test.damage(t, s); err != nil {
 				t.Fatal(err)
 			}
-			report, err := s.Check(t.Context(), L2, nil)
+			report, err := s.Check(t.Context(), trust.L2, nil)
 			if err != nil || report.Clean() {
 				t.Fatalf("%+v, %v", report, err)
 			}
@@ -132,7 +133,7 @@ func accountOf(t *testing.T, l *xrpl.Ledger) (account xrpl.AccountID) {
 // Nothing here is signed, so that L4 says so of every ledger.
 func TestCheckSignatures(t *testing.T) {
 	s, _ := filled(t)
-	report, err := s.Check(t.Context(), L4, nil)
+	report, err := s.Check(t.Context(), trust.L4, nil)
 	if err != nil || len(report.Failed) != 190 || !strings.Contains(report.Failed[0].Reason, "signature") {
 		t.Fatalf("%+v, %v", report.Failed[:min(1, len(report.Failed))], err)
 	}
@@ -227,7 +228,7 @@ func TestCommands(t *testing.T) {
 		t.Fatalf("%s, %v", out, err)
 	}
 	missing := filepath.Join(t.TempDir(), "none")
-	for want, args := range map[string][]string{"want L0 to L4": {"--level", "L9"}, "holds no data of ledgersync": {"--data", missing}, "flags alone": {"x"}} {
+	for want, args := range map[string][]string{"there are L0 to L4": {"--level", "L9"}, "holds no data of ledgersync": {"--data", missing}, "flags alone": {"x"}} {
 		if _, _, err := execute(CheckCommand(), args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", args, err, want)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
+	"dyno/services/ledger/trust"
 )
 
 // CheckCommand returns the command "check".
@@ -29,7 +30,7 @@ exits with 1 if anything is wrong. What a sync has still to do is said, and is n
   ledgersync check --data history --level L4 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := ParseLevel(level)
+			l, err := trust.ParseLevel(level)
 			if err != nil {
 				return daemon.Usage(fmt.Errorf("--level: %w", err))
 			}
@@ -50,7 +51,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func check(cmd *cobra.Command, data string, level Level, asJSON bool) (err error) {
+func check(cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err error) {
 	s, err := OpenFolder(data, Options{ReadOnly: true})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/services/ledger/store/storetest"
+	"dyno/services/ledger/trust"
 )
 
 // childFolder is where this test binary, run again, stores ledgers until it is killed; childCommit by which Writer.
@@ -86,7 +87,7 @@ func TestKill(t *testing.T) {
 				if n < durable {
 					t.Fatalf("%d ledgers were durable, %d are there", durable, n)
 				}
-				report, err := s.Check(t.Context(), L2, nil)
+				report, err := s.Check(t.Context(), trust.L2, nil)
 				if err != nil || !report.Clean() || report.Ledgers != n || report.Links != max(0, n-1) || report.Transactions != 2*n {
 					t.Fatalf("%d ledgers: %+v, %v", n, report, err)
 				}

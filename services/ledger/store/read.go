@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
 )
 
 // Ledger reads a ledger, with its transactions in their order. The bytes are new; of the ledger that is read into only
@@ -58,4 +59,25 @@ func (s *Store) Transaction(id xrpl.Hash) (Place, error) {
 		return Place{}, fmt.Errorf("transaction %v: %w", id, err)
 	}
 	return parsePlace(value)
+}
+
+// Span completes a range of which all has to be stored: a From of 0 is the lowest ledger stored, a To of 0 the highest.
+func (s *Store) Span(r history.Range) (history.Range, error) {
+	stored := s.Stored()
+	if len(stored) == 0 {
+		return r, errors.New("nothing is stored yet; run sync first")
+	}
+	if r.From == 0 {
+		r.From = stored[0].From
+	}
+	if r.To == 0 {
+		r.To = stored[len(stored)-1].To
+	}
+	if r.Len() == 0 {
+		return r, fmt.Errorf("ledgers %d to %d end before they begin", r.From, r.To)
+	}
+	if gaps := stored.Missing(r); len(gaps) > 0 {
+		return r, fmt.Errorf("of ledgers %v, %v are not stored; choose --from and --to out of %v, or sync them", r, gaps, stored)
+	}
+	return r, nil
 }

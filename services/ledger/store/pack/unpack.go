@@ -1,0 +1,205 @@
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+)
+
+// Anchor is a ledger whose hash is known from elsewhere. Its zero value: none is.
+type Anchor struct {
+	Index uint32
+	Hash  xrpl.Hash
+}
+
+// Options is how a pack is unpacked.
+type Options struct {
+	Level  trust.Level // below L2 means L2; L4 checks signatures
+	Anchor Anchor
+
+	// Begun is told of the pack before its first ledger is read. Nil: nobody is.
+	Begun func(Head)
+	// Stored is told how many ledgers are durable, after every block. Nil: nobody is.
+	Stored func(done int)
+}
+
+// Unpacked is what Unpack did.
+type Unpacked struct {
+	Head         Head
+	Ledgers      int
+	Transactions int
+	Signatures   int
+	Word         string // on whose word the hash of the top ledger stands
+}
+
+// Unpack proves the ledgers of a pack and stores them, block after block from the top one downwards: each has the
+// hash that the one above it says, and its transactions are its header's. What is wrong ends it before it is stored; what
+// was proved until then stays. ErrDamaged: the file is not as it was written.
+func Unpack(ctx context.Context, from io.Reader, s *store.Store, o Options) (Unpacked, error) {
+	r, err := NewReader(from)
+	if err != nil {
+		return Unpacked{}, err
+	}
+	defer r.Close()
+	u := &unpacker{store: s, o: o, done: Unpacked{Head: r.Head}, expected: r.Head.Top, progress: progressOf(s, r.Head, o)}
+	if u.done.Word, err = u.word(); err != nil {
+		return u.done, err
+	}
+	if o.Level >= trust.L4 {
+		if u.checker = xrpl.Checkers()["libsecp256k1"]; u.checker == nil {
+			u.checker = xrpl.Checkers()["pure"]
+		}
+	}
+	if o.Begun != nil {
+		o.Begun(r.Head)
+	}
+	for {
+		ledgers, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return u.done, nil
+		}
+		if err == nil {
+			err = u.block(ctx, ledgers)
+		}
+		if err != nil {
+			return u.done, err
+		}
+	}
+}
+
+// progressOf is what the store is told: what it was told before, if it was, so that a sync goes on with its own.
+func progressOf(s *store.Store, h Head, o Options) store.Progress {
+	if p := s.Progress(); p.Range() != (history.Range{}) {
+		return p
+	}
+	return store.Progress{From: h.Range.From, To: h.Range.To, Servers: []string{}, Level: max(o.Level, trust.L2).String(),
+		Anchor: fmt.Sprintf("%d:%v", h.Range.To, h.Top)}
+}
+
+type unpacker struct {
+	store      *store.Store
+	o          Options
+	checker    xrpl.SignatureChecker
+	progress   store.Progress
+	expected   xrpl.Hash // of the next ledger
+	done       Unpacked
+	signatures atomic.Int64
+}
+
+// word compares the hash of the top ledger with what is known, and says on whose word it stands.
+func (u *unpacker) word() (string, error) {
+	top := u.done.Head.Range.To
+	var words []string
+	if a := u.o.Anchor; a != (Anchor{}) {
+		if a.Index != top {
+			return "", fmt.Errorf("the anchor is of ledger %d, the pack's top ledger is %d: the hash of that one is needed, since nothing above an anchor is proved by it", a.Index, top)
+		}
+		if a.Hash != u.expected {
+			return "", fmt.Errorf("the pack's top ledger %d is %v, the anchor says %v: it is of another network or was tampered with", top, u.expected, a.Hash)
+		}
+		words = append(words, "the anchor that you gave")
+	}
+	if above := top + 1; above != 0 && u.store.Stored().Has(above) {
+		h, _, err := u.store.Header(above)
+		if err != nil {
+			return "", err
+		}
+		if h.Parent != u.expected {
+			return "", fmt.Errorf("the pack's top ledger %d is %v, and the parent of ledger %d, which is stored, is %v: they are of different histories", top, u.expected, above, h.Parent)
+		}
+		words = append(words, fmt.Sprintf("ledger %d, which was stored before", above))
+	}
+	if len(words) == 0 {
+		return "whoever made the pack", nil
+	}
+	return words[0], nil
+}
+
+// block proves ledgers and stores them.
+func (u *unpacker) block(ctx context.Context, ledgers []*xrpl.Ledger) error {
+	expected := u.expected
+	for _, l := range ledgers {
+		var err error
+		if expected, err = parentOf(l, expected); err != nil {
+			return fmt.Errorf("the pack was tampered with: %w", err)
+		}
+	}
+	if err := u.prove(ctx, ledgers); err != nil {
+		return fmt.Errorf("the pack was tampered with: %w", err)
+	}
+	if err := u.joins(ledgers[len(ledgers)-1].Index, expected); err != nil {
+		return err
+	}
+	if err := u.store.Append(ledgers, u.progress); err != nil {
+		return err
+	}
+	u.expected = expected
+	u.done.Ledgers += len(ledgers)
+	for _, l := range ledgers {
+		u.done.Transactions += len(l.Transactions)
+	}
+	u.done.Signatures = int(u.signatures.Load())
+	if u.o.Stored != nil {
+		u.o.Stored(u.done.Ledgers)
+	}
+	return nil
+}
+
+// prove checks each ledger by itself, on all processors.
+func (u *unpacker) prove(ctx context.Context, ledgers []*xrpl.Ledger) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(ledgers)) {
+		group.Go(func() error {
+			v := xrpl.NewVerifier()
+			for i := int(next.Add(1)) - 1; i < len(ledgers); i = int(next.Add(1)) - 1 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := u.one(v, ledgers[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (u *unpacker) one(v *xrpl.Verifier, l *xrpl.Ledger) error {
+	if _, err := v.Ledger(l); err != nil {
+		return err
+	}
+	if u.checker == nil {
+		return nil
+	}
+	n, err := v.Signatures(l, u.checker)
+	if err != nil {
+		return fmt.Errorf("ledger %d: %w", l.Index, err)
+	}
+	u.signatures.Add(int64(n))
+	return nil
+}
+
+// joins sees that a block fits onto what is stored below it.
+func (u *unpacker) joins(lowest uint32, parent xrpl.Hash) error {
+	if lowest == 1 || !u.store.Stored().Has(lowest-1) {
+		return nil
+	}
+	_, hash, err := u.store.Header(lowest - 1)
+	if err == nil && hash != parent {
+		err = fmt.Errorf("the parent of ledger %d is %v in the pack, and ledger %d, which is stored, is %v: they are of different histories; unpack into another folder",
+			lowest, parent, lowest-1, hash)
+	}
+	return err
+}
