@@ -21,14 +21,15 @@ import (
 )
 
 const (
-	// margin is how far below the edge the rate stays. An edge is found some 2% beyond the budget, as it takes a few
-	// seconds at a rate before a window of one second overflows.
+	// margin is how far below the edge the rate stays.
 	margin = 0.96
 	// cut is what a refusal leaves of the rate until it has recovered, within recovery.
 	cut      = 0.7
 	recovery = 2 * time.Second
 	// lower is what is left of an edge that was met although the rate stayed below it.
-	lower = 0.9
+	lower = 0.97
+	// same is how close an edge must be to that before to be the same.
+	same = 0.9
 	// haste: each unit that goes well permits so much more a second while no edge is known. So the rate doubles in
 	// ln 2/4 = 170 ms as long as all of it is used.
 	haste = 4.0
@@ -44,8 +45,11 @@ const (
 	forgotten = 10 * time.Minute
 	// burst is how much time's worth may come at once, to make up for timers that fire late.
 	burst = 10 * time.Millisecond
-	// busy is how much of the rate must be used before it may rise: what is not tried is not shown.
-	busy = 0.5
+	// busy is how much of the rate must be used before it rises, and tried before it rises beyond an edge: what is not
+	// tried is not shown.
+	busy, tried = 0.5, 0.85
+	// A look that is not tried ends after so long.
+	longLook = 20 * time.Second
 )
 
 // Config bounds a rate. All are in units a second.
@@ -65,11 +69,11 @@ type Rate struct {
 	at     time.Time // of the last call that moved limit
 	next   time.Time // when the next unit is due
 
-	edge    float64       // where the budget was met; 0: not yet
-	looking time.Time     // since when beyond the edge; zero: not
-	need    int           // calls of Good until the next look
-	since   time.Time     // of the last meeting with the edge, or of the end of the last look
-	good    int           // calls since then
+	edge    float64   // where the budget was met; 0: not yet
+	looking time.Time // since when beyond the edge; zero: not
+	need    int       // calls of Good until the next look
+	since   time.Time // of the last meeting with the edge, or of the end of the last look
+	good    int       // calls since then
 	used    meter
 }
 
@@ -110,7 +114,7 @@ func (r *Rate) Used(now time.Time) float64 { return r.used.lastSecond(now) }
 func (r *Rate) Average(now time.Time) float64 { return r.used.average(now) }
 
 // Wait is how long it takes until a unit may go; 0: it may now.
-func (r *Rate) Wait(now time.Time) time.Duration { return max(r.next.Sub(now)-burst, 0) }
+func (r *Rate) Wait(now time.Time) time.Duration { return max(r.next.Add(-burst).Sub(now), 0) }
 
 // Take says that so many units go, or (below zero) that so many that were taken did not.
 func (r *Rate) Take(now time.Time, units float64) {
@@ -136,23 +140,41 @@ func (r *Rate) Good(now time.Time, units float64) {
 func (r *Rate) Near(now time.Time) {
 	r.move(now)
 	if r.edge == 0 {
-		r.meet(now, r.limitUsed(now)/margin)
+		r.meet(now, min(max(r.Used(now), r.limit/8), r.limit)/margin)
 	} else if !r.looking.IsZero() {
-		r.meet(now, r.limit/margin)
+		r.stay(now)
 	}
 }
+
+// Hold says that the budget is still exceeded: the rate does not recover yet.
+func (r *Rate) Hold(now time.Time) {
+	r.move(now)
+	r.stay(now)
+	r.limit = r.bounded(min(r.limit, cut*r.edge))
+}
+
+// stay puts off the next look beyond the edge, and ends one.
+func (r *Rate) stay(now time.Time) { r.looking, r.since, r.good = time.Time{}, now, 0 }
 
 // Over says that the budget was exceeded, and something refused.
 func (r *Rate) Over(now time.Time) {
 	r.move(now)
-	edge := r.limitUsed(now)
-	if r.edge > 0 && r.looking.IsZero() {
-		if now.Sub(r.since) < time.Second {
-			return // what was under way when the first was refused
-		}
-		edge = lower * min(edge, r.edge)
+	went := r.Used(now)
+	switch {
+	case r.edge == 0:
+		// Where nothing went well there is no better guess than far below.
+		r.meet(now, min(max(went, r.limit/8), r.limit))
+	case !r.looking.IsZero():
+		// It is between what went well, which is a count of few units, and what was permitted, which has come further
+		// since. Up to the edge, all went well until now.
+		r.meet(now, min(max((went+r.limit)/2, r.edge), r.limit))
+	case now.Sub(r.since) < time.Second:
+		return // it was under way when the first was refused
+	case went < same*r.edge:
+		r.meet(now, max(went, r.edge/2))
+	default:
+		r.meet(now, lower*r.edge)
 	}
-	r.meet(now, edge)
 	r.limit = r.bounded(cut * r.edge)
 }
 
@@ -163,23 +185,16 @@ func (r *Rate) Exceeded(now time.Time, budget float64) {
 	r.limit = r.bounded(cut * r.edge)
 }
 
-// limitUsed is the rate that was tried: what went well, where that is less than what was permitted.
-func (r *Rate) limitUsed(now time.Time) float64 {
-	if r.edge > 0 {
-		return r.limit // it moves slowly, and is finer than a count of few units
-	}
-	return min(r.limit, max(r.Used(now), r.config.Floor))
-}
-
 // meet remembers an edge. One where it was before makes the next look rarer.
 func (r *Rate) meet(now time.Time, edge float64) {
 	edge = r.bounded(edge)
-	if r.edge > 0 && edge > r.edge*lower && edge < r.edge/lower {
+	if r.edge > 0 && edge > r.edge*same && edge < r.edge/same {
 		r.need = min(max(2*r.need, r.config.Rare), 4*r.config.Rare)
 	} else {
 		r.need = soonGood
 	}
-	r.edge, r.looking, r.since, r.good = edge, time.Time{}, now, 0
+	r.edge = edge
+	r.stay(now)
 }
 
 // busy says whether what is permitted is used.
@@ -216,9 +231,11 @@ func (r *Rate) due(since time.Duration) bool {
 
 // look raises the limit beyond the edge, the faster the longer nothing is refused.
 func (r *Rate) look(now time.Time, passed float64) {
-	if !r.busy(now) {
-		r.looking, r.since, r.good = time.Time{}, now, 0
-		r.limit = min(r.limit, r.bounded(margin*r.edge))
+	if r.Used(now) < tried*r.limit {
+		if now.Sub(r.looking) > longLook {
+			r.stay(now)
+			r.limit = min(r.limit, r.bounded(margin*r.edge))
+		}
 		return
 	}
 	speed := rise * math.Exp2(now.Sub(r.looking).Seconds()/riseTwice)

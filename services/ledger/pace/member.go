@@ -26,14 +26,6 @@ func (m *Member) Server() *rippled.Server {
 // Name is the server's.
 func (m *Member) Name() string { return m.server.name }
 
-// Warned says that the answer held a warning. It is called before Done.
-func (m *Member) Warned() {
-	m.pool.mu.Lock()
-	defer m.pool.mu.Unlock()
-	m.server.standing.Warned++
-	m.server.warning(time.Now())
-}
-
 // Done says how the request ended: so many bytes came, after so long; err is that of a rippled.Server, or of a context
 // that was cancelled, which says nothing of the server. Only the first call counts.
 func (m *Member) Done(bytes int, took time.Duration, err error) { m.finish(bytes, took, false, err) }

@@ -10,14 +10,19 @@ import (
 )
 
 const (
-	// startRequests is a second's allowance of the stingiest public servers (Clio: 20).
-	startRequests = 16.0 // requests/s
+	// freeRequests and freeBytes are below what the stingiest public servers allow (Clio: 20 requests and 1 MB a second).
+	freeRequests = 16.0      // requests/s
+	freeBytes    = 800_000.0 // bytes/s
+	// startRequests is where the rates begin.
+	startRequests = freeRequests
 	// startBytes is that many large ledgers.
 	startBytes = startRequests * ledgerBytes // bytes/s
 	// ledgerBytes is what an answer is taken to have before one came: a ledger of 90 transactions.
 	ledgerBytes = 187_000.0
 	// warnedFor is how long every answer is warned until that is taken for more than the end of a window.
 	warnedFor = 2 * time.Second
+	// decaysIn is how long a balance may take to decay below its threshold, at a rate that is low enough.
+	decaysIn = time.Minute
 	// weight of an answer in the averages of success, duration and size.
 	weight = 1.0 / 16
 	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
@@ -55,7 +60,8 @@ type server struct {
 	trust   float64 // 0 to 1
 	warned  struct {
 		since   time.Time // every answer since; zero: the last one was not
-		average [2]float64
+		average float64   // requests/s when that began
+		cut     time.Time // when the rate was cut for it
 	}
 	standing Standing
 }
@@ -140,7 +146,7 @@ func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool)
 	s.failed, s.trial, s.coming = 0, false, coolFirst
 	s.standing.Good++
 	if !warned {
-		s.warned.since = time.Time{}
+		s.warned.since, s.warned.cut = time.Time{}, time.Time{}
 		return
 	}
 	s.standing.Warned++
@@ -152,29 +158,29 @@ func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool)
 // threshold, as rippled's: then it was what the average over its time was when that began.
 func (s *server) warning(now time.Time) {
 	w := &s.warned
-	if w.since.IsZero() {
-		w.since = now
-		w.average = [2]float64{s.requests.Average(now), s.bytes.Average(now)}
-		s.requests.Near(now)
-		s.bytes.Near(now)
-		return
+	switch {
+	case w.since.IsZero():
+		w.since, w.average = now, s.requests.Average(now)
+		for _, r := range s.suspects(now) {
+			r.Near(now)
+		}
+	case now.Sub(w.since) < warnedFor:
+	case w.cut.IsZero():
+		s.requests.Exceeded(now, w.average)
+		w.cut = now
+	case now.Sub(w.cut) > decaysIn: // others use up the same balance
+		s.requests.Exceeded(now, s.requests.Average(now)/2)
+		w.cut = now
+	default:
+		s.requests.Hold(now)
 	}
-	if now.Sub(w.since) < warnedFor {
-		return
-	}
-	s.requests.Exceeded(now, w.average[0])
-	w.since = now.Add(time.Minute) // a balance needs its time to decay
 }
 
 // slow takes note of slowDown.
 func (s *server) slow(now time.Time, after time.Duration) {
 	s.standing.Slowed++
-	requests, bytes := suspect(s.requests, now), suspect(s.bytes, now)
-	if requests || !bytes {
-		s.requests.Over(now)
-	}
-	if bytes || !requests {
-		s.bytes.Over(now)
+	for _, r := range s.suspects(now) {
+		r.Over(now)
 	}
 	if after <= 0 {
 		after = pauseSlow
@@ -182,10 +188,24 @@ func (s *server) slow(now time.Time, after time.Duration) {
 	s.until = later(s.until, now.Add(after))
 }
 
-// suspect says whether a budget may be the one that was exceeded: nobody says which. One that is known, and of which
-// much was left, was not.
-func suspect(r *aimd.Rate, now time.Time) bool {
-	return r.Edge() == 0 || r.Used(now) > 0.8*r.Edge()
+// suspects are the budgets that may be nearly used up or exceeded: nobody says which. One of which less is used than
+// any public server allows is none, and neither is one that is known, and of which much was left. If that leaves
+// none, both are.
+func (s *server) suspects(now time.Time) []*aimd.Rate {
+	var found []*aimd.Rate
+	for _, b := range []struct {
+		rate *aimd.Rate
+		free float64
+	}{{s.requests, freeRequests}, {s.bytes, freeBytes}} {
+		used := b.rate.Used(now)
+		if used > b.free && used > 0.8*b.rate.Edge() {
+			found = append(found, b.rate)
+		}
+	}
+	if len(found) == 0 {
+		return []*aimd.Rate{s.requests, s.bytes}
+	}
+	return found
 }
 
 func later(a, b time.Time) time.Time {

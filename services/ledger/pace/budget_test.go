@@ -1,0 +1,213 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dyno/services/ledger/rippled"
+)
+
+// limiter is how a server bounds its clients. It is asked when a request arrives, and told when it is answered.
+type limiter interface {
+	arrive(now time.Time) (refused bool)
+	answer(now time.Time, bytes int) (warned bool)
+	budget(size float64) float64 // requests/s
+}
+
+// clio counts requests and bytes in windows of a second.
+type clio struct {
+	phase    time.Duration
+	window   int64
+	requests int
+	bytes    int
+}
+
+func (c *clio) roll(now time.Time) {
+	if w := (now.UnixNano() + int64(c.phase)) / int64(time.Second); w != c.window {
+		c.window, c.requests, c.bytes = w, 0, 0
+	}
+}
+
+func (c *clio) arrive(now time.Time) bool {
+	c.roll(now)
+	c.requests++
+	return c.requests > 20 || c.bytes > 1_000_000
+}
+
+func (c *clio) answer(now time.Time, bytes int) bool {
+	c.roll(now)
+	c.bytes += bytes
+	return c.bytes > 1_000_000
+}
+
+func (c *clio) budget(size float64) float64 { return min(20, 1_000_000/size) }
+
+// balance is rippled's: 20 for each request, decayed with a window of 32 s; warned from 5,000, refused from 25,000.
+type balance struct {
+	value float64
+	at    time.Time
+}
+
+func (b *balance) decay(now time.Time) {
+	if !b.at.IsZero() {
+		b.value *= math.Exp(-now.Sub(b.at).Seconds() / 32)
+	}
+	b.at = now
+}
+
+func (b *balance) arrive(now time.Time) bool {
+	b.decay(now)
+	if b.value/32 >= 25_000 {
+		return true
+	}
+	b.value += 20
+	return false
+}
+
+func (b *balance) answer(now time.Time, _ int) bool {
+	b.decay(now)
+	return b.value/32 >= 5_000
+}
+
+func (b *balance) budget(float64) float64 { return 250 }
+
+// modelled is a server that exists in memory only.
+type modelled struct {
+	name  string
+	limit limiter
+	size  func() int
+
+	mu              sync.Mutex
+	good, refused   int
+	warned, pending int
+	bytes           int
+}
+
+func (m *modelled) Name() string  { return m.name }
+func (m *modelled) InFlight() int { return 40 }
+func (m *modelled) Info(context.Context) (rippled.Info, error) {
+	return rippled.Info{}, errors.New("not asked here")
+}
+
+// ask takes as long as a server some 60 ms away.
+func (m *modelled) ask(member *Member) {
+	begin := time.Now()
+	time.Sleep(20*time.Millisecond + rand.N(10*time.Millisecond))
+	m.mu.Lock()
+	refused := m.limit.arrive(time.Now())
+	m.mu.Unlock()
+	if refused {
+		time.Sleep(20 * time.Millisecond)
+		m.mu.Lock()
+		m.refused++
+		m.mu.Unlock()
+		member.Done(80, time.Since(begin), &rippled.Trouble{Kind: rippled.SlowDown, Err: errors.New("slowDown")})
+		return
+	}
+	time.Sleep(10*time.Millisecond + rand.N(10*time.Millisecond))
+	a := rippled.Answer{Bytes: m.size()}
+	m.mu.Lock()
+	a.Warned = m.limit.answer(time.Now(), a.Bytes)
+	m.good++
+	m.bytes += a.Bytes
+	if a.Warned {
+		m.warned++
+	}
+	m.mu.Unlock()
+	time.Sleep(20 * time.Millisecond)
+	member.Answered(&a, time.Since(begin))
+}
+
+// TestBudgets holds the bars: after warm-up, at least 95% of what the servers' limits allow is used, and less than 0.1%
+// of the answers are slowDown.
+func TestBudgets(t *testing.T) {
+	around := func(mean int) func() int {
+		return func() int { return mean*3/4 + rand.IntN(mean/2) }
+	}
+	const warmUp, measured = time.Minute, 10 * time.Minute
+	for _, tt := range []struct {
+		name    string
+		servers func() []*modelled
+	}{
+		{"clio, requests", func() []*modelled {
+			return []*modelled{{limit: &clio{phase: rand.N(time.Second)}, size: around(5_000)}}
+		}},
+		{"clio, bytes", func() []*modelled {
+			return []*modelled{{limit: &clio{phase: rand.N(time.Second)}, size: around(187_000)}}
+		}},
+		{"rippled", func() []*modelled { return []*modelled{{limit: &balance{}, size: around(187_000)}} }},
+		{"rippled and two of clio", func() []*modelled {
+			return []*modelled{
+				{limit: &clio{phase: rand.N(time.Second)}, size: around(40_000)}, {limit: &balance{}, size: around(40_000)},
+				{limit: &clio{phase: rand.N(time.Second)}, size: around(40_000)},
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				servers := tt.servers()
+				p, stop := drive(t, servers, 64)
+				time.Sleep(warmUp)
+				before := make([]modelled, len(servers))
+				for i, m := range servers {
+					m.mu.Lock()
+					before[i] = modelled{good: m.good, refused: m.refused, warned: m.warned, bytes: m.bytes}
+					m.mu.Unlock()
+				}
+				time.Sleep(measured)
+				stop()
+				good, refused, allowed := 0, 0, 0.0
+				for i, m := range servers {
+					g := m.good - before[i].good
+					size := float64(m.bytes-before[i].bytes) / float64(g)
+					t.Logf("%s: %.1f of %.1f requests/s, %d refused (%d in warm-up), %d warned (%d in warm-up)", m.name, float64(g)/measured.Seconds(),
+						m.limit.budget(size), m.refused-before[i].refused, before[i].refused, m.warned-before[i].warned, before[i].warned)
+					good += g
+					refused += m.refused - before[i].refused
+					allowed += m.limit.budget(size) * measured.Seconds()
+				}
+				used, slowed := float64(good)/allowed, float64(refused)/float64(good+refused)
+				t.Logf("%.1f%% of the budgets used, %.3f%% slowDown; %+v", 100*used, 100*slowed, p.Binding())
+				if !(used >= 0.95) || slowed >= 0.001 {
+					t.Errorf("want at least 95%% used, and less than 0.1%% slowDown; %+v", p.Report())
+				}
+			})
+		})
+	}
+}
+
+// drive lets so many clients ask servers until stop is called.
+func drive(t *testing.T, servers []*modelled, clients int) (p *Pool, stop func()) {
+	t.Helper()
+	sources, byName := make([]source, len(servers)), map[string]*modelled{}
+	for i, m := range servers {
+		m.name = fmt.Sprintf("server %d", i)
+		sources[i], byName[m.name] = m, m
+	}
+	p = newPool(Config{}, sources)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for range clients {
+		running.Go(func() {
+			for {
+				member, err := p.Acquire(ctx, 0)
+				if err != nil {
+					return
+				}
+				byName[member.Name()].ask(member)
+			}
+		})
+	}
+	return p, func() {
+		cancel()
+		running.Wait()
+		p.Close()
+	}
+}
