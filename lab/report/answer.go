@@ -92,9 +92,12 @@ func (r *Report) answer() string {
 		return "There was nothing to compare."
 	case record.KindCapacity:
 		if r.Capacity != nil {
-			return fmt.Sprintf("%s carries %s%s%s.", r.subject(), rate(Value(r.Capacity.CapacityPerS)), space(between(interval(r.Capacity.Interval))), at(latencyWords(r.SLO)))
+			return fmt.Sprintf("%s carries %s%s%s%s.", r.subject(), rate(Value(r.Capacity.CapacityPerS)), space(between(interval(r.Capacity.Interval))), at(latencyWords(r.SLO)), r.atOnceWords(&r.Steps[0]))
 		}
 	case record.KindSweep:
+		if r.Scaling != nil {
+			return r.scalingAnswer()
+		}
 		return r.sweepAnswer()
 	case record.KindDiagnose:
 		return r.diagnosisAnswer()
@@ -120,7 +123,7 @@ func (r *Report) ladderAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	verb := "carries " + rate(best.Capacity) + at(latencyWords(r.SLO))
+	verb := "carries " + rate(best.Capacity) + at(latencyWords(r.SLO)) + r.atOnceWords(best)
 	switch r.Metric {
 	case compare.MetricP99:
 		verb = "has the lowest p99, " + metricWords(r.Metric, best.Capacity)

@@ -108,6 +108,13 @@ func variantNames(e *record.Experiment) []string {
 	return names
 }
 
+// withoutPeaks leaves what is warned of in searches out of a sweep, which was never to end at a peak.
+func (r *Report) withoutPeaks() {
+	for i := range r.Steps {
+		r.Steps[i].Warnings = nil
+	}
+}
+
 // build puts the view model together.
 func build(e *record.Experiment, a analysis) *Report {
 	r := &Report{
@@ -122,12 +129,19 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.Runs = append(r.Runs, newRun(run, a))
 	}
 	r.Assemblies = assemblies(e)
+	if atOnce(e) {
+		r.Scaling = scaling(e, a)
+	}
 	switch e.Kind {
 	case record.KindLoad:
 		r.load(e, a)
 	case record.KindSweep:
 		r.steps(steady(e), a)
-		r.sweep(e)
+		if r.Scaling == nil {
+			r.sweep(e)
+		} else {
+			r.withoutPeaks()
+		}
 	case record.KindCompare:
 		r.steps(e, a)
 		r.compare(e, a)
@@ -143,7 +157,7 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.steps(e, a)
 	}
 	if e.Kind != record.KindLoad {
-		if e.Kind != record.KindSweep {
+		if e.Kind != record.KindSweep && r.Scaling == nil {
 			r.Charts = append([]Chart{latencyChart(e)}, r.Charts...)
 		}
 		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
@@ -187,7 +201,9 @@ func runLabel(r *record.Run) string {
 	if r.Step.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
 	}
-	if r.Step.RampTo > 0 {
+	if r.ByConcurrency() {
+		parts = append(parts, fmt.Sprintf("%d at once", r.Step.Connections))
+	} else if r.Step.RampTo > 0 {
 		parts = append(parts, rate(Value(r.Step.Rate))+" to "+rate(Value(r.Step.RampTo)))
 	} else if r.Totals.OfferedPerS > 0 {
 		parts = append(parts, rate(Value(r.Totals.OfferedPerS)))

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+
 	"dyno/lab/compare"
 	"dyno/lab/record"
 )
@@ -43,6 +45,15 @@ func (r *Report) columns() []tableColumn {
 	all := []tableColumn{
 		{Head: "step", Short: "step", Cell: func(s *Step) string { return s.Name }},
 		main, ratio, before,
+	}
+	if r.Scaling != nil {
+		all = append(all,
+			value("at once", "units", "at once", func(s *Step) Value { return s.AtOnce }, whole),
+			tableColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, dash) },
+				known: func(s *Step) bool { return s.Waits != "" }})
+		if r.Scaling.tail != "p99" {
+			all = append(all, value(r.Scaling.tail, "ms", r.Scaling.tail+" ms", func(s *Step) Value { return s.Tail }, figure))
+		}
 	}
 	if r.Metric != compare.MetricP99 {
 		all = append(all, value("p99", "ms", "p99 ms", func(s *Step) Value { return s.P99 }, figure))

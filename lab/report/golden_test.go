@@ -38,6 +38,8 @@ func madeReports() map[string]*Report {
 		"load":             madeLoad("open").report(),
 		"load-closed":      madeLoad("closed").report(),
 		"load-database":    madeDatabase().report(),
+		"ladder-job":       Build(madeJobLadder()),
+		"sweep-job":        Build(madeSpans()),
 		"load-interrupted": newMade(record.KindLoad, "p99=60ms").report(),
 	}
 }

@@ -78,6 +78,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		return count(int64(n))
 	},
 	"evidence": evidenceFigure, "signal": signalWords, "where": placeWords, "share": shareWords, "held": heldWords, "pauses": func(n int64) string { return plural(int(n), "pause") }, "pause": func(v Value) string { return pauseWords(float64(v)) },
+	"float":   func(n int) float64 { return float64(n) },
 	"place":   func(index int) int { return index + 1 },
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
 }).Parse(pageHTML))

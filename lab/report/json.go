@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"dyno/lab/capacity"
+	"dyno/lab/capacity/fit"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
@@ -72,6 +73,7 @@ type jsonStep struct {
 	PeakRSSBytes     Value     `json:"peak_rss_bytes"`
 	PeakGoroutines   Value     `json:"peak_goroutines"`
 	GCPauseP99Ms     Value     `json:"gc_pause_p99_ms"`
+	Concurrency      *Value    `json:"concurrency,omitempty"` // units at once, of jobs that are driven so
 	RatioToBaseline  Value     `json:"ratio_to_baseline"`
 	RatioInterval    *Interval `json:"ratio_interval"`
 	RatioToBefore    Value     `json:"ratio_to_before"`
@@ -93,6 +95,9 @@ func (r *Report) jsonSteps() []jsonStep {
 			PeakRSSBytes: s.PeakRSS, PeakGoroutines: s.Goroutines, GCPauseP99Ms: s.GCPauseP99,
 			RatioToBaseline: s.Ratio, RatioInterval: s.RatioInterval, RatioToBefore: s.StepRatio, BeforeInterval: s.StepInterval,
 			Verdict: s.Verdict, Rounds: s.Rounds, Reason: s.Invalid, Warnings: list(s.Warnings),
+		}
+		if r.Scaling != nil {
+			j.Concurrency = &s.AtOnce
 		}
 		if r.Metric == compare.MetricCapacity {
 			j.CapacityPerS = &s.Capacity
@@ -137,6 +142,42 @@ func (r *Report) jsonRamps() (out []jsonRamp) {
 	return out
 }
 
+// jsonScaling is one variant over its units at once.
+type jsonScaling struct {
+	Variant string             `json:"variant"`
+	Units   int                `json:"units,omitempty"`
+	Points  []jsonScalingPoint `json:"points"`
+	Fits    []fit.Ranked       `json:"fits"` // the best first
+	InWords string             `json:"in_words"`
+}
+
+type jsonScalingPoint struct {
+	Concurrency int            `json:"concurrency"`
+	PerS        Value          `json:"per_s"`
+	P50Ms       Value          `json:"p50_ms"`
+	P95Ms       Value          `json:"p95_ms"`
+	P99Ms       Value          `json:"p99_ms"`
+	Met         bool           `json:"met"`
+	Limits      []record.Limit `json:"limits,omitempty"`
+}
+
+func (r *Report) jsonScaling() (out []jsonScaling) {
+	if r.Scaling == nil {
+		return nil
+	}
+	for _, c := range r.Scaling.Curves {
+		j := jsonScaling{Variant: c.Variant, Units: c.Units, Points: []jsonScalingPoint{}, Fits: c.Ranked, InWords: c.InWords}
+		if j.Fits == nil {
+			j.Fits = []fit.Ranked{}
+		}
+		for _, p := range c.Points {
+			j.Points = append(j.Points, jsonScalingPoint{p.Concurrency, p.PerS, p.P50, p.P95, p.P99, p.Met, p.Limits})
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
 type jsonSweepRow struct {
 	Variant       string `json:"variant"`
 	OfferedPerS   Value  `json:"offered_per_s"`
@@ -166,13 +207,14 @@ func (r *Report) runObject() any {
 		Steps     []jsonStep      `json:"steps"`
 		Sweep     []jsonSweepRow  `json:"sweep,omitempty"`
 		Ramps     []jsonRamp      `json:"ramps,omitempty"`
+		Scaling   []jsonScaling   `json:"scaling,omitempty"`
 		Floor     *Interval       `json:"floor"`
 		Runs      int             `json:"runs"`
 		RunsValid int             `json:"runs_valid"`
 		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
 		Databases []jsonDatabase  `json:"databases,omitempty"`
 		verdict
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.Floor, all, valid, r.jsonDiagnoses(), r.jsonDatabases(), r.verdict()}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.jsonScaling(), r.Floor, all, valid, r.jsonDiagnoses(), r.jsonDatabases(), r.verdict()}
 }
 
 func (r *Report) capacityObject() any {
@@ -184,10 +226,11 @@ func (r *Report) capacityObject() any {
 	c.Valid, c.Reason = r.Invalid == "", r.Invalid
 	return struct {
 		capacity.Result
+		Scaling   []jsonScaling  `json:"scaling,omitempty"`
 		Databases []jsonDatabase `json:"databases,omitempty"`
 		Answer    string         `json:"answer"`
 		Out       string         `json:"out"`
-	}{c, r.jsonDatabases(), r.Answer, r.Out}
+	}{c, r.jsonScaling(), r.jsonDatabases(), r.Answer, r.Out}
 }
 
 func (r *Report) comparisonObject() any {
@@ -205,11 +248,12 @@ func (r *Report) comparisonObject() any {
 		Reason    string          `json:"reason"`
 		SLO       record.SLO      `json:"slo"`
 		Steps     []jsonStep      `json:"steps"`
+		Scaling   []jsonScaling   `json:"scaling,omitempty"`
 		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
 		Databases []jsonDatabase  `json:"databases,omitempty"`
 		Answer    string          `json:"answer"`
 		Out       string          `json:"out"`
-	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.jsonDiagnoses(), r.jsonDatabases(), r.Answer, r.Out}
+	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.jsonScaling(), r.jsonDiagnoses(), r.jsonDatabases(), r.Answer, r.Out}
 }
 
 // jsonDiagnosis is a diagnosis whose rates are null where they are not known.

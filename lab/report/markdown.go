@@ -14,6 +14,8 @@ func Markdown(w io.Writer, r *Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s\n\n%s\n\n", escapeMarkdown(r.title()), escapeMarkdown(r.Answer))
 	switch {
+	case r.Scaling != nil && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
+		// the table of its points follows below
 	case r.Kind == record.KindLoad && r.Load != nil:
 		r.loadMarkdown(&b)
 	case r.Kind == record.KindCapacity && r.Capacity != nil:
@@ -25,6 +27,7 @@ func Markdown(w io.Writer, r *Report) error {
 	case len(r.Steps) > 0:
 		r.stepsMarkdown(&b)
 	}
+	r.Scaling.markdown(&b)
 	if r.Kind != record.KindDiagnose {
 		r.whyMarkdown(&b)
 	}
@@ -81,6 +84,24 @@ func (r *Report) capacityMarkdown(b *strings.Builder) {
 		rows = append(rows, []string{figure(Value(s.OfferedPerS)), figure(Value(s.AchievedPerS)), figure(Value(s.P50Ms)), figure(Value(s.P99Ms)), percent(Value(s.Errors)), metWords(s.Met, s.Invalid)})
 	}
 	tableMarkdown(b, []string{"offered, per second", "achieved, per second", "p50, ms", "p99, ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
+}
+
+// markdown writes what a job did over its units at once, and which model explains it.
+func (s *Scaling) markdown(b *strings.Builder) {
+	if s == nil {
+		return
+	}
+	head, number, rows := s.scalingTable()
+	tableMarkdown(b, head, number, rows)
+	for _, c := range s.Curves {
+		for i, line := range c.words() {
+			fmt.Fprintf(b, "%s- %s\n", strings.Repeat("  ", min(i, 1)), escapeMarkdown(line))
+		}
+	}
+	if s.Joint != "" {
+		fmt.Fprintf(b, "\n%s\n", escapeMarkdown(s.Joint))
+	}
+	b.WriteByte('\n')
 }
 
 func (r *Report) sweepMarkdown(b *strings.Builder) {

@@ -43,7 +43,8 @@ type Report struct {
 	Pairs      []Pair              // kind compare
 	Capacity   *capacity.Result    // kind capacity
 	Load       *LoadResult         // kind load: its first run
-	Sweep      *Sweep              // kind sweep
+	Sweep      *Sweep              // kind sweep, over rates
+	Scaling    *Scaling            // jobs over units at once; nil: the load was a rate
 
 	Diagnoses []diagnose.Diagnosis // of the variants that were looked into
 	Flames    *Flames              // nil: nothing was profiled
@@ -70,6 +71,10 @@ type Step struct {
 	Capacity Value // requests/s; p99 in ms or CPU in us per request when that is the metric
 	Interval *Interval
 	Rounds   int // how many data the capacity rests on
+
+	AtOnce Value  // units under way at once; unknown: the load was a rate
+	Waits  string // what a job said it waited for at its capacity
+	Tail   Value  // ms, the quantile that the SLO of a job bounds first
 
 	P99        Value // ms, of what the SLO is measured on
 	CPU        Value // us per request

@@ -19,13 +19,31 @@ func (r *Report) steps(e *record.Experiment, a analysis) {
 	}
 	for _, name := range variantNames(e) {
 		v, _ := e.Variant(name)
-		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: Unknown, Ratio: Unknown, StepRatio: Unknown}
+		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: Unknown, Ratio: Unknown, StepRatio: Unknown, AtOnce: Unknown, Tail: Unknown}
 		s.capacity(a.capacities[name])
 		s.resources(atCapacity(e, a, name))
+		if r.Scaling != nil {
+			s.atOnce(r.Scaling, a.capacities[name].Concurrency)
+		}
 		if row, ok := rows[name]; ok {
 			s.compared(row, len(r.Steps) == 0, r.Metric)
 		}
 		r.Steps = append(r.Steps, s)
+	}
+}
+
+// atOnce takes over what a job showed at the concurrency of its capacity.
+func (s *Step) atOnce(of *Scaling, n int) {
+	for _, c := range of.Curves {
+		if c.Variant != s.Name || n == 0 {
+			continue
+		}
+		s.AtOnce = Value(n)
+		for _, p := range c.Points {
+			if p.Concurrency == n {
+				s.Waits, s.Tail = p.Waits, p.tail(of.tail)
+			}
+		}
 	}
 }
 

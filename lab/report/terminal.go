@@ -30,6 +30,8 @@ func Terminal(w io.Writer, r *Report, s Style) error {
 	t.line(t.paint(color, t.clean(r.Answer)))
 	t.line("")
 	switch {
+	case r.Scaling != nil && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
+		// the table of its points follows below
 	case r.Kind == record.KindLoad && r.Load != nil:
 		t.load(r)
 	case r.Kind == record.KindCapacity && r.Capacity != nil:
@@ -41,6 +43,7 @@ func Terminal(w io.Writer, r *Report, s Style) error {
 	case len(r.Steps) > 0:
 		t.steps(r)
 	}
+	t.scaling(r.Scaling)
 	if r.Kind != record.KindDiagnose {
 		t.why(r)
 	}
@@ -255,6 +258,31 @@ func (t *terminal) sweep(r *Report) {
 		rows = append(rows, row{share: -1, cells: cells})
 	}
 	t.table(rampHead, rampNumbers, rows)
+}
+
+// scaling writes what a job did over its units at once, and which model explains it.
+func (t *terminal) scaling(s *Scaling) {
+	if s == nil {
+		return
+	}
+	head, number, cells := s.scalingTable()
+	var rows []row
+	for _, c := range cells {
+		rows = append(rows, row{share: -1, cells: c})
+	}
+	t.table(head, number, rows)
+	for _, c := range s.Curves {
+		for i, line := range c.words() {
+			if i > 0 {
+				line = "  " + line
+			}
+			t.line(t.clean(line))
+		}
+	}
+	if s.Joint != "" {
+		t.line(t.clean(s.Joint))
+	}
+	t.line("")
 }
 
 func (t *terminal) load(r *Report) {

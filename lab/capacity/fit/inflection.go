@@ -2,6 +2,13 @@ package fit
 
 import "math"
 
+// PublishedB is the b that the model was published with, beside a = 850/s.
+const PublishedB = 0.0032
+
+// ClaimedInflection is where the model's author puts the point of diminishing returns. No derivative of the model
+// has anything there; see Inflection.
+func ClaimedInflection(l float64) float64 { return 2.4 * math.Pow(l, 0.42) }
+
 // Inflection is where the curve a*log2(c)*exp(-b*L/c) stops bending upwards: up to there a further worker adds more
 // than the one before, from there on less. Ok is false when it bends downwards from one worker on. It is no knee:
 // throughput goes on rising behind it, for ever.

@@ -25,7 +25,12 @@ const leastPoints = 5
 // Rank draws the curves of all models through the points, and puts the one first that explains them best, by
 // LeaveOneOut. A model that cannot be drawn through them is left out. In words it says which is best and by how
 // much, or that no difference can be told.
+// The logarithm is 0 at a concurrency of one, so points there are left out for all models where the others suffice.
 func Rank(points []Point) (ranked []Ranked, inWords string) {
+	above := slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.N <= 1 })
+	if len(above) >= leastPoints {
+		points = above
+	}
 	models := []func([]Point) (Curve, error){Roof, USL, Log}
 	for _, fit := range models {
 		c, err := fit(points)
@@ -38,7 +43,16 @@ func Rank(points []Point) (ranked []Ranked, inWords string) {
 		}
 	}
 	slices.SortStableFunc(ranked, func(a, b Ranked) int { return cmp.Compare(a.LeaveOneOut, b.LeaveOneOut) })
-	return ranked, rankWords(ranked, len(points))
+	return ranked, rankWords(ranked, different(points))
+}
+
+// different is at how many concurrencies there are points.
+func different(points []Point) int {
+	seen := map[float64]bool{}
+	for _, p := range points {
+		seen[p.N] = true
+	}
+	return len(seen)
 }
 
 // leaveOneOut foretells each point from the others.
@@ -79,7 +93,7 @@ const near = 1.25
 
 func rankWords(ranked []Ranked, points int) string {
 	if len(ranked) == 0 {
-		return fmt.Sprintf("%d points are too few to tell models apart; measure at %d concurrencies or more", points, leastPoints)
+		return fmt.Sprintf("measured at %d of the %d concurrencies that it takes to tell models apart", points, leastPoints)
 	}
 	best := ranked[0]
 	words := fmt.Sprintf("%s explains the points best: each is foretold by the others to within %s", best.Name(), share(best.LeaveOneOut))
@@ -107,6 +121,14 @@ func share(v float64) string {
 	return fmt.Sprintf("%.2g%%", 100*v)
 }
 
+// part writes a share of the law, of which the smallest are what a search stopped at.
+func part(v float64) string {
+	if v < 1e-5 {
+		return "none"
+	}
+	return fmt.Sprintf("%.2g%%", 100*v)
+}
+
 // names are the models' for people.
 var names = map[string]string{ModelRoof: "min(k*c, roof)", ModelUSL: "the Universal Scalability Law", ModelLog: "a*log2(c)*exp(-b*L/c)"}
 
@@ -122,11 +144,14 @@ func (c Curve) InWords(l float64) string {
 		}
 		return fmt.Sprintf("each unit at once adds %.3g/s, up to a roof of %.4g/s, which %.3g at once reach", c.K, c.Roof, *c.PeakN)
 	case ModelUSL:
-		words := fmt.Sprintf("one at once does %.3g/s, %.2g%% of the work is serial and %.2g%% is lost to agreeing", c.Lambda, 100*c.Sigma, 100*c.Kappa)
+		words := fmt.Sprintf("one at once does %.3g/s, %s of the work is serial and %s is lost to agreeing", c.Lambda, part(c.Sigma), part(c.Kappa))
 		if c.PeakN != nil {
 			words += fmt.Sprintf("; the highest point is %.4g/s with %.3g at once", c.PeakX, *c.PeakN)
 		}
 		return words
+	}
+	if c.B < 0 {
+		return fmt.Sprintf("a = %.4g/s, b = %.3g, below 0, with which the model means nothing", c.A, c.B)
 	}
 	words := fmt.Sprintf("a = %.4g/s, b = %.3g; it rises for ever, so it shows no knee", c.A, c.B)
 	if at, ok := Inflection(c.B, Point{L: l}.load()); ok {

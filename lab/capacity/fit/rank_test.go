@@ -11,7 +11,7 @@ import (
 
 // The source's model with its own figures: its author puts the knee at 2.4*L^0.42, and there is none.
 func TestInflectionOfTheSourcesModel(t *testing.T) {
-	const b = 0.0032
+	const b = PublishedB
 	for _, tt := range []struct {
 		l, c float64 // c 0: none
 	}{{100, 0}, {1000, 3.0}, {5000, 11.0}} {
@@ -19,7 +19,7 @@ func TestInflectionOfTheSourcesModel(t *testing.T) {
 		if ok != (tt.c > 0) || math.Abs(c-tt.c) > 0.05 {
 			t.Errorf("L = %g: %.2f, %v; want %.1f", tt.l, c, ok, tt.c)
 		}
-		claimed := 2.4 * math.Pow(tt.l, 0.42)
+		claimed := ClaimedInflection(tt.l)
 		if math.Abs(c/claimed-1) < 0.5 {
 			t.Errorf("L = %g: %.2f lies at what is claimed, %.1f", tt.l, c, claimed)
 		}
@@ -123,7 +123,7 @@ func TestRankNamesTheModelThatMadeThePoints(t *testing.T) {
 }
 
 func TestRankSaysWhenItCannotTell(t *testing.T) {
-	if ranked, words := Rank([]Point{{N: 1, X: 1}, {N: 2, X: 2}, {N: 4, X: 3}}); len(ranked) != 0 || !strings.Contains(words, "too few") {
+	if ranked, words := Rank([]Point{{N: 1, X: 1}, {N: 2, X: 2}, {N: 4, X: 3}}); len(ranked) != 0 || !strings.Contains(words, "that it takes to tell models apart") {
 		t.Errorf("three points: %v, %q", ranked, words)
 	}
 	var straight []Point // all but the logarithm hold a straight line
