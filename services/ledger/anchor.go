@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/trust"
+)
+
+// anchor finds the hash that the range is proved from, once, and on whose word it stands.
+func (p *pipeline) anchor(ctx context.Context, top uint32) error {
+	if p.word != "" {
+		return nil
+	}
+	if p.config.Level < trust.L2 {
+		p.word = "nothing is linked at " + p.request.level
+		return nil
+	}
+	t, ok, err := p.request.named()
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		p.trusted, p.word = t, fmt.Sprintf("ledger %d is %v on your word", t.Index, t.Hash)
+	default:
+		return p.byServers(ctx, top)
+	}
+	return nil
+}
+
+// byServers takes the hash that most of the servers that answer give to a ledger.
+func (p *pipeline) byServers(ctx context.Context, index uint32) error {
+	hashes := make([]xrpl.Hash, len(p.servers))
+	errs := make([]error, len(p.servers))
+	var all sync.WaitGroup
+	for i, s := range p.servers {
+		all.Go(func() { hashes[i], errs[i] = p.ask(ctx, s, index) })
+	}
+	all.Wait()
+	votes, most, answered := map[xrpl.Hash]int{}, xrpl.Hash{}, 0
+	for i, h := range hashes {
+		if errs[i] != nil {
+			continue
+		}
+		answered++
+		if votes[h]++; votes[h] > votes[most] {
+			most = h
+		}
+	}
+	if answered == 0 {
+		return fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
+	}
+	if 2*votes[most] <= answered {
+		var said []string
+		for i, h := range hashes {
+			if errs[i] == nil {
+				said = append(said, fmt.Sprintf("%s says %v", p.servers[i].Name(), h))
+			}
+		}
+		slices.Sort(said)
+		return fmt.Errorf("the servers do not agree on ledger %d: %s; name what you trust with --anchor", index, strings.Join(said, "; "))
+	}
+	p.trusted = backfill.Trusted{Index: index, Hash: most}
+	p.word = fmt.Sprintf("ledger %d is %v on the word of %d of %d servers", index, most, votes[most], len(p.servers))
+	return nil
+}
+
+// asks of a server for its word on a ledger: one that fails now and then is not left out for that.
+const asks = 5
+
+// ask is the hash that a server gives to a ledger.
+func (p *pipeline) ask(ctx context.Context, s *rippled.Server, index uint32) (h xrpl.Hash, err error) {
+	for try := range asks {
+		if try > 0 {
+			select {
+			case <-time.After(time.Duration(try) * 200 * time.Millisecond):
+			case <-ctx.Done():
+				return h, ctx.Err()
+			}
+		}
+		var a *rippled.Answer
+		if a, err = s.Header(ctx, index); err != nil {
+			continue
+		}
+		var header xrpl.Header
+		if header, err = xrpl.ParseHeader(a.Header); err != nil {
+			continue
+		}
+		h = header.Hash()
+		if header.Index == index && (a.Hash.IsZero() || a.Hash == h) {
+			return h, nil
+		}
+		err = fmt.Errorf("%s: asked for ledger %d, the answer is not one that fits in itself", s.Name(), index)
+	}
+	return h, err
+}

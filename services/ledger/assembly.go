@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"time"
+
+	"dyno/parts/daemon"
+	"dyno/parts/queue"
+	"dyno/parts/xrpl"
+)
+
+// Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the defaults of the
+// settings are what the plain program does.
+func Assembly() daemon.Assembly {
+	return daemon.Assembly{
+		Seams: []daemon.Seam{
+			{Name: "decoder", Doc: "takes answers apart", Impls: []daemon.Impl{
+				{Name: "json", Doc: "encoding/json"},
+				{Name: "scan", Doc: "looks for the fields that count, and decodes hex into one piece of memory"},
+			}},
+			{Name: "tree", Doc: "hashes a ledger's transactions", Impls: []daemon.Impl{
+				{Name: "nodes", Doc: "a tree of node objects, leaf by leaf"},
+				{Name: "sorted", Doc: "sorted ids and no nodes: no allocation (parts/xrpl)"},
+			}},
+			{Name: "queue", Doc: "hands answers to those who prove them", Impls: queues()},
+			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []daemon.Impl{
+				{Name: "fixed", Doc: "shard_size"},
+				{Name: "adaptive", Doc: "so many that the P95 of recent shards stays near a quarter of the time-out"},
+			}},
+			{Name: "hedge", Doc: "what is done about the slow tail", Impls: []daemon.Impl{
+				{Name: "none", Doc: "it is waited for, until the time-out"},
+				{Name: "p95", Doc: "what takes much longer than most is asked of another server, too"},
+			}},
+			{Name: "commit", Doc: "makes ledgers durable", Impls: []daemon.Impl{
+				{Name: "each", Doc: "a synced batch for each ledger"},
+				{Name: "batch", Doc: "a synced batch for all that wait, store_batch at most"},
+			}},
+			{Name: "compression", Doc: "of ledgers in the store", Impls: []daemon.Impl{
+				{Name: "none", Doc: "as they are"},
+				{Name: "zstd", Doc: "less to write, more to compute"},
+			}},
+			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []daemon.Impl{
+				{Name: "off", Doc: "none"},
+				{Name: "on", Doc: "a few keys more for each transaction; decided when the store is made"},
+			}},
+			{Name: "signatures", Doc: "checks signatures (L4)", Impls: checkers()},
+			{Name: "snapshot", Doc: "what serve keeps in memory", Impls: []daemon.Impl{
+				{Name: "mutex", Doc: "a map behind a mutex"},
+				{Name: "atomic", Doc: "an atomic pointer to an immutable snapshot: readers never lock"},
+			}},
+		},
+		Settings: []daemon.Setting{
+			daemon.Int("fetches", 1, 1, 4096, "requests under way at once, to all servers together"),
+			daemon.Int("shard_size", 16, 1, 4096, "ledgers of a shard (sizing=adaptive: of the first)"),
+			daemon.Duration("timeout", 8*time.Second, 10*time.Millisecond, 10*time.Minute, "of a shard; what is left of it is asked of another server"),
+			daemon.Int("window", 1024, 1, 1<<20, "ledgers under way at once: the memory that a sync takes is that of so many"),
+			daemon.Int("verifiers", 0, 0, 1024, "goroutines that prove answers; 0: one for each processor"),
+			daemon.Int("verify_batch", 64, 1, 4096, "answers that one of them takes at a time"),
+			daemon.Int("signature_sample", 1, 1, 1<<20, "L4 checks the signatures of one ledger in so many; 1: of each"),
+			daemon.Int("store_writers", 1, 1, 64, "batches under way to the disk at once"),
+			daemon.Int("store_queue", 1, 1, 1<<16, "proved ledgers that wait to be stored"),
+			daemon.Int("store_batch", 32, 1, 4096, "most ledgers in a batch (commit=batch)"),
+			daemon.Int("attempts", 12, 1, 1000, "tries of a ledger, of all servers, before it is given up"),
+		},
+		Ladder: []daemon.Step{
+			{Name: "walker", Change: map[string]string{"tree": "sorted"},
+				Why: "the tree needs no nodes: sorted ids say where a leaf sits; nothing is allocated"},
+			{Name: "shards", Change: map[string]string{"fetches": "16"},
+				Why: "Little's law: one request at a time waits for the server; 16 shards wait together"},
+			{Name: "adaptive", Change: map[string]string{"sizing": "adaptive"},
+				Why: "a shard that is too large is retried whole when it fails, one that is too small costs a look at the planner for each ledger"},
+			{Name: "batched", Change: map[string]string{"commit": "batch", "store_queue": "128"},
+				Why: "an fsync costs the same for one ledger and for 32"},
+			{Name: "scan", Change: map[string]string{"decoder": "scan"},
+				Why: "of 187 KB of JSON everything but 92 KB of hex is known beforehand"},
+			{Name: "hedging", Change: map[string]string{"hedge": "p95"},
+				Why: "in-order proof waits for the slowest shard; asking for it twice costs a few percent of requests"},
+		},
+	}
+}
+
+// queues are those of parts/queue that hold something.
+func queues() []daemon.Impl {
+	impls := []daemon.Impl{{Name: "buffered", Doc: "a channel"}}
+	for _, name := range queue.Names() {
+		if name != "buffered" && name != "unbuffered" {
+			impls = append(impls, daemon.Impl{Name: name, Doc: "see parts/queue"})
+		}
+	}
+	return impls
+}
+
+// checkers are those of parts/xrpl that this program was built with.
+func checkers() []daemon.Impl {
+	impls := []daemon.Impl{{Name: "pure", Doc: "Go alone"}}
+	if _, ok := xrpl.Checkers()["libsecp256k1"]; ok {
+		impls = append(impls, daemon.Impl{Name: "libsecp256k1", Doc: "the C library of Bitcoin Core, through cgo"})
+	}
+	return impls
+}

@@ -1,0 +1,120 @@
+// Package backfill downloads a range of history, proves it, and hands it on to be stored: the pipeline behind
+// ledgersync sync and follow.
+//
+//	planner -> fetchers -> queue -> verifiers -> linker -> Sink
+//
+// A range is worked through from its top down, because that is the way proof goes: a header holds its parent's
+// hash, so from an anchor (Trusted) on, the linker knows what the next lower ledger must hash to before it looks at an answer. A
+// wrong answer is therefore noticed when it comes, put to the account of the server that gave it, and asked of another; the Sink gets
+// every ledger once, in descending order, and nothing that was not proved as far as Config.Level asks.
+//
+// Fetching and hashing go on out of order within a window below the last ledger that was linked, which bounds the
+// memory. Which ledgers are asked for next, and in what portions, is services/ledger/shard's to say; which server
+// is asked, services/ledger/pace's.
+//
+// It is not for storing (services/ledger/store), nor for keeping up with the tip (services/ledger/follow calls it
+// for each new stretch). Run owns the goroutines it starts and waits for them.
+package backfill
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/pace"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/shard"
+	"dyno/services/ledger/trust"
+)
+
+// Config is what to download and how. Its zero values are the documented defaults.
+type Config struct {
+	Servers *pace.Pool
+	Sink    Sink
+	Level   trust.Level
+
+	// Trusted is a hash that the range's top ledger, or one above it, is known to have. Without an index nothing is linked
+	// to anything above the range (L0, L1).
+	Trusted Trusted
+
+	Fetches     int           // requests under way at once; 0: 1
+	Verifiers   int           // 0: one for each processor
+	VerifyBatch int           // answers that a verifier takes at a time; 0: 64
+	Queue       string        // between fetchers and verifiers: a name of parts/queue; "": buffered
+	Window      int           // ledgers under way below the last one linked; 0: 1,024 (some 100 MB of modern ones)
+	Timeout     time.Duration // of a shard; 0: 8 s
+	Attempts    int           // wrong answers or refusals, of all servers, before a ledger is given up; 0: 12
+
+	Tree       string                // how transaction trees are hashed: sorted, nodes; "": sorted
+	Signatures xrpl.SignatureChecker // for L4
+	Sample     int                   // L4 checks every Sample-th ledger's signatures; 0: each
+
+	Shards shard.Config
+
+	// Wrong is told of every wrong answer, by several goroutines; what it keeps of the answer it copies. Nil: nobody is.
+	Wrong func(server string, a *rippled.Answer, reason error)
+
+	Watch *Watch // what is counted; nil: nobody looks
+
+	headers bool // without transactions: what lies between an anchor and the range
+}
+
+// Trusted is a ledger whose hash is known from elsewhere.
+type Trusted struct {
+	Index uint32
+	Hash  xrpl.Hash
+}
+
+// Sink takes proved ledgers, in descending order, one call at a time. What it was given belongs to it until it
+// calls release, which it does once, from any goroutine.
+type Sink interface {
+	Put(ctx context.Context, l *xrpl.Ledger, release func()) error
+}
+
+func (c Config) withDefaults() Config {
+	c.Fetches = max(c.Fetches, 1)
+	c.Verifiers = c.Provers()
+	if c.VerifyBatch <= 0 {
+		c.VerifyBatch = 64
+	}
+	if c.Queue == "" {
+		c.Queue = "buffered"
+	}
+	if c.Window <= 0 {
+		c.Window = 1024
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 8 * time.Second
+	}
+	if c.Attempts <= 0 {
+		c.Attempts = 12
+	}
+	if c.Watch == nil {
+		c.Watch = NewWatch()
+	}
+	return c
+}
+
+// Provers is the number of goroutines that prove answers.
+func (c Config) Provers() int {
+	if c.Verifiers > 0 {
+		return c.Verifiers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Missing says that a ledger could be had from nobody, or from nobody rightly.
+type Missing struct {
+	Index uint32
+	Gap   history.Range // what is not stored because of it
+	Err   error         // the last trouble
+}
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("ledger %d could not be had: %v", m.Index, m.Err)
+}
+
+func (m *Missing) Unwrap() error { return m.Err }

@@ -1,0 +1,172 @@
+package backfill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"dyno/parts/workpool"
+	"dyno/services/ledger/pace"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/shard"
+)
+
+// retryPause is between two tries of a ledger that nobody could be asked for: all servers are away, or have none of it yet.
+const retryPause = 500 * time.Millisecond
+
+// drive gives the fetchers what the planner wants fetched, until all is linked, and waits for them.
+func (r *run) drive(ctx context.Context) error {
+	pool := workpool.New(workpool.Config{Workers: r.Fetches, Capacity: r.Fetches})
+	defer pool.Close()
+	for {
+		r.mu.Lock()
+		now := time.Now()
+		s, ok := r.planner.Next(now)
+		wait, done := r.planner.Wait(now), r.planner.Done()
+		r.mu.Unlock()
+		switch {
+		case done:
+			return nil
+		case ok:
+			priority := int64(r.gap.To - s.To) // the distance from the anchor
+			if err := pool.Submit(ctx, priority, func(ctx context.Context) { r.fetch(ctx, s) }); err != nil {
+				return err
+			}
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-r.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		timer.Stop()
+	}
+}
+
+// signal wakes who waits on a channel of capacity 1.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// fetch asks for the ledgers of a shard, one after the other, from its top down. What is left when its time is over,
+// or when a server fails, goes back to the planner.
+func (r *run) fetch(ctx context.Context, s shard.Shard) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	for index := s.To; index >= s.From && index > 0; index-- {
+		if !r.wanted(s, index) {
+			continue
+		}
+		it := &item{index: index, shard: s, answer: r.answers.Get().(*rippled.Answer)}
+		if err := r.ask(ctx, it); err != nil {
+			r.recycle(it)
+			r.failed(s, index, err)
+			return
+		}
+		if !r.queue.Put(uint64(index), it) {
+			r.recycle(it)
+			r.failed(s, index, errors.New("too many answers wait to be proved")) // cannot be: the queue holds two windows
+			return
+		}
+	}
+}
+
+// ask gets an answer from the best server that is not known to be wrong of it.
+func (r *run) ask(ctx context.Context, it *item) error {
+	m, err := r.acquire(ctx, it)
+	if err != nil {
+		return err
+	}
+	it.from, it.asked = m, time.Now()
+	r.mu.Lock()
+	r.planner.Asking(it.shard, it.index, m, it.asked)
+	r.mu.Unlock()
+	if err := r.request(ctx, m, it); err != nil {
+		took := time.Since(it.asked)
+		since(&r.Watch.answering, it.asked)
+		m.Done(it.answer.Bytes, took, err)
+		return &refusal{m, err}
+	}
+	since(&r.Watch.answering, it.asked)
+	m.Answered(it.answer, time.Since(it.asked))
+	return nil
+}
+
+func (r *run) request(ctx context.Context, m *pace.Member, it *item) error {
+	if !r.headers {
+		return m.Server().Ledger(ctx, it.index, it.answer)
+	}
+	a, err := m.Server().Header(ctx, it.index)
+	if err == nil {
+		it.answer = a
+	}
+	return err
+}
+
+// acquire waits for a server. Who failed the ledger before is asked again only when there is nobody else.
+func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
+	not := r.not(it)
+	m, err := r.Servers.Acquire(ctx, it.index, not...)
+	if len(not) > 0 && errors.Is(err, pace.ErrNone) {
+		m, err = r.Servers.Acquire(ctx, it.index)
+	}
+	if errors.Is(err, pace.ErrNone) { // they may yet have it
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+	return m, err
+}
+
+// refusal is an answer that was none, of a server.
+type refusal struct {
+	from *pace.Member
+	err  error
+}
+
+func (f *refusal) Error() string { return fmt.Sprintf("%s: %v", f.from.Name(), f.err) }
+func (f *refusal) Unwrap() error { return f.err }
+
+// not is who failed the ledger, or its shard, before.
+func (r *run) not(it *item) []*pace.Member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var not []*pace.Member
+	if t := r.trouble[it.index]; t != nil {
+		not = append(not, t.wrong...)
+	}
+	if m, ok := it.shard.Not.(*pace.Member); ok {
+		not = append(not, m)
+	}
+	return not
+}
+
+// wanted says whether a shard's ledger is still to be had: its twin, a hedge, may have brought it.
+func (r *run) wanted(s shard.Shard, index uint32) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.planner.Wants(s, index)
+}
+
+// failed gives back what a shard did not bring, from an index down.
+func (r *run) failed(s shard.Shard, index uint32, err error) {
+	var from any
+	if f := new(refusal); errors.As(err, &f) {
+		from = f.from
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.planner.Wants(s, index) {
+		r.tried(index, err)
+	}
+	r.planner.Failed(s, index, from, time.Now())
+	signal(r.wake)
+}

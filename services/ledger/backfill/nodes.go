@@ -1,0 +1,95 @@
+package backfill
+
+import (
+	"crypto/sha512"
+	"fmt"
+
+	"dyno/parts/xrpl"
+)
+
+// nodes hashes transaction trees as they are drawn: a node is an object with 16 children, and leaves are put in one
+// by one. It is what xrpl.Verifier is compared with.
+type nodes struct{}
+
+var _ tree = nodes{}
+
+// node is an inner node, or a leaf when it has no children.
+type node struct {
+	children *[16]*node
+	id, leaf xrpl.Hash
+}
+
+func (nodes) Ledger(l *xrpl.Ledger) (xrpl.Header, error) {
+	h, err := xrpl.ParseHeader(l.Header)
+	if err != nil {
+		return h, err
+	}
+	if l.Index != 0 && h.Index != l.Index {
+		return h, fmt.Errorf("%w: the header is of ledger %d, the answer says %d", xrpl.ErrIndex, h.Index, l.Index)
+	}
+	if is := h.Hash(); !l.Hash.IsZero() && is != l.Hash {
+		return h, fmt.Errorf("%w: the header of ledger %d hashes to %v, the answer says %v", xrpl.ErrHash, h.Index, is, l.Hash)
+	}
+	root := &node{children: new([16]*node)}
+	for _, tx := range l.Transactions {
+		if !root.insert(newLeaf(tx), 0) {
+			return h, fmt.Errorf("%w: a transaction of ledger %d is there twice", xrpl.ErrRoot, h.Index)
+		}
+	}
+	var is xrpl.Hash // of no transactions
+	if len(l.Transactions) > 0 {
+		is = root.hash()
+	}
+	if is != h.Transactions {
+		return h, fmt.Errorf("%w: the %d transactions of ledger %d hash to %v, its header says %v",
+			xrpl.ErrRoot, len(l.Transactions), h.Index, is, h.Transactions)
+	}
+	return h, nil
+}
+
+func newLeaf(tx xrpl.Transaction) *node {
+	id := xrpl.TransactionID(tx.Blob)
+	b := []byte("SND\x00")
+	b = append(xrpl.AppendVL(b, len(tx.Blob)), tx.Blob...)
+	b = append(xrpl.AppendVL(b, len(tx.Meta)), tx.Meta...)
+	b = append(b, id[:]...)
+	return &node{id: id, leaf: half(b)}
+}
+
+// insert puts a leaf below an inner node at a depth. False: it is there.
+func (n *node) insert(leaf *node, depth int) bool {
+	branch := leaf.id[depth/2] >> (4 * (1 - depth%2)) & 15
+	child := n.children[branch]
+	switch {
+	case child == nil:
+		n.children[branch] = leaf
+		return true
+	case child.children != nil:
+		return child.insert(leaf, depth+1)
+	case child.id == leaf.id:
+		return false
+	}
+	inner := &node{children: new([16]*node)}
+	n.children[branch] = inner
+	return inner.insert(child, depth+1) && inner.insert(leaf, depth+1)
+}
+
+func (n *node) hash() xrpl.Hash {
+	if n.children == nil {
+		return n.leaf
+	}
+	b := []byte("MIN\x00")
+	for _, child := range n.children {
+		var h xrpl.Hash
+		if child != nil {
+			h = child.hash()
+		}
+		b = append(b, h[:]...)
+	}
+	return half(b)
+}
+
+func half(b []byte) xrpl.Hash {
+	sum := sha512.Sum512(b)
+	return xrpl.Hash(sum[:32])
+}

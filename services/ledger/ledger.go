@@ -1,0 +1,45 @@
+// Package ledger is ledgersync: it downloads ranges of validated XRP Ledger history from one or many servers, proves
+// every byte of it, stores it, keeps up with the tip, and serves it.
+//
+// The pipeline is services/ledger/backfill; what it is put together from is an Assembly of names. This package is
+// the commands: sync (sync.go), follow, serve, and those of the packages below it, such as check and pack.
+//
+// It is not a node: it takes no part in consensus, and knows nothing of the ledger's state.
+package ledger
+
+import (
+	"context"
+	"github.com/spf13/cobra"
+
+	"dyno/parts/daemon"
+	"dyno/services/ledger/sim"
+	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+)
+
+// name is the command's.
+const name = "ledgersync"
+
+// Service describes ledgersync.
+func Service() daemon.Service {
+	return daemon.Service{
+		Name:  name,
+		Short: "Download XRP Ledger history, prove it, store it and serve it",
+		Long: `Ledgersync downloads a range of validated XRP Ledger history from one server or many, proves it down to the last
+byte, and stores it. A server that answers wrongly is named, and the ledger fetched from another; the process may be
+killed at any moment. What it stores it serves again in the shape of a rippled server's answers.`,
+		Example: `  ledgersync sync --from 90000000 --to 90000999 --server https://xrplcluster.com --server https://s2.ripple.com:51234 --data history
+  ledgersync sync --data history                      goes on with that
+  ledgersync check --data history
+  ledgersync serve --data history
+  ledgersync verify ledgers.jsonl --level L4
+  ledgersync sim --listen 127.0.0.1:5005              a server to try all this with`,
+		Assembly: Assembly(),
+		Data:     &daemon.DataFolder{Format: store.Format},
+		Jobs:     []daemon.Job{syncJob()},
+		Commands: []*cobra.Command{
+			trust.Command(), store.CheckCommand(), store.EvidenceCommand(), sim.Command(),
+		},
+		Start: func(context.Context, *daemon.Env) (daemon.Running, error) { return daemon.Running{}, nil },
+	}
+}

@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dyno/parts/progress"
+	"dyno/services/ledger/history"
+)
+
+// measure lets the debug address, and the agent, see how far the pipeline is.
+func (p *pipeline) measure() {
+	latency := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "ripple_sync_latency_ms", Help: "time from a ledger's request to its proof, in ms",
+		Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000},
+	})
+	p.env.Metrics.MustRegister(latency)
+	p.watch.Each = func(_ uint32, took time.Duration, bytes int) {
+		latency.Observe(float64(took) / float64(time.Millisecond))
+		if p.windows != nil {
+			p.windows.Done(took, bytes, false)
+		}
+	}
+	var rate rate
+	for _, g := range []struct {
+		name, help string
+		read       func() float64
+	}{
+		{"ripple_ledger_sync_rate", "ledgers per second, lately", func() float64 { return rate.of(p.watch.Ledgers.Load()) }},
+		{"ripple_sync_bound_server", "share of the time that is waited for servers", func() float64 { return p.bound.recent(p).server }},
+		{"ripple_sync_bound_bytes", "share of the time that is waited for what servers allow in bytes", func() float64 { return p.bound.recent(p).bytes }},
+		{"ripple_sync_bound_cpu", "share of the processors, or of the verifiers, that is used", func() float64 { return p.bound.recent(p).cpu }},
+		{"ripple_sync_bound_disk", "share of the time that is waited for the store", func() float64 { return p.bound.recent(p).disk }},
+	} {
+		p.env.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read))
+	}
+	for _, c := range []struct {
+		name, help string
+		read       func() uint64
+	}{
+		{"ripple_sync_ledgers_total", "ledgers that were proved", p.watch.Ledgers.Load},
+		{"ripple_sync_bytes_total", "bytes of their answers", p.watch.Bytes.Load},
+		{"ripple_sync_signatures_total", "signatures that were checked", p.watch.Signatures.Load},
+		{"ripple_sync_refetched_total", "answers beyond a ledger's first", p.watch.Refetched.Load},
+		{"ripple_sync_wrong_total", "answers that were proved wrong", p.watch.Wrong.Load},
+	} {
+		p.env.Metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: c.name, Help: c.help}, func() float64 { return float64(c.read()) }))
+	}
+	p.env.Metrics.MustRegister(&standings{p})
+}
+
+// standings tells of each server.
+type standings struct{ p *pipeline }
+
+var (
+	scoreDesc    = prometheus.NewDesc("ripple_server_score", "how well a server does, from 0 to 1", []string{"server"}, nil)
+	requestsDesc = prometheus.NewDesc("ripple_server_requests_total", "requests to a server", []string{"server"}, nil)
+	slowedDesc   = prometheus.NewDesc("ripple_server_slowed_total", "answers of a server that asked for fewer requests", []string{"server"}, nil)
+	blamedDesc   = prometheus.NewDesc("ripple_server_blamed_total", "wrong answers of a server", []string{"server", "reason"}, nil)
+)
+
+func (s *standings) Describe(d chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{scoreDesc, requestsDesc, slowedDesc, blamedDesc} {
+		d <- desc
+	}
+}
+
+func (s *standings) Collect(m chan<- prometheus.Metric) {
+	for _, server := range s.p.pool.Report() {
+		m <- prometheus.MustNewConstMetric(scoreDesc, prometheus.GaugeValue, server.Score, server.Server)
+		m <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(server.Requests), server.Server)
+		m <- prometheus.MustNewConstMetric(slowedDesc, prometheus.CounterValue, float64(server.Slowed), server.Server)
+		for reason, count := range server.Blamed {
+			m <- prometheus.MustNewConstMetric(blamedDesc, prometheus.CounterValue, float64(count), server.Server, reason)
+		}
+	}
+}
+
+// show tells people how far a sync of a range is, or the lab.
+func (p *pipeline) show(span history.Range, windows bool) {
+	if windows {
+		p.windows = progress.New(p.env.Stdout, progress.Measure)
+		for name, read := range map[string]func() float64{
+			"bound_server": func() float64 { return p.bound.recent(p).server },
+			"bound_bytes":  func() float64 { return p.bound.recent(p).bytes },
+			"bound_cpu":    func() float64 { return p.bound.recent(p).cpu },
+			"bound_disk":   func() float64 { return p.bound.recent(p).disk },
+			"refetched":    func() float64 { return float64(p.watch.Refetched.Load()) },
+			"wrong":        func() float64 { return float64(p.watch.Wrong.Load()) },
+		} {
+			p.windows.Gauge(name, read)
+		}
+		return
+	}
+	before := span.Len() - p.store.Stored().Missing(span).Len()
+	p.bar = progress.Show(p.env.Stderr, "ledgers", func() progress.State {
+		return progress.State{Done: int64(before) + int64(p.watch.Ledgers.Load()), Total: int64(span.Len()), Note: "bound by: " + p.bound.recent(p).binding()}
+	})
+}
+
+// rate is how fast a count grows, between two looks that are a second apart or more.
+type rate struct {
+	mu    sync.Mutex
+	at    time.Time
+	count uint64
+	last  float64
+}
+
+func (r *rate) of(count uint64) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if took := now.Sub(r.at); took >= time.Second {
+		if !r.at.IsZero() {
+			r.last = float64(count-r.count) / took.Seconds()
+		}
+		r.at, r.count = now, count
+	}
+	return r.last
+}

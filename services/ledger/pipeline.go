@@ -1,0 +1,159 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"dyno/parts/daemon"
+	"dyno/parts/progress"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/pace"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/shard"
+	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+)
+
+// pipeline is what sync and follow fill a store with: the servers, the store, and what is counted.
+type pipeline struct {
+	env     *daemon.Env
+	request request
+	servers []*rippled.Server
+	pool    *pace.Pool
+	store   *store.Store
+	watch   *backfill.Watch
+	config  backfill.Config // without Sink and Trusted
+	writing store.WriterOptions
+	windows *progress.Writer // nil: not asked for
+	bar     *progress.Bar    // nil: nobody looks
+	bound   bound
+
+	trusted backfill.Trusted
+	word    string // on whose word trusted stands
+
+	cancel context.CancelFunc // ends the asking for what servers have
+	runs   sync.WaitGroup
+}
+
+// openStore opens the store of the data folder.
+func openStore(env *daemon.Env) (*store.Store, error) {
+	o := store.Options{Compression: env.Choice.Get("compression")}
+	if env.Choice.Get("accounts") == "on" {
+		o.Accounts = "on" // otherwise, what the store has
+	}
+	return store.Open(env.Data, o)
+}
+
+// open opens the servers of a request, which is complete, to fill a store from them.
+func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p *pipeline, err error) {
+	p = &pipeline{env: env, request: *r, store: s, watch: backfill.NewWatch()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+			p = nil
+		}
+	}()
+	level, err := trust.ParseLevel(r.level)
+	if err != nil {
+		return p, daemon.Usage(err)
+	}
+	for _, url := range r.servers {
+		s, err := rippled.Open(ctx, rippled.Config{URL: url, Decoder: env.Choice.Get("decoder")})
+		if err != nil {
+			return p, daemon.Usage(fmt.Errorf("--server: %w", err))
+		}
+		p.servers = append(p.servers, s)
+	}
+	p.pool = pace.New(pace.Config{Servers: p.servers})
+	p.config = p.configure(env.Choice, level)
+	p.writing = store.WriterOptions{Progress: r.progress(), Writers: env.Choice.Int("store_writers"),
+		Queue: env.Choice.Int("store_queue"), Batch: env.Choice.Int("store_batch")}
+	p.measure()
+	p.bound.begin(p)
+	refreshing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p.cancel = cancel
+	p.runs.Go(func() { p.pool.Run(refreshing) })
+	return p, p.pool.Refresh(ctx)
+}
+
+// configure makes the pipeline's settings of an assembly.
+func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config {
+	return backfill.Config{
+		Servers: p.pool, Level: level, Watch: p.watch, Wrong: p.wrong,
+		Fetches: c.Int("fetches"), Verifiers: c.Int("verifiers"), VerifyBatch: c.Int("verify_batch"), Queue: c.Get("queue"),
+		Window: c.Int("window"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), Tree: c.Get("tree"),
+		Signatures: xrpl.Checkers()[c.Get("signatures")], Sample: c.Int("signature_sample"),
+		Shards: shard.Config{Sizing: c.Get("sizing"), Size: c.Int("shard_size"), Hedge: c.Get("hedge")},
+	}
+}
+
+// wrong keeps a wrong answer as evidence.
+func (p *pipeline) wrong(server string, a *rippled.Answer, reason error) {
+	e := store.Evidence{Time: time.Now(), Server: server, Index: a.Index, Reason: reason.Error(), Ledger: a.Ledger}
+	if err := p.store.Evidence(e); err != nil {
+		p.env.Log.Warn("a wrong answer could not be kept", "server", server, "ledger", a.Index, "error", err)
+	}
+}
+
+func (p *pipeline) close() error {
+	var errs []error
+	if p.bar != nil {
+		p.bar.Close()
+	}
+	if p.pool != nil {
+		p.cancel()
+		p.runs.Wait()
+		p.pool.Close()
+	}
+	for _, s := range p.servers {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// joins sees that a filled gap fits onto the ledger below it, if that is stored.
+func (p *pipeline) joins(gap history.Range) error {
+	if p.config.Level < trust.L2 || gap.From == 1 || !p.store.Stored().Has(gap.From-1) {
+		return nil
+	}
+	lowest, _, err := p.store.Header(gap.From)
+	if err != nil {
+		return err
+	}
+	_, hash, err := p.store.Header(gap.From - 1)
+	if err == nil && hash != lowest.Parent {
+		err = fmt.Errorf("ledger %d, which was stored before, is %v; the parent of ledger %d, which is proved, is %v: what is stored below was proved from another anchor, or not at all; download it into another folder",
+			gap.From-1, hash, gap.From, lowest.Parent)
+	}
+	return err
+}
+
+// summary says how a sync went.
+func (p *pipeline) summary(took time.Duration, span history.Range) summary {
+	s := summary{
+		Ledgers: p.watch.Ledgers.Load(), Bytes: p.watch.Bytes.Load(), Signatures: p.watch.Signatures.Load(), Refetched: p.watch.Refetched.Load(),
+		Elapsed: took.Seconds(), P95: float64(p.watch.Quantile(0.95)) / 1e6, BoundBy: p.bound.whole(p).binding(), Blamed: []blamed{}, Gaps: []string{}, Trusted: p.word,
+	}
+	if took > 0 {
+		s.Rate = float64(s.Ledgers) / took.Seconds()
+	}
+	for _, standing := range p.pool.Report() {
+		for reason, count := range standing.Blamed {
+			s.Blamed = append(s.Blamed, blamed{standing.Server, reason, uint64(count)})
+		}
+	}
+	slices.SortFunc(s.Blamed, func(a, b blamed) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Reason, b.Reason))
+	})
+	for _, gap := range p.store.Stored().Missing(span) {
+		s.Gaps = append(s.Gaps, gap.String())
+	}
+	return s
+}

@@ -1,0 +1,130 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"dyno/parts/daemon"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+)
+
+// request is what a sync is asked for: on the command line, or by the folder that it goes on with.
+type request struct {
+	from, to uint32
+	servers  []string
+	level    string
+	anchor   string
+	unl      string
+	unlKey   string
+}
+
+const (
+	quorum       = "quorum"
+	defaultLevel = "L2"
+)
+
+func (r *request) declare(f *pflag.FlagSet) {
+	f.Uint32Var(&r.from, "from", 0, "lowest ledger `INDEX`; without it, that of the sync in the folder")
+	f.Uint32Var(&r.to, "to", 0, "highest ledger `INDEX`; without it, that of the sync in the folder")
+	r.declareServers(f)
+	f.StringVar(&r.anchor, "anchor", "", "the `HASH` that ledger --to is known to have, or INDEX:HASH of a ledger above it, or quorum: what the validators of --unl signed; without it, what most servers say of ledger --to")
+}
+
+func (r *request) declareServers(f *pflag.FlagSet) {
+	f.StringArrayVar(&r.servers, "server", nil, "`URL` of a server, http(s):// for JSON-RPC or ws(s):// for WebSocket; repeatable")
+	f.StringVar(&r.level, "level", defaultLevel, "how far history is proved: `LEVEL` L0 (it can be read), L1 (hashes), L2 (links to the anchor), L3 (the anchor by quorum), L4 (signatures too)")
+	f.StringVar(&r.unl, "unl", "", "`FILE` with the validators that are trusted: a published list (JSON), or one node public key (n...) a line")
+	f.StringVar(&r.unlKey, "unl-key", "", "`KEY` in hex of the publisher of that list, which is then checked")
+}
+
+// complete fills in what was not asked for from the sync that is in the folder.
+func (r *request) complete(given func(flag string) bool, p store.Progress) error {
+	known := p.To != 0
+	if !known {
+		p.Level = defaultLevel
+	}
+	if !given("from") {
+		r.from = p.From
+	}
+	if !given("to") {
+		r.to = p.To
+	}
+	if !given("server") {
+		r.servers = p.Servers
+	}
+	if !given("level") {
+		r.level = p.Level
+	}
+	if !given("anchor") && !given("to") {
+		r.anchor = p.Anchor
+	}
+	if !given("unl") {
+		r.unl, r.unlKey = p.UNL, cmp.Or(r.unlKey, p.UNLKey)
+	}
+	switch {
+	case r.from == 0 && r.to == 0:
+		return errors.New("there is no sync in the folder yet: say what to download with --from, --to and --server")
+	case r.from == 0 || r.to == 0:
+		return errors.New("--from and --to go together; the lowest ledger of the main network's history is 32570")
+	case r.to < r.from:
+		return fmt.Errorf("--to %d is below --from %d", r.to, r.from)
+	}
+	return r.check()
+}
+
+// check finds mistakes in what does not depend on the range.
+func (r *request) check() error {
+	if len(r.servers) == 0 {
+		return errors.New("no server: name one with --server, such as https://xrplcluster.com or wss://s2.ripple.com")
+	}
+	level, err := trust.ParseLevel(r.level)
+	if err != nil {
+		return fmt.Errorf("--level: %w", err)
+	}
+	if r.anchor == quorum && r.unl == "" {
+		return errors.New("--anchor quorum needs the validators that are trusted: --unl FILE")
+	}
+	if level == trust.L3 && r.anchor != quorum {
+		return errors.New("--level L3 is an anchor by quorum: add --anchor quorum and --unl FILE")
+	}
+	return nil
+}
+
+func (r *request) progress() store.Progress {
+	return store.Progress{From: r.from, To: r.to, Servers: slices.Clone(r.servers), Level: r.level, Anchor: r.anchor, UNL: r.unl, UNLKey: r.unlKey}
+}
+
+func (r *request) span() history.Range { return history.Range{From: r.from, To: r.to} }
+
+// named is the anchor as it was given, if it names a hash.
+func (r *request) named() (t backfill.Trusted, ok bool, err error) {
+	if r.anchor == "" || r.anchor == quorum {
+		return t, false, nil
+	}
+	index, text, both := strings.Cut(r.anchor, ":")
+	if !both {
+		index, text = strconv.FormatUint(uint64(r.to), 10), r.anchor
+	}
+	n, err := strconv.ParseUint(index, 10, 32)
+	if err != nil || n == 0 {
+		return t, false, daemon.Usage(fmt.Errorf("--anchor %q is neither HASH, INDEX:HASH nor quorum", r.anchor))
+	}
+	t.Index = uint32(n)
+	if t.Hash, err = xrpl.ParseHash(text); err != nil {
+		return t, false, daemon.Usage(fmt.Errorf("--anchor: %w", err))
+	}
+	if t.Index < r.to {
+		return t, false, daemon.Usage(fmt.Errorf("--anchor is of ledger %d, below --to %d: proof goes down from an anchor, never up", t.Index, r.to))
+	}
+	return t, true, nil
+}

@@ -1,0 +1,148 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"dyno/parts/daemon"
+	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/store"
+)
+
+func syncJob() daemon.Job {
+	var s syncer
+	return daemon.Job{
+		Name:  "sync",
+		Short: "Download a range of history, prove it and store it",
+		Long: `Sync downloads ledgers --from to --to from the servers, proves them and stores them in --data. It may be stopped or
+killed at any moment: without further flags it goes on where it was. Its last line on stdout says how it went.
+
+The exit code is 0 when the whole range is stored, 1 when something is missing.`,
+		Example: `  ledgersync sync --from 90000000 --to 90000999 --server https://xrplcluster.com --server wss://s2.ripple.com --data history
+  ledgersync sync --data history
+  ledgersync sync --from 90000000 --to 90000999 --level L4 --anchor quorum --unl vl.json --server wss://xrplcluster.com --data history`,
+		Flags: s.declare,
+		Run:   s.run,
+	}
+}
+
+// syncer is one sync.
+type syncer struct {
+	request
+	flags   *pflag.FlagSet
+	json    bool
+	windows bool
+}
+
+func (s *syncer) declare(f *pflag.FlagSet) {
+	s.flags = f
+	s.request.declare(f)
+	f.BoolVar(&s.json, "json", false, "the last line is a JSON object")
+	f.BoolVar(&s.windows, "windows", false, "print windows of 100 ms to stdout, for the lab, instead of the last line")
+}
+
+func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err error) {
+	st, err := openStore(env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if err := s.complete(s.flags.Changed, st.Progress()); err != nil {
+		return daemon.Usage(err)
+	}
+	p, err := s.open(ctx, env, st)
+	if err != nil {
+		return err
+	}
+	p.show(s.span(), s.windows)
+	begin := time.Now()
+	err = errors.Join(p.fill(ctx, s.span()), p.close())
+	return s.tell(env.Stdout, p, time.Since(begin), err)
+}
+
+// fill downloads what of a range is not stored, its uppermost gap first.
+func (p *pipeline) fill(ctx context.Context, span history.Range) error {
+	gaps := p.store.Stored().Missing(span)
+	slices.Reverse(gaps)
+	for _, gap := range gaps {
+		c := p.config
+		if gap.To != span.To { // what is above it is stored and proved, and names its parent
+			h, _, err := p.store.Header(gap.To + 1)
+			if err != nil {
+				return err
+			}
+			c.Trusted = backfill.Trusted{Index: gap.To, Hash: h.Parent}
+		} else if err := p.anchor(ctx, span.To); err != nil {
+			return err
+		} else {
+			c.Trusted = p.trusted
+		}
+		if err := p.gap(ctx, c, gap); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gap fills one gap, and sees that it fits onto what is stored below it.
+func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range) error {
+	w, err := store.NewWriter(p.env.Choice.Get("commit"), p.store, p.writing)
+	if err != nil {
+		return err
+	}
+	c.Sink = w
+	if err := errors.Join(backfill.Run(ctx, c, gap), w.Close()); err != nil {
+		return err
+	}
+	return p.joins(gap)
+}
+
+// summary is the last line of sync --json. Keys may be added, never changed.
+type summary struct {
+	Ledgers    uint64   `json:"ledgers"`
+	Bytes      uint64   `json:"bytes"` // of answers
+	Elapsed    float64  `json:"elapsed_s"`
+	Rate       float64  `json:"ledgers_per_s"`
+	P95        float64  `json:"p95_ms"` // of the time from a ledger's request to its proof
+	BoundBy    string   `json:"bound_by"`
+	Refetched  uint64   `json:"refetched"`
+	Blamed     []blamed `json:"blamed"`
+	Gaps       []string `json:"gaps"` // of the range, as FROM-TO
+	Signatures uint64   `json:"signatures"`
+	Trusted    string   `json:"trusted"` // on whose word the top's hash stands
+}
+
+type blamed struct {
+	Server string `json:"server"`
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+}
+
+// tell prints the last line, and adds to the error what it means for the range.
+func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error) error {
+	if s.windows {
+		return p.windows.Close(err)
+	}
+	sum := p.summary(took, s.span())
+	if s.json {
+		if e := json.NewEncoder(out).Encode(sum); e != nil {
+			return errors.Join(err, e)
+		}
+		return err
+	}
+	if err == nil {
+		fmt.Fprintf(out, "%d ledgers in %s, %.1f/s, P95 %.0f ms, bound by: %s; %s\n", sum.Ledgers, took.Round(time.Millisecond), sum.Rate, sum.P95, sum.BoundBy, sum.Trusted)
+	}
+	for _, b := range sum.Blamed {
+		fmt.Fprintf(out, "%s answered wrongly %d times: %s\n", b.Server, b.Count, b.Reason)
+	}
+	return err
+}
