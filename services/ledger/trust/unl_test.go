@@ -1,0 +1,118 @@
+package trust
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyno/parts/xrpl"
+)
+
+// validator is one that was made up: a master key, and one to sign with.
+type validator struct{ master, key *xrpl.Key }
+
+func validators(n int) (all []validator) {
+	for i := range n {
+		all = append(all, validator{xrpl.NewKeyEd25519(fmt.Append(nil, "master", i)), xrpl.NewKey(fmt.Append(nil, "key", i))})
+	}
+	return all
+}
+
+func (v validator) manifest(sequence uint32) []byte {
+	return xrpl.SignManifest(v.master, v.key, sequence, "")
+}
+
+// publish makes the JSON that a publisher has on the web.
+func publish(t testing.TB, master, key *xrpl.Key, all []validator, change func(list, outer map[string]any)) []byte {
+	t.Helper()
+	var listed []map[string]any
+	for _, v := range all {
+		listed = append(listed, map[string]any{"validation_public_key": hex.EncodeToString(v.master.Public()), "manifest": base64.StdEncoding.EncodeToString(v.manifest(1))})
+	}
+	list := map[string]any{"sequence": 7, "expiration": 86400, "validators": listed}
+	outer := map[string]any{"public_key": hex.EncodeToString(master.Public()), "version": 1,
+		"manifest": base64.StdEncoding.EncodeToString(xrpl.SignManifest(master, key, 1, ""))}
+	if change != nil {
+		change(list, outer)
+	}
+	blob, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer["blob"] = base64.StdEncoding.EncodeToString(blob)
+	if outer["signature"] == nil {
+		outer["signature"] = hex.EncodeToString(key.Sign(blob))
+	}
+	text, err := json.Marshal(outer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestLoadUNL(t *testing.T) {
+	master, key, other := xrpl.NewKeyEd25519([]byte("publisher")), xrpl.NewKey([]byte("publisher's")), xrpl.NewKey([]byte("other"))
+	all := validators(3)
+	name := func(v validator) string { return xrpl.FormatNodeKey(v.master.Public()) }
+	ours := hex.EncodeToString(master.Public())
+	for _, c := range []struct {
+		name, publisher, text string
+		want                  int    // validators
+		wrong                 string // in the error
+	}{
+		{"published", "", string(publish(t, master, key, all, nil)), 3, ""},
+		{"published, by whom we trust", strings.ToUpper(ours), string(publish(t, master, key, all, nil)), 3, ""},
+		{"published by another", hex.EncodeToString(other.Public()), string(publish(t, master, key, all, nil)), 0, "publisher is"},
+		{"signed by another", ours, string(publish(t, master, key, all, func(_, o map[string]any) { o["signature"] = hex.EncodeToString(other.Sign([]byte("{}"))) })), 0, "not signed"},
+		{"manifest of another", ours, string(publish(t, master, key, all, func(_, o map[string]any) {
+			o["manifest"] = base64.StdEncoding.EncodeToString(xrpl.SignManifest(other, key, 1, ""))
+		})), 0, "manifest is of"},
+		{"revoked", ours, string(publish(t, master, key, all, func(_, o map[string]any) {
+			o["manifest"] = base64.StdEncoding.EncodeToString(xrpl.SignManifest(master, nil, 1, ""))
+		})), 0, "revoked"},
+		{"a validator twice", "", string(publish(t, master, key, append(all, all[0]), nil)), 0, "twice"},
+		{"nobody published", "", string(publish(t, master, key, nil, nil)), 0, "0 validators"},
+		{"not JSON", "", "{", 0, "no published list"},
+		{"keys", "", "# ours\n" + name(all[0]) + "\n\n  " + name(all[1]) + " # second\n", 2, ""},
+		{"keys, with a publisher", ours, name(all[0]), 0, "no published list"},
+		{"a key with a mistake", "", name(all[0]) + "\n" + name(all[1])[1:], 0, "line 2"},
+		{"nothing", "", "", 0, "0 validators"},
+	} {
+		file := filepath.Join(t.TempDir(), "unl")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		u, err := LoadUNL(file, c.publisher)
+		switch {
+		case c.wrong != "":
+			if err == nil || !strings.Contains(err.Error(), c.wrong) || !strings.Contains(err.Error(), file) {
+				t.Errorf("%s: %v, without %q", c.name, err, c.wrong)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case len(u.Validators) != c.want:
+			t.Errorf("%s: %d validators, not %d", c.name, len(u.Validators), c.want)
+		case strings.HasPrefix(c.text, "{") && (u.Sequence != 7 || u.Expires != epoch.AddDate(0, 0, 1) || hex.EncodeToString(u.Publisher) != ours):
+			t.Errorf("%s: %d, %v, %X", c.name, u.Sequence, u.Expires, u.Publisher)
+		}
+	}
+	if _, err := LoadUNL(filepath.Join(t.TempDir(), "none"), ""); err == nil {
+		t.Error("a file that does not exist is a list")
+	}
+}
+
+func FuzzParseUNL(f *testing.F) {
+	f.Add(string(publish(f, xrpl.NewKey([]byte("p")), xrpl.NewKey([]byte("k")), validators(2), nil)))
+	f.Add(xrpl.FormatNodeKey(xrpl.NewKey([]byte("v")).Public()))
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := ParseUNL([]byte(text), "")
+		if err == nil && (len(u.Validators) == 0 || len(u.Validators) > maxValidators) {
+			t.Errorf("%d validators", len(u.Validators))
+		}
+	})
+}
