@@ -95,12 +95,12 @@ func decodeTransactions(text json.RawMessage) ([]xrpl.Transaction, error) {
 	return txs, nil
 }
 
-// index is a ledger's, as a number or as a string of digits. Others ("validated") stand for none.
+// index is a ledger's, as a number or as a string of digits. Words ("validated") and null stand for none.
 type index uint32
 
 func (i *index) UnmarshalJSON(b []byte) error {
 	text := string(bytes.Trim(b, `"`))
-	if text == "null" || text == "" || text[0] < '0' || text[0] > '9' {
+	if text == "null" || b[0] == '"' && (text == "" || text[0] < '0' || text[0] > '9') {
 		return nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)

@@ -1,0 +1,86 @@
+package trust
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func runCommand(t *testing.T, stdin string, args ...string) (stdout string, err error) {
+	t.Helper()
+	cmd := Command()
+	var out bytes.Buffer
+	cmd.SetArgs(args)
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetErr(&bytes.Buffer{})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err = cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestCommand(t *testing.T) {
+	all := mint(t, 3)
+	good := file(all)
+	all[1].Transactions[0].Blob[30] ^= 1
+	bad := file(all)
+	path := filepath.Join(t.TempDir(), "good.jsonl")
+	if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, stdin string
+		args        []string
+		want, wrong string // in what is printed, in the error
+	}{
+		{"JSON", "", []string{path, "--level", "L4", "--json"},
+			`{"ledgers":3,"verified":3,"transactions":6,"signatures":6,"links":2,"failed":[]}` + "\n", ""},
+		{"text", "", []string{path, "--level", "l2"}, "3 of 3 ledgers verified at L2: 6 transactions, 0 signatures, 2 links\n", ""},
+		{"the pure checker", "", []string{path, "--signatures", "pure", "--workers", "1"}, "6 signatures", ""},
+		{"stdin", good, []string{"-", "--json"}, `"verified":3`, ""},
+		{"tampered, JSON", bad, []string{"-", "--json"}, `"failed":[{"line":2,"ledger_index":101,"reason":"ledger 101: `, "1 of 3 ledgers failed"},
+		{"tampered, text", bad, []string{"-"}, "line 2, ledger 101: ", "1 of 3 ledgers failed"},
+		{"nothing", "\n", []string{"-", "--json"}, `"ledgers":0`, "no ledger"},
+		{"no file", "", []string{filepath.Join(t.TempDir(), "none")}, "", "no such file"},
+		{"no argument", "", nil, "", "1 arg"},
+		{"an unknown level", "", []string{path, "--level", "L5"}, "", "L4: and all"},
+		{"an unknown checker", "", []string{path, "--signatures", "slow"}, "", "there are"},
+	} {
+		out, err := runCommand(t, c.stdin, c.args...)
+		if !strings.Contains(out, c.want) {
+			t.Errorf("%s prints %q, without %q", c.name, out, c.want)
+		}
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: %v, without %q", c.name, err, c.wrong)
+		}
+	}
+}
+
+func TestLevels(t *testing.T) {
+	for l := L0; l <= L4; l++ {
+		if got, err := ParseLevel(l.String()); got != l || err != nil {
+			t.Errorf("%v is read as %v: %v", l, got, err)
+		}
+	}
+	if s := Level(9).String(); s != "Level(9)" {
+		t.Error(s)
+	}
+}
+
+// A report lists so many failures, and counts all.
+func TestManyFailures(t *testing.T) {
+	f := failures{}
+	for i := range maxFailures + 10 {
+		f.add(i, 1, "first")
+		f.add(i, 1, "second")
+	}
+	list := f.list()
+	if len(list) != maxFailures || list[1] != (Failure{1, 1, "first"}) {
+		t.Errorf("%d are listed, the second is %+v", len(list), list[1])
+	}
+	if err := (&Report{Ledgers: 1, Failed: list}).Err(); err == nil {
+		t.Error("failures are no error")
+	}
+}
