@@ -33,9 +33,11 @@ const (
 	// haste: each unit that goes well permits so much more a second while no edge is known. So the rate doubles in
 	// ln 2/4 = 170 ms as long as all of it is used.
 	haste = 4.0
-	// A look beyond the edge begins with this much of it a second, and twice as much each so many seconds.
-	rise      = 0.01
-	riseTwice = 3.0
+	// A look beyond the edge begins with this much of it a second, and twice as much each so many seconds: slowly
+	// enough that a budget is noticed some 3% beyond it. Where a second has fewer calls than brisk, it is slower.
+	rise      = 0.005
+	riseTwice = 6.0
+	brisk     = 20.0
 	// beyond is how far a look goes before the edge is taken for gone.
 	beyond = 1.25
 	// The first look at an edge comes soon: after so long, and so many calls of Good. It is rare once the edge was met
@@ -49,7 +51,7 @@ const (
 	// tried is not shown.
 	busy, tried = 0.5, 0.85
 	// A look that is not tried ends after so long.
-	longLook = 20 * time.Second
+	longLook = time.Minute
 )
 
 // Config bounds a rate. All are in units a second.
@@ -74,6 +76,7 @@ type Rate struct {
 	need    int       // calls of Good until the next look
 	since   time.Time // of the last meeting with the edge, or of the end of the last look
 	good    int       // calls since then
+	unit    float64   // units of a call of Good, on average
 	used    meter
 }
 
@@ -131,6 +134,10 @@ func (r *Rate) Good(now time.Time, units float64) {
 	r.move(now)
 	r.used.add(now, units)
 	r.good++
+	if r.unit == 0 {
+		r.unit = units
+	}
+	r.unit += (units - r.unit) / 16
 	if r.edge == 0 && r.busy(now) {
 		r.limit = r.bounded(r.limit + haste*units)
 	}
@@ -165,13 +172,12 @@ func (r *Rate) Over(now time.Time) {
 		// Where nothing went well there is no better guess than far below.
 		r.meet(now, min(max(went, r.limit/8), r.limit))
 	case !r.looking.IsZero():
-		// It is between what went well, which is a count of few units, and what was permitted, which has come further
-		// since. Up to the edge, all went well until now.
-		r.meet(now, min(max((went+r.limit)/2, r.edge), r.limit))
+		// What went well is a count, and fine only where that is large. Up to the edge, all went well until now.
+		r.meet(now, min(max(went+r.unit, r.edge), r.limit))
 	case now.Sub(r.since) < time.Second:
 		return // it was under way when the first was refused
-	case went < same*r.edge:
-		r.meet(now, max(went, r.edge/2))
+	case went+r.unit < same*r.edge:
+		r.meet(now, max(went+r.unit, r.edge/2))
 	default:
 		r.meet(now, lower*r.edge)
 	}
@@ -238,7 +244,11 @@ func (r *Rate) look(now time.Time, passed float64) {
 		}
 		return
 	}
-	speed := rise * math.Exp2(now.Sub(r.looking).Seconds()/riseTwice)
+	pace := 1.0
+	if r.unit > 0 {
+		pace = min(1, r.limit/r.unit/brisk)
+	}
+	speed := pace * rise * math.Exp2(pace*now.Sub(r.looking).Seconds()/riseTwice)
 	r.limit = r.bounded(r.limit + r.edge*min(speed*passed, 0.1))
 	if r.limit > beyond*r.edge || r.limit >= r.config.Ceiling {
 		r.edge, r.looking, r.need = 0, time.Time{}, soonGood

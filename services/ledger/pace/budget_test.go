@@ -131,7 +131,7 @@ func TestBudgets(t *testing.T) {
 	around := func(mean int) func() int {
 		return func() int { return mean*3/4 + rand.IntN(mean/2) }
 	}
-	const warmUp, measured = time.Minute, 10 * time.Minute
+	const warmUp, measured = 2 * time.Minute, 10 * time.Minute
 	for _, tt := range []struct {
 		name    string
 		servers func() []*modelled
