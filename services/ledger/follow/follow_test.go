@@ -1,0 +1,444 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/trust"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hashOf is the hash of an honest chain's ledger.
+func hashOf(index uint32) xrpl.Hash { h := xrpl.Header{Index: index}; return h.Hash() }
+
+// fake is a server that says what a test lets it say.
+type fake struct {
+	name string
+	say  chan any // a rippled.Event, or an error that ends the subscription
+
+	mu    sync.Mutex
+	dials []time.Time
+	asked []string // streams of the last subscription
+}
+
+func newFake(name string) *fake { return &fake{name: name, say: make(chan any)} }
+
+func (s *fake) Name() string { return s.name }
+
+func (s *fake) Subscribe(ctx context.Context, streams ...string) iter.Seq2[rippled.Event, error] {
+	return func(yield func(rippled.Event, error) bool) {
+		s.mu.Lock()
+		s.dials, s.asked = append(s.dials, time.Now()), streams
+		s.mu.Unlock()
+		for {
+			select {
+			case <-ctx.Done():
+				yield(rippled.Event{}, ctx.Err())
+				return
+			case said := <-s.say:
+				if err, ok := said.(error); ok {
+					yield(rippled.Event{}, err)
+					return
+				}
+				if !yield(said.(rippled.Event), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *fake) dialled() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.dials)
+}
+
+// tells says that a ledger was validated.
+func (s *fake) tells(index uint32) {
+	s.say <- rippled.Event{Stream: rippled.Ledgers, Index: index, Hash: hashOf(index)}
+}
+
+// shelf is a store that is filled by Fetch, which it can make fail.
+type shelf struct {
+	mu      sync.Mutex
+	t       testing.TB
+	top     uint32
+	fetched []history.Range
+	fail    []error // of the next calls
+	hold    chan struct{}
+}
+
+func (s *shelf) Top() uint32 { s.mu.Lock(); defer s.mu.Unlock(); return s.top }
+
+func (s *shelf) Fetch(ctx context.Context, r history.Range, top xrpl.Hash) error {
+	if s.hold != nil {
+		select {
+		case <-s.hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.fail) > 0 {
+		err := s.fail[0]
+		s.fail = s.fail[1:]
+		return err
+	}
+	if s.top > 0 && r.From != s.top+1 || r.Len() == 0 {
+		s.t.Errorf("%s was asked for above %d", r, s.top)
+	}
+	if top != hashOf(r.To) {
+		s.t.Errorf("%s was asked for with a wrong hash", r)
+	}
+	s.top, s.fetched = r.To, append(s.fetched, r)
+	return nil
+}
+
+func (s *shelf) ranges() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprint(s.fetched)
+}
+
+// run starts a follower in a bubble; stop ends it and gives its error.
+func run(t *testing.T, s *shelf, c Config, servers ...*fake) (f *Follower, stop func() error) {
+	t.Helper()
+	for _, server := range servers {
+		c.Servers = append(c.Servers, server)
+	}
+	s.t, c.Top, c.Fetch = t, s.Top, s.Fetch
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	return f, func() error { cancel(); return <-ended }
+}
+
+func TestFillsTheGapThenFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a := &shelf{top: 100}, newFake("a")
+		f, stop := run(t, s, Config{}, a)
+		for _, index := range []uint32{150, 151, 152, 152, 149, 155} {
+			a.tells(index)
+			synctest.Wait()
+		}
+		if got, want := s.ranges(), "[101-150 151 152 153-155]"; got != want {
+			t.Errorf("fetched %s, want %s", got, want)
+		}
+		if st := f.Status(); st.Tip != (Tip{155, hashOf(155)}) || st.Top != 155 || st.Fetches != 4 || st.Failures != 0 || !st.Servers[0].Connected || st.Servers[0].Newest != 155 {
+			t.Errorf("%+v", st)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What happens while a range is being fetched is one range afterwards.
+func TestCatchesUpWithWhatCameMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a := &shelf{top: 10, hold: make(chan struct{})}, newFake("a")
+		_, stop := run(t, s, Config{}, a)
+		for index := uint32(11); index < 60; index++ {
+			a.tells(index)
+			synctest.Wait()
+		}
+		s.hold <- struct{}{}
+		s.hold <- struct{}{}
+		synctest.Wait()
+		if got, want := s.ranges(), "[11 12-59]"; got != want {
+			t.Errorf("fetched %s, want %s", got, want)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBeginning(t *testing.T) {
+	for first, want := range map[uint32]string{0: "[500 501]", 490: "[490-500 501]", 501: "[501]", 600: "[]"} {
+		synctest.Test(t, func(t *testing.T) {
+			s, a := &shelf{}, newFake("a")
+			_, stop := run(t, s, Config{First: first}, a)
+			a.tells(500)
+			synctest.Wait()
+			a.tells(501)
+			synctest.Wait()
+			if got := s.ranges(); got != want {
+				t.Errorf("from %d: fetched %s, want %s", first, got, want)
+			}
+			stop()
+		})
+	}
+}
+
+// A server that breaks is dialled again, less and less often, while the others go on.
+func TestDisconnects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a, b := &shelf{top: 100}, newFake("a"), newFake("b")
+		f, stop := run(t, s, Config{Stall: time.Hour}, a, b)
+		a.tells(101)
+		b.tells(101)
+		synctest.Wait()
+		broken := errors.New("broken")
+		for range 12 {
+			a.say <- broken // it waits until a is dialled again
+		}
+		b.tells(102)
+		synctest.Wait()
+		if f.Status().Servers[0].Connected {
+			t.Error("a server counts as connected that has said nothing yet")
+		}
+		b.say <- broken
+		b.tells(110)
+		synctest.Wait()
+		if got, want := s.ranges(), "[101 102 103-110]"; got != want {
+			t.Errorf("fetched %s, want %s", got, want)
+		}
+		st := f.Status()
+		if st.Servers[0].Disconnects != 12 || !errors.Is(st.Servers[0].Trouble, broken) || st.Servers[1].Disconnects != 1 || st.Servers[1].Trouble != nil {
+			t.Errorf("%+v", st)
+		}
+		for i, at := range a.dials[1:] {
+			gap, want := at.Sub(a.dials[i]), min(minBackoff<<i, maxBackoff)
+			if gap > want || gap < want*3/4 {
+				t.Errorf("dial %d came after %v, want about %v", i+2, gap, want)
+			}
+		}
+		stop()
+	})
+}
+
+// A server that is connected and says nothing is given up, and what it said before no longer counts.
+func TestStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a, b := &shelf{top: 100}, newFake("a"), newFake("b")
+		f, stop := run(t, s, Config{Stall: time.Minute}, a, b)
+		a.tells(101)
+		b.tells(101)
+		for index := uint32(102); index < 130; index++ { // only a goes on: every 4 s
+			time.Sleep(4 * time.Second)
+			a.tells(index)
+			synctest.Wait()
+			if got := f.Tip().Index; got != 101 && f.Status().Servers[1].Disconnects == 0 {
+				t.Errorf("ledger %d counts by one of two servers", got)
+			}
+		}
+		if st := f.Status(); b.dialled() != 2 || !strings.Contains(st.Servers[1].Trouble.Error(), "no ledger for 1m") {
+			t.Errorf("b was dialled %d times: %+v", b.dialled(), st)
+		}
+		if s.Top() != 129 {
+			t.Errorf("at %d, want 129", s.Top())
+		}
+		stop()
+	})
+}
+
+// One of three who lies about the tip, by index or by hash, is not believed.
+func TestLiar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a, b, liar := &shelf{top: 100}, newFake("a"), newFake("b"), newFake("liar")
+		_, stop := run(t, s, Config{}, a, b, liar)
+		a.tells(100)
+		b.tells(100)
+		for index := uint32(101); index < 120; index++ {
+			liar.tells(index + 4_000_000_000)
+			liar.say <- rippled.Event{Stream: rippled.Ledgers, Index: index, Hash: xrpl.Hash{1}}
+			a.tells(index)
+			synctest.Wait()
+			if s.Top() >= index {
+				t.Errorf("one of three was believed about %d", index)
+			}
+			b.tells(index)
+			synctest.Wait()
+			if s.Top() != index {
+				t.Errorf("at %d after two of three told of %d", s.Top(), index)
+			}
+		}
+		stop()
+	})
+}
+
+func TestFetchFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		s, a := &shelf{top: 100, fail: []error{broken, broken, broken}}, newFake("a")
+		f, stop := run(t, s, Config{}, a)
+		a.tells(101)
+		synctest.Wait()
+		if st := f.Status(); st.Failures != 1 || !errors.Is(st.Trouble, broken) {
+			t.Errorf("%+v", st)
+		}
+		a.tells(102)
+		time.Sleep(7 * minBackoff)
+		synctest.Wait()
+		if got, want := s.ranges(), "[101-102]"; got != want {
+			t.Errorf("fetched %s, want %s", got, want)
+		}
+		if st := f.Status(); st.Failures != 3 || st.Trouble != nil {
+			t.Errorf("%+v", st)
+		}
+		s.fail = []error{fmt.Errorf("%w: no disk", ErrStop)}
+		a.tells(103)
+		synctest.Wait()
+		if err := stop(); !errors.Is(err, ErrStop) {
+			t.Errorf("Run ended with %v, want ErrStop", err)
+		}
+	})
+}
+
+// A Fetch that says it is done and is not is not called in a circle without a pause.
+func TestFetchThatStoresNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, calls := newFake("a"), 0
+		f, err := New(Config{Servers: []Server{a}, Top: func() uint32 { return 5 }, Fetch: func(context.Context, history.Range, xrpl.Hash) error { calls++; return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go a.tells(6)
+		if err := f.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if calls < 2 || calls > 10 {
+			t.Errorf("%d calls in a minute", calls)
+		}
+	})
+}
+
+// ballots is a quorum of made-up validations: text of an index, which counts when it comes the second time.
+type ballots map[string]int
+
+func (b ballots) Add(v []byte) (trust.Anchor, bool, error) {
+	var index uint32
+	if _, err := fmt.Sscan(string(v), &index); err != nil {
+		return trust.Anchor{}, false, err
+	}
+	if index == 666 {
+		return trust.Anchor{}, false, trust.ErrConflict
+	}
+	b[string(v)]++
+	return trust.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil
+}
+
+func vote(text string) rippled.Event {
+	return rippled.Event{Stream: rippled.Validations, Validation: []byte(text)}
+}
+
+// With a quorum no ledger counts before it, whatever servers say, and a later one carries those before it.
+func TestQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a, b := &shelf{top: 100}, newFake("a"), newFake("b")
+		f, stop := run(t, s, Config{Quorum: ballots{}}, a, b)
+		a.tells(101)
+		b.tells(101)
+		a.say <- vote("101")
+		a.say <- rippled.Event{Stream: rippled.Validations} // without its bytes
+		synctest.Wait()
+		if got := s.ranges(); got != "[]" {
+			t.Errorf("fetched %s without a quorum", got)
+		}
+		if st := f.Status(); !errors.Is(st.Servers[0].Trouble, errNoBytes) {
+			t.Errorf("%+v", st)
+		}
+		a.say <- vote("103")
+		b.say <- vote("103")
+		synctest.Wait()
+		b.say <- vote("101")
+		synctest.Wait()
+		if got := s.ranges(); got != "[101-103]" {
+			t.Errorf("fetched %s, want [101-103]", got)
+		}
+		b.say <- vote("nonsense")
+		synctest.Wait()
+		if st := f.Status(); st.Servers[1].Connected || len(b.asked) != 2 {
+			t.Errorf("%+v", st)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestConflictEndsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a, b := &shelf{t: t, top: 100}, newFake("a"), newFake("b")
+		f, err := New(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { a.say <- vote("666") }()
+		if err := f.Run(t.Context()); !errors.Is(err, trust.ErrConflict) {
+			t.Errorf("Run ends with %v, want ErrConflict", err)
+		}
+	})
+}
+
+func TestNew(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("no servers are accepted")
+	}
+	if _, err := New(Config{Servers: make([]Server, MaxServers+1)}); err == nil {
+		t.Error("too many servers are accepted")
+	}
+}
+
+// Whatever servers leave out and however often they break and fetching fails, every ledger up to the last is fetched
+// once, in order (which the shelf checks).
+func TestNeverSkipsOne(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		steps := rapid.SliceOfN(rapid.IntRange(0, 11), 1, 60).Draw(r, "steps")
+		synctest.Test(t, func(t *testing.T) {
+			s := &shelf{top: 100}
+			servers := []*fake{newFake("a"), newFake("b"), newFake("c")}
+			_, stop := run(t, s, Config{}, servers...)
+			tip := uint32(100)
+			for _, step := range steps {
+				server := servers[step%3]
+				switch step / 3 {
+				case 0, 1:
+					tip++
+					server.tells(tip)
+				case 2:
+					server.say <- errors.New("broken")
+				case 3:
+					s.mu.Lock()
+					s.fail = append(s.fail, errors.New("broken"))
+					s.mu.Unlock()
+				}
+			}
+			tip++
+			for _, server := range servers {
+				server.tells(tip)
+			}
+			time.Sleep(time.Hour) // in the bubble: every back-off is over, and quiet servers are dialled again
+			synctest.Wait()
+			if s.Top() < tip {
+				t.Errorf("at %d, want %d", s.Top(), tip)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}

@@ -1,0 +1,128 @@
+package follow
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/sim"
+	"dyno/services/ledger/trust"
+)
+
+// linked fetches from a server and holds every ledger to the one above it and the one stored below.
+type linked struct {
+	server *rippled.Server
+
+	mu     sync.Mutex
+	top    uint32
+	hashes map[uint32]xrpl.Hash
+	grown  chan uint32 // the top after each fetch
+}
+
+func (l *linked) Top() uint32 { l.mu.Lock(); defer l.mu.Unlock(); return l.top }
+
+func (l *linked) Fetch(ctx context.Context, r history.Range, top xrpl.Hash) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v, want := xrpl.NewVerifier(), top
+	for index := r.To; index >= r.From; index-- {
+		var a rippled.Answer
+		if err := l.server.Ledger(ctx, index, &a); err != nil {
+			return err
+		}
+		h, err := v.Ledger(&a.Ledger)
+		if err != nil {
+			return err
+		}
+		if h.Hash() != want || h.Index != index {
+			return fmt.Errorf("%w: ledger %d is %v, not %v", ErrStop, index, h.Hash(), want)
+		}
+		l.hashes[index], want = want, h.Parent
+	}
+	if below, ok := l.hashes[r.From-1]; ok && below != want {
+		return fmt.Errorf("%w: ledger %d does not follow on what is stored", ErrStop, r.From)
+	}
+	l.top = r.To
+	select {
+	case l.grown <- r.To:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// It keeps up with a chain that grows, on two servers' word and on that of its validators.
+func TestFollowsSimulator(t *testing.T) {
+	for _, quorum := range []bool{false, true} {
+		t.Run(fmt.Sprintf("quorum=%t", quorum), func(t *testing.T) { followSimulator(t, quorum) })
+	}
+}
+
+func followSimulator(t *testing.T, quorum bool) {
+	const tip = 20 * time.Millisecond // far more often than the network
+	a, err := sim.Start(sim.Config{ChainConfig: sim.ChainConfig{Ledgers: 30, Transactions: 3, First: 1000}, TipEvery: tip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.Made(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := sim.Start(sim.Config{Chain: a.Chain()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	c := Config{First: 1010}
+	var client *rippled.Server
+	for _, s := range []*sim.Sim{a, b} {
+		if client, err = rippled.Open(t.Context(), rippled.Config{URL: s.URL()}); err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		c.Servers = append(c.Servers, client)
+	}
+	if quorum {
+		unl, err := trust.ParseUNL(a.Chain().UNL(), hex.EncodeToString(a.Chain().Publisher()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Quorum, err = trust.NewQuorum(unl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := &linked{server: client, hashes: map[uint32]xrpl.Hash{}, grown: make(chan uint32)}
+	c.Top, c.Fetch = l.Top, l.Fetch
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	for at := uint32(0); at < 1050; {
+		select {
+		case at = <-l.grown:
+		case err := <-ended:
+			t.Fatalf("it ended at %d: %v", at, err)
+		}
+	}
+	if st := f.Status(); !quorum && (!st.Servers[0].Connected || !st.Servers[1].Connected) {
+		t.Errorf("one server alone was believed: %+v", st)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for index := uint32(1010); index <= 1050; index++ {
+		if _, ok := l.hashes[index]; !ok {
+			t.Errorf("ledger %d was left out", index)
+		}
+	}
+}

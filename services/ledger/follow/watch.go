@@ -1,0 +1,186 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/trust"
+)
+
+// remembered is how many of a server's last ledgers count. Servers are a few ledgers apart at most.
+const remembered = 16
+
+// watched is a server and what it said on the connection that it has now. Follower.mu guards it.
+type watched struct {
+	server      Server
+	said        [remembered]Tip // the last ledgers that it told of, round and round
+	ledgers     int             // how many it told of on this connection; 0: it is not connected
+	newest      uint32
+	disconnects int
+	trouble     error // why it is not connected, or what is wrong with what it says; nil: nothing
+}
+
+func (w *watched) hasSaid(t Tip) bool {
+	for _, s := range w.said[:min(w.ledgers, remembered)] {
+		if s == t {
+			return true
+		}
+	}
+	return false
+}
+
+// agreed is the newest ledger that more than half of the connected servers told of.
+func agreed(servers []*watched) (best Tip) {
+	connected := 0
+	for _, w := range servers {
+		if w.ledgers > 0 {
+			connected++
+		}
+	}
+	for _, w := range servers {
+		for _, t := range w.said[:min(w.ledgers, remembered)] {
+			if t.Index <= best.Index {
+				continue
+			}
+			votes := 0
+			for _, other := range servers {
+				if other.hasSaid(t) {
+					votes++
+				}
+			}
+			if 2*votes > connected {
+				best = t
+			}
+		}
+	}
+	return best
+}
+
+// watch listens to a server, and dials it again, until ctx is over. Fail is for what ends the following as a whole.
+func (f *Follower) watch(ctx context.Context, w *watched, fail context.CancelCauseFunc) {
+	wait := minBackoff
+	for {
+		err := f.listen(ctx, w)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, trust.ErrConflict) {
+			fail(err)
+			return
+		}
+		if f.lost(w, err) {
+			wait = minBackoff // the connection was of use
+		}
+		f.config.Log.Warn("a subscription ended", "server", w.server.Name(), "error", err, "again_in", wait.String())
+		wait = pause(ctx, wait)
+	}
+}
+
+// lost forgets what a server said, and says whether it said anything on the connection.
+func (f *Follower) lost(w *watched, err error) (useful bool) {
+	f.mu.Lock()
+	useful = w.ledgers > 0
+	w.ledgers, w.trouble = 0, err
+	w.disconnects++
+	f.mu.Unlock()
+	f.poke() // those who are left may agree now
+	return useful
+}
+
+// listen takes in what a server says until the connection ends or it says nothing for too long.
+func (f *Follower) listen(ctx context.Context, w *watched) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(f.config.Stall, func() { cancel(fmt.Errorf("it told of no ledger for %v", f.config.Stall)) })
+	defer stalled.Stop()
+	streams := []string{rippled.Ledgers}
+	if f.config.Quorum != nil {
+		streams = append(streams, rippled.Validations)
+	}
+	for e, err := range w.server.Subscribe(ctx, streams...) {
+		if err == nil {
+			err = f.heard(w, e)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if e.Stream == rippled.Ledgers {
+			stalled.Reset(f.config.Stall)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.New("the subscription ended without a reason")
+}
+
+// errNoBytes is for servers whose validations cannot be counted.
+var errNoBytes = errors.New("it passes validations on without their bytes, which a quorum needs; use a newer rippled beside it")
+
+// heard takes in an event. An error is the server's fault, or trust.ErrConflict.
+func (f *Follower) heard(w *watched, e rippled.Event) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case e.Stream == rippled.Ledgers:
+		w.said[w.ledgers%remembered] = Tip{e.Index, e.Hash}
+		w.newest = max(w.newest, e.Index)
+		w.ledgers++
+		if !errors.Is(w.trouble, errNoBytes) {
+			w.trouble = nil
+		}
+	case e.Stream != rippled.Validations || f.config.Quorum == nil:
+		return nil
+	case len(e.Validation) == 0:
+		w.trouble = errNoBytes
+		return nil
+	default:
+		anchor, reached, err := f.config.Quorum.Add(e.Validation)
+		if err != nil {
+			return fmt.Errorf("a validation: %w", err)
+		}
+		if !reached || anchor.Index <= f.anchored.Index {
+			return nil
+		}
+		f.anchored = Tip{anchor.Index, anchor.Hash}
+	}
+	f.poke()
+	return nil
+}
+
+// Status is how the following goes.
+type Status struct {
+	Tip      Tip
+	Top      uint32 // the newest ledger that is stored
+	Fetches  int
+	Failures int   // of these
+	Trouble  error // of the last one; nil: it went well
+	Servers  []ServerStatus
+}
+
+// ServerStatus is how it goes with one server.
+type ServerStatus struct {
+	Name        string
+	Connected   bool
+	Newest      uint32 // the newest ledger that it told of
+	Disconnects int
+	Trouble     error // why it is not connected, or what is wrong with what it says; nil: nothing
+}
+
+// Status says how it goes.
+func (f *Follower) Status() Status {
+	s := Status{Tip: f.Tip(), Top: f.config.Top()}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Fetches, s.Failures, s.Trouble = f.fetches, f.failures, f.trouble
+	for _, w := range f.watched {
+		s.Servers = append(s.Servers, ServerStatus{w.server.Name(), w.ledgers > 0, w.newest, w.disconnects, w.trouble})
+	}
+	return s
+}
