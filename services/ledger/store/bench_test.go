@@ -96,3 +96,35 @@ func moved(l *xrpl.Ledger, index uint32) *xrpl.Ledger {
 	}
 	return out
 }
+
+// BenchmarkCodec compresses real ledgers of 20 KB and more, one by one, as they are stored.
+func BenchmarkCodec(b *testing.B) {
+	var bodies [][]byte
+	total := 0
+	for _, l := range storetest.Real(b) {
+		if body := appendBody(nil, l); len(body) >= 20_000 {
+			bodies = append(bodies, body)
+			total += len(body)
+		}
+	}
+	for _, name := range []string{"s2", "zstd"} {
+		b.Run(name, func(b *testing.B) {
+			var s Store
+			if err := s.openCodec(name); err != nil {
+				b.Fatal(err)
+			}
+			defer s.closeCodec()
+			b.SetBytes(int64(total))
+			var value []byte
+			left := 0
+			for b.Loop() {
+				left = 0
+				for _, body := range bodies {
+					value = s.compress(value[:0], body)
+					left += len(value)
+				}
+			}
+			b.ReportMetric(100*float64(left)/float64(total), "%left")
+		})
+	}
+}

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +16,7 @@ import (
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/output"
 	"dyno/services/ledger/trust"
 )
 
@@ -42,7 +41,7 @@ ledger again, down from the hash of the top one, which pack prints: tell it to t
 			if out == "" {
 				return daemon.Usage(errors.New("-o FILE says where the pack goes; - is stdout"))
 			}
-			return quiet(packTo(cmd, data, out, r))
+			return packTo(cmd, data, out, r)
 		},
 	}
 	flags := cmd.Flags()
@@ -51,14 +50,6 @@ ledger again, down from the hash of the top one, which pack prints: tell it to t
 	flags.Uint32Var(&r.To, "to", 0, "the highest ledger `INDEX` (default: the highest stored)")
 	flags.StringVarP(&out, "output", "o", "", "the `FILE` to write; - is stdout")
 	return cmd
-}
-
-// quiet takes a reader that has gone away for a reader that has seen enough.
-func quiet(err error) error {
-	if errors.Is(err, syscall.EPIPE) {
-		return nil
-	}
-	return err
 }
 
 func packTo(cmd *cobra.Command, data, out string, r history.Range) (err error) {
@@ -73,38 +64,16 @@ func packTo(cmd *cobra.Command, data, out string, r history.Range) (err error) {
 	var done atomic.Int64
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State { return progress.State{Done: done.Load(), Total: int64(r.Len())} })
 	var head Head
-	write := func(w io.Writer) error {
+	err = output.To(out, cmd.OutOrStdout(), func(w io.Writer) (err error) {
 		head, err = Write(cmd.Context(), w, s, r, func(n int) { done.Store(int64(n)) })
 		return err
-	}
-	if out == "-" {
-		err = write(cmd.OutOrStdout())
-	} else {
-		err = toFile(out, write)
-	}
+	})
 	bar.Close()
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "packed %d ledgers (%v); ledger %d is %v\n", r.Len(), r, r.To, head.Top)
 	return err
-}
-
-// toFile writes a file that is whole or not there.
-func toFile(path string, write func(io.Writer) error) error {
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is there already; remove it or choose another name", path)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails when it was renamed
-	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // UnpackCommand returns the command "unpack".

@@ -44,12 +44,11 @@ func Write(ctx context.Context, to io.Writer, from Source, r history.Range, repo
 		return Head{}, err
 	}
 	head := Head{Range: r, Top: top}
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	w, err := newWriter(to)
 	if err != nil {
 		return Head{}, err
 	}
-	defer encoder.Close()
-	w := &writer{to: to, encoder: encoder}
+	defer w.encoder.Close()
 	if err := w.write(head.append(nil)); err != nil {
 		return Head{}, err
 	}
@@ -73,6 +72,14 @@ func Write(ctx context.Context, to io.Writer, from Source, r history.Range, repo
 		}
 	}
 	return head, w.close(head)
+}
+
+func newWriter(to io.Writer) (*writer, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, err
+	}
+	return &writer{to: to, encoder: encoder}, nil
 }
 
 // parentOf sees that a ledger is the one that is expected and answers with what its parent hashes to.

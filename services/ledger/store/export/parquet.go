@@ -1,0 +1,84 @@
+package export
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"dyno/parts/xrpl"
+)
+
+// Row is a transaction in Parquet.
+type Row struct {
+	LedgerIndex uint32    `parquet:"ledger_index,delta"`
+	CloseTime   time.Time `parquet:"close_time,timestamp(millisecond),delta"` // of the ledger, UTC
+	Position    uint32    `parquet:"position"`                                // in the order in which the ledger's transactions were applied, from 0
+	Hash        string    `parquet:"hash"`                                    // the transaction's id in upper-case hex
+	Account     string    `parquet:"account,optional"`                        // the sender's address; none where the transaction cannot be read
+	Type        string    `parquet:"type,optional,dict"`                      // as in the JSON API, a number where it is not known here
+	Blob        []byte    `parquet:"tx_blob"`                                 // as signed
+	Meta        []byte    `parquet:"meta"`                                    // what it did
+}
+
+// groupRows is how many rows a group has, all of which are in memory until it is written: some 20 MB.
+const groupRows = 20_000
+
+// epoch is when the ledger's time begins, in seconds of Unix time: 2000-01-01T00:00:00Z.
+const epoch = 946_684_800
+
+// Parquet writes a row a transaction, compressed with zstd. Ledgers without transactions leave no row.
+func Parquet(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error {
+	to := parquet.NewGenericWriter[Row](w, parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(groupRows),
+		parquet.CreatedBy("ledgersync", "1", ""), parquet.KeyValueMetadata("source", "XRP Ledger history"))
+	var rows []Row
+	err := each(ctx, from, indexes, report, func(l *xrpl.Ledger) error {
+		h, err := xrpl.ParseHeader(l.Header)
+		if err != nil {
+			return fmt.Errorf("ledger %d: %w", l.Index, err)
+		}
+		rows = rows[:0]
+		for i := range l.Transactions {
+			rows = append(rows, row(l, i, h.Close))
+		}
+		_, err = to.Write(rows)
+		return err
+	})
+	return errors.Join(err, to.Close())
+}
+
+func row(l *xrpl.Ledger, i int, closed uint32) Row {
+	t := &l.Transactions[i]
+	r := Row{
+		LedgerIndex: l.Index, CloseTime: time.Unix(epoch+int64(closed), 0).UTC(), Position: uint32(i),
+		Hash: xrpl.TransactionID(t.Blob).String(), Blob: t.Blob, Meta: t.Meta,
+	}
+	r.Account, r.Type = sender(t.Blob)
+	return r
+}
+
+// sender reads who sent a transaction, and its type, as far as that can be read.
+func sender(blob []byte) (account, kind string) {
+	const ( // of fields: TransactionType and Account
+		uint16Type, transactionType = 1, 2
+		accountType, accountCode    = 8, 1
+	)
+	_ = xrpl.Walk(blob, func(f xrpl.Field) error { // what cannot be read stays empty
+		value := blob[f.ValueStart:f.End]
+		switch {
+		case f.Depth == 0 && f.Is(uint16Type, transactionType) && len(value) == 2:
+			kind = typeName(binary.BigEndian.Uint16(value))
+		case f.Depth == 0 && f.Is(accountType, accountCode) && len(value) == len(xrpl.AccountID{}):
+			account = xrpl.AccountID(value).String()
+			return xrpl.ErrStop
+		}
+		return nil
+	})
+	return account, kind
+}

@@ -1,0 +1,50 @@
+// Package output is where a command writes what is too much for a screen: stdout, or a file that is whole or not
+// there. It is not for the data folder. It starts no goroutines.
+package output
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// To writes to a file, which may not be there yet, or where the path is "-" to stdout. A reader of stdout that goes
+// away has seen enough: that is no error.
+func To(path string, stdout io.Writer, write func(io.Writer) error) error {
+	if path != "-" {
+		return toFile(path, write)
+	}
+	err := buffered(stdout, write)
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}
+
+// bufferSize is in bytes: a few ledgers, so that system calls do not matter.
+const bufferSize = 256 << 10
+
+func buffered(to io.Writer, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(to, bufferSize)
+	return errors.Join(write(w), w.Flush())
+}
+
+func toFile(path string, write func(io.Writer) error) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s is there already; remove it or choose another name", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails when it was renamed
+	const mode = 0o644        // it is for others to read
+	if err := errors.Join(buffered(f, write), f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}
