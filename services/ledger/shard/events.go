@@ -25,8 +25,8 @@ func (p *Planner) Asking(s Shard, index uint32, by any, now time.Time) {
 
 // Wants says whether a ledger of a shard that is under way is still to be fetched.
 func (p *Planner) Wants(s Shard, index uint32) bool {
-	l := p.ledgers[index]
-	return l != nil && l.in(p.flights[s.ID])
+	l, f := p.ledgers[index], p.flights[s.ID]
+	return l != nil && f != nil && f.has(l)
 }
 
 // Arrived says that a shard brought a ledger; false: that was there already, or is not wanted any more.
@@ -56,13 +56,13 @@ func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 	if f == nil {
 		return
 	}
-	f.failed = true
+	f.failed, f.at = true, min(f.at, index)
 	if now.Sub(f.begun) >= p.c.Target {
 		p.pace.tooSlow(p.c.Sizing == Adaptive)
 	}
 	rest := history.Range{From: s.From, To: min(index, s.To)}
 	for i := uint64(rest.From); i <= uint64(rest.To); i++ {
-		if l := p.ledgers[uint32(i)]; l != nil && l.in(f) {
+		if l := p.ledgers[uint32(i)]; l != nil && f.has(l) {
 			p.release(l, f)
 			l.loose = l.holder == [2]*flight{}
 		}

@@ -16,17 +16,12 @@ const (
 	longestWait = time.Second
 )
 
-// alone says whether a ledger is in this flight's hands only.
-func (f *flight) alone(l *ledger) bool {
-	return l.in(f) && (l.holder[0] == nil || l.holder[1] == nil)
-}
-
 // spent says whether one more hedge would be too many.
 func (p *Planner) spent() bool { return (p.stats.Hedges+1)*hedgeShare > p.stats.Shards }
 
 // late is when a flight is to be hedged; the zero time: never.
 func (p *Planner) late(f *flight) (at time.Time) {
-	if p.c.Hedge != P95 || p.pace.each == 0 || f.asking == nil || f.Hedge || f.hedged || f.failed {
+	if p.c.Hedge != P95 || p.pace.each == 0 || f.asking == nil || f.Hedge || f.hedged {
 		return at
 	}
 	return f.begun.Add(max(p.pace.each*time.Duration(f.ledgers), hedgeAfter))
@@ -51,11 +46,7 @@ func (p *Planner) slow(now time.Time) (slow *flight) {
 		case at.IsZero():
 		case at.After(now):
 			p.watch(f)
-		case slow == nil || f.at > slow.at || f.at == slow.at && f.ID < slow.ID:
-			if p.rest(f).Len() == 0 {
-				f.hedged = true // all of it is answered, or in another's hands
-				continue
-			}
+		case (slow == nil || f.at > slow.at) && p.rest(f).Len() > 0:
 			slow = f
 		}
 	}
@@ -65,16 +56,16 @@ func (p *Planner) slow(now time.Time) (slow *flight) {
 	return slow
 }
 
-// rest is what a flight has still to ask for and nobody else is at.
+// rest is what a flight has still to ask for.
 func (p *Planner) rest(f *flight) history.Range {
-	return p.span(history.Range{From: f.From, To: f.at}, f.alone)
+	return p.span(history.Range{From: f.From, To: f.at}, f.has)
 }
 
 // hedge hands out what is left of a flight once more.
 func (p *Planner) hedge(f *flight, now time.Time) Shard {
 	f.hedged = true
 	p.stats.Hedges++
-	return p.hand(Shard{Range: p.rest(f), Hedge: true, Not: f.asking}, now, f.alone)
+	return p.hand(Shard{Range: p.rest(f), Hedge: true, Not: f.asking}, now, f.has)
 }
 
 // Wait is for how long Next has nothing if nothing else happens: until a shard is to be hedged. It is from 1 ms to 1 s.

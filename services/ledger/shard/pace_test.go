@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -116,6 +117,57 @@ func TestSlowShardIsHedged(t *testing.T) {
 	}
 	if got := p.Stats(); got.Hedges != 1 || got.Refetched != 1 || got.Splits != 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What is nearest to the top holds up the most: a slow shard there comes before what failed below, and after
+// what failed above; of two slow ones the higher is first, and the other does not wait.
+func TestHedgesComeInOrder(t *testing.T) {
+	p, now := warm(t, P95)
+	work(t, p, &now, 20, 10*time.Millisecond)
+	var s [5]Shard
+	for i := range s {
+		s[i] = next(t, p, now)
+		p.Asking(s[i], s[i].To, "A", now)
+	}
+	p.Failed(s[0], s[0].From, "A", now)
+	p.Failed(s[3], s[3].From, "A", now)
+	want := fmt.Sprint(s[0].From, " not A, ", s[1].Range, " hedge not A, ", s[2].Range, " hedge not A, ", s[3].From, " not A")
+	p.Asking(s[4], s[4].From, "A", now)
+	for i := s[4].From; i <= s[4].To; i++ {
+		p.Arrived(s[4], i, now)
+	}
+	p.stats.Shards += 100
+	if got := take(p, now.Add(time.Second)); !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A shard that began before anybody knew what is slow is hedged as soon as that is known.
+func TestHedgedOnceItIsKnownWhatIsSlow(t *testing.T) {
+	p := New(Config{Gap: gap(1, 1_000_000), Size: 1, Hedge: P95})
+	first, now := next(t, p, begin), begin
+	p.Asking(first, first.To, "A", now)
+	for range enough {
+		s := next(t, p, now)
+		p.Asking(s, s.To, "B", now)
+		now = now.Add(10 * time.Millisecond)
+		p.Arrived(s, s.To, now)
+	}
+	if s := next(t, p, now); s.Range != first.Range || s.Not != "A" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// How long a shard took that failed in between says nothing.
+func TestFailedShardsAreNoMeasure(t *testing.T) {
+	p := New(Config{Gap: gap(1, 100), Size: 2})
+	s := next(t, p, begin)
+	p.Asking(s, 100, "A", begin)
+	p.Failed(s, 99, "A", begin)
+	p.Arrived(s, 100, begin)
+	if p.pace.n != 0 {
+		t.Error("counted")
 	}
 }
 

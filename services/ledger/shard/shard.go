@@ -184,7 +184,7 @@ func (p *Planner) retry(slow *flight) (Shard, bool) {
 	for n := len(p.pending); n > 0; n = len(p.pending) {
 		s := p.pending[n-1]
 		span := p.span(s.Range, isLoose)
-		if span.Len() > 0 && slow != nil && slow.at > span.To {
+		if span.Len() > 0 && slow != nil && p.rest(slow).To > span.To {
 			return Shard{}, false
 		}
 		p.pending = p.pending[:n-1]
@@ -237,8 +237,8 @@ func (l *ledger) hold(f *flight) {
 	}
 }
 
-// in says whether a ledger is in a flight's hands.
-func (l *ledger) in(f *flight) bool { return f != nil && (l.holder[0] == f || l.holder[1] == f) }
+// has says whether a ledger is in a flight's hands.
+func (f *flight) has(l *ledger) bool { return l.holder[0] == f || l.holder[1] == f }
 
 // release takes a ledger out of a flight's hands.
 func (p *Planner) release(l *ledger, f *flight) {
