@@ -1,0 +1,219 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/parquet-go/parquet-go"
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/storetest"
+	"dyno/services/ledger/trust"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func filled(t *testing.T, ledgers []*xrpl.Ledger) *store.Store {
+	t.Helper()
+	s, err := store.Open("data", store.Options{FS: vfs.NewMem()})
+	if err == nil {
+		err = s.Append(ledgers, store.Progress{From: 1, To: 2})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func verified(t *testing.T, text []byte, level trust.Level) trust.Report {
+	t.Helper()
+	report, err := trust.VerifyFile(t.Context(), bytes.NewReader(text), trust.Options{Level: level})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// What verify reads proves what was exported, links included.
+func TestNDJSON(t *testing.T) {
+	s := filled(t, storetest.Chain(1, 5, 20, 3))
+	var out bytes.Buffer
+	n := 0
+	if err := NDJSON(t.Context(), &out, s, s.Stored().Indexes(), func() { n++ }); err != nil {
+		t.Fatal(err)
+	}
+	if r := verified(t, out.Bytes(), trust.L2); len(r.Failed) > 0 || r.Ledgers != 20 || r.Links != 19 || r.Transactions != 60 || n != 20 {
+		t.Fatalf("%+v, %d reported", r, n)
+	}
+}
+
+func TestRealLedgersAreVerified(t *testing.T) {
+	ledgers := storetest.Real(t)
+	s := filled(t, ledgers)
+	var out bytes.Buffer
+	if err := NDJSON(t.Context(), &out, s, s.Stored().Indexes(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	if r := verified(t, out.Bytes(), trust.L4); len(r.Failed) > 0 || r.Ledgers != len(ledgers) || r.Signatures == 0 {
+		t.Fatalf("%+v", r)
+	}
+}
+
+func read(t *testing.T, text []byte) []Row {
+	t.Helper()
+	rows, err := parquet.Read[Row](bytes.NewReader(text), int64(len(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestParquet(t *testing.T) {
+	chain := storetest.Chain(1, 5, 30, 3)
+	chain[2].Transactions[1].Blob = nil // cannot be read
+	from := map[uint32]*xrpl.Ledger{}
+	for _, l := range chain {
+		from[l.Index] = l
+	}
+	var out bytes.Buffer
+	indexes := func(yield func(uint32) bool) {
+		for _, l := range chain {
+			if !yield(l.Index) {
+				return
+			}
+		}
+	}
+	if err := Parquet(t.Context(), &out, ledgers(from), indexes, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	rows := read(t, out.Bytes())
+	if len(rows) != 90 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for i, r := range rows {
+		l := chain[i/3]
+		tx := l.Transactions[i%3]
+		h, _ := xrpl.ParseHeader(l.Header)
+		at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(h.Close) * time.Second)
+		if r.LedgerIndex != l.Index || r.Position != uint32(i%3) || !bytes.Equal(r.Blob, tx.Blob) || !bytes.Equal(r.Meta, tx.Meta) ||
+			r.Hash != xrpl.TransactionID(tx.Blob).String() || !r.CloseTime.Equal(at) {
+			t.Fatalf("row %d is %+v", i, r)
+		}
+		if tx.Blob == nil {
+			if r.Account != "" || r.Type != "" {
+				t.Fatalf("row %d is %+v", i, r)
+			}
+		} else if r.Type != "Payment" || !isAccount(r.Account) {
+			t.Fatalf("row %d is a %s of %s", i, r.Type, r.Account)
+		}
+	}
+}
+
+func isAccount(address string) bool {
+	for i := range 200 {
+		if address == xrpl.AccountID(storetest.Account(i)).String() {
+			return true
+		}
+	}
+	return false
+}
+
+type ledgers map[uint32]*xrpl.Ledger
+
+func (s ledgers) Ledger(index uint32, into *xrpl.Ledger) error {
+	l, ok := s[index]
+	if !ok {
+		return store.ErrMissing
+	}
+	*into = *l
+	return nil
+}
+
+func TestTypeName(t *testing.T) {
+	for number, want := range map[uint16]string{0: "Payment", 100: "EnableAmendment", 65535: "65535"} {
+		if got := typeName(number); got != want {
+			t.Errorf("%d is %s, want %s", number, got, want)
+		}
+	}
+}
+
+func TestFormatsEnd(t *testing.T) {
+	broken := errors.New("broken")
+	for name, write := range Formats {
+		s := filled(t, storetest.Chain(1, 5, 20, 3))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := write(ctx, io.Discard, s, s.Stored().Indexes(), func() {}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		one := func(yield func(uint32) bool) { yield(99) }
+		if err := write(t.Context(), io.Discard, s, one, func() {}); !errors.Is(err, store.ErrMissing) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := write(t.Context(), failing{broken}, s, s.Stored().Indexes(), func() {}); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func execute(cmd *cobra.Command, args ...string) (stdout string, err error) {
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err = cmd.Execute()
+	return out.String(), err
+}
+
+func TestCommand(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	s, err := store.OpenFolder(data, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := storetest.Chain(1, 5, 20, 2)
+	if err := errors.Join(s.Append(append(chain[:5:5], chain[10:]...), store.Progress{From: 5, To: 24}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := execute(Command(), "--data", data) // gaps are left out
+	if r := verified(t, []byte(out), trust.L2); err != nil || r.Ledgers != 15 || len(r.Failed) > 0 || r.Links != 13 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	file := filepath.Join(dir, "x.parquet")
+	if _, err := execute(Command(), "--data", data, "--format", "parquet", "--from", "15", "--to", "16", "-o", file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if rows := read(t, text); err != nil || len(rows) != 4 || rows[0].LedgerIndex != 15 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for want, args := range map[string][]string{
+		"are not stored":              {"--data", data, "--from", "5"},
+		"there are ndjson, parquet":   {"--data", data, "--format", "csv"},
+		"is there already":            {"--data", data, "-o", file},
+		"takes flags alone":           {"x"},
+		"holds no data of ledgersync": {"--data", filepath.Join(dir, "none")},
+	} {
+		if _, err := execute(Command(), args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("export %v: %v, want %s", args, err, want)
+		}
+	}
+}
