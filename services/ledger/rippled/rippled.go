@@ -209,10 +209,10 @@ func (s *Server) trouble(err error, b *body) error {
 	if !errors.As(err, &t) {
 		t = &Trouble{Kind: Gone, Err: err}
 	}
-	t.Server, t.Err = s.name, s.redact(t.Err)
 	if b != nil {
 		b.judge(t)
 	}
+	t.Server, t.Err = s.name, s.redact(t.Err)
 	return t
 }
 

@@ -22,9 +22,6 @@ const (
 	maxRedial = 10 * time.Second
 )
 
-// errThreshold is what close 1008 means.
-const closedForLoad = "the server closed the connection because of too much load (1008)"
-
 // socket carries requests over one WebSocket connection, several at a time, and dials it when there is none.
 type socket struct {
 	server *Server
@@ -170,10 +167,10 @@ func (s *Server) open(ctx context.Context, client *http.Client, url string) (*li
 			b := body{status: answer.StatusCode, after: retryAfter(answer.Header.Get("Retry-After"))}
 			t := troublef(Malformed, "dialling")
 			b.judge(t)
-			t.Err = s.redact(err)
+			t.Err = err
 			return nil, t
 		}
-		return nil, gone(s.redact(err))
+		return nil, gone(err)
 	}
 	conn.SetReadLimit(s.config.MaxBody + 1)
 	s.counts.connections.Add(1)
@@ -309,7 +306,7 @@ func (l *line) message(ctx context.Context) (*body, error) {
 
 func ended(err error) error {
 	if websocket.CloseStatus(err) == websocket.StatusPolicyViolation {
-		return &Trouble{Kind: SlowDown, Err: fmt.Errorf("%s: %w", closedForLoad, err)}
+		return &Trouble{Kind: SlowDown, Err: fmt.Errorf("the server closed the connection because of too much load: %w", err)}
 	}
 	return gone(err)
 }

@@ -1,0 +1,281 @@
+package rippled
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, c Config) *Server {
+	t.Helper()
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// serve answers every request with h.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func want(t *testing.T, err error, kind Kind) *Trouble {
+	t.Helper()
+	var trouble *Trouble
+	if !errors.As(err, &trouble) || trouble.Kind != kind {
+		t.Fatalf("got %v, want %v", err, kind)
+	}
+	return trouble
+}
+
+// What goes wrong over HTTP has a kind.
+func TestHTTPTrouble(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		h     http.HandlerFunc
+		kind  Kind
+		after time.Duration
+	}{
+		{"503 with text", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			http.Error(w, "Server is overloaded", 503)
+		}, SlowDown, 7 * time.Second},
+		{"503 of Clio", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(503)
+			io.WriteString(w, `{"error":"slowDown","error_code":10,"status":"error","type":"response"}`)
+		}, SlowDown, 0},
+		{"503 for another reason", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "maintenance", 503) }, Busy, 0},
+		{"502 of a proxy", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 502) }, Busy, 0},
+		{"429", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, SlowDown, 0},
+		{"403", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Forbidden", 403) }, Refused, 0},
+		{"404 that says why", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(404)
+			io.WriteString(w, `{"result":{"error":"lgrNotFound","error_code":21}}`)
+		}, NotFound, 0},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, Refused, 0},
+		{"empty", func(http.ResponseWriter, *http.Request) {}, Empty, 0},
+		{"text", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, Malformed, 0},
+		{"cut", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, ofLedger("[]")[:200])
+		}, Cut, 0},
+		{"large", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat(" ", 9000)) }, Malformed, 0},
+		{"compressed", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, "?")
+		}, Malformed, 0},
+		{"slow", func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, Timeout, 0},
+		{"hung up", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, Gone, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Config{URL: serve(t, tt.h), MaxBody: 8192, Timeout: time.Minute}
+			if tt.kind == Timeout {
+				c.Timeout = 50 * time.Millisecond
+			}
+			s := open(t, c)
+			var a Answer
+			trouble := want(t, s.Ledger(t.Context(), 7, &a), tt.kind)
+			if trouble.RetryAfter != tt.after || trouble.Server != s.Name() {
+				t.Errorf("got %+v", trouble)
+			}
+		})
+	}
+}
+
+// Who gives up gets the error of the context, which blames nobody.
+func TestCallerGivesUp(t *testing.T) {
+	s := open(t, Config{URL: serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := s.Ledger(ctx, 7, new(Answer)); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A server is asked for what the caller wants, and answers are decoded by either decoder.
+func TestAsks(t *testing.T) {
+	var got string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		question, _ := io.ReadAll(r.Body)
+		got = string(question) + r.Header.Get("Accept-Encoding")
+		if strings.Contains(got, "server_info") {
+			fmt.Fprintf(w, `{"result":{"info":{"complete_ledgers":"5-7,9","server_state":"full","validated_ledger":{"hash":"%s","seq":9}}}}`, hash)
+			return
+		}
+		io.WriteString(w, ofLedger("["+v1+"]"))
+	})
+	for name := range Decoders() {
+		s := open(t, Config{URL: url, Decoder: name})
+		var a Answer
+		if err := s.Ledger(t.Context(), 7, &a); err != nil || len(a.Transactions) != 1 {
+			t.Fatal(err, a)
+		}
+		if want := `{"method":"ledger","params":[{"ledger_index":7,"binary":true,"transactions":true,"expand":true}]}identity`; got != want {
+			t.Errorf("asked %s", got)
+		}
+		if a, err := s.Header(t.Context(), 7); err != nil || a.Index != 7 || strings.Contains(got, "transactions") {
+			t.Error(err, got)
+		}
+		info, err := s.Info(t.Context())
+		if err != nil || info.Complete.String() != "5-7,9" || info.Validated.Index != 9 || info.Validated.Hash.String() != hash || !info.Synced {
+			t.Errorf("%+v, %v", info, err)
+		}
+	}
+}
+
+// A server that is not in full state, or has no validated ledger, is not synced.
+func TestInfo(t *testing.T) {
+	for _, tt := range []struct {
+		info   string
+		synced bool
+		kind   Kind
+	}{
+		{`"complete_ledgers":"empty","server_state":"connected"`, false, 0},
+		{`"complete_ledgers":"1-9","server_state":"syncing","validated_ledger":{"hash":"` + hash + `","seq":9}`, false, 0},
+		{`"complete_ledgers":"1-9","validated_ledger":{"hash":"` + hash + `","seq":9}`, true, 0},
+		{`"complete_ledgers":"9-1"`, false, Malformed},
+		{`"validated_ledger":{"hash":"","seq":9}`, false, Malformed},
+	} {
+		info, err := decodeInfo([]byte(`{"result":{"info":{` + tt.info + `}}}`))
+		if info.Synced != tt.synced || KindOf(err) != tt.kind {
+			t.Errorf("%s: %+v, %v", tt.info, info, err)
+		}
+	}
+	if _, err := decodeInfo([]byte(`{"result":{"error":"noNetwork"}}`)); KindOf(err) != NotSynced {
+		t.Error(err)
+	}
+	if _, err := decodeInfo([]byte(`{"result":{}}`)); KindOf(err) != Empty {
+		t.Error(err)
+	}
+}
+
+// Connections are used again, over HTTP/1.1 and HTTP/2, and the versions are counted.
+func TestCounts(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		h2     bool
+		config *tls.Config
+		want   func(Counts) bool
+	}{
+		{"HTTP/2 and TLS 1.3", true, &tls.Config{InsecureSkipVerify: true}, func(c Counts) bool { return c.HTTP2 == 9 && c.TLS13 == 9 }},
+		{"HTTP/1.1 as told", true, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}, func(c Counts) bool { return c.HTTP1 == 9 && c.TLS13 == 9 }},
+		{"TLS 1.2", false, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}, func(c Counts) bool { return c.HTTP1 == 9 && c.TLS12 == 9 }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, ofLedger("[]")) }))
+			server.EnableHTTP2 = tt.h2
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			s := open(t, Config{URL: server.URL, TLS: tt.config})
+			for range 9 {
+				if err := s.Ledger(t.Context(), 7, new(Answer)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c := s.Counts(); !tt.want(c) || c.Requests != 9 || c.Connections != 1 || c.Reused != 8 {
+				t.Errorf("got %+v", c)
+			}
+			s.Close()
+		})
+	}
+}
+
+// No more requests than InFlight are under way at once.
+func TestInFlight(t *testing.T) {
+	var mu sync.Mutex
+	now, most := 0, 0
+	s := open(t, Config{InFlight: 3, URL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		mu.Unlock()
+		io.WriteString(w, ofLedger("[]"))
+		mu.Lock()
+		now--
+		mu.Unlock()
+	})})
+	var asked sync.WaitGroup
+	for range 40 {
+		asked.Go(func() {
+			if err := s.Ledger(context.Background(), 7, new(Answer)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	asked.Wait()
+	if most > 3 {
+		t.Errorf("%d at once", most)
+	}
+}
+
+// Nobody sees what is secret in a URL: not in names, and not in errors, whoever writes them.
+func TestSecrets(t *testing.T) {
+	echo := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		http.Error(w, "no "+r.URL.String()+user+password, 403)
+	})
+	for _, base := range []string{echo, "http://127.0.0.1:1", "ws" + strings.TrimPrefix(echo, "http"), "ws://127.0.0.1:1", "http://127.0.0.1:99999", "ftp://127.0.0.1", "http://%zz", "http://host:p"} {
+		scheme, host, _ := strings.Cut(base, "://")
+		url := scheme + "://alice:hunter2@" + host + "/path?token=s3cret&k=v4lue"
+		s, err := Open(t.Context(), Config{URL: url})
+		if err == nil {
+			defer s.Close()
+			err = s.Ledger(t.Context(), 7, new(Answer))
+			if strings.ContainsAny(s.Name(), "?@") {
+				t.Errorf("name is %s", s.Name())
+			}
+			for _, e := range s.Subscribe(t.Context(), Ledgers) {
+				err = errors.Join(err, e)
+			}
+		}
+		if err == nil {
+			t.Fatalf("%s: no error", base)
+		}
+		for _, secret := range []string{"alice", "hunter2", "s3cret", "v4lue"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: %v", base, err)
+			}
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, c := range []Config{{URL: ""}, {URL: "example.org"}, {URL: "ftp://h"}, {URL: "http://h", Decoder: "fast"}, {URL: "http://h", Events: "http://h"}} {
+		if _, err := Open(t.Context(), c); err == nil {
+			t.Errorf("%+v was accepted", c)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": 0, "3": 3 * time.Second, "-3": 0, "x": 0, "99999999": maxRetryAfter, "Mon, 02 Jan 2006 15:04:05 GMT": 0,
+	} {
+		if got := retryAfter(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
