@@ -86,6 +86,8 @@ type Chain struct {
 	stop   context.CancelFunc
 	work   sync.WaitGroup
 
+	growing sync.Mutex // held by the one who adds a ledger on top; taken before mu
+
 	mu      sync.Mutex
 	err     error         // why it does not go on
 	grown   chan struct{} // closed and made anew whenever something below has changed
@@ -100,7 +102,6 @@ type entry struct {
 	header [xrpl.HeaderSize]byte
 	hash   xrpl.Hash
 	fork   xrpl.Hash // of the same ledger in the fork
-	forged bool
 	set    *set
 }
 
@@ -108,9 +109,10 @@ func (e *entry) index() uint32 { return binary.BigEndian.Uint32(e.header[:]) }
 
 // set is the transactions of a ledger, or of several.
 type set struct {
-	root  xrpl.Hash
-	count int
-	ids   []uint64 // beginnings of the transactions' ids, in the order of rendering
+	root   xrpl.Hash
+	count  int
+	forged bool     // one of the signatures is wrong
+	ids    []uint64 // beginnings of the transactions' ids, in the order of rendering
 
 	mu       sync.Mutex
 	rendered [2]*place // by version of the API - 1; the second is made when it is asked for
@@ -174,10 +176,13 @@ func (c *Chain) makeSet(n int) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.dice.happens(Forged, uint64(n), 0) && len(txs) > 0 {
-		spoilSignature(txs, c.dice.roll("forged", uint64(n), 0))
+	forged := c.dice.happens(Forged, uint64(n), 0) && spoilSignature(txs, c.dice.roll("forged", uint64(n), 0))
+	s, err := c.newSet(txs)
+	if err != nil {
+		return nil, err
 	}
-	return c.newSet(txs)
+	s.forged = forged
+	return s, nil
 }
 
 // newSet hashes transactions and puts them on the shelf.
@@ -213,7 +218,7 @@ func (c *Chain) link(ctx context.Context) {
 		if c.sets[n] == nil {
 			break
 		}
-		c.append(c.sets[n], c.config.Forged > 0 && c.dice.happens(Forged, uint64(n), 0))
+		c.append(c.sets[n])
 		if len(c.entries)%stretch == 0 {
 			c.changed()
 			c.mu.Unlock()
@@ -236,7 +241,7 @@ const (
 )
 
 // append links one more ledger with these transactions.
-func (c *Chain) append(s *set, forged bool) {
+func (c *Chain) append(s *set) {
 	n := len(c.entries)
 	h := xrpl.Header{
 		Index:        c.config.First + uint32(n),
@@ -255,12 +260,12 @@ func (c *Chain) append(s *set, forged bool) {
 	for i := range 4 {
 		binary.BigEndian.PutUint64(h.State[8*i:], c.dice.roll("state", uint64(h.Index), uint64(i)))
 	}
-	c.insert(h, h.Hash(), s, forged)
+	c.insert(h, h.Hash(), s)
 }
 
 // insert adds a ledger above all others, and the fork's.
-func (c *Chain) insert(h xrpl.Header, hash xrpl.Hash, s *set, forged bool) {
-	e := entry{hash: hash, set: s, forged: forged}
+func (c *Chain) insert(h xrpl.Header, hash xrpl.Hash, s *set) {
+	e := entry{hash: hash, set: s}
 	h.Append(e.header[:0])
 	e.fork = c.forked(h, len(c.entries)).Hash()
 	c.byHash[e.hash] = len(c.entries)
@@ -394,23 +399,25 @@ func (c *Chain) Grow(ctx context.Context) (uint32, error) {
 	if c.mint == nil {
 		return 0, errors.New("a replay does not grow")
 	}
+	c.growing.Lock()
+	defer c.growing.Unlock()
 	if err := c.Made(ctx); err != nil {
 		return 0, err
 	}
 	c.mu.Lock()
 	n := c.target
 	c.mu.Unlock()
+	if n == c.config.Ledgers+maxLedgers {
+		return 0, errors.New("the chain is as long as it can be")
+	}
 	s, err := c.nextSet(n)
 	if err != nil {
 		return 0, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.target != n || n == c.config.Ledgers+maxLedgers {
-		return 0, errors.New("the chain grows elsewhere, or is as long as it can be")
-	}
 	c.target++
-	c.append(s, false)
+	c.append(s)
 	c.changed()
 	return c.entries[n].index(), nil
 }
@@ -422,11 +429,7 @@ func (c *Chain) nextSet(n int) (*set, error) {
 		defer c.mu.Unlock()
 		return c.sets[n%c.config.Distinct], nil
 	}
-	txs, err := c.mint.transactions(n, c.config.First+uint32(n), c.config.Transactions)
-	if err != nil {
-		return nil, err
-	}
-	return c.newSet(txs)
+	return c.makeSet(n)
 }
 
 // body returns the rendered transactions of a set, which lie in scratch if they are not in memory.

@@ -150,10 +150,10 @@ func TestForgedChain(t *testing.T) {
 		below = l.Hash
 		e, _, _ := c.at(t.Context(), l.Index)
 		_, err = v.Signatures(l, xrpl.Pure{})
-		if errors.Is(err, xrpl.ErrSignature) != e.forged || err != nil && !e.forged {
-			t.Errorf("ledger %d, forged %v: %v", l.Index, e.forged, err)
+		if errors.Is(err, xrpl.ErrSignature) != e.set.forged || err != nil && !e.set.forged {
+			t.Errorf("ledger %d, forged %v: %v", l.Index, e.set.forged, err)
 		}
-		if e.forged {
+		if e.set.forged {
 			forged++
 		}
 	}
@@ -189,7 +189,6 @@ func TestWaitsForWhatIsBeingMade(t *testing.T) {
 	if _, err := c.Ledger(t.Context(), defaultFirst+999); err == nil {
 		t.Error("a closed chain has a ledger that was not made")
 	}
-	c.shelf.file = nil // closed above; the clean-up closes once more
 }
 
 func TestChainConfigIsChecked(t *testing.T) {

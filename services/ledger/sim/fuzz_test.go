@@ -17,33 +17,33 @@ func FuzzRequests(f *testing.F) {
 		if r, err := parsePost(b); err == nil {
 			checkRequest(t, r)
 		}
-		r, err := parseMessage(b)
+		r, err := parseMessage(b, &socket{})
 		if err == nil {
 			checkRequest(t, r)
 		}
-		if r != nil && !json.Valid(r.raw) {
-			t.Errorf("%q would be repeated", r.raw)
+		if !json.Valid(r.raw()) {
+			t.Errorf("%q would be repeated", r.raw())
 		}
 	})
 }
 
 func checkRequest(t *testing.T, r *request) {
-	if v := r.version(); v != 1 && v != 2 || !json.Valid(r.raw) {
+	if v := r.version(); v != 1 && v != 2 || !json.Valid(r.raw()) {
 		t.Errorf("%+v", r)
 	}
 	if w, err := r.params.ledger(); err == nil && w.byHash == (r.LedgerHash == nil) {
 		t.Errorf("%+v of %+v", w, r)
 	}
 	e := envelope{socket: true, id: r.ID, api: r.APIVersion}
-	for _, a := range []*answer{e.fail(failUnknown, r.raw), e.success(members{}), e.overLimit(r.raw)} {
+	for _, a := range []*answer{e.fail(failUnknown, r.raw()), e.success(members{}), e.overLimit(r.raw())} {
 		if b := append(a.head, a.tail...); len(b) > 0 && !json.Valid(b) {
-			t.Errorf("%q is answered with %q", r.raw, b)
+			t.Errorf("%q is answered with %q", r.came, b)
 		}
 	}
 	e.clio = true
-	for _, a := range []*answer{e.fail(failUnknown, r.raw), e.success(members{}), e.overLimit(r.raw)} {
+	for _, a := range []*answer{e.fail(failUnknown, r.raw()), e.success(members{}), e.overLimit(r.raw())} {
 		if b := append(a.head, a.tail...); !json.Valid(b) {
-			t.Errorf("%q is answered with %q", r.raw, b)
+			t.Errorf("%q is answered with %q", r.came, b)
 		}
 	}
 }

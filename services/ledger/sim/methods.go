@@ -25,32 +25,32 @@ func (s *Sim) handle(ctx context.Context, r *request, warn func(int) bool) *answ
 	case "subscribe", "unsubscribe":
 		return s.subscribe(ctx, r, e)
 	}
-	return e.fail(failUnknown, r.raw)
+	return e.fail(failUnknown, r.raw())
 }
 
 // ledger is the method that it is all about.
 func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	w, err := r.params.ledger()
 	if err != nil {
-		return e.fail(failure{failParams.token, failParams.code, err.Error()}, r.raw)
+		return e.fail(failure{failParams.token, failParams.code, err.Error()}, r.raw())
 	}
 	if r.Transactions && r.Expand && !r.Binary {
-		return e.fail(failNotSupported, r.raw) // JSON of transactions is nothing that history can be proved from
+		return e.fail(failNotSupported, r.raw()) // JSON of transactions is nothing that history can be proved from
 	}
 	if !s.synced.Load() {
-		return e.fail(unsynced(r.version()), r.raw)
+		return e.fail(unsynced(r.version()), r.raw())
 	}
 	index, err := s.resolve(ctx, w)
 	if err != nil {
-		return e.fail(failureOf(err), r.raw)
+		return e.fail(failureOf(err), r.raw())
 	}
 	attempt := s.attempts.next(index)
 	kind := s.dice.draw(index, attempt)
 	switch kind {
 	case Error:
-		return e.fail(s.anyError(index, attempt), r.raw).with(kind, index)
+		return e.fail(s.anyError(index, attempt), r.raw()).with(kind, index)
 	case Unsynced:
-		return e.fail(unsynced(r.version()), r.raw).with(kind, index)
+		return e.fail(unsynced(r.version()), r.raw()).with(kind, index)
 	case Overloaded:
 		return (&answer{status: 503, text: "Server is overloaded", act: hangUp}).with(kind, index)
 	case Stall:
@@ -58,7 +58,7 @@ func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	}
 	a, err := s.render(ctx, r, e, index, attempt, kind)
 	if err != nil {
-		return e.fail(failureOf(err), r.raw)
+		return e.fail(failureOf(err), r.raw())
 	}
 	switch kind {
 	case Latency:
@@ -158,7 +158,7 @@ func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt
 	}
 	if wrong != nil {
 		l = wrong.entry
-	} else if l.forged && kind == "" && r.Transactions {
+	} else if l.set.forged && kind == "" && r.Transactions {
 		kind = Forged
 	}
 	var m members
@@ -268,17 +268,17 @@ func (e *entry) identity(b []byte) []byte {
 func (s *Sim) transaction(r *request, e envelope) *answer {
 	id, err := xrpl.ParseHash(r.Transaction)
 	if err != nil {
-		return e.fail(failParams, r.raw)
+		return e.fail(failParams, r.raw())
 	}
 	if !r.Binary {
-		return e.fail(failNotSupported, r.raw)
+		return e.fail(failNotSupported, r.raw())
 	}
 	l, tx, err := s.chain.find(id, s.has)
 	switch {
 	case err != nil:
-		return e.fail(failureOf(err), r.raw)
+		return e.fail(failureOf(err), r.raw())
 	case tx == nil:
-		return e.fail(failNoTx, r.raw)
+		return e.fail(failNoTx, r.raw())
 	}
 	meta, blob := "meta", "tx"
 	if r.version() > 1 {

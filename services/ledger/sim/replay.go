@@ -35,7 +35,7 @@ func (c *Chain) replay(file string) error {
 		if i > 0 && l.header.Index == ledgers[i-1].header.Index {
 			return fmt.Errorf("%s: ledger %d is there twice", file, l.header.Index)
 		}
-		c.insert(l.header, l.hash, l.set, false)
+		c.insert(l.header, l.hash, l.set)
 	}
 	c.target = len(c.entries)
 	return nil

@@ -31,8 +31,20 @@ type params struct {
 type request struct {
 	params
 	method string
-	raw    []byte // the parameters as they came, which errors repeat
+	came   []byte // the request as it came
 	socket *socket
+}
+
+// raw is the parameters as they came, which errors repeat.
+func (r *request) raw() []byte {
+	if r.socket != nil || r.came == nil {
+		return r.came
+	}
+	var outer struct{ Params []json.RawMessage }
+	if json.Unmarshal(r.came, &outer) != nil || len(outer.Params) != 1 {
+		return []byte("{}")
+	}
+	return outer.Params[0]
 }
 
 // version is that of the API, 1 or 2.
@@ -55,45 +67,56 @@ var (
 
 // parsePost reads a JSON-RPC request: {"method": M, "params": [{...}]}. A refusal is answered 400 with its text.
 func parsePost(body []byte) (*request, error) {
-	var outer struct {
-		Method json.RawMessage   `json:"method"`
-		Params []json.RawMessage `json:"params"`
+	var call struct {
+		Method string
+		Params []params
 	}
-	if err := json.Unmarshal(body, &outer); err != nil {
-		var kind *json.UnmarshalTypeError
-		if errors.As(err, &kind) && kind.Field == "params" {
-			return nil, refusal{"params unparsable"}
-		}
-		return nil, refusal{"Unable to parse request: " + err.Error()}
+	r := &request{came: body}
+	if err := json.Unmarshal(body, &call); err != nil || call.Method == "" || len(call.Params) > 1 {
+		return r, r.reject()
 	}
-	r := &request{}
-	switch err := json.Unmarshal(outer.Method, &r.method); {
-	case len(outer.Method) == 0 || string(outer.Method) == "null":
-		return nil, refusal{"Null method"}
-	case err != nil:
-		return nil, refusal{"method is not string"}
-	case r.method == "":
-		return nil, refusal{"method is empty"}
-	case len(outer.Params) > 1:
-		return nil, refusal{"params unparsable"}
+	r.method = call.Method
+	if len(call.Params) == 1 {
+		r.params = call.Params[0]
 	}
-	r.raw = []byte("{}")
-	if len(outer.Params) == 1 {
-		r.raw = outer.Params[0]
-	}
-	if first := bytes.TrimLeft(r.raw, " \t\r\n"); first[0] != '{' && string(first) != "null" {
-		return nil, refusal{"params unparsable"}
-	}
-	return r, r.parse()
+	return r, r.check()
 }
 
-// parseMessage reads a request from a WebSocket: {"command": M, "id": ID, ...}. Of a refusal the request is nil.
-func parseMessage(message []byte) (*request, error) {
-	r := &request{raw: message}
-	if !json.Valid(message) || bytes.TrimLeft(message, " \t\r\n")[0] != '{' {
-		return nil, refusal{"jsonInvalid"}
+// reject says what is wrong with a request that came over HTTP, in the order in which rippled looks.
+func (r *request) reject() error {
+	var outer struct{ Method, Params json.RawMessage }
+	if err := json.Unmarshal(r.came, &outer); err != nil {
+		return refusal{"Unable to parse request: " + err.Error()}
 	}
-	err := r.parse()
+	var params []json.RawMessage
+	switch {
+	case len(outer.Method) == 0 || string(outer.Method) == "null":
+		return refusal{"Null method"}
+	case outer.Method[0] != '"':
+		return refusal{"method is not string"}
+	case string(outer.Method) == `""`:
+		return refusal{"method is empty"}
+	case json.Unmarshal(outer.Params, &params) != nil || len(params) != 1 || !isObject(params[0]):
+		return refusal{"params unparsable"}
+	}
+	return errParams
+}
+
+func isObject(text []byte) bool {
+	first := bytes.TrimLeft(text, " \t\r\n")
+	return len(first) > 0 && first[0] == '{'
+}
+
+// parseMessage reads a request from a WebSocket: {"command": M, "id": ID, ...}.
+func parseMessage(message []byte, from *socket) (*request, error) {
+	r := &request{came: message, socket: from}
+	if err := json.Unmarshal(message, &r.params); err != nil {
+		if !json.Valid(message) || !isObject(message) {
+			r.came = quote(string(message))
+			return r, refusal{"jsonInvalid"}
+		}
+		return r, errParams
+	}
 	switch {
 	case r.Command != nil:
 		r.method = *r.Command
@@ -102,14 +125,10 @@ func parseMessage(message []byte) (*request, error) {
 	default:
 		return r, refusal{"missingCommand"}
 	}
-	return r, err
+	return r, r.check()
 }
 
-// parse reads the parameters. It leaves them as far as they could be read.
-func (r *request) parse() error {
-	if err := json.Unmarshal(r.raw, &r.params); err != nil {
-		return errParams
-	}
+func (r *request) check() error {
 	if v := r.version(); v < 1 || v > 2 {
 		return errVersion
 	}

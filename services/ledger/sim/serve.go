@@ -13,7 +13,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
+
+// maxOpen bounds the connections at a time; further ones wait.
+const maxOpen = 10_000
 
 // listen takes the address and says how it is spoken to there.
 func (s *Sim) listen() error {
@@ -29,7 +34,7 @@ func (s *Sim) listen() error {
 	if err != nil {
 		return err
 	}
-	s.listener = l
+	s.listener = netutil.LimitListener(l, maxOpen)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /unl", s.serveUNL)
 	mux.HandleFunc("GET /sim/injected", s.serveInjected)
@@ -127,9 +132,6 @@ func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 	call, err := parsePost(body)
 	if !s.limiter.admit(addr) {
 		s.tally.refused()
-		if call == nil {
-			call = &request{}
-		}
 		s.reply(w, r, s.envelope(call, nil).overLimit(nil))
 		return
 	}
@@ -140,7 +142,7 @@ func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 		s.limiter.spent(addr, costMalformed, 0)
 		a = &answer{status: http.StatusBadRequest, text: refused.text}
 	case err != nil:
-		a = s.envelope(call, s.warner(addr, costMalformed)).fail(failParams, call.raw)
+		a = s.envelope(call, s.warner(addr, costMalformed)).fail(failParams, call.raw())
 	default:
 		a = s.handle(r.Context(), call, s.warner(addr, costRequest))
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -68,11 +69,15 @@ func (s *shelf) get(p place, scratch *[]byte) ([]byte, error) {
 	return b, nil
 }
 
+// close lets go of the file. It may be called again.
 func (s *shelf) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil {
 		return nil
 	}
-	return s.file.Close()
+	if err := s.file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
 }

@@ -76,21 +76,17 @@ func (s *Sim) read(ctx context.Context, cancel context.CancelFunc, k *socket, wo
 
 // respond answers one message. It says whether the connection goes on.
 func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
-	call, err := parseMessage(message)
-	if call == nil { // not even an object: repeat it as text
-		call = &request{raw: quote(string(message))}
-	}
-	call.socket = k
+	call, err := parseMessage(message, k)
 	e := s.envelope(call, s.warner(k.addr, costMalformed))
 	if !s.limiter.admit(k.addr) {
 		s.tally.refused()
-		return s.tell(ctx, k, s.envelope(call, nil).overLimit(call.raw))
+		return s.tell(ctx, k, s.envelope(call, nil).overLimit(call.raw()))
 	}
 	var a *answer
 	if r, ok := err.(refusal); ok {
-		a = e.fail(failure{r.text, 0, r.text}, call.raw)
+		a = e.fail(failure{r.text, 0, r.text}, call.raw())
 	} else if err != nil {
-		a = e.fail(failParams, call.raw)
+		a = e.fail(failParams, call.raw())
 	} else {
 		a = s.handle(ctx, call, s.warner(k.addr, costRequest))
 	}

@@ -47,11 +47,11 @@ func (t *streams) all() []*socket {
 // subscribe is the methods subscribe and unsubscribe, of the streams ledger and validations.
 func (s *Sim) subscribe(ctx context.Context, r *request, e envelope) *answer {
 	if r.socket == nil {
-		return e.fail(failParams, r.raw) // rippled would take a URL to push to
+		return e.fail(failParams, r.raw()) // rippled would take a URL to push to
 	}
 	for _, name := range r.Streams {
 		if name != "ledger" && name != "validations" {
-			return e.fail(failStream, r.raw)
+			return e.fail(failStream, r.raw())
 		}
 	}
 	r.socket.set(r.Streams, r.method == "subscribe")
@@ -59,11 +59,11 @@ func (s *Sim) subscribe(ctx context.Context, r *request, e envelope) *answer {
 		return e.success(members{})
 	}
 	if err := s.chain.Made(ctx); err != nil {
-		return e.fail(failureOf(err), r.raw)
+		return e.fail(failureOf(err), r.raw())
 	}
 	tip, ok := s.chain.tip()
 	if !ok {
-		return e.fail(failNoCurrent, r.raw)
+		return e.fail(failNoCurrent, r.raw())
 	}
 	return e.success(members{head: s.closed(nil, &tip, false)})
 }

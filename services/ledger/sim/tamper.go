@@ -122,9 +122,8 @@ func leaveOut(txs []xrpl.Transaction, roll uint64) []xrpl.Transaction {
 // spoilSignature changes one byte in the signature of one of the transactions, so that it can still be read and
 // does not fit. It leaves out transactions that have none of their own, in a replay, and says whether there was one.
 func spoilSignature(txs []xrpl.Transaction, roll uint64) bool {
-	first := int(roll % uint64(len(txs)))
 	for i := range txs {
-		tx := txs[(first+i)%len(txs)]
+		tx := txs[(roll%uint64(len(txs))+uint64(i))%uint64(len(txs))]
 		if at, size, err := signatureOf(tx.Blob); err == nil {
 			// The last bytes are those of S, with DER as with Ed25519: the structure stays.
 			tx.Blob[at+size-1-int(roll>>32%8)] ^= byte(1 + roll>>48%255)
