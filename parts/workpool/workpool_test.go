@@ -128,7 +128,7 @@ func TestAgain(t *testing.T) {
 		turns++
 		order = append(order, fmt.Sprint("again ", turns))
 		if turns < 3 {
-			Again(context.WithValue(ctx, "of", "an item's"), 7)
+			Again(context.WithValue(ctx, t, "an item's own"), 7)
 		}
 	})
 	p.Submit(t.Context(), 5, func(context.Context) { order = append(order, "other") })
