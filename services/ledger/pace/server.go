@@ -10,11 +10,13 @@ import (
 )
 
 const (
-	// freeRequests and freeBytes are below what the stingiest public servers allow (Clio: 20 requests and 1 MB a second).
-	freeRequests = 16.0      // requests/s
-	freeBytes    = 800_000.0 // bytes/s
-	// startRequests is where the rates begin.
-	startRequests = freeRequests
+	// allowedRequests and allowedBytes are what the stingiest public servers (Clio's) allow.
+	allowedRequests = 20.0        // requests/s
+	allowedBytes    = 1_000_000.0 // bytes/s
+	// leftAlone is the share of a known budget that may be used without it being exceeded.
+	leftAlone = 0.8
+	// startRequests is where the rates begin: within what is allowed.
+	startRequests = 16.0 // requests/s
 	// startBytes is that many large ledgers.
 	startBytes = startRequests * ledgerBytes // bytes/s
 	// ledgerBytes is what an answer is taken to have before one came: a ledger of 90 transactions.
@@ -188,24 +190,22 @@ func (s *server) slow(now time.Time, after time.Duration) {
 	s.until = later(s.until, now.Add(after))
 }
 
-// suspects are the budgets that may be nearly used up or exceeded: nobody says which. One of which less is used than
-// any public server allows is none, and neither is one that is known, and of which much was left. If that leaves
-// none, both are.
+// suspects are the budgets that may be nearly used up or exceeded: nobody says which. It is the one of which more is
+// used, by the measure of what public servers allow, or both where that is much the same. But one that is known,
+// and of which much was left, it is not.
 func (s *server) suspects(now time.Time) []*aimd.Rate {
-	var found []*aimd.Rate
-	for _, b := range []struct {
-		rate *aimd.Rate
-		free float64
-	}{{s.requests, freeRequests}, {s.bytes, freeBytes}} {
-		used := b.rate.Used(now)
-		if used > b.free && used > 0.8*b.rate.Edge() {
-			found = append(found, b.rate)
-		}
+	requests, bytes := s.requests.Used(now), s.bytes.Used(now)
+	share := requests/allowedRequests - bytes/allowedBytes
+	alike := max(requests/allowedRequests, bytes/allowedBytes) / 3
+	byRequests := share > -alike && requests > leftAlone*s.requests.Edge()
+	byBytes := share < alike && bytes > leftAlone*s.bytes.Edge()
+	switch {
+	case byRequests && !byBytes:
+		return []*aimd.Rate{s.requests}
+	case byBytes && !byRequests:
+		return []*aimd.Rate{s.bytes}
 	}
-	if len(found) == 0 {
-		return []*aimd.Rate{s.requests, s.bytes}
-	}
-	return found
+	return []*aimd.Rate{s.requests, s.bytes}
 }
 
 func later(a, b time.Time) time.Time {
