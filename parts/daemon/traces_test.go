@@ -154,3 +154,23 @@ func TestFlushAfterADrainThatTookAllTime(t *testing.T) {
 		t.Errorf("%d spans were exported", len(spans))
 	}
 }
+
+// A job's spans are exported before it ends, too.
+func TestTracesOfAJob(t *testing.T) {
+	noLeaks(t)
+	url, spans := collect(t)
+	s := toy()
+	s.Data = nil
+	s.Jobs = []Job{{Name: "import", Run: func(ctx context.Context, env *Env, _ []string) error {
+		_, span := env.Tracer.Start(ctx, "import all")
+		span.End()
+		return nil
+	}}}
+	var stderr bytes.Buffer
+	if code := Run(t.Context(), s, []string{"import", "--otlp=" + url, "--otlp-sample=1"}, noEnv, io.Discard, &stderr); code != 0 || len(spans) != 1 {
+		t.Fatalf("exit %d, %d spans, stderr %s", code, len(spans), &stderr)
+	}
+	if span := <-spans; span.Name != "import all" {
+		t.Errorf("the span is called %s", span.Name)
+	}
+}
