@@ -40,7 +40,7 @@ func TestCommand(t *testing.T) {
 		{"text", "", []string{path, "--level", "l2"}, "3 of 3 ledgers verified at L2: 6 transactions, 0 signatures, 2 links\n", ""},
 		{"the pure checker", "", []string{path, "--signatures", "pure", "--workers", "1"}, "6 signatures", ""},
 		{"stdin", good, []string{"-", "--json"}, `"verified":3`, ""},
-		{"tampered, JSON", bad, []string{"-", "--json"}, `"failed":[{"line":2,"ledger_index":101,"reason":"ledger 101: `, "1 of 3 ledgers failed"},
+		{"tampered, JSON", bad, []string{"-", "--json"}, `"failed":[{"line":2,"ledger_index":101,"reason":"wrong transaction tree: `, "1 of 3 ledgers failed"},
 		{"tampered, text", bad, []string{"-"}, "line 2, ledger 101: ", "1 of 3 ledgers failed"},
 		{"nothing", "\n", []string{"-", "--json"}, `"ledgers":0`, "no ledger"},
 		{"no file", "", []string{filepath.Join(t.TempDir(), "none")}, "", "no such file"},
