@@ -30,10 +30,60 @@ func (p *pipeline) anchor(ctx context.Context, top uint32) error {
 		return err
 	case ok:
 		p.trusted, p.word = t, fmt.Sprintf("ledger %d is %v on your word", t.Index, t.Hash)
+	case p.request.anchor == quorum:
+		return p.byQuorum(ctx, top)
 	default:
 		return p.byServers(ctx, top)
 	}
 	return nil
+}
+
+// byQuorum waits until the validators that are trusted agree on a ledger at or above the range.
+func (p *pipeline) byQuorum(ctx context.Context, top uint32) error {
+	q, err := p.quorum()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, errs := make(chan []byte), make([]error, len(p.servers))
+	var listening sync.WaitGroup
+	for i, s := range p.servers {
+		listening.Go(func() {
+			for e, err := range s.Subscribe(ctx, rippled.Validations) {
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				select {
+				case events <- e.Validation:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	go func() { // ends with the listeners, who end with ctx
+		listening.Wait()
+		close(events)
+	}()
+	defer func() {
+		cancel()
+		for range events {
+		}
+	}()
+	for validation := range events {
+		a, reached, err := q.Add(validation)
+		switch {
+		case errors.Is(err, trust.ErrConflict):
+			return err
+		case err != nil || !reached || a.Index < top: // what is not a validation of theirs counts for nothing
+			continue
+		}
+		p.trusted, p.word = backfill.Trusted{Index: a.Index, Hash: a.Hash}, a.String()
+		return nil
+	}
+	return fmt.Errorf("waiting for the validators to agree on a ledger: %w", errors.Join(append(errs, ctx.Err())...))
 }
 
 // byServers takes the hash that most of the servers that answer give to a ledger.

@@ -8,12 +8,13 @@
 package ledger
 
 import (
-	"context"
 	"github.com/spf13/cobra"
 
 	"dyno/parts/daemon"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/export"
+	"dyno/services/ledger/store/pack"
 	"dyno/services/ledger/trust"
 )
 
@@ -22,6 +23,7 @@ const name = "ledgersync"
 
 // Service describes ledgersync.
 func Service() daemon.Service {
+	var s server
 	return daemon.Service{
 		Name:  name,
 		Short: "Download XRP Ledger history, prove it, store it and serve it",
@@ -36,10 +38,11 @@ killed at any moment. What it stores it serves again in the shape of a rippled s
   ledgersync sim --listen 127.0.0.1:5005              a server to try all this with`,
 		Assembly: Assembly(),
 		Data:     &daemon.DataFolder{Format: store.Format},
-		Jobs:     []daemon.Job{syncJob()},
+		Jobs:     []daemon.Job{syncJob(), followJob()},
 		Commands: []*cobra.Command{
-			trust.Command(), store.CheckCommand(), store.EvidenceCommand(), sim.Command(),
+			trust.Command(), store.CheckCommand(), store.EvidenceCommand(), export.Command(), pack.Command(), pack.UnpackCommand(), sim.Command(),
 		},
-		Start: func(context.Context, *daemon.Env) (daemon.Running, error) { return daemon.Running{}, nil },
+		Flags: s.declare,
+		Start: s.start,
 	}
 }

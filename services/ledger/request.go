@@ -37,40 +37,28 @@ func (r *request) declare(f *pflag.FlagSet) {
 	f.Uint32Var(&r.from, "from", 0, "lowest ledger `INDEX`; without it, that of the sync in the folder")
 	f.Uint32Var(&r.to, "to", 0, "highest ledger `INDEX`; without it, that of the sync in the folder")
 	r.declareServers(f)
-	f.StringVar(&r.anchor, "anchor", "", "the `HASH` that ledger --to is known to have, or INDEX:HASH of a ledger above it, or quorum: what the validators of --unl signed; without it, what most servers say of ledger --to")
 }
 
 func (r *request) declareServers(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.servers, "server", nil, "`URL` of a server, http(s):// for JSON-RPC or ws(s):// for WebSocket; repeatable")
 	f.StringVar(&r.level, "level", defaultLevel, "how far history is proved: `LEVEL` L0 (it can be read), L1 (hashes), L2 (links to the anchor), L3 (the anchor by quorum), L4 (signatures too)")
+	f.StringVar(&r.anchor, "anchor", "", "the `HASH` that ledger --to is known to have, or INDEX:HASH of a ledger above it, or quorum: what the validators of --unl signed; without it, what most servers say")
 	f.StringVar(&r.unl, "unl", "", "`FILE` with the validators that are trusted: a published list (JSON), or one node public key (n...) a line")
 	f.StringVar(&r.unlKey, "unl-key", "", "`KEY` in hex of the publisher of that list, which is then checked")
 }
 
 // complete fills in what was not asked for from the sync that is in the folder.
 func (r *request) complete(given func(flag string) bool, p store.Progress) error {
-	known := p.To != 0
-	if !known {
-		p.Level = defaultLevel
-	}
 	if !given("from") {
 		r.from = p.From
 	}
 	if !given("to") {
 		r.to = p.To
 	}
-	if !given("server") {
-		r.servers = p.Servers
+	if given("to") && !given("anchor") {
+		p.Anchor = "" // it was of another ledger
 	}
-	if !given("level") {
-		r.level = p.Level
-	}
-	if !given("anchor") && !given("to") {
-		r.anchor = p.Anchor
-	}
-	if !given("unl") {
-		r.unl, r.unlKey = p.UNL, cmp.Or(r.unlKey, p.UNLKey)
-	}
+	r.inherit(given, p)
 	switch {
 	case r.from == 0 && r.to == 0:
 		return errors.New("there is no sync in the folder yet: say what to download with --from, --to and --server")
@@ -80,6 +68,25 @@ func (r *request) complete(given func(flag string) bool, p store.Progress) error
 		return fmt.Errorf("--to %d is below --from %d", r.to, r.from)
 	}
 	return r.check()
+}
+
+// inherit takes over how the sync in the folder, if there is one, was asked to be done.
+func (r *request) inherit(given func(flag string) bool, p store.Progress) {
+	if !given("server") {
+		r.servers = p.Servers
+	}
+	if !given("level") {
+		r.level = cmp.Or(p.Level, defaultLevel)
+	}
+	if !given("anchor") {
+		r.anchor = p.Anchor
+	}
+	if !given("unl") {
+		r.unl = p.UNL
+	}
+	if !given("unl-key") {
+		r.unlKey = p.UNLKey
+	}
 }
 
 // check finds mistakes in what does not depend on the range.

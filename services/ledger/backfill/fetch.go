@@ -164,7 +164,7 @@ func (r *run) failed(s shard.Shard, index uint32, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.planner.Wants(s, index) {
+	if r.planner.Wants(s, index) && (from != nil || errors.Is(err, pace.ErrNone)) { // not when a server was waited for until the time was over
 		r.tried(index, err)
 	}
 	r.planner.Failed(s, index, from, time.Now())

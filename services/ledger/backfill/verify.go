@@ -79,7 +79,9 @@ func (r *run) wrong(it *item, err error) {
 	r.mu.Lock()
 	t := r.tried(it.index, fmt.Errorf("%s: %w", it.from.Name(), err))
 	t.wrong = append(t.wrong, it.from)
-	r.planner.Rejected(it.index, it.from, time.Now())
+	if r.arrived[it.index] == nil { // its twin has not brought a right one
+		r.planner.Rejected(it.index, it.from, time.Now())
+	}
 	r.mu.Unlock()
 	r.recycle(it)
 	signal(r.wake)

@@ -29,8 +29,9 @@ const (
 	weight = 1.0 / 16
 	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
 	coolFirst, coolMost = time.Second, time.Minute
-	// coolBlamed is for one that lied.
-	coolBlamed, coolBlamedMost = 10 * time.Second, 10 * time.Minute
+	// coolBlamed is for one that lied; less again when it answers well. Its score keeps it last, so this is for when
+	// there is nobody else.
+	coolBlamed, coolBlamedMost = 50 * time.Millisecond, 10 * time.Second
 	// failures in a row after which a server cools down.
 	failures = 3
 	// pauseSlow is how long nobody asks a server that said slowDown and not until when: the rest of a window.
@@ -146,6 +147,7 @@ func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool)
 	s.size += weight * (float64(bytes) - s.size)
 	s.trust = min(1, s.trust*1.001)
 	s.failed, s.trial, s.coming = 0, false, coolFirst
+	s.lying = max(s.lying/2, coolBlamed)
 	s.standing.Good++
 	if !warned {
 		s.warned.since, s.warned.cut = time.Time{}, time.Time{}
@@ -197,12 +199,15 @@ func (s *server) suspects(now time.Time) []*aimd.Rate {
 	requests, bytes := s.requests.Used(now), s.bytes.Used(now)
 	share := requests/allowedRequests - bytes/allowedBytes
 	alike := max(requests/allowedRequests, bytes/allowedBytes) / 3
-	byRequests := share > -alike && requests > leftAlone*s.requests.Edge()
-	byBytes := share < alike && bytes > leftAlone*s.bytes.Edge()
+	byRequests, byBytes := share > -alike, share < alike
+	if byRequests && byBytes {
+		some, more := requests > leftAlone*s.requests.Edge(), bytes > leftAlone*s.bytes.Edge()
+		byRequests, byBytes = some || !more, more || !some
+	}
 	switch {
-	case byRequests && !byBytes:
+	case !byBytes:
 		return []*aimd.Rate{s.requests}
-	case byBytes && !byRequests:
+	case !byRequests:
 		return []*aimd.Rate{s.bytes}
 	}
 	return []*aimd.Rate{s.requests, s.bytes}

@@ -43,13 +43,13 @@ func eachAccount(mem *scratch, l *xrpl.Ledger, visit func(account xrpl.AccountID
 	}
 	for rest := mem.touches; len(rest) > 0; {
 		account, last := rest[0].account, 0
-		mem.places = mem.places[:0]
+		mem.distances = mem.distances[:0]
 		for len(rest) > 0 && rest[0].account == account {
-			mem.places = binary.AppendUvarint(mem.places, uint64(rest[0].position-last))
+			mem.distances = binary.AppendUvarint(mem.distances, uint64(rest[0].position-last))
 			last = rest[0].position
 			rest = rest[1:]
 		}
-		if err := visit(account, mem.places); err != nil {
+		if err := visit(account, mem.distances); err != nil {
 			return err
 		}
 	}

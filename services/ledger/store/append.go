@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -62,6 +64,10 @@ func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 			return nil, fmt.Errorf("storing ledger %d: %w", l.Index, err)
 		}
 	}
+	if err := setTransactions(b.Batch, mem.places); err != nil {
+		b.close()
+		return nil, err
+	}
 	return b, nil
 }
 
@@ -101,8 +107,14 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 	if err := s.setLedger(b.Batch, l.Index, hash, l, mem); err != nil {
 		return err
 	}
-	if err := setIndexes(b.Batch, l, hash); err != nil || !s.accounts {
+	if err := setHash(b.Batch, hash, l.Index); err != nil {
 		return err
+	}
+	for i := range l.Transactions {
+		mem.places = append(mem.places, placed{xrpl.TransactionID(l.Transactions[i].Blob), Place{l.Index, i}})
+	}
+	if !s.accounts {
+		return nil
 	}
 	return setAccounts(b.Batch, l, mem)
 }
@@ -114,21 +126,33 @@ func conflict(a, b *xrpl.Ledger) error {
 	return ErrConflict
 }
 
-// setIndexes makes a ledger's hash and transactions known.
-func setIndexes(b *pebble.Batch, l *xrpl.Ledger, hash xrpl.Hash) error {
+func setHash(b *pebble.Batch, hash xrpl.Hash, index uint32) error {
 	op := b.SetDeferred(1+len(hash), 4)
-	copy(op.Key, hashKey(hash))
-	binary.BigEndian.PutUint32(op.Value, l.Index)
-	if err := op.Finish(); err != nil {
-		return err
-	}
-	var key [1 + len(xrpl.Hash{})]byte
-	var place [4 + binary.MaxVarintLen64]byte
-	key[0] = kindTransaction
-	for i := range l.Transactions {
-		id := xrpl.TransactionID(l.Transactions[i].Blob)
-		copy(key[1:], id[:])
-		if err := b.Set(key[:], appendPlace(place[:0], Place{l.Index, i}), nil); err != nil {
+	op.Key[0] = kindHash
+	copy(op.Key[1:], hash[:])
+	binary.BigEndian.PutUint32(op.Value, index)
+	return op.Finish()
+}
+
+// placed is where a transaction is.
+type placed struct {
+	id xrpl.Hash
+	Place
+}
+
+// setTransactions makes transactions known by their ids. It puts them in order first: pebble's memory table finds the
+// place of the next key from that of the one before.
+func setTransactions(b *pebble.Batch, places []placed) error {
+	slices.SortFunc(places, func(a, b placed) int { return bytes.Compare(a.id[:], b.id[:]) })
+	var value [4 + binary.MaxVarintLen64]byte
+	for i := range places {
+		p := &places[i]
+		v := appendPlace(value[:0], p.Place)
+		op := b.SetDeferred(1+len(p.id), len(v))
+		op.Key[0] = kindTransaction
+		copy(op.Key[1:], p.id[:])
+		copy(op.Value, v)
+		if err := op.Finish(); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/storetest"
 	"dyno/services/ledger/trust"
 )
@@ -44,7 +45,7 @@ func child(dir string) {
 	n, _ := strconv.Atoi(writers)
 	reports := make(chan int, childTop)
 	w, err := NewWriter(name, s, WriterOptions{Progress: Progress{From: 1, To: childTop, Level: "L2"}, Batch: childBatch, Queue: 2 * childBatch, Writers: n,
-		Stored: func(ledgers int) { reports <- ledgers }})
+		Stored: func(ledgers []*xrpl.Ledger) { reports <- len(ledgers) }})
 	fail(err)
 	go func() { // ends with the process
 		for ledgers := range reports {

@@ -106,8 +106,9 @@ const maxHead = bodyAt + 2*binary.MaxVarintLen64
 // scratch is memory to work in, from one ledger to the next.
 type scratch struct {
 	body, value []byte
+	places      []placed // of the whole batch's transactions
 	touches     []touch
-	places      []byte
+	distances   []byte
 }
 
 // setLedger puts a ledger into a batch.
@@ -138,18 +139,18 @@ func (s *Store) compress(value, body []byte) []byte {
 
 // decompress returns a record's body, as it was, with room for its header.
 func (s *Store) decompress(r record) (body []byte, err error) {
-	memory := make([]byte, r.size, r.size+xrpl.HeaderSize)
+	room := r.size + xrpl.HeaderSize
 	switch r.encoding {
 	case encodingRaw:
-		copy(memory, r.body)
-		return memory, nil
+		return append(make([]byte, 0, room), r.body...), nil
 	case encodingS2:
 		if size, err := s2.DecodedLen(r.body); err != nil || size != r.size {
 			return nil, fmt.Errorf("%w: it has %d bytes of %d (%v)", errDamaged, size, r.size, err)
 		}
-		body, err = s2.Decode(memory, r.body)
+		body, err = s2.Decode(make([]byte, r.size, room), r.body)
 	default:
-		body, err = s.decoder.DecodeAll(r.body, memory[:0])
+		const usual = 16 // a size that claims to be more times the compressed one may be damaged, and then memory would be wasted
+		body, err = s.decoder.DecodeAll(r.body, make([]byte, 0, min(room, usual*len(r.body)+xrpl.HeaderSize)))
 	}
 	if err == nil && len(body) != r.size {
 		err = fmt.Errorf("it has %d bytes of %d", len(body), r.size)

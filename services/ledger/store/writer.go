@@ -29,8 +29,8 @@ type WriterOptions struct {
 	Queue    int // ledgers that wait; 0: 128
 	Batch    int // most ledgers in a batch; 0: 32
 
-	// Stored is told of every batch when it is durable: how many ledgers. It is called by the writer's goroutines.
-	Stored func(ledgers int)
+	// Stored is told of every batch when it is durable, by the writer's goroutines. Nil: nobody is.
+	Stored func(ledgers []*xrpl.Ledger)
 }
 
 // Writers are the implementations of the seam "commit".
@@ -127,7 +127,7 @@ func (w *writer) work() {
 			ledgers = append(ledgers, p.ledger)
 		}
 		if w.append(ledgers, turn) && w.o.Stored != nil {
-			w.o.Stored(len(puts))
+			w.o.Stored(ledgers)
 		}
 		for _, p := range puts {
 			p.release()

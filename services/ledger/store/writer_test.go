@@ -21,7 +21,8 @@ func TestWriters(t *testing.T) {
 			t.Run(fmt.Sprint(name, writers), func(t *testing.T) {
 				s := mustOpen(t, vfs.NewMem(), Options{})
 				var stored, released atomic.Int64
-				w, err := NewWriter(name, s, WriterOptions{Progress: Progress{From: 3}, Writers: writers, Queue: 16, Batch: 8, Stored: func(n int) {
+				w, err := NewWriter(name, s, WriterOptions{Progress: Progress{From: 3}, Writers: writers, Queue: 16, Batch: 8, Stored: func(ledgers []*xrpl.Ledger) {
+					n := len(ledgers)
 					if name == "each" && n != 1 || n > 8 {
 						t.Errorf("%d ledgers in a batch", n)
 					}

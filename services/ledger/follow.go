@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"dyno/parts/daemon"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/follow"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
+)
+
+func followJob() daemon.Job {
+	var f follower
+	return daemon.Job{
+		Name:  "follow",
+		Short: "Keep up with the tip: fetch, prove and store every ledger that is validated",
+		Long: `Follow subscribes to the servers, over WebSocket, and stores every ledger from the newest stored one on as the
+network validates them. It ends when it is told to. To serve them at the same time: ledgersync serve --follow.`,
+		Example: `  ledgersync follow --data history
+  ledgersync follow --server wss://xrplcluster.com --server wss://s2.ripple.com --data history
+  ledgersync follow --server wss://xrplcluster.com --level L3 --anchor quorum --unl vl.json --data history`,
+		Flags: f.declare,
+		Run:   f.run,
+	}
+}
+
+type follower struct {
+	request
+	flags *pflag.FlagSet
+}
+
+func (f *follower) declare(set *pflag.FlagSet) {
+	f.flags = set
+	f.declareServers(set)
+}
+
+func (f *follower) run(ctx context.Context, env *daemon.Env, _ []string) (err error) {
+	st, err := openStore(env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	p, err := f.openToFollow(ctx, env, st, f.flags.Changed)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(p.follow(ctx), p.close())
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // it was told to stop, which is the only way it ends
+	}
+	return err
+}
+
+// openToFollow is open for a request without a range.
+func (r *request) openToFollow(ctx context.Context, env *daemon.Env, s *store.Store, given func(flag string) bool) (*pipeline, error) {
+	r.inherit(given, s.Progress())
+	if err := r.check(); err != nil {
+		return nil, daemon.Usage(err)
+	}
+	return r.open(ctx, env, s)
+}
+
+// follow stores what is validated until ctx is done.
+func (p *pipeline) follow(ctx context.Context) error {
+	c := follow.Config{Top: p.top, Fetch: p.fetch, Log: p.env.Log}
+	for _, s := range p.servers {
+		c.Servers = append(c.Servers, s)
+	}
+	if p.request.anchor == quorum {
+		q, err := p.quorum()
+		if err != nil {
+			return err
+		}
+		c.Quorum = q
+	}
+	f, err := follow.New(c)
+	if err != nil {
+		return daemon.Usage(err)
+	}
+	return f.Run(ctx)
+}
+
+// top is the newest stored ledger, 0 for none.
+func (p *pipeline) top() uint32 {
+	stored := p.store.Stored()
+	if len(stored) == 0 {
+		return 0
+	}
+	return stored[len(stored)-1].To
+}
+
+// fetch stores a range at the tip, whose top is known.
+func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Hash) error {
+	c := p.config
+	c.Trusted = backfill.Trusted{Index: missing.To, Hash: top}
+	err := p.gap(ctx, c, missing)
+	if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailed) {
+		return fmt.Errorf("%w: %w", follow.ErrStop, err)
+	}
+	return err
+}
+
+// quorum counts validations of the validators that are trusted.
+func (p *pipeline) quorum() (*trust.Quorum, error) {
+	unl, err := trust.LoadUNL(p.request.unl, p.request.unlKey)
+	if err != nil {
+		return nil, daemon.Usage(fmt.Errorf("--unl: %w", err))
+	}
+	return trust.NewQuorum(unl)
+}

@@ -1,0 +1,66 @@
+package ledger
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"dyno/parts/daemon"
+	"dyno/services/ledger/ledgertest"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// variants are all that the suite runs on: every assembly, and what the ladder leaves out.
+func variants() []daemon.Variant {
+	all := Assembly().Variants()
+	return append(all, daemon.Variant{Label: "tuned,small", Assembly: daemon.Tuned, // everything comes to its limits
+		Set: map[string]string{"window": "8", "store_queue": "1", "store_batch": "3", "store_writers": "2", "verify_batch": "1", "verifiers": "3", "shard_size": "2"}})
+}
+
+// starter starts ledgersync in this process.
+func starter(v daemon.Variant) ledgertest.Start {
+	return ledgertest.Inside(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		if args[0] == "sync" {
+			args = append(args, "--assembly", v.Assembly, "--set", "attempts=5", "--debug", "127.0.0.1:0")
+			for name, value := range v.Set {
+				args = append(args, "--set", name+"="+value)
+			}
+		}
+		return daemon.Run(ctx, Service(), args, os.LookupEnv, stdout, stderr)
+	})
+}
+
+func TestSuite(t *testing.T) {
+	for _, v := range variants() {
+		if testing.Short() && v.Label != daemon.Baseline && v.Label != daemon.Tuned {
+			continue // the two ends of the ladder
+		}
+		t.Run(v.Label, func(t *testing.T) {
+			ledgertest.Core(t, starter(v))
+			ledgertest.Full(t, starter(v))
+		})
+	}
+}
+
+func TestDeaths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	program := filepath.Join(t.TempDir(), "ledgersync")
+	if out, err := exec.Command("go", "build", "-o", program, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ledgertest.Deaths(t, ledgertest.Binary(program))
+}
+
+func TestAssembly(t *testing.T) {
+	if err := Assembly().Check(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"dyno/parts/daemon"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/mirror"
+	"dyno/services/ledger/serve"
+	"dyno/services/ledger/store"
+)
+
+// server is ledgersync serve: a store's questions over HTTP, its ledgers over gRPC, and the tip where it is asked to follow that.
+type server struct {
+	request
+	grpc   string
+	follow bool
+	flags  *pflag.FlagSet
+
+	env    *daemon.Env
+	store  *store.Store
+	http   *serve.Server
+	mirror *mirror.Mirror // nil: no --grpc
+
+	cancel context.CancelFunc // ends what runs
+	runs   sync.WaitGroup     // the mirror, and who follows
+}
+
+func (s *server) declare(f *pflag.FlagSet) {
+	s.flags = f
+	f.StringVar(&s.grpc, "grpc", "", "address `HOST:PORT` for other services to follow the ledgers over gRPC; without it there is none")
+	f.BoolVar(&s.follow, "follow", false, "keep up with the tip of --server, as the command follow does")
+	s.declareServers(f)
+}
+
+func (s *server) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
+	s.env = env
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	if err := s.open(ctx, running); err != nil {
+		return daemon.Running{}, errors.Join(err, s.stop(ctx))
+	}
+	return daemon.Running{Handler: s.http, WriteTimeout: env.ReadTimeout, Ready: s.http.Ready, Drain: s.stop}, nil
+}
+
+func (s *server) open(ctx, running context.Context) (err error) {
+	if s.store, err = openStore(s.env); err != nil {
+		return err
+	}
+	if s.http, err = serve.New(serve.Config{Store: s.store, Snapshot: s.env.Choice.Get("snapshot")}); err != nil {
+		return err
+	}
+	if err := s.http.Warm(ctx); err != nil {
+		return err
+	}
+	if s.grpc != "" {
+		l, err := net.Listen("tcp", s.grpc)
+		if err != nil {
+			return fmt.Errorf("--grpc: %w", err)
+		}
+		s.mirror = mirror.New(mirror.Config{Store: s.store, Metrics: s.env.Metrics})
+		s.env.Log.Info("mirror", "grpc", l.Addr().String())
+		s.runs.Go(func() {
+			if err := s.mirror.Serve(l); err != nil {
+				s.env.Fail(fmt.Errorf("--grpc: %w", err))
+			}
+		})
+	}
+	if !s.follow {
+		return nil
+	}
+	p, err := s.openToFollow(ctx, s.env, s.store, s.flags.Changed)
+	if err != nil {
+		return err
+	}
+	p.writing.Stored = s.stored
+	s.runs.Go(func() {
+		if err := errors.Join(p.follow(running), p.close()); err != nil && running.Err() == nil {
+			s.env.Fail(err)
+		}
+	})
+	return nil
+}
+
+// stored passes on what has become durable.
+func (s *server) stored(ledgers []*xrpl.Ledger) {
+	if err := s.http.Stored(ledgers...); err != nil {
+		s.env.Log.Warn("rendering the newest ledgers", "error", err)
+	}
+	if s.mirror != nil {
+		s.mirror.Publish(ledgers...)
+	}
+}
+
+func (s *server) stop(ctx context.Context) error {
+	s.cancel()
+	if s.mirror != nil {
+		s.mirror.Stop(ctx)
+	}
+	s.runs.Wait()
+	if s.store == nil {
+		return nil
+	}
+	return s.store.Close()
+}
