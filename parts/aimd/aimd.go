@@ -172,8 +172,9 @@ func (r *Rate) Over(now time.Time) {
 		// Where nothing went well there is no better guess than far below.
 		r.meet(now, min(max(went, r.limit/8), r.limit))
 	case !r.looking.IsZero():
-		// What went well is a count, and fine only where that is large. Up to the edge, all went well until now.
-		r.meet(now, min(max(went+r.unit, r.edge), r.limit))
+		// What went well is a count, and may lack the last answers: it is fine only where that is large. Up to the
+		// edge, all went well until now.
+		r.meet(now, min(max(went+2*r.unit, r.edge), r.limit))
 	case now.Sub(r.since) < time.Second:
 		return // it was under way when the first was refused
 	case went+r.unit < same*r.edge:

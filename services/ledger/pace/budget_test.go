@@ -84,10 +84,17 @@ type modelled struct {
 	limit limiter
 	size  func() int
 
-	mu              sync.Mutex
-	good, refused   int
-	warned, pending int
-	bytes           int
+	mu sync.Mutex
+	counted
+}
+
+// counted is answers of a server.
+type counted struct{ good, refused, warned, bytes int }
+
+func (m *modelled) count() counted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.counted
 }
 
 func (m *modelled) Name() string  { return m.name }
@@ -131,7 +138,8 @@ func TestBudgets(t *testing.T) {
 	around := func(mean int) func() int {
 		return func() int { return mean*3/4 + rand.IntN(mean/2) }
 	}
-	const warmUp, measured = 2 * time.Minute, 10 * time.Minute
+	// Where a window of a second begins, and how large ledgers are, is by chance: several runs even that out.
+	const runs, warmUp, measured = 3, 2 * time.Minute, 10 * time.Minute
 	for _, tt := range []struct {
 		name    string
 		servers func() []*modelled
@@ -151,36 +159,48 @@ func TestBudgets(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				servers := tt.servers()
-				p, stop := drive(t, servers, 64)
-				time.Sleep(warmUp)
-				before := make([]modelled, len(servers))
-				for i, m := range servers {
-					m.mu.Lock()
-					before[i] = modelled{good: m.good, refused: m.refused, warned: m.warned, bytes: m.bytes}
-					m.mu.Unlock()
-				}
-				time.Sleep(measured)
-				stop()
-				good, refused, allowed := 0, 0, 0.0
-				for i, m := range servers {
-					g := m.good - before[i].good
-					size := float64(m.bytes-before[i].bytes) / float64(g)
-					t.Logf("%s: %.1f of %.1f requests/s, %d refused (%d in warm-up), %d warned (%d in warm-up)", m.name, float64(g)/measured.Seconds(),
-						m.limit.budget(size), m.refused-before[i].refused, before[i].refused, m.warned-before[i].warned, before[i].warned)
-					good += g
-					refused += m.refused - before[i].refused
-					allowed += m.limit.budget(size) * measured.Seconds()
-				}
-				used, slowed := float64(good)/allowed, float64(refused)/float64(good+refused)
-				t.Logf("%.1f%% of the budgets used, %.3f%% slowDown; %+v", 100*used, 100*slowed, p.Binding())
-				if !(used >= 0.95) || slowed >= 0.001 {
-					t.Errorf("want at least 95%% used, and less than 0.1%% slowDown; %+v", p.Report())
-				}
-			})
+			var sum tally
+			for range runs {
+				synctest.Test(t, func(t *testing.T) { sum.add(measure(t, tt.servers(), warmUp, measured)) })
+			}
+			used, slowed := sum.good/sum.allowed, sum.refused/(sum.good+sum.refused)
+			t.Logf("%.1f%% of the budgets used, %.3f%% slowDown, %.1f%% warned", 100*used, 100*slowed, 100*sum.warned/sum.good)
+			if !(used >= 0.95) || slowed >= 0.001 {
+				t.Error("want at least 95% used, and less than 0.1% slowDown")
+			}
 		})
 	}
+}
+
+// tally is answers, of all servers together.
+type tally struct{ good, refused, warned, allowed float64 }
+
+func (a *tally) add(b tally) {
+	a.good += b.good
+	a.refused += b.refused
+	a.warned += b.warned
+	a.allowed += b.allowed
+}
+
+// measure counts what happens after the warm-up.
+func measure(t *testing.T, servers []*modelled, warmUp, measured time.Duration) (sum tally) {
+	_, stop := drive(t, servers, 64)
+	time.Sleep(warmUp)
+	before := make([]counted, len(servers))
+	for i, m := range servers {
+		before[i] = m.count()
+	}
+	time.Sleep(measured)
+	stop()
+	for i, m := range servers {
+		c, b := m.count(), before[i]
+		good := float64(c.good - b.good)
+		allowed := m.limit.budget(float64(c.bytes-b.bytes)/good) * measured.Seconds()
+		t.Logf("%s: %.0f of %.0f, %d refused and %d warned, %d and %d in the warm-up", m.name, good, allowed,
+			c.refused-b.refused, c.warned-b.warned, b.refused, b.warned)
+		sum.add(tally{good, float64(c.refused - b.refused), float64(c.warned - b.warned), allowed})
+	}
+	return sum
 }
 
 // drive lets so many clients ask servers until stop is called.
