@@ -1,7 +1,7 @@
 // Package ledgertest is the black-box suite of a history client: what any program must do that keeps the contract of
 // ledgersync's commands, however it is put together. It runs the program with arguments, lets it talk to simulated
 // servers (services/ledger/sim) over loopback, and compares what it has stored in the end with the simulator's chain. The
-// plain program and every assembly of ledgersync pass Core; Full is what ledgersync has beyond the plain program.
+// plain program and every assembly of ledgersync pass Core, Alone and Deaths; Full is what ledgersync has beyond the plain program.
 //
 // It reads what is stored from export, so that it knows nothing of anybody's store, and it takes answers apart by
 // itself, so that whoever decodes them is not checked by the same code. It is not for speed, and not for long runs of
@@ -28,7 +28,7 @@ const (
 
 // Core runs what every client must do.
 func Core(t *testing.T, start Start) {
-	run(t, start, neverStoresWrong, map[string]test{
+	run(t, start, nil, map[string]test{
 		"stores a range":                      storesRange,
 		"has nothing to do twice":             doesNothingTwice,
 		"goes on after it was stopped":        goesOnStopped,
@@ -43,6 +43,10 @@ func Core(t *testing.T, start Start) {
 		"reads no folder that is not there":   refusesNoFolder,
 	})
 }
+
+// Alone runs what a client with one server must do when that answers wrongly now and then: it takes as long as the client
+// leaves a liar alone.
+func Alone(t *testing.T, start Start) { run(t, start, neverStoresWrong, map[string]test{}) }
 
 // Deaths runs what every client must do when it is killed. It must be a process of its own.
 func Deaths(t *testing.T, start Start) {

@@ -14,7 +14,7 @@ func refusesFalseAnchor(c *client) {
 	c.expect(got.Ledgers == 0, "sync says %+v", got)
 	c.expect(got.Guilty()[url] > 0, "nobody is blamed: %+v", got)
 	c.expect(got.gaps(c.t).String() == whole.String(), "sync says that %v is missing, want %v", got.Gaps, whole)
-	c.sync(c.span(first, last)) // of the same server
+	c.sync(servers(url), c.span(first, last))
 	c.holds(whole)
 }
 

@@ -15,7 +15,10 @@ func TestMain(m *testing.M) {
 }
 
 // The plain program passes the suite that every assembly of ledgersync passes.
-func TestSuite(t *testing.T) { ledgertest.Core(t, ledgertest.Inside(run)) }
+func TestSuite(t *testing.T) {
+	ledgertest.Core(t, ledgertest.Inside(run))
+	ledgertest.Alone(t, ledgertest.Inside(run))
+}
 
 // As a process of its own it can be killed.
 func TestDeaths(t *testing.T) {
