@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"dyno/lab/target"
+)
+
+// budget is what a server with limits gives to one address.
+type budget struct {
+	limits   string
+	servers  int
+	requests float64 // per second
+	bytes    float64 // per second; 0: no limit
+}
+
+// budgets are those of the simulator, which are the real ones. One rippled is as much as two cores carry.
+var budgets = []budget{{"clio", 2, 20, 1_000_000}, {"rippled", 1, 250, 0}}
+
+// usage is what a run with limits showed.
+type usage struct {
+	share   float64 // of the budget that binds
+	refused float64 // share of the requests
+}
+
+// injected is what a simulator tells of itself.
+type injected struct {
+	Answers, Bytes, Warned, Refused int64
+}
+
+// limited measures how much of their budgets servers with limits are asked for.
+func (b *bench) limited(ctx context.Context, r *report) error {
+	for _, l := range budgets {
+		for round := range b.pairs {
+			u, err := b.use(ctx, l)
+			if err != nil {
+				return fmt.Errorf("limits %s: %w", l.limits, err)
+			}
+			say("round %d of %d: limits %s: %.1f%% of the budget, %.3f%% refused", round+1, b.pairs, l.limits, 100*u.share, 100*u.refused)
+			r.usage[l.limits] = append(r.usage[l.limits], u)
+		}
+	}
+	return nil
+}
+
+func (b *bench) use(ctx context.Context, l budget) (u usage, err error) {
+	ledgers := int(l.requests*float64(l.servers)*(b.warm+b.long).Seconds()*1.3) + 100 // more than can be had
+	data, err := os.MkdirTemp(b.work, "data-")
+	if err != nil {
+		return u, err
+	}
+	defer os.RemoveAll(data)
+	command := append(b.sync(data, "L2"), "--from", strconv.Itoa(first), "--to", strconv.Itoa(first+ledgers-1))
+	var sims []*target.Process
+	for range l.servers {
+		s, err := b.sim(ctx, l.limits, ledgers)
+		if err != nil {
+			return u, err
+		}
+		defer s.Stop(grace)
+		sims = append(sims, s)
+		command = append(command, "--server", url(s))
+	}
+	p, err := target.Start(ctx, target.Spec{Name: "ledgersync", Command: command, Stdout: io.Discard})
+	if err != nil {
+		return u, err
+	}
+	defer p.Stop(grace)
+	if err := wait(ctx, p, b.warm); err != nil {
+		return u, err
+	}
+	begin := time.Now()
+	before, err := all(ctx, sims)
+	if err == nil {
+		err = wait(ctx, p, b.long)
+	}
+	if err != nil {
+		return u, err
+	}
+	after, err := all(ctx, sims)
+	if err != nil {
+		return u, err
+	}
+	return l.judge(before, after, time.Since(begin)), nil
+}
+
+// judge says how much of the budget was used.
+func (l budget) judge(before, after injected, took time.Duration) (u usage) {
+	answers, refused := float64(after.Answers-before.Answers), float64(after.Refused-before.Refused)
+	budget := took.Seconds() * float64(l.servers)
+	u.share = answers / (l.requests * budget)
+	if l.bytes > 0 {
+		u.share = max(u.share, float64(after.Bytes-before.Bytes)/(l.bytes*budget))
+	}
+	if answers+refused > 0 {
+		u.refused = refused / (answers + refused)
+	}
+	return u
+}
+
+// wait lets a process work for so long.
+func wait(ctx context.Context, p *target.Process, d time.Duration) error {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-limit.C:
+		return nil
+	case <-p.Exited():
+		return errors.Join(errors.New("it ended while it was measured"), p.Err(), errors.New(p.LogTail(5)))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// all adds up what simulators tell.
+func all(ctx context.Context, sims []*target.Process) (sum injected, err error) {
+	for _, s := range sims {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url(s)+"/sim/injected", nil)
+		if err != nil {
+			return sum, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return sum, err
+		}
+		var i injected
+		err = json.NewDecoder(resp.Body).Decode(&i)
+		resp.Body.Close()
+		if err != nil {
+			return sum, err
+		}
+		sum.Answers, sum.Bytes, sum.Warned, sum.Refused = sum.Answers+i.Answers, sum.Bytes+i.Bytes, sum.Warned+i.Warned, sum.Refused+i.Refused
+	}
+	return sum, nil
+}
