@@ -6,8 +6,9 @@
 //
 // Which ledger the tip is, no single server decides. Without a quorum it is the newest that more than half of the
 // servers say that are connected at the time; with one (trust level L3) it is the newest that a quorum of validators has
-// validated, whoever passed their validations on. What is fetched is always the whole stretch from the newest stored
-// ledger up to the tip, so what happened while nobody was connected is made up for, and no ledger is left out.
+// validated, whoever passed their validations on. What is fetched is always the whole stretch from the last ledger below
+// which nothing is missing up to the tip, so what happened while nobody was connected, or while fetching failed, is made
+// up for, and no ledger is left out.
 //
 // It is not for fetching, proving or storing: Fetch does all that (services/ledger/backfill). Nor is it for one server's
 // connection, which is rippled's.
@@ -49,12 +50,15 @@ var ErrStop = errors.New("following ends")
 type Config struct {
 	Servers []Server // 1 to MaxServers
 
-	// Top is the index of the newest ledger that is stored, or 0.
+	// Top is the index of the ledger up to which nothing is missing that is to be stored, or 0. What is above it when Run
+	// begins is fetched. A process that was killed while it caught up may have left a hole below the newest ledger,
+	// since a stretch is proved, and stored, from its top down: then Top is what is below the hole.
 	Top func() uint32
 
-	// Fetch fetches, proves and stores a range, whose highest ledger has this hash; when it returns nil, all of the range
-	// is durable. That the lowest one follows on what is stored below it is Fetch's to check. After an error it is
-	// called again later, for what is missing then; one that wraps ErrStop ends Run.
+	// Fetch fetches, proves and stores what of a range is not stored yet; the range's highest ledger has this hash.
+	// When it returns nil, all of the range is durable. That its lowest follows on what is stored below it is Fetch's
+	// to check. After an error it is called again, for a range that begins at the same ledger and ends at the tip of
+	// that time; one that wraps ErrStop ends Run.
 	Fetch func(ctx context.Context, missing history.Range, top xrpl.Hash) error
 
 	Quorum Quorum // nil: more than half of the servers
@@ -80,7 +84,8 @@ type Follower struct {
 
 	mu       sync.Mutex
 	watched  []*watched
-	anchored Tip // the newest that the quorum has agreed on
+	anchored Tip    // the newest that the quorum has agreed on
+	settled  uint32 // up to here nothing is missing; 0: nothing is stored, and there was no tip yet
 	fetches  int
 	failures int
 	trouble  error // of the last Fetch; nil: it went well
@@ -112,6 +117,7 @@ func New(c Config) (*Follower, error) {
 
 // Run follows until ctx ends (nil), Fetch says ErrStop, or validators contradict one another (trust.ErrConflict).
 func (f *Follower) Run(ctx context.Context) error {
+	f.begin()
 	inner, fail := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	for _, w := range f.watched {
@@ -143,7 +149,7 @@ func (f *Follower) keepUp(ctx context.Context) error {
 		if top := f.config.Top(); err == nil && top < missing.To {
 			err = fmt.Errorf("%s was fetched, but the newest ledger that is stored is %d", missing, top)
 		}
-		f.fetched(err)
+		f.fetched(missing, err)
 		switch {
 		case err == nil:
 			wait = minBackoff
@@ -172,29 +178,39 @@ func pause(ctx context.Context, wait time.Duration) time.Duration {
 	return min(2*wait, maxBackoff)
 }
 
-// missing is the tip, and what is not stored up to there.
-func (f *Follower) missing() (Tip, history.Range) {
-	tip, top := f.Tip(), f.config.Top()
-	if tip.Index <= top {
-		return tip, history.Range{}
+// begin finds out where to begin.
+func (f *Follower) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settled = f.config.Top(); f.settled == 0 && f.config.First > 0 {
+		f.settled = f.config.First - 1
 	}
-	from := top + 1
-	if top == 0 {
-		from = tip.Index
-		if first := f.config.First; first > 0 {
-			from = first // above the tip, there is nothing missing yet
-		}
-	}
-	return tip, history.Range{From: from, To: tip.Index}
 }
 
-func (f *Follower) fetched(err error) {
+// missing is the tip, and what is to be fetched to get there. It does not ask what is stored: a Fetch that failed may
+// have stored the upper part of its range.
+func (f *Follower) missing() (Tip, history.Range) {
+	tip := f.Tip()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settled == 0 && tip.Index > 0 {
+		f.settled = tip.Index - 1
+	}
+	if tip.Index <= f.settled {
+		return tip, history.Range{}
+	}
+	return tip, history.Range{From: f.settled + 1, To: tip.Index}
+}
+
+func (f *Follower) fetched(r history.Range, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fetches++
 	if f.trouble = err; err != nil {
 		f.failures++
+		return
 	}
+	f.settled = r.To
 }
 
 // Tip is the ledger that counts as the newest now; its index is 0 when there is none.

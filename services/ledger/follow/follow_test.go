@@ -144,7 +144,7 @@ func TestFillsTheGapThenFollows(t *testing.T) {
 		if got, want := s.ranges(), "[101-150 151 152 153-155]"; got != want {
 			t.Errorf("fetched %s, want %s", got, want)
 		}
-		if st := f.Status(); st.Tip != (Tip{155, hashOf(155)}) || st.Top != 155 || st.Fetches != 4 || st.Failures != 0 || !st.Servers[0].Connected || st.Servers[0].Newest != 155 {
+		if st := f.Status(); st.Tip != (Tip{155, hashOf(155)}) || st.Settled != 155 || st.Fetches != 4 || st.Failures != 0 || !st.Servers[0].Connected || st.Servers[0].Newest != 155 {
 			t.Errorf("%+v", st)
 		}
 		if err := stop(); err != nil {
@@ -302,6 +302,40 @@ func TestFetchFails(t *testing.T) {
 		synctest.Wait()
 		if err := stop(); !errors.Is(err, ErrStop) {
 			t.Errorf("Run ended with %v, want ErrStop", err)
+		}
+	})
+}
+
+// A Fetch that fails has stored its range from the top down: what it left out is asked for again, and nothing else
+// counts, though the newest stored ledger is the tip.
+func TestFetchFailsHalfway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, top, ranges := newFake("a"), uint32(100), []history.Range{}
+		fetch := func(_ context.Context, r history.Range, _ xrpl.Hash) error {
+			top, ranges = r.To, append(ranges, r)
+			if len(ranges) <= 2 {
+				return errors.New("the lower half could not be had")
+			}
+			return nil
+		}
+		f, err := New(Config{Servers: []Server{a}, Top: func() uint32 { return top }, Fetch: fetch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() {
+			a.tells(150)
+			synctest.Wait()
+			a.tells(151)
+			time.Sleep(10 * time.Second)
+			a.tells(152)
+		}()
+		if err := f.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if got, want := fmt.Sprint(ranges), "[101-150 101-151 101-151 152]"; got != want {
+			t.Errorf("fetched %s, want %s", got, want)
 		}
 	})
 }

@@ -157,7 +157,7 @@ func (f *Follower) heard(w *watched, e rippled.Event) error {
 // Status is how the following goes.
 type Status struct {
 	Tip      Tip
-	Top      uint32 // the newest ledger that is stored
+	Settled  uint32 // up to here nothing is missing
 	Fetches  int
 	Failures int   // of these
 	Trouble  error // of the last one; nil: it went well
@@ -175,9 +175,10 @@ type ServerStatus struct {
 
 // Status says how it goes.
 func (f *Follower) Status() Status {
-	s := Status{Tip: f.Tip(), Top: f.config.Top()}
+	s := Status{Tip: f.Tip()}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.Settled = f.settled
 	s.Fetches, s.Failures, s.Trouble = f.fetches, f.failures, f.trouble
 	for _, w := range f.watched {
 		s.Servers = append(s.Servers, ServerStatus{w.server.Name(), w.ledgers > 0, w.newest, w.disconnects, w.trouble})
