@@ -38,7 +38,7 @@ func ledger(t testing.TB, c *Chain, index uint32) *xrpl.Ledger {
 }
 
 func TestChainFits(t *testing.T) {
-	const n = 12
+	const n = 6
 	c := newChain(t, ChainConfig{Ledgers: n})
 	v := xrpl.NewVerifier()
 	var below xrpl.Header

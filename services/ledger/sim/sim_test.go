@@ -189,9 +189,6 @@ func checkShapes(t *testing.T, s *Sim, from caller, version int, transport strin
 			if _, err := v.Ledger(&a.Ledger); err != nil || a.Hash != truth.Hash || len(a.Transactions) != 5 || !a.Validated {
 				t.Errorf("%s: %v, hash %v of %v, %d transactions", params, err, a.Hash, truth.Hash, len(a.Transactions))
 			}
-			if n, err := v.Signatures(&a.Ledger, xrpl.Pure{}); n != 5 || err != nil {
-				t.Errorf("%d signatures, %v", n, err)
-			}
 		}
 	}
 	_, body, err := from.call("ledger", full(defaultFirst, version))

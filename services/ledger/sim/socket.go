@@ -28,16 +28,23 @@ type socket struct {
 // upgrade accepts a WebSocket and serves it until it ends.
 func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
 	addr := address(r.RemoteAddr)
+	// Counted before the client can know of it, so that the numbers of connections made one after the other ascend.
+	number := s.connections.Add(1)
+	dead := s.dice.happens(Dead, uint64(number), 0)
+	if dead {
+		s.tally.fault(Dead, number, 1)
+	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
-	if err != nil {
-		return // Accept has answered
+	if err != nil { // Accept has answered
+		if dead {
+			s.tally.fault(Dead, number, -1)
+		}
+		return
 	}
 	defer s.limiter.closed(addr) // the HTTP server does not see a hijacked connection end
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxRequest)
-	number := s.connections.Add(1)
-	if s.dice.happens(Dead, uint64(number), 0) {
-		s.tally.fault(Dead, number, 1)
+	if dead {
 		s.pause(s.ctx, s.config.StallFor) // reads nothing and says nothing, not even to pings
 		return
 	}

@@ -1,15 +1,15 @@
 package sim
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/trust"
 )
 
 // streamed is a message of a stream.
@@ -51,13 +51,24 @@ func TestStreamsTellOfNewLedgers(t *testing.T) {
 	if last < defaultFirst+5 {
 		t.Fatalf("subscribe says %s", body)
 	}
-	validators := validatorsOf(t, s.Chain().UNL())
-	votes := map[string][]string{} // by ledger hash, the master keys of full validations
+	list, err := trust.ParseUNL(s.Chain().UNL(), upper(s.Chain().Publisher()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quorum, err := trust.NewQuorum(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	votes := map[string]map[string]bool{} // by ledger, the master keys of its validations
 	for closed := 0; closed < 3; {
 		m := d.next()
 		switch m.Type {
 		case "validationReceived":
-			votes[m.Hash] = append(votes[m.Hash], checkVote(t, m))
+			if votes[m.Hash] == nil {
+				votes[m.Hash] = map[string]bool{}
+			}
+			votes[m.Hash][m.Master] = true
+			checkVote(t, m, quorum, len(votes[m.Hash]))
 		case "ledgerClosed":
 			closed++
 			index := uint32(m.Index.(float64))
@@ -65,8 +76,8 @@ func TestStreamsTellOfNewLedgers(t *testing.T) {
 			if m.Hash != l.Hash.String() || m.Count != 5 || m.Validated == "" {
 				t.Errorf("%+v", m)
 			}
-			if got := votes[m.Hash]; len(got) != 5 || !slices.Equal(slices.Sorted(slices.Values(got)), validators) {
-				t.Errorf("ledger %d: validated by %v", index, got)
+			if len(votes[m.Hash]) != defaultValidators {
+				t.Errorf("ledger %d: validated by %v", index, votes[m.Hash])
 			}
 			if index > last+1 {
 				t.Errorf("ledger %d comes after %d", index, last)
@@ -76,8 +87,9 @@ func TestStreamsTellOfNewLedgers(t *testing.T) {
 	}
 }
 
-// checkVote holds a message against the validation in it, and returns the validator's master key.
-func checkVote(t *testing.T, m streamed) string {
+// checkVote holds a message against the validation in it, which is the n-th for its ledger: the fourth of five makes a
+// quorum.
+func checkVote(t *testing.T, m streamed, quorum *trust.Quorum, n int) {
 	t.Helper()
 	data, err := hex.DecodeString(m.Data)
 	if err != nil {
@@ -87,65 +99,13 @@ func checkVote(t *testing.T, m streamed) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := xrpl.ParseNodeKey(m.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v.Ledger.String() != m.Hash || !v.Full || !m.Full || string(key) != string(v.Key) {
+	if v.Ledger.String() != m.Hash || !v.Full || !m.Full || xrpl.FormatNodeKey(v.Key) != m.Key || !strings.HasSuffix(m.Data, m.Signature) {
 		t.Errorf("%+v says another thing than the validation in it", m)
 	}
-	return m.Master
-}
-
-// validatorsOf reads a published list as a client does and returns the master keys in it, sorted.
-func validatorsOf(t *testing.T, list []byte) (keys []string) {
-	t.Helper()
-	var outer struct{ PublicKey, Manifest, Blob, Signature string }
-	var raw map[string]any
-	if err := json.Unmarshal(list, &raw); err != nil {
-		t.Fatal(err)
+	anchor, reached, err := quorum.Add(data)
+	if err != nil || reached != (n >= 4) || reached && anchor.Hash != v.Ledger {
+		t.Errorf("validation %d of ledger %s: quorum %v, %v, %v", n, m.Index, anchor, reached, err)
 	}
-	outer.PublicKey, _ = raw["public_key"].(string)
-	outer.Manifest, _ = raw["manifest"].(string)
-	outer.Blob, _ = raw["blob"].(string)
-	outer.Signature, _ = raw["signature"].(string)
-	publisher := manifest(t, outer.Manifest)
-	blob, _ := base64.StdEncoding.DecodeString(outer.Blob)
-	signature, _ := hex.DecodeString(outer.Signature)
-	if upper(publisher.Master) != outer.PublicKey || !(xrpl.Pure{}).Check(publisher.Key, blob, signature) {
-		t.Fatalf("the list is not signed by its publisher: %s", list)
-	}
-	var inner struct {
-		Validators []struct {
-			Key      string `json:"validation_public_key"`
-			Manifest string `json:"manifest"`
-		} `json:"validators"`
-	}
-	if err := json.Unmarshal(blob, &inner); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range inner.Validators {
-		m := manifest(t, v.Manifest)
-		if upper(m.Master) != v.Key {
-			t.Errorf("the manifest of %s is another one's", v.Key)
-		}
-		keys = append(keys, xrpl.FormatNodeKey(m.Master))
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func manifest(t *testing.T, text string) xrpl.Manifest {
-	t.Helper()
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := xrpl.ParseManifest(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // Who has unsubscribed hears nothing more, and who subscribed to one stream hears that one.
@@ -180,10 +140,10 @@ func TestServesTheList(t *testing.T) {
 	}
 	defer a.Body.Close()
 	b, err := io.ReadAll(a.Body)
-	if err != nil || len(validatorsOf(t, b)) != defaultValidators {
-		t.Errorf("%s, %v", b, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(s.Chain().Publisher()) != 33 {
-		t.Error("no publisher")
+	if list, err := trust.ParseUNL(b, upper(s.Chain().Publisher())); err != nil || len(list.Validators) != defaultValidators {
+		t.Errorf("%s: %+v, %v", b, list, err)
 	}
 }
