@@ -133,7 +133,7 @@ func TestSummariseByConcurrency(t *testing.T) {
 
 func TestLimitWords(t *testing.T) {
 	for want, limits := range map[string][]record.Limit{
-		"": nil, "the server's budget of requests (80%)": {{Name: "server", Share: 0.8}, {Name: "cpu", Share: 0.1}},
+		"": nil, "the server's budget or its answers (80%)": {{Name: "server", Share: 0.8}, {Name: "cpu", Share: 0.1}},
 		"nothing it knows of (tape 10%)": {{Name: "tape", Share: 0.1}},
 	} {
 		if words := LimitWords(limits); words != want {

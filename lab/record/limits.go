@@ -18,7 +18,7 @@ type Limit struct {
 
 // limitWords say what the limits are that a job usually has.
 var limitWords = map[string]string{
-	"server": "the server's budget of requests",
+	"server": "the server's budget or its answers",
 	"bytes":  "the budget of bytes",
 	"cpu":    "its own CPU",
 	"disk":   "its disk",

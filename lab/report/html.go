@@ -89,7 +89,7 @@ func HTML(w io.Writer, r *Report) error {
 		Charts []Chart `json:"charts"`
 		Traces []Trace `json:"traces"`
 		Flames *Flames `json:"flames,omitempty"`
-	}{r.Charts, r.Traces, r.Flames})
+	}{append([]Chart{}, r.Charts...), append([]Trace{}, r.Traces...), r.Flames}) // the page walks through both
 	if err != nil {
 		return fmt.Errorf("encoding the charts: %w", err)
 	}
@@ -157,6 +157,9 @@ func (v pageView) Bars() bars { return newBars(v.Report) }
 
 // ShowSteps reports whether the variants are drawn as steps. A crowded sweep draws them in panels.
 func (v pageView) ShowSteps() bool {
+	if v.Kind == record.KindSweep && v.Scaling != nil {
+		return false // its variants are curves, not capacities
+	}
 	return len(v.Steps) > 0 && (v.Sweep == nil || len(v.Sweep.Panels) == 1 && v.Sweep.Panels[0].Cells == nil)
 }
 

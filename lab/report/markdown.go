@@ -88,7 +88,7 @@ func (r *Report) capacityMarkdown(b *strings.Builder) {
 
 // markdown writes what a job did over its units at once, and which model explains it.
 func (s *Scaling) markdown(b *strings.Builder) {
-	if s == nil {
+	if s == nil || len(s.Curves) == 0 {
 		return
 	}
 	head, number, rows := s.scalingTable()

@@ -4,12 +4,21 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 
 	"dyno/lab/capacity/fit"
 )
 
 // smooth is how many points a fitted curve is drawn through.
 const smooth = 120
+
+// Drawn reports whether there is a curve to draw: a single point is none.
+func (c ScalingCurve) Drawn() bool { return len(c.Points) > 1 }
+
+// Missing reports whether the SLO was missed at some point.
+func (c ScalingCurve) Missing() bool {
+	return slices.ContainsFunc(c.Points, func(p ScalingPoint) bool { return p.Judged && !p.Met })
+}
 
 // Plot draws a curve's points and the models through them.
 func (c ScalingCurve) Plot() template.HTML {

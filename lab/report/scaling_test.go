@@ -92,7 +92,7 @@ func TestLadderOfAJob(t *testing.T) {
 	if r.Invalid != "" || r.Scaling == nil || len(r.Charts) != 0 {
 		t.Fatalf("invalid %q, scaling %v, %d charts over rates", r.Invalid, r.Scaling, len(r.Charts))
 	}
-	for _, want := range []string{"scan carries", "p95 <= 200 ms", "with 11 at once", "waiting for the server's budget of requests (85%)"} {
+	for _, want := range []string{"scan carries", "p95 <= 200 ms", "with 11 at once", "waiting for the server's budget or its answers (85%)"} {
 		if !strings.Contains(r.Answer, want) {
 			t.Errorf("answer %q, want %q in it", r.Answer, want)
 		}

@@ -86,8 +86,11 @@ func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run 
 			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
 				continue
 			}
-			if v, judged := a.verdicts[r.ID]; judged && !v.Met {
+			if v, judged := a.verdicts[r.ID]; judged && !v.Met && !(v.TooShort && r.ByConcurrency()) {
 				continue
+			}
+			if n := a.capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
+				continue // more at once than it takes
 			}
 			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
 				best[r.Step.Round] = r

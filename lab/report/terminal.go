@@ -262,7 +262,7 @@ func (t *terminal) sweep(r *Report) {
 
 // scaling writes what a job did over its units at once, and which model explains it.
 func (t *terminal) scaling(s *Scaling) {
-	if s == nil {
+	if s == nil || len(s.Curves) == 0 {
 		return
 	}
 	head, number, cells := s.scalingTable()

@@ -175,7 +175,7 @@ func traces(e *record.Experiment) (out []Trace, left int) {
 // newTrace thins a run to about so many points. A point never mixes phases.
 func newTrace(r *record.Run, points int) Trace {
 	each := (len(r.Series) + points - 1) / points
-	t := Trace{
+	t := Trace{Bands: []Band{}, // a run without warm-up has none
 		Run: r.ID, Label: runLabel(r), Every: float64(each) * record.WindowLength.Seconds(),
 		Series: map[string]column{}, Gauges: map[string]column{}, SLOMs: p99Bound(r.SLO),
 	}

@@ -20,7 +20,7 @@ func waited(gauges map[string]float64) func(*testing.T) Subject {
 func TestLimits(t *testing.T) {
 	check(t, []expectation{
 		{name: "a server's budget", kind: KindLimit, fires: true, subject: waited(map[string]float64{"bound_server": 0.9, "bound_cpu": 0.05}),
-			evidence: map[string]float64{"bound_server": 0.9}, words: []string{"the server's budget of requests", "90%", "its own CPU"}},
+			evidence: map[string]float64{"bound_server": 0.9}, words: []string{"the server's budget or its answers", "90%", "its own CPU"}},
 		{name: "of its own", kind: KindLimit, fires: true, subject: waited(map[string]float64{"bound_tape": 0.6}), words: []string{"tape"}},
 		{name: "nothing for long", kind: KindLimit, subject: waited(map[string]float64{"bound_server": 0.4, "bound_disk": 0.3})},
 		{name: "nothing said", kind: KindLimit, subject: waited(map[string]float64{"depth": 1})},
