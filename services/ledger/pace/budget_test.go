@@ -139,19 +139,20 @@ func TestBudgets(t *testing.T) {
 		return func() int { return mean*3/4 + rand.IntN(mean/2) }
 	}
 	// Where a window of a second begins, and how large ledgers are, is by chance: several runs even that out.
-	const runs, warmUp, measured = 3, 2 * time.Minute, 10 * time.Minute
+	const warmUp, measured = 2 * time.Minute, 10 * time.Minute
 	for _, tt := range []struct {
 		name    string
+		runs    int
 		servers func() []*modelled
 	}{
-		{"clio, requests", func() []*modelled {
+		{"clio, requests", 3, func() []*modelled {
 			return []*modelled{{limit: &clio{phase: rand.N(time.Second)}, size: around(5_000)}}
 		}},
-		{"clio, bytes", func() []*modelled {
+		{"clio, bytes", 3, func() []*modelled {
 			return []*modelled{{limit: &clio{phase: rand.N(time.Second)}, size: around(187_000)}}
 		}},
-		{"rippled", func() []*modelled { return []*modelled{{limit: &balance{}, size: around(187_000)}} }},
-		{"rippled and two of clio", func() []*modelled {
+		{"rippled", 1, func() []*modelled { return []*modelled{{limit: &balance{}, size: around(187_000)}} }},
+		{"rippled and two of clio", 1, func() []*modelled {
 			return []*modelled{
 				{limit: &clio{phase: rand.N(time.Second)}, size: around(40_000)}, {limit: &balance{}, size: around(40_000)},
 				{limit: &clio{phase: rand.N(time.Second)}, size: around(40_000)},
@@ -160,7 +161,7 @@ func TestBudgets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var sum tally
-			for range runs {
+			for range tt.runs {
 				synctest.Test(t, func(t *testing.T) { sum.add(measure(t, tt.servers(), warmUp, measured)) })
 			}
 			used, slowed := sum.good/sum.allowed, sum.refused/(sum.good+sum.refused)

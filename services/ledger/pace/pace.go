@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	servers []*server
-	waiting []*waiter // in the order in which they came
+	waiting []*waiter // the highest ledger first: proof goes down, so all else waits for that
 	timer   *time.Timer
 	binding binding
 }
@@ -85,7 +86,8 @@ func newPool(c Config, sources []source) *Pool {
 	return p
 }
 
-// Acquire waits until a server may be asked for a ledger that it has, and is not among not; index 0 is any ledger. The
+// Acquire waits until a server may be asked for a ledger that it has, and is not among not; index 0 is any ledger. Of
+// those who wait, the one with the highest ledger comes first. The
 // Member is for one request, and must be Done. Errors are ErrNone, with why, and that of ctx.
 func (p *Pool) Acquire(ctx context.Context, index uint32, not ...*Member) (*Member, error) {
 	if err := ctx.Err(); err != nil {
@@ -93,7 +95,13 @@ func (p *Pool) Acquire(ctx context.Context, index uint32, not ...*Member) (*Memb
 	}
 	w := &waiter{index: index, not: not, ready: make(chan outcome, 1)}
 	p.mu.Lock()
-	p.waiting = append(p.waiting, w)
+	at, _ := slices.BinarySearchFunc(p.waiting, index, func(w *waiter, index uint32) int {
+		if w.index >= index {
+			return -1
+		}
+		return 1
+	})
+	p.waiting = slices.Insert(p.waiting, at, w)
 	p.dispatch(time.Now())
 	p.mu.Unlock()
 	select {

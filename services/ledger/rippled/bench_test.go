@@ -2,7 +2,9 @@ package rippled
 
 import (
 	"bytes"
+	"syscall"
 	"testing"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,16 +33,27 @@ func BenchmarkDecode(b *testing.B) {
 			var a Answer
 			b.SetBytes(int64(len(answer)))
 			b.ReportAllocs()
+			begin := cpu(b)
 			for b.Loop() {
 				if err := tt.decode(answer, &a); err != nil {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64(cpu(b)-begin)/float64(b.N), "cpu-ns/op")
 			if len(a.Transactions) != 90 || len(a.Header) != xrpl.HeaderSize {
 				b.Errorf("%d transactions", len(a.Transactions))
 			}
 		})
 	}
+}
+
+// cpu is what the process has used: with neighbours, time says little.
+func cpu(b *testing.B) time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // jsonV2 is go-json-experiment's into structs; hex fields stay the bytes of the answer until they are decoded.

@@ -4,9 +4,10 @@
 // does): a request is sent once.
 //
 // Answers are read by one of two decoders: "json" is encoding/json into maps, and "scan" reads only what is needed and
-// decodes hex straight into the memory of the answer. For a real ledger of 90 transactions (187 KB), scan takes a
-// tenth of the time of json, and less than half of that of simdjson-go with the same hex decoding behind it
-// (BenchmarkDecode); both decoders give the same answer or the same kind of trouble for any bytes (FuzzDecoders).
+// decodes hex straight into the memory of the answer; both give the same answer or the same kind of trouble for any
+// bytes (FuzzDecoders). Of a real ledger of 90 transactions (187 KB), BenchmarkDecode printed in two runs, on a busy
+// Xeon with AVX-512: scan 0.22 and 0.27 ms of CPU, simdjson-go with the same hex decoding 0.25 and 0.37 (and it needs
+// AVX2), go-json-experiment/json into structs 0.79 and 0.85, json 4.0 and 4.1.
 //
 // A Server over HTTP owns its connections only. One over WebSocket owns two goroutines per connection, one that reads
 // and one that pings; Close ends them and waits for them.
