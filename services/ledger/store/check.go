@@ -58,10 +58,11 @@ type checker struct {
 	accounts int         // guarded by mu: keys that there should be
 }
 
-// Check proves again what is stored: that every ledger that should be there is and no other, that it hashes to what
-// it did (L1), that it is its neighbour's parent (L1), that the transactions are signed (L4), and that every index has all of it and
-// nothing else. It calls report, if it is not nil, as it goes on, from several goroutines. It answers an error when it
-// cannot go on; what is wrong with the store is in the report. Nothing should be written meanwhile.
+// Check proves again what is stored: that every ledger that should be there is, and no other; that its header and its
+// transactions hash to what they did, and that it is the parent of the one above (from L1 on); that its transactions
+// are signed (L4); and that every index has all of it and nothing else. It calls report, if it is not nil, as it goes
+// on, from several goroutines. It answers an error when it cannot go on; what is wrong with the store is in the
+// report. Nothing should be written meanwhile.
 func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, total int)) (CheckReport, error) {
 	stored := s.Stored()
 	c := &checker{store: s, level: level, report: report, total: stored.Len()}

@@ -9,7 +9,8 @@ import (
 const memTable = 64 << 20
 
 // pebbleOptions are for values of tens of kilobytes that are written once, under random keys of 33 bytes that find
-// them. bench_test.go measures what else was tried.
+// them. BenchmarkAppend measures what else was tried: pebble's defaults, for one, write 247 instead of 142 KB to the
+// disk for a ledger of 68 KB without compression, over the first 6,400 ledgers.
 func pebbleOptions(fs vfs.FS, readOnly bool) *pebble.Options {
 	o := &pebble.Options{
 		FS:                    fs,

@@ -19,9 +19,9 @@
 //	footer  'F' | blocks4 | per block: top4, offset8 | hash32 of ledger to | CRC4
 //	tail    offset8 of the footer | "XRPLPEND"
 //
-// The stored bytes of a block are one zstd frame of raw bytes; these hold each ledger, from top downwards: its header of 118 bytes, the
-// number of its transactions (varint), and for each the sizes of blob and metadata (varints), blob, metadata.
-// Transactions are in the order in which they were applied.
+// The stored bytes of a block are one zstd frame of raw bytes; these hold each ledger, from top downwards: its header
+// of 118 bytes, the number of its transactions (varint), and for each the sizes of blob and metadata (varints), blob,
+// metadata. Transactions are in the order in which they were applied.
 package pack
 
 import (
