@@ -3,12 +3,13 @@ package trust
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 
 	"dyno/parts/xrpl"
+
+	"github.com/go-json-experiment/json"
 )
 
 // A file may come from anywhere, so it is read more freely than what a server answers to a request of ours: with the
@@ -23,10 +24,10 @@ type (
 		Index  index     `json:"ledger_index"`
 		Hash   xrpl.Hash `json:"ledger_hash"`
 		Ledger *struct {
-			Header       hexBytes        `json:"ledger_data"`
-			Index        index           `json:"ledger_index"`
-			Hash         xrpl.Hash       `json:"ledger_hash"`
-			Transactions json.RawMessage `json:"transactions"`
+			Header       hexBytes      `json:"ledger_data"`
+			Index        index         `json:"ledger_index"`
+			Hash         xrpl.Hash     `json:"ledger_hash"`
+			Transactions []transaction `json:"transactions"`
 		} `json:"ledger"`
 	}
 	transaction struct {
@@ -42,7 +43,7 @@ type (
 func decode(line []byte) (l xrpl.Ledger, err error) {
 	var e envelope
 	if err := json.Unmarshal(line, &e); err != nil {
-		return l, fmt.Errorf("the line is no answer to `ledger` with binary: true: %w", err)
+		return l, fmt.Errorf("the line is no answer to `ledger` with expand: true and binary: true: %w", err)
 	}
 	r := &e.result
 	if e.Result != nil {
@@ -71,14 +72,7 @@ func decode(line []byte) (l xrpl.Ledger, err error) {
 	return l, err
 }
 
-func decodeTransactions(text json.RawMessage) ([]xrpl.Transaction, error) {
-	var list []transaction
-	if len(text) == 0 {
-		return nil, nil
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("transactions: they have to be asked for with expand: true and binary: true: %w", err)
-	}
+func decodeTransactions(list []transaction) ([]xrpl.Transaction, error) {
 	txs := make([]xrpl.Transaction, len(list))
 	for i, t := range list {
 		if t.Meta == nil {
