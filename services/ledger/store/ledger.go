@@ -47,7 +47,7 @@ type record struct {
 }
 
 // encodings are the settings of compression. Of the bytes of real ledgers of 20 KB and more, s2 leaves 38% and zstd, at
-// its fastest level, 34%, at 3.4 times the CPU time. See BenchmarkCodec.
+// its fastest level, 34%, for several times the CPU time. See BenchmarkCodec.
 var encodings = map[string]byte{"none": encodingRaw, "zstd": encodingZstd, "s2": encodingS2}
 
 func (s *Store) openCodec(compression string) error {
