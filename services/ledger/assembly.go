@@ -60,6 +60,7 @@ func Assembly() daemon.Assembly {
 			daemon.Int("store_queue", 1, 1, 1<<16, "proved ledgers that wait to be stored"),
 			daemon.Int("store_batch", 32, 1, 4096, "most ledgers in a batch (commit=batch)"),
 			daemon.Int("attempts", 12, 1, 1000, "tries of a ledger, of all servers, before it is given up"),
+			daemon.Duration("patience", 30*time.Second, time.Second, 24*time.Hour, "for which no server answers rightly, before a sync ends"),
 		},
 		Ladder: []daemon.Step{
 			{Name: "walker", Change: map[string]string{"tree": "sorted"},

@@ -27,7 +27,7 @@ func variants() []daemon.Variant {
 func starter(v daemon.Variant) ledgertest.Start {
 	return ledgertest.Inside(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if args[0] == "sync" {
-			args = append(args, "--assembly", v.Assembly, "--set", "attempts=5", "--debug", "127.0.0.1:0")
+			args = append(args, "--assembly", v.Assembly, "--set", "attempts=5", "--set", "patience=10s", "--debug", "127.0.0.1:0")
 			for name, value := range v.Set {
 				args = append(args, "--set", name+"="+value)
 			}

@@ -47,6 +47,7 @@ type Config struct {
 	Window      int           // ledgers under way below the last one linked; 0: 1,024 (some 100 MB of modern ones)
 	Timeout     time.Duration // of a shard; 0: 8 s
 	Attempts    int           // wrong answers or refusals, of all servers, before a ledger is given up; 0: 12
+	Patience    time.Duration // for which nobody answers rightly, before all is given up; 0: 30 s
 
 	Tree       string                // how transaction trees are hashed: sorted, nodes; "": sorted
 	Signatures xrpl.SignatureChecker // for L4
@@ -91,6 +92,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Attempts <= 0 {
 		c.Attempts = 12
+	}
+	if c.Patience <= 0 {
+		c.Patience = 30 * time.Second
 	}
 	if c.Watch == nil {
 		c.Watch = NewWatch()

@@ -24,6 +24,10 @@ func (r *run) drive(ctx context.Context) error {
 		now := time.Now()
 		s, ok := r.planner.Next(now)
 		wait, done := r.planner.Wait(now), r.planner.Done()
+		if r.bad != nil && now.Sub(r.good) > r.Patience {
+			r.gone = fmt.Errorf("for %v nobody answered rightly: %w", r.Patience, r.bad)
+			signal(r.linked)
+		}
 		r.mu.Unlock()
 		switch {
 		case done:

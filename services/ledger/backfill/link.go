@@ -61,7 +61,7 @@ func (r *run) take(index uint32) (*item, error) {
 	if t := r.trouble[index]; t != nil && t.count >= r.Attempts {
 		return nil, t.last
 	}
-	return nil, nil
+	return nil, r.gone
 }
 
 // advance tells the planner how far all is linked.

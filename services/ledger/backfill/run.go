@@ -38,6 +38,9 @@ type run struct {
 	linked chan struct{} // the ledger that is to be linked next may be there; capacity 1
 
 	mu      sync.Mutex
+	good    time.Time // when a right answer came last
+	bad     error     // what came since, if it was not right
+	gone    error     // nobody answers rightly any more
 	planner *shard.Planner
 	arrived map[uint32]*item  // proved by themselves, and wait for those above; bounded by the window
 	trouble map[uint32]*tries // of ledgers below the last linked that somebody did not answer rightly
@@ -67,7 +70,7 @@ func Run(ctx context.Context, c Config, gap history.Range) error {
 
 func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) error {
 	r := &run{Config: c, gap: gap, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-		arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}}
+		arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, good: time.Now()}
 	r.answers.New = func() any { return new(rippled.Answer) }
 	var err error
 	// Of a ledger at most two answers are under way, its own and a hedge's.

@@ -95,7 +95,7 @@ func (r *run) tried(index uint32, err error) *tries {
 		r.trouble[index] = t
 	}
 	t.count++
-	t.last = err
+	t.last, r.bad = err, err
 	r.Watch.Refetched.Add(1)
 	signal(r.linked) // it may be one that was tried too often
 	return t
@@ -114,6 +114,7 @@ func reason(err error) string {
 // arrive hands a proved answer to the linker, unless there is one already.
 func (r *run) arrive(it *item) {
 	r.mu.Lock()
+	r.good, r.bad = it.proved, nil
 	first := r.planner.Arrived(it.shard, it.index, it.proved)
 	if first {
 		r.arrived[it.index] = it
