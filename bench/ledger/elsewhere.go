@@ -17,7 +17,7 @@ import (
 )
 
 // failing is the share of requests that fail at one of two servers.
-const failing = 0.02
+const failing = 0.1
 
 // elsewhere measures how long after a failure at one server another one's answer has come.
 func (b *bench) elsewhere(ctx context.Context, r *report) error {

@@ -39,7 +39,7 @@ func Kill(t testing.TB, p Program, kills, most int, seed uint64) Killed {
 	t.Helper()
 	const first = 50_000
 	ledgers := (kills + 2) * mostLedgers
-	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: 3, Distinct: 200, Seed: seed})
+	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: 1, Seed: seed})
 	last := uint32(first + ledgers - 1)
 	honest := server(t, sim.Config{Chain: c})
 	r := ledgertest.NewRelay(t, honest.URL())
