@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+)
+
+// errNotThere says that the chain does not have a ledger and will not have it.
+var errNotThere = errors.New("no such ledger")
+
+// until waits until ok says so, or the chain fails, or ctx ends. The lock is held while ok is asked.
+func (c *Chain) until(ctx context.Context, ok func() bool) error {
+	for {
+		c.mu.Lock()
+		done, err, grown := ok(), c.err, c.grown
+		c.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// at returns a ledger, and waits for it if it is still to be made.
+func (c *Chain) at(ctx context.Context, index uint32) (e entry, n int, err error) {
+	err = c.until(ctx, func() bool {
+		if n = c.place(index); n >= 0 {
+			e = c.entries[n]
+			return true
+		}
+		return c.mint == nil || index < c.config.First || uint64(index) >= uint64(c.config.First)+uint64(c.target)
+	})
+	if err == nil && n < 0 {
+		err = errNotThere
+	}
+	return e, n, err
+}
+
+// place is where a ledger is in entries, -1 if it is not. The lock is held.
+func (c *Chain) place(index uint32) int {
+	if c.mint != nil {
+		if n := int64(index) - int64(c.config.First); n >= 0 && n < int64(len(c.entries)) {
+			return int(n)
+		}
+		return -1
+	}
+	n, found := sort.Find(len(c.entries), func(i int) int { return cmp.Compare(index, c.entries[i].index()) })
+	if !found {
+		return -1
+	}
+	return n
+}
+
+// hashed returns the index of a ledger that has been made.
+func (c *Chain) hashed(h xrpl.Hash) (uint32, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.byHash[h]
+	if !ok {
+		return 0, false
+	}
+	return c.entries[n].index(), true
+}
+
+// tip returns the highest ledger that has been made. There is none before the first.
+func (c *Chain) tip() (entry, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) == 0 {
+		return entry{}, false
+	}
+	return c.entries[len(c.entries)-1], true
+}
+
+// all is the set of ledgers that there are, or will be without growing.
+func (c *Chain) all() history.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mint != nil {
+		return history.Set{{From: c.config.First, To: c.config.First + uint32(c.target) - 1}}
+	}
+	var s history.Set
+	for i := range c.entries {
+		index := c.entries[i].index()
+		if n := len(s); n > 0 && s[n-1].To+1 == index {
+			s[n-1].To = index
+		} else {
+			s = append(s, history.Range{From: index, To: index})
+		}
+	}
+	return s
+}
+
+// Ledger returns a ledger as it truly is, in memory that is the caller's; it waits for one still to be made.
+func (c *Chain) Ledger(ctx context.Context, index uint32) (*xrpl.Ledger, error) {
+	e, _, err := c.at(ctx, index)
+	if err != nil {
+		return nil, fmt.Errorf("ledger %d: %w", index, err)
+	}
+	txs, err := c.transactions(e.set)
+	if err != nil {
+		return nil, err
+	}
+	return &xrpl.Ledger{Index: index, Hash: e.hash, Header: slices.Clone(e.header[:]), Transactions: txs}, nil
+}
+
+// find looks for a transaction among the ledgers that are had. It returns nil if there is none.
+func (c *Chain) find(id xrpl.Hash, had func(uint32) bool) (l entry, tx *xrpl.Transaction, err error) {
+	short := binary.BigEndian.Uint64(id[:])
+	c.mu.Lock()
+	entries := c.entries
+	c.mu.Unlock()
+	for i := range entries {
+		if !slices.Contains(entries[i].set.ids, short) || !had(entries[i].index()) {
+			continue
+		}
+		txs, err := c.transactions(entries[i].set)
+		if err != nil {
+			return entry{}, nil, err
+		}
+		at := slices.IndexFunc(txs, func(tx xrpl.Transaction) bool { return xrpl.TransactionID(tx.Blob) == id })
+		if at >= 0 {
+			return entries[i], &txs[at], nil
+		}
+	}
+	return entry{}, nil, nil
+}
