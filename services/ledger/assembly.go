@@ -62,21 +62,30 @@ func Assembly() daemon.Assembly {
 			daemon.Int("attempts", 12, 1, 1000, "tries of a ledger, of all servers, before it is given up"),
 			daemon.Duration("patience", 30*time.Second, time.Second, 24*time.Hour, "for which no server answers rightly, before a sync ends"),
 		},
-		Ladder: []daemon.Step{
-			{Name: "walker", Change: map[string]string{"tree": "sorted"},
-				Why: "the tree needs no nodes: sorted ids say where a leaf sits; nothing is allocated"},
-			{Name: "shards", Change: map[string]string{"fetches": "16"},
-				Why: "Little's law: one request at a time waits for the server; 16 shards wait together"},
-			{Name: "adaptive", Change: map[string]string{"sizing": "adaptive"},
-				Why: "a shard that is too large is retried whole when it fails, one that is too small costs a look at the planner for each ledger"},
-			{Name: "batched", Change: map[string]string{"commit": "batch", "store_queue": "128"},
-				Why: "an fsync costs the same for one ledger and for 32"},
-			{Name: "scan", Change: map[string]string{"decoder": "scan"},
-				Why: "of 187 KB of JSON everything but 92 KB of hex is known beforehand"},
-			{Name: "hedging", Change: map[string]string{"hedge": "p95"},
-				Why: "in-order proof waits for the slowest shard; asking for it twice costs a few percent of requests"},
-		},
+		Ladder: ladder(),
 	}
+}
+
+func ladder() []daemon.Step {
+	steps := []daemon.Step{
+		{Name: "walker", Change: map[string]string{"tree": "sorted"},
+			Why: "the tree needs no nodes: sorted ids say where a leaf sits; nothing is allocated"},
+		{Name: "shards", Change: map[string]string{"fetches": "16"},
+			Why: "Little's law: one request at a time waits for the server; 16 shards wait together"},
+		{Name: "adaptive", Change: map[string]string{"sizing": "adaptive"},
+			Why: "a shard that is too large is retried whole when it fails, one that is too small costs a look at the planner for each ledger"},
+		{Name: "batched", Change: map[string]string{"commit": "batch", "store_queue": "128"},
+			Why: "an fsync costs the same for one ledger and for 32"},
+		{Name: "scan", Change: map[string]string{"decoder": "scan"},
+			Why: "of 187 KB of JSON everything but 92 KB of hex is known beforehand"},
+		{Name: "hedging", Change: map[string]string{"hedge": "p95"},
+			Why: "in-order proof waits for the slowest shard; asking for it twice costs a few percent of requests"},
+	}
+	if _, ok := xrpl.Checkers()[libsecp256k1]; ok {
+		steps = append(steps, daemon.Step{Name: "native", Change: map[string]string{"signatures": libsecp256k1},
+			Why: "L4 spends nearly all its time on signatures, and the C library checks one in a third of the time"})
+	}
+	return steps
 }
 
 // queues are those of parts/queue that hold something.
@@ -90,11 +99,14 @@ func queues() []daemon.Impl {
 	return impls
 }
 
+// libsecp256k1 is there when the program was built with cgo.
+const libsecp256k1 = "libsecp256k1"
+
 // checkers are those of parts/xrpl that this program was built with.
 func checkers() []daemon.Impl {
 	impls := []daemon.Impl{{Name: "pure", Doc: "Go alone"}}
-	if _, ok := xrpl.Checkers()["libsecp256k1"]; ok {
-		impls = append(impls, daemon.Impl{Name: "libsecp256k1", Doc: "the C library of Bitcoin Core, through cgo"})
+	if _, ok := xrpl.Checkers()[libsecp256k1]; ok {
+		impls = append(impls, daemon.Impl{Name: libsecp256k1, Doc: "the C library of Bitcoin Core, through cgo"})
 	}
 	return impls
 }
