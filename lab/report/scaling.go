@@ -133,6 +133,9 @@ func jointWords(points []fit.Point, loads []int) string {
 	if err != nil {
 		return ""
 	}
+	if c.B < 0 {
+		return fmt.Sprintf("Through all of them at once, %s has b = %.3g, below 0, with which it means nothing.", c.Name(), c.B)
+	}
 	sum := 0.0
 	for _, p := range above {
 		r := c.At(p.N, p.L)/p.X - 1

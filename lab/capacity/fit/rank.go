@@ -34,8 +34,8 @@ func Rank(points []Point) (ranked []Ranked, inWords string) {
 	models := []func([]Point) (Curve, error){Roof, USL, Log}
 	for _, fit := range models {
 		c, err := fit(points)
-		if err != nil {
-			continue
+		if err != nil || c.Model == ModelLog && c.B < 0 {
+			continue // below 0 the logarithm may come near the points, and means nothing
 		}
 		r := Ranked{Curve: c, LeaveOneOut: leaveOneOut(points, fit), AICc: aicc(points, c)}
 		if len(points) >= leastPoints && !math.IsNaN(r.LeaveOneOut) {
