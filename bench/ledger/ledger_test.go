@@ -76,13 +76,18 @@ func TestWitness(t *testing.T) {
 		return err == nil
 	}
 	const ledger = `{"method":"ledger","params":[{"ledger_index":7,"transactions":true}]}`
-	if !ask(bad.URL, `{"method":"server_info"}`) || ask(bad.URL, ledger) || len(w.failed) != 1 || len(w.took) != 0 {
-		t.Fatalf("after a failure: %+v", w)
+	after := func(what string, waiting, took int) {
+		t.Helper()
+		if w, over := w.account(); w != waiting || len(over) != took {
+			t.Fatalf("after %s %d wait and %d are over, want %d and %d", what, w, len(over), waiting, took)
+		}
 	}
-	if !ask(good.URL, strings.Replace(ledger, "7", "8", 1)) || len(w.took) != 0 {
-		t.Fatal("another ledger's answer ended it")
+	if !ask(bad.URL, `{"method":"server_info"}`) || ask(bad.URL, ledger) {
+		t.Fatal("what fails is not the request for a ledger alone")
 	}
-	if !ask(good.URL, ledger) || len(w.failed) != 0 || len(w.took) != 1 {
-		t.Fatal("the answer did not end it")
-	}
+	after("a failure", 1, 0)
+	ask(good.URL, strings.Replace(ledger, "7", "8", 1))
+	after("another ledger's answer", 1, 0)
+	ask(good.URL, ledger)
+	after("the answer", 0, 1)
 }
