@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fuzz soak soak-notify soak-orders run quick scenarios calibrate bench-delivery bench-generator bench-log bench-orders ci
+.PHONY: help test race lint fuzz soak soak-notify soak-orders soak-ledger run quick scenarios calibrate bench-delivery bench-generator bench-log bench-orders bench-ledger ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ fuzz: ## every fuzz target for 20 s each
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s -fuzzminimizetime 20x $$pkg || exit 1; done; done
 
-soak: soak-notify soak-orders ## kill, cut the power, and look for answers that are stale or foreign (2 hours)
+soak: soak-notify soak-orders soak-ledger ## kill, cut the power, lie, and look for answers that are stale, foreign or wrong (2 hours)
 
 soak-notify: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
 	go test ./services/notify/soak -run 'TestKill|TestPowerCut' -count 1 -timeout 1h -kills 200 -powercut 50 -v
@@ -51,6 +51,9 @@ calibrate: ## how often a diagnosis is right, on servers of known cause, five ti
 
 bench-orders: ## order queries over HTTP beside fasthttp+pgx, pgbench and the plain program, in turns (12 minutes)
 	go run ./bench/orders
+
+bench-ledger: ## ledgers/s of a sync beside the bare work of proving them, within limits, and after a failure
+	go run ./bench/ledger
 
 bench-delivery: ## notices from ingest to webhook beside posting webhooks alone, in turns
 	go run ./bench/delivery

@@ -35,8 +35,9 @@ func Assembly() daemon.Assembly {
 				{Name: "batch", Doc: "a synced batch for all that wait, store_batch at most"},
 			}},
 			{Name: "compression", Doc: "of ledgers in the store", Impls: []daemon.Impl{
+				{Name: "s2", Doc: "some 40% of the bytes, for little"},
 				{Name: "none", Doc: "as they are"},
-				{Name: "zstd", Doc: "less to write, more to compute"},
+				{Name: "zstd", Doc: "a little less to write than s2, more to compute"},
 			}},
 			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []daemon.Impl{
 				{Name: "off", Doc: "none"},
