@@ -30,6 +30,9 @@ soak-notify: ## kill notifyd at 200 random moments, and cut the power at 50 (15 
 soak-orders: ## a million reads of every variant of ordersd while orders change and PostgreSQL is killed (90 minutes)
 	go test ./services/orders/soak -run TestGateway -count 1 -timeout 6h -assembly all -reads 1000000 -v
 
+soak-ledger: ## kill ledgersync at 100 random moments, and lie to it 10,000 times (25 minutes)
+	go test ./services/ledger/soak -run 'TestKill|TestFaults' -count 1 -timeout 2h -kills 100 -faults 10000 -v
+
 run: ## the main job, about 6 minutes
 	go run ./cmd/dyno run scenarios/notify.yaml
 

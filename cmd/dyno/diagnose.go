@@ -67,8 +67,8 @@ generator was the limit, or other processes took the CPU.`,
 			if err != nil {
 				return err
 			}
-			if o.Scenario.Load.Kind == scenario.Jobs {
-				return usage("%s is a job, which drives itself; only services that answer requests can be diagnosed", args[0])
+			if o.Scenario.Load.Kind == scenario.Jobs && !o.Scenario.ByConcurrency() {
+				return usage("%s is a job at a rate of its own; services that answer requests can be diagnosed, and jobs by their units at once (load.axis: concurrency)", args[0])
 			}
 			o.Scenario.Mode = record.KindDiagnose
 			return c.execute(cmd.Context(), o, judgeDiagnosis)

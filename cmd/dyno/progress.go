@@ -120,7 +120,7 @@ func describe(s record.Step) string {
 		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
 	if s.Connections > 0 {
-		words = append(words, fmt.Sprintf("on %d connections", s.Connections))
+		words = append(words, fmt.Sprintf("%d at once", s.Connections))
 	}
 	return strings.Join(words, " ")
 }

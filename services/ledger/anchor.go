@@ -38,6 +38,8 @@ func (p *pipeline) anchor(ctx context.Context, top uint32) error {
 	return nil
 }
 
+var waitsForQuorum = "waiting for the validators to agree on a ledger"
+
 // byQuorum waits until the validators that are trusted agree on a ledger at or above the range.
 func (p *pipeline) byQuorum(ctx context.Context, top uint32) error {
 	q, err := p.quorum()
@@ -72,6 +74,8 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) error {
 		for range events {
 		}
 	}()
+	p.waits.Store(&waitsForQuorum)
+	defer p.waits.Store(nil)
 	for validation := range events {
 		a, reached, err := q.Add(validation)
 		switch {

@@ -8,6 +8,7 @@ import (
 
 	"dyno/parts/progress"
 	"dyno/services/ledger/history"
+	"dyno/services/ledger/pace"
 )
 
 // measure lets the debug address, and the agent, see how far the pipeline is.
@@ -89,6 +90,8 @@ func (p *pipeline) show(span history.Range, windows bool) {
 			"bound_disk":   func() float64 { return p.bound.recent(p).disk },
 			"refetched":    func() float64 { return float64(p.watch.Refetched.Load()) },
 			"wrong":        func() float64 { return float64(p.watch.Wrong.Load()) },
+			"slowed":       func() float64 { return p.total(func(s pace.Standing) float64 { return float64(s.Slowed) }) },
+			"asked":        func() float64 { return p.total(func(s pace.Standing) float64 { return float64(s.Requests) }) },
 		} {
 			p.windows.Gauge(name, read)
 		}
@@ -96,8 +99,24 @@ func (p *pipeline) show(span history.Range, windows bool) {
 	}
 	before := span.Len() - p.store.Stored().Missing(span).Len()
 	p.bar = progress.Show(p.env.Stderr, "ledgers", func() progress.State {
-		return progress.State{Done: int64(before) + int64(p.watch.Ledgers.Load()), Total: int64(span.Len()), Note: "bound by: " + p.bound.recent(p).binding()}
+		return progress.State{Done: int64(before) + int64(p.watch.Ledgers.Load()), Total: int64(span.Len()), Note: p.note()}
 	})
+}
+
+// total sums something over the servers.
+func (p *pipeline) total(of func(pace.Standing) float64) (sum float64) {
+	for _, s := range p.pool.Report() {
+		sum += of(s)
+	}
+	return sum
+}
+
+// note is what people should know beside the progress.
+func (p *pipeline) note() string {
+	if waits := p.waits.Load(); waits != nil {
+		return *waits
+	}
+	return "bound by: " + p.bound.recent(p).binding()
 }
 
 // rate is how fast a count grows, between two looks that are a second apart or more.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dyno/parts/daemon"
@@ -34,6 +35,7 @@ type pipeline struct {
 	windows *progress.Writer // nil: not asked for
 	bar     *progress.Bar    // nil: nobody looks
 	bound   bound
+	waits   atomic.Pointer[string] // for what, when that is none of the limits; nil: for nothing
 
 	trusted backfill.Trusted
 	word    string // on whose word trusted stands

@@ -71,6 +71,9 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 // fill downloads what of a range is not stored, its uppermost gap first.
 func (p *pipeline) fill(ctx context.Context, span history.Range) error {
 	gaps := p.store.Stored().Missing(span)
+	if len(gaps) == 0 {
+		p.word = fmt.Sprintf("all of %v was stored before", span)
+	}
 	slices.Reverse(gaps)
 	for _, gap := range gaps {
 		c := p.config

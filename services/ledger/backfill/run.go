@@ -79,6 +79,9 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	}
 	shards := c.Shards.Within(gap, c.Window, c.Timeout)
 	shards.Fetches = c.Fetches
+	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // a short gap is everybody's work, too
+		shards.Size = max(1, each)
+	}
 	r.planner = shard.New(shards)
 
 	group, ctx := errgroup.WithContext(ctx)
