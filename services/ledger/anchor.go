@@ -15,36 +15,32 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// anchor finds the hash that the range is proved from, once, and on whose word it stands.
-func (p *pipeline) anchor(ctx context.Context, top uint32) error {
-	if p.word != "" {
-		return nil
-	}
+// anchor finds the hash that the range is proved from, and notes on whose word it stands.
+func (p *pipeline) anchor(ctx context.Context) (t backfill.Trusted, err error) {
 	if p.config.Level < trust.L2 {
 		p.word = "nothing is linked at " + p.request.level
-		return nil
+		return t, nil
 	}
 	t, ok, err := p.request.named()
 	switch {
 	case err != nil:
-		return err
+		return t, err
 	case ok:
-		p.trusted, p.word = t, fmt.Sprintf("ledger %d is %v on your word", t.Index, t.Hash)
+		p.word = fmt.Sprintf("ledger %d is %v on your word", t.Index, t.Hash)
+		return t, nil
 	case p.request.anchor == quorum:
-		return p.byQuorum(ctx, top)
-	default:
-		return p.byServers(ctx, top)
+		return p.byQuorum(ctx, p.request.to)
 	}
-	return nil
+	return p.byServers(ctx, p.request.to)
 }
 
 var waitsForQuorum = "waiting for the validators to agree on a ledger"
 
 // byQuorum waits until the validators that are trusted agree on a ledger at or above the range.
-func (p *pipeline) byQuorum(ctx context.Context, top uint32) error {
+func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted, err error) {
 	q, err := p.quorum()
 	if err != nil {
-		return err
+		return t, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,18 +76,18 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) error {
 		a, reached, err := q.Add(validation)
 		switch {
 		case errors.Is(err, trust.ErrConflict):
-			return err
+			return t, err
 		case err != nil || !reached || a.Index < top: // what is not a validation of theirs counts for nothing
 			continue
 		}
-		p.trusted, p.word = backfill.Trusted{Index: a.Index, Hash: a.Hash}, a.String()
-		return nil
+		p.word = a.String()
+		return backfill.Trusted{Index: a.Index, Hash: a.Hash}, nil
 	}
-	return fmt.Errorf("waiting for the validators to agree on a ledger: %w", errors.Join(append(errs, ctx.Err())...))
+	return t, fmt.Errorf("waiting for the validators to agree on a ledger: %w", errors.Join(append(errs, ctx.Err())...))
 }
 
 // byServers takes the hash that most of the servers that answer give to a ledger.
-func (p *pipeline) byServers(ctx context.Context, index uint32) error {
+func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trusted, err error) {
 	hashes := make([]xrpl.Hash, len(p.servers))
 	errs := make([]error, len(p.servers))
 	var all sync.WaitGroup
@@ -110,7 +106,7 @@ func (p *pipeline) byServers(ctx context.Context, index uint32) error {
 		}
 	}
 	if answered == 0 {
-		return fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
+		return t, fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
 	}
 	if 2*votes[most] <= answered {
 		var said []string
@@ -120,11 +116,10 @@ func (p *pipeline) byServers(ctx context.Context, index uint32) error {
 			}
 		}
 		slices.Sort(said)
-		return fmt.Errorf("the servers do not agree on ledger %d: %s; name what you trust with --anchor", index, strings.Join(said, "; "))
+		return t, fmt.Errorf("the servers do not agree on ledger %d: %s; name what you trust with --anchor", index, strings.Join(said, "; "))
 	}
-	p.trusted = backfill.Trusted{Index: index, Hash: most}
 	p.word = fmt.Sprintf("ledger %d is %v on the word of %d of %d servers", index, most, votes[most], len(p.servers))
-	return nil
+	return backfill.Trusted{Index: index, Hash: most}, nil
 }
 
 // asks of a server for its word on a ledger: one that fails now and then is not left out for that.

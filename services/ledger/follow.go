@@ -60,7 +60,9 @@ func (f *follower) run(ctx context.Context, env *daemon.Env, _ []string) (err er
 
 // openToFollow is open for a request without a range.
 func (r *request) openToFollow(ctx context.Context, env *daemon.Env, s *store.Store, given func(flag string) bool) (*pipeline, error) {
-	r.inherit(given, s.Progress())
+	before := s.Progress()
+	r.inherit(given, before)
+	r.from, r.to = before.From, before.To // stay as they are
 	if err := r.check(); err != nil {
 		return nil, daemon.Usage(err)
 	}
@@ -69,7 +71,7 @@ func (r *request) openToFollow(ctx context.Context, env *daemon.Env, s *store.St
 
 // follow stores what is validated until ctx is done.
 func (p *pipeline) follow(ctx context.Context) error {
-	c := follow.Config{Top: p.top, Fetch: p.fetch, Log: p.env.Log}
+	c := follow.Config{Top: p.top, First: p.store.Progress().From, Fetch: p.fetch, Log: p.env.Log}
 	for _, s := range p.servers {
 		c.Servers = append(c.Servers, s)
 	}
@@ -87,20 +89,26 @@ func (p *pipeline) follow(ctx context.Context) error {
 	return f.Run(ctx)
 }
 
-// top is the newest stored ledger, 0 for none.
+// top is the end of what is stored without a hole from the ledger on that was asked for first; 0 for nothing. What lies
+// above a hole is what a process stored that was killed while it caught up.
 func (p *pipeline) top() uint32 {
-	stored := p.store.Stored()
-	if len(stored) == 0 {
-		return 0
+	stored, first := p.store.Stored(), p.store.Progress().From
+	for _, r := range stored {
+		if first == 0 || r.Has(first) {
+			return r.To
+		}
 	}
-	return stored[len(stored)-1].To
+	return 0
 }
 
 // fetch stores a range at the tip, whose top is known.
 func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Hash) error {
-	c := p.config
-	c.Trusted = backfill.Trusted{Index: missing.To, Hash: top}
-	err := p.gap(ctx, c, missing)
+	if p.writing.Progress.From == 0 { // this is where the store begins
+		p.writing.Progress.From, p.writing.Progress.To = missing.From, missing.To
+	}
+	err := p.fill(ctx, missing, func(context.Context) (backfill.Trusted, error) {
+		return backfill.Trusted{Index: missing.To, Hash: top}, nil
+	})
 	if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrFailed) {
 		return fmt.Errorf("%w: %w", follow.ErrStop, err)
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -14,7 +15,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "16") // they wait for servers that are slow or gone more than they compute
+	goleak.VerifyTestMain(m)
+}
 
 // variants are all that the suite runs on: every assembly, and what the ladder leaves out.
 func variants() []daemon.Variant {

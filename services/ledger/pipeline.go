@@ -37,8 +37,7 @@ type pipeline struct {
 	bound   bound
 	waits   atomic.Pointer[string] // for what, when that is none of the limits; nil: for nothing
 
-	trusted backfill.Trusted
-	word    string // on whose word trusted stands
+	word string // on whose word what the range is linked to stands
 
 	cancel context.CancelFunc // ends the asking for what servers have
 	runs   sync.WaitGroup

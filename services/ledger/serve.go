@@ -53,7 +53,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	if s.store, err = openStore(s.env); err != nil {
 		return err
 	}
-	if s.http, err = serve.New(serve.Config{Store: s.store, Snapshot: s.env.Choice.Get("snapshot")}); err != nil {
+	if s.http, err = serve.New(serve.Config{Store: s.store, Snapshot: s.env.Choice.Get("snapshot"), Log: s.env.Log}); err != nil {
 		return err
 	}
 	if err := s.http.Warm(ctx); err != nil {

@@ -64,29 +64,29 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	}
 	p.show(s.span(), s.windows)
 	begin := time.Now()
-	err = errors.Join(p.fill(ctx, s.span()), p.close())
+	err = errors.Join(p.fill(ctx, s.span(), p.anchor), p.close())
 	return s.tell(env.Stdout, p, time.Since(begin), err)
 }
 
-// fill downloads what of a range is not stored, its uppermost gap first.
-func (p *pipeline) fill(ctx context.Context, span history.Range) error {
+// fill downloads what of a range is not stored, its uppermost gap first. Trusted is asked for what the range's top is
+// linked to, if that is missing; what is above other gaps is stored and proved, and names its parent.
+func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(context.Context) (backfill.Trusted, error)) error {
 	gaps := p.store.Stored().Missing(span)
-	if len(gaps) == 0 {
-		p.word = fmt.Sprintf("all of %v was stored before", span)
-	}
 	slices.Reverse(gaps)
 	for _, gap := range gaps {
 		c := p.config
-		if gap.To != span.To { // what is above it is stored and proved, and names its parent
+		if gap.To == span.To {
+			t, err := trusted(ctx)
+			if err != nil {
+				return err
+			}
+			c.Trusted = t
+		} else {
 			h, _, err := p.store.Header(gap.To + 1)
 			if err != nil {
 				return err
 			}
 			c.Trusted = backfill.Trusted{Index: gap.To, Hash: h.Parent}
-		} else if err := p.anchor(ctx, span.To); err != nil {
-			return err
-		} else {
-			c.Trusted = p.trusted
 		}
 		if err := p.gap(ctx, c, gap); err != nil {
 			return err
@@ -120,7 +120,7 @@ type summary struct {
 	Blamed     []blamed `json:"blamed"`
 	Gaps       []string `json:"gaps"` // of the range, as FROM-TO
 	Signatures uint64   `json:"signatures"`
-	Trusted    string   `json:"trusted"` // on whose word the top's hash stands
+	Trusted    string   `json:"trusted"` // on whose word the top's hash stands; empty when nothing was linked to anything new
 }
 
 type blamed struct {

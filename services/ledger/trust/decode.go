@@ -14,32 +14,35 @@ import (
 
 // A file may come from anywhere, so it is read more freely than what a server answers to a request of ours: with the
 // result around the ledger or without, whether or not it says that it is validated, in both shapes of a transaction.
+// What a line says twice has to be the same both times: whoever reads it after us may look at the other place.
 type (
 	envelope struct {
 		Result *result `json:"result"`
 		result         // where the line is the result itself
 	}
 	result struct {
-		Error  string    `json:"error"`
-		Index  index     `json:"ledger_index"`
-		Hash   xrpl.Hash `json:"ledger_hash"`
+		Status string     `json:"status"`
+		Error  string     `json:"error"`
+		Index  index      `json:"ledger_index"`
+		Hash   *xrpl.Hash `json:"ledger_hash"`
 		Ledger *struct {
 			Header       hexBytes      `json:"ledger_data"`
 			Index        index         `json:"ledger_index"`
-			Hash         xrpl.Hash     `json:"ledger_hash"`
+			Hash         *xrpl.Hash    `json:"ledger_hash"`
+			Hash2        *xrpl.Hash    `json:"hash"`
 			Transactions []transaction `json:"transactions"`
 		} `json:"ledger"`
 	}
 	transaction struct {
-		Blob  *hexBytes `json:"tx_blob"`
-		Meta  *hexBytes `json:"meta"`
-		Meta2 *hexBytes `json:"meta_blob"`
-		Hash  xrpl.Hash `json:"hash"`
+		Blob  *hexBytes  `json:"tx_blob"`
+		Meta  *hexBytes  `json:"meta"`
+		Meta2 *hexBytes  `json:"meta_blob"`
+		Hash  *xrpl.Hash `json:"hash"`
 	}
 )
 
-// decode reads an answer. The ledger's index is set even with an error, where the line says one. A hash that the answer
-// gives to a transaction is compared with the transaction's own.
+// decode reads an answer. The ledger's index is set even with an error, where the line says one; its hash is zero where
+// the line says none. A hash that the answer gives to a transaction is compared with the transaction's own.
 func decode(line []byte) (l xrpl.Ledger, err error) {
 	var e envelope
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -49,10 +52,12 @@ func decode(line []byte) (l xrpl.Ledger, err error) {
 	if e.Result != nil {
 		r = e.Result
 	}
-	l.Index, l.Hash = uint32(r.Index), r.Hash
+	l.Index = uint32(r.Index)
 	switch {
-	case r.Error != "" || e.Error != "":
-		return l, fmt.Errorf("the answer is an error: %.100q", r.Error+e.Error)
+	case r.Error != "" || r.Status == "error":
+		return l, fmt.Errorf("the answer is an error: %.100q", r.Error)
+	case e.Error != "" || e.Status == "error":
+		return l, fmt.Errorf("the answer is an error: %.100q", e.Error)
 	case r.Ledger == nil:
 		return l, errors.New("the line has no result.ledger: it is no answer to `ledger`")
 	case len(r.Ledger.Header) == 0:
@@ -61,8 +66,11 @@ func decode(line []byte) (l xrpl.Ledger, err error) {
 	if l.Index == 0 {
 		l.Index = uint32(r.Ledger.Index)
 	}
-	if l.Hash.IsZero() {
-		l.Hash = r.Ledger.Hash
+	if r.Ledger.Index != 0 && uint32(r.Ledger.Index) != l.Index {
+		return l, fmt.Errorf("the answer is of ledger %d, and the ledger in it says that it is %d", l.Index, r.Ledger.Index)
+	}
+	if l.Hash, err = sameHash(r.Hash, r.Ledger.Hash, r.Ledger.Hash2); err != nil {
+		return l, err
 	}
 	l.Header = r.Ledger.Header
 	if h, err := xrpl.ParseHeader(l.Header); err == nil && l.Index == 0 {
@@ -70,6 +78,22 @@ func decode(line []byte) (l xrpl.Ledger, err error) {
 	}
 	l.Transactions, err = decodeTransactions(r.Ledger.Transactions)
 	return l, err
+}
+
+// sameHash is the hash that all say who say one, and zero when nobody does.
+func sameHash(said ...*xrpl.Hash) (hash xrpl.Hash, err error) {
+	for _, h := range said {
+		switch {
+		case h == nil:
+		case h.IsZero():
+			return hash, errors.New("its ledger_hash is zero, which no ledger's is")
+		case hash.IsZero():
+			hash = *h
+		case *h != hash:
+			return hash, fmt.Errorf("the answer says that its hash is %v and %v", hash, *h)
+		}
+	}
+	return hash, nil
 }
 
 func decodeTransactions(list []transaction) ([]xrpl.Transaction, error) {
@@ -81,8 +105,13 @@ func decodeTransactions(list []transaction) ([]xrpl.Transaction, error) {
 		if t.Blob == nil || t.Meta == nil {
 			return nil, fmt.Errorf("transaction %d of %d has no tx_blob or no meta", i+1, len(list))
 		}
-		if id := xrpl.TransactionID(*t.Blob); !t.Hash.IsZero() && t.Hash != id {
-			return nil, fmt.Errorf("transaction %d of %d is %v, the answer calls it %v", i+1, len(list), id, t.Hash)
+		if t.Meta2 != nil && !bytes.Equal(*t.Meta, *t.Meta2) {
+			return nil, fmt.Errorf("transaction %d of %d has a meta and another meta_blob", i+1, len(list))
+		}
+		if t.Hash != nil {
+			if id := xrpl.TransactionID(*t.Blob); *t.Hash != id {
+				return nil, fmt.Errorf("transaction %d of %d is %v, the answer calls it %v", i+1, len(list), id, *t.Hash)
+			}
 		}
 		txs[i] = xrpl.Transaction{Blob: *t.Blob, Meta: *t.Meta}
 	}
@@ -98,7 +127,7 @@ func (i *index) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
+	if err != nil || n == 0 {
 		return fmt.Errorf("ledger_index %.20q is no index", text)
 	}
 	*i = index(n)

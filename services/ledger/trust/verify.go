@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -97,6 +98,9 @@ func readLines(ctx context.Context, r io.Reader, to chan<- numbered, spare <-cha
 		if err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
+		if number == 1 {
+			line.text = bytes.TrimPrefix(line.text, []byte("\xef\xbb\xbf")) // a byte order mark
+		}
 		if len(line.text) > 0 || line.tooLong {
 			select {
 			case to <- line:
@@ -173,7 +177,16 @@ func (v *verification) prove(own *xrpl.Verifier, line numbered) (l xrpl.Ledger, 
 		h, err = xrpl.ParseHeader(l.Header)
 		return l, h, 0, errors.Join(err, readable(l.Transactions))
 	}
-	if h, err = own.Ledger(&l); err == nil && v.level >= L4 {
+	if h, err = own.Ledger(&l); err != nil {
+		return l, h, 0, err
+	}
+	if l.Hash.IsZero() {
+		return l, h, 0, errors.New("the answer has no ledger_hash, so there is nothing that its header can be held against")
+	}
+	if err := errors.Join(readable(l.Transactions), placed(l.Transactions)); err != nil {
+		return l, h, 0, err
+	}
+	if v.level >= L4 {
 		signatures, err = own.Signatures(&l, v.check)
 	}
 	return l, h, signatures, err
@@ -186,6 +199,24 @@ func readable(txs []xrpl.Transaction) error {
 		if err := errors.Join(xrpl.Walk(tx.Blob, any), xrpl.Walk(tx.Meta, any)); err != nil {
 			return fmt.Errorf("transaction %d of %d: %w", i+1, len(txs), err)
 		}
+	}
+	return nil
+}
+
+// placed says whether each transaction has a place of its own: the ledger counts them from 0 as it applies them.
+func placed(txs []xrpl.Transaction) error {
+	taken := make([]bool, len(txs))
+	for i, tx := range txs {
+		at, err := xrpl.TransactionIndex(tx.Meta)
+		switch {
+		case err != nil:
+			return fmt.Errorf("transaction %d of %d: %w", i+1, len(txs), err)
+		case int64(at) >= int64(len(txs)):
+			return fmt.Errorf("transaction %d of %d says that its place is %d", i+1, len(txs), at)
+		case taken[at]:
+			return fmt.Errorf("transaction %d of %d says that its place is %d, as another does", i+1, len(txs), at)
+		}
+		taken[at] = true
 	}
 	return nil
 }
