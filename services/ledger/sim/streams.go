@@ -83,7 +83,7 @@ func (k *socket) set(names []string, on bool) {
 
 // publish tells subscribers of each ledger that comes after those that the server began with, until ctx ends.
 func (s *Sim) publish(ctx context.Context) {
-	for index := s.grown; index > 0; index++ {
+	for index := s.grown; index > 0 && ctx.Err() == nil; index++ {
 		e, err := s.chain.grownTo(ctx, index)
 		if err != nil {
 			return
