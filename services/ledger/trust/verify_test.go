@@ -111,7 +111,7 @@ func TestTopmostContradiction(t *testing.T) {
 	}{
 		{"the top's parent", func(all []*xrpl.Ledger) { seal(t, all[4], xrpl.Hash{1}) }, []int{4, 5}},
 		{"the one below the top", func(all []*xrpl.Ledger) {
-			all[3].Transactions = all[3].Transactions[1:]
+			all[3].Transactions = all[3].Transactions[:1]
 			seal(t, all[3], parent(all[3]))
 		}, []int{4, 5}},
 		{"the one below the top, in everything", func(all []*xrpl.Ledger) { seal(t, all[3], xrpl.Hash{1}) }, []int{4}},
@@ -163,6 +163,7 @@ func TestShapesOfAnswers(t *testing.T) {
 	hashed := func(hash string) string {
 		return strings.Replace(second(usual), `{"tx_blob"`, `{"hash":"`+hash+`","tx_blob"`, 1)
 	}
+	inside := func(more string) string { return strings.Replace(usual, `"closed":true`, more, 1) }
 	for _, c := range []struct{ name, text, wrong string }{
 		{"usual", usual, ""},
 		{"with type and id", strings.Replace(usual, `{`, `{"id":1,"type":"response",`, 1), ""},
@@ -170,11 +171,25 @@ func TestShapesOfAnswers(t *testing.T) {
 		{"the result itself", bare(l), ""},
 		{"of the second version of the API", hashed(id.String()), ""},
 		{"index as a string", strings.Replace(usual, `"ledger_index":100`, `"ledger_index":"100"`, 1), ""},
-		{"neither index nor hash", fmt.Sprintf(`{"ledger":%s`, strings.SplitN(bare(l)[10:], `,"ledger_hash"`, 2)[0]) + `}`, ""},
+		{"no index", strings.Replace(usual, `"ledger_index":100,`, ``, 1), ""},
+		{"index and hash twice", inside(`"ledger_index":"100","hash":"` + strings.ToLower(l.Hash.String()) + `"`), ""},
+		{"index and hash in the ledger", strings.Replace(strings.Replace(inside(`"ledger_index":100,"ledger_hash":"`+l.Hash.String()+`"`),
+			`,"ledger_hash":"`+l.Hash.String()+`","ledger_index":100,"validated"`, `,"validated"`, 1), `"status"`, `"state"`, 1), ""},
+		{"after a byte order mark", "\xef\xbb\xbf" + usual, ""},
 		{"transactions null", strings.Replace(line(empty), `[]`, `null`, 1), ""},
 		{"no transactions", strings.Replace(line(empty), `,"transactions":[]`, ``, 1), ""},
 
+		{"no hash", strings.Replace(usual, `"ledger_hash"`, `"ledger_hush"`, 1), "no ledger_hash"},
+		{"a hash of zeros", strings.Replace(usual, l.Hash.String(), strings.Repeat("0", 64), 1), "zero"},
+		{"two hashes", inside(`"ledger_hash":"` + id.String() + `"`), "its hash is"},
+		{"two hashes, the other name", inside(`"hash":"` + id.String() + `"`), "its hash is"},
+		{"two indexes", inside(`"ledger_index":"101"`), "ledger 100, and the ledger in it says that it is 101"},
+		{"index zero", strings.Replace(usual, `"ledger_index":100`, `"ledger_index":0`, 1), "no index"},
+		{"metadata twice", strings.Replace(usual, `{"tx_blob"`, `{"meta_blob":"00","tx_blob"`, 1), "another meta_blob"},
 		{"another transaction's hash", hashed(strings.Repeat("0A", 32)), "calls it"},
+		{"a transaction's hash of zeros", hashed(strings.Repeat("0", 64)), "calls it"},
+		{"an error that says no more", strings.Replace(usual, `"status":"success"`, `"status":"error"`, 1), "is an error"},
+		{"an error in the result that says no more", strings.Replace(usual, `"result":{`, `"result":{"status":"error",`, 1), "is an error"},
 		{"an error", `{"result":{"error":"lgrNotFound","status":"error"}}`, "lgrNotFound"},
 		{"an error at the top", `{"error":"slowDown"}`, "slowDown"},
 		{"no ledger", `{"result":{}}`, "no result.ledger"},
@@ -191,14 +206,14 @@ func TestShapesOfAnswers(t *testing.T) {
 		{"nothing in it", `null`, "no result.ledger"},
 		{"a short header", strings.Replace(usual, `"ledger_data":"00`, `"ledger_data":"`, 1), "118 bytes"},
 	} {
-		got := verify(t, "\n"+c.text+"\n"+usual, L2)
+		got := verify(t, c.text+"\n"+usual, L2)
 		switch {
 		case got.Ledgers != 2:
 			t.Errorf("%s: %+v", c.name, got)
 		case c.wrong == "" && len(got.Failed) > 0:
 			t.Errorf("%s: %+v", c.name, got.Failed)
-		case c.wrong != "" && (!slices.Equal(got.lines(), []int{2}) || !strings.Contains(got.Failed[0].Reason, c.wrong)):
-			t.Errorf("%s: %+v, without %q in line 2", c.name, got.Failed, c.wrong)
+		case c.wrong != "" && (!slices.Equal(got.lines(), []int{1}) || !strings.Contains(got.Failed[0].Reason, c.wrong)):
+			t.Errorf("%s: %+v, without %q in line 1", c.name, got.Failed, c.wrong)
 		}
 	}
 }
@@ -209,6 +224,29 @@ func TestUnreadableFieldsFailAtL0(t *testing.T) {
 	seal(t, l, xrpl.Hash{})
 	if got := verify(t, line(l), L0); len(got.Failed) != 1 || !strings.Contains(got.Failed[0].Reason, "transaction 2 of 2") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Metadata is bound by the hashes alone, and they can be made to fit: what it must look like is checked all the same.
+func TestMetadataThatFitsItsHashes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(txs []xrpl.Transaction)
+		reason string
+	}{
+		{"none", func(txs []xrpl.Transaction) { txs[1].Meta = nil }, "TransactionIndex"},
+		{"unreadable", func(txs []xrpl.Transaction) { txs[1].Meta = append(txs[1].Meta, 0xe1) }, "malformed"},
+		{"a place twice", func(txs []xrpl.Transaction) { txs[1].Meta = txs[0].Meta }, "place is 0, as another"},
+		{"a place beyond the last", func(txs []xrpl.Transaction) { m := xrpl.Meta{Index: 2}; txs[1].Meta = m.Append(nil) }, "place is 2"},
+	} {
+		for level := L1; level <= L4; level++ {
+			l := mint(t, 1)[0]
+			c.change(l.Transactions)
+			seal(t, l, xrpl.Hash{})
+			if got := verify(t, line(l), level); len(got.Failed) != 1 || !strings.Contains(got.Failed[0].Reason, c.reason) {
+				t.Errorf("%s, %v: %+v, without %q", c.name, level, got, c.reason)
+			}
+		}
 	}
 }
 
