@@ -11,7 +11,7 @@ import (
 // SignatureChecker says whether a signature is that of a message by a key. Implementations are for any number of
 // goroutines, and say no to whatever they cannot read. A key that begins with 0xED is one of ed25519, which signs
 // the message itself; every other one of secp256k1, which signs its Hash. An S above half the order is as good as
-// one below: that is so in history before 2020.
+// one below: that is so in history before July 2020, and Verifier knows when it is not.
 type SignatureChecker interface {
 	Check(key, message, signature []byte) bool
 }

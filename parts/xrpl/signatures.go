@@ -44,20 +44,21 @@ func (v *Verifier) Signature(l *Ledger, i int, check SignatureChecker) (checked 
 
 func (v *Verifier) signature(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
 	s, err := readSigned(tx.Blob)
+	s.closed = closeTime(l)
 	switch {
 	case err != nil:
 		return 0, err
 	case s.isPseudo():
 		return 0, nil
-	case len(s.otherSignature) > 0 || s.otherUnsigned:
+	case len(s.otherSignature) > 0 || s.otherUnsigned || s.sponsored:
 		if err := s.unsigned(check); err != nil {
 			return 0, err
 		}
 	}
 	switch {
-	case len(s.key) > 0 && s.signers > 0:
+	case len(s.key) > 0 && s.several:
 		return 0, fmt.Errorf("%w: signed both by one and by several", ErrSignature)
-	case s.signers > 0:
+	case s.several:
 		return v.several(tx.Blob, &s, check)
 	case len(s.key) == 0 && len(s.signature) == 0 && s.flags&flagInnerBatch != 0:
 		if !holdsInner(l, tx.Blob) {
@@ -78,14 +79,19 @@ func (v *Verifier) signature(l *Ledger, tx *Transaction, check SignatureChecker)
 
 // signed is what of a transaction says who signed it.
 type signed struct {
+	closed            uint32 // when the ledger did
 	kind              uint16
 	flags             uint32
+	sequence          uint32
 	account, delegate []byte
+	fee               []byte
 	key, signature    []byte
-	signers           int
+	several           bool // it has Signers, be they none
+	deals             bool // it names amounts or accounts besides its fee and its own
 
 	otherSignature []byte // Signature: that of a claim or an attestation
 	otherUnsigned  bool   // there are more that nobody here has signed
+	sponsored      bool   // SponsorSignature is there
 	publicKey      []byte
 	channel        []byte
 	amount         []byte
@@ -94,26 +100,7 @@ type signed struct {
 
 // readSigned reads a transaction's outermost fields, which have to ascend.
 func readSigned(blob []byte) (s signed, err error) {
-	var ascending ascent
-	inSigners := false
-	err = Walk(blob, func(f Field) error {
-		if f.Depth > 0 {
-			if inSigners && f.Depth == 1 && f.Opens() {
-				s.signers++
-			}
-			return nil
-		}
-		if f.Ends() {
-			inSigners = false
-			return nil
-		}
-		if err := ascending.next(f); err != nil {
-			return err
-		}
-		s.take(f, blob[f.ValueStart:f.End])
-		inSigners = f.Is(typeArray, codeSigners)
-		return nil
-	})
+	err = walkOutermost(blob, func(f Field, value []byte) { s.take(f, value) })
 	if err == nil && len(s.account) != accountSize && !s.isPseudo() {
 		err = fmt.Errorf("%w: its account has %d bytes, not %d", ErrMalformed, len(s.account), accountSize)
 	}
@@ -121,11 +108,19 @@ func readSigned(blob []byte) (s signed, err error) {
 }
 
 func (s *signed) take(f Field, value []byte) {
+	s.deals = s.deals || f.Type == typeAccount && f.Code != codeAccount ||
+		f.Type == typeAmount && f.Code != codeFee && f.Code < codeBaseFeeDrops
 	switch {
 	case f.Is(typeUInt16, codeTransactionType):
 		s.kind = binary.BigEndian.Uint16(value)
 	case f.Is(typeUInt32, codeFlags):
 		s.flags = binary.BigEndian.Uint32(value)
+	case f.Is(typeUInt32, codeSequence):
+		s.sequence = binary.BigEndian.Uint32(value)
+	case f.Is(typeAmount, codeFee):
+		s.fee = value
+	case f.Is(typeArray, codeSigners):
+		s.several = true
 	case f.Is(typeBlob, codeSigningPubKey):
 		s.key = value
 	case f.Is(typeBlob, codeTxnSignature):
@@ -146,14 +141,23 @@ func (s *signed) take(f Field, value []byte) {
 		s.balance = value
 	case f.Is(typeBlob, codeMasterSignature), f.Is(typeArray, codeBatchSigners), f.Is(typeObject, codeCounterpartySignature):
 		s.otherUnsigned = true
+	case f.Is(typeObject, codeSponsorSignature):
+		s.sponsored = true
 	}
 }
 
-// isPseudo: the validators' own transactions are of no account, which is written as zeros or as nothing.
+// isPseudo: the validators' own transactions are of no account, which is written as zeros or as nothing. They cost
+// nothing, have no sequence and concern nobody. Source: Change::preflight of rippled, as it has been since 2012.
 func (s *signed) isPseudo() bool {
 	return s.kind >= kindEnableAmendment && s.kind <= kindUNLModify &&
-		len(s.key) == 0 && len(s.signature) == 0 && s.signers == 0 &&
-		(len(s.account) == 0 || string(s.account) == string(make([]byte, accountSize)))
+		len(s.key) == 0 && len(s.signature) == 0 && !s.several &&
+		(len(s.account) == 0 || string(s.account) == string(make([]byte, accountSize))) &&
+		s.sequence == 0 && (s.fee == nil || isNoXRP(s.fee)) && !s.deals
+}
+
+func isNoXRP(amount []byte) bool {
+	const positive = 1 << 62
+	return len(amount) == 8 && binary.BigEndian.Uint64(amount)&^positive == 0
 }
 
 // signatory is the account whose key has to have signed.
@@ -165,14 +169,14 @@ func (s *signed) signatory() AccountID {
 }
 
 func (s *signed) check(check SignatureChecker, key, message, signature []byte) error {
-	if !check.Check(key, message, signature) {
+	if !check.Check(key, message, signature) && (s.closed >= canonicalFrom || !checkEarly(key, message, signature)) {
 		return fmt.Errorf("%w: it does not fit the key %X and the transaction", ErrSignature, key)
 	}
-	if s.flags&flagFullyCanonical == 0 || isEd25519(key) {
+	if s.flags&flagFullyCanonical == 0 && s.closed < lowFrom || isEd25519(key) {
 		return nil
 	}
 	if _, high, err := parseDER(signature); err != nil || high.IsOverHalfOrder() {
-		return fmt.Errorf("%w: its S is above half the order, which the transaction's flags rule out", ErrSignature)
+		return fmt.Errorf("%w: its S is above half the order, which the transaction's flags or the ledger's time rule out", ErrSignature)
 	}
 	return nil
 }

@@ -80,6 +80,10 @@ func TestSignatures(t *testing.T) {
 			Drops(codeAmount, 500).Drops(codeFee, 10).Blob(codePublicKey, carol.Public()).Blob(codeSigningPubKey, alice.Public()).
 			Blob(codeSignature, k.Sign(binary.BigEndian.AppendUint64(message, 500))).Account(codeAccount, alice.Account())
 	}
+	pseudo := func(sequence uint32, fee uint64) Fields {
+		return Fields(nil).UInt16(codeTransactionType, kindUNLModify).UInt32(codeSequence, sequence).
+			Drops(codeFee, fee).Blob(codeSigningPubKey, nil).Account(codeAccount, AccountID{})
+	}
 	inner := Fields(nil).UInt16(codeTransactionType, kindPayment).UInt32(codeFlags, flagInnerBatch).UInt32(codeSequence, 5).
 		Drops(codeFee, 0).Blob(codeSigningPubKey, nil).Account(codeAccount, alice.Account())
 	batch := append(append(Fields(nil).UInt16(codeTransactionType, kindBatch).UInt32(codeFlags, 0).UInt32(codeSequence, 4).Drops(codeFee, 30).
@@ -106,16 +110,30 @@ func TestSignatures(t *testing.T) {
 		{"amendment of somebody", [][]byte{amendment(nil, bob.Account())}, 0, ErrSignature},
 		{"amendment with a key", [][]byte{amendment(bob.Public(), AccountID{})}, 0, ErrSignature},
 
+		{"change of the UNL", [][]byte{pseudo(0, 0)}, 0, nil},
+		{"change of the UNL with a fee", [][]byte{pseudo(0, 10)}, 0, ErrSignature},
+		{"change of the UNL with a sequence", [][]byte{pseudo(7, 0)}, 0, ErrSignature},
+		{"change of the UNL that pays somebody", [][]byte{pseudo(0, 0).Account(codeDestination, bob.Account())}, 0, ErrSignature},
+		{"fees", [][]byte{Fields(nil).UInt16(codeTransactionType, kindUNLModify-1).UInt32(codeSequence, 0).Drops(codeFee, 0).
+			Drops(codeBaseFeeDrops, 10).Blob(codeSigningPubKey, nil).Account(codeAccount, AccountID{})}, 0, nil},
+		{"fees and an offer", [][]byte{Fields(nil).UInt16(codeTransactionType, kindUNLModify-1).UInt32(codeSequence, 0).
+			Drops(codeTakerPays, 10).Drops(codeFee, 0).Blob(codeSigningPubKey, nil).Account(codeAccount, AccountID{})}, 0, ErrSignature},
+		{"change of the UNL with signers", [][]byte{pseudo(0, 0).Array(codeSigners).EndArray()}, 0, ErrSignature},
+
 		{"several signers", [][]byte{signedBy(t, several, bob, carol)}, 2, nil},
 		{"the same signer twice", [][]byte{signedBy(t, several, bob, bob)}, 1, ErrSignature},
 		{"signers and a key", [][]byte{signedBy(t, plain(0, alice), bob, carol)}, 0, ErrSignature},
 		{"signers and a signature", [][]byte{signed1(t, signedBy(t, several, bob), alice)}, 0, ErrSignature},
+		{"no signers beside a signature", [][]byte{signed1(t, plain(0, alice).Array(codeSigners).EndArray(), alice)}, 0, ErrSignature},
+		{"its own signer", [][]byte{signedBy(t, several, alice, bob)}, 0, ErrSignature},
 		{"no signers", [][]byte{several.Array(codeSigners).EndArray()}, 0, ErrSignature},
 
 		{"a claim on a channel", [][]byte{signed1(t, claim(carol), alice)}, 1, nil},
 		{"a claim on a channel, forged", [][]byte{signed1(t, claim(bob), alice)}, 0, ErrSignature},
 		{"a claim in a payment", [][]byte{signed1(t, signatureIn(plain(0, alice)), alice)}, 0, ErrMalformed},
 		{"signers of a batch in a payment", [][]byte{signed1(t, plain(0, alice).Array(codeBatchSigners).EndArray(), alice)}, 0, ErrMalformed},
+
+		{"a sponsor's signature before there were any", [][]byte{signed1(t, plain(0, alice).Object(codeSponsorSignature).EndObject(), alice)}, 0, ErrMalformed},
 
 		{"out of a batch", [][]byte{signed1(t, batch, alice), inner}, 1, nil},
 		{"out of a batch that comes later", [][]byte{inner, signed1(t, batch, alice)}, 1, nil},

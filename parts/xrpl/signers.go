@@ -15,10 +15,13 @@ func (v *Verifier) several(blob []byte, s *signed, check SignatureChecker) (chec
 	if v.message, err = MultiSigningData(v.message[:0], blob, make([]byte, accountSize)); err != nil {
 		return 0, err
 	}
-	var last []byte
+	last := make([]byte, accountSize) // the account zero signs nothing
 	err = eachSigner(blob, func(one *signer) error {
 		if len(one.account) != accountSize || bytes.Compare(one.account, last) <= 0 {
 			return fmt.Errorf("%w: its signers are not in order", ErrSignature)
+		}
+		if bytes.Equal(one.account, s.account) {
+			return fmt.Errorf("%w: its account is among its own signers", ErrSignature)
 		}
 		if checked == maxSigners {
 			return fmt.Errorf("%w: more than %d signers", ErrSignature, maxSigners)
@@ -31,6 +34,9 @@ func (v *Verifier) several(blob []byte, s *signed, check SignatureChecker) (chec
 		checked++
 		return nil
 	})
+	if err == nil && checked == 0 {
+		err = fmt.Errorf("%w: it has no signers", ErrSignature)
+	}
 	return checked, err
 }
 

@@ -55,7 +55,8 @@ const (
 	codeLowLimit          = 6
 	codeHighLimit         = 7
 	codeFee               = 8
-	codePublicKey         = 1 // Blob
+	codeBaseFeeDrops      = 22 // and those that follow: what the validators set
+	codePublicKey         = 1  // Blob
 	codeSigningPubKey     = 3
 	codeTxnSignature      = 4
 	codeSignature         = 6

@@ -21,7 +21,7 @@ const (
 // the ledger has none, and the signature of a claim on a payment channel has to fit.
 func (s *signed) unsigned(check SignatureChecker) error {
 	strange := len(s.otherSignature) > 0 && s.kind != kindChannelClaim && s.kind != kindAttestClaim && s.kind != kindAttestAccount
-	if s.kind < kindsKnown && (strange || s.otherUnsigned) {
+	if s.kind < kindsKnown && (strange || s.otherUnsigned) || s.sponsored && s.closed < sponsorsFrom {
 		return fmt.Errorf("%w: a transaction of type %d has no such unsigned fields", ErrMalformed, s.kind)
 	}
 	if s.kind != kindChannelClaim || len(s.otherSignature) == 0 {

@@ -1,0 +1,78 @@
+package xrpl
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// What is a valid signature depends on when the ledger closed.
+func TestErasOfSignatures(t *testing.T) {
+	alice := NewKey([]byte("alice"))
+	blob := func(flags uint32) Fields {
+		return Fields(nil).UInt16(codeTransactionType, kindPayment).UInt32(codeFlags, flags).UInt32(codeSequence, 1).
+			Drops(codeFee, 10).Blob(codeSigningPubKey, alice.Public()).Account(codeAccount, alice.Account())
+	}
+	data, err := SigningData(nil, blob(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(signature []byte) []byte {
+		b := blob(0)
+		at, err := b.place(typeBlob, codeTxnSignature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Insert(b, at, Fields(nil).Blob(codeTxnSignature, signature)...)
+	}
+	good := alice.Sign(data)
+	padded := slices.Insert(slices.Clone(good), 4, 0) // a zero before R
+	padded[1]++
+	padded[3]++
+	sponsor := signed1(t, blob(0).Object(codeSponsorSignature).EndObject(), alice)
+	const always = ^uint32(0)
+	for _, c := range []struct {
+		name  string
+		blob  []byte
+		until uint32 // it is valid in ledgers that closed before
+	}{
+		{"canonical", with(good), always},
+		{"padded", with(padded), canonicalFrom},
+		{"something after it", with(append(slices.Clone(good), 0)), canonicalFrom},
+		{"high S", high(t, blob(0), alice), lowFrom},
+		{"high S against the flags", high(t, blob(flagFullyCanonical), alice), 0},
+		{"cut off", with(good[:len(good)-1]), 0},
+		{"of something else", with(alice.Sign([]byte("something else"))), 0},
+	} {
+		for _, closed := range []uint32{0, canonicalFrom - 1, canonicalFrom, lowFrom - 1, lowFrom, sponsorsFrom} {
+			h := Header{Index: 1, Close: closed}
+			l := &Ledger{Header: h.Append(nil), Transactions: []Transaction{{Blob: c.blob}}}
+			for name, check := range Checkers() {
+				_, err := NewVerifier().Signatures(l, check)
+				if valid := closed < c.until; valid != (err == nil) || !valid && !errors.Is(err, ErrSignature) {
+					t.Errorf("%s, closed at %d, %s: %v", c.name, closed, name, err)
+				}
+			}
+		}
+	}
+	for closed, want := range map[uint32]error{sponsorsFrom - 1: ErrMalformed, sponsorsFrom: nil} {
+		h := Header{Index: 1, Close: closed}
+		l := &Ledger{Header: h.Append(nil), Transactions: []Transaction{{Blob: sponsor}}}
+		if _, err := NewVerifier().Signatures(l, Pure{}); !errors.Is(err, want) {
+			t.Errorf("a sponsor's signature, closed at %d: %v, not %v", closed, err, want)
+		}
+	}
+}
+
+// Whatever the canonical reading takes, the early one takes for the same numbers.
+func FuzzEarlySignature(f *testing.F) {
+	f.Add(NewKey([]byte("fuzz")).Sign([]byte("m")))
+	f.Add([]byte{0x30, 6, 2, 1, 0x81, 2, 1, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, s, ok := parseEarly(b)
+		r2, s2, err := parseDER(b)
+		if err == nil && (!ok || !r.Equals(&r2) || !s.Equals(&s2)) {
+			t.Errorf("%X: %v, %v %v instead of %v %v", b, ok, r, s, r2, s2)
+		}
+	})
+}
