@@ -46,6 +46,7 @@ func TestSuite(t *testing.T) {
 			continue // the two ends of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
+			t.Parallel()
 			ledgertest.Core(t, starter(v))
 			ledgertest.Full(t, starter(v))
 		})

@@ -5,7 +5,7 @@
 //	err := f.Run(ctx)
 //
 // Which ledger the tip is, no single server decides. Without a quorum it is the newest that more than half of the
-// servers say that are connected at the time; with one (trust level L3) it is the newest that a quorum of validators has
+// servers say that have not failed; with one (trust level L3) it is the newest that a quorum of validators has
 // validated, whoever passed their validations on. What is fetched is always the whole stretch from the last ledger below
 // which nothing is missing up to the tip, so what happened while nobody was connected, or while fetching failed, is made
 // up for, and no ledger is left out.

@@ -32,12 +32,13 @@ func (w *watched) hasSaid(t Tip) bool {
 	return false
 }
 
-// agreed is the newest ledger that more than half of the connected servers told of.
+// agreed is the newest ledger that more than half of the servers told of that are connected, or may be in a moment: who
+// connects first is not to decide alone.
 func agreed(servers []*watched) (best Tip) {
-	connected := 0
+	count := 0
 	for _, w := range servers {
-		if w.ledgers > 0 {
-			connected++
+		if w.ledgers > 0 || w.trouble == nil {
+			count++
 		}
 	}
 	for _, w := range servers {
@@ -51,7 +52,7 @@ func agreed(servers []*watched) (best Tip) {
 					votes++
 				}
 			}
-			if 2*votes > connected {
+			if 2*votes > count {
 				best = t
 			}
 		}
