@@ -24,7 +24,7 @@ func (nodes) Ledger(l *xrpl.Ledger) (xrpl.Header, error) {
 	if err != nil {
 		return h, err
 	}
-	if l.Index != 0 && h.Index != l.Index {
+	if h.Index == 0 || l.Index != 0 && h.Index != l.Index {
 		return h, fmt.Errorf("%w: the header is of ledger %d, the answer says %d", xrpl.ErrIndex, h.Index, l.Index)
 	}
 	if is := h.Hash(); !l.Hash.IsZero() && is != l.Hash {
@@ -32,6 +32,9 @@ func (nodes) Ledger(l *xrpl.Ledger) (xrpl.Header, error) {
 	}
 	root := &node{children: new([16]*node)}
 	for _, tx := range l.Transactions {
+		if len(tx.Blob) == 0 || max(len(tx.Blob), len(tx.Meta)) > xrpl.MaxVL {
+			return h, fmt.Errorf("%w: a transaction of ledger %d has %d bytes and %d of metadata, not 1 to %d", xrpl.ErrMalformed, h.Index, len(tx.Blob), len(tx.Meta), xrpl.MaxVL)
+		}
 		if !root.insert(newLeaf(tx), 0) {
 			return h, fmt.Errorf("%w: a transaction of ledger %d is there twice", xrpl.ErrRoot, h.Index)
 		}

@@ -78,6 +78,9 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 		return err
 	}
 	shards := c.Shards.Within(gap, c.Window, c.Timeout)
+	if err := shards.Check(); err != nil {
+		return err
+	}
 	shards.Fetches = c.Fetches
 	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // a short gap is everybody's work, too
 		shards.Size = max(1, each)
