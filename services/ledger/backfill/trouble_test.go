@@ -1,0 +1,234 @@
+package backfill
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/sim"
+	"dyno/services/ledger/trust"
+)
+
+// lies are the ways in which an answer is wrong, and which of them each level sees.
+var lies = map[sim.Kind][]trust.Level{
+	sim.Empty:     {trust.L1, trust.L2, trust.L4},
+	sim.Partial:   {trust.L1, trust.L2, trust.L4},
+	sim.Flip:      {trust.L1, trust.L2, trust.L4},
+	sim.Other:     {trust.L0, trust.L1, trust.L2, trust.L4},
+	sim.Parent:    {trust.L2, trust.L4},
+	sim.Fork:      {trust.L2, trust.L4},
+	sim.Signature: {trust.L2, trust.L4},
+}
+
+// heard is what Config.Wrong was told.
+type heard struct {
+	mu      sync.Mutex
+	servers map[string]int
+	reasons []error
+	bare    int // without an answer
+}
+
+func (h *heard) wrong(server string, a *rippled.Answer, reason error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.servers == nil {
+		h.servers = map[string]int{}
+	}
+	h.servers[server]++
+	h.reasons = append(h.reasons, reason)
+	if a == nil || len(a.Header) != xrpl.HeaderSize {
+		h.bare++
+	}
+}
+
+// One of two servers lies whenever it is asked: nothing of that reaches the sink, and nobody else is blamed for it.
+func TestLiesNeverReachTheSink(t *testing.T) {
+	w := newWorld(t)
+	honest := w.server(t, sim.Config{})
+	for kind, seen := range lies {
+		for _, level := range seen {
+			t.Run(fmt.Sprintf("%s at %v", kind, level), func(t *testing.T) {
+				liar := w.server(t, sim.Config{Faults: sim.Rates{kind: 1}})
+				p := pool(t, liar, honest) // the liar first
+				k, h := keeper{hold: 2}, heard{}
+				c := w.config(p, &k)
+				c.Level, c.Wrong, c.Watch, c.Signatures = level, h.wrong, NewWatch(), xrpl.Checkers()["pure"]
+				gap := history.Range{From: last - 5, To: last}
+				if err := Run(t.Context(), c, gap); err != nil {
+					t.Fatal(err)
+				}
+				k.holds(t, w, gap)
+				sent, n := liar.Injected().Faults[kind].Sent, c.Watch.Wrong.Load()
+				if n == 0 || int64(n) > sent {
+					t.Errorf("%d answers are said to be wrong; the liar gave %d", n, sent)
+				}
+				if guilty := blames(p); len(guilty) != 1 || guilty[liar.URL()] != int(n) {
+					t.Errorf("blamed: %v, want %s for all %d", guilty, liar.URL(), n)
+				}
+				if len(h.servers) != 1 || h.servers[liar.URL()] != int(n) || h.bare > 0 {
+					t.Errorf("told of: %v, %d without what was answered, want %s for all %d", h.servers, h.bare, liar.URL(), n)
+				}
+			})
+		}
+	}
+}
+
+// A fork is sound in itself: an answer of it is wrong because the ledger above says so.
+func TestForkIsBlamedAsOne(t *testing.T) {
+	w := newWorld(t)
+	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
+	var h heard
+	c := w.config(pool(t, liar, w.server(t, sim.Config{})), &keeper{})
+	c.Wrong = h.wrong
+	if err := Run(t.Context(), c, history.Range{From: last - 3, To: last}); err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range h.reasons {
+		if !errors.Is(reason, ErrFork) {
+			t.Errorf("%v", reason)
+		}
+	}
+	if len(h.reasons) == 0 {
+		t.Error("the fork was not noticed")
+	}
+}
+
+// When all servers are on another fork, nothing can be proved.
+func TestAllLie(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}}), w.server(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}})
+	p := pool(t, a, b)
+	var k keeper
+	c := w.config(p, &k)
+	c.Attempts = 4
+	err := Run(t.Context(), c, all)
+	var m *Missing
+	if !errors.As(err, &m) || m.Index != last || m.Gap != all || !errors.Is(err, ErrFork) {
+		t.Errorf("%v", err)
+	}
+	k.holds(t, w)
+	if guilty := blames(p); guilty[a.URL()] == 0 || guilty[b.URL()] == 0 {
+		t.Errorf("blamed: %v", guilty)
+	}
+}
+
+// Without an anchor the first ledger of a range is anybody's word; what is below is linked to it all the same.
+func TestLinksWithoutAnchor(t *testing.T) {
+	w := newWorld(t)
+	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}, Complete: history.Set{{From: first, To: last - 1}}})
+	p := pool(t, liar, w.server(t, sim.Config{}))
+	var k keeper
+	c := w.config(p, &k)
+	c.Trusted = Trusted{}
+	if err := Run(t.Context(), c, all); err != nil {
+		t.Fatal(err)
+	}
+	k.holds(t, w, all)
+	if guilty := blames(p); len(guilty) != 1 || guilty[liar.URL()] == 0 {
+		t.Errorf("blamed: %v", guilty)
+	}
+}
+
+// lacking is a server's set without some ledgers, which it says it has not.
+func lacking(indexes ...uint32) history.Set {
+	var s history.Set
+	next := uint32(first)
+	for _, index := range indexes {
+		s = s.With(history.Range{From: next, To: index - 1})
+		next = index + 1
+	}
+	return s.With(history.Range{From: next, To: last})
+}
+
+// missing are the *Missing in an error, by index.
+func missing(err error) map[uint32]*Missing {
+	out := map[uint32]*Missing{}
+	var walk func(error)
+	walk = func(err error) {
+		if m, ok := err.(*Missing); ok {
+			out[m.Index] = m
+			return
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() []error }:
+			for _, err := range e.Unwrap() {
+				walk(err)
+			}
+		case interface{ Unwrap() error }:
+			walk(e.Unwrap())
+		}
+	}
+	walk(err)
+	return out
+}
+
+func TestWhatNobodyHas(t *testing.T) {
+	w := newWorld(t)
+	const high, low = last - 4, first + 7
+	p := pool(t, w.server(t, sim.Config{Complete: lacking(low, high)}))
+	t.Run("L2", func(t *testing.T) { // what is below cannot be proved
+		var k keeper
+		c := w.config(p, &k)
+		c.Attempts = 1
+		err := Run(t.Context(), c, all)
+		m := missing(err)
+		if len(m) != 1 || m[high] == nil || m[high].Gap != (history.Range{From: first, To: high}) {
+			t.Errorf("%v: %+v", err, m[high])
+		}
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("ledger %d could not be had", high)) {
+			t.Errorf("%v", err)
+		}
+		k.holds(t, w, history.Range{From: high + 1, To: last})
+	})
+	for _, level := range []trust.Level{trust.L0, trust.L1} {
+		t.Run(fmt.Sprint(level), func(t *testing.T) { // the rest comes
+			var k keeper
+			c := w.config(p, &k)
+			c.Level, c.Attempts = level, 1
+			m := missing(Run(t.Context(), c, all))
+			for _, index := range []uint32{low, high} {
+				if m[index] == nil || m[index].Gap != (history.Range{From: index, To: index}) {
+					t.Errorf("ledger %d: %+v", index, m[index])
+				}
+			}
+			if len(m) != 2 {
+				t.Errorf("missing: %v", m)
+			}
+			k.holds(t, w, lacking(low, high)...)
+		})
+	}
+	t.Run("another has it", func(t *testing.T) {
+		var k keeper
+		c := w.config(pool(t, w.server(t, sim.Config{Complete: lacking(low, high)}), w.server(t, sim.Config{Complete: history.Set{{From: first, To: high}}})), &k)
+		if err := Run(t.Context(), c, all); err != nil {
+			t.Fatal(err)
+		}
+		k.holds(t, w, all)
+	})
+}
+
+// Nobody answers rightly: that ends, however often a ledger may be tried, and once is said why.
+func TestPatienceEnds(t *testing.T) {
+	w := newWorld(t)
+	for kind, says := range map[sim.Kind]string{sim.Error: "nobody answered rightly", sim.Fork: ErrFork.Error()} {
+		for _, level := range []trust.Level{trust.L1, trust.L2} {
+			if kind == sim.Fork && level == trust.L1 {
+				continue // nothing is wrong with it
+			}
+			var k keeper
+			c := w.config(pool(t, w.server(t, sim.Config{Faults: sim.Rates{kind: 1}})), &k)
+			c.Level, c.Attempts, c.Patience = level, 1<<30, 100*time.Millisecond
+			err := Run(t.Context(), c, all)
+			if m := missing(err); len(m) != 1 || m[last] == nil || m[last].Gap != all || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s at %v: %d missing, %.300v", kind, level, len(m), err)
+			}
+			k.holds(t, w)
+		}
+	}
+}
