@@ -113,7 +113,7 @@ func (c Config) Provers() int {
 // Missing says that a ledger could be had from nobody, or from nobody rightly.
 type Missing struct {
 	Index uint32
-	Gap   history.Range // what is not stored because of it
+	Gap   history.Range // what is not stored because of it, or with it
 	Err   error         // the last trouble
 }
 

@@ -14,14 +14,18 @@ import (
 // names, and gives them to the sink. Zero for expect: the top's hash is nobody's to say (L0, L1).
 func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 	links := r.Level >= trust.L2
-	var missing []error
+	var missing []*Missing
 	for index := r.gap.To; index >= r.gap.From && index > 0; {
 		it, gone := r.take(index)
 		switch {
 		case gone != nil && links:
 			return &Missing{Index: index, Gap: history.Range{From: r.gap.From, To: index}, Err: gone}
 		case gone != nil:
-			missing = append(missing, &Missing{Index: index, Gap: history.Range{From: index, To: index}, Err: gone})
+			if n := len(missing); n > 0 && missing[n-1].Gap.From == index+1 { // neighbours are one gap: it may be millions
+				missing[n-1].Gap.From = index
+			} else {
+				missing = append(missing, &Missing{Index: index, Gap: history.Range{From: index, To: index}, Err: gone})
+			}
 			r.advance(index)
 			index--
 			continue
@@ -47,7 +51,11 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 		r.advance(index)
 		index--
 	}
-	return errors.Join(missing...)
+	var errs []error
+	for _, m := range missing {
+		errs = append(errs, m)
+	}
+	return errors.Join(errs...)
 }
 
 // take is the proved answer of an index if it is there, or why it will not be.

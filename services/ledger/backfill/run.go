@@ -55,7 +55,7 @@ type tries struct {
 
 // Run downloads a range, from its top down, and returns when the Sink has all of it. A ledger that cannot be had
 // ends it with a *Missing when what is below cannot be proved without (L2 and above); at L0 and L1 the rest is downloaded, and
-// the error joins a *Missing for each. The Sink may have got what is above in both cases.
+// the error joins a *Missing for each gap. The Sink may have got what is above in both cases.
 func Run(ctx context.Context, c Config, gap history.Range) error {
 	c = c.withDefaults()
 	if gap.Len() == 0 {
