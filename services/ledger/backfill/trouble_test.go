@@ -54,6 +54,7 @@ func TestLiesNeverReachTheSink(t *testing.T) {
 	for kind, seen := range lies {
 		for _, level := range seen {
 			t.Run(fmt.Sprintf("%s at %v", kind, level), func(t *testing.T) {
+				t.Parallel()
 				liar := w.server(t, sim.Config{Faults: sim.Rates{kind: 1}})
 				p := pool(t, liar, honest) // the liar first
 				k, h := keeper{hold: 2}, heard{}
@@ -173,6 +174,7 @@ func TestWhatNobodyHas(t *testing.T) {
 	const high, low = last - 4, first + 7
 	p := pool(t, w.server(t, sim.Config{Complete: lacking(low, high)}))
 	t.Run("L2", func(t *testing.T) { // what is below cannot be proved
+		t.Parallel()
 		var k keeper
 		c := w.config(p, &k)
 		c.Attempts = 1
@@ -188,6 +190,7 @@ func TestWhatNobodyHas(t *testing.T) {
 	})
 	for _, level := range []trust.Level{trust.L0, trust.L1} {
 		t.Run(fmt.Sprint(level), func(t *testing.T) { // the rest comes
+			t.Parallel()
 			var k keeper
 			c := w.config(p, &k)
 			c.Level, c.Attempts = level, 1
@@ -204,6 +207,7 @@ func TestWhatNobodyHas(t *testing.T) {
 		})
 	}
 	t.Run("another has it", func(t *testing.T) {
+		t.Parallel()
 		var k keeper
 		c := w.config(pool(t, w.server(t, sim.Config{Complete: lacking(low, high)}), w.server(t, sim.Config{Complete: history.Set{{From: first, To: high}}})), &k)
 		if err := Run(t.Context(), c, all); err != nil {
@@ -219,6 +223,7 @@ func TestPatienceEnds(t *testing.T) {
 	for kind, says := range map[sim.Kind]string{sim.Error: "nobody answered rightly", sim.Partial: xrpl.ErrRoot.Error()} {
 		for _, level := range []trust.Level{trust.L1, trust.L2} {
 			t.Run(fmt.Sprintf("%s at %v", kind, level), func(t *testing.T) {
+				t.Parallel()
 				var k keeper
 				c := w.config(pool(t, w.server(t, sim.Config{Faults: sim.Rates{kind: 1}})), &k)
 				c.Level, c.Attempts, c.Patience = level, 1<<30, 100*time.Millisecond
