@@ -37,7 +37,7 @@ const (
 
 // Config says which server, and how to ask it. Only URL must be given.
 type Config struct {
-	URL      string        // http, https, ws or wss; may hold user info and a query, which nobody is shown
+	URL      string        // http, https, ws or wss; user info, query and keys in the path nobody is shown
 	Events   string        // ws or wss, for Subscribe; "": URL, with ws for http
 	Decoder  string        // a name of Decoders; "": scan
 	Timeout  time.Duration // for a request; 0: DefaultTimeout
@@ -140,7 +140,7 @@ func (s *Server) eventsURL(u *url.URL) (string, error) {
 	return events.String(), nil
 }
 
-// Name is the URL without user info and query.
+// Name is the URL without user info and query, and with long segments of its path masked, which may be keys.
 func (s *Server) Name() string { return s.name }
 
 // InFlight is how many requests may be under way at once.

@@ -91,10 +91,23 @@ func parseURL(text string, schemes ...string) (*url.URL, error) {
 	return u, nil
 }
 
+// keyLength is from which length on a segment of a path is taken for a key, as some providers have them.
+const keyLength = 16 // bytes
+
+// nameOf is what may be shown of a URL.
 func nameOf(u *url.URL) string {
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return shown.String()
+	segments := strings.Split(u.EscapedPath(), "/")
+	for i, s := range segments {
+		if len(s) >= keyLength {
+			segments[i] = masked
+		}
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host}
+	return shown.String() + strings.Join(segments, "/")
 }
+
+// masked stands for what is secret.
+const masked = "***"
 
 // secretsOf are the texts that must not be shown: in an error, they may come back from the transport or the server.
 func secretsOf(u *url.URL) []string {
@@ -116,6 +129,15 @@ func secretsOf(u *url.URL) []string {
 			add(v)
 		}
 	}
+	for s := range strings.SplitSeq(u.EscapedPath(), "/") {
+		if len(s) < keyLength {
+			continue
+		}
+		add(s)
+		if plain, err := url.PathUnescape(s); err == nil {
+			add(plain)
+		}
+	}
 	add(u.Fragment)
 	// The longest first: one may be a part of another.
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
@@ -131,7 +153,7 @@ func (s *Server) redact(err error) error {
 	text := err.Error()
 	clean := text
 	for _, secret := range s.secrets {
-		clean = strings.ReplaceAll(clean, secret, "***")
+		clean = strings.ReplaceAll(clean, secret, masked)
 	}
 	if clean == text {
 		return err
