@@ -23,6 +23,13 @@ func (m *Member) Server() *rippled.Server {
 	return s
 }
 
+// Latency is the average of how long the server's last answers took; 0 before the first.
+func (m *Member) Latency() time.Duration {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	return time.Duration(m.server.took * float64(time.Second))
+}
+
 // Name is the server's.
 func (m *Member) Name() string { return m.server.name }
 
@@ -53,6 +60,9 @@ func (m *Member) finish(bytes int, took time.Duration, warned bool, err error) {
 	case err == nil:
 		s.good(now, bytes, took, warned)
 	case errors.As(err, &t):
+		if t.Kind == rippled.Timeout { // nothing else tells how slow it is
+			s.took += weight * (took.Seconds() - s.took)
+		}
 		s.bad(now, m.index, t.Kind, t.RetryAfter)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 	default:

@@ -24,6 +24,9 @@ import (
 // ErrNone says that no server can be asked for a ledger, however long one waits: each lacks it, or is not wanted.
 var ErrNone = errors.New("no server can be asked")
 
+// ErrNotNow is an ErrNone that passes: a server says that it has the ledger, and answered a moment ago that it has not.
+var ErrNotNow = fmt.Errorf("%w now", ErrNone)
+
 // Config is what a Pool is made of.
 type Config struct {
 	Servers []*rippled.Server
@@ -88,7 +91,7 @@ func newPool(c Config, sources []source) *Pool {
 
 // Acquire waits until a server may be asked for a ledger that it has, and is not among not; index 0 is any ledger. Of
 // those who wait, the one with the highest ledger comes first. The
-// Member is for one request, and must be Done. Errors are ErrNone, with why, and that of ctx.
+// Member is for one request, and must be Done. Errors are ErrNone, with why, which may be ErrNotNow, and that of ctx.
 func (p *Pool) Acquire(ctx context.Context, index uint32, not ...*Member) (*Member, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -160,7 +163,9 @@ func (p *Pool) dispatch(now time.Time) {
 			if held == free {
 				held = v.held
 			}
-			blocked = v.all
+			if blocked = v.all; blocked { // who is skipped may use a server that is ready earlier than this one's
+				wait = min(wait, v.soonest)
+			}
 		}
 	}
 	clear(p.waiting[len(kept):])
@@ -180,26 +185,28 @@ type view struct {
 	held reason        // what holds the one that is ready first
 	all  bool          // no server at all is ready
 	err  error         // there is none to wait for
+
+	soonest time.Duration // until any server may be ready, whether it is one for this waiter or not
 }
 
 const long = time.Hour // for what only a Done ends
 
 func (p *Pool) pick(w *waiter, now time.Time) view {
-	v := view{wait: long, held: connections, all: true}
-	var why []string
-	candidates := 0
+	v := view{wait: long, held: connections, all: true, soonest: long}
+	likely := lacks
 	for _, s := range p.servers {
 		wait, held := s.ready(now)
-		v.all = v.all && held != free
-		switch {
-		case excluded(s, w.not):
-			why = append(why, s.name+" is not wanted")
-			continue
-		case !s.has(w.index):
-			why = append(why, fmt.Sprintf("%s has only %.100s", s.name, s.complete.String()))
+		v.all, v.soonest = v.all && held != free, min(v.soonest, wait)
+		if excluded(s, w.not) {
 			continue
 		}
-		candidates++
+		l := s.has(w.index, now)
+		if l < likely || l <= denies {
+			continue
+		}
+		if l > likely { // who may have it is asked only if nobody says so
+			likely, v.best, v.wait, v.held = l, nil, long, connections
+		}
 		switch {
 		case held == free:
 			if v.best == nil || s.score() > v.best.score() {
@@ -209,10 +216,30 @@ func (p *Pool) pick(w *waiter, now time.Time) view {
 			v.wait, v.held = wait, held
 		}
 	}
-	if candidates == 0 {
-		v.err = fmt.Errorf("ledger %d: %w: %s", w.index, ErrNone, strings.Join(why, "; "))
+	if likely <= denies {
+		v.err = p.none(w, now)
 	}
 	return v
+}
+
+// none says why there is nobody to wait for.
+func (p *Pool) none(w *waiter, now time.Time) error {
+	kind := ErrNone
+	var why []string
+	for _, s := range p.servers {
+		switch {
+		case excluded(s, w.not):
+			why = append(why, s.name+" is not wanted")
+		case s.has(w.index, now) == lacks:
+			why = append(why, fmt.Sprintf("%s has only %.100s", s.name, s.complete.String()))
+		case s.complete.Has(w.index):
+			kind = ErrNotNow
+			why = append(why, s.name+" says it has it, but answered not found")
+		default:
+			why = append(why, s.name+" answered not found, as it has not said that it has it")
+		}
+	}
+	return fmt.Errorf("ledger %d: %w: %s", w.index, kind, strings.Join(why, "; "))
 }
 
 func excluded(s *server, not []*Member) bool {
@@ -270,9 +297,17 @@ func (p *Pool) ask(ctx context.Context, s *server) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.learn(info)
+	s.learn(info, time.Now())
 	p.dispatch(time.Now())
 	return nil
+}
+
+// Promised says whether a server told when it is to be asked again, and that is still to come.
+func (p *Pool) Promised() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	return slices.ContainsFunc(p.servers, func(s *server) bool { return s.promised.After(now) })
 }
 
 // Complete is what servers say they have, together.

@@ -280,7 +280,7 @@ func TestInvariants(t *testing.T) {
 		var problem string
 		synctest.Test(t, func(t *testing.T) {
 			p, servers := pool(t, 3, inFlight)
-			servers[2].complete = "1-10"
+			servers[2].complete = "1-10,900-1000"
 			if err := p.Refresh(t.Context()); err != nil {
 				problem = err.Error()
 				return

@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -28,7 +29,8 @@ const (
 	// weight of an answer in the averages of success, duration and size.
 	weight = 1.0 / 16
 	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
-	coolFirst, coolMost = time.Second, time.Minute
+	// At most, so that it is tried again within the time for which a download waits for somebody who answers (30 s).
+	coolFirst, coolMost = time.Second, 15 * time.Second
 	// coolBlamed is for one that lied; less again when it answers well. Its score keeps it last, so this is for when
 	// there is nobody else.
 	coolBlamed, coolBlamedMost = 50 * time.Millisecond, 10 * time.Second
@@ -38,6 +40,11 @@ const (
 	pauseSlow = time.Second
 	// maxMissing bounds what is remembered of ledgers that a server does not have although it says so.
 	maxMissing = 4096
+	// missingFor is how long: behind one address there may be several servers, and one may be about to get it.
+	missingFor = 2 * time.Second
+	// fresh is how long what a server says it has is taken for all it has. Then it may have more at the top: the network
+	// adds a ledger every 3 to 4 s.
+	fresh = time.Second
 )
 
 // server is how things stand with one server. All is under the pool's lock.
@@ -50,8 +57,10 @@ type server struct {
 	inFlight int
 	complete history.Set // empty: not known
 	known    bool
-	missing  map[uint32]bool
-	until    time.Time // not asked before
+	learnt   time.Time            // when it said so
+	missing  map[uint32]time.Time // when it answered that it has not
+	until    time.Time            // not asked before
+	promised time.Time            // until when it asked to be left alone
 	coming   time.Duration
 	lying    time.Duration
 	trial    bool // one request at a time, until one goes well
@@ -74,7 +83,7 @@ func newServer(s source, most float64) *server {
 		source: s, name: s.Name(),
 		requests: aimd.New(aimd.Config{Start: startRequests, Floor: 0.2, Ceiling: most}),
 		bytes:    aimd.New(aimd.Config{Start: startBytes, Floor: 10_000}),
-		missing:  map[uint32]bool{},
+		missing:  map[uint32]time.Time{},
 		coming:   coolFirst, lying: coolBlamed,
 		success: 1, size: ledgerBytes, trust: 1,
 		standing: Standing{Server: s.Name(), Blamed: map[string]int{}, Troubles: map[string]int{}},
@@ -113,16 +122,45 @@ func (s *server) ready(now time.Time) (time.Duration, reason) {
 	return bytes, byBytes
 }
 
-func (s *server) has(index uint32) bool {
-	if index == 0 || !s.known {
-		return true
+// likelihood is how likely a server is to have a ledger.
+type likelihood uint8
+
+const (
+	lacks   likelihood = iota // it says so
+	denies                    // asked for the ledger, it answered that it has not, a moment ago
+	mayHave                   // it is above what the server said it has, which is some time ago
+	says                      // or it is not known what the server has
+)
+
+func (s *server) has(index uint32, now time.Time) likelihood {
+	at, asked := s.missing[index]
+	switch {
+	case index == 0:
+		return says
+	case asked && now.Sub(at) < missingFor:
+		return denies
+	case !s.known || s.complete.Has(index):
+		return says
 	}
-	return s.complete.Has(index) && !s.missing[index]
+	if n := len(s.complete); n > 0 && index > s.complete[n-1].To && now.Sub(s.learnt) >= fresh {
+		return mayHave
+	}
+	return lacks
 }
 
-func (s *server) learn(info rippled.Info) {
-	s.complete, s.known = info.Complete, true
+func (s *server) learn(info rippled.Info, now time.Time) {
+	s.complete, s.known, s.learnt = info.Complete, true, now
 	clear(s.missing)
+}
+
+// deny takes note of a ledger that the server has not.
+func (s *server) deny(now time.Time, index uint32) {
+	if len(s.missing) >= maxMissing {
+		maps.DeleteFunc(s.missing, func(_ uint32, at time.Time) bool { return now.Sub(at) >= missingFor })
+	}
+	if index > 0 && len(s.missing) < maxMissing {
+		s.missing[index] = now
+	}
 }
 
 // score is what is expected of a server: how often it answers well, and how fast. 0 to 1.
@@ -186,7 +224,9 @@ func (s *server) slow(now time.Time, after time.Duration) {
 	for _, r := range s.suspects(now) {
 		r.Over(now)
 	}
-	if after <= 0 {
+	if after > 0 {
+		s.promised = later(s.promised, now.Add(after))
+	} else {
 		after = pauseSlow
 	}
 	s.until = later(s.until, now.Add(after))
@@ -234,15 +274,16 @@ func (s *server) bad(now time.Time, index uint32, kind rippled.Kind, after time.
 		s.slow(now, after)
 		return
 	case rippled.NotFound:
-		if index > 0 && len(s.missing) < maxMissing {
-			s.missing[index] = true
-		}
+		s.deny(now, index)
 		return // nothing is wrong with it otherwise
 	}
 	s.success -= weight * s.success
 	s.failed++
 	if after > 0 {
 		s.until = later(s.until, now.Add(after))
+		if kind != rippled.Gone { // then it is not the server who says so, but who dials it
+			s.promised = s.until
+		}
 	}
 	// One that is not synced, refuses or is too busy says so itself; of the rest, one in a while means nothing.
 	if s.failed >= failures || s.trial || kind == rippled.NotSynced || kind == rippled.Refused || kind == rippled.Busy {

@@ -1,0 +1,149 @@
+package pace
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dyno/services/ledger/rippled"
+)
+
+// none is the error of an Acquire that must not succeed, nor wait.
+func none(t *testing.T, p *Pool, index uint32) error {
+	t.Helper()
+	var err error
+	if took := waits(func() { _, err = p.Acquire(t.Context(), index) }); !errors.Is(err, ErrNone) || took > 0 {
+		t.Fatalf("got %v after %v", err, took)
+	}
+	return err
+}
+
+// A ledger that was not found once is asked for again soon, without a Refresh.
+func TestNotFoundPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := pool(t, 1, 8)
+		if err := p.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fail(acquire(t, p, 7), rippled.NotFound)
+		if err := none(t, p, 7); !errors.Is(err, ErrNotNow) || !strings.Contains(err.Error(), "a says it has it, but answered not found") {
+			t.Error(err)
+		}
+		time.Sleep(missingFor)
+		answered(acquire(t, p, 7), time.Millisecond)
+	})
+}
+
+// What is forgotten makes room for what is remembered.
+func TestMissingIsBounded(t *testing.T) {
+	s := newServer(&told{}, 0)
+	now := time.Now()
+	for i := range uint32(2 * maxMissing) {
+		s.deny(now, i+1)
+	}
+	later := now.Add(missingFor)
+	s.deny(later, 9)
+	if s.has(9, later) != denies || len(s.missing) != 1 {
+		t.Errorf("%d are remembered", len(s.missing))
+	}
+}
+
+// Above the top of what servers had a while ago, one may have it by now: it is asked, but only when none says that it has
+// the ledger. What they lack below their tops they lack.
+func TestNewTip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, servers := pool(t, 2, 8)
+		servers[0].complete, servers[1].complete = "1-400", "1-300,390-402"
+		if err := p.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := none(t, p, 403); errors.Is(err, ErrNotNow) || !strings.Contains(err.Error(), "a has only 1-400") {
+			t.Error(err)
+		}
+		time.Sleep(fresh)
+		for range 5 {
+			m := acquire(t, p, 402)
+			if m.Name() != "b" {
+				t.Errorf("asked %s, which does not say that it has it", m.Name())
+			}
+			answered(m, time.Second) // so a is the faster one
+		}
+		for range 2 {
+			fail(acquire(t, p, 403), rippled.NotFound)
+		}
+		if err := none(t, p, 403); errors.Is(err, ErrNotNow) || strings.Count(err.Error(), "answered not found") != 2 {
+			t.Error(err)
+		}
+		if m := acquire(t, p, 350); m.Name() != "a" {
+			t.Errorf("asked %s for what it lacks", m.Name())
+		}
+	})
+}
+
+// Who waits for a server that is away for long does not keep others from one that is back earlier.
+func TestSoonestWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, servers := pool(t, 2, 8)
+		servers[1].complete = "1-100"
+		if err := p.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		away := map[string]time.Duration{"a": time.Minute, "b": 2 * time.Second}
+		for range away {
+			m := acquire(t, p, 50)
+			m.Done(0, 0, &rippled.Trouble{Kind: rippled.SlowDown, RetryAfter: away[m.Name()], Err: errors.New("as told")})
+		}
+		if !p.Promised() {
+			t.Error("both said when to come back")
+		}
+		go p.Acquire(t.Context(), 900)
+		synctest.Wait()
+		if took := waits(func() { acquire(t, p, 50) }); took < time.Second || took > 3*time.Second {
+			t.Errorf("asked after %v", took)
+		}
+		time.Sleep(time.Minute)
+		if p.Promised() {
+			t.Error("all are back")
+		}
+	})
+}
+
+// Only what a server said counts as a promise: not that a connection is dialled again later, nor a cooling down.
+func TestPromised(t *testing.T) {
+	for _, tt := range []struct {
+		trouble rippled.Trouble
+		want    bool
+	}{
+		{rippled.Trouble{Kind: rippled.SlowDown, RetryAfter: time.Minute}, true},
+		{rippled.Trouble{Kind: rippled.Busy, RetryAfter: time.Minute}, true},
+		{rippled.Trouble{Kind: rippled.SlowDown}, false},
+		{rippled.Trouble{Kind: rippled.Busy}, false},
+		{rippled.Trouble{Kind: rippled.Gone, RetryAfter: time.Minute}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, _ := pool(t, 1, 8)
+			tt.trouble.Err = errors.New("as told")
+			acquire(t, p, 7).Done(0, 0, &tt.trouble)
+			if got := p.Promised(); got != tt.want {
+				t.Errorf("%v: got %v", &tt.trouble, got)
+			}
+		})
+	}
+}
+
+// Who does not answer in time is no longer the first to be asked.
+func TestTimeoutsCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := pool(t, 2, 8)
+		m := acquire(t, p, 7)
+		m.Done(0, 2*time.Second, &rippled.Trouble{Kind: rippled.Timeout, Err: errors.New("as told")})
+		if r := p.Report()[0]; m.Name() != "a" || m.Latency() == 0 || r.Latency != m.Latency() || r.Troubles["timeout"] != 1 {
+			t.Errorf("%s: %v, %+v", m.Name(), m.Latency(), r)
+		}
+		if m := acquire(t, p, 7); m.Name() != "b" {
+			t.Errorf("asked %s", m.Name())
+		}
+	})
+}
