@@ -77,6 +77,9 @@ func TestManyFailures(t *testing.T) {
 		f.add(i, 1, "second")
 	}
 	list := f.list()
+	if f.count != maxFailures+10 {
+		t.Errorf("%d are counted", f.count)
+	}
 	if len(list) != maxFailures || list[1] != (Failure{1, 1, "first"}) {
 		t.Errorf("%d are listed, the second is %+v", len(list), list[1])
 	}

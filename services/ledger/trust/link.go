@@ -33,7 +33,7 @@ func (c chain) add(line int, h *xrpl.Header, sound bool) {
 // link counts the ledgers whose parent is in the file, and finds those that contradict one another, from the highest
 // down: a ledger proves what its parent is, never the other way round. A ledger that failed by itself is held against
 // no other.
-func (c chain) link(f failures) (links int) {
+func (c chain) link(f *failures) (links int) {
 	for _, index := range slices.Backward(slices.Sorted(maps.Keys(c))) {
 		c.settle(index, f)
 		parents := sound(c[index-1])
@@ -49,7 +49,7 @@ func (c chain) link(f failures) (links int) {
 }
 
 // settle decides between different ledgers of the same index: right is what a sound one above is built on.
-func (c chain) settle(index uint32, f failures) {
+func (c chain) settle(index uint32, f *failures) {
 	rivals := sound(c[index])
 	if len(rivals) < 2 {
 		return
@@ -76,7 +76,7 @@ func (c chain) settle(index uint32, f failures) {
 // blame says which of a child and its would-be parents is wrong. An altered ledger has another hash than the one above
 // it names, and still names the one below. So the parent is wrong when the child has something above it that names it,
 // or when the parent does not fit the one below either. Where neither can be told, both fail.
-func (c chain) blame(index uint32, child *node, parents []*node, f failures) {
+func (c chain) blame(index uint32, child *node, parents []*node, f *failures) {
 	above := slices.ContainsFunc(sound(c[index+1]), func(n *node) bool { return n.parent == child.hash })
 	if !above && !c.misfits(index-1, parents) {
 		c.fail(index, child, f, fmt.Sprintf("its parent is %v, but ledger %d in line %d is %v",
@@ -96,7 +96,7 @@ func (c chain) misfits(index uint32, nodes []*node) bool {
 	})
 }
 
-func (c chain) fail(index uint32, n *node, f failures, reason string) {
+func (c chain) fail(index uint32, n *node, f *failures, reason string) {
 	n.sound = false
 	for _, line := range n.lines {
 		f.add(line, index, reason)

@@ -14,7 +14,7 @@ type Report struct {
 	Transactions int       `json:"transactions"` // in ledgers that hold up by themselves
 	Signatures   int       `json:"signatures"`   // that fit
 	Links        int       `json:"links"`        // between neighbours in the file
-	Failed       []Failure `json:"failed"`       // by line; the first maxFailures
+	Failed       []Failure `json:"failed"`       // by line; maxFailures at most, those that were found first
 }
 
 // Failure is a line that failed.
@@ -27,23 +27,34 @@ type Failure struct {
 // maxFailures bounds what a report lists, some 20 MB. Verified counts them all.
 const maxFailures = 100_000
 
-// failures are the lines that failed, with what is first to be said about each.
-type failures map[int]Failure
+// failures are the lines that failed, with what is first to be said about each. Of those that are not listed there is
+// one bit, so that a long file of nothing but failures takes no memory to speak of.
+type failures struct {
+	count  int
+	failed []uint64 // by line
+	listed []Failure
+}
 
-func (f failures) add(line int, index uint32, reason string) {
-	if _, failed := f[line]; !failed {
-		f[line] = Failure{line, index, reason}
+func (f *failures) add(line int, index uint32, reason string) {
+	word, bit := line/64, uint64(1)<<(line%64)
+	if missing := word + 1 - len(f.failed); missing > 0 {
+		f.failed = append(f.failed, make([]uint64, missing)...)
+	}
+	if f.failed[word]&bit != 0 {
+		return
+	}
+	f.failed[word] |= bit
+	f.count++
+	if len(f.listed) < maxFailures {
+		f.listed = append(f.listed, Failure{line, index, reason})
 	}
 }
 
 // list gives them by line.
-func (f failures) list() []Failure {
-	all := make([]Failure, 0, len(f))
-	for _, one := range f {
-		all = append(all, one)
-	}
+func (f *failures) list() []Failure {
+	all := append([]Failure{}, f.listed...)
 	slices.SortFunc(all, func(a, b Failure) int { return cmp.Compare(a.Line, b.Line) })
-	return all[:min(len(all), maxFailures)]
+	return all
 }
 
 // Err is nil when there were ledgers and none failed.

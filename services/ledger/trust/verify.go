@@ -36,7 +36,7 @@ func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	v := &verification{level: o.Level, check: check, failures: failures{}, chain: chain{}}
+	v := &verification{level: o.Level, check: check, chain: chain{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := make(chan numbered)
@@ -223,8 +223,8 @@ func placed(txs []xrpl.Transaction) error {
 
 // conclude links the ledgers and finishes the report.
 func (v *verification) conclude() Report {
-	v.report.Links = v.chain.link(v.failures)
-	v.report.Verified = v.report.Ledgers - len(v.failures)
+	v.report.Links = v.chain.link(&v.failures)
+	v.report.Verified = v.report.Ledgers - v.failures.count
 	v.report.Failed = v.failures.list()
 	return v.report
 }
