@@ -81,7 +81,7 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	refreshing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
 	p.runs.Go(func() { p.pool.Run(refreshing) })
-	return p, p.pool.Refresh(ctx)
+	return p, nil
 }
 
 // configure makes the pipeline's settings of an assembly.
@@ -92,6 +92,23 @@ func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config
 		Window: c.Int("window"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), Patience: c.Duration("patience"), Tree: c.Get("tree"),
 		Signatures: xrpl.Checkers()[c.Get("signatures")], Sample: c.Int("signature_sample"),
 		Shards: shard.Config{Sizing: c.Get("sizing"), Size: c.Int("shard_size"), Hedge: c.Get("hedge")},
+	}
+}
+
+// meet asks the servers what they have, until one of them answers.
+func (p *pipeline) meet(ctx context.Context) error {
+	patience, cancel := context.WithTimeout(ctx, p.config.Patience)
+	defer cancel()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := p.pool.Refresh(patience)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		select {
+		case <-time.After(wait):
+		case <-patience.Done():
+			return fmt.Errorf("no server answers: %w", err)
+		}
 	}
 }
 

@@ -55,8 +55,8 @@ func (r *request) complete(given func(flag string) bool, p store.Progress) error
 	if !given("to") {
 		r.to = p.To
 	}
-	if given("to") && !given("anchor") {
-		p.Anchor = "" // it was of another ledger
+	if given("to") && !given("anchor") && p.Anchor != quorum && !above(p.Anchor, r.to) {
+		p.Anchor = "" // it is of another ledger
 	}
 	r.inherit(given, p)
 	switch {
@@ -67,7 +67,23 @@ func (r *request) complete(given func(flag string) bool, p store.Progress) error
 	case r.to < r.from:
 		return fmt.Errorf("--to %d is below --from %d", r.to, r.from)
 	}
-	return r.check()
+	if err := r.check(); err != nil {
+		return err
+	}
+	if before, err := trust.ParseLevel(p.Level); err == nil && p.To != 0 {
+		now, _ := trust.ParseLevel(r.level)
+		if now > before {
+			return fmt.Errorf("what is in the folder was proved to %v only, so it cannot become part of a history at %v: download that into another folder", before, now)
+		}
+	}
+	return nil
+}
+
+// above says whether an anchor names a ledger that is not below an index.
+func above(anchor string, index uint32) bool {
+	text, _, both := strings.Cut(anchor, ":")
+	n, err := strconv.ParseUint(text, 10, 32)
+	return both && err == nil && n >= uint64(index)
 }
 
 // inherit takes over how the sync in the folder, if there is one, was asked to be done.

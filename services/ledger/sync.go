@@ -15,6 +15,7 @@ import (
 	"dyno/services/ledger/backfill"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/trust"
 )
 
 func syncJob() daemon.Job {
@@ -64,14 +65,37 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	}
 	p.show(s.span(), s.windows)
 	begin := time.Now()
-	err = errors.Join(p.fill(ctx, s.span(), p.anchor), p.close())
-	return s.tell(env.Stdout, p, time.Since(begin), err)
+	err = p.holds()
+	if err == nil {
+		err = p.fill(ctx, s.span(), p.anchor)
+	}
+	return s.tell(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
+}
+
+// holds sees that what is stored already is not another history than the one that is asked for.
+func (p *pipeline) holds() error {
+	t, named, err := p.request.named()
+	if err != nil || !named || p.config.Level < trust.L2 || !p.store.Stored().Has(t.Index) {
+		return err
+	}
+	p.word = fmt.Sprintf("ledger %d is %v on your word", t.Index, t.Hash)
+	_, stored, err := p.store.Header(t.Index)
+	if err == nil && stored != t.Hash {
+		err = fmt.Errorf("ledger %d is %v by --anchor, and %v in the folder: one of the two is of another history; name another folder, or the right anchor", t.Index, t.Hash, stored)
+	}
+	return err
 }
 
 // fill downloads what of a range is not stored, its uppermost gap first. Trusted is asked for what the range's top is
 // linked to, if that is missing; what is above other gaps is stored and proved, and names its parent.
 func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(context.Context) (backfill.Trusted, error)) error {
 	gaps := p.store.Stored().Missing(span)
+	if len(gaps) == 0 {
+		return nil
+	}
+	if err := p.meet(ctx); err != nil {
+		return err
+	}
 	slices.Reverse(gaps)
 	for _, gap := range gaps {
 		c := p.config
@@ -141,7 +165,9 @@ func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error)
 		}
 		return err
 	}
-	if err == nil {
+	if err == nil && sum.Ledgers == 0 {
+		fmt.Fprintf(out, "nothing to do: ledgers %v are stored\n", s.span())
+	} else if err == nil {
 		fmt.Fprintf(out, "%d ledgers in %s, %.1f/s, P95 %.0f ms, bound by: %s; %s\n", sum.Ledgers, took.Round(time.Millisecond), sum.Rate, sum.P95, sum.BoundBy, sum.Trusted)
 	}
 	for _, b := range sum.Blamed {

@@ -51,7 +51,8 @@ func joinsNeighbours(c *client) {
 		c.holds(step.want...)
 	}
 	asked := r.Traffic()
-	c.expect(len(asked.Answered) == ledgers && asked.Again() == 0, "%d ledgers were fetched, %d again", len(asked.Answered), asked.Again())
+	// Of a slow one a hedge may have been fetched, too.
+	c.expect(len(asked.Answered) == ledgers && asked.Again() <= ledgers/10, "%d ledgers were fetched, %d again", len(asked.Answered), asked.Again())
 }
 
 // Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched again: what is written at once.

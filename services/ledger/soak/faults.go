@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"os"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -86,7 +87,9 @@ func Faults(t testing.TB, p Program, want int, seed uint64) Faulted {
 func (f *Faulted) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.Truth, seed uint64) {
 	t.Helper()
 	f.Rounds++
-	dir := filepath.Join(t.TempDir(), "history")
+	folder := t.TempDir()
+	defer os.RemoveAll(folder) // there are hundreds of rounds
+	dir := filepath.Join(folder, "history")
 	args := []string{"--from", fmt.Sprint(truth.From()), "--to", fmt.Sprint(truth.To()), "--anchor", truth.Hash(truth.To())}
 	servers := map[string]*sim.Sim{} // by name
 	for i, role := range cast {
