@@ -2,8 +2,8 @@ package soak
 
 import (
 	"fmt"
-	"os"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
