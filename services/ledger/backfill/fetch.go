@@ -19,12 +19,14 @@ const retryPause = 500 * time.Millisecond
 func (r *run) drive(ctx context.Context) error {
 	pool := workpool.New(workpool.Config{Workers: r.Fetches, Capacity: r.Fetches})
 	defer pool.Close()
+	var vain vain
 	for {
 		r.mu.Lock()
 		now := time.Now()
-		s, ok := r.planner.Next(now)
+		s, ok := r.next(now)
 		wait, done := r.planner.Wait(now), r.planner.Done()
-		if r.bad != nil && now.Sub(r.good) > r.Patience {
+		asking := (ok || vain.fetches.Load() > 0) && r.bad != nil && !r.Servers.Promised()
+		if vain.pass(now, r.good, asking) > r.Patience {
 			r.gone = fmt.Errorf("for %v nobody answered rightly: %w", r.Patience, r.bad)
 			signal(r.linked)
 		}
@@ -34,7 +36,11 @@ func (r *run) drive(ctx context.Context) error {
 			return nil
 		case ok:
 			priority := int64(r.gap.To - s.To) // the distance from the anchor
-			if err := pool.Submit(ctx, priority, func(ctx context.Context) { r.fetch(ctx, s) }); err != nil {
+			vain.fetches.Add(1)
+			if err := pool.Submit(ctx, priority, func(ctx context.Context) {
+				defer vain.fetches.Add(-1)
+				r.fetch(ctx, s)
+			}); err != nil {
 				return err
 			}
 			continue
@@ -68,6 +74,10 @@ func (r *run) fetch(ctx context.Context, s shard.Shard) {
 		if !r.wanted(s, index) {
 			continue
 		}
+		if !r.room(index) {
+			r.failed(s, index, errNoRoom)
+			return
+		}
 		it := &item{index: index, shard: s, answer: r.answers.Get().(*rippled.Answer)}
 		if err := r.ask(ctx, it); err != nil {
 			r.recycle(it)
@@ -88,7 +98,7 @@ func (r *run) ask(ctx context.Context, it *item) error {
 	if err != nil {
 		return err
 	}
-	it.from, it.asked = m, time.Now()
+	it.from, it.asked, it.answer.Bytes = m, time.Now(), 0
 	r.mu.Lock()
 	r.planner.Asking(it.shard, it.index, m, it.asked)
 	r.mu.Unlock()
@@ -103,7 +113,28 @@ func (r *run) ask(ctx context.Context, it *item) error {
 	return nil
 }
 
+// request asks one server, and holds it to account when it does not answer in time. That is well before the shard's time
+// is over, so that another can be asked; but longer for who usually takes long, and from one try to the next.
 func (r *run) request(ctx context.Context, m *pace.Member, it *item) error {
+	fair := min(max(it.shard.Timeout/4, 3*m.Latency()), it.shard.Timeout)
+	r.mu.Lock()
+	limit := fair
+	if t := r.trouble[it.index]; t != nil {
+		limit = min(fair<<min(t.count, 2), it.shard.Timeout)
+	}
+	r.mu.Unlock()
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := r.call(limited, m, it)
+	// At the end of a shard's time it depends on how much of that there was.
+	overdue := errors.Is(context.Cause(limited), context.DeadlineExceeded) && time.Since(it.asked) >= fair
+	if err != nil && rippled.KindOf(err) == 0 && overdue {
+		err = &rippled.Trouble{Kind: rippled.Timeout, Server: m.Name(), Err: fmt.Errorf("no answer within %v", min(limit, time.Since(it.asked)).Round(time.Millisecond))}
+	}
+	return err
+}
+
+func (r *run) call(ctx context.Context, m *pace.Member, it *item) error {
 	if !r.headers {
 		return m.Server().Ledger(ctx, it.index, it.answer)
 	}
@@ -166,9 +197,12 @@ func (r *run) failed(s shard.Shard, index uint32, err error) {
 	if f := new(refusal); errors.As(err, &f) {
 		from = f.from
 	}
+	// It is no try when the shard's time was over before that of a server, nor while one that says it has the ledger is not to
+	// be asked again yet.
+	try := rippled.KindOf(err) != 0 || errors.Is(err, pace.ErrNone) && !errors.Is(err, pace.ErrNotNow)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.planner.Wants(s, index) && (from != nil || errors.Is(err, pace.ErrNone)) { // not when a server was waited for until the time was over
+	if try && r.planner.Wants(s, index) {
 		r.tried(index, err)
 	}
 	r.planner.Failed(s, index, from, time.Now())

@@ -23,7 +23,7 @@ func (m *Member) Server() *rippled.Server {
 	return s
 }
 
-// Latency is the average of how long the server's last answers took; 0 before the first.
+// Latency is the average of how long the server's last good answers took; it begins at 0.
 func (m *Member) Latency() time.Duration {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()
@@ -60,9 +60,6 @@ func (m *Member) finish(bytes int, took time.Duration, warned bool, err error) {
 	case err == nil:
 		s.good(now, bytes, took, warned)
 	case errors.As(err, &t):
-		if t.Kind == rippled.Timeout { // nothing else tells how slow it is
-			s.took += weight * (took.Seconds() - s.took)
-		}
 		s.bad(now, m.index, t.Kind, t.RetryAfter)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 	default:

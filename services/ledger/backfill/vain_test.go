@@ -1,0 +1,181 @@
+package backfill
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/pace"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/sim"
+)
+
+func TestVain(t *testing.T) {
+	var v vain
+	begin := time.Unix(1000, 0)
+	good := begin
+	for _, step := range []struct {
+		at     int // s
+		good   bool
+		asking bool
+		want   time.Duration
+	}{
+		{at: 0, asking: true},
+		{at: 3, asking: true, want: 3 * time.Second},
+		{at: 5, asking: false, want: 3 * time.Second}, // since when is not known
+		{at: 65, asking: false, want: 3 * time.Second},
+		{at: 66, asking: true, want: 3 * time.Second},
+		{at: 67, asking: true, want: 4 * time.Second},
+		{at: 70, good: true, asking: true},
+		{at: 71, asking: true, want: time.Second},
+	} {
+		now := begin.Add(time.Duration(step.at) * time.Second)
+		if step.good {
+			good = now
+		}
+		if got := v.pass(now, good, step.asking); got != step.want {
+			t.Errorf("after %d s: got %v, want %v", step.at, got, step.want)
+		}
+	}
+}
+
+// before answers a server's requests instead of it when meddle says that it has.
+func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http.Request) bool) *rippled.Server {
+	t.Helper()
+	to, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	transport := &http.Transport{}
+	proxy.Transport = transport
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !meddle(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	server, err := rippled.Open(t.Context(), rippled.Config{URL: front.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Close()
+		front.Close()
+		transport.CloseIdleConnections()
+	})
+	return server
+}
+
+// served is a pool of one server.
+func served(t *testing.T, s *rippled.Server) *pace.Pool {
+	t.Helper()
+	p := pace.New(pace.Config{Servers: []*rippled.Server{s}})
+	t.Cleanup(p.Close)
+	if err := p.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A server that says when to come back is waited for, for longer than patience lasts.
+func TestWaitsAsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var asked atomic.Int64
+	p := served(t, before(t, w.server(t, sim.Config{}), func(w http.ResponseWriter, r *http.Request) bool {
+		if asked.Add(1) != 3 { // the first is for what it has
+			return false
+		}
+		w.Header().Set("Retry-After", "4")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return true
+	}))
+	var k keeper
+	c := w.config(p, &k)
+	c.Fetches, c.Patience = 1, 2*time.Second
+	gap := history.Range{From: last - 5, To: last}
+	if err := Run(t.Context(), c, gap); err != nil {
+		t.Fatal(err)
+	}
+	k.holds(t, w, gap)
+	if r := p.Report()[0]; r.Slowed != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A server that hangs is told from one that was not asked for long, and another does the work.
+func TestHangsIsTrouble(t *testing.T) {
+	w := newWorld(t)
+	hangs := w.server(t, sim.Config{Faults: sim.Rates{sim.Stall: 1}})
+	p := pool(t, hangs, w.server(t, sim.Config{})) // who hangs first
+	var k keeper
+	c := w.config(p, &k)
+	c.Timeout = time.Second
+	if err := Run(t.Context(), c, all); err != nil {
+		t.Fatal(err)
+	}
+	k.holds(t, w, all)
+	if r := p.Report(); r[0].Troubles["timeout"] == 0 || r[0].Score >= 1 || r[1].Good < ledgers {
+		t.Errorf("%+v", r)
+	}
+}
+
+// One that is slow, and always so, is slow; that is not a reason to give it up.
+func TestSlowIsNotHanging(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := pool(t, w.server(t, sim.Config{Delay: 250 * time.Millisecond}))
+	var k keeper
+	c := w.config(p, &k)
+	c.Timeout, c.Fetches = 800*time.Millisecond, 8 // so that a first try has 200 ms
+	gap := history.Range{From: last - 11, To: last}
+	if err := Run(t.Context(), c, gap); err != nil {
+		t.Fatal(err)
+	}
+	k.holds(t, w, gap)
+	if r := p.Report()[0]; r.Troubles["timeout"] == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What a server says it has, and then for a moment has not, ends nothing.
+func TestNotFoundPasses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var refused atomic.Int64
+	p := served(t, before(t, w.server(t, sim.Config{}), func(w http.ResponseWriter, r *http.Request) bool {
+		if r.ContentLength < 60 || refused.Add(1) > 1 { // too short to be for a ledger
+			return false
+		}
+		w.Write([]byte(`{"result":{"error":"lgrNotFound","error_code":21,"error_message":"ledgerNotFound","status":"error"}}`))
+		return true
+	}))
+	var k keeper
+	c := w.config(p, &k)
+	c.Attempts = 2
+	if err := Run(t.Context(), c, all); err != nil {
+		t.Fatal(err)
+	}
+	k.holds(t, w, all)
+	if r := p.Report()[0]; r.Troubles["not found"] != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What no server says it has is soon given up, with what they have.
+func TestNobodySaysSo(t *testing.T) {
+	w := newWorld(t)
+	p := pool(t, w.server(t, sim.Config{Complete: lacking(last - 3)}))
+	c := w.config(p, &keeper{})
+	c.Attempts, c.Patience = 2, time.Hour
+	err := Run(t.Context(), c, history.Range{From: last - 5, To: last})
+	if m := missing(err); m[last-3] == nil || !strings.Contains(err.Error(), "has only 1000-1019,1021-1023") {
+		t.Error(err)
+	}
+}
