@@ -195,12 +195,12 @@ func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrp
 // keys there should be of accounts.
 func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts int, err error) {
 	if index, err := c.store.ByHash(l.Hash); err != nil || index != l.Index {
-		c.fail(l.Index, fmt.Sprintf("by its hash %v one finds ledger %d (%v)", l.Hash, index, err))
+		c.fail(l.Index, fmt.Sprintf("by its hash %v one finds %s", l.Hash, found(err, "ledger %d", index)))
 	}
 	for i := range l.Transactions {
 		id := xrpl.TransactionID(l.Transactions[i].Blob)
 		if p, err := c.store.Transaction(id); err != nil || p != (Place{l.Index, i}) {
-			c.fail(l.Index, fmt.Sprintf("by its id %v one finds transaction %d at place %d of ledger %d (%v)", id, i, p.Position, p.Index, err))
+			c.fail(l.Index, fmt.Sprintf("by its id %v of transaction %d one finds %s", id, i, found(err, "place %d of ledger %d", p.Position, p.Index)))
 		}
 	}
 	if !c.store.accounts {
@@ -210,7 +210,7 @@ func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts int, err error
 		accounts++
 		stored, err := c.store.get(accountKey(account, l.Index))
 		if err != nil || string(stored) != string(places) {
-			c.fail(l.Index, fmt.Sprintf("its transactions of %v are not in the index by account (%v)", account, err))
+			c.fail(l.Index, fmt.Sprintf("for its transactions of %v one finds %s in the index by account", account, found(err, "%d bytes of places, not the %d that there should be", len(stored), len(places))))
 		}
 		return nil
 	})
@@ -218,6 +218,14 @@ func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts int, err error
 		c.fail(l.Index, err.Error())
 	}
 	return accounts, nil
+}
+
+// found is what one finds in an index: that, or why nothing.
+func found(err error, format string, that ...any) string {
+	if err != nil {
+		return fmt.Sprintf("nothing (%v)", err)
+	}
+	return fmt.Sprintf(format, that...)
 }
 
 // counts sees that there is nothing in the store but what was found.
