@@ -156,7 +156,7 @@ type blamed struct {
 // tell prints the last line, and adds to the error what it means for the range.
 func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error) error {
 	if s.windows {
-		return p.windows.Close(err)
+		return errors.Join(err, p.windows.Close(err))
 	}
 	sum := p.summary(took, s.span())
 	if s.json {
