@@ -1,0 +1,185 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyno/parts/daemon"
+	"dyno/services/ledger/store"
+)
+
+// flags are those that are given on the command line.
+type flags []string
+
+func (f flags) given(name string) bool { return slices.Contains(f, name) }
+
+const url = "http://127.0.0.1:1"
+
+var (
+	someHash = strings.Repeat("AB", 32)
+	before   = store.Progress{From: 100, To: 200, Servers: []string{url, url + "2"}, Level: "L4", Anchor: "300:" + someHash, UNL: "vl.json", UNLKey: "ED00"}
+)
+
+func TestRequestIsCompleted(t *testing.T) {
+	whole := request{from: 100, to: 200, servers: []string{url, url + "2"}, level: "L4", anchor: "300:" + someHash, unl: "vl.json", unlKey: "ED00"}
+	but := func(change func(*request)) request {
+		r := whole
+		change(&r)
+		return r
+	}
+	for _, c := range []struct {
+		name   string
+		asked  request
+		given  flags
+		folder store.Progress
+		want   request
+	}{
+		{"nothing: all is the folder's", request{level: defaultLevel}, nil, before, whole},
+		{"a flag's default is not what was asked for", request{level: "L0"}, nil, before, whole},
+		{"a new folder", request{from: 5, to: 9, servers: []string{url}, level: "L2"}, flags{"from", "to", "server"}, store.Progress{},
+			request{from: 5, to: 9, servers: []string{url}, level: "L2"}},
+		{"a level that was never written is the default", request{from: 5, to: 9, servers: []string{url}}, flags{"from", "to", "server"}, store.Progress{},
+			request{from: 5, to: 9, servers: []string{url}, level: defaultLevel}},
+		{"from alone", request{from: 50}, flags{"from"}, before, but(func(r *request) { r.from = 50 })},
+		{"servers take the place of all that were", request{servers: []string{url + "3"}}, flags{"server"}, before,
+			but(func(r *request) { r.servers = []string{url + "3"} })},
+		{"an anchor that is of a ledger above stays", request{to: 250}, flags{"to"}, before, but(func(r *request) { r.to = 250 })},
+		{"an anchor that is of one below goes", request{to: 301}, flags{"to"}, before,
+			but(func(r *request) { r.to, r.anchor = 301, "" })},
+		{"an anchor of the old top goes", request{to: 250}, flags{"to"}, store.Progress{From: 1, To: 2, Servers: []string{url}, Level: "L2", Anchor: someHash},
+			request{from: 1, to: 250, servers: []string{url}, level: "L2"}},
+		{"an anchor that is given", request{to: 400, anchor: someHash}, flags{"to", "anchor"}, before,
+			but(func(r *request) { r.to, r.anchor = 400, someHash })},
+		{"an anchor that is taken back", request{anchor: ""}, flags{"anchor"}, before, but(func(r *request) { r.anchor = "" })},
+		{"another list of validators", request{unl: "x", unlKey: "y"}, flags{"unl", "unl-key"}, before,
+			but(func(r *request) { r.unl, r.unlKey = "x", "y" })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.asked
+			if err := r.complete(c.given.given, c.folder); err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(r) != fmt.Sprint(c.want) {
+				t.Errorf("%v, want %v", r, c.want)
+			}
+			if p := r.progress(); fmt.Sprint(p) != fmt.Sprint(store.Progress{From: r.from, To: r.to, Servers: r.servers, Level: r.level, Anchor: r.anchor, UNL: r.unl, UNLKey: r.unlKey}) {
+				t.Errorf("the folder gets %v", p)
+			}
+		})
+	}
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	all := flags{"from", "to", "server", "level", "anchor", "unl"}
+	for _, c := range []struct {
+		name   string
+		asked  request
+		given  flags
+		folder store.Progress
+		says   string
+	}{
+		{"nothing in a new folder", request{}, nil, store.Progress{}, "there is no sync in the folder yet"},
+		{"no --to", request{from: 5, servers: []string{url}}, flags{"from", "server"}, store.Progress{}, "--from and --to go together"},
+		{"no --from", request{to: 5, servers: []string{url}}, flags{"to", "server"}, store.Progress{}, "--from and --to go together"},
+		{"backwards", request{from: 6, to: 5, servers: []string{url}}, all, store.Progress{}, "--to 5 is below --from 6"},
+		{"backwards with the folder's", request{from: 201}, flags{"from"}, before, "--to 200 is below --from 201"},
+		{"no server", request{from: 5, to: 6}, flags{"from", "to"}, store.Progress{}, "no server: name one with --server"},
+		{"level", request{from: 5, to: 6, servers: []string{url}, level: "L9"}, all, store.Progress{}, "--level: "},
+		{"quorum of nobody", request{from: 5, to: 6, servers: []string{url}, level: "L2", anchor: quorum}, all, store.Progress{}, "--unl FILE"},
+		{"L3 without a quorum", request{from: 5, to: 6, servers: []string{url}, level: "L3"}, all, store.Progress{}, "add --anchor quorum"},
+		{"more than was proved", request{level: "L2"}, flags{"level"}, store.Progress{From: 1, To: 9, Servers: []string{url}, Level: "L1"}, "proved to L1 only"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.asked
+			if err := r.complete(c.given.given, c.folder); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %s", err, c.says)
+			}
+		})
+	}
+}
+
+func TestAnchorsByName(t *testing.T) {
+	const to = 200
+	for _, c := range []struct {
+		anchor string
+		index  uint32 // 0: it names no hash
+		says   string
+	}{
+		{"", 0, ""},
+		{quorum, 0, ""},
+		{someHash, to, ""},
+		{strings.ToLower(someHash), to, ""},
+		{"200:" + someHash, to, ""},
+		{"201:" + someHash, 201, ""},
+		{"4294967295:" + someHash, 1<<32 - 1, ""},
+		{"199:" + someHash, 0, "below --to 200"},
+		{"0:" + someHash, 0, "neither HASH, INDEX:HASH nor quorum"},
+		{":" + someHash, 0, "neither HASH, INDEX:HASH nor quorum"},
+		{"4294967296:" + someHash, 0, "neither HASH, INDEX:HASH nor quorum"},
+		{"-1:" + someHash, 0, "neither HASH, INDEX:HASH nor quorum"},
+		{someHash + ":201", 0, "neither HASH, INDEX:HASH nor quorum"},
+		{"201:", 0, "--anchor: "},
+		{"Quorum", 0, "--anchor: "},
+		{someHash[1:], 0, "--anchor: "},
+		{someHash + "0", 0, "--anchor: "},
+	} {
+		r := request{to: to, anchor: c.anchor}
+		got, ok, err := r.named()
+		switch {
+		case c.says != "":
+			if err == nil || !strings.Contains(err.Error(), c.says) || ok {
+				t.Errorf("%q: %v, want %s", c.anchor, err, c.says)
+			}
+		case err != nil || ok != (c.index != 0) || got.Index != c.index || ok && got.Hash.String() != someHash:
+			t.Errorf("%q: %v, %t, %v", c.anchor, got, ok, err)
+		}
+	}
+}
+
+// What bounds a sync is the hindmost that is near its limit.
+func TestBinding(t *testing.T) {
+	for _, c := range []struct {
+		shares
+		want string
+	}{
+		{shares{}, boundServer},
+		{shares{server: 1}, boundServer},
+		{shares{server: 0.3, bytes: 0.3}, boundServer},
+		{shares{server: 0.3, bytes: 0.4}, boundBytes},
+		{shares{server: 1, bytes: 0.4, cpu: 0.79, disk: 0.49}, boundServer},
+		{shares{server: 1, bytes: 1, cpu: 0.8}, boundCPU},
+		{shares{server: 1, bytes: 1, cpu: 1, disk: 0.5}, boundDisk},
+	} {
+		if got := c.binding(); got != c.want {
+			t.Errorf("%+v is bound by %s, want %s", c.shares, got, c.want)
+		}
+	}
+}
+
+// Every assembly's choice is a configuration that is used.
+func TestAssembliesAreConfigured(t *testing.T) {
+	for _, v := range Assembly().Variants() {
+		choice, err := Assembly().Resolve(v.Assembly, v.Set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &pipeline{}
+		c := p.configure(choice, 0)
+		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != choice.Int("fetches") || c.Window != choice.Int("window") ||
+			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != choice.Int("shard_size") ||
+			c.Attempts != choice.Int("attempts") || c.Patience != choice.Duration("patience") || c.Timeout != choice.Duration("timeout") {
+			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
+		}
+		if c.Signatures == nil {
+			t.Errorf("%s: nobody checks signatures", v.Label)
+		}
+		if err := c.Shards.Check(); err != nil {
+			t.Errorf("%s: %v", v.Label, err)
+		}
+	}
+	if _, err := Assembly().Resolve(daemon.Baseline, map[string]string{"tree": "oak"}); err == nil {
+		t.Error("a tree that is none is accepted")
+	}
+}

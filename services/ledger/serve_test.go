@@ -1,0 +1,258 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/ledgertest"
+	"dyno/services/ledger/sim"
+)
+
+// asker asks a service, without connections that outlive a test.
+var asker = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// ask calls a method by JSON-RPC and reads the result into something.
+func ask(t testing.TB, url, method string, params, result any) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"method": method, "params": []any{params}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := asker.Post(url, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &struct{ Result any }{result})
+	}
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v: %.300s", method, resp.StatusCode, err, text)
+	}
+}
+
+// ledgerAnswer is of ledger.
+type ledgerAnswer struct {
+	Error  string
+	Hash   string `json:"ledger_hash"`
+	Index  uint32 `json:"ledger_index"`
+	Ledger struct {
+		Data         string `json:"ledger_data"`
+		Transactions []struct {
+			Blob string `json:"tx_blob"`
+			Meta string
+		}
+	}
+}
+
+type infoAnswer struct {
+	Info struct {
+		Complete  string `json:"complete_ledgers"`
+		State     string `json:"server_state"`
+		Validated struct {
+			Hash string
+			Seq  uint32
+		} `json:"validated_ledger"`
+	}
+}
+
+// isTrue checks that a service has a ledger as it truly is.
+func isTrue(t testing.TB, url string, s *sim.Sim, index uint32) {
+	t.Helper()
+	var a ledgerAnswer
+	ask(t, url, "ledger", map[string]any{"ledger_index": index, "transactions": true, "expand": true, "binary": true}, &a)
+	l := truth(t, s, index)
+	if a.Error != "" || a.Index != index || a.Hash != l.Hash.String() || a.Ledger.Data != fmt.Sprintf("%X", l.Header) || len(a.Ledger.Transactions) != len(l.Transactions) {
+		t.Fatalf("ledger %d: %+v", index, a)
+	}
+	said := map[string]string{}
+	for _, tx := range a.Ledger.Transactions {
+		said[tx.Blob] = tx.Meta
+	}
+	for _, tx := range l.Transactions {
+		if said[fmt.Sprintf("%X", tx.Blob)] != fmt.Sprintf("%X", tx.Meta) {
+			t.Errorf("ledger %d lacks transaction %v", index, xrpl.TransactionID(tx.Blob))
+		}
+	}
+}
+
+// ends stops a program and holds that it ends well.
+func ends(t testing.TB, p *ledgertest.Process) {
+	t.Helper()
+	p.Stop()
+	if code := p.Wait(t); code != 0 {
+		t.Errorf("told to stop, it exits with %d: %s", code, p.Stderr.String())
+	}
+}
+
+func serving(dir string, more ...string) []string {
+	return append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0"}, more...)
+}
+
+func TestServesWhatIsStored(t *testing.T) {
+	s := serveChain(t, sim.Config{})
+	dir := t.TempDir()
+	run(t, 0, syncing(dir, first, last, s.URL())...)
+	for _, snapshot := range []string{"mutex", "atomic"} {
+		t.Run(snapshot, func(t *testing.T) {
+			p := ledgersync(t, serving(dir, "--set", "snapshot="+snapshot)...)
+			url, debug := ready(t, p)
+			for _, index := range []uint32{first, first + 7, last} {
+				isTrue(t, url, s, index)
+			}
+			var info infoAnswer
+			ask(t, url, "server_info", struct{}{}, &info)
+			if is := info.Info; is.Complete != fmt.Sprintf("%d-%d", first, last) || is.State != "full" || is.Validated.Seq != last || is.Validated.Hash != truth(t, s, last).Hash.String() {
+				t.Errorf("%+v", is)
+			}
+			id := xrpl.TransactionID(truth(t, s, first).Transactions[1].Blob).String()
+			var tx struct {
+				Hash, Error string
+				Index       uint32 `json:"ledger_index"`
+			}
+			if ask(t, url, "tx", map[string]any{"transaction": id, "binary": true}, &tx); tx.Hash != id || tx.Index != first {
+				t.Errorf("tx: %+v", tx)
+			}
+			var none ledgerAnswer
+			if ask(t, url, "ledger", map[string]any{"ledger_index": last + 1}, &none); none.Error != "lgrNotFound" {
+				t.Errorf("a ledger that is not stored: %+v", none)
+			}
+			if resp, err := asker.Get(debug + "/readyz"); err != nil {
+				t.Error(err)
+			} else if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+				t.Errorf("readyz: %d", resp.StatusCode)
+			}
+			ends(t, p)
+			if _, err := asker.Get(url); err == nil {
+				t.Error("it serves although it has ended")
+			}
+		})
+	}
+}
+
+// growing starts a server whose chain grows, and writes its validators to a file.
+func growing(t *testing.T) (s *sim.Sim, unl string) {
+	t.Helper()
+	s = serveChain(t, sim.Config{ChainConfig: small, TipEvery: 200 * time.Millisecond})
+	unl = filepath.Join(t.TempDir(), "vl.json")
+	if err := os.WriteFile(unl, s.Chain().UNL(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s, unl
+}
+
+// ways are the ways in which the tip is believed.
+func ways(s *sim.Sim, unl string) map[string][]string {
+	return map[string][]string{
+		"the server's word": nil,
+		"a quorum":          {"--level", "L3", "--anchor", quorum, "--unl", unl, "--unl-key", fmt.Sprintf("%X", s.Chain().Publisher())},
+	}
+}
+
+func TestServeFollows(t *testing.T) {
+	s, unl := growing(t)
+	for name, flags := range ways(s, unl) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run(t, 0, syncing(dir, last-3, last, s.URL())...)
+			p := ledgersync(t, serving(dir, append(flags, "--follow", "--server", s.WS())...)...)
+			url, _ := ready(t, p)
+			const grown = last + 4
+			until(t, p, "the tip", func() bool {
+				var info infoAnswer
+				ask(t, url, "server_info", struct{}{}, &info)
+				return info.Info.Validated.Seq >= grown
+			})
+			for index := uint32(last - 3); index <= grown; index++ {
+				isTrue(t, url, s, index)
+			}
+			ends(t, p)
+			run(t, 0, "check", "--data", dir)
+		})
+	}
+}
+
+// proved is how many ledgers a job says it has proved, at its debug address, which it logs.
+func proved(t testing.TB, p *ledgertest.Process) float64 {
+	t.Helper()
+	_, rest, ok := strings.Cut(p.Stderr.String(), `"debug":"`)
+	address, _, whole := strings.Cut(rest, `"`)
+	if !ok || !whole {
+		return 0
+	}
+	resp, err := asker.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ = strings.Cut(string(text), "\nripple_sync_ledgers_total ")
+	value, _, _ := strings.Cut(rest, "\n")
+	n, _ := strconv.ParseFloat(value, 64) // it is registered a moment after the address is there
+	return n
+}
+
+func TestFollows(t *testing.T) {
+	s, unl := growing(t)
+	for name, flags := range ways(s, unl) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run(t, 0, syncing(dir, last-3, last, s.URL())...)
+			args := append([]string{"follow", "--data", dir, "--server", s.URL(), "--debug", "127.0.0.1:0", "--log-level", "info"}, flags...)
+			p := ledgersync(t, args...)
+			until(t, p, "three ledgers to be proved", func() bool { return proved(t, p) >= 3 })
+			ends(t, p)
+			has, asked := stored(t, dir)
+			set, err := history.ParseSet(has)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// It may have been stopped in the middle of a stretch, which is stored from its top down.
+			top := set[len(set)-1].To
+			if len(set) > 2 || set[0].From != last-3 || set[0].To < last || top <= last {
+				t.Errorf("stored: %s", has)
+			}
+			if asked.From != last-3 {
+				t.Errorf("the folder forgot where it begins: %+v", asked)
+			}
+			run(t, 0, "sync", "--data", dir, "--to", index(top), "--debug", "127.0.0.1:0")
+			if has, _ := stored(t, dir); has != fmt.Sprintf("%d-%d", last-3, top) {
+				t.Errorf("stored: %s, want all up to %d", has, top)
+			}
+			run(t, 0, "check", "--data", dir)
+		})
+	}
+}
+
+// Nothing to follow, or nobody to believe: told at once.
+func TestFollowIsRefused(t *testing.T) {
+	for says, args := range map[string][]string{
+		"no server: name one with --server": {},
+		"--unl FILE":                        {"--server", url, "--anchor", quorum},
+		"add --anchor quorum":               {"--server", url, "--level", "L3"},
+	} {
+		for _, command := range [][]string{{"follow"}, {"serve", "--follow", "--listen", "127.0.0.1:0"}} {
+			all := append(command, "--data", t.TempDir(), "--debug", "127.0.0.1:0")
+			if _, said := run(t, 2, append(all, args...)...); !strings.Contains(said, says) {
+				t.Errorf("%v: %s", command, said)
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/ledgertest"
+	"dyno/services/ledger/sim"
+	"dyno/services/ledger/store"
+)
+
+// keys are those of sync --json, in order, with the kind of their values. They are a promise: keys may be added below.
+var keys = []string{
+	"ledgers number", "bytes number", "elapsed_s number", "ledgers_per_s number", "p95_ms number", "bound_by string",
+	"refetched number", "blamed array", "gaps array", "signatures number", "trusted string",
+}
+
+// members are the keys of a JSON object, in order, with the kind of their values.
+func members(t *testing.T, text string) (all []string) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		t.Fatalf("%q is no object: %v", text, err)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		kind := map[string]string{"float64": "number", "string": "string", "[]interface {}": "array"}[fmt.Sprintf("%T", value)]
+		all = append(all, fmt.Sprint(key, " ", kind))
+	}
+	return all
+}
+
+// The last line is the same however a sync ends.
+func TestJSONHasItsKeys(t *testing.T) {
+	honest := serveChain(t, sim.Config{})
+	gone := serveChain(t, sim.Config{Chain: honest.Chain()})
+	liar := serveChain(t, sim.Config{Chain: honest.Chain(), Faults: sim.Rates{sim.Partial: 1}})
+	url := gone.URL()
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := fmt.Sprintf("%d-%d", first, last)
+	for _, c := range []struct {
+		name, url string
+		code      int
+		ledgers   uint64
+		gaps      []string
+		more      []string
+	}{
+		{"all is well", honest.URL(), 0, ledgers, []string{}, nil},
+		{"nobody is there", url, 1, 0, []string{whole}, []string{"--set", "patience=1s"}},
+		{"nobody tells the truth", liar.URL(), 1, 0, []string{whole}, []string{"--set", "attempts=1", "--anchor", truth(t, honest, last).Hash.String()}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, said := run(t, c.code, syncing(t.TempDir(), first, last, c.url, append(c.more, "--json")...)...)
+			if got := members(t, out); !slices.Equal(got, keys) || strings.Count(out, "\n") != 1 {
+				t.Errorf("%s\nhas the keys %q, want %q", out, got, keys)
+			}
+			var s summary
+			if err := json.Unmarshal([]byte(out), &s); err != nil {
+				t.Fatal(err)
+			}
+			if s.Ledgers != c.ledgers || !slices.Equal(s.Gaps, c.gaps) {
+				t.Errorf("%+v", s)
+			}
+			if c.code == 0 && (s.Bytes == 0 || s.Elapsed <= 0 || s.Rate <= 0 || s.P95 <= 0 || len(s.Blamed) > 0 || !strings.Contains(s.Trusted, "on the word of 1 of 1 servers")) {
+				t.Errorf("%+v", s)
+			}
+			if c.code != 0 && !strings.Contains(said, "ledgersync: ") {
+				t.Errorf("it does not say what is wrong: %s", said)
+			}
+			if c.url == liar.URL() && (len(s.Blamed) == 0 || s.Blamed[0].Server != c.url || s.Blamed[0].Reason != xrpl.ErrRoot.Error()) {
+				t.Errorf("blamed: %+v", s.Blamed)
+			}
+		})
+	}
+}
+
+// What is stored below was proved from somewhere else: that it does not fit is told, not passed over.
+func TestWhatIsBelowHasToFit(t *testing.T) {
+	honest := serveChain(t, sim.Config{})
+	other := small
+	other.Seed++ // another chain with the same indexes
+	foreign := serveChain(t, sim.Config{ChainConfig: other})
+	const middle = first + ledgers/2
+	for _, level := range []string{"L1", "L2"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run(t, 0, syncing(dir, first, middle-1, foreign.URL(), "--level", level)...)
+			above := syncing(dir, middle, last, honest.URL(), "--level", level)
+			if level == "L1" { // nothing is linked
+				run(t, 0, above...)
+				return
+			}
+			_, said := run(t, 1, above...)
+			for _, says := range []string{
+				fmt.Sprintf("ledger %d, which was stored before, is %v", middle-1, truth(t, foreign, middle-1).Hash),
+				truth(t, honest, middle-1).Hash.String(), "another folder",
+			} {
+				if !strings.Contains(said, says) {
+					t.Errorf("it does not say %q: %s", says, said)
+				}
+			}
+		})
+	}
+}
+
+// A sync that was stopped goes on with other flags than it began with, and with those that were not given.
+func TestGoesOnOtherwise(t *testing.T) {
+	honest := serveChain(t, sim.Config{})
+	relay := ledgertest.NewRelay(t, honest.URL())
+	const middle = first + ledgers/2
+	relay.Decide(func(a ledgertest.Ask) ledgertest.Verdict {
+		if a.Whole && a.Index <= middle {
+			return ledgertest.Hang
+		}
+		return ledgertest.Pass
+	})
+	dir := filepath.Join(t.TempDir(), "history")
+	hash := truth(t, honest, last).Hash.String()
+	p := ledgersync(t, syncing(dir, first, last, relay.URL, "--level", "L4", "--anchor", hash, "--json")...)
+	relay.Await(t, "the middle of the range to be asked for", func(x ledgertest.Traffic) bool { return len(x.Answered) == last-middle && x.Asked[middle] > 0 })
+	p.Stop()
+	if code := p.Wait(t); code != 1 {
+		t.Errorf("a sync that was stopped exits with %d, want 1: %s", code, p.Stderr.String())
+	}
+	if got := members(t, p.Stdout.String()); !slices.Equal(got, keys) {
+		t.Errorf("stopped, it says %s", p.Stdout.String())
+	}
+	if got := p.Result(t); len(got.Gaps) != 1 || got.Gaps[0] != fmt.Sprintf("%d-%d", first, middle) {
+		t.Errorf("it says that %v is missing", got.Gaps)
+	}
+	has, asked := stored(t, dir)
+	if has != fmt.Sprintf("%d-%d", middle+1, last) || asked.Level != "L4" || asked.Anchor != hash {
+		t.Errorf("stored: %s, asked for: %+v", has, asked)
+	}
+
+	// Another server, another assembly, and more below: the rest is the folder's.
+	second := serveChain(t, sim.Config{Chain: honest.Chain()})
+	out, _ := run(t, 0, "sync", "--data", dir, "--server", second.URL(), "--assembly", "baseline", "--debug", "127.0.0.1:0", "--json")
+	var s summary
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Ledgers != middle-first+1 || s.Signatures != transactions*s.Ledgers || len(s.Gaps) > 0 {
+		t.Errorf("%+v", s)
+	}
+	has, asked = stored(t, dir)
+	if want := (store.Progress{From: first, To: last, Servers: []string{second.URL()}, Level: "L4", Anchor: hash}); has != fmt.Sprintf("%d-%d", first, last) || fmt.Sprint(asked) != fmt.Sprint(want) {
+		t.Errorf("stored: %s, asked for: %+v, want %+v", has, asked, want)
+	}
+	run(t, 0, "check", "--data", dir)
+}

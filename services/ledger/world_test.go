@@ -1,0 +1,121 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/parts/daemon"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/ledgertest"
+	"dyno/services/ledger/sim"
+	"dyno/services/ledger/store"
+)
+
+const (
+	first        = 1000
+	ledgers      = 20
+	last         = first + ledgers - 1
+	transactions = 3
+)
+
+var small = sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 11}
+
+// serveChain starts a simulated server, of a small chain where none is given.
+func serveChain(t testing.TB, c sim.Config) *sim.Sim {
+	t.Helper()
+	if c.Chain == nil && c.Ledgers == 0 {
+		c.ChainConfig = small
+	}
+	s, err := sim.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Made(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func truth(t testing.TB, s *sim.Sim, index uint32) *xrpl.Ledger {
+	t.Helper()
+	l, err := s.Chain().Ledger(t.Context(), index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// ledgersync starts a command in this process; Stop is SIGTERM.
+func ledgersync(t testing.TB, args ...string) *ledgertest.Process {
+	return ledgertest.Inside(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		none := func(string) (string, bool) { return "", false }
+		return daemon.Run(ctx, Service(), args, none, stdout, stderr)
+	})(t, args...)
+}
+
+// run runs a command that ends with a code, and returns what it prints.
+func run(t testing.TB, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	p := ledgersync(t, args...)
+	if got := p.Wait(t); got != code {
+		t.Fatalf("%v exits with %d, want %d; it said:\n%s\n%s", args, got, code, p.Stdout.String(), p.Stderr.String())
+	}
+	return p.Stdout.String(), p.Stderr.String()
+}
+
+// syncing is the command line of a sync.
+func syncing(dir string, from, to uint32, url string, more ...string) []string {
+	return append([]string{"sync", "--data", dir, "--from", index(from), "--to", index(to), "--server", url, "--debug", "127.0.0.1:0"}, more...)
+}
+
+func index(i uint32) string { return strconv.FormatUint(uint64(i), 10) }
+
+// until waits for a condition while a program runs.
+func until(t testing.TB, p *ledgertest.Process, what string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.NewTimer(time.Minute) // reached only when the test fails
+	defer limit.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-p.Ended():
+			t.Fatalf("it ended while waiting for %s; it said:\n%s", what, p.Stderr.String())
+		case <-limit.C:
+			t.Fatalf("waited in vain for %s; it said:\n%s", what, p.Stderr.String())
+		}
+	}
+}
+
+// ready waits for a service's ready line and returns its public and its private address.
+func ready(t testing.TB, p *ledgertest.Process) (listen, debug string) {
+	t.Helper()
+	until(t, p, "the ready line", func() bool { return strings.Contains(p.Stdout.String(), "\n") })
+	var line struct{ Listen, Debug string }
+	if err := json.Unmarshal([]byte(p.Stdout.String()), &line); err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + line.Listen, "http://" + line.Debug
+}
+
+// stored is what a folder has, which nobody uses.
+func stored(t testing.TB, dir string) (string, store.Progress) {
+	t.Helper()
+	s, err := store.Open(dir, store.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return s.Stored().String(), s.Progress()
+}
