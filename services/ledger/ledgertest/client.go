@@ -2,7 +2,6 @@ package ledgertest
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -193,6 +192,6 @@ var whole = span(first, last)
 func (c *client) expect(ok bool, format string, args ...any) {
 	c.t.Helper()
 	if !ok {
-		c.t.Fatal(fmt.Sprintf(format, args...))
+		c.t.Fatalf(format, args...)
 	}
 }

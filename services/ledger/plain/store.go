@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -183,6 +182,3 @@ func unpack(b []byte) (l ledger, err error) {
 	}
 	return l, nil
 }
-
-// sameHash compares a hash as people write it with one.
-func sameHash(written string, h hash) bool { return strings.EqualFold(written, h.String()) }

@@ -55,21 +55,23 @@ func TestHTTPTrouble(t *testing.T) {
 	}{
 		{"503 with text", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "7")
-			http.Error(w, "Server is overloaded", 503)
+			http.Error(w, "Server is overloaded", http.StatusServiceUnavailable)
 		}, SlowDown, 7 * time.Second},
 		{"503 of Clio", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(503)
 			io.WriteString(w, `{"error":"slowDown","error_code":10,"status":"error","type":"response"}`)
 		}, SlowDown, 0},
-		{"503 for another reason", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "maintenance", 503) }, Busy, 0},
-		{"502 of a proxy", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 502) }, Busy, 0},
+		{"503 for another reason", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "maintenance", http.StatusServiceUnavailable)
+		}, Busy, 0},
+		{"502 of a proxy", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }, Busy, 0},
 		{"429", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, SlowDown, 0},
-		{"403", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Forbidden", 403) }, Refused, 0},
+		{"403", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Forbidden", http.StatusForbidden) }, Refused, 0},
 		{"404 that says why", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(404)
 			io.WriteString(w, `{"result":{"error":"lgrNotFound","error_code":21}}`)
 		}, NotFound, 0},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, Refused, 0},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, Refused, 0},
 		{"empty", func(http.ResponseWriter, *http.Request) {}, Empty, 0},
 		{"text", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, Malformed, 0},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) {
@@ -235,7 +237,7 @@ func TestInFlight(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	echo := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
-		http.Error(w, "no "+r.URL.String()+user+password, 403)
+		http.Error(w, "no "+r.URL.String()+user+password, http.StatusForbidden)
 	})
 	for _, base := range []string{echo, "http://127.0.0.1:1", "ws" + strings.TrimPrefix(echo, "http"), "ws://127.0.0.1:1", "http://127.0.0.1:99999", "ftp://127.0.0.1", "http://%zz", "http://host:p"} {
 		scheme, host, _ := strings.Cut(base, "://")

@@ -23,12 +23,6 @@ const (
 // maxAnswer ends a page early, in bytes; the marker goes on where it ended.
 const maxAnswer = 8 << 20
 
-// marker is where a page of account_tx goes on.
-type marker struct {
-	Ledger uint32 `json:"ledger"`
-	Seq    uint32 `json:"seq"`
-}
-
 // accountQuery is what account_tx is asked.
 type accountQuery struct {
 	address string

@@ -80,11 +80,11 @@ func (s *Server) fault(c *call, err error) *fault {
 func parseCall(body []byte) (*call, error) {
 	var req *request
 	if err := json.Unmarshal(body, &req); err != nil || req == nil {
-		return nil, errors.New("Unable to parse request: want a JSON object") //nolint:staticcheck // rippled's words
+		return nil, errors.New("Unable to parse request: want a JSON object") //lint:ignore ST1005 rippled's words
 	}
 	c := &call{version: 1, id: req.ID}
 	if isNull(req.Method) {
-		return nil, errors.New("Null method") //nolint:staticcheck // rippled's words
+		return nil, errors.New("Null method") //lint:ignore ST1005 rippled's words
 	}
 	if json.Unmarshal(req.Method, &c.method) != nil {
 		return nil, errors.New("method is not string")

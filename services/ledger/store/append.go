@@ -34,8 +34,7 @@ type batch struct {
 	indexes []uint32 // which are new
 	size    int      // bytes
 
-	sequence uint64 // its place among all batches
-	after    state
+	after state
 }
 
 func (b *batch) close() { b.Batch.Close() }

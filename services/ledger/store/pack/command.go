@@ -121,7 +121,7 @@ func options(level, anchor string) (o Options, err error) {
 	index, hash, _ := strings.Cut(anchor, ":")
 	n, err := strconv.ParseUint(index, 10, 32)
 	if err != nil || n == 0 {
-		return o, fmt.Errorf("--anchor %s: want INDEX:HASH, as in 90000999:5D1C...", anchor)
+		return o, fmt.Errorf("--anchor %s: want INDEX:HASH, such as 90000999:5D1C (64 digits)", anchor)
 	}
 	o.Anchor.Index = uint32(n)
 	if o.Anchor.Hash, err = xrpl.ParseHash(hash); err != nil {
