@@ -29,6 +29,12 @@ func (p *Planner) Wants(s Shard, index uint32) bool {
 	return l != nil && f != nil && f.has(l)
 }
 
+// Idle says whether nobody is at a ledger that is still to be had, so that Next hands it out before those below it.
+func (p *Planner) Idle(index uint32) bool {
+	l := p.ledgers[index]
+	return uint64(index) < p.linked && (l == nil || l.loose)
+}
+
 // Arrived says that a shard brought a ledger; false: that was there already, or is not wanted any more.
 func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
 	l := p.ledgers[index]
