@@ -9,7 +9,8 @@
 // every ledger once, in descending order, and nothing that was not proved as far as Config.Level asks.
 //
 // Fetching and hashing go on out of order within a window below the last ledger that was linked, which bounds the
-// memory. Which ledgers are asked for next, and in what portions, is services/ledger/shard's to say; which server
+// memory; so does Config.WindowBytes, beyond which only the ledger that is to be linked next is asked for. What goes beyond
+// are the answers that Config.Fetches requests bring that are under way. Which ledgers are asked for next, and in what portions, is services/ledger/shard's to say; which server
 // is asked, services/ledger/pace's.
 //
 // It is not for storing (services/ledger/store), nor for keeping up with the tip (services/ledger/follow calls it
@@ -18,12 +19,10 @@ package backfill
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
 	"dyno/services/ledger/pace"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/shard"
@@ -40,11 +39,16 @@ type Config struct {
 	// to anything above the range (L0, L1).
 	Trusted Trusted
 
+	// Below is what is stored right below the range, with the hash that it is stored with: the range's lowest ledger has to
+	// name it as its parent (L2 and above). Without an index there is nothing.
+	Below Trusted
+
 	Fetches     int           // requests under way at once; 0: 1
 	Verifiers   int           // 0: one for each processor
 	VerifyBatch int           // answers that a verifier takes at a time; 0: 64
 	Queue       string        // between fetchers and verifiers: a name of parts/queue; "": buffered
 	Window      int           // ledgers under way below the last one linked; 0: 1,024 (some 100 MB of modern ones)
+	WindowBytes int64         // of their answers that are held until the Sink has released them, and by which no more are asked for; 0: 512 MiB
 	Timeout     time.Duration // of a shard; 0: 8 s
 	Attempts    int           // wrong answers or refusals, of all servers, before a ledger is given up; 0: 12
 	Patience    time.Duration // for which nobody answers rightly, before all is given up; 0: 30 s
@@ -87,6 +91,9 @@ func (c Config) withDefaults() Config {
 	if c.Window <= 0 {
 		c.Window = 1024
 	}
+	if c.WindowBytes <= 0 {
+		c.WindowBytes = 512 << 20
+	}
 	if c.Timeout <= 0 {
 		c.Timeout = 8 * time.Second
 	}
@@ -109,16 +116,3 @@ func (c Config) Provers() int {
 	}
 	return runtime.GOMAXPROCS(0)
 }
-
-// Missing says that a ledger could be had from nobody, or from nobody rightly.
-type Missing struct {
-	Index uint32
-	Gap   history.Range // what is not stored because of it, or with it
-	Err   error         // the last trouble
-}
-
-func (m *Missing) Error() string {
-	return fmt.Sprintf("ledger %d could not be had: %v", m.Index, m.Err)
-}
-
-func (m *Missing) Unwrap() error { return m.Err }

@@ -1,8 +1,8 @@
 package backfill
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"dyno/parts/xrpl"
@@ -14,18 +14,18 @@ import (
 // names, and gives them to the sink. Zero for expect: the top's hash is nobody's to say (L0, L1).
 func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 	links := r.Level >= trust.L2
-	var missing []*Missing
+	var missing gaps
 	for index := r.gap.To; index >= r.gap.From && index > 0; {
-		it, gone := r.take(index)
+		it, gone, all := r.take(index)
 		switch {
-		case gone != nil && links:
-			return &Missing{Index: index, Gap: history.Range{From: r.gap.From, To: index}, Err: gone}
-		case gone != nil:
-			if n := len(missing); n > 0 && missing[n-1].Gap.From == index+1 { // neighbours are one gap: it may be millions
-				missing[n-1].Gap.From = index
-			} else {
-				missing = append(missing, &Missing{Index: index, Gap: history.Range{From: index, To: index}, Err: gone})
+		case gone != nil && (links || all):
+			if index == r.gap.To {
+				gone = cmp.Or(r.disowned(expect), gone)
 			}
+			missing.add(history.Range{From: r.gap.From, To: index}, gone)
+			return missing.err()
+		case gone != nil:
+			missing.add(history.Range{From: index, To: index}, gone)
 			r.advance(index)
 			index--
 			continue
@@ -37,9 +37,17 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 			}
 			continue
 		case links && !expect.IsZero() && it.hash != expect:
-			r.wrong(it, ErrFork)
+			if err := r.misfit(it, expect); err != nil {
+				return &Missing{Index: index, Gap: history.Range{From: r.gap.From, To: index}, Err: err}
+			}
 			continue
 		}
+		r.believe()
+		if err := r.joins(it, links); err != nil {
+			r.recycle(it)
+			return err
+		}
+		r.accept(it)
 		expect = it.header.Parent
 		r.Watch.linked(it)
 		begin := time.Now()
@@ -51,32 +59,52 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 		r.advance(index)
 		index--
 	}
-	var errs []error
-	for _, m := range missing {
-		errs = append(errs, m)
-	}
-	return errors.Join(errs...)
+	return missing.err()
 }
 
-// take is the proved answer of an index if it is there, or why it will not be.
-func (r *run) take(index uint32) (*item, error) {
+// take is the proved answer of an index if it is there, or why it will not be; all: nor will any below it.
+func (r *run) take(index uint32) (it *item, gone error, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if it := r.arrived[index]; it != nil {
-		delete(r.arrived, index)
-		return it, nil
+		return it, nil, false
+	}
+	if r.gone != nil {
+		return nil, r.gone, true
 	}
 	if t := r.trouble[index]; t != nil && t.count >= r.Attempts {
-		return nil, t.last
+		return nil, t.last, false
 	}
-	return nil, r.gone
+	return nil, nil, false
 }
 
-// advance tells the planner how far all is linked.
+// joins sees that the range's lowest ledger fits onto what is stored below it.
+func (r *run) joins(it *item, links bool) error {
+	if !links || r.Below.Index == 0 || it.index != r.gap.From || it.header.Parent == r.Below.Hash {
+		return nil
+	}
+	return &Mismatch{Index: r.Below.Index, Stored: r.Below.Hash, Proved: it.header.Parent}
+}
+
+// accept makes an answer the ledger that it is for: what comes later for it counts for nothing.
+func (r *run) accept(it *item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.arrived, it.index)
+	r.due = it.index - 1
+}
+
+// advance tells the planner how far all is linked, or given up.
 func (r *run) advance(index uint32) {
 	r.mu.Lock()
+	late := r.arrived[index] // after it was given up
+	delete(r.arrived, index)
 	delete(r.trouble, index)
+	r.due = index - 1
 	r.planner.Advance(index)
 	r.mu.Unlock()
+	if late != nil {
+		r.recycle(late)
+	}
 	signal(r.wake)
 }

@@ -2,7 +2,9 @@ package backfill
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,6 +27,7 @@ type item struct {
 	proved time.Time
 	header xrpl.Header
 	hash   xrpl.Hash
+	held   int64 // bytes that it is counted as
 }
 
 // run is one gap being filled.
@@ -37,13 +40,17 @@ type run struct {
 	wake   chan struct{} // the planner may have something new; capacity 1
 	linked chan struct{} // the ledger that is to be linked next may be there; capacity 1
 
+	held   atomic.Int64 // bytes of answers from the queue to the sink; bounded by WindowBytes and what is under way
+	doubts doubts
+
 	mu      sync.Mutex
+	due     uint32    // the ledger that is to be linked next
 	good    time.Time // when a right answer came last
 	bad     error     // what came since, if it was not right
 	gone    error     // nobody answers rightly any more
 	planner *shard.Planner
-	arrived map[uint32]*item  // proved by themselves, and wait for those above; bounded by the window
-	trouble map[uint32]*tries // of ledgers below the last linked that somebody did not answer rightly
+	arrived map[uint32]*item  // from due down: proved by themselves, and wait for those above; bounded by the window
+	trouble map[uint32]*tries // of ledgers from due down that somebody did not answer rightly
 }
 
 // tries is what a ledger has been through.
@@ -55,11 +62,14 @@ type tries struct {
 
 // Run downloads a range, from its top down, and returns when the Sink has all of it. A ledger that cannot be had
 // ends it with a *Missing when what is below cannot be proved without (L2 and above); at L0 and L1 the rest is downloaded, and
-// the error joins a *Missing for each gap. The Sink may have got what is above in both cases.
+// the error joins a *Missing for each gap, of 100 at most. It is a *Mismatch when the range does not fit onto Config.Below. The Sink may have got what is above in both cases.
 func Run(ctx context.Context, c Config, gap history.Range) error {
 	c = c.withDefaults()
 	if gap.Len() == 0 {
 		return nil
+	}
+	if c.Below.Index != 0 && c.Below.Index != gap.From-1 {
+		return fmt.Errorf("ledger %d is said to be right below the range, which begins with %d", c.Below.Index, gap.From)
 	}
 	expect, err := c.top(ctx, gap)
 	if err != nil {
@@ -69,14 +79,15 @@ func Run(ctx context.Context, c Config, gap history.Range) error {
 }
 
 func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) error {
-	r := &run{Config: c, gap: gap, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
+	r := &run{Config: c, gap: gap, due: gap.To, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
 		arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, good: time.Now()}
 	r.answers.New = func() any { return new(rippled.Answer) }
-	var err error
 	// Of a ledger at most two answers are under way, its own and a hedge's.
-	if r.queue, err = queue.New[*item](c.Queue, queue.Config{Capacity: 2 * c.Window, Workers: c.Verifiers}); err != nil {
+	waiting, err := queue.New[*item](c.Queue, queue.Config{Capacity: 2 * c.Window, Workers: c.Verifiers})
+	if err != nil {
 		return err
 	}
+	r.queue = weighed{waiting, r}
 	shards := c.Shards.Within(gap, c.Window, c.Timeout)
 	if err := shards.Check(); err != nil {
 		return err

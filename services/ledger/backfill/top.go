@@ -22,7 +22,7 @@ func (c Config) top(ctx context.Context, gap history.Range) (xrpl.Hash, error) {
 			c.Trusted.Index, gap.To)
 	}
 	var parents parents
-	c.Sink, c.Level, c.headers, c.Watch = &parents, trust.L2, true, NewWatch() // headers are not counted
+	c.Sink, c.Below, c.Level, c.headers, c.Watch = &parents, Trusted{}, trust.L2, true, NewWatch() // headers are not counted
 	if err := c.run(ctx, history.Range{From: gap.To + 1, To: c.Trusted.Index}, c.Trusted.Hash); err != nil {
 		return xrpl.Hash{}, fmt.Errorf("going down from ledger %d, which is trusted, to %d: %w", c.Trusted.Index, gap.To, err)
 	}

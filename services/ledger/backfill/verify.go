@@ -71,23 +71,39 @@ func (r *run) prove(it *item, tree tree, signatures *xrpl.Verifier) (err error) 
 
 // wrong puts a wrong answer to the account of who gave it, and has the ledger fetched from another.
 func (r *run) wrong(it *item, err error) {
+	r.blame(it, err)
+	r.refetch(it, err)
+	r.recycle(it)
+}
+
+// blame puts a wrong answer to the account of who gave it.
+func (r *run) blame(it *item, err error) {
 	r.Watch.Wrong.Add(1)
 	it.from.Blame(reason(err))
 	if r.Wrong != nil {
 		r.Wrong(it.from.Name(), it.answer, err)
 	}
+}
+
+// refetch has a ledger fetched from another than who gave this answer, unless its twin has brought a right one.
+func (r *run) refetch(it *item, err error) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if it.index > r.due {
+		return // it is linked already
+	}
+	if r.arrived[it.index] == it {
+		delete(r.arrived, it.index)
+	}
 	t := r.tried(it.index, fmt.Errorf("%s: %w", it.from.Name(), err))
 	t.wrong = append(t.wrong, it.from)
-	if r.arrived[it.index] == nil { // its twin has not brought a right one
+	if r.arrived[it.index] == nil {
 		r.planner.Rejected(it.index, it.from, time.Now())
 	}
-	r.mu.Unlock()
-	r.recycle(it)
 	signal(r.wake)
 }
 
-// tried counts a failed try of a ledger. It is called with mu held.
+// tried counts a failed try of a ledger that is not linked yet. It is called with mu held.
 func (r *run) tried(index uint32, err error) *tries {
 	t := r.trouble[index]
 	if t == nil {
@@ -126,12 +142,6 @@ func (r *run) arrive(it *item) {
 	}
 	signal(r.wake)
 	signal(r.linked)
-}
-
-func (r *run) recycle(it *item) {
-	a := it.answer
-	it.answer = nil
-	r.answers.Put(a)
 }
 
 var _ tree = (*xrpl.Verifier)(nil)

@@ -1,0 +1,86 @@
+package backfill
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/pace"
+	"dyno/services/ledger/sim"
+)
+
+// When all servers agree on the top, and not with the trusted hash, that is said, soon, and nobody is blamed.
+func TestWrongAnchorBlamesNobody(t *testing.T) {
+	w := newWorld(t)
+	for _, servers := range []int{1, 2, 3, 7} {
+		for _, above := range []uint32{0, 2} {
+			var sims []*sim.Sim
+			for range servers {
+				sims = append(sims, w.server(t, sim.Config{}))
+			}
+			p := pool(t, sims...)
+			var k keeper
+			c := w.config(p, &k)
+			c.Trusted.Hash, c.Watch = w.truth[first].Hash, NewWatch()
+			err := Run(t.Context(), c, history.Range{From: first, To: last - above})
+			var d *Disowned
+			if !errors.As(err, &d) || d.Index != last || d.Trusted != w.truth[first].Hash || d.Said != w.truth[last].Hash {
+				t.Fatalf("%v", err)
+			}
+			if d.Servers < 1 || d.Servers > min(servers, doubtful) || servers <= 1 && d.Servers != 1 {
+				t.Errorf("%d of %d servers said it", d.Servers, servers)
+			}
+			for _, says := range []string{"by the anchor", "every server says", d.Trusted.String(), d.Said.String()} {
+				if !strings.Contains(err.Error(), says) {
+					t.Errorf("%v: want %s", err, says)
+				}
+			}
+			if guilty := blames(p); len(guilty) > 0 || c.Watch.Wrong.Load() > 0 {
+				t.Errorf("blamed: %v", guilty)
+			}
+			if n := c.Watch.Refetched.Load(); n > doubtful {
+				t.Errorf("%d tries", n)
+			}
+			k.holds(t, w)
+		}
+	}
+}
+
+// Who lies about the top is blamed as soon as somebody says what is trusted.
+func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
+	w := newWorld(t)
+	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
+	honest := w.server(t, sim.Config{})
+	p := pool(t, liar, honest)
+	prefer(t, p, liar)
+	var k keeper
+	var h heard
+	c := w.config(p, &k)
+	c.Wrong, c.Watch, c.Fetches = h.wrong, NewWatch(), 1
+	top := history.Range{From: last, To: last}
+	if err := Run(t.Context(), c, top); err != nil {
+		t.Fatal(err)
+	}
+	k.holds(t, w, top)
+	n := int(c.Watch.Wrong.Load())
+	if guilty := blames(p); n != 1 || guilty[liar.URL()] != 1 || guilty[honest.URL()] != 1 || h.servers[liar.URL()] != 1 || h.bare > 0 {
+		t.Errorf("%d wrong, blamed: %v, told of %v", n, guilty, h.servers)
+	}
+}
+
+// prefer makes a server the one that is asked first: all others are blamed once.
+func prefer(t *testing.T, p *pace.Pool, first *sim.Sim) {
+	t.Helper()
+	var not []*pace.Member
+	for range p.Report() {
+		m, err := p.Acquire(t.Context(), last, not...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Done(0, 0, nil)
+		if not = append(not, m); m.Name() != first.URL() {
+			m.Blame("before the test")
+		}
+	}
+}

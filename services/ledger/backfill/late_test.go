@@ -1,0 +1,57 @@
+package backfill
+
+import (
+	"testing"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/shard"
+	"dyno/services/ledger/sim"
+)
+
+// A wrong answer for a ledger that its twin has brought is blamed, and is no trouble of the ledger.
+func TestWrongTwinThatComesLate(t *testing.T) {
+	w := newWorld(t)
+	p := pool(t, w.server(t, sim.Config{}))
+	for _, c := range []struct {
+		name  string
+		late  bool
+		after func(r *run, it *item)
+	}{
+		{"not linked yet", false, func(*run, *item) {}},
+		{"its twin is being stored", true, func(r *run, it *item) { r.accept(it) }},
+		{"its twin is stored", true, func(r *run, it *item) { r.accept(it); r.advance(it.index) }},
+		{"it was given up", true, func(r *run, it *item) { r.advance(it.index) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &run{Config: Config{Watch: NewWatch(), WindowBytes: 1 << 20}, gap: all, due: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
+				arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
+			s, _ := r.planner.Next(time.Now())
+			m, err := p.Acquire(t.Context(), last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Done(0, 0, nil)
+			twin := func() *item {
+				return &item{index: last, shard: s, answer: &rippled.Answer{}, from: m, proved: time.Now()}
+			}
+			if c.late {
+				it := twin()
+				r.arrive(it)
+				c.after(r, it)
+			}
+			before := blames(p)
+			r.wrong(twin(), xrpl.ErrRoot)
+			if len(r.trouble) > 0 == c.late || (r.bad != nil) == c.late || r.planner.Idle(last) == c.late {
+				t.Errorf("%d in trouble, %v, idle: %t", len(r.trouble), r.bad, r.planner.Idle(last))
+			}
+			if n := blames(p)[m.Name()] - before[m.Name()]; n != 1 {
+				t.Errorf("blamed %d times", n)
+			}
+			if len(r.arrived) > 0 {
+				t.Errorf("%d answers stay", len(r.arrived))
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package backfill
+
+import (
+	"testing"
+	"time"
+
+	"dyno/parts/queue"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/shard"
+	"dyno/services/ledger/sim"
+
+	"pgregory.net/rapid"
+)
+
+// However little memory there is, and however long the sink keeps what it was given: all comes.
+func TestLittleMemoryIsEnough(t *testing.T) {
+	w := newWorld(t)
+	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Fork: 0.1, sim.Cut: 0.05}})
+	p := pool(t, w.server(t, sim.Config{}), liar)
+	rapid.Check(t, func(rt *rapid.T) {
+		k := keeper{hold: rapid.IntRange(0, 2*ledgers).Draw(rt, "hold")}
+		c := w.config(p, &k)
+		c.WindowBytes = rapid.Int64Range(1, 30_000).Draw(rt, "bytes")
+		c.Fetches = rapid.IntRange(1, 8).Draw(rt, "fetches")
+		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
+		c.Shards = shard.Config{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Hedge: rapid.SampledFrom(hedges).Draw(rt, "hedge"),
+			Sizing: rapid.SampledFrom(sizings).Draw(rt, "sizing")}
+		if err := Run(t.Context(), c, all); err != nil {
+			rt.Fatal(err)
+		}
+		k.holds(t, w, all)
+	})
+}
+
+// As long as nothing is released, each fetcher may have asked once when memory is full; then only what is due is asked for.
+func TestBytesBoundWhatIsUnderWay(t *testing.T) {
+	w := newWorld(t)
+	s := w.server(t, sim.Config{})
+	p := pool(t, s)
+	before := s.Injected().Answers
+	const fetches = 2
+	l := &looking{keeper: keeper{hold: 2 * ledgers}}
+	l.look = func(index uint32) {
+		answers := int(s.Injected().Answers - before)
+		if most := int(last-index) + 2 + fetches; answers > most {
+			t.Errorf("when ledger %d came %d had been answered, of at most %d", index, answers, most)
+		}
+	}
+	c := w.config(p, l)
+	c.WindowBytes, c.Fetches, c.Shards.Size = 1, fetches, 6
+	if err := Run(t.Context(), c, all); err != nil {
+		t.Fatal(err)
+	}
+	l.holds(t, w, all)
+}
+
+func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
+	now := time.Now()
+	gap := history.Range{From: 1, To: 100}
+	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, due: gap.To, wake: make(chan struct{}, 1), planner: shard.New(shard.Config{Gap: gap, Size: 10})}
+	q, err := queue.New[*item]("buffered", queue.Config{Capacity: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.queue = weighed{q, r}
+	it := &item{answer: &rippled.Answer{Bytes: 1000}}
+	r.queue.Put(0, it)
+	s, ok := r.next(now)
+	if !ok || s.To != 100 {
+		t.Fatalf("%+v: what is due is idle, and is handed out", s)
+	}
+	if s, ok := r.next(now); ok {
+		t.Errorf("%+v is handed out", s)
+	}
+	if !r.room(100) || r.room(99) {
+		t.Error("there is room for what is due, and no other")
+	}
+	r.planner.Failed(s, 100, nil, now)
+	if s, ok := r.next(now); !ok || s.To != 100 {
+		t.Errorf("%+v: what is due is idle once more", s)
+	}
+	r.recycle(it)
+	if len(r.wake) != 1 || r.held.Load() != 0 {
+		t.Errorf("nobody is told that there is room; %d bytes are held", r.held.Load())
+	}
+	if _, ok := r.next(now); !ok || !r.room(99) {
+		t.Error("there is room")
+	}
+}
+
+func TestLargeMemoryIsNotUsedAgain(t *testing.T) {
+	for _, a := range []*rippled.Answer{{Bytes: pooled + 1}, {Ledger: xrpl.Ledger{Transactions: make([]xrpl.Transaction, 0, pooled/48+1)}}} {
+		r := &run{Config: Config{WindowBytes: 1}, wake: make(chan struct{}, 1)}
+		r.recycle(&item{answer: a})
+		if got := r.answers.Get(); got != nil {
+			t.Errorf("%d bytes, room for %d transactions: kept", a.Bytes, cap(a.Transactions))
+		}
+	}
+}
