@@ -13,6 +13,7 @@ import (
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/pace"
 	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/shard"
 	"dyno/services/ledger/sim"
 )
 
@@ -177,5 +178,22 @@ func TestNobodySaysSo(t *testing.T) {
 	err := Run(t.Context(), c, history.Range{From: last - 5, To: last})
 	if m := missing(err); m[last-3] == nil || !strings.Contains(err.Error(), "has only 1000-1019,1021-1023") {
 		t.Error(err)
+	}
+}
+
+// An answer that did not come has no bytes, whatever its memory held before.
+func TestNoBytesOfNoAnswer(t *testing.T) {
+	w := newWorld(t)
+	p := pool(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Cut: 1}}))
+	before := p.Report()[0].Bytes
+	c := w.config(p, nil).withDefaults()
+	r := &run{Config: c, planner: shard.New(c.Shards.Within(all, c.Window, c.Timeout))}
+	s, _ := r.planner.Next(time.Now())
+	it := &item{index: last, shard: s, answer: &rippled.Answer{Bytes: 1 << 20}}
+	if err := r.ask(t.Context(), it); rippled.KindOf(err) != rippled.Cut {
+		t.Fatal(err)
+	}
+	if got := p.Report()[0].Bytes; got != before {
+		t.Errorf("%d bytes are counted", got-before)
 	}
 }
