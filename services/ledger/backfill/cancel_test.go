@@ -35,7 +35,7 @@ func TestCancelled(t *testing.T) {
 	p := pool(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Cut: 0.1}}), w.server(t, sim.Config{}))
 	random := rand.New(rand.NewPCG(1, 2))
 	before := goleak.IgnoreCurrent() // servers, and connections to them, are there for the next run
-	for range 40 {
+	for range 25 {
 		ctx, cancel := context.WithCancel(t.Context())
 		at, aside := random.IntN(ledgers), random.IntN(2) == 0
 		var cancelling sync.WaitGroup
@@ -154,6 +154,7 @@ func (c *counted) Put(ctx context.Context, l *xrpl.Ledger, release func()) error
 
 // The store releases each ledger once, whether all goes well, a sync is cancelled, or the store fails.
 func TestStoreReleasesOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
 	for commit := range store.Writers {

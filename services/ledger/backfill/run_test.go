@@ -35,6 +35,7 @@ var (
 )
 
 func TestEveryNameFillsARange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
 	type change struct {
@@ -90,6 +91,7 @@ func TestEveryNameFillsARange(t *testing.T) {
 
 // However it is put together, and whatever part of the chain is asked for: the sink gets the truth.
 func TestAnyAssemblyGivesTheSame(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.05, sim.Fork: 0.05, sim.Cut: 0.05, sim.Partial: 0.05}})
 	p := pool(t, w.server(t, sim.Config{}), liar)
@@ -122,6 +124,7 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 }
 
 func TestNamesThatAreNone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
 	for says, change := range map[string]func(*Config){
@@ -141,6 +144,7 @@ func TestNamesThatAreNone(t *testing.T) {
 }
 
 func TestNothingToDo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
 	var k keeper
@@ -159,6 +163,7 @@ func TestNothingToDo(t *testing.T) {
 
 // What lies between an anchor and the range is linked, and not given to the sink.
 func TestAnchorAbove(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
 	for _, above := range []uint32{1, 2, 9} {
@@ -178,6 +183,7 @@ func TestAnchorAbove(t *testing.T) {
 
 // A hash that the ledger does not have proves nothing, be it of the range's top or of one above it.
 func TestFalseAnchor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, above := range []uint32{0, 3} {
 		p := pool(t, w.server(t, sim.Config{}))
@@ -198,6 +204,7 @@ func TestFalseAnchor(t *testing.T) {
 }
 
 func TestAnchorBelow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
 	var k keeper
@@ -234,6 +241,7 @@ func (f *failing) Put(ctx context.Context, l *xrpl.Ledger, release func()) error
 }
 
 func TestSinkFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
 	for _, after := range []int{0, 1, ledgers / 2, ledgers - 1} {
@@ -258,6 +266,7 @@ func (l *looking) Put(ctx context.Context, x *xrpl.Ledger, release func()) error
 
 // However slow the sink is, no more than the window is under way.
 func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
 	p := pool(t, s)

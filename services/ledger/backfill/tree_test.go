@@ -128,6 +128,7 @@ func agree(t rapid.TB, sorted, other tree, l *xrpl.Ledger) (v verdict) {
 }
 
 func TestTreesAgree(t *testing.T) {
+	t.Parallel()
 	sorted := xrpl.NewVerifier()
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawn(t, sorted)
@@ -141,6 +142,7 @@ func TestTreesAgree(t *testing.T) {
 
 // Of ledgers as servers give them, one byte after the other.
 func TestTreesAgreeOnChain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	sorted := xrpl.NewVerifier()
 	for _, l := range w.truth {

@@ -49,6 +49,7 @@ func (h *heard) wrong(server string, a *rippled.Answer, reason error) {
 
 // One of two servers lies whenever it is asked: nothing of that reaches the sink, and nobody else is blamed for it.
 func TestLiesNeverReachTheSink(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	honest := w.server(t, sim.Config{})
 	for kind, seen := range lies {
@@ -82,6 +83,7 @@ func TestLiesNeverReachTheSink(t *testing.T) {
 
 // A fork is sound in itself: an answer of it is wrong because the ledger above says so.
 func TestForkIsBlamedAsOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
 	var h heard
@@ -102,6 +104,7 @@ func TestForkIsBlamedAsOne(t *testing.T) {
 
 // When all servers are on another fork, nothing can be proved.
 func TestAllLie(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a, b := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}}), w.server(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}})
 	p := pool(t, a, b)
@@ -121,6 +124,7 @@ func TestAllLie(t *testing.T) {
 
 // Without an anchor the first ledger of a range is anybody's word; what is below is linked to it all the same.
 func TestLinksWithoutAnchor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}, Complete: history.Set{{From: first, To: last - 1}}})
 	p := pool(t, liar, w.server(t, sim.Config{}))
@@ -170,6 +174,7 @@ func missing(err error) map[uint32]*Missing {
 }
 
 func TestWhatNobodyHas(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const high, low = last - 4, first + 7
 	p := pool(t, w.server(t, sim.Config{Complete: lacking(low, high)}))
@@ -219,6 +224,7 @@ func TestWhatNobodyHas(t *testing.T) {
 
 // Nobody answers rightly: that ends, however often a ledger may be tried, and is said once.
 func TestPatienceEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for kind, says := range map[sim.Kind]string{sim.Error: "nobody answered rightly", sim.Partial: xrpl.ErrRoot.Error()} {
 		for _, level := range []trust.Level{trust.L1, trust.L2} {

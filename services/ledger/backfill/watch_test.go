@@ -13,6 +13,7 @@ import (
 func pause() { time.Sleep(time.Millisecond) }
 
 func TestWatchCounts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
 	p := pool(t, s)
@@ -65,6 +66,7 @@ func TestWatchCounts(t *testing.T) {
 
 // A sample is one ledger in so many, whichever range they are in.
 func TestWatchCountsASample(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.config(pool(t, w.server(t, sim.Config{})), &keeper{})
 	c.Level, c.Signatures, c.Watch, c.Sample = trust.L4, xrpl.Checkers()["pure"], NewWatch(), 5
@@ -84,6 +86,7 @@ func TestWatchCountsASample(t *testing.T) {
 
 // What is asked for again is counted as such.
 func TestWatchCountsTrouble(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.4}})
 	p := pool(t, liar)

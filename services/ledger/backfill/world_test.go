@@ -3,6 +3,7 @@ package backfill
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,7 +19,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "16") // they wait for the pace of requests more than they compute
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	first        = 1000
