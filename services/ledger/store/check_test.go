@@ -101,6 +101,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"a transaction more": {set(transactionKey(xrpl.Hash{1}), appendPlace(nil, Place{111, 1})), 0, "571 transactions"},
 		"an account more":    {set(accountKey(xrpl.AccountID{1}, 110), []byte{0}), 0, "by account"},
 		"other places":       {set(accountKey(accountOf(t, chain[9]), 110), []byte{99}), 110, "by account"},
+		"another's hash":     {set(hashKey(chain[9].Hash), []byte{0, 0, 0, 111}), 110, "one finds ledger 111"},
 		"a damaged hash":     {set(hashKey(chain[9].Hash), []byte{1}), 110, "by its hash"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +114,9 @@ func TestCheckFindsDamage(t *testing.T) {
 				t.Fatalf("%+v, %v", report, err)
 			}
 			for _, f := range report.Failed {
+				if strings.Contains(f.Reason, "%!") || strings.Contains(f.Reason, "<nil>") {
+					t.Errorf("%q is not for people", f.Reason)
+				}
 				if f.LedgerIndex == test.index && strings.Contains(f.Reason, test.want) {
 					return
 				}
