@@ -108,12 +108,15 @@ func TestWhatIsBelowHasToFit(t *testing.T) {
 			}
 			_, said := run(t, 1, above...)
 			for _, says := range []string{
-				fmt.Sprintf("ledger %d, which was stored before, is %v", middle-1, truth(t, foreign, middle-1).Hash),
-				truth(t, honest, middle-1).Hash.String(), "another folder",
+				fmt.Sprintf("ledger %d", middle-1), truth(t, foreign, middle-1).Hash.String(), truth(t, honest, middle-1).Hash.String(), "another folder",
 			} {
 				if !strings.Contains(said, says) {
 					t.Errorf("it does not say %q: %s", says, said)
 				}
+			}
+			// The two histories do not touch.
+			if has, _ := stored(t, dir); has != fmt.Sprintf("%d-%d,%d-%d", first, middle-1, middle+1, last) {
+				t.Errorf("stored: %s", has)
 			}
 		})
 	}
