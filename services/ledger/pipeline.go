@@ -136,23 +136,6 @@ func (p *pipeline) close() error {
 	return errors.Join(errs...)
 }
 
-// joins sees that a filled gap fits onto the ledger below it, if that is stored.
-func (p *pipeline) joins(gap history.Range) error {
-	if p.config.Level < trust.L2 || gap.From == 1 || !p.store.Stored().Has(gap.From-1) {
-		return nil
-	}
-	lowest, _, err := p.store.Header(gap.From)
-	if err != nil {
-		return err
-	}
-	_, hash, err := p.store.Header(gap.From - 1)
-	if err == nil && hash != lowest.Parent {
-		err = fmt.Errorf("ledger %d, which was stored before, is %v; the parent of ledger %d, which is proved, is %v: what is stored below was proved from another anchor, or not at all; download it into another folder",
-			gap.From-1, hash, gap.From, lowest.Parent)
-	}
-	return err
-}
-
 // summary says how a sync went.
 func (p *pipeline) summary(took time.Duration, span history.Range) summary {
 	s := summary{

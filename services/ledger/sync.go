@@ -119,17 +119,21 @@ func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(co
 	return nil
 }
 
-// gap fills one gap, and sees that it fits onto what is stored below it.
+// gap fills one gap, which has to fit onto what is stored below it.
 func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range) error {
+	if below := gap.From - 1; p.store.Stored().Has(below) {
+		_, hash, err := p.store.Header(below)
+		if err != nil {
+			return err
+		}
+		c.Below = backfill.Trusted{Index: below, Hash: hash}
+	}
 	w, err := store.NewWriter(p.env.Choice.Get("commit"), p.store, p.writing)
 	if err != nil {
 		return err
 	}
 	c.Sink = w
-	if err := errors.Join(backfill.Run(ctx, c, gap), w.Close()); err != nil {
-		return err
-	}
-	return p.joins(gap)
+	return errors.Join(backfill.Run(ctx, c, gap), w.Close())
 }
 
 // summary is the last line of sync --json. Keys may be added, never changed.
