@@ -89,7 +89,7 @@ func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config
 	return backfill.Config{
 		Servers: p.pool, Level: level, Watch: p.watch, Wrong: p.wrong,
 		Fetches: c.Int("fetches"), Verifiers: c.Int("verifiers"), VerifyBatch: c.Int("verify_batch"), Queue: c.Get("queue"),
-		Window: c.Int("window"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), Patience: c.Duration("patience"), Tree: c.Get("tree"),
+		Window: c.Int("window"), WindowBytes: c.Bytes("window_bytes"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), Patience: c.Duration("patience"), Tree: c.Get("tree"),
 		Signatures: xrpl.Checkers()[c.Get("signatures")], Sample: c.Int("signature_sample"),
 		Shards: shard.Config{Sizing: c.Get("sizing"), Size: c.Int("shard_size"), Hedge: c.Get("hedge")},
 	}

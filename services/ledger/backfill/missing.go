@@ -46,7 +46,7 @@ type Disowned struct {
 }
 
 func (d *Disowned) Error() string {
-	return fmt.Sprintf("ledger %d is %v by the anchor; every server says %v (%d of them were asked): is that the right anchor?", d.Index, d.Trusted, d.Said, d.Servers)
+	return fmt.Sprintf("ledger %d is to be %v, by the anchor or by what is stored above it; all %d servers that were asked say %v: is that the right anchor, or the right folder?", d.Index, d.Trusted, d.Servers, d.Said)
 }
 
 func (d *Disowned) Unwrap() error { return ErrFork }

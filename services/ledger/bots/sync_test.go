@@ -16,7 +16,7 @@ import (
 )
 
 // syncs lets the lab read what ledgersync sync --windows prints.
-func syncs(t *testing.T, args ...string) (totals record.Totals, seen windows, err error, code int, stderr string) {
+func syncs(t *testing.T, args ...string) (totals record.Totals, code int, stderr string, err error) {
 	t.Helper()
 	r, out := io.Pipe()
 	ended, said := make(chan int, 1), bytes.Buffer{}
@@ -27,9 +27,9 @@ func syncs(t *testing.T, args ...string) (totals record.Totals, seen windows, er
 		out.Close()
 		ended <- code
 	}()
-	totals, _, err = load.Run(t.Context(), load.Plan{}, jobs.New("ledgersync", r), &seen)
+	totals, _, err = load.Run(t.Context(), load.Plan{}, jobs.New("ledgersync", r), new(windows))
 	code = <-ended
-	return totals, seen, err, code, said.String()
+	return totals, code, said.String(), err
 }
 
 func serve(t *testing.T) *sim.Sim {
@@ -48,7 +48,7 @@ func serve(t *testing.T) *sim.Sim {
 
 // Each ledger is a unit of work, from its request to its proof.
 func TestLabReadsASync(t *testing.T) {
-	totals, _, err, code, said := syncs(t, "--server", serve(t).URL())
+	totals, code, said, err := syncs(t, "--server", serve(t).URL())
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v; it said:\n%s", code, err, said)
 	}
@@ -63,7 +63,7 @@ func TestLabReadsWhyASyncFailed(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	totals, _, err, code, said := syncs(t, "--server", url, "--set", "patience=1s")
+	totals, code, said, err := syncs(t, "--server", url, "--set", "patience=1s")
 	if err == nil || !strings.Contains(err.Error(), "refused") || code != 1 || !strings.Contains(said, "refused") {
 		t.Errorf("exit code %d, %v; it said:\n%s", code, err, said)
 	}
