@@ -9,6 +9,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -23,6 +24,7 @@ import (
 	"dyno/services/orders/postgres"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 )
 
@@ -148,7 +150,7 @@ func Database(t testing.TB) (dsn string) {
 	}
 	name := fmt.Sprintf("test_%d", databases.Add(1))
 	execute(t, pg.DSN(), "create database "+name)
-	t.Cleanup(func() { execute(t, pg.DSN(), "drop database if exists "+name+" with (force)") })
+	t.Cleanup(func() { drop(t, pg.DSN(), name) })
 	u, err := url.Parse(pg.DSN())
 	if err != nil {
 		t.Fatal(err)
@@ -156,6 +158,33 @@ func Database(t testing.TB) (dsn string) {
 	u.Path = "/" + name
 	return u.String()
 }
+
+// drop drops a database, as soon as the server has noticed that whoever followed its changes is gone.
+func drop(t testing.TB, dsn, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	for {
+		_, err := conn.Exec(ctx, "drop database if exists "+name+" with (force)")
+		if e := new(pgconn.PgError); !errors.As(err, &e) || e.Code != inUse {
+			if err != nil {
+				t.Fatalf("dropping %s: %v", name, err)
+			}
+			return
+		}
+		if _, err := conn.Exec(ctx, "select pg_terminate_backend(active_pid) from pg_replication_slots where active and database = $1", name); err != nil {
+			t.Fatalf("dropping %s: %v", name, err)
+		}
+	}
+}
+
+// inUse is object_in_use: a replication slot of the database is active.
+const inUse = "55006"
 
 func execute(t testing.TB, dsn, statement string) {
 	t.Helper()
