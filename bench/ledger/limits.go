@@ -20,10 +20,17 @@ type budget struct {
 	servers  int
 	requests float64 // per second
 	bytes    float64 // per second; 0: no limit
+
+	most   float64       // requests per second that it may answer for a while
+	settle time.Duration // until who asks evenly is told that it is too much, beside the warm-up
 }
 
 // budgets are those of the simulator, which are the real ones. One rippled is as much as two cores carry.
-var budgets = []budget{{"clio", 2, 20, 1_000_000}, {"rippled", 1, 250, 0}}
+// Rippled's is a balance that decays in 32 s: it warns at 250 requests/s that last, and refuses five times as many.
+var budgets = []budget{
+	{limits: "clio", servers: 2, requests: 20, bytes: 1_000_000, most: 20},
+	{limits: "rippled", servers: 1, requests: 250, most: 1250, settle: 45 * time.Second},
+}
 
 // usage is what a run with limits showed.
 type usage struct {
@@ -52,7 +59,7 @@ func (b *bench) limited(ctx context.Context, r *report) error {
 }
 
 func (b *bench) use(ctx context.Context, l budget) (u usage, err error) {
-	ledgers := int(l.requests*float64(l.servers)*(b.warm+b.long).Seconds()*1.3) + 100 // more than can be had
+	ledgers := int(l.most*float64(l.servers)*(l.settle+b.warm+b.long).Seconds()) + 100 // more than can be had
 	data, err := os.MkdirTemp(b.work, "data-")
 	if err != nil {
 		return u, err
@@ -74,7 +81,7 @@ func (b *bench) use(ctx context.Context, l budget) (u usage, err error) {
 		return u, err
 	}
 	defer p.Stop(grace)
-	if err := wait(ctx, p, b.warm); err != nil {
+	if err := wait(ctx, p, l.settle+b.warm); err != nil {
 		return u, err
 	}
 	begin := time.Now()
