@@ -100,7 +100,7 @@ func measure(ctx context.Context, length time.Duration, n int, worker func() (do
 			return r, err
 		}
 		all.Go(func() error {
-			for time.Since(begin) < length && ctx.Err() == nil {
+			for once := false; (!once || time.Since(begin) < length) && ctx.Err() == nil; once = true {
 				checked, err := do(int((next.Add(1) - 1) % int64(n)))
 				if err != nil {
 					return err
