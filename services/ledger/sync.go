@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,6 +112,9 @@ func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(co
 				return err
 			}
 			c.Trusted = backfill.Trusted{Index: gap.To, Hash: h.Parent}
+			if p.config.Level >= trust.L2 {
+				p.word = cmp.Or(p.word, fmt.Sprintf("ledger %d is the parent of ledger %d, which is stored", gap.To, gap.To+1))
+			}
 		}
 		if err := p.gap(ctx, c, gap); err != nil {
 			return err
@@ -133,7 +137,11 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 		return err
 	}
 	c.Sink = w
-	return errors.Join(backfill.Run(ctx, c, gap), w.Close())
+	err = backfill.Run(ctx, c, gap)
+	if e := w.Close(); !errors.Is(err, e) { // the pipeline passes on what the writer could not do
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 // summary is the last line of sync --json. Keys may be added, never changed.
