@@ -35,7 +35,7 @@ import (
 type options struct {
 	pairs      int
 	quick      bool
-	ledgers    int           // of a run at L2; the slower sides do a part of them
+	ledgers    int           // of a run at L2, most of which come after the second in which the pace finds its rate; the slower sides do a part of them
 	length     time.Duration // of a run from memory
 	warm, long time.Duration // of a run with limits: before it is measured, and measured
 	assembly   string
@@ -43,7 +43,7 @@ type options struct {
 }
 
 var defaults = options{
-	pairs: compare.MinPairs, ledgers: 2000, length: 4 * time.Second, warm: 15 * time.Second, long: 15 * time.Second, assembly: "tuned", signatures: "libsecp256k1",
+	pairs: compare.MinPairs, ledgers: 8000, length: 4 * time.Second, warm: 15 * time.Second, long: 15 * time.Second, assembly: "tuned", signatures: "libsecp256k1",
 }
 
 func main() {

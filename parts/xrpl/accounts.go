@@ -108,6 +108,10 @@ func mayUse(key []byte, account AccountID, meta []byte) error {
 
 // TransactionIndex is a transaction's place in its ledger, from its metadata.
 func TransactionIndex(meta []byte) (uint32, error) {
+	const header = typeUInt32 << 4 // its code, above 15, follows in a byte of its own
+	if len(meta) >= 6 && meta[0] == header && meta[1] == codeTransactionIndex {
+		return binary.BigEndian.Uint32(meta[2:]), nil // it is the first field of all that the network has made
+	}
 	index, found := uint32(0), false
 	err := Walk(meta, func(f Field) error {
 		if f.Depth > 0 || !f.Is(typeUInt32, codeTransactionIndex) {

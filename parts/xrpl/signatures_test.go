@@ -235,7 +235,7 @@ func TestWhoMaySign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &Ledger{Transactions: []Transaction{{blob, c.meta}}}
+		l := &Ledger{Transactions: []Transaction{{Blob: blob, Meta: c.meta}}}
 		if _, err := NewVerifier().Signatures(l, Pure{}); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, not %v", c.name, err, c.want)
 		}

@@ -91,7 +91,8 @@ func (v *Verifier) Ledger(l *Ledger) (Header, error) {
 	return h, nil
 }
 
-// Root is the root of the tree of these transactions, in whatever order they come. It is zero for none.
+// Root is the root of the tree of these transactions, in whatever order they come, and sets their IDs. It is zero for
+// none.
 func (v *Verifier) Root(txs []Transaction) (Hash, error) {
 	if len(txs) == 0 {
 		return Hash{}, nil
@@ -105,6 +106,7 @@ func (v *Verifier) Root(txs []Transaction) (Hash, error) {
 		if err != nil {
 			return Hash{}, fmt.Errorf("transaction %d of %d: %w", i+1, len(txs), err)
 		}
+		txs[i].ID = l.id
 		v.leaves = append(v.leaves, l)
 	}
 	slices.SortFunc(v.leaves, func(a, b leaf) int { return bytes.Compare(a.id[:], b.id[:]) })

@@ -90,8 +90,14 @@ func TestLedgerSaysWhatIsWrong(t *testing.T) {
 	} {
 		l := made(t, 3)
 		c.change(l)
-		if _, err := NewVerifier().Ledger(l); !errors.Is(err, c.want) || c.want == nil && err != nil {
+		_, err := NewVerifier().Ledger(l)
+		if !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, not %v", c.name, err, c.want)
+		}
+		for i, tx := range l.Transactions {
+			if err == nil && tx.ID != TransactionID(tx.Blob) {
+				t.Errorf("%s: transaction %d has the ID %v, not %v", c.name, i, tx.ID, TransactionID(tx.Blob))
+			}
 		}
 	}
 }
@@ -101,7 +107,7 @@ func FuzzVerifier(f *testing.F) {
 	f.Add(l.Header, l.Transactions[0].Blob, l.Transactions[0].Meta, l.Transactions[1].Blob)
 	v := NewVerifier()
 	f.Fuzz(func(t *testing.T, header, blob, meta, other []byte) {
-		l := &Ledger{Header: header, Transactions: []Transaction{{blob, meta}, {other, meta}}}
+		l := &Ledger{Header: header, Transactions: []Transaction{{Blob: blob, Meta: meta}, {Blob: other, Meta: meta}}}
 		_, _ = v.Ledger(l)
 		_, _ = v.Signatures(l, Pure{})
 		_ = SortByIndex(l.Transactions)

@@ -77,7 +77,10 @@ func half(b []byte) Hash {
 }
 
 // Transaction is a transaction in a ledger: as it was signed, and what it did.
-type Transaction struct{ Blob, Meta []byte }
+type Transaction struct {
+	Blob, Meta []byte
+	ID         Hash // its TransactionID; zero until a Verifier has computed it
+}
 
 // Ledger is a ledger as a server answered. Nothing about it is proved, and its bytes may be shared with others.
 type Ledger struct {

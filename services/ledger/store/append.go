@@ -14,7 +14,7 @@ import (
 
 // Append stores ledgers with their indexes, together with the set of all that are stored and the progress, in one
 // batch, which is durable when Append returns without an error. It sorts the transactions of each ledger by their place in
-// it, which is the order in which they are read. A ledger that is stored already is left out if its bytes are the
+// it, which is the order in which they are read, and sets the IDs that are not set yet. A ledger that is stored already is left out if its bytes are the
 // same; with other bytes it is an ErrConflict. After an error nothing of the batch is stored, but for ErrFailed,
 // which leaves open whether it is, until the store is opened again.
 func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
@@ -110,7 +110,11 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 		return err
 	}
 	for i := range l.Transactions {
-		mem.places = append(mem.places, placed{xrpl.TransactionID(l.Transactions[i].Blob), Place{l.Index, i}})
+		tx := &l.Transactions[i]
+		if tx.ID.IsZero() {
+			tx.ID = xrpl.TransactionID(tx.Blob)
+		}
+		mem.places = append(mem.places, placed{tx.ID, Place{l.Index, i}})
 	}
 	if !s.accounts {
 		return nil
