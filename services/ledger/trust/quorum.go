@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"dyno/parts/xrpl"
 )
@@ -34,6 +35,8 @@ const maxVotes = 256
 // Quorum counts the validations of the validators of a list until 80% of them, or more, agree on a ledger. It is for
 // one goroutine at a time.
 type Quorum struct {
+	unl     *UNL
+	now     func() time.Time // time.Now, but for tests
 	of      int
 	members map[string]*member // by master key
 	signing map[string]*member // by the key that validations are signed with
@@ -57,7 +60,7 @@ type vote struct {
 
 // NewQuorum counts from nothing. A validator whose manifest in the list does not hold is an error.
 func NewQuorum(u *UNL) (*Quorum, error) {
-	q := &Quorum{of: len(u.Validators), members: map[string]*member{}, signing: map[string]*member{},
+	q := &Quorum{unl: u, now: time.Now, of: len(u.Validators), members: map[string]*member{}, signing: map[string]*member{},
 		votes: map[vote]map[*member]bool{}, reached: map[uint32]Anchor{}}
 	if q.of == 0 {
 		return nil, errors.New("a list without validators has no quorum")
@@ -104,10 +107,14 @@ func (q *Quorum) Manifest(b []byte) (known bool, err error) {
 
 // Add counts a validation, as it was signed. It gives the anchor when its ledger has its quorum with it or had it
 // before. What is not signed, not full, or of somebody who is not in the list does not count; the error is only for
-// bytes that are wrong, and for ErrConflict, after which it always is that.
+// bytes that are wrong, for ErrConflict, after which it always is that, and for ErrExpired: the list that was in force
+// when it was read may have expired since.
 func (q *Quorum) Add(validation []byte) (anchor Anchor, reached bool, err error) {
 	if q.broken != nil {
 		return Anchor{}, false, q.broken
+	}
+	if err := q.unl.expired(q.now()); err != nil {
+		return Anchor{}, false, err
 	}
 	v, err := xrpl.ParseValidation(validation)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"dyno/parts/xrpl"
 )
@@ -34,21 +35,26 @@ func publish(t testing.TB, master, key *xrpl.Key, all []validator, change func(l
 	for _, v := range all {
 		listed = append(listed, map[string]any{"validation_public_key": hex.EncodeToString(v.master.Public()), "manifest": base64.StdEncoding.EncodeToString(v.manifest(1))})
 	}
-	list := map[string]any{"sequence": 7, "expiration": 86400, "validators": listed}
+	list := map[string]any{"sequence": 7, "expiration": inForceUntil, "validators": listed}
 	outer := map[string]any{"public_key": hex.EncodeToString(master.Public()), "version": 1,
 		"manifest": base64.StdEncoding.EncodeToString(xrpl.SignManifest(master, key, 1, ""))}
 	if change != nil {
 		change(list, outer)
 	}
-	blob, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	blob := encoded(t, list)
 	outer["blob"] = base64.StdEncoding.EncodeToString(blob)
 	if outer["signature"] == nil {
 		outer["signature"] = hex.EncodeToString(key.Sign(blob))
 	}
-	text, err := json.Marshal(outer)
+	return encoded(t, outer)
+}
+
+// inForceUntil is in seconds since 2000: in 2038.
+const inForceUntil = 1_200_000_000
+
+func encoded(t testing.TB, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +83,9 @@ func TestLoadUNL(t *testing.T) {
 		})), 0, "revoked"},
 		{"a validator twice", "", string(publish(t, master, key, append(all, all[0]), nil)), 0, "twice"},
 		{"nobody published", "", string(publish(t, master, key, nil, nil)), 0, "0 validators"},
+		{"expired", "", string(publish(t, master, key, all, func(l, _ map[string]any) { l["expiration"] = 86400 })), 0,
+			"expired: list 7 of publisher " + strings.ToUpper(ours) + " was good until 2000-01-02T00:00:00Z; fetch the present one, as with curl"},
+		{"good until no time", "", string(publish(t, master, key, all, func(l, _ map[string]any) { delete(l, "expiration") })), 0, "is never"},
 		{"not JSON", "", "{", 0, "no published list"},
 		{"keys", "", "# ours\n" + name(all[0]) + "\n\n  " + name(all[1]) + " # second\n", 2, ""},
 		{"keys, with a publisher", ours, name(all[0]), 0, "no published list"},
@@ -97,7 +106,7 @@ func TestLoadUNL(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		case len(u.Validators) != c.want:
 			t.Errorf("%s: %d validators, not %d", c.name, len(u.Validators), c.want)
-		case strings.HasPrefix(c.text, "{") && (u.Sequence != 7 || u.Expires != epoch.AddDate(0, 0, 1) || hex.EncodeToString(u.Publisher) != ours):
+		case strings.HasPrefix(c.text, "{") && (u.Sequence != 7 || !u.Expires.Equal(epoch.Add(inForceUntil*time.Second)) || hex.EncodeToString(u.Publisher) != ours):
 			t.Errorf("%s: %d, %v, %X", c.name, u.Sequence, u.Expires, u.Publisher)
 		}
 	}
@@ -109,6 +118,7 @@ func TestLoadUNL(t *testing.T) {
 func FuzzParseUNL(f *testing.F) {
 	f.Add(string(publish(f, xrpl.NewKey([]byte("p")), xrpl.NewKey([]byte("k")), validators(2), nil)))
 	f.Add(xrpl.FormatNodeKey(xrpl.NewKey([]byte("v")).Public()))
+	f.Add(string(versions(f, xrpl.NewKey([]byte("p")), blob{sequence: 1, until: inForceUntil, of: 2}, blob{sequence: 2, from: 1, until: inForceUntil, of: 3})))
 	f.Fuzz(func(t *testing.T, text string) {
 		u, err := ParseUNL([]byte(text), "")
 		if err == nil && (len(u.Validators) == 0 || len(u.Validators) > maxValidators) {
