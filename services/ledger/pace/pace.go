@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/ledger/history"
 	"dyno/services/ledger/rippled"
 )
 
@@ -80,7 +79,6 @@ func newPool(c Config, sources []source) *Pool {
 		c.Refresh = 30 * time.Second
 	}
 	p := &Pool{refresh: c.Refresh}
-	p.binding.begin = time.Now()
 	for _, s := range sources {
 		p.servers = append(p.servers, newServer(s, c.Most))
 	}
@@ -308,18 +306,6 @@ func (p *Pool) Promised() bool {
 	defer p.mu.Unlock()
 	now := time.Now()
 	return slices.ContainsFunc(p.servers, func(s *server) bool { return s.promised.After(now) })
-}
-
-// Complete is what servers say they have, together.
-func (p *Pool) Complete() (all history.Set) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.servers {
-		for _, r := range s.complete {
-			all = all.With(r)
-		}
-	}
-	return all
 }
 
 // Close stops the timer. Nobody may wait any more.

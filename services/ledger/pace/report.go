@@ -55,7 +55,6 @@ func (p *Pool) Report() []Standing {
 
 // Binding is for how long, since New, somebody waited in Acquire, by what held the server that was to be ready first.
 type Binding struct {
-	Elapsed     time.Duration // since New
 	Requests    time.Duration // a budget of requests/s
 	Bytes       time.Duration // a budget of bytes/s
 	Connections time.Duration // as many under way as may be
@@ -63,9 +62,9 @@ type Binding struct {
 }
 
 type binding struct {
-	begin, at time.Time
-	held      reason
-	spent     [trouble + 1]time.Duration
+	at    time.Time
+	held  reason
+	spent [trouble + 1]time.Duration
 }
 
 // pass counts the time since the last call.
@@ -84,7 +83,6 @@ func (p *Pool) Binding() Binding {
 	p.binding.pass(now)
 	spent := p.binding.spent
 	return Binding{
-		Elapsed: now.Sub(p.binding.begin), Requests: spent[byRequests], Bytes: spent[byBytes],
-		Connections: spent[connections], Trouble: spent[trouble],
+		Requests: spent[byRequests], Bytes: spent[byBytes], Connections: spent[connections], Trouble: spent[trouble],
 	}
 }
