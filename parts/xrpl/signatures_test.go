@@ -30,10 +30,16 @@ func TestRealSignatures(t *testing.T) {
 
 // fastest is a checker for tests that check very many signatures.
 func fastest() SignatureChecker {
-	if c, ok := Checkers()["libsecp256k1"]; ok {
-		return c
+	_, c := FastestChecker()
+	return c
+}
+
+// The C library is chosen wherever it was built in, and the name is the one that chooses the same.
+func TestFastestChecker(t *testing.T) {
+	name, c := FastestChecker()
+	if all := Checkers(); all[name] != c || c == nil || len(all) > 1 && name != "libsecp256k1" {
+		t.Errorf("%s is %T, of %v", name, c, all)
 	}
-	return Pure{}
 }
 
 // No bit of a signed transaction can change without its signature failing, whatever the hashes are made to say.

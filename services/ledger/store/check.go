@@ -68,7 +68,7 @@ func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, 
 	c := &checker{store: s, level: level, report: report, total: stored.Len()}
 	c.found = CheckReport{Gaps: []string{}, Failed: []Failure{}}
 	if level >= trust.L4 {
-		c.signature = fastestChecker()
+		_, c.signature = xrpl.FastestChecker()
 	}
 	portions := cut(stored)
 	group, working := errgroup.WithContext(ctx)
@@ -83,15 +83,6 @@ func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, 
 	}
 	c.progress(stored)
 	return c.found, nil
-}
-
-// fastestChecker is libsecp256k1 where it was built in.
-func fastestChecker() xrpl.SignatureChecker {
-	checkers := xrpl.Checkers()
-	if c, ok := checkers["libsecp256k1"]; ok {
-		return c
-	}
-	return checkers["pure"]
 }
 
 // cut cuts a set into ranges of a portion at most.

@@ -63,15 +63,13 @@ func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	return v.conclude(), nil
 }
 
-// checker finds a checker by its name.
+// checker finds a checker by its name, "" being the fastest.
 func checker(name string) (xrpl.SignatureChecker, error) {
-	all := xrpl.Checkers()
 	if name == "" {
-		if fast, ok := all["libsecp256k1"]; ok {
-			return fast, nil
-		}
-		name = "pure"
+		_, fastest := xrpl.FastestChecker()
+		return fastest, nil
 	}
+	all := xrpl.Checkers()
 	if c, ok := all[name]; ok {
 		return c, nil
 	}

@@ -56,9 +56,7 @@ func Unpack(ctx context.Context, from io.Reader, s *store.Store, o Options) (Unp
 		return u.done, err
 	}
 	if o.Level >= trust.L4 {
-		if u.checker = xrpl.Checkers()["libsecp256k1"]; u.checker == nil {
-			u.checker = xrpl.Checkers()["pure"]
-		}
+		_, u.checker = xrpl.FastestChecker()
 	}
 	if o.Begun != nil {
 		o.Begun(r.Head)
