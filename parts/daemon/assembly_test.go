@@ -275,29 +275,3 @@ func TestDurationsReadBack(t *testing.T) {
 		}
 	})
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"baseline", "ring", "workers", "tuned", "listen"}
-	for name, want := range map[string]string{
-		"tunde": "tuned", "basline": "baseline", "worker": "workers", "lisen": "listen", "rin": "ring",
-		"": "", "x": "", "ringing": "", "nothing-like-it": "",
-	} {
-		if got := nearest(name, names); got != want {
-			t.Errorf("nearest to %q is %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestDistanceIsAMetric(t *testing.T) {
-	word := rapid.StringMatching(`[ab]{0,6}`)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := word.Draw(t, "a"), word.Draw(t, "b"), word.Draw(t, "c")
-		if (distance(a, b) == 0) != (a == b) || distance(a, b) != distance(b, a) ||
-			distance(a, c) > distance(a, b)+distance(b, c) || distance(a, b) > max(len(a), len(b)) {
-			t.Fatalf("%d %d %d", distance(a, b), distance(b, c), distance(a, c))
-		}
-		if len(a) > 0 && distance(a, a[1:]) != 1 {
-			t.Fatalf("taking one byte out of %q costs %d", a, distance(a, a[1:]))
-		}
-	})
-}

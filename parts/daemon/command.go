@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -12,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // command builds the command line: serve and the jobs, which have the flags, and what else there is.
@@ -27,7 +25,7 @@ func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writ
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(s.flagError)
 	root.AddCommand(s.serving(env, stdout, stderr), s.assemblies(), s.version())
 	for _, j := range s.Jobs {
 		root.AddCommand(s.job(j, env, stdout, stderr))
@@ -80,20 +78,6 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("%s takes no arguments, not even %q", cmd.CommandPath(), args[0])}
 	}
 	return unknown("command", args[0], names)
-}
-
-// flagError turns what pflag says into a usage error, with a suggestion for a flag that does not exist.
-func flagError(cmd *cobra.Command, err error) error {
-	var missing *pflag.NotExistError
-	if errors.As(err, &missing) {
-		if serve, _, err := cmd.Find([]string{"serve"}); err == nil && serve != cmd && serve.Flags().Lookup(missing.GetSpecifiedName()) != nil {
-			return usageError{fmt.Errorf("--%s is a flag of serve, as in %s serve --%[1]s VALUE", missing.GetSpecifiedName(), cmd.CommandPath())}
-		}
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return unknown("flag", missing.GetSpecifiedName(), names)
-	}
-	return usageError{err}
 }
 
 func (s Service) assemblies() *cobra.Command {

@@ -33,7 +33,7 @@ func fromFile(f *pflag.FlagSet, path string, elsewhere []string) error {
 		case slices.Contains(elsewhere, k.name):
 			continue
 		default:
-			return fmt.Errorf("%s: %w", where, unknown("key", k.name, names))
+			return usageError{fmt.Errorf("%s: unknown key %s; %s", where, k.name, hint("", k.name, append(names, elsewhere...), "the keys are the names of flags, which --help lists"))}
 		}
 		pairs, ok := f.Lookup(k.name).Value.(*pairsValue)
 		if ok && pairs.alone == "" && !k.mapping {

@@ -23,6 +23,8 @@ const (
 
 	// 1 in 100 costs next to nothing and at 1,000 requests/s still shows 10 a second.
 	defaultRate = "0.01"
+
+	levelFlag = "log-level"
 )
 
 // options is what flags, environment and file decide together.
@@ -73,7 +75,7 @@ func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, d
 	f.StringVar(&o.assembly, "assembly", Tuned, "assembly `NAME`: "+Baseline+", "+Tuned+" or a step of the ladder (see the command assemblies)")
 	f.Var(&o.set, "set", "puts another implementation into a seam or changes a setting: `NAME=VALUE`; repeatable")
 	f.StringVar(&o.config, "config", "", "YAML `FILE` with any of these flags as keys")
-	f.TextVar(&o.logLevel, "log-level", level, "lowest `LEVEL` that is logged: debug, info, warn or error")
+	f.TextVar(&o.logLevel, levelFlag, level, "lowest `LEVEL` that is logged: debug, info, warn or error")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, drain)
 	f.StringVar(&o.otlp, "otlp", "", "export traces to the collector at `URL`, such as http://127.0.0.1:4318 (OTLP over HTTP); without it there are none. Headers for it, such as a token, go into OTEL_EXPORTER_OTLP_HEADERS")
 	o.otlpSample.alone = tracing.Others
@@ -129,8 +131,9 @@ func (o *options) loadCertificate() error {
 	return nil
 }
 
-// fromEnvironment sets the flags that the command line did not. Other variables with the service's
-// prefix are not errors: Kubernetes sets such ones for every Service object.
+// fromEnvironment sets the flags that the command line did not. A variable of the service's prefix that is no
+// flag's, such as LEDGERSYNC_FORM, is passed over without a word, other than a key in the file: Kubernetes
+// sets some for every Service object, such as LEDGERSYNC_SERVICE_HOST, and the names cannot be told from mistakes.
 func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string, bool)) error {
 	var failed error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -162,7 +165,7 @@ func supply(f *pflag.FlagSet, flag *pflag.Flag, where string, values []string) e
 	}
 	for _, value := range values {
 		if err := f.Set(flag.Name, value); err != nil {
-			return usageError{fmt.Errorf("%s: %w", where, err)}
+			return usageError{fmt.Errorf("%s: %w", where, valueError(err))}
 		}
 	}
 	return nil

@@ -8,18 +8,22 @@ import (
 // unknown is the error for a name that does not exist: it lists those that do and puts the likeliest first.
 func unknown(kind, name string, exist []string) error {
 	if len(exist) == 0 {
-		return usageError{fmt.Errorf("unknown %s %q: this service has none", kind, name)}
+		return usageError{fmt.Errorf("unknown %s %q; this service has none", kind, name)}
 	}
 	hint := ""
 	if n := nearest(name, exist); n != "" {
 		hint = fmt.Sprintf("did you mean %q? ", n)
 	}
-	return usageError{fmt.Errorf("unknown %s %q: %sthere are %s", kind, name, hint, strings.Join(exist, ", "))}
+	return usageError{fmt.Errorf("unknown %s %q; %sthere are %s", kind, name, hint, strings.Join(exist, ", "))}
 }
 
 // nearest returns the candidate that a slip of the pen may have turned into name, or "" when none is
 // within a third of its length.
 func nearest(name string, candidates []string) string {
+	const longest = 64 // bytes; what is longer is no slip of the pen, and this bounds the work
+	if len(name) > longest {
+		return ""
+	}
 	best, near := max((len(name)+1)/3, 1)+1, ""
 	for _, c := range candidates {
 		if d := distance(name, c); d < best {
@@ -29,23 +33,25 @@ func nearest(name string, candidates []string) string {
 	return near
 }
 
-// distance is Levenshtein's: how many bytes must be put in, taken out or replaced.
+// distance is how many bytes must be put in, taken out, replaced or swapped with their neighbour (optimal
+// string alignment): form is one from from.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a's prefix to every prefix of b
+	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
-		row[j] = j
+		row[j] = j // distances of a's prefix to every prefix of b
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			above := row[j+1]
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, above, row[j])
+			next[j+1] = 1 + min(row[j+1], next[j], row[j])
+			if a[i] == b[j] {
+				next[j+1] = row[j]
 			}
-			row[j+1], diagonal = cost, above
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], above[j-1]+1)
+			}
 		}
+		above, row, next = row, next, above
 	}
 	return row[len(b)]
 }
