@@ -55,10 +55,12 @@ func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 		return nil, err
 	}
 	b := &batch{Batch: s.db.NewBatchWithSize(size, pebble.WithMaxRetainedSizeBytes(retained)), size: size}
-	var mem scratch
+	mem := s.scratch.Get().(*scratch)
+	defer s.scratch.Put(mem)
+	mem.places = mem.places[:0]
 	seen := make(map[uint32]*xrpl.Ledger, len(ledgers))
 	for _, l := range ledgers {
-		if err := s.add(b, l, seen, &mem); err != nil {
+		if err := s.add(b, l, seen, mem); err != nil {
 			b.close()
 			return nil, fmt.Errorf("storing ledger %d: %w", l.Index, err)
 		}

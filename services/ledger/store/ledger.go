@@ -103,7 +103,7 @@ func appendHead(b []byte, encoding byte, hash xrpl.Hash, l *xrpl.Ledger, size in
 // maxHead is the most bytes that stand before a body.
 const maxHead = bodyAt + 2*binary.MaxVarintLen64
 
-// scratch is memory to work in, from one ledger to the next.
+// scratch is memory to work in, from one batch to the next.
 type scratch struct {
 	body, value []byte
 	places      []placed // of the whole batch's transactions

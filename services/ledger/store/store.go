@@ -93,6 +93,7 @@ type Store struct {
 	encoding byte // of ledgers that are written
 	encoder  *zstd.Encoder
 	decoder  *zstd.Decoder
+	scratch  sync.Pool // of *scratch
 	writable bool
 	lock     io.Closer // of the data folder; nil: it is the caller's
 
@@ -127,6 +128,7 @@ func Open(dir string, o Options) (*Store, error) {
 
 func open(dir string, o Options) (*Store, error) {
 	s := &Store{fs: o.FS, dir: filepath.Join(dir, folder), writable: !o.ReadOnly}
+	s.scratch.New = func() any { return new(scratch) }
 	if s.fs == nil {
 		s.fs = vfs.Default
 	}
