@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"dyno/parts/xrpl"
 	"dyno/services/ledger/backfill"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/trust"
@@ -118,93 +115,4 @@ func pass(ctx context.Context, s *rippled.Server, out chan<- []byte) error {
 		}
 	}
 	return nil
-}
-
-// byServers takes the hash that most of the servers that answer give to a ledger. When more than half of all agree, the
-// rest is not waited for.
-func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trusted, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	answers := make(chan answer, len(p.servers))
-	for _, s := range p.servers {
-		go func() { // answers has room for all, and none is longer than it takes
-			h, err := wordOf(ctx, s, index)
-			answers <- answer{s.Name(), h, err}
-		}()
-	}
-	votes, most := map[xrpl.Hash]int{}, xrpl.Hash{}
-	var said []string
-	var errs []error
-	for range p.servers {
-		a := <-answers
-		if a.err != nil {
-			errs = append(errs, a.err)
-			continue
-		}
-		said = append(said, fmt.Sprintf("%s says %v", a.server, a.hash))
-		if votes[a.hash]++; votes[a.hash] > votes[most] {
-			most = a.hash
-		}
-		if 2*votes[most] > len(p.servers) {
-			cancel() // who has not answered yet says so at once, and is waited for
-		}
-	}
-	switch {
-	case len(said) == 0:
-		return t, fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
-	case 2*votes[most] <= len(said):
-		slices.Sort(said)
-		return t, fmt.Errorf("the servers do not agree on ledger %d: %s; name what you trust with --anchor", index, strings.Join(said, "; "))
-	}
-	p.word = fmt.Sprintf("ledger %d is %v on the word of %d of %d servers", index, most, votes[most], len(p.servers))
-	return backfill.Trusted{Index: index, Hash: most}, nil
-}
-
-// answer is what a server says the hash of a ledger is.
-type answer struct {
-	server string
-	hash   xrpl.Hash
-	err    error
-}
-
-// A server is asked for its word this often, and each time waited for so long: one that fails now and then is not left
-// out for that, and one that hangs does not hold up the rest for long.
-const (
-	asks      = 5
-	askWithin = 3 * time.Second
-)
-
-// wordOf is the hash that a server gives to a ledger.
-func wordOf(ctx context.Context, s *rippled.Server, index uint32) (h xrpl.Hash, err error) {
-	for try := range asks {
-		if try > 0 {
-			select {
-			case <-time.After(time.Duration(try) * 200 * time.Millisecond):
-			case <-ctx.Done():
-				return h, ctx.Err()
-			}
-		}
-		if h, err = askOnce(ctx, s, index); err == nil || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-			return h, err
-		}
-	}
-	return h, err
-}
-
-func askOnce(ctx context.Context, s *rippled.Server, index uint32) (xrpl.Hash, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
-	a, err := s.Header(ctx, index)
-	if err != nil {
-		return xrpl.Hash{}, fmt.Errorf("%s: %w", s.Name(), err)
-	}
-	header, err := xrpl.ParseHeader(a.Header)
-	if err != nil {
-		return xrpl.Hash{}, fmt.Errorf("%s: %w", s.Name(), err)
-	}
-	h := header.Hash()
-	if header.Index != index || !a.Hash.IsZero() && a.Hash != h {
-		return h, fmt.Errorf("%s: asked for ledger %d, the answer is not one that fits in itself", s.Name(), index)
-	}
-	return h, nil
 }

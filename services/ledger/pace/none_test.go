@@ -149,3 +149,59 @@ func TestTimeoutsCost(t *testing.T) {
 		}
 	})
 }
+
+// Who wants a certain server waits for that one's budget, and for nobody else's.
+func TestAcquireOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, servers := pool(t, 3, 8)
+		servers[1].complete = "1-400"
+		if err := p.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		of := func(i int, index uint32) (*Member, error) {
+			return p.wait(t.Context(), &waiter{index: index, only: servers[i]})
+		}
+		for i, want := range []string{"a", "b", "c"} {
+			if m, err := of(i, 7); err != nil || m.Name() != want {
+				t.Fatalf("%v, %v", m, err)
+			} else {
+				answered(m, time.Millisecond)
+			}
+		}
+		if _, err := of(1, 500); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "b has only 1-400") || strings.Contains(err.Error(), "a ") {
+			t.Errorf("b lacks the ledger: %v", err)
+		}
+		m, err := of(2, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Done(0, 0, &rippled.Trouble{Kind: rippled.SlowDown, RetryAfter: 5 * time.Second, Err: errors.New("as told")})
+		if took := waits(func() { m, err = of(2, 7) }); err != nil || m.Name() != "c" || took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("%v, %v after %v; c is to be left alone for 5 s", m, err, took)
+		}
+	})
+}
+
+// Who waits for anybody, when nobody has a budget, does not hide that who waits for one server waits in vain.
+func TestAcquireOfAmongOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, servers := pool(t, 2, 1)
+		servers[1].complete = "1-400"
+		if err := p.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		one, other := acquire(t, p, 7), acquire(t, p, 7) // all the connections
+		go func() {
+			if m, err := p.Acquire(t.Context(), 900); err == nil {
+				answered(m, 0)
+			}
+		}()
+		synctest.Wait()
+		var err error
+		if took := waits(func() { _, err = p.wait(t.Context(), &waiter{index: 500, only: servers[1]}) }); took > 0 || !errors.Is(err, ErrNone) {
+			t.Errorf("%v after %v", err, took)
+		}
+		answered(one, time.Millisecond)
+		answered(other, time.Millisecond)
+	})
+}

@@ -56,9 +56,21 @@ type Pool struct {
 // waiter is a call of Acquire that waits.
 type waiter struct {
 	index uint32
+	only  source // nil: any
 	not   []*Member
 	ready chan outcome // has room for one
 }
+
+// takes says whether a server is one for who waits.
+func (w *waiter) takes(s *server) bool {
+	if w.only != nil && w.only != s.source {
+		return false
+	}
+	return !slices.ContainsFunc(w.not, func(m *Member) bool { return m != nil && m.server == s })
+}
+
+// any says whether every server is.
+func (w *waiter) any() bool { return w.only == nil && len(w.not) == 0 }
 
 type outcome struct {
 	member *Member
@@ -91,12 +103,21 @@ func newPool(c Config, sources []source) *Pool {
 // those who wait, the one with the highest ledger comes first. The
 // Member is for one request, and must be Done. Errors are ErrNone, with why, which may be ErrNotNow, and that of ctx.
 func (p *Pool) Acquire(ctx context.Context, index uint32, not ...*Member) (*Member, error) {
+	return p.wait(ctx, &waiter{index: index, not: not})
+}
+
+// AcquireOf is Acquire for who asks a certain server: each of them, say, to hear what all have to say.
+func (p *Pool) AcquireOf(ctx context.Context, s *rippled.Server, index uint32) (*Member, error) {
+	return p.wait(ctx, &waiter{index: index, only: s})
+}
+
+func (p *Pool) wait(ctx context.Context, w *waiter) (*Member, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &waiter{index: index, not: not, ready: make(chan outcome, 1)}
+	w.ready = make(chan outcome, 1)
 	p.mu.Lock()
-	at, _ := slices.BinarySearchFunc(p.waiting, index, func(w *waiter, index uint32) int {
+	at, _ := slices.BinarySearchFunc(p.waiting, w.index, func(w *waiter, index uint32) int {
 		if w.index >= index {
 			return -1
 		}
@@ -143,7 +164,7 @@ func (p *Pool) dispatch(now time.Time) {
 	kept, wait, held := p.waiting[:0], time.Duration(-1), free
 	blocked := false // the servers that all who wait could use are known to have no budget
 	for _, w := range p.waiting {
-		if blocked && len(w.not) == 0 {
+		if blocked && w.any() {
 			kept = append(kept, w)
 			continue
 		}
@@ -195,7 +216,7 @@ func (p *Pool) pick(w *waiter, now time.Time) view {
 	for _, s := range p.servers {
 		wait, held := s.ready(now)
 		v.all, v.soonest = v.all && held != free, min(v.soonest, wait)
-		if excluded(s, w.not) {
+		if !w.takes(s) {
 			continue
 		}
 		l := s.has(w.index, now)
@@ -226,7 +247,8 @@ func (p *Pool) none(w *waiter, now time.Time) error {
 	var why []string
 	for _, s := range p.servers {
 		switch {
-		case excluded(s, w.not):
+		case w.only != nil && w.only != s.source: // is not the question
+		case !w.takes(s):
 			why = append(why, s.name+" is not wanted")
 		case s.has(w.index, now) == lacks:
 			why = append(why, fmt.Sprintf("%s has only %.100s", s.name, s.complete.String()))
@@ -238,15 +260,6 @@ func (p *Pool) none(w *waiter, now time.Time) error {
 		}
 	}
 	return fmt.Errorf("ledger %d: %w: %s", w.index, kind, strings.Join(why, "; "))
-}
-
-func excluded(s *server, not []*Member) bool {
-	for _, m := range not {
-		if m != nil && m.server == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Refresh asks every server which ledgers it has, at the same time. It fails when none answers.

@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dyno/parts/daemon"
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/pace"
+	"dyno/services/ledger/sim"
+)
+
+// opened is a pipeline from servers into an empty store.
+func opened(t *testing.T, set map[string]string, urls ...string) *pipeline {
+	t.Helper()
+	choice, err := Assembly().Resolve(daemon.Tuned, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &daemon.Env{Choice: choice, Data: t.TempDir(), Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Stdout: io.Discard, Stderr: io.Discard}
+	st, err := openStore(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request{from: first, to: last, servers: urls, level: "L2"}
+	p, err := r.open(t.Context(), env, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(p.close(), st.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// standing is how things stand with a pipeline's servers.
+func (p *pipeline) standing() (all map[string]pace.Standing) {
+	all = map[string]pace.Standing{}
+	for _, s := range p.pool.Report() {
+		all[s.Server] = s
+	}
+	return all
+}
+
+// To ask for the top's hash takes of the server's budget as every request does.
+func TestWordIsWithinBudgets(t *testing.T) {
+	a := serveChain(t, sim.Config{})
+	b := serveChain(t, sim.Config{Chain: a.Chain()})
+	p := opened(t, nil, a.URL(), b.URL())
+	got, err := p.byServers(t.Context(), last)
+	if err != nil || got.Hash != truth(t, a, last).Hash || !strings.Contains(p.word, "on the word of 2 of 2") {
+		t.Fatalf("%v, %v: %s", got, err, p.word)
+	}
+	for _, s := range p.pool.Report() {
+		if s.Requests != 1 || s.Good != 1 || s.Bytes == 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A server that wants to be left alone is, though its word is asked for, and who answers is not held up by it.
+func TestWordIsNotAskedForAtOnce(t *testing.T) {
+	t.Parallel()
+	honest := serveChain(t, sim.Config{})
+	var asked atomic.Int64
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Retry-After", "300")
+		http.Error(w, "Server is overloaded", http.StatusServiceUnavailable)
+	}))
+	defer away.Close()
+	p := opened(t, nil, honest.URL(), away.URL, serveChain(t, sim.Config{Chain: honest.Chain()}).URL())
+	if err := p.meet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := asked.Load()
+	if got, err := p.byServers(t.Context(), last); err != nil || got.Hash != truth(t, honest, last).Hash {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if before == 0 || asked.Load() != before {
+		t.Errorf("asked %d times, then %d", before, asked.Load())
+	}
+}
+
+// Who gives a header that does not fit its hash, or that of another ledger, is to blame, and what it said is kept.
+func TestWordThatIsWrong(t *testing.T) {
+	t.Parallel()
+	honest := serveChain(t, sim.Config{})
+	for want, lie := range map[error]map[string]any{
+		xrpl.ErrIndex: {"ledger_index": last - 1},
+		xrpl.ErrHash:  {},
+	} {
+		liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var q struct {
+				Method string           `json:"method"`
+				Params []map[string]any `json:"params"`
+			}
+			if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+				t.Error(err)
+			}
+			for key, value := range lie {
+				q.Params[0][key] = value
+			}
+			var a map[string]any
+			ask(t, honest.URL(), q.Method, q.Params[0], &a)
+			if want == xrpl.ErrHash {
+				a["ledger_hash"] = strings.Repeat("AB", 32)
+			}
+			json.NewEncoder(w).Encode(map[string]any{"result": a})
+		}))
+		p := opened(t, nil, liar.URL)
+		if _, err := p.byServers(t.Context(), last); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		s := p.standing()[liar.URL]
+		if n := s.Blamed[want.Error()]; n == 0 || uint64(n) != s.Requests || p.watch.Wrong.Load() != s.Requests {
+			t.Errorf("%v: %+v", want, s)
+		}
+		kept := p.store.Wrong()
+		if uint64(len(kept)) != s.Requests || kept[0].Reason != want.Error() {
+			t.Errorf("kept: %+v", kept)
+		}
+		liar.Close()
+	}
+}
+
+// Told to stop while it asks, it says nothing else than that.
+func TestWordIsInterrupted(t *testing.T) {
+	asked, done := make(chan struct{}, 1), make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		io.Copy(io.Discard, r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-done:
+		}
+	}))
+	defer hangs.Close()
+	defer close(done)
+	p := opened(t, nil, hangs.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := p.byServers(ctx, last); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+}
