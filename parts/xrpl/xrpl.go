@@ -45,21 +45,11 @@ func ParseHash(s string) (h Hash, err error) {
 // IsZero says whether all bits are zero: the hash of an empty tree, and what stands for no hash.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-const upperHex = "0123456789ABCDEF"
-
 // String is the hash as servers write it: 64 hex digits in upper case.
-func (h Hash) String() string {
-	text, _ := h.AppendText(make([]byte, 0, 2*len(h)))
-	return string(text)
-}
+func (h Hash) String() string { return string(AppendHex(make([]byte, 0, 2*len(h)), h[:])) }
 
 // AppendText appends String. Its error is always nil.
-func (h Hash) AppendText(b []byte) ([]byte, error) {
-	for _, c := range h {
-		b = append(b, upperHex[c>>4], upperHex[c&15])
-	}
-	return b, nil
-}
+func (h Hash) AppendText(b []byte) ([]byte, error) { return AppendHex(b, h[:]), nil }
 
 // MarshalText is String, so that a Hash in JSON is what servers write.
 func (h Hash) MarshalText() ([]byte, error) { return h.AppendText(nil) }
@@ -69,6 +59,18 @@ func (h *Hash) UnmarshalText(text []byte) (err error) {
 	*h, err = ParseHash(string(text))
 	return err
 }
+
+// AppendHex appends bytes as servers write them: hex digits in upper case.
+func AppendHex(b, data []byte) []byte {
+	const digits = "0123456789ABCDEF"
+	for _, c := range data {
+		b = append(b, digits[c>>4], digits[c&15])
+	}
+	return b
+}
+
+// Hex is AppendHex as a string.
+func Hex(data []byte) string { return string(AppendHex(make([]byte, 0, 2*len(data)), data)) }
 
 // half is the first half of the SHA-512 of b.
 func half(b []byte) Hash {

@@ -16,7 +16,7 @@ import (
 )
 
 // now is when tests take place: 100 s after the close of the last ledger of a chain that ends at 2_000.
-var now = closeTime(10*2000 + 100)
+var now = xrpl.Time(10*2000 + 100)
 
 // payers are two accounts that pay each other.
 var payers = []*xrpl.Key{xrpl.NewKey([]byte("one")), xrpl.NewKey([]byte("two"))}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"dyno/parts/xrpl"
 	"dyno/services/ledger/store"
 )
 
@@ -23,7 +24,7 @@ func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
 	case err == nil:
 		info["server_state"] = "full"
 		info["validated_ledger"] = map[string]any{
-			"age":  max(0, int64(now.Sub(closeTime(p.header.Close)).Seconds())),
+			"age":  max(0, int64(now.Sub(xrpl.Time(p.header.Close)).Seconds())),
 			"hash": p.hash.String(),
 			"seq":  p.header.Index,
 		}

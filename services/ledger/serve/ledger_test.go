@@ -22,7 +22,7 @@ func expected(l *xrpl.Ledger, version int, binary, transactions, expand bool) st
 	if binary {
 		in["ledger_data"] = hexOf(l.Header)
 	} else {
-		iso := closeTime(header.Close)
+		iso := xrpl.Time(header.Close)
 		in = map[string]any{
 			"closed": true, "account_hash": header.State, "close_flags": header.Flags, "close_time": header.Close,
 			"close_time_human": iso.Format("2006-Jan-02 15:04:05") + ".000000000 UTC", "close_time_iso": iso.Format("2006-01-02T15:04:05Z"),

@@ -120,7 +120,7 @@ func (p *page) appendHeader(b []byte, s shape) []byte {
 	number("close_flags", uint64(h.Flags))
 	number("close_time", uint64(h.Close))
 	if h.Close != 0 {
-		at := closeTime(h.Close)
+		at := xrpl.Time(h.Close)
 		if h.Flags&noConsensus != 0 {
 			b = append(b, `,"close_time_estimated":true`...)
 		}
@@ -142,17 +142,7 @@ func (p *page) appendHeader(b []byte, s shape) []byte {
 	return b
 }
 
-// epoch is when the ledger's clock begins: 2000-01-01T00:00:00Z, in Unix seconds.
-const epoch = 946_684_800
-
-func closeTime(seconds uint32) time.Time { return time.Unix(epoch+int64(seconds), 0).UTC() }
-
 // appendHex appends bytes as a JSON string of upper-case hex digits.
 func appendHex(b, data []byte) []byte {
-	const digits = "0123456789ABCDEF"
-	b = append(b, '"')
-	for _, c := range data {
-		b = append(b, digits[c>>4], digits[c&15])
-	}
-	return append(b, '"')
+	return append(xrpl.AppendHex(append(b, '"'), data), '"')
 }

@@ -30,7 +30,7 @@ func TestTransaction(t *testing.T) {
 				if got := ask(t, s, "tx", fmt.Sprintf(`{"transaction":%q,"binary":true,"min_ledger":1,"max_ledger":9}`, id)); got != string(one) {
 					t.Errorf("version 1: %s\nwant %s", got, one)
 				}
-				two, _ := json.Marshal(map[string]any{"close_time_iso": closeTime(h.Close).Format("2006-01-02T15:04:05Z"), "hash": id, "ledger_hash": l.Hash,
+				two, _ := json.Marshal(map[string]any{"close_time_iso": xrpl.Time(h.Close).Format("2006-01-02T15:04:05Z"), "hash": id, "ledger_hash": l.Hash,
 					"ledger_index": l.Index, "meta_blob": hexOf(tx.Meta), "status": "success", "tx_blob": hexOf(tx.Blob), "validated": true})
 				if got := ask(t, s, "tx", fmt.Sprintf(`{"transaction":%q,"binary":true,"api_version":2}`, strings.ToLower(id.String()))); got != string(two) {
 					t.Errorf("version 2: %s\nwant %s", got, two)

@@ -101,7 +101,7 @@ func (p *page) transactionResult(id xrpl.Hash, tx xrpl.Transaction, version int)
 		b = appendHex(append(b, `,"status":"success","tx":`...), tx.Blob)
 		return append(b, `,"validated":true}`...)
 	}
-	b = append(b, `{"close_time_iso":"`+closeTime(p.header.Close).Format(time.RFC3339)...)
+	b = append(b, `{"close_time_iso":"`+xrpl.Time(p.header.Close).Format(time.RFC3339)...)
 	b = appendHex(append(b, `","hash":`...), id[:])
 	b = appendHex(append(b, `,"ledger_hash":`...), p.hash[:])
 	b = append(b, `,"ledger_index":`+index...)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"time"
 
 	"dyno/parts/xrpl"
 )
@@ -377,9 +376,4 @@ func (c *Chain) Close() error {
 	c.fail(errors.New("the chain is closed"))
 	c.work.Wait()
 	return c.shelf.close()
-}
-
-// closeTime is when a ledger closed.
-func closeTime(seconds uint32) time.Time {
-	return time.Date(2000, 1, 1, 0, 0, int(seconds), 0, time.UTC)
 }

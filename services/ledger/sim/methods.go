@@ -195,7 +195,7 @@ func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byt
 				b = append(b, ',')
 			}
 			id := xrpl.TransactionID(tx.Blob)
-			b = append(appendHex(append(b, '"'), id[:]), '"')
+			b = append(xrpl.AppendHex(append(b, '"'), id[:]), '"')
 		}
 		return b, nil, nil
 	}
@@ -219,13 +219,13 @@ func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
 	b = append(b, `"ledger":{`...)
 	if binary {
 		b = append(b, `"closed":true,"ledger_data":"`...)
-		return append(appendHex(b, e.header[:]), '"')
+		return append(xrpl.AppendHex(b, e.header[:]), '"')
 	}
 	h, _ := xrpl.ParseHeader(e.header[:])
-	closed := closeTime(h.Close)
+	closed := xrpl.Time(h.Close)
 	hash := func(name string, h xrpl.Hash) {
 		b = append(append(append(b, `","`...), name...), `":"`...)
-		b = appendHex(b, h[:])
+		b = xrpl.AppendHex(b, h[:])
 	}
 	number := func(name string, n uint64) {
 		b = append(append(append(b, `,"`...), name...), `":`...)
@@ -260,7 +260,7 @@ func (e *entry) after(b []byte, clio bool) []byte {
 }
 
 func (e *entry) identity(b []byte) []byte {
-	b = appendHex(append(b, `"ledger_hash":"`...), e.hash[:])
+	b = xrpl.AppendHex(append(b, `"ledger_hash":"`...), e.hash[:])
 	return appendIndex(append(b, `","ledger_index":`...), e.index())
 }
 
@@ -286,10 +286,10 @@ func (s *Sim) transaction(r *request, e envelope) *answer {
 	}
 	h, _ := xrpl.ParseHeader(l.header[:])
 	b := appendIndex([]byte(`"date":`), h.Close)
-	b = appendHex(append(b, `,"hash":"`...), id[:])
-	b = appendHex(append(b, `","ledger_hash":"`...), l.hash[:])
+	b = xrpl.AppendHex(append(b, `,"hash":"`...), id[:])
+	b = xrpl.AppendHex(append(b, `","ledger_hash":"`...), l.hash[:])
 	b = appendIndex(append(b, `","ledger_index":`...), h.Index)
-	b = appendHex(append(append(append(b, `,"`...), meta...), `":"`...), tx.Meta)
-	b = appendHex(append(append(append(b, `","`...), blob...), `":"`...), tx.Blob)
+	b = xrpl.AppendHex(append(append(append(b, `,"`...), meta...), `":"`...), tx.Meta)
+	b = xrpl.AppendHex(append(append(append(b, `","`...), blob...), `":"`...), tx.Blob)
 	return e.success(members{head: append(b, `","validated":true`...)})
 }

@@ -33,13 +33,13 @@ func renderTransactions(txs []xrpl.Transaction, version int) []byte {
 			b = append(b, ',')
 		}
 		if version == 1 {
-			b = appendHex(append(b, metaV1...), tx.Meta)
-			b = appendHex(append(b, blobV1...), tx.Blob)
+			b = xrpl.AppendHex(append(b, metaV1...), tx.Meta)
+			b = xrpl.AppendHex(append(b, blobV1...), tx.Blob)
 		} else {
 			id := xrpl.TransactionID(tx.Blob)
-			b = appendHex(append(b, hashV2...), id[:])
-			b = appendHex(append(b, metaV2...), tx.Meta)
-			b = appendHex(append(b, blobV2...), tx.Blob)
+			b = xrpl.AppendHex(append(b, hashV2...), id[:])
+			b = xrpl.AppendHex(append(b, metaV2...), tx.Meta)
+			b = xrpl.AppendHex(append(b, blobV2...), tx.Blob)
 		}
 		b = append(b, closing...)
 	}
@@ -70,16 +70,6 @@ func parseTransactions(b []byte) ([]xrpl.Transaction, error) {
 		txs = append(txs, xrpl.Transaction{Meta: bin[:n:n], Blob: bin[n:]})
 	}
 	return txs, nil
-}
-
-const digits = "0123456789ABCDEF"
-
-// appendHex appends hex digits in upper case, as servers write them.
-func appendHex(b, bin []byte) []byte {
-	for _, c := range bin {
-		b = append(b, digits[c>>4], digits[c&15])
-	}
-	return b
 }
 
 func appendIndex(b []byte, index uint32) []byte { return strconv.AppendUint(b, uint64(index), 10) }

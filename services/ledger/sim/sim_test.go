@@ -336,7 +336,7 @@ func TestHeadersAndHashesAlone(t *testing.T) {
 		t.Errorf("ids: %s", body)
 	}
 	_, body, _ = from.call("tx", fmt.Sprintf(`"binary":true,"transaction":"%v"`, ids[3]))
-	if a := parse(t, body); a.Index != defaultFirst || a.Tx != upper(below.Transactions[3].Blob) || a.Meta != upper(below.Transactions[3].Meta) {
+	if a := parse(t, body); a.Index != defaultFirst || a.Tx != xrpl.Hex(below.Transactions[3].Blob) || a.Meta != xrpl.Hex(below.Transactions[3].Meta) {
 		t.Errorf("tx: %s", body)
 	}
 }

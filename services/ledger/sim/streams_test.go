@@ -51,7 +51,7 @@ func TestStreamsTellOfNewLedgers(t *testing.T) {
 	if last < defaultFirst+5 {
 		t.Fatalf("subscribe says %s", body)
 	}
-	list, err := trust.ParseUNL(s.Chain().UNL(), upper(s.Chain().Publisher()))
+	list, err := trust.ParseUNL(s.Chain().UNL(), xrpl.Hex(s.Chain().Publisher()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestServesTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := trust.ParseUNL(b, upper(s.Chain().Publisher())); err != nil || len(list.Validators) != defaultValidators {
+	if list, err := trust.ParseUNL(b, xrpl.Hex(s.Chain().Publisher())); err != nil || len(list.Validators) != defaultValidators {
 		t.Errorf("%s: %+v, %v", b, list, err)
 	}
 }

@@ -2,9 +2,7 @@ package sim
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
-	"strings"
 
 	"dyno/parts/xrpl"
 )
@@ -45,7 +43,7 @@ func newUNL(seed uint64, n int) (*unl, error) {
 		v := validator{master: newKey(seed, "validator", i, true), key: newKey(seed, "validation", i, false)}
 		v.manifest = xrpl.SignManifest(v.master, v.key, manifestNumber, "")
 		u.validators = append(u.validators, v)
-		blob.Validators = append(blob.Validators, listed{upper(v.master.Public()), base64.StdEncoding.EncodeToString(v.manifest)})
+		blob.Validators = append(blob.Validators, listed{xrpl.Hex(v.master.Public()), base64.StdEncoding.EncodeToString(v.manifest)})
 	}
 	inner, err := json.Marshal(blob)
 	if err != nil {
@@ -55,10 +53,10 @@ func newUNL(seed uint64, n int) (*unl, error) {
 	u.publisher = master.Public()
 	u.list, err = json.Marshal(map[string]any{
 		"version":    1,
-		"public_key": upper(master.Public()),
+		"public_key": xrpl.Hex(master.Public()),
 		"manifest":   base64.StdEncoding.EncodeToString(xrpl.SignManifest(master, key, manifestNumber, "")),
 		"blob":       base64.StdEncoding.EncodeToString(inner),
-		"signature":  upper(key.Sign(inner)),
+		"signature":  xrpl.Hex(key.Sign(inner)),
 	})
 	return u, err
 }
@@ -89,11 +87,11 @@ type validation struct {
 // append writes the message of the stream, as rippled does since 2.4 with the whole validation as data.
 func (v *validation) append(b []byte) []byte {
 	_, signature := cutSignature(v.data)
-	b = appendHex(append(b, `{"type":"validationReceived","data":"`...), v.data)
-	b = appendHex(append(b, `","flags":2147483649,"full":true,"ledger_hash":"`...), v.Ledger[:])
+	b = xrpl.AppendHex(append(b, `{"type":"validationReceived","data":"`...), v.data)
+	b = xrpl.AppendHex(append(b, `","flags":2147483649,"full":true,"ledger_hash":"`...), v.Ledger[:])
 	b = appendIndex(append(b, `","ledger_index":"`...), v.Index)
 	b = append(append(b, `","master_key":"`...), xrpl.FormatNodeKey(v.by.master.Public())...)
-	b = appendHex(append(b, `","signature":"`...), signature)
+	b = xrpl.AppendHex(append(b, `","signature":"`...), signature)
 	b = appendIndex(append(b, `","signing_time":`...), v.SignTime)
 	b = append(append(b, `,"validation_public_key":"`...), xrpl.FormatNodeKey(v.by.key.Public())...)
 	return append(b, `"}`...)
@@ -107,5 +105,3 @@ func cutSignature(data []byte) (before, signature []byte) {
 	})
 	return before, signature
 }
-
-func upper(b []byte) string { return strings.ToUpper(hex.EncodeToString(b)) }

@@ -153,13 +153,10 @@ func (p *publisher) open(s signed) (*UNL, error) {
 	return u, nil
 }
 
-// epoch is the second from which the ledger counts.
-var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
 func parseBlob(blob []byte) (*UNL, error) {
 	var list struct {
 		Sequence   uint32 `json:"sequence"`
-		Effective  uint32 `json:"effective"`  // seconds since the epoch; 0 where it is not said
+		Effective  uint32 `json:"effective"`  // on the ledger's clock; 0 where it is not said
 		Expiration uint32 `json:"expiration"` // likewise
 		Validators []struct {
 			Key      string `json:"validation_public_key"`
@@ -172,9 +169,9 @@ func parseBlob(blob []byte) (*UNL, error) {
 	if list.Expiration <= list.Effective {
 		return nil, fmt.Errorf("it says that it holds from second %d to second %d since 2000, which is never", list.Effective, list.Expiration)
 	}
-	u := &UNL{Sequence: list.Sequence, Expires: epoch.Add(time.Duration(list.Expiration) * time.Second)}
+	u := &UNL{Sequence: list.Sequence, Expires: xrpl.Time(list.Expiration)}
 	if list.Effective > 0 {
-		u.Effective = epoch.Add(time.Duration(list.Effective) * time.Second)
+		u.Effective = xrpl.Time(list.Effective)
 	}
 	for i, v := range list.Validators {
 		key, err := hex.DecodeString(v.Key)

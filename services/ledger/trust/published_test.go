@@ -79,7 +79,7 @@ func TestListInForce(t *testing.T) {
 		{"none", nil, 0, "0 blobs"},
 		{"too many", make([]blob, maxBlobs+1), 0, "6 blobs"},
 	} {
-		u, err := parseUNL(versions(t, master, c.blobs...), "", epoch.Add(1000*time.Second))
+		u, err := parseUNL(versions(t, master, c.blobs...), "", xrpl.Time(1000))
 		switch {
 		case c.wrong != "":
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
@@ -97,7 +97,7 @@ func TestListInForce(t *testing.T) {
 func TestQuorumEndsWithItsList(t *testing.T) {
 	all := validators(5)
 	text := publish(t, xrpl.NewKey([]byte("p")), xrpl.NewKey([]byte("k")), all, func(l, _ map[string]any) { l["expiration"] = 2000 })
-	now := epoch.Add(1999 * time.Second)
+	now := xrpl.Time(1999)
 	u, err := parseUNL(text, "", now)
 	if err != nil {
 		t.Fatal(err)

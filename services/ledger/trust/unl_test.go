@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"dyno/parts/xrpl"
 )
@@ -106,7 +105,7 @@ func TestLoadUNL(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		case len(u.Validators) != c.want:
 			t.Errorf("%s: %d validators, not %d", c.name, len(u.Validators), c.want)
-		case strings.HasPrefix(c.text, "{") && (u.Sequence != 7 || !u.Expires.Equal(epoch.Add(inForceUntil*time.Second)) || hex.EncodeToString(u.Publisher) != ours):
+		case strings.HasPrefix(c.text, "{") && (u.Sequence != 7 || !u.Expires.Equal(xrpl.Time(inForceUntil)) || hex.EncodeToString(u.Publisher) != ours):
 			t.Errorf("%s: %d, %v, %X", c.name, u.Sequence, u.Expires, u.Publisher)
 		}
 	}

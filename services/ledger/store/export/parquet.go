@@ -30,9 +30,6 @@ type Row struct {
 // groupRows is how many rows a group has, all of which are in memory until it is written: some 20 MB.
 const groupRows = 20_000
 
-// epoch is when the ledger's time begins, in seconds of Unix time: 2000-01-01T00:00:00Z.
-const epoch = 946_684_800
-
 // Parquet writes a row a transaction, compressed with zstd. Ledgers without transactions leave no row.
 func Parquet(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error {
 	to := parquet.NewGenericWriter[Row](w, parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(groupRows),
@@ -56,7 +53,7 @@ func Parquet(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uin
 func row(l *xrpl.Ledger, i int, closed uint32) Row {
 	t := &l.Transactions[i]
 	r := Row{
-		LedgerIndex: l.Index, CloseTime: time.Unix(epoch+int64(closed), 0).UTC(), Position: uint32(i),
+		LedgerIndex: l.Index, CloseTime: xrpl.Time(closed), Position: uint32(i),
 		Hash: xrpl.TransactionID(t.Blob).String(), Blob: t.Blob, Meta: t.Meta,
 	}
 	r.Account, r.Type = sender(t.Blob)
