@@ -66,7 +66,7 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 		return p, daemon.Usage(err)
 	}
 	for _, url := range r.servers {
-		s, err := rippled.Open(ctx, rippled.Config{URL: url, Decoder: env.Choice.Get("decoder")})
+		s, err := rippled.Open(ctx, client(env.Choice, url))
 		if err != nil {
 			return p, daemon.Usage(fmt.Errorf("--server: %w", err))
 		}
@@ -82,6 +82,12 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	p.cancel = cancel
 	p.runs.Go(func() { p.pool.Run(refreshing) })
 	return p, nil
+}
+
+// client makes a server's settings of an assembly. Within a shard a request ends with the shard's time; the client's limit is
+// for what belongs to none, and must not come before it.
+func client(c daemon.Choice, url string) rippled.Config {
+	return rippled.Config{URL: url, Decoder: c.Get("decoder"), Timeout: max(c.Duration("timeout"), rippled.DefaultTimeout)}
 }
 
 // configure makes the pipeline's settings of an assembly.

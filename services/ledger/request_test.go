@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dyno/parts/daemon"
+	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/store"
 )
 
@@ -167,6 +169,9 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		}
 		p := &pipeline{}
 		c := p.configure(choice, 0)
+		if to := client(choice, url); to.URL != url || to.Decoder != choice.Get("decoder") {
+			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
+		}
 		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != choice.Int("fetches") || c.Window != choice.Int("window") ||
 			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != choice.Int("shard_size") ||
 			c.Attempts != choice.Int("attempts") || c.Patience != choice.Duration("patience") || c.Timeout != choice.Duration("timeout") {
@@ -181,5 +186,18 @@ func TestAssembliesAreConfigured(t *testing.T) {
 	}
 	if _, err := Assembly().Resolve(daemon.Baseline, map[string]string{"tree": "oak"}); err == nil {
 		t.Error("a tree that is none is accepted")
+	}
+}
+
+// The time-out that was chosen is what holds: no limit of the client's comes before it.
+func TestTimeoutHolds(t *testing.T) {
+	for set, want := range map[string]time.Duration{"30s": 30 * time.Second, "10m": 10 * time.Minute, "8s": 8 * time.Second, "50ms": rippled.DefaultTimeout} {
+		choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{"timeout": set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := client(choice, url).Timeout; got != want {
+			t.Errorf("timeout=%s: the client gives up after %v, want %v", set, got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -87,7 +88,7 @@ func (b *body) read(from io.Reader, size, limit int64) error {
 }
 
 func tooLarge(limit int64) error {
-	return troublef(Malformed, "the answer is larger than %d bytes; if that is right, raise the limit", limit)
+	return troublef(Malformed, "the answer is larger than %d bytes, as no ledger's is; is that a server of the XRP Ledger?", limit)
 }
 
 // judge lets the status of an answer that could not be used say what its bytes do not.
@@ -137,6 +138,9 @@ func newClient(c Config) *http.Client {
 	t.ForceAttemptHTTP2 = c.TLS == nil || len(c.TLS.NextProtos) == 0 || offersHTTP2(c.TLS)
 	// An answer is incompressible hex but for its own redundancy, and servers' limits are in bytes before compression.
 	t.DisableCompression = true
+	// A connection that is made too late for who asked first serves the next: net/http goes on with it, for so long.
+	dial := max(c.Timeout, DefaultTimeout)
+	t.DialContext, t.TLSHandshakeTimeout = (&net.Dialer{Timeout: dial}).DialContext, dial
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = c.InFlight, c.InFlight, c.InFlight
 	return &http.Client{
 		Transport: t,

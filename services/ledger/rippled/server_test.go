@@ -104,6 +104,18 @@ func TestHTTPTrouble(t *testing.T) {
 	}
 }
 
+// No limit of net/http's comes before the one that was set.
+func TestTimeoutHolds(t *testing.T) {
+	for set, want := range map[time.Duration]time.Duration{0: DefaultTimeout, time.Second: DefaultTimeout, time.Minute: time.Minute} {
+		s := open(t, Config{URL: "https://127.0.0.1:1", Timeout: set})
+		client := s.transport.(*web).client
+		of := client.Transport.(*http.Transport)
+		if of.TLSHandshakeTimeout != want || of.ResponseHeaderTimeout != 0 || client.Timeout != 0 {
+			t.Errorf("%v: %v for the handshake, %v for a header, %v in all", set, of.TLSHandshakeTimeout, of.ResponseHeaderTimeout, client.Timeout)
+		}
+	}
+}
+
 // Who gives up gets the error of the context, which blames nobody.
 func TestCallerGivesUp(t *testing.T) {
 	s := open(t, Config{URL: serve(t, func(_ http.ResponseWriter, r *http.Request) {
