@@ -35,12 +35,8 @@ func fromFile(f *pflag.FlagSet, path string, elsewhere []string) error {
 		default:
 			return usageError{fmt.Errorf("%s: unknown key %s; %s", where, k.name, hint("", k.name, append(names, elsewhere...), "the keys are the names of flags, which --help lists"))}
 		}
-		pairs, ok := f.Lookup(k.name).Value.(*pairsValue)
-		if ok && pairs.alone == "" && !k.mapping {
-			return usageError{fmt.Errorf("%s: %s takes a mapping of names to values", where, k.name)}
-		}
-		if !ok && k.mapping {
-			return usageError{fmt.Errorf("%s: %s takes a single value", where, k.name)}
+		if err := k.fits(f.Lookup(k.name).Value); err != nil {
+			return usageError{fmt.Errorf("%s: %w", where, err)}
 		}
 		if err := supply(f, f.Lookup(k.name), where, k.values); err != nil {
 			return err
@@ -71,13 +67,30 @@ func readConfig(path string) ([]configKey, error) {
 
 // configKey is one top-level key of a configuration file.
 type configKey struct {
-	name    string
-	line    int
-	mapping bool
-	values  []string // one, or NAME=VALUE for each pair of a mapping
+	name   string
+	line   int
+	kind   yaml.Kind
+	values []string // one, those of a list, or NAME=VALUE for each pair of a mapping
 }
 
-// parseConfig reads a mapping of keys to single values or to mappings of names to single values.
+// fits says whether a flag takes a key's kind of value.
+func (k configKey) fits(flag pflag.Value) error {
+	pairs, ok := flag.(*pairsValue)
+	_, repeats := flag.(pflag.SliceValue)
+	switch {
+	case k.kind == yaml.ScalarNode && (!ok || pairs.alone != ""),
+		k.kind == yaml.SequenceNode && repeats,
+		k.kind == yaml.MappingNode && ok:
+		return nil
+	case ok:
+		return fmt.Errorf("%s takes a mapping of names to values", k.name)
+	case repeats:
+		return fmt.Errorf("%s takes a value or a list of them", k.name)
+	}
+	return fmt.Errorf("%s takes a single value", k.name)
+}
+
+// parseConfig reads a mapping of keys to single values, to lists of them, or to mappings of names to them.
 func parseConfig(text []byte) ([]configKey, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -103,17 +116,30 @@ func parseConfig(text []byte) ([]configKey, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name.Value, err)
 		}
-		keys = append(keys, configKey{name.Value, name.Line, value.Kind == yaml.MappingNode, values})
+		keys = append(keys, configKey{name.Value, name.Line, value.Kind, values})
 	}
 	return keys, nil
 }
 
-func configValues(value *yaml.Node) ([]string, error) {
-	if value.Kind != yaml.MappingNode {
-		text, err := configScalar(value)
-		return []string{text}, err
+func configValues(value *yaml.Node) (values []string, err error) {
+	switch value.Kind {
+	case yaml.MappingNode:
+		return configPairs(value)
+	case yaml.SequenceNode:
+		for _, v := range value.Content {
+			text, err := configScalar(v)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, text)
+		}
+		return values, nil
 	}
-	var pairs []string
+	text, err := configScalar(value)
+	return []string{text}, err
+}
+
+func configPairs(value *yaml.Node) (pairs []string, err error) {
 	for i := 0; i+1 < len(value.Content); i += 2 {
 		name, err := configScalar(value.Content[i])
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/export"
 	"dyno/services/ledger/store/pack"
+	"dyno/services/ledger/template"
 	"dyno/services/ledger/trust"
 )
 
@@ -40,7 +41,7 @@ killed at any moment. What it stores it serves again in the shape of a rippled s
 		Data:     &daemon.DataFolder{Format: store.Format},
 		Jobs:     []daemon.Job{syncJob(), followJob()},
 		Commands: []*cobra.Command{
-			trust.Command(), store.CheckCommand(), store.EvidenceCommand(), export.Command(), pack.Command(), pack.UnpackCommand(), sim.Command(),
+			trust.Command(), store.CheckCommand(), store.EvidenceCommand(), export.Command(), pack.Command(), pack.UnpackCommand(), sim.Command(), template.Command(),
 		},
 		Flags: s.declare,
 		Start: s.start,
