@@ -34,9 +34,10 @@ const (
 	fanout = 16
 	// levels is how deep a tree can be: two ids of 64 nibbles differ in the last one at the latest.
 	levels = 64
-	// maxTransactions bounds a ledger. The fullest real ones have some thousand.
-	maxTransactions = 20_000
 )
+
+// MaxTransactions bounds a ledger that is proved or stored. The fullest real ones have some thousand.
+const MaxTransactions = 20_000
 
 // leaf is a transaction's place in the tree, and its node's hash.
 type leaf struct{ id, node Hash }
@@ -97,8 +98,8 @@ func (v *Verifier) Root(txs []Transaction) (Hash, error) {
 	if len(txs) == 0 {
 		return Hash{}, nil
 	}
-	if len(txs) > maxTransactions {
-		return Hash{}, fmt.Errorf("%w: %d transactions are more than the %d that are taken", ErrMalformed, len(txs), maxTransactions)
+	if len(txs) > MaxTransactions {
+		return Hash{}, fmt.Errorf("%w: %d transactions are more than the %d that are taken", ErrMalformed, len(txs), MaxTransactions)
 	}
 	v.leaves = v.leaves[:0]
 	for i := range txs {

@@ -80,7 +80,7 @@ func TestLedgerSaysWhatIsWrong(t *testing.T) {
 		{"metadata is another's", func(l *Ledger) { l.Transactions[0].Meta = l.Transactions[1].Meta }, ErrRoot},
 		{"a transaction is empty", func(l *Ledger) { l.Transactions[0].Blob = nil }, ErrMalformed},
 		{"metadata is too long", func(l *Ledger) { l.Transactions[0].Meta = make([]byte, MaxVL+1) }, ErrMalformed},
-		{"too many transactions", func(l *Ledger) { l.Transactions = make([]Transaction, maxTransactions+1) }, ErrMalformed},
+		{"too many transactions", func(l *Ledger) { l.Transactions = make([]Transaction, MaxTransactions+1) }, ErrMalformed},
 		{"another ledger", func(l *Ledger) { l.Index++ }, ErrIndex},
 		{"another hash", func(l *Ledger) { l.Hash[31]++ }, ErrHash},
 		{"a short header", func(l *Ledger) { l.Header = l.Header[1:] }, ErrMalformed},

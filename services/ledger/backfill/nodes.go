@@ -30,6 +30,9 @@ func (nodes) Ledger(l *xrpl.Ledger) (xrpl.Header, error) {
 	if is := h.Hash(); !l.Hash.IsZero() && is != l.Hash {
 		return h, fmt.Errorf("%w: the header of ledger %d hashes to %v, the answer says %v", xrpl.ErrHash, h.Index, is, l.Hash)
 	}
+	if n := len(l.Transactions); n > xrpl.MaxTransactions {
+		return h, fmt.Errorf("%w: ledger %d has %d transactions, more than the %d that are taken", xrpl.ErrMalformed, h.Index, n, xrpl.MaxTransactions)
+	}
 	root := &node{children: new([16]*node)}
 	for _, tx := range l.Transactions {
 		if len(tx.Blob) == 0 || max(len(tx.Blob), len(tx.Meta)) > xrpl.MaxVL {

@@ -2,6 +2,7 @@ package backfill
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -138,6 +139,29 @@ func TestTreesAgree(t *testing.T) {
 		tamper(t, l)
 		agree(t, sorted, nodes{}, l)
 	})
+}
+
+// The fullest ledger that is taken, and one with a transaction more.
+func TestTreesAgreeOnTheFullest(t *testing.T) {
+	t.Parallel()
+	sorted := xrpl.NewVerifier()
+	l := &xrpl.Ledger{Index: 1}
+	for i := range xrpl.MaxTransactions {
+		l.Transactions = append(l.Transactions, xrpl.Transaction{Blob: binary.BigEndian.AppendUint32(nil, uint32(i))})
+	}
+	root, err := sorted.Root(l.Transactions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := xrpl.Header{Index: l.Index, Transactions: root}
+	l.Header, l.Hash = h.Append(nil), h.Hash()
+	if v := agree(t, sorted, nodes{}, l); v.kind != nil {
+		t.Errorf("%d transactions: %s", len(l.Transactions), v.text)
+	}
+	l.Transactions = append(l.Transactions, xrpl.Transaction{Blob: []byte("one more")})
+	if v := agree(t, sorted, nodes{}, l); v.kind != xrpl.ErrMalformed {
+		t.Errorf("%d transactions: %v", len(l.Transactions), v.text)
+	}
 }
 
 // Of ledgers as servers give them, one byte after the other.

@@ -38,9 +38,8 @@ const (
 	defaultMemory       = 1 << 30
 
 	// Bounds. A ledger without its transactions takes 300 bytes of memory.
-	maxLedgers      = 4 << 20
-	maxTransactions = 10_000
-	maxValidators   = 100
+	maxLedgers    = 4 << 20
+	maxValidators = 100
 )
 
 func (c *ChainConfig) complete() error {
@@ -57,8 +56,8 @@ func (c *ChainConfig) complete() error {
 		return fmt.Errorf("%d ledgers are not 1 to %d", c.Ledgers, maxLedgers)
 	case uint64(c.First)+uint64(c.Ledgers)+maxLedgers > 1<<32:
 		return fmt.Errorf("the first ledger is %d: that leaves no room to grow below 2^32", c.First)
-	case c.Transactions > maxTransactions:
-		return fmt.Errorf("%d transactions in a ledger are not 0 to %d", c.Transactions, maxTransactions)
+	case c.Transactions > xrpl.MaxTransactions:
+		return fmt.Errorf("%d transactions in a ledger are not 0 to %d", c.Transactions, xrpl.MaxTransactions)
 	case c.Distinct < 1:
 		return fmt.Errorf("%d distinct ledgers are none", c.Distinct)
 	case c.Validators < 1 || c.Validators > maxValidators:

@@ -138,7 +138,7 @@ func parsePlaces(b []byte) (positions []int, err error) {
 	for len(b) > 0 {
 		distance, n := binary.Uvarint(b)
 		position += distance
-		if n <= 0 || distance > maxTransactions || position >= maxTransactions {
+		if n <= 0 || distance > xrpl.MaxTransactions || position >= xrpl.MaxTransactions {
 			return nil, errors.New("the index by account is damaged")
 		}
 		positions = append(positions, int(position))

@@ -87,8 +87,8 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 		return fmt.Errorf("%w: its header is of ledger %d", xrpl.ErrIndex, h.Index)
 	case !l.Hash.IsZero() && l.Hash != hash:
 		return fmt.Errorf("%w: its header hashes to %v, not to %v", xrpl.ErrHash, hash, l.Hash)
-	case len(l.Transactions) > maxTransactions:
-		return fmt.Errorf("it has %d transactions, more than %d", len(l.Transactions), maxTransactions)
+	case len(l.Transactions) > xrpl.MaxTransactions:
+		return fmt.Errorf("it has %d transactions, more than %d", len(l.Transactions), xrpl.MaxTransactions)
 	}
 	if err := xrpl.SortByIndex(l.Transactions); err != nil {
 		return err

@@ -46,7 +46,7 @@ func appendPlace(b []byte, p Place) []byte {
 
 func parsePlace(b []byte) (Place, error) {
 	if len(b) > 4 {
-		if position, n := binary.Uvarint(b[4:]); n == len(b)-4 && position < maxTransactions {
+		if position, n := binary.Uvarint(b[4:]); n == len(b)-4 && position < xrpl.MaxTransactions {
 			return Place{binary.BigEndian.Uint32(b), int(position)}, nil
 		}
 	}

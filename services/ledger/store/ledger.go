@@ -28,10 +28,8 @@ const (
 	headerAt = 1 + len(xrpl.Hash{})
 	bodyAt   = headerAt + xrpl.HeaderSize
 
-	// maxTransactions and maxLedger bound a ledger that is damaged. The fullest real ones have some thousand
-	// transactions and some megabytes.
-	maxTransactions = 100_000
-	maxLedger       = 64 << 20
+	// maxLedger bounds a body that is damaged, in bytes. The largest real ones have some megabytes.
+	maxLedger = 64 << 20
 )
 
 var errDamaged = errors.New("damaged")
@@ -171,7 +169,7 @@ func parseRecord(value []byte) (r record, err error) {
 	r.header = value[headerAt:bodyAt]
 	rest := value[bodyAt:]
 	count, n := binary.Uvarint(rest)
-	if n <= 0 || count > maxTransactions {
+	if n <= 0 || count > xrpl.MaxTransactions {
 		return r, fmt.Errorf("%w: how many transactions it has is unreadable", errDamaged)
 	}
 	rest = rest[n:]

@@ -164,6 +164,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// What nothing proves is not stored either.
+func TestTooManyTransactions(t *testing.T) {
+	l := *storetest.Chain(1, 5, 1, 0)[0]
+	l.Transactions = make([]xrpl.Transaction, xrpl.MaxTransactions+1)
+	err := mustOpen(t, vfs.NewMem(), Options{}).Append([]*xrpl.Ledger{&l}, Progress{})
+	if err == nil || !strings.Contains(err.Error(), "it has 20001 transactions, more than 20000") {
+		t.Error(err)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	fresh := func(change func(*pebble.DB) error) func(*testing.T) vfs.FS {
 		return func(t *testing.T) vfs.FS {

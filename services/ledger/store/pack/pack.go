@@ -58,8 +58,6 @@ const (
 	maxBlock = 128 << 20
 	// maxBlocks bounds the index: 100 million ledgers, in blocks of 64.
 	maxBlocks = 100_000_000/blockLedgers + 1
-	// maxTransactions bounds a ledger.
-	maxTransactions = 100_000
 )
 
 // ErrDamaged is for a pack that is not as it was written, or is none.
@@ -136,7 +134,7 @@ func cutLedger(b []byte) (*xrpl.Ledger, []byte, error) {
 	l := &xrpl.Ledger{Index: h.Index, Hash: h.Hash(), Header: b[:xrpl.HeaderSize:xrpl.HeaderSize]}
 	b = b[xrpl.HeaderSize:]
 	count, n := binary.Uvarint(b)
-	if n <= 0 || count > maxTransactions || count > uint64(len(b)) {
+	if n <= 0 || count > xrpl.MaxTransactions || count > uint64(len(b)) {
 		return nil, nil, fmt.Errorf("%w: how many transactions ledger %d has is unreadable", ErrDamaged, h.Index)
 	}
 	b = b[n:]

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -329,6 +330,17 @@ func TestCommands(t *testing.T) {
 	} {
 		if _, _, err := execute(UnpackCommand(), args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("unpack %v: %v, want %s", args, err, want)
+		}
+	}
+}
+
+func TestTooManyTransactions(t *testing.T) {
+	header := storetest.Chain(1, 5, 1, 0)[0].Header
+	for n, want := range map[int]error{xrpl.MaxTransactions: nil, xrpl.MaxTransactions + 1: ErrDamaged} {
+		b := binary.AppendUvarint(bytes.Clone(header), uint64(n))
+		b = append(b, make([]byte, 2*n)...) // transactions of no bytes
+		if _, _, err := cutLedger(b); !errors.Is(err, want) {
+			t.Errorf("%d transactions: %v", n, err)
 		}
 	}
 }
