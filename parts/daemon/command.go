@@ -26,6 +26,9 @@ func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writ
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(s.flagError)
+	root.Version = s.versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(help(root))
 	root.AddCommand(s.serving(env, stdout, stderr), s.assemblies(), s.version())
 	for _, j := range s.Jobs {
 		root.AddCommand(s.job(j, env, stdout, stderr))
@@ -165,24 +168,45 @@ func pairs(m map[string]string) []string {
 	return out
 }
 
+// help is cobra's, but that a command that does not exist is an error.
+func help(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Print the help of a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, left, err := root.Find(args)
+			if err == nil && len(left) > 0 {
+				err = noArguments(cmd, left)
+			}
+			if err != nil {
+				return err
+			}
+			return cmd.Help()
+		},
+	}
+}
+
 func (s Service) version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the commit and the Go version",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			version, commit := "unknown", "unknown"
-			if build, ok := debug.ReadBuildInfo(); ok {
-				version = build.Main.Version
-				for _, set := range build.Settings {
-					if set.Key == "vcs.revision" {
-						commit = set.Value
-					}
-				}
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s commit %s %s %s/%s\n",
-				s.Name, version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), s.versionLine())
 			return err
 		},
 	}
+}
+
+func (s Service) versionLine() string {
+	version, commit := "unknown", "unknown"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		version = build.Main.Version
+		for _, set := range build.Settings {
+			if set.Key == "vcs.revision" {
+				commit = set.Value
+			}
+		}
+	}
+	return fmt.Sprintf("%s %s commit %s %s %s/%s", s.Name, version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -64,10 +64,10 @@ func (s Service) job(j Job, env func(string) (string, bool), stdout, stderr io.W
 		cmd.Use += " " + j.Args
 		cmd.Args = nil
 	}
-	o.declareJob(cmd.Flags(), s)
 	if j.Flags != nil {
-		j.Flags(cmd.Flags())
+		j.Flags(cmd.Flags()) // first, so that the help begins with what the job is about
 	}
+	o.declareJob(cmd.Flags(), s)
 	return cmd
 }
 
