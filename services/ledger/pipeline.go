@@ -101,19 +101,26 @@ func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config
 	}
 }
 
-// meet asks the servers what they have, until one of them answers.
+// meet asks the servers what they have, until one of them answers. The error is ctx's, or what was wrong with each last.
 func (p *pipeline) meet(ctx context.Context) error {
-	patience, cancel := context.WithTimeout(ctx, p.config.Patience)
+	patience, cancel := context.WithTimeoutCause(ctx, p.config.Patience, p.outOfPatience())
 	defer cancel()
+	var last error
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := p.pool.Refresh(patience)
-		if err == nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+		if err == nil {
+			return nil
+		}
+		if patience.Err() == nil { // afterwards it says no more than that
+			last = err
 		}
 		select {
 		case <-time.After(wait):
 		case <-patience.Done():
-			return fmt.Errorf("no server answers: %w", err)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("no server answers: %w", cmp.Or(last, context.Cause(patience)))
 		}
 	}
 }
