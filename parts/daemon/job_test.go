@@ -73,7 +73,7 @@ func TestSecondSignalEndsJobAtOnce(t *testing.T) {
 	c := holding(t, "--drain-timeout=10m", "stubborn")
 	c.signal(syscall.SIGTERM)
 	c.untilDraining()
-	c.signal(syscall.SIGTERM)
+	c.insist(syscall.SIGTERM)
 	if code, stderr := c.exit(); code != 1 || !strings.Contains(stderr, "second signal") {
 		t.Errorf("exit %d, stderr %s", code, stderr)
 	}

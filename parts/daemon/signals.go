@@ -8,7 +8,12 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
+
+// echo is within which another signal is the first one once more: timeout(1) tells the process and then its group,
+// and a terminal tells the group of which a wrapper passes it on. Who presses Ctrl-C again has read what the first did.
+const echo = 500 * time.Millisecond
 
 // watchSignals returns a context that the first SIGTERM or SIGINT ends. The second ends the process.
 func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context.Context, stop func()) {
@@ -18,17 +23,9 @@ func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context
 	quit := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		for told := false; ; told = true {
-			select {
-			case <-quit:
-				return
-			case <-signals:
-			}
-			if told {
-				fmt.Fprintf(stderr, "%s: second signal: leaving before the drain has finished\n", name)
-				os.Exit(exitFailed)
-			}
-			cancel()
+		if toldTwice(signals, quit, cancel) {
+			fmt.Fprintf(stderr, "%s: second signal: leaving before the drain has finished\n", name)
+			os.Exit(exitFailed)
 		}
 	})
 	return ctx, func() {
@@ -36,5 +33,24 @@ func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context
 		close(quit)
 		watching.Wait()
 		cancel()
+	}
+}
+
+// toldTwice calls drain at the first signal, and returns at the second, or at quit with false.
+func toldTwice(signals <-chan os.Signal, quit <-chan struct{}, drain func()) bool {
+	var first time.Time
+	for {
+		select {
+		case <-quit:
+			return false
+		case <-signals:
+		}
+		switch {
+		case first.IsZero():
+			first = time.Now()
+			drain()
+		case time.Since(first) >= echo:
+			return true
+		}
 	}
 }
