@@ -43,6 +43,9 @@ type format struct {
 // with the process however that ends. Serve and jobs get their folder locked; this is for a service's other
 // commands.
 func (d DataFolder) Open(dir, service string) (io.Closer, error) {
+	if err := noFile(dir); err != nil {
+		return nil, err
+	}
 	if err := makeFolder(filepath.Clean(dir)); err != nil {
 		return nil, fmt.Errorf("data folder: %w; choose another with --data", err)
 	}
@@ -51,6 +54,9 @@ func (d DataFolder) Open(dir, service string) (io.Closer, error) {
 
 // OpenExisting is Open for commands that only read: a folder without state is an error, and stays as it is.
 func (d DataFolder) OpenExisting(dir, service string) (io.Closer, error) {
+	if err := noFile(dir); err != nil {
+		return nil, err
+	}
 	_, err := os.Stat(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("folder %s holds no data of %s: there is no %s file; name the right one with --data", dir, service, formatFile)
@@ -59,6 +65,13 @@ func (d DataFolder) OpenExisting(dir, service string) (io.Closer, error) {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	return d.lock(dir, service)
+}
+
+func noFile(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("data folder %s is a file; choose a folder with --data", dir)
+	}
+	return nil
 }
 
 func (d DataFolder) lock(dir, service string) (io.Closer, error) {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,16 @@ func TestDataFolder(t *testing.T) {
 				t.Errorf("upgraded from %d", upgraded)
 			}
 		})
+	}
+}
+
+func TestDataFolderThatIsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "thesis.tex")
+	write(t, path, "x")
+	for name, open := range map[string]func(DataFolder, string, string) (io.Closer, error){"Open": DataFolder.Open, "OpenExisting": DataFolder.OpenExisting} {
+		if _, err := open(DataFolder{Format: 1}, path, "toyd"); err == nil || !strings.Contains(err.Error(), path+" is a file; choose a folder with --data") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
