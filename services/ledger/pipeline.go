@@ -74,7 +74,9 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	}
 	p.pool = pace.New(pace.Config{Servers: p.servers})
 	p.config = p.configure(env.Choice, level)
-	p.writing = store.WriterOptions{Progress: r.progress(), Writers: env.Choice.Int("store_writers"),
+	asked := r.progress()
+	asked.Sample = p.config.Sample
+	p.writing = store.WriterOptions{Progress: asked.After(s.Progress()), Writers: env.Choice.Int("store_writers"),
 		Queue: env.Choice.Int("store_queue"), Batch: env.Choice.Int("store_batch")}
 	p.measure()
 	p.bound.begin(p)
@@ -153,7 +155,7 @@ func (p *pipeline) close() error {
 func (p *pipeline) summary(took time.Duration, span history.Range) summary {
 	s := summary{
 		Ledgers: p.watch.Ledgers.Load(), Bytes: p.watch.Bytes.Load(), Signatures: p.watch.Signatures.Load(), Refetched: p.watch.Refetched.Load(),
-		Elapsed: took.Seconds(), P95: float64(p.watch.Quantile(0.95)) / 1e6, BoundBy: p.bound.whole(p).binding(), Blamed: []blamed{}, Gaps: []string{}, Trusted: p.word,
+		Elapsed: took.Seconds(), P95: float64(p.watch.Quantile(0.95)) / 1e6, BoundBy: p.bound.whole(p).binding(), Blamed: []blamed{}, Gaps: []string{}, Trusted: p.word, Proved: p.store.Progress().Proof(),
 	}
 	if took > 0 {
 		s.Rate = float64(s.Ledgers) / took.Seconds()

@@ -157,6 +157,7 @@ type summary struct {
 	Gaps       []string `json:"gaps"` // of the range, as FROM-TO
 	Signatures uint64   `json:"signatures"`
 	Trusted    string   `json:"trusted"` // on whose word the top's hash stands; empty when nothing was linked to anything new
+	Proved     string   `json:"proved"`  // how far what is stored was; empty when nothing is
 }
 
 type blamed struct {
@@ -181,6 +182,9 @@ func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error)
 		fmt.Fprintf(out, "nothing to do: ledgers %v are stored\n", s.span())
 	} else if err == nil {
 		fmt.Fprintf(out, "%d ledgers in %s, %.1f/s, P95 %.0f ms, bound by: %s; %s\n", sum.Ledgers, took.Round(time.Millisecond), sum.Rate, sum.P95, sum.BoundBy, sum.Trusted)
+	}
+	if p.store.Progress().Sample > 1 {
+		fmt.Fprintf(out, "proved at %s: check --level L4 checks them all\n", sum.Proved)
 	}
 	for _, b := range sum.Blamed {
 		fmt.Fprintf(out, "%s answered wrongly %d times: %s\n", b.Server, b.Count, b.Reason)

@@ -21,9 +21,10 @@ type CheckReport struct {
 	Ledgers      int       `json:"ledgers"`
 	Transactions int       `json:"transactions"`
 	Signatures   int       `json:"signatures"`
-	Links        int       `json:"links"`  // between neighbours that are both stored
-	Gaps         []string  `json:"gaps"`   // of the range that the last sync was asked for, as FROM-TO: what it has still to do
-	Failed       []Failure `json:"failed"` // at most 1,000
+	Links        int       `json:"links"`            // between neighbours that are both stored
+	Synced       string    `json:"synced,omitempty"` // how far the sync said that it proved them: Progress.Proof
+	Gaps         []string  `json:"gaps"`             // of the range that the last sync was asked for, as FROM-TO: what it has still to do
+	Failed       []Failure `json:"failed"`           // at most 1,000
 	More         int       `json:"more_failed,omitempty"`
 }
 
@@ -264,6 +265,7 @@ func (c *checker) count(ctx context.Context, kind byte) (n int, err error) {
 // progress says what the last sync has still to do, and whether what it was asked for makes sense.
 func (c *checker) progress(stored history.Set) {
 	p := c.store.Progress()
+	c.found.Synced = p.Proof()
 	if p.Range() == (history.Range{}) && len(stored) == 0 {
 		return
 	}

@@ -93,6 +93,9 @@ func (r CheckReport) print(w io.Writer, s *Store) error {
 	}
 	fmt.Fprintf(w, "%d ledgers (%v), %d transactions, %d links, %d signatures: %d failures\n",
 		r.Ledgers, s.Stored(), r.Transactions, r.Links, r.Signatures, len(r.Failed)+r.More)
+	if r.Synced != "" {
+		fmt.Fprintf(w, "synced at %s\n", r.Synced)
+	}
 	for _, gap := range r.Gaps {
 		fmt.Fprintf(w, "still to be synced: %s\n", gap)
 	}

@@ -1,0 +1,35 @@
+package ledger
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"dyno/services/ledger/sim"
+)
+
+// Whoever checks the signatures of a sample is told that it was one, then and later.
+func TestSampleIsSaid(t *testing.T) {
+	t.Parallel()
+	s, dir := serveChain(t, sim.Config{}), t.TempDir()
+	const want = "L4 with the signatures of one ledger in 10"
+	out, _ := run(t, 0, syncing(dir, first+10, last, s.URL(), "--level", "L4", "--set", "signature_sample=10")...)
+	if !strings.Contains(out, "proved at "+want) {
+		t.Errorf("sync says %s", out)
+	}
+	out, _ = run(t, 0, syncing(dir, first, last, s.URL(), "--level", "L4", "--json")...) // all of those below
+	var sum summary
+	if err := json.Unmarshal([]byte(out), &sum); err != nil || sum.Proved != want || sum.Signatures != 10*transactions {
+		t.Errorf("sync --json says %s, %v", out, err)
+	}
+	if out, _ = run(t, 0, "check", "--data", dir); !strings.Contains(out, "synced at "+want) {
+		t.Errorf("check says %s", out)
+	}
+	dir = t.TempDir()
+	if out, _ = run(t, 0, syncing(dir, first, last, s.URL(), "--level", "L4")...); strings.Contains(out, "proved at") {
+		t.Errorf("sync says %s", out)
+	}
+	if out, _ = run(t, 0, "check", "--data", dir); !strings.Contains(out, "synced at L4\n") {
+		t.Errorf("check says %s", out)
+	}
+}
