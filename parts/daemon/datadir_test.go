@@ -124,7 +124,7 @@ func TestRefusedDataFolderIsLetGo(t *testing.T) {
 func TestDataFolderThatCannotBeMade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "x")
-	if _, err := (DataFolder{Format: 1}).Open(path, "toyd"); err == nil || !strings.Contains(err.Error(), "choose another with --data") {
+	if _, err := (DataFolder{Format: 1}).Open(filepath.Join(path, "data"), "toyd"); err == nil || !strings.Contains(err.Error(), "choose another with --data") {
 		t.Error(err)
 	}
 }
