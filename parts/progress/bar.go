@@ -38,6 +38,8 @@ type Bar struct {
 	rate    rate
 	bar     *progressbar.ProgressBar // nil: lines
 	columns func() int               // of the terminal
+	begin   int64                    // what was done when it began
+	shown   bool                     // something was printed
 	end     sync.Once
 	quit    chan struct{}
 	ended   chan struct{}
@@ -67,7 +69,8 @@ func show(out io.Writer, units string, look func() State, columns func() int, co
 		every = redraw
 		b.bar = draw(out, colour)
 	}
-	b.rate.add(time.Now(), look().Done)
+	b.begin = look().Done
+	b.rate.add(time.Now(), b.begin)
 	go b.run(every)
 	return b
 }
@@ -90,6 +93,9 @@ func (b *Bar) run(every time.Duration) {
 	for {
 		select {
 		case <-b.quit:
+			if !b.shown && b.look().Done == b.begin {
+				return // it never began: what it says of that is to stand alone
+			}
 			b.print()
 			if b.bar != nil {
 				io.WriteString(b.out, "\n") // what is printed next stands below
@@ -101,7 +107,7 @@ func (b *Bar) run(every time.Duration) {
 	}
 }
 
-// Close shows how far the job came.
+// Close shows how far the job came. Of one that failed, or had nothing to do, before anything was shown it says nothing.
 func (b *Bar) Close() {
 	b.end.Do(func() { close(b.quit) })
 	<-b.ended
@@ -109,6 +115,7 @@ func (b *Bar) Close() {
 
 // print is best effort: nobody may be there to read it.
 func (b *Bar) print() {
+	b.shown = true
 	s := b.look()
 	b.rate.add(time.Now(), s.Done)
 	text := b.describe(s)

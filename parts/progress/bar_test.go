@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,8 +129,32 @@ func TestFileIsNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	Show(file, "units", func() State { return State{Done: 3, Total: 4} }).Close()
+	var done atomic.Int64
+	b := Show(file, "units", func() State { return State{Done: done.Load(), Total: 4} })
+	done.Store(3)
+	b.Close()
 	if text, err := os.ReadFile(file.Name()); err != nil || string(text) != "3 of 4 units (75.0%)\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A command that fails at once says why in one line, without how far it did not come.
+func TestNothingOfWhatNeverBegan(t *testing.T) {
+	for _, columns := range []func() int{nil, func() int { return 80 }} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			look := job(3, 0, 10, "")
+			show(&out, "units", look, columns, false).Close()
+			if out.Len() > 0 {
+				t.Errorf("%q", &out)
+			}
+			b := show(&out, "units", look, columns, false)
+			time.Sleep(relate + redraw)
+			synctest.Wait()
+			out.Reset()
+			if b.Close(); !strings.HasSuffix(out.String(), "\n") {
+				t.Errorf("after it was shown: %q", &out)
+			}
+		})
 	}
 }
