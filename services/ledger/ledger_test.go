@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,8 +53,19 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			ledgertest.Core(t, starter(v))
 			ledgertest.Full(t, starter(v))
+			if v.Label == daemon.Baseline || v.Label == daemon.Tuned { // one request on a socket, or many
+				ledgertest.Sockets(t, starter(patient(v)))
+			}
 		})
 	}
+}
+
+// patient is an assembly that waits for a server that is dead for as long as it takes to notice.
+func patient(v daemon.Variant) daemon.Variant {
+	set := map[string]string{"patience": "60s", "attempts": "50"}
+	maps.Copy(set, v.Set)
+	v.Set = set
+	return v
 }
 
 func TestDeaths(t *testing.T) {

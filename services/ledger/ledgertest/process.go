@@ -27,7 +27,7 @@ type Process struct {
 }
 
 // Inside starts a program that is a function of this process: it takes its arguments, ends early when ctx is done, and
-// returns its exit code.
+// returns its exit code, with no goroutine left.
 func Inside(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) Start {
 	return func(t testing.TB, args ...string) *Process {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -35,7 +35,7 @@ func Inside(run func(ctx context.Context, args []string, stdout, stderr io.Write
 		go func() {
 			defer close(p.ended)
 			defer cancel()
-			p.code = run(ctx, args, &p.Stdout, &p.Stderr)
+			alone(t, func() { p.code = run(ctx, args, &p.Stdout, &p.Stderr) })
 		}()
 		t.Cleanup(func() {
 			cancel()

@@ -1,0 +1,78 @@
+package ledgertest
+
+import (
+	"testing"
+
+	"dyno/services/ledger/sim"
+)
+
+// Sockets runs what a client must do whose server, over WebSocket, goes wrong in the ways that only a connection can that
+// many requests share: alone, and beside a healthy server. Start must have the client wait for longer than it takes to
+// find out that nobody is there any more (a ping every so often), or the server that is alone is given up.
+func Sockets(t *testing.T, start Start) {
+	tests := map[string]test{}
+	for name, fault := range socketFaults {
+		tests["alone/"+name] = func(c *client) { fault.befalls(c) }
+		tests["beside a healthy one/"+name] = func(c *client) { fault.befalls(c, c.world.honest.URL()) }
+	}
+	tests["beside a healthy one/trouble and lies"] = func(c *client) { liesOverSocket.befalls(c, c.world.honest.URL()) }
+	tests["alone/falls silent in the middle"] = func(c *client) { fallsSilent(c) }
+	tests["beside a healthy one/falls silent in the middle"] = func(c *client) { fallsSilent(c, c.world.honest.URL()) }
+	run(t, start, nil, tests)
+}
+
+// socketFault is what a server does over WebSocket. Its seed is that of the dice.
+type socketFault struct {
+	rates sim.Rates
+	seed  uint64
+}
+
+// once is a seed with which, at 15 in 1000, one ledger of the chain is hit, in the middle: who is told to slow down by
+// chance is right to be slow for long.
+const once = 35
+
+var socketFaults = map[string]socketFault{
+	"dead from the start":   {sim.Rates{sim.Dead: 0.5}, 6}, // the first connection is, the second is not
+	"closed with 1008":      {sim.Rates{sim.Overloaded: 0.015}, once},
+	"cut in the middle":     {sim.Rates{sim.Cut: 0.05}, seed},
+	"answers that stay out": {sim.Rates{sim.Stall: 0.03}, seed},
+}
+
+// liesOverSocket is trouble and lies together.
+var liesOverSocket = socketFault{sim.Rates{sim.Cut: 0.03, sim.Latency: 0.02, sim.Flip: 0.1, sim.Empty: 0.1, sim.Partial: 0.1, sim.Parent: 0.1, sim.Other: 0.1}, seed}
+
+// befalls: all is stored and true; who lied is blamed, and nobody for a connection that broke, or was closed because of a
+// limit.
+func (f socketFault) befalls(c *client, others ...string) {
+	s := c.world.server(c.t, sim.Config{Faults: f.rates, FaultSeed: f.seed})
+	got := c.sync(servers(append(others, s.WS())...), c.span(first, last))
+	c.holds(whole)
+	c.expect(got.Ledgers == ledgers && len(got.Gaps) == 0, "sync says %+v", got)
+	sent, lies := 0, 0
+	for kind, count := range s.Injected().Faults {
+		sent += int(count.Sent)
+		if wrong[kind] {
+			lies += int(count.Sent)
+		}
+	}
+	if len(others) == 0 || f.rates[sim.Dead] > 0 { // a healthy server may have been the faster one
+		c.expect(sent > 0, "the server has done nothing wrong, so that nothing was tested")
+	}
+	blamed := got.Guilty()
+	n := blamed[s.WS()]
+	delete(blamed, s.WS())
+	c.expect(len(blamed) == 0, "innocent servers are blamed: %v", blamed)
+	c.expect(n <= lies && (n > 0) == (lies > 0), "%d answers were wrong, and the server is blamed %d times", lies, n)
+}
+
+// fallsSilent: a connection that has carried answers carries none any more, and nobody hangs up. The next one is well.
+func fallsSilent(c *client, others ...string) {
+	const some = 60_000 // bytes: about a tenth of the range
+	w := NewWire(c.t, c.world.honest.WS(), some)
+	got := c.sync(servers(append(others, w.WS)...), c.span(first, last))
+	c.holds(whole)
+	c.expect(len(got.Blamed) == 0 && len(got.Gaps) == 0, "sync says %+v", got)
+	if len(others) == 0 {
+		c.expect(w.Silent() > 0, "no connection fell silent, so that nothing was tested")
+	}
+}
