@@ -79,6 +79,24 @@ func TestPhasesInTheLinesDecide(t *testing.T) {
 	}
 }
 
+// A command without the library gives the values themselves.
+func TestValuesInsteadOfHistograms(t *testing.T) {
+	h := record.NewHistogram()
+	for _, v := range []int64{20_133_700, 20_415_022, 0} {
+		if err := h.RecordValue(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := func(hist string) string {
+		return measure(`,"client":{"offered":4,"completed":4},"hists":{"response.ok":`+hist+`,"lag":[]}`) + end
+	}
+	want := read(line(`"` + encoded(t, h, 1) + `"`))
+	got := read(line(`[20133700, 20415022, 0, 1000000]`))
+	if want.err != nil || got.err != nil || !reflect.DeepEqual(got.totals, want.totals) {
+		t.Errorf("totals %s, %v; of the histogram %s, %v", pretty(got.totals), got.err, pretty(want.totals), want.err)
+	}
+}
+
 func TestWhatBrokeOffIsKept(t *testing.T) {
 	r := read(measure(`,"client":{"offered":3,"completed":3}`) + `{"end":true,"error":"the queue is gone"}` + "\n")
 	if r.err == nil || !strings.Contains(r.err.Error(), "the job failed: the queue is gone") {
@@ -152,6 +170,10 @@ func TestHostileStreams(t *testing.T) {
 		{"half a histogram", measure(hist("response.ok", one[:len(one)/2/4*4])), `histogram "response.ok"`},
 		{"50 MB histogram", measure(hist("response.ok", encoded(t, hdrhistogram.New(1, 1<<62, 5), 1))), "5 significant digits"},
 		{"too many values", measure(hist("service", encoded(t, record.NewHistogram(), maxCount+1))), "holds 1000000000001 values"},
+		{"value above an hour", measure(`,"hists":{"service":[3600000000001]}`), "not between 0 and an hour"},
+		{"negative value", measure(`,"hists":{"service":[1,-1]}`), "not between 0 and an hour"},
+		{"fraction of a ns", measure(`,"hists":{"service":[1.5]}`), "not a window"},
+		{"neither text nor values", measure(`,"hists":{"service":{}}`), "not a window"},
 		{"above an hour", measure(hist("service", encoded(t, hugeValue(t), 1))), "above the highest"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -279,6 +301,7 @@ func FuzzDrive(f *testing.F) {
 		at(2, "measure", `,"client":{"offered":1,"sent":1,"completed":2,"failed":1,"cpu":0.5},"gauges":{"depth":-3e5},"hists":{"response.ok.read":"`+one+`","warmup.timeout":"`+one+`","lag":"`+one+`","service":"`+one+`"}`) +
 		at(3, "drain", `,"client":{"delivered":1},"hists":{"delivery":"`+one+`","response.unfinished":"`+one+`"}`) + end)
 	f.Add(measure("") + `{"end":true,"error":"boom"}` + "\n")
+	f.Add(measure(`,"client":{"completed":2},"hists":{"response.ok":[20133700,0]}`) + end)
 	f.Add(`{"t_ns":0}` + "\n\n")
 	f.Fuzz(func(t *testing.T, stream string) {
 		var printed bytes.Buffer

@@ -5,14 +5,49 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // maxDigits bounds a histogram's memory: up to three digits it takes at most 440 kB whatever its range.
 const maxDigits = 3
+
+// histogram is how a line has one: encoded, or, from a command without the library, as the values one by one.
+type histogram struct {
+	encoded string
+	values  []int64 // ns
+}
+
+// MarshalJSON writes the encoded form.
+func (h histogram) MarshalJSON() ([]byte, error) { return json.Marshal(h.encoded) }
+
+// UnmarshalJSON reads either form.
+func (h *histogram) UnmarshalJSON(text []byte) error {
+	if text[0] == '[' {
+		return json.Unmarshal(text, &h.values)
+	}
+	return json.Unmarshal(text, &h.encoded)
+}
+
+func (h histogram) decode() (*hdrhistogram.Histogram, error) {
+	if h.values == nil {
+		return decode(h.encoded)
+	}
+	out := hdrhistogram.New(1, int64(time.Hour), maxDigits)
+	for _, v := range h.values {
+		if v < 0 || v > int64(time.Hour) {
+			return nil, fmt.Errorf("%d is not between 0 and an hour in ns", v)
+		}
+		if err := out.RecordValue(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
 
 // decode reads a histogram. The library takes any geometry, one of 50 MB too, so that is looked at first.
 func decode(encoded string) (*hdrhistogram.Histogram, error) {

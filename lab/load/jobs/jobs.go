@@ -13,7 +13,7 @@
 //   - client is a record.Client. Its quantiles may be left out: they are read from the histograms.
 //   - gauges are numbers of the job's own choice, by name.
 //   - hists are histograms of ns up to an hour, with at most three significant digits, in base64 of
-//     HdrHistogram's V2 compressed encoding, by tag: response.STATUS or response.STATUS.CLASS, from the
+//     HdrHistogram's V2 compressed encoding, or the values one by one ([20133700,20415022]), by tag: response.STATUS or response.STATUS.CLASS, from the
 //     intended time (STATUS is ok, timeout, unfinished, 200, ...); warmup.STATUS likewise, for what was
 //     offered before the measured time; service; lag; delivery. Where a window has response or warmup
 //     histograms they hold, unfinished apart, as many values as client.completed says.
@@ -43,11 +43,11 @@ const (
 
 // windowLine is one finished window.
 type windowLine struct {
-	Start  int64              `json:"t_ns"`
-	Phase  string             `json:"phase"`
-	Client record.Client      `json:"client"`
-	Gauges map[string]float64 `json:"gauges,omitempty"`
-	Hists  map[string]string  `json:"hists,omitempty"` // base64 by tag
+	Start  int64                `json:"t_ns"`
+	Phase  string               `json:"phase"`
+	Client record.Client        `json:"client"`
+	Gauges map[string]float64   `json:"gauges,omitempty"`
+	Hists  map[string]histogram `json:"hists,omitempty"` // by tag
 }
 
 // endLine is the last one.

@@ -156,16 +156,16 @@ func (s *stream) checkGauges(gauges map[string]float64) error {
 	return nil
 }
 
-func (s *stream) histograms(encoded map[string]string) (map[string]*hdrhistogram.Histogram, error) {
+func (s *stream) histograms(lines map[string]histogram) (map[string]*hdrhistogram.Histogram, error) {
 	hists := map[string]*hdrhistogram.Histogram{}
-	for tag, text := range encoded {
+	for tag, line := range lines {
 		if err := checkTag(tag); err != nil {
 			return nil, err
 		}
 		if s.tags[tag] = true; len(s.tags) > maxTags {
 			return nil, fmt.Errorf("histogram %q is one more than the %d that a job may have", tag, maxTags)
 		}
-		h, err := decode(text)
+		h, err := line.decode()
 		if err != nil {
 			return nil, fmt.Errorf("histogram %q: %w", tag, err)
 		}

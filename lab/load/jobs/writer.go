@@ -30,7 +30,7 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 		line.Gauges = win.Server.Gauges
 	}
 	if len(hists) > 0 {
-		line.Hists = make(map[string]string, len(hists))
+		line.Hists = make(map[string]histogram, len(hists))
 	}
 	for tag, h := range hists {
 		if err := checkTag(tag); err != nil {
@@ -40,7 +40,7 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 		if err != nil {
 			return fmt.Errorf("encoding histogram %s: %w", tag, err)
 		}
-		line.Hists[tag] = string(encoded)
+		line.Hists[tag] = histogram{encoded: string(encoded)}
 	}
 	return w.line(line)
 }
