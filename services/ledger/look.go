@@ -44,7 +44,7 @@ func (p *pipeline) measure() {
 		{"ripple_sync_ledgers_total", "ledgers that were proved", p.watch.Ledgers.Load},
 		{"ripple_sync_bytes_total", "bytes of their answers", p.watch.Bytes.Load},
 		{"ripple_sync_signatures_total", "signatures that were checked", p.watch.Signatures.Load},
-		{"ripple_sync_refetched_total", "answers beyond a ledger's first", p.watch.Refetched.Load},
+		{"ripple_sync_refetched_total", "ledgers that were asked for again: the answer was wrong, or did not come", p.watch.Refetched.Load},
 		{"ripple_sync_wrong_total", "answers that were proved wrong", p.watch.Wrong.Load},
 	} {
 		p.env.Metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: c.name, Help: c.help}, func() float64 { return float64(c.read()) }))

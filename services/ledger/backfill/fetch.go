@@ -145,10 +145,16 @@ func (r *run) call(ctx context.Context, m *pace.Member, it *item) error {
 	return err
 }
 
-// acquire waits for a server. Who failed the ledger before is asked again only when there is nobody else.
+// errNobodyElse is for a hedge: it is to ask another than who is at the ledger.
+var errNobodyElse = errors.New("nobody else has the ledger")
+
+// acquire waits for a server. Who failed the ledger before is asked again only when there is nobody else, and not by a hedge.
 func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
 	not := r.not(it)
 	m, err := r.Servers.Acquire(ctx, it.index, not...)
+	if it.shard.Hedge && errors.Is(err, pace.ErrNone) {
+		return nil, errNobodyElse
+	}
 	if len(not) > 0 && errors.Is(err, pace.ErrNone) {
 		m, err = r.Servers.Acquire(ctx, it.index)
 	}
@@ -194,7 +200,9 @@ func (r *run) wanted(s shard.Shard, index uint32) bool {
 // failed gives back what a shard did not bring, from an index down.
 func (r *run) failed(s shard.Shard, index uint32, err error) {
 	var from any
-	if f := new(refusal); errors.As(err, &f) {
+	f := new(refusal)
+	asked := errors.As(err, &f)
+	if asked {
 		from = f.from
 	}
 	// It is no try when the shard's time was over before that of a server, nor while one that says it has the ledger is not to
@@ -206,5 +214,8 @@ func (r *run) failed(s shard.Shard, index uint32, err error) {
 		r.tried(index, err)
 	}
 	r.planner.Failed(s, index, from, time.Now())
+	if asked && !errors.Is(err, context.Canceled) && r.planner.Idle(index) {
+		r.Watch.Refetched.Add(1)
+	}
 	signal(r.wake)
 }

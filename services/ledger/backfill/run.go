@@ -88,13 +88,9 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 		return err
 	}
 	r.queue = weighed{waiting, r}
-	shards := c.Shards.Within(gap, c.Window, c.Timeout)
+	shards := c.shards(gap)
 	if err := shards.Check(); err != nil {
 		return err
-	}
-	shards.Fetches = c.Fetches
-	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // a short gap is everybody's work, too
-		shards.Size = max(1, each)
 	}
 	r.planner = shard.New(shards)
 
@@ -114,4 +110,17 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	}
 	group.Go(func() error { return r.link(ctx, expect) })
 	return group.Wait()
+}
+
+// shards is how a gap is cut.
+func (c Config) shards(gap history.Range) shard.Config {
+	shards := c.Shards.Within(gap, c.Window, c.Timeout)
+	shards.Fetches = c.Fetches
+	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // a short gap is everybody's work, too
+		shards.Size = max(1, each)
+	}
+	if shards.Hedge == shard.P95 && len(c.Servers.Report()) < 2 {
+		shards.Hedge = shard.None // a hedge asks somebody else; who is slow only gets slower by being asked twice
+	}
+	return shards
 }

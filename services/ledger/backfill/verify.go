@@ -97,8 +97,9 @@ func (r *run) refetch(it *item, err error) {
 	}
 	t := r.tried(it.index, fmt.Errorf("%s: %w", it.from.Name(), err))
 	t.wrong = append(t.wrong, it.from)
-	if r.arrived[it.index] == nil {
+	if r.arrived[it.index] == nil && !r.planner.Idle(it.index) {
 		r.planner.Rejected(it.index, it.from, time.Now())
+		r.Watch.Refetched.Add(1)
 	}
 	signal(r.wake)
 }
@@ -112,7 +113,6 @@ func (r *run) tried(index uint32, err error) *tries {
 	}
 	t.count++
 	t.last, r.bad = err, err
-	r.Watch.Refetched.Add(1)
 	signal(r.linked) // it may be one that was tried too often
 	return t
 }
@@ -137,7 +137,6 @@ func (r *run) arrive(it *item) {
 	}
 	r.mu.Unlock()
 	if !first {
-		r.Watch.Refetched.Add(1)
 		r.recycle(it)
 	}
 	signal(r.wake)

@@ -14,7 +14,7 @@ type Watch struct {
 	Bytes        atomic.Uint64 // of answers, as they came over the wire
 	Transactions atomic.Uint64 // of these ledgers
 	Signatures   atomic.Uint64 // that were checked
-	Refetched    atomic.Uint64 // answers beyond a ledger's first: hedges that came second, and those after a wrong one
+	Refetched    atomic.Uint64 // ledgers that were asked for again because the answer was wrong, or did not come; hedges are none of these
 	Wrong        atomic.Uint64 // answers that were proved wrong
 
 	// How long the stages' goroutines were in what they wait for or work at, in ns, summed over them.

@@ -1,0 +1,129 @@
+package backfill
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+	"dyno/services/ledger/pace"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/shard"
+	"dyno/services/ledger/sim"
+)
+
+// idle is a run of shards of one, which nobody drives.
+func (w *world) idle(p *pace.Pool) *run {
+	c := w.config(p, &keeper{}).withDefaults()
+	c.Watch = NewWatch()
+	return &run{Config: c, gap: all, due: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
+		arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
+}
+
+// hedged is the top's shard and its hedge, which is not to ask who is at the shard.
+func hedged(t *testing.T, r *run) (s, hedge shard.Shard) {
+	t.Helper()
+	m, err := r.Servers.Acquire(t.Context(), last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Done(0, 0, nil)
+	s, _ = r.planner.Next(time.Now())
+	r.planner.Asking(s, last, m, time.Now())
+	return s, shard.Shard{Range: s.Range, ID: s.ID, Hedge: true, Not: m, Timeout: time.Minute}
+}
+
+// There is nobody to hedge with when there is one server, or when the others lack the ledger: who is slow is not asked twice.
+func TestHedgeAsksSomebodyElse(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		name   string
+		others []string // what other servers have
+		asked  bool
+	}{
+		{"one server", nil, false},
+		{"the other lacks it", []string{"1000-1010"}, false},
+		{"the other has it", []string{"1000-1023"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sims := []*sim.Sim{w.server(t, sim.Config{})}
+			for _, has := range c.others {
+				complete, err := history.ParseSet(has)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sims = append(sims, w.server(t, sim.Config{Complete: complete}))
+			}
+			p := pool(t, sims...)
+			r := w.idle(p)
+			_, hedge := hedged(t, r)
+			before := p.Report()
+			it := &item{index: last, shard: hedge, answer: &rippled.Answer{}}
+			err := r.ask(t.Context(), it)
+			for i, s := range p.Report() {
+				if now := s.Requests - before[i].Requests; (now == 1) != (c.asked && s.Server != hedge.Not.(*pace.Member).Name()) {
+					t.Errorf("%s was asked %d times", s.Server, now)
+				}
+			}
+			if c.asked != (err == nil) || err != nil && !errors.Is(err, errNobodyElse) {
+				t.Errorf("%v", err)
+			}
+			if err != nil { // it is nobody's failure
+				r.failed(hedge, last, err)
+				if len(r.trouble) > 0 || r.Watch.Refetched.Load() > 0 {
+					t.Errorf("%d in trouble, %d fetched again", len(r.trouble), r.Watch.Refetched.Load())
+				}
+			}
+			want := shard.None
+			if len(sims) > 1 {
+				want = shard.P95
+			}
+			r.Shards.Hedge = shard.P95
+			if got := r.shards(all).Hedge; got != want {
+				t.Errorf("with %d servers hedges are %q", len(sims), got)
+			}
+		})
+	}
+}
+
+// Asked for again is what failed, or was answered wrongly: not what two were asked for, nor what nobody waits for.
+func TestRefetched(t *testing.T) {
+	w := newWorld(t)
+	p := pool(t, w.server(t, sim.Config{}))
+	cut := &rippled.Trouble{Kind: rippled.Cut, Err: errors.New("as told")}
+	for _, c := range []struct {
+		name string
+		want uint64
+		do   func(r *run, one, other *item)
+	}{
+		{"both bring it", 0, func(r *run, one, other *item) { r.arrive(one); r.arrive(other) }},
+		{"one is wrong", 0, func(r *run, one, other *item) { r.arrive(one); r.wrong(other, xrpl.ErrRoot) }},
+		{"one is wrong, the other under way", 1, func(r *run, one, _ *item) { r.wrong(one, xrpl.ErrRoot) }},
+		{"both are wrong", 1, func(r *run, one, other *item) { r.wrong(one, xrpl.ErrRoot); r.wrong(other, xrpl.ErrRoot) }},
+		{"one does not come", 0, func(r *run, one, other *item) { r.arrive(one); r.failed(other.shard, last, &refusal{other.from, cut}) }},
+		{"it does not come", 1, func(r *run, one, _ *item) { r.failed(one.shard, last, &refusal{one.from, cut}) }},
+		{"its time is over", 1, func(r *run, one, _ *item) {
+			r.failed(one.shard, last, &refusal{one.from, context.DeadlineExceeded})
+		}},
+		{"nobody was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, pace.ErrNone) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := w.idle(p)
+			s, _ := hedged(t, r)
+			m, err := p.Acquire(t.Context(), last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Done(0, 0, nil)
+			twin := func() *item {
+				return &item{index: last, shard: s, answer: &rippled.Answer{}, from: m, proved: time.Now()}
+			}
+			c.do(r, twin(), twin())
+			if n := r.Watch.Refetched.Load(); n != c.want {
+				t.Errorf("%d were asked for again, want %d", n, c.want)
+			}
+		})
+	}
+}
