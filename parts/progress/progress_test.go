@@ -74,35 +74,29 @@ func (o told) counts(t rapid.TB) map[string]int64 {
 func TestWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		w := start(&out, Measure, clock())
+		w := start(&out, clock())
 		depth := 0.0
 		w.Gauge("depth", func() float64 { depth++; return depth })
 		w.Gauge("nonsense", func() float64 { return math.NaN() })
-		first, second := w.Start(), w.Start()
-		time.Sleep(40 * time.Millisecond)
-		first.Done(1000, false)
-		first.Done(1000, false)              // said before
-		time.Sleep(30 * time.Millisecond)    // the next window, since the clock began in the middle of one
-		w.Done(20*time.Millisecond, 0, true) // one whose beginning nobody told
+		w.Done(40*time.Millisecond, 1000, false)
+		time.Sleep(70 * time.Millisecond) // the next window, since the clock began in the middle of one
+		w.Done(20*time.Millisecond, 0, true)
 		time.Sleep(200 * time.Millisecond)
+		w.Done(time.Millisecond, 1, false)
 		if err := w.Close(nil); err != nil {
 			t.Fatal(err)
 		}
-		second.Done(1, false) // too late
-		if w.Start() != (Unit{}) {
-			t.Error("a unit after the end")
-		}
-		Unit{}.Done(1, false)
+		w.Done(1, 1, false) // too late
 		o := read(t, out.String())
 		if !o.end || o.err != "" || len(o.windows) != 4 {
 			t.Fatalf("%+v", o)
 		}
 		base := int64(12_345_600_000_000)
 		for i, want := range []windowLine{
-			{Start: base, Phase: "measure", Client: client{Offered: 2, Sent: 2, Completed: 1, Backlog: 1}},
-			{Start: base + 1e8, Phase: "measure", Client: client{Offered: 1, Sent: 1, Completed: 1, Failed: 1, Backlog: 1}},
-			{Start: base + 2e8, Phase: "measure", Client: client{Backlog: 1}},
-			{Start: base + 3e8, Phase: "drain"}, // no whole window
+			{Start: base, Phase: "measure", Client: client{Offered: 1, Sent: 1, Completed: 1}},
+			{Start: base + 1e8, Phase: "measure", Client: client{Offered: 1, Sent: 1, Completed: 1, Failed: 1}},
+			{Start: base + 2e8, Phase: "measure"},
+			{Start: base + 3e8, Phase: "drain", Client: client{Offered: 1, Sent: 1, Completed: 1}}, // no whole window
 		} {
 			if got := o.windows[i]; got.Start != want.Start || got.Phase != want.Phase || got.Client != want.Client {
 				t.Errorf("window %d is %+v, want %+v", i, got, want)
@@ -115,66 +109,35 @@ func TestWindows(t *testing.T) {
 		if err != nil || h.TotalCount() != 1 || !h.ValuesAreEquivalent(h.Max(), 40e6) {
 			t.Errorf("response.ok: %v, %v", h, err)
 		}
-		if h, err = hdrhistogram.Decode([]byte(o.windows[3].Hists["response.unfinished"])); err != nil || !h.ValuesAreEquivalent(h.Max(), 270e6) {
-			t.Errorf("response.unfinished: %v, %v", h, err)
+		if h, err = hdrhistogram.Decode([]byte(o.windows[1].Hists["response.other"])); err != nil || !h.ValuesAreEquivalent(h.Max(), 20e6) {
+			t.Errorf("response.other: %v, %v", h, err)
 		}
 	})
 }
 
-func TestPhases(t *testing.T) {
+// What was done within one window is measured.
+func TestShortJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		w := start(&out, Warmup, clock())
-		warm := w.Start()
-		w.Phase(Measure)  // from the next window on
-		cold := w.Start() // still before it
-		w.Phase(Warmup)   // that is over
-		time.Sleep(60 * time.Millisecond)
-		counted := w.Start()
-		warm.Done(0, false)
-		cold.Done(0, true)
-		time.Sleep(100 * time.Millisecond)
-		counted.Done(0, false)
-		w.Phase(Drain)
-		time.Sleep(200 * time.Millisecond)
-		w.Close(nil)
-		o := read(t, out.String())
-		var phases []string
-		for _, win := range o.windows {
-			phases = append(phases, win.Phase)
-		}
-		if got := strings.Join(phases, " "); got != "warmup measure measure drain drain" {
-			t.Errorf("phases %s", got)
-		}
-		if c := o.counts(t); c["warmup.ok"] != 1 || c["warmup.other"] != 1 || c["response.ok"] != 1 || len(c) != 3 {
-			t.Errorf("histograms %v", c)
-		}
-	})
-}
-
-// What was done within one window is measured, unless it was to warm up.
-func TestShortJob(t *testing.T) {
-	for _, first := range []Phase{Warmup, Measure} {
-		var out bytes.Buffer
-		w := New(&out, first)
-		w.Start().Done(1, false)
+		w := start(&out, clock())
+		w.Done(1, 1, false)
 		if err := w.Close(errors.New("no more")); err != nil {
 			t.Fatal(err)
 		}
 		o := read(t, out.String())
-		if n := len(o.windows); n == 0 || !o.end || o.err != "no more" || o.windows[0].Phase != first.String() {
+		if len(o.windows) != 1 || !o.end || o.err != "no more" || o.windows[0].Phase != "measure" || o.counts(t)[tagOK] != 1 {
 			t.Errorf("%+v", o)
 		}
 		out.Reset()
 		if w.Close(nil); out.Len() > 0 {
 			t.Error("closed twice")
 		}
-	}
+	})
 }
 
 func TestJobThatFailsWithoutSayingWhy(t *testing.T) {
 	var out bytes.Buffer
-	New(&out, Measure).Close(errors.New(""))
+	New(&out).Close(errors.New(""))
 	if o := read(t, out.String()); o.err == "" {
 		t.Error("a failure that reads like success")
 	}
@@ -193,7 +156,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{left: 1}
-		w := start(f, Measure, clock())
+		w := start(f, clock())
 		time.Sleep(time.Second)
 		if err := w.Close(nil); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%v", err)
@@ -208,9 +171,9 @@ func TestNobodyReads(t *testing.T) {
 func TestReaderHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, pipe := io.Pipe()
-		w := start(pipe, Measure, clock())
+		w := start(pipe, clock())
 		for range 1000 {
-			w.Start().Done(0, false)
+			w.Done(1, 0, false)
 			time.Sleep(10 * time.Millisecond)
 		}
 		w.mu.Lock()
@@ -232,70 +195,59 @@ func TestReaderHangs(t *testing.T) {
 	})
 }
 
-// What is offered ends or is unfinished, whatever happens when, and windows come in order.
+// What is told is printed once, whatever happens when, and windows come in order.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		actions := rapid.SliceOfN(rapid.IntRange(0, 9), 0, 60).Draw(rt, "actions")
-		first := rapid.SampledFrom([]Phase{Warmup, Measure}).Draw(rt, "first")
 		synctest.Test(t, func(*testing.T) {
 			var out bytes.Buffer
-			w := start(&out, first, clock())
-			var units []Unit
-			started := 0
+			w := start(&out, clock())
+			units, failed := int64(0), int64(0)
 			for _, a := range actions {
-				switch {
-				case a < 3:
-					units = append(units, w.Start())
-					started++
-				case a < 6 && len(units) > 0:
-					units[0].Done(1, a == 3)
-					units = units[1:]
-				case a == 6:
-					w.Done(time.Millisecond, 1, false)
-					started++
-				case a == 7:
-					w.Phase(Measure)
-				default:
+				if a > 5 {
 					time.Sleep(time.Duration(a) * 17 * time.Millisecond)
+					continue
+				}
+				w.Done(time.Millisecond, 1, a == 0)
+				units++
+				if a == 0 {
+					failed++
 				}
 			}
 			w.Close(nil)
-			check(rt, read(rt, out.String()), started)
+			check(rt, read(rt, out.String()), units, failed)
 		})
 	})
 }
 
-func check(t rapid.TB, o told, started int) {
-	var offered, measured, completed, last int64
+func check(t rapid.TB, o told, units, failed int64) {
+	var sum client
 	for i, w := range o.windows {
-		if i > 0 && w.Start != last+windowLength {
-			t.Errorf("window %d begins at %d after %d", i, w.Start, last)
+		if i > 0 && w.Start != o.windows[i-1].Start+windowLength {
+			t.Errorf("window %d begins at %d after %d", i, w.Start, o.windows[i-1].Start)
 		}
-		last = w.Start
-		offered += w.Client.Offered
-		completed += w.Client.Completed
-		if w.Phase != "warmup" {
-			measured += w.Client.Offered
+		if last := i > 0 && i == len(o.windows)-1; (w.Phase == phaseDrain) != last {
+			t.Errorf("window %d of %d is of phase %s", i, len(o.windows), w.Phase)
 		}
+		sum.Offered += w.Client.Offered
+		sum.Sent += w.Client.Sent
+		sum.Completed += w.Client.Completed
+		sum.Failed += w.Client.Failed
 	}
-	c := o.counts(t)
-	if offered != int64(started) {
-		t.Errorf("%d were offered, %d told", started, offered)
+	if sum != (client{units, units, units, failed}) {
+		t.Errorf("%d units, of which %d failed, are told as %+v", units, failed, sum)
 	}
-	if n := c[tagOK] + c[tagFailed] + c[tagWarmOK] + c[tagWarmFailed]; n != completed {
-		t.Errorf("%d completed, %d in histograms", completed, n)
-	}
-	if n := c[tagOK] + c[tagFailed] + c[tagUnfinished]; n != measured {
-		t.Errorf("%d measured, %d in histograms", measured, n)
+	if c := o.counts(t); c[tagOK] != units-failed || c[tagFailed] != failed {
+		t.Errorf("%d units, of which %d failed, are in histograms as %v", units, failed, c)
 	}
 }
 
-func BenchmarkUnit(b *testing.B) {
-	w := New(io.Discard, Measure)
+func BenchmarkDone(b *testing.B) {
+	w := New(io.Discard)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			w.Start().Done(100, false)
+			w.Done(time.Millisecond, 100, false)
 		}
 	})
 	w.Close(nil)

@@ -10,42 +10,32 @@ import (
 
 // window is what happened in 100 ms.
 type window struct {
-	start   int64 // ns, monotonic
-	phase   Phase
-	offered int64
-	ended   int64
-	failed  int64
-	backlog int64 // under way at its end
-	bytes   int64
-	hists   map[string]*hdrhistogram.Histogram // by tag
+	start  int64 // ns, monotonic
+	ended  int64
+	failed int64
+	bytes  int64
+	hists  map[string]*hdrhistogram.Histogram // by tag
 }
 
-// What a histogram is of.
+// What a window counts for, and what a histogram is of.
 const (
-	tagOK         = "response.ok"
-	tagFailed     = "response.other"
-	tagWarmOK     = "warmup.ok"
-	tagWarmFailed = "warmup.other"
-	tagUnfinished = "response.unfinished"
+	phaseMeasure = "measure"
+	phaseDrain   = "drain"
+
+	tagOK     = "response.ok"
+	tagFailed = "response.other"
 )
 
-// done counts the end of a unit. Warm: it began before what counts.
-func (w *window) done(latency int64, bytes int, failed, warm bool) {
+// done counts the end of a unit.
+func (w *window) done(took int64, bytes int, failed bool) {
 	tag := tagOK
-	switch {
-	case warm && failed:
-		tag = tagWarmFailed
-	case warm:
-		tag = tagWarmOK
-	case failed:
-		tag = tagFailed
-	}
-	w.ended++
 	if failed {
+		tag = tagFailed
 		w.failed++
 	}
+	w.ended++
 	w.bytes += int64(bytes)
-	w.enter(tag, latency)
+	w.enter(tag, took)
 }
 
 // enter puts a duration (ns) into a histogram.
@@ -98,29 +88,24 @@ func (w *Writer) flush() {
 		}
 	}
 	for _, win := range closed {
-		w.window(win, values)
+		w.window(win, phaseMeasure, values)
 	}
+	w.measured = true
 }
 
 // finish writes what has not been written, and the last line. The window that was open is shorter than the
 // others: unless it is the only one, it is no part of the measured time, only of what was done.
 func (w *Writer) finish(failure error) {
 	w.mu.Lock()
-	now := w.advance()
-	for _, b := range w.units {
-		if !b.warm {
-			w.open.enter(tagUnfinished, now-b.at)
-		}
-	}
-	clear(w.units)
+	w.advance()
 	last := w.open
-	last.backlog = 0
 	w.mu.Unlock()
 	w.flush()
+	phase := phaseMeasure
 	if w.measured {
-		last.phase = Drain
+		phase = phaseDrain
 	}
-	w.window(last, nil)
+	w.window(last, phase, nil)
 	end := struct {
 		End   bool   `json:"end"`
 		Error string `json:"error,omitempty"`
@@ -147,16 +132,16 @@ type (
 		Sent      int64 `json:"sent"`
 		Completed int64 `json:"completed"` // the failed ones, too
 		Failed    int64 `json:"failed"`
-		Backlog   int64 `json:"backlog"`
 	}
 )
 
 // gaugeBytes is what units moved in a window, bytes/s.
 const gaugeBytes = "bytes_per_s"
 
-func (w *Writer) window(win *window, gauges map[string]float64) {
-	line := windowLine{Start: win.start, Phase: win.phase.String(), Gauges: gauges,
-		Client: client{Offered: win.offered, Sent: win.offered, Completed: win.ended, Failed: win.failed, Backlog: win.backlog}}
+// window writes one. A unit is told in the window in which it ended, so as many are offered as are completed.
+func (w *Writer) window(win *window, phase string, gauges map[string]float64) {
+	line := windowLine{Start: win.start, Phase: phase, Gauges: gauges,
+		Client: client{Offered: win.ended, Sent: win.ended, Completed: win.ended, Failed: win.failed}}
 	if gauges != nil {
 		gauges[gaugeBytes] = float64(win.bytes) * float64(time.Second) / float64(windowLength)
 	}
@@ -171,7 +156,6 @@ func (w *Writer) window(win *window, gauges map[string]float64) {
 		}
 		line.Hists[tag] = string(text)
 	}
-	w.measured = w.measured || win.phase == Measure
 	w.line(line)
 }
 

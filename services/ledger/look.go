@@ -82,7 +82,7 @@ func (s *standings) Collect(m chan<- prometheus.Metric) {
 // show tells people how far a sync of a range is, or the lab.
 func (p *pipeline) show(span history.Range, windows bool) {
 	if windows {
-		p.windows = progress.New(p.env.Stdout, progress.Measure)
+		p.windows = progress.New(p.env.Stdout)
 		for name, read := range map[string]func() float64{
 			"bound_server": func() float64 { return p.bound.recent(p).server },
 			"bound_bytes":  func() float64 { return p.bound.recent(p).bytes },

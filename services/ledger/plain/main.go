@@ -120,7 +120,7 @@ func syncCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return err
 	}
 	if *windows {
-		s.watch = progress.New(stdout, progress.Measure)
+		s.watch = progress.New(stdout)
 		err = s.run(ctx)
 		return errors.Join(err, s.watch.Close(err))
 	}
