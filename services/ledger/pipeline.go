@@ -109,7 +109,7 @@ func (p *pipeline) meet(ctx context.Context) error {
 	defer cancel()
 	var last error
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := p.pool.Refresh(patience)
+		err := p.pool.Meet(patience)
 		if err == nil {
 			return nil
 		}

@@ -278,6 +278,34 @@ func (p *Pool) Refresh(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// meetWithin is how much longer than the first to answer the others are waited for.
+const meetWithin = 2 * time.Second
+
+// errLate is why a server is not waited for.
+var errLate = fmt.Errorf("no answer within %v of another server's", meetWithin)
+
+// Meet is Refresh for the beginning: one server that hangs does not hold up the others.
+func (p *Pool) Meet(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	answers := make(chan error, len(p.servers))
+	for _, s := range p.servers {
+		go func() { answers <- p.ask(ctx, s) }() // each is waited for
+	}
+	var errs []error
+	for range p.servers {
+		if err := <-answers; err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		defer time.AfterFunc(meetWithin, func() { cancel(errLate) }).Stop()
+	}
+	if len(errs) < len(p.servers) {
+		return nil
+	}
+	return errors.Join(errs...)
+}
+
 // Run asks again and again, until ctx is done.
 func (p *Pool) Run(ctx context.Context) error {
 	tick := time.NewTicker(p.refresh)
@@ -299,6 +327,9 @@ func (p *Pool) ask(ctx context.Context, s *server) error {
 	p.mu.Unlock()
 	begin := time.Now()
 	info, err := s.source.Info(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errLate) {
+		err = &rippled.Trouble{Kind: rippled.Timeout, Server: s.name, Err: errLate}
+	}
 	if err == nil && !info.Synced {
 		err = &rippled.Trouble{Kind: rippled.NotSynced, Server: s.name, Err: errors.New("it says so itself")}
 	}
