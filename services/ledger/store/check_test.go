@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -195,6 +196,29 @@ func execute(cmd *cobra.Command, args ...string) (stdout, stderr string, err err
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err = cmd.Execute()
 	return out.String(), complaint.String(), err
+}
+
+// Ctrl-C ends a check with a line that says so, and lets go of the folder.
+func TestCheckIsInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := OpenFolder(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, storetest.Chain(1, 5, 3, 2)...)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := CheckCommand()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd.SetContext(ctx)
+	if out, _, err := execute(cmd, "--data", dir); err == nil || err.Error() != "check was told to stop before it was done" || out != "" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, _, err := execute(CheckCommand(), "--data", dir); err != nil {
+		t.Errorf("again: %v", err)
+	}
 }
 
 func TestCommands(t *testing.T) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
+	"dyno/services/ledger/interrupt"
 	"dyno/services/ledger/trust"
 )
 
@@ -34,7 +36,7 @@ exits with 1 if anything is wrong. What a sync has still to do is said, and is n
 			if err != nil {
 				return daemon.Usage(fmt.Errorf("--level: %w", err))
 			}
-			return check(cmd, data, l, asJSON)
+			return interrupt.Run(cmd, func(ctx context.Context) error { return check(ctx, cmd, data, l, asJSON) })
 		},
 	}
 	flags := cmd.Flags()
@@ -51,7 +53,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func check(cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err error) {
+func check(ctx context.Context, cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err error) {
 	s, err := OpenFolder(data, Options{ReadOnly: true})
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func check(cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State {
 		return progress.State{Done: done.Load(), Total: int64(s.Stored().Len())}
 	})
-	report, err := s.Check(cmd.Context(), level, func(n, _ int) { done.Store(int64(n)) })
+	report, err := s.Check(ctx, level, func(n, _ int) { done.Store(int64(n)) })
 	bar.Close()
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", data, err)

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/services/ledger/interrupt"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -42,24 +41,7 @@ It exits with 1 when a ledger fails, or when there is none.`,
 			if _, err := checker(o.Signatures); err != nil {
 				return daemon.Usage(fmt.Errorf("--%w", err))
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-			defer stop()
-			report, err := verifyNamed(ctx, args[0], o, cmd.InOrStdin(), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
-			} else {
-				err = report.print(cmd.OutOrStdout(), o.Level)
-			}
-			if err != nil {
-				return err
-			}
-			if err := report.Err(); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			return nil
+			return interrupt.Run(cmd, func(ctx context.Context) error { return carryOut(ctx, cmd, args[0], o, asJSON) })
 		},
 	}
 	flags := cmd.Flags()
@@ -68,6 +50,25 @@ It exits with 1 when a ledger fails, or when there is none.`,
 	flags.StringVar(&o.Signatures, "signatures", "", "`NAME` of what checks signatures: pure or libsecp256k1 (default: the fastest there is)")
 	flags.IntVar(&o.Workers, "workers", 0, "ledgers to verify at a time (default: one a core)")
 	return cmd
+}
+
+func carryOut(ctx context.Context, cmd *cobra.Command, file string, o Options, asJSON bool) error {
+	report, err := verifyNamed(ctx, file, o, cmd.InOrStdin(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+	} else {
+		err = report.print(cmd.OutOrStdout(), o.Level)
+	}
+	if err != nil {
+		return err
+	}
+	if err := report.Err(); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
 }
 
 // verifyNamed verifies a file, or stdin for "-", and shows how far it is where a person is watching.

@@ -2,6 +2,8 @@ package trust
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +57,19 @@ func TestCommand(t *testing.T) {
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: %v, without %q", c.name, err, c.wrong)
 		}
+	}
+}
+
+func TestCommandIsInterrupted(t *testing.T) {
+	cmd := Command()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd.SetArgs([]string{"-"})
+	cmd.SetIn(strings.NewReader(file(mint(t, 3))))
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	if err := cmd.ExecuteContext(ctx); err == nil || err.Error() != "verify was told to stop before it was done" {
+		t.Error(err)
 	}
 }
 

@@ -87,6 +87,9 @@ type numbered struct {
 func readLines(ctx context.Context, r io.Reader, to chan<- numbered, spare <-chan []byte) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	for number := 1; ; number++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		line := numbered{number: number}
 		select {
 		case line.text = <-spare:

@@ -205,6 +205,13 @@ func TestCommand(t *testing.T) {
 	if rows := read(t, text); err != nil || len(rows) != 4 || rows[0].LedgerIndex != 15 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
+	cmd := Command()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd.SetContext(over)
+	if _, err := execute(cmd, "--data", data); err == nil || err.Error() != "export was told to stop before it was done" {
+		t.Error(err)
+	}
 	for want, args := range map[string][]string{
 		"are not stored":              {"--data", data, "--from", "5"},
 		"there are ndjson, parquet":   {"--data", data, "--format", "csv"},

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -342,6 +343,37 @@ func TestTooManyTransactions(t *testing.T) {
 		if _, _, err := cutLedger(b); !errors.Is(err, want) {
 			t.Errorf("%d transactions: %v", n, err)
 		}
+	}
+}
+
+// Ctrl-C leaves neither half a pack nor a locked folder.
+func TestCommandsAreInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "x.pack")
+	s, err := store.OpenFolder(data, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Append(storetest.Chain(1, 5, 20, 2), store.Progress{From: 5, To: 24}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd := Command()
+	cmd.SetContext(over)
+	if _, _, err := execute(cmd, "--data", data, "-o", file); err == nil || err.Error() != "pack was told to stop before it was done" {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if _, _, err := execute(Command(), "--data", data, "-o", file); err != nil {
+		t.Error(err)
+	}
+	cmd = UnpackCommand()
+	cmd.SetContext(over)
+	if _, _, err := execute(cmd, file, "--data", filepath.Join(dir, "again")); err == nil || err.Error() != "unpack was told to stop before it was done" {
+		t.Error(err)
 	}
 }
 
