@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Atomic is an immutable state behind an atomic pointer. Readers never lock.
-type Atomic[S any, K comparable, V any] struct {
+// published is an immutable state behind an atomic pointer. Readers never lock.
+type published[S any, K comparable, V any] struct {
 	now    atomic.Pointer[state[S, K, V]]
 	writer sync.Mutex // held from reading now until the next state is in its place
 }
@@ -18,25 +18,25 @@ type state[S any, K comparable, V any] struct {
 	entries map[K]V
 }
 
-// NewAtomic makes an empty one.
-func NewAtomic[S any, K comparable, V any]() *Atomic[S, K, V] {
-	a := &Atomic[S, K, V]{}
+// newPublished makes an empty one.
+func newPublished[S any, K comparable, V any]() *published[S, K, V] {
+	a := &published[S, K, V]{}
 	a.now.Store(&state[S, K, V]{})
 	return a
 }
 
 // Summary is what was last said of the whole.
-func (a *Atomic[S, K, V]) Summary() S { return a.now.Load().summary }
+func (a *published[S, K, V]) Summary() S { return a.now.Load().summary }
 
 // Get finds an entry.
-func (a *Atomic[S, K, V]) Get(key K) (V, bool) {
+func (a *published[S, K, V]) Get(key K) (V, bool) {
 	v, ok := a.now.Load().entries[key]
 	return v, ok
 }
 
 // Update publishes a changed copy. Entries that are not changed are shared with the state before, and so is the map
 // when the summary alone changes.
-func (a *Atomic[S, K, V]) Update(c Change[S, K, V]) {
+func (a *published[S, K, V]) Update(c Change[S, K, V]) {
 	a.writer.Lock()
 	defer a.writer.Unlock()
 	entries := a.now.Load().entries

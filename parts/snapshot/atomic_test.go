@@ -4,7 +4,7 @@ import "testing"
 
 // A reader of the atomic snapshot waits for nobody, not even for a writer that never ends.
 func TestAtomicReadersNeverLock(t *testing.T) {
-	a := NewAtomic[int, int, int]()
+	a := newPublished[int, int, int]()
 	a.Update(Change[int, int, int]{Summary: 1, Put: map[int]int{1: 1}})
 	a.writer.Lock()
 	defer a.writer.Unlock()

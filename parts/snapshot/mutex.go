@@ -2,27 +2,27 @@ package snapshot
 
 import "sync"
 
-// Mutex is a map and a summary that change in place under a lock.
-type Mutex[S any, K comparable, V any] struct {
+// locked is a map and a summary that change in place under a lock.
+type locked[S any, K comparable, V any] struct {
 	mu      sync.RWMutex
 	summary S
 	entries map[K]V
 }
 
-// NewMutex makes an empty one.
-func NewMutex[S any, K comparable, V any]() *Mutex[S, K, V] {
-	return &Mutex[S, K, V]{entries: map[K]V{}}
+// newLocked makes an empty one.
+func newLocked[S any, K comparable, V any]() *locked[S, K, V] {
+	return &locked[S, K, V]{entries: map[K]V{}}
 }
 
 // Summary is what was last said of the whole.
-func (m *Mutex[S, K, V]) Summary() S {
+func (m *locked[S, K, V]) Summary() S {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.summary
 }
 
 // Get finds an entry.
-func (m *Mutex[S, K, V]) Get(key K) (V, bool) {
+func (m *locked[S, K, V]) Get(key K) (V, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	v, ok := m.entries[key]
@@ -30,7 +30,7 @@ func (m *Mutex[S, K, V]) Get(key K) (V, bool) {
 }
 
 // Update changes in place; readers wait meanwhile.
-func (m *Mutex[S, K, V]) Update(c Change[S, K, V]) {
+func (m *locked[S, K, V]) Update(c Change[S, K, V]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.summary = c.Summary

@@ -49,8 +49,8 @@ type Constructor[S any, K comparable, V any] func() Snapshot[S, K, V]
 // Constructors names every implementation.
 func Constructors[S any, K comparable, V any]() map[string]Constructor[S, K, V] {
 	return map[string]Constructor[S, K, V]{
-		"atomic": func() Snapshot[S, K, V] { return NewAtomic[S, K, V]() },
-		"mutex":  func() Snapshot[S, K, V] { return NewMutex[S, K, V]() },
+		"atomic": func() Snapshot[S, K, V] { return newPublished[S, K, V]() },
+		"mutex":  func() Snapshot[S, K, V] { return newLocked[S, K, V]() },
 	}
 }
 
