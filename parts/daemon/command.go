@@ -46,7 +46,7 @@ func (s Service) serving(env func(string) (string, bool), stdout, stderr io.Writ
 YAML file given with --config (listen: 127.0.0.1:8080). A flag wins over the environment, that over the file.
 When it is ready, %s prints one JSON line with the addresses it is bound to. Logs go to stderr.`,
 			envPrefix(s.Name), s.Name),
-		Example: s.Example,
+		Example: s.servingExample(),
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags(), s, env, elsewhere(cmd)); err != nil {
@@ -60,6 +60,17 @@ When it is ready, %s prints one JSON line with the addresses it is bound to. Log
 		s.Flags(cmd.Flags())
 	}
 	return cmd
+}
+
+// servingExample is what of the examples is about serve.
+func (s Service) servingExample() string {
+	var lines []string
+	for line := range strings.Lines(s.Example) {
+		if strings.HasPrefix(strings.TrimSpace(line), s.Name+" serve") {
+			lines = append(lines, strings.TrimRight(line, "\n"))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (s Service) long() string {

@@ -53,7 +53,7 @@ func toy() Service {
 	return Service{
 		Name:     "toyd",
 		Short:    "Answer with the assembly",
-		Example:  "  toyd serve --assembly baseline --set workers=4",
+		Example:  "  toyd count --to 3\n  toyd serve --assembly baseline --set workers=4",
 		Assembly: toyAssembly(),
 		Data:     &DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }},
 		Start:    startToy,
