@@ -17,16 +17,21 @@ const (
 )
 
 // shares say for how much of the time that passed each limit held the sync up, from 0 to 1.
-type shares struct{ server, bytes, cpu, disk float64 }
+type shares struct {
+	server, bytes, cpu, disk float64
 
-// binding names the limit. Who waits for the disk or the processors does so behind everything else, so these come first when
-// they are near their end; otherwise it is the servers, whose permission or answers are waited for.
+	pace float64 // of the time, requests waited while the rate that nobody had objected to was raised
+}
+
+// binding names the limit. Who lacks the processors waits for everything else as well, and for the disk behind
+// everything but that, so these two come first when they are near their end; otherwise it is the servers, whose
+// permission or answers are waited for, and for whose sake the rate rises no faster.
 func (s shares) binding() string {
 	switch {
-	case s.disk >= 0.5:
-		return boundDisk
 	case s.cpu >= 0.8:
 		return boundCPU
+	case s.disk >= 0.5:
+		return boundDisk
 	case s.bytes > s.server:
 		return boundBytes
 	}
@@ -36,34 +41,36 @@ func (s shares) binding() string {
 // reading is what shares are computed from: sums since the start.
 type reading struct {
 	at                            time.Time
-	cpu                           float64 // s
+	cpu                           time.Duration // that the process used, or waited for while others did
 	answering, verifying, sinking time.Duration
-	requests, bytes               time.Duration // that somebody waited for a budget, or for a server to come back
+	requests, bytes, pace         time.Duration // that somebody waited for a budget, or for a server to be free
 }
 
 func (p *pipeline) read() reading {
 	r := reading{at: time.Now()}
-	r.cpu, _ = agent.ProcessCPU()
+	used, _ := agent.ProcessCPU()
+	r.cpu = time.Duration(used*float64(time.Second)) + delayed()
 	r.answering, r.verifying, r.sinking = p.watch.Times()
 	b := p.pool.Binding()
-	r.requests, r.bytes = b.Requests+b.Trouble, b.Bytes
+	r.requests, r.bytes, r.pace = b.Requests+b.Connections+b.Trouble, b.Bytes, b.Rising
 	return r
 }
 
 // between gives the shares of the time between two readings.
 func (p *pipeline) between(a, b reading) shares {
-	took := b.at.Sub(a.at).Seconds()
+	took := b.at.Sub(a.at)
 	if took <= 0 {
 		return shares{}
 	}
-	fetchers := took * float64(max(p.config.Fetches, 1))
-	verifiers := took * float64(p.config.Provers())
-	of := func(a, b time.Duration, of float64) float64 { return min(1, (b-a).Seconds()/of) }
+	of := func(a, b time.Duration, many int) float64 {
+		return min(1, max(0, (b-a).Seconds()/took.Seconds()/float64(many)))
+	}
 	return shares{
-		server: max(of(a.requests, b.requests, took), of(a.answering, b.answering, fetchers)),
-		bytes:  of(a.bytes, b.bytes, took),
-		cpu:    max((b.cpu-a.cpu)/took/float64(runtime.GOMAXPROCS(0)), of(a.verifying, b.verifying, verifiers)),
-		disk:   of(a.sinking, b.sinking, took),
+		server: max(of(a.requests, b.requests, 1), of(a.answering, b.answering, max(p.config.Fetches, 1))),
+		bytes:  of(a.bytes, b.bytes, 1),
+		cpu:    max(of(a.cpu, b.cpu, runtime.GOMAXPROCS(0)), of(a.verifying, b.verifying, p.config.Provers())),
+		disk:   of(a.sinking, b.sinking, 1),
+		pace:   of(a.pace, b.pace, 1),
 	}
 }
 

@@ -32,7 +32,8 @@ func (p *pipeline) measure() {
 		{"ripple_ledger_sync_rate", "ledgers per second, lately", func() float64 { return rate.of(p.watch.Ledgers.Load()) }},
 		{"ripple_sync_bound_server", "share of the time that is waited for servers", func() float64 { return p.bound.recent(p).server }},
 		{"ripple_sync_bound_bytes", "share of the time that is waited for what servers allow in bytes", func() float64 { return p.bound.recent(p).bytes }},
-		{"ripple_sync_bound_cpu", "share of the processors, or of the verifiers, that is used", func() float64 { return p.bound.recent(p).cpu }},
+		{"ripple_sync_bound_cpu", "share of the processors, or of the verifiers, that is used, or waited for while others use it", func() float64 { return p.bound.recent(p).cpu }},
+		{"ripple_sync_bound_pace", "share of the time that requests wait because their rate is still being raised", func() float64 { return p.bound.recent(p).pace }},
 		{"ripple_sync_bound_disk", "share of the time that is waited for the store", func() float64 { return p.bound.recent(p).disk }},
 	} {
 		p.env.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read))
@@ -87,6 +88,7 @@ func (p *pipeline) show(span history.Range, windows bool) {
 			"bound_server": func() float64 { return p.bound.recent(p).server },
 			"bound_bytes":  func() float64 { return p.bound.recent(p).bytes },
 			"bound_cpu":    func() float64 { return p.bound.recent(p).cpu },
+			"bound_pace":   func() float64 { return p.bound.recent(p).pace },
 			"bound_disk":   func() float64 { return p.bound.recent(p).disk },
 			"refetched":    func() float64 { return float64(p.watch.Refetched.Load()) },
 			"wrong":        func() float64 { return float64(p.watch.Wrong.Load()) },

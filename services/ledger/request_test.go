@@ -140,26 +140,6 @@ func TestAnchorsByName(t *testing.T) {
 	}
 }
 
-// What bounds a sync is the hindmost that is near its limit.
-func TestBinding(t *testing.T) {
-	for _, c := range []struct {
-		shares
-		want string
-	}{
-		{shares{}, boundServer},
-		{shares{server: 1}, boundServer},
-		{shares{server: 0.3, bytes: 0.3}, boundServer},
-		{shares{server: 0.3, bytes: 0.4}, boundBytes},
-		{shares{server: 1, bytes: 0.4, cpu: 0.79, disk: 0.49}, boundServer},
-		{shares{server: 1, bytes: 1, cpu: 0.8}, boundCPU},
-		{shares{server: 1, bytes: 1, cpu: 1, disk: 0.5}, boundDisk},
-	} {
-		if got := c.binding(); got != c.want {
-			t.Errorf("%+v is bound by %s, want %s", c.shares, got, c.want)
-		}
-	}
-}
-
 // Every assembly's choice is a configuration that is used.
 func TestAssembliesAreConfigured(t *testing.T) {
 	for _, v := range Assembly().Variants() {

@@ -258,6 +258,29 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
+// Until a server says that it is too much, it is the rate's rise that is waited for; then it is the server's budget.
+func TestRising(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := pool(t, 1, 100)
+		asks := func() {
+			for range 8 {
+				answered(acquire(t, p, 7), 0)
+			}
+		}
+		asks()
+		risen := p.Binding()
+		if risen.Rising == 0 || risen.Requests+risen.Bytes > 0 {
+			t.Errorf("got %+v", risen)
+		}
+		fail(acquire(t, p, 7), rippled.SlowDown)
+		time.Sleep(pauseSlow)
+		asks()
+		if b := p.Binding(); b.Requests+b.Bytes == 0 || b.Rising-risen.Rising > b.Requests+b.Bytes {
+			t.Errorf("got %+v after %+v", b, risen)
+		}
+	})
+}
+
 // Who waits is told by a Done, and what held it is counted.
 func TestConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -57,6 +57,7 @@ func (p *Pool) Report() []Standing {
 type Binding struct {
 	Requests    time.Duration // a budget of requests/s
 	Bytes       time.Duration // a budget of bytes/s
+	Rising      time.Duration // the rate, which is raised as long as the server does not say what its budget is
 	Connections time.Duration // as many under way as may be
 	Trouble     time.Duration // all cooled down, or obeyed a Retry-After
 }
@@ -83,6 +84,7 @@ func (p *Pool) Binding() Binding {
 	p.binding.pass(now)
 	spent := p.binding.spent
 	return Binding{
-		Requests: spent[byRequests], Bytes: spent[byBytes], Connections: spent[connections], Trouble: spent[trouble],
+		Requests: spent[byRequests], Bytes: spent[byBytes], Rising: spent[rising],
+		Connections: spent[connections], Trouble: spent[trouble],
 	}
 }

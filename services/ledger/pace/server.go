@@ -97,6 +97,7 @@ const (
 	free reason = iota
 	byRequests
 	byBytes
+	rising // no budget is known: it is the rate that has not risen so far yet
 	connections
 	trouble
 )
@@ -113,13 +114,17 @@ func (s *server) ready(now time.Time) (time.Duration, reason) {
 		return long, connections
 	}
 	requests, bytes := s.requests.Wait(now), s.bytes.Wait(now)
-	switch {
-	case requests <= 0 && bytes <= 0:
-		return 0, free
-	case requests >= bytes:
-		return requests, byRequests
+	wait, held, edge := requests, byRequests, s.requests.Edge()
+	if bytes > requests {
+		wait, held, edge = bytes, byBytes, s.bytes.Edge()
 	}
-	return bytes, byBytes
+	switch {
+	case wait <= 0:
+		return 0, free
+	case edge == 0:
+		return wait, rising
+	}
+	return wait, held
 }
 
 // likelihood is how likely a server is to have a ledger.

@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"dyno/services/ledger/backfill"
+)
+
+// What bounds a sync is the hindmost that is near its limit: who lacks the processors waits for all else as well.
+func TestBinding(t *testing.T) {
+	for _, c := range []struct {
+		shares
+		want string
+	}{
+		{shares{}, boundServer},
+		{shares{server: 1}, boundServer},
+		{shares{server: 0.3, bytes: 0.3}, boundServer},
+		{shares{server: 0.3, bytes: 0.4}, boundBytes},
+		{shares{server: 0.3, pace: 0.9}, boundServer},
+		{shares{server: 1, bytes: 0.4, cpu: 0.79, disk: 0.49}, boundServer},
+		{shares{server: 1, bytes: 1, cpu: 0.79, disk: 0.5}, boundDisk},
+		{shares{server: 1, bytes: 1, cpu: 0.8, disk: 1}, boundCPU},
+	} {
+		if got := c.binding(); got != c.want {
+			t.Errorf("%+v is bound by %s, want %s", c.shares, got, c.want)
+		}
+	}
+}
+
+// Shares are of the time, of all processors, of all fetchers and of all verifiers.
+func TestShares(t *testing.T) {
+	p := &pipeline{config: backfill.Config{Fetches: 10, Verifiers: 4}}
+	begin := time.Now()
+	const took = 2 * time.Second
+	cores := time.Duration(runtime.GOMAXPROCS(0))
+	for _, c := range []struct {
+		name  string
+		spent reading
+		want  shares
+	}{
+		{"nothing", reading{}, shares{}},
+		{"answers", reading{answering: 10 * time.Second}, shares{server: 0.5}},
+		{"budgets", reading{requests: time.Second, bytes: took}, shares{server: 0.5, bytes: 1}},
+		{"the rise", reading{pace: took}, shares{pace: 1}},
+		{"half the processors", reading{cpu: cores * took / 2}, shares{cpu: 0.5}},
+		{"more than there are", reading{cpu: 3 * cores * took}, shares{cpu: 1}},
+		{"a thread has ended", reading{cpu: -time.Millisecond}, shares{}},
+		{"verifiers", reading{verifying: 6 * time.Second}, shares{cpu: 0.75}},
+		{"the store", reading{sinking: time.Second}, shares{disk: 0.5}},
+	} {
+		c.spent.at = begin.Add(took)
+		if got := p.between(reading{at: begin}, c.spent); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if got := p.between(reading{at: begin}, reading{at: begin, cpu: time.Hour}); got != (shares{}) {
+		t.Errorf("of no time: %+v", got)
+	}
+}
