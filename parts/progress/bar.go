@@ -54,11 +54,16 @@ func Show(out io.Writer, units string, look func() State) *Bar {
 	}
 	return show(out, units, look, func() int {
 		columns, _, err := term.GetSize(int(file.Fd()))
-		if err != nil {
-			return 80
-		}
-		return columns
+		return width(columns, err)
 	}, os.Getenv("NO_COLOR") == "")
+}
+
+// width is 80 where nobody knows it: a terminal that was never told its size, as in a container, says 0.
+func width(columns int, err error) int {
+	if err != nil || columns < 1 {
+		return 80
+	}
+	return columns
 }
 
 // show draws on a terminal of so many columns, or writes lines if columns is nil.

@@ -123,6 +123,18 @@ func TestTerminalIsNarrow(t *testing.T) {
 	})
 }
 
+func TestTerminalOfUnknownWidth(t *testing.T) {
+	for _, c := range []struct {
+		columns int
+		err     error
+		want    int
+	}{{120, nil, 120}, {0, nil, 80}, {0, os.ErrInvalid, 80}} {
+		if got := width(c.columns, c.err); got != c.want {
+			t.Errorf("%d, %v: %d columns, want %d", c.columns, c.err, got, c.want)
+		}
+	}
+}
+
 func TestFileIsNoTerminal(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
