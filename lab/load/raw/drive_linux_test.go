@@ -3,6 +3,7 @@ package raw
 import (
 	"bufio"
 	"context"
+	"flag"
 	"io"
 	"net"
 	"net/http"
@@ -18,7 +19,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "16") // each drive waits for its windows to end more than it computes
+	goleak.VerifyTestMain(m)
+}
 
 func TestConformance(t *testing.T) {
 	for name, config := range map[string]Config{
@@ -28,6 +32,7 @@ func TestConformance(t *testing.T) {
 		"uring-threads": {Backend: BackendUring, Threads: 2, Realtime: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			loadtest.Test(t, func(target string, corpus *load.Corpus, connections int) load.Driver {
 				c := config
 				c.Target, c.Corpus = target, corpus
