@@ -35,6 +35,7 @@ func onJob(t *testing.T, text, kind string) *executor {
 	if testing.Short() {
 		t.Skip("-short: this test runs some real processes for seconds")
 	}
+	t.Parallel()
 	sc, err := scenario.Parse("batches.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)

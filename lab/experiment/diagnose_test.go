@@ -30,6 +30,7 @@ func roles(exp *record.Experiment) []string {
 // A diagnosis from end to end, of servers of which more or less can be seen. What the verdict is depends on
 // the machine and is not asked here; how it comes about does not.
 func TestDiagnose(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		inside   string
 		clients  int // at most; one is quickest, since that ends the sweep
@@ -46,6 +47,7 @@ func TestDiagnose(t *testing.T) {
 		{inside: "none", clients: 1, roles: []string{"saturate 1", "profile 1"}, unseen: "from outside only"},
 	} {
 		t.Run(c.inside, func(t *testing.T) {
+			t.Parallel()
 			sc := running(t, c.inside)
 			keeps := func(string) {}
 			if c.inside == "agent" {

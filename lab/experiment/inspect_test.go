@@ -58,6 +58,7 @@ func tellsNoLatency(t *testing.T, r *record.Run) {
 // Somebody takes a CPU profile of the target during an ordinary run: exactly the windows in which it ran are
 // left out of every latency that is reported.
 func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
+	t.Parallel()
 	sc := running(t, "agent")
 	var asking sync.WaitGroup
 	defer asking.Wait()

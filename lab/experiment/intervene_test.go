@@ -48,6 +48,7 @@ func give(t *testing.T, debug string) (keeps func(when string)) {
 // The service goes on without the lab: what an intervention or a profile changes in it is put back, whether
 // the run comes to its end or not.
 func TestSettingsAreRestored(t *testing.T) {
+	t.Parallel()
 	sc := running(t, "agent")
 	debug := sc.Target.Debug
 	keeps := give(t, debug)

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +19,9 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
+	// Most wait for a run to end, and judge nothing that depends on who else uses the machine. Runs side by side hold
+	// this process's garbage collection for good, so a test that reads GOGC is not parallel: it comes before them.
+	flag.Set("test.parallel", "4")
 	var err error
 	if binaries, err = os.MkdirTemp("", "dyno-test-"); err != nil {
 		panic(err)

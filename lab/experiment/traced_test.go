@@ -13,6 +13,7 @@ func TestTracesArriveAsStages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: this test builds a service and loads it")
 	}
+	t.Parallel()
 	sc := open(t, "notify.yaml")
 	sc.Variants = sc.Variants[len(sc.Variants)-1:]
 	b, exp := benchOf(t, sc, silent{})
