@@ -171,10 +171,11 @@ func TestServeFollows(t *testing.T) {
 			p := ledgersync(t, serving(dir, append(flags, "--follow", "--server", s.WS())...)...)
 			url, _ := ready(t, p)
 			const grown = last + 4
-			until(t, p, "the tip", func() bool {
+			until(t, p, "all up to the tip", func() bool { // which comes before what is below it
 				var info infoAnswer
 				ask(t, url, "server_info", struct{}{}, &info)
-				return info.Info.Validated.Seq >= grown
+				has, err := history.ParseSet(info.Info.Complete)
+				return err == nil && len(has.Missing(history.Range{From: last - 3, To: grown})) == 0
 			})
 			for index := uint32(last - 3); index <= grown; index++ {
 				isTrue(t, url, s, index)

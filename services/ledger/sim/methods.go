@@ -264,7 +264,8 @@ func (e *entry) identity(b []byte) []byte {
 	return appendIndex(append(b, `","ledger_index":`...), e.index())
 }
 
-// transaction is the method tx, of transactions in binary.
+// transaction is the method tx, of transactions in binary. Source of its members: XRPLF/rippled, rpc/handlers/Tx.cpp and
+// app/misc/detail/Transaction.cpp.
 func (s *Sim) transaction(r *request, e envelope) *answer {
 	id, err := xrpl.ParseHash(r.Transaction)
 	if err != nil {
@@ -280,15 +281,22 @@ func (s *Sim) transaction(r *request, e envelope) *answer {
 	case tx == nil:
 		return e.fail(failNoTx, r.raw())
 	}
-	meta, blob := "meta", "tx"
-	if r.version() > 1 {
-		meta, blob = "meta_blob", "tx_blob"
-	}
 	h, _ := xrpl.ParseHeader(l.header[:])
-	b := appendIndex([]byte(`"date":`), h.Close)
-	b = xrpl.AppendHex(append(b, `,"hash":"`...), id[:])
-	b = xrpl.AppendHex(append(b, `","ledger_hash":"`...), l.hash[:])
-	b = appendIndex(append(b, `","ledger_index":`...), h.Index)
+	var b []byte
+	meta, blob := "meta", "tx"
+	if r.version() == 1 {
+		b = appendIndex(append(b, `"date":`...), h.Close)
+		b = xrpl.AppendHex(append(b, `,"hash":"`...), id[:])
+		b = appendIndex(append(b, `","inLedger":`...), h.Index)
+		b = append(b, ',')
+	} else {
+		meta, blob = "meta_blob", "tx_blob"
+		b = xrpl.Time(h.Close).AppendFormat(append(b, `"close_time_iso":"`...), time.RFC3339)
+		b = xrpl.AppendHex(append(b, `","hash":"`...), id[:])
+		b = xrpl.AppendHex(append(b, `","ledger_hash":"`...), l.hash[:])
+		b = append(b, `",`...)
+	}
+	b = appendIndex(append(b, `"ledger_index":`...), h.Index)
 	b = xrpl.AppendHex(append(append(append(b, `,"`...), meta...), `":"`...), tx.Meta)
 	b = xrpl.AppendHex(append(append(append(b, `","`...), blob...), `":"`...), tx.Blob)
 	return e.success(members{head: append(b, `","validated":true`...)})
