@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
 
 	"dyno/parts/xrpl"
@@ -52,17 +51,17 @@ type checker struct {
 	total     int
 
 	next atomic.Int64 // portion
-	done atomic.Int64 // ledgers
 
 	mu       sync.Mutex
+	done     int         // ledgers; guarded by mu
 	found    CheckReport // guarded by mu
 	accounts int         // guarded by mu: keys that there should be
 }
 
 // Check proves again what is stored: that every ledger that should be there is, and no other; that its header and its
 // transactions hash to what they did, and that it is the parent of the one above (from L1 on); that its transactions
-// are signed (L4); and that every index has all of it and nothing else. It calls report, if it is not nil, as it goes
-// on, from several goroutines. It answers an error when it cannot go on; what is wrong with the store is in the
+// are signed (L4); and that every index has all of it and nothing else. It calls report, if it is not nil, after each
+// ledger, once at a time. It answers an error when it cannot go on; what is wrong with the store is in the
 // report. Nothing should be written meanwhile.
 func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, total int)) (CheckReport, error) {
 	stored := s.Stored()
@@ -116,10 +115,17 @@ func (c *checker) work(ctx context.Context, portions []history.Range) error {
 			if below, err = c.ledger(v, &mem, r.From+uint32(n), below); err != nil {
 				return err
 			}
-			if done := int(c.done.Add(1)); c.report != nil {
-				c.report(done, c.total)
-			}
+			c.tell()
 		}
+	}
+}
+
+// tell tells of a ledger more.
+func (c *checker) tell() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done++; c.report != nil {
+		c.report(c.done, c.total)
 	}
 }
 
@@ -232,7 +238,7 @@ func (c *checker) counts(ctx context.Context, stored history.Set) error {
 		{kindTransaction, "transactions in the index", c.found.Transactions},
 		{kindAccount, "places in the index by account", c.accounts},
 	} {
-		n, err := c.count(ctx, kind.key)
+		n, err := c.keys(ctx, kind.key)
 		if err != nil {
 			return err
 		}
@@ -243,14 +249,15 @@ func (c *checker) counts(ctx context.Context, stored history.Set) error {
 	return nil
 }
 
-func (c *checker) count(ctx context.Context, kind byte) (n int, err error) {
+// keys is how many keys of a kind there are.
+func (c *checker) keys(ctx context.Context, kind byte) (n int, err error) {
 	s := c.store
 	s.open.RLock()
 	defer s.open.RUnlock()
 	if s.closed {
 		return 0, ErrClosed
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}})
+	it, err := s.db.NewIter(bounds(kind))
 	if err != nil {
 		return 0, err
 	}

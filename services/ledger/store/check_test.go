@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,12 +33,13 @@ func filled(t *testing.T) (*Store, []*xrpl.Ledger) {
 
 func TestCheckClean(t *testing.T) {
 	s, _ := filled(t)
+	said := 0
 	report, err := s.Check(t.Context(), trust.L2, func(done, total int) {
-		if total != 190 || done > 190 {
-			t.Errorf("%d of %d", done, total)
+		if said++; total != 190 || done != said {
+			t.Errorf("%d of %d after %d", done, total, said)
 		}
 	})
-	if err != nil || !report.Clean() || report.Ledgers != 190 || report.Transactions != 570 || report.Links != 188 {
+	if err != nil || !report.Clean() || report.Ledgers != 190 || report.Transactions != 570 || report.Links != 188 || said != 190 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if got := strings.Join(report.Gaps, " "); got != "95-100 151-160" {
@@ -169,7 +171,7 @@ func TestEvidence(t *testing.T) {
 	if _, err := s.Answer(2); !errors.Is(err, ErrMissing) {
 		t.Fatalf("the oldest is there: %v", err)
 	}
-	if n, err := (&checker{store: s}).count(t.Context(), kindAnswer); n != maxEvidence || err != nil {
+	if n, err := (&checker{store: s}).keys(t.Context(), kindAnswer); n != maxEvidence || err != nil {
 		t.Fatalf("%d answers, %v", n, err)
 	}
 }
@@ -220,6 +222,43 @@ func TestCheckIsInterrupted(t *testing.T) {
 		t.Errorf("again: %v", err)
 	}
 }
+
+// What cannot be printed has not been said.
+func TestWriteErrorsAreErrors(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := OpenFolder(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := storetest.Chain(1, 5, 3, 2)
+	mustAppend(t, s, chain...)
+	if err := errors.Join(s.Evidence(Evidence{Ledger: *chain[0]}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("the pipe is full")
+	for name, c := range map[string]struct {
+		cmd  *cobra.Command
+		args []string
+	}{
+		"check":           {CheckCommand(), nil},
+		"check --json":    {CheckCommand(), []string{"--json"}},
+		"evidence":        {EvidenceCommand(), nil},
+		"evidence 1":      {EvidenceCommand(), []string{"1"}},
+		"evidence --json": {EvidenceCommand(), []string{"--json"}},
+	} {
+		c.cmd.SetOut(failing{full})
+		c.cmd.SetErr(io.Discard)
+		c.cmd.SetArgs(append(c.args, "--data", dir))
+		c.cmd.SilenceErrors, c.cmd.SilenceUsage = true, true
+		if err := c.cmd.Execute(); !errors.Is(err, full) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestCommands(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,11 +64,14 @@ func check(ctx context.Context, cmd *cobra.Command, data string, level trust.Lev
 			err = e
 		}
 	}()
-	var done atomic.Int64
+	var done, total atomic.Int64
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State {
-		return progress.State{Done: done.Load(), Total: int64(s.Stored().Len())}
+		return progress.State{Done: done.Load(), Total: total.Load()}
 	})
-	report, err := s.Check(ctx, level, func(n, _ int) { done.Store(int64(n)) })
+	report, err := s.Check(ctx, level, func(n, of int) {
+		done.Store(int64(n))
+		total.Store(int64(of))
+	})
 	bar.Close()
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", data, err)
@@ -85,23 +89,23 @@ func check(ctx context.Context, cmd *cobra.Command, data string, level trust.Lev
 
 // print says a report to people.
 func (r CheckReport) print(w io.Writer, s *Store) error {
+	var text bytes.Buffer
 	for _, f := range r.Failed {
-		if _, err := fmt.Fprintf(w, "ledger %d: %s\n", f.LedgerIndex, f.Reason); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "ledger %d: %s\n", f.LedgerIndex, f.Reason)
 	}
 	if r.More > 0 {
-		fmt.Fprintf(w, "and %d more\n", r.More)
+		fmt.Fprintf(&text, "and %d more\n", r.More)
 	}
-	fmt.Fprintf(w, "%d ledgers (%v), %d transactions, %d links, %d signatures: %d failures\n",
+	fmt.Fprintf(&text, "%d ledgers (%v), %d transactions, %d links, %d signatures: %d failures\n",
 		r.Ledgers, s.Stored(), r.Transactions, r.Links, r.Signatures, len(r.Failed)+r.More)
 	if r.Synced != "" {
-		fmt.Fprintf(w, "synced at %s\n", r.Synced)
+		fmt.Fprintf(&text, "synced at %s\n", r.Synced)
 	}
 	for _, gap := range r.Gaps {
-		fmt.Fprintf(w, "still to be synced: %s\n", gap)
+		fmt.Fprintf(&text, "still to be synced: %s\n", gap)
 	}
-	return nil
+	_, err := text.WriteTo(w)
+	return err
 }
 
 // EvidenceCommand returns the command "evidence".
@@ -170,10 +174,15 @@ func list(w io.Writer, wrong []Evidence, asJSON bool) error {
 		_, err := fmt.Fprintln(w, "no wrong answers are kept")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text bytes.Buffer
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "number\ttime\tledger\tserver\tbytes\treason")
 	for _, e := range wrong {
 		fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%d\t%s\n", e.Sequence, e.Time.UTC().Format(time.DateTime), e.Index, e.Server, e.Size, e.Reason)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := text.WriteTo(w)
+	return err
 }

@@ -156,8 +156,7 @@ func unpackFrom(ctx context.Context, cmd *cobra.Command, name, data string, o Op
 	if err != nil {
 		return fmt.Errorf("unpacking %s (%d ledgers were proved and stored): %w", name, u.Ledgers, err)
 	}
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "unpacked %d ledgers (%v), %d transactions, %d signatures\n", u.Ledgers, u.Head.Range, u.Transactions, u.Signatures)
-	_, err = fmt.Fprintf(out, "that ledger %d is %v stands on the word of %s; everything below is proved from it\n", u.Head.Range.To, u.Head.Top, u.Word)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "unpacked %d ledgers (%v), %d transactions, %d signatures\nthat ledger %d is %v stands on the word of %s; everything below is proved from it\n",
+		u.Ledgers, u.Head.Range, u.Transactions, u.Signatures, u.Head.Range.To, u.Head.Top, u.Word)
 	return err
 }
