@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
+	"sync/atomic"
 
 	"dyno/parts/daemon"
+	"dyno/parts/progress"
 	"dyno/services/ledger/interrupt"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // Command returns the command "verify".
@@ -28,7 +27,7 @@ func Command() *cobra.Command {
 --level says. ` + explain() + `.
 A file has no anchor and no validations: at L2 and above, ledgers whose neighbours are in the file as well are linked,
 and L3 proves what L2 does. When two neighbours contradict each other, the one fails that those above are not built on,
-and both where that cannot be told.
+and both where that cannot be told. That takes some 200 bytes of memory for each ledger.
 It exits with 1 when a ledger fails, or when there is none.`,
 		Example: `  ledgersync verify ledgers.jsonl --level L4
   ledgersync export --data ledgersync-data --format ndjson | ledgersync verify - --json`,
@@ -73,7 +72,7 @@ func carryOut(ctx context.Context, cmd *cobra.Command, file string, o Options, a
 
 // verifyNamed verifies a file, or stdin for "-", and shows how far it is where a person is watching.
 func verifyNamed(ctx context.Context, name string, o Options, stdin io.Reader, stderr io.Writer) (Report, error) {
-	in, size := stdin, int64(-1)
+	in, size := stdin, int64(0) // nobody knows
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -86,18 +85,32 @@ func verifyNamed(ctx context.Context, name string, o Options, stdin io.Reader, s
 		}
 		in, size = f, info.Size()
 	}
-	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(f), progressbar.OptionShowBytes(true),
-			progressbar.OptionSetDescription("verifying"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-		defer bar.Finish()
-		in = io.TeeReader(in, bar)
-	}
-	report, err := VerifyFile(ctx, in, o)
+	counted := &counter{Reader: in}
+	bar := progress.Show(stderr, "MB", func() progress.State {
+		return progress.State{Done: megabytes(counted.read.Load()), Total: megabytes(size)}
+	})
+	report, err := VerifyFile(ctx, counted, o)
+	bar.Close()
 	if err != nil {
 		return report, fmt.Errorf("%s: %w", name, err)
 	}
 	return report, nil
 }
+
+// counter counts the bytes that were read.
+type counter struct {
+	io.Reader
+	read atomic.Int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// megabytes are so many bytes, rounded up: a small file is not nothing.
+func megabytes(bytes int64) int64 { return (bytes + 999_999) / 1_000_000 }
 
 // print writes the report for people.
 func (r *Report) print(w io.Writer, level Level) error {

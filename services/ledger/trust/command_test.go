@@ -60,6 +60,26 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// How far it is stands on stderr; of stdin nobody knows how long it is.
+func TestCommandShowsProgress(t *testing.T) {
+	text := file(mint(t, 3))
+	path := filepath.Join(t.TempDir(), "good.jsonl")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{path: "1 of 1 MB (100.0%)\n", "-": "1 MB\n"} {
+		cmd := Command()
+		var said bytes.Buffer
+		cmd.SetArgs([]string{name})
+		cmd.SetIn(strings.NewReader(text))
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(&said)
+		if err := cmd.ExecuteContext(t.Context()); err != nil || said.String() != want {
+			t.Errorf("%s: %q, %v", name, said.String(), err)
+		}
+	}
+}
+
 func TestCommandIsInterrupted(t *testing.T) {
 	cmd := Command()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,8 @@ type node struct {
 	sound        bool  // it holds up by itself
 }
 
-// chain is the ledgers of a file by their index. There is more than one for an index where lines differ.
+// chain is the ledgers of a file by their index. There is more than one for an index where lines differ. Since lines come in
+// any order it has to keep them all, at some 200 bytes each: 2 GB for ten million ledgers.
 type chain map[uint32][]*node
 
 func (c chain) add(line int, h *xrpl.Header, sound bool) {

@@ -28,7 +28,8 @@ type Failure struct {
 const maxFailures = 100_000
 
 // failures are the lines that failed, with what is first to be said about each. Of those that are not listed there is
-// one bit, so that a long file of nothing but failures takes no memory to speak of.
+// one bit: a long file of nothing but failures takes no memory to speak of here. From L2 on it is the chain that takes it,
+// of every ledger.
 type failures struct {
 	count  int
 	failed []uint64 // by line

@@ -27,7 +27,8 @@ type Options struct {
 const maxLine = 64 << 20
 
 // VerifyFile verifies ledgers, an answer to `ledger` with binary: true a line, in any order. A line that fails is in
-// the report; the error is for what keeps it from reading on. A file has no validations, so L3 is L2 here.
+// the report; the error is for what keeps it from reading on. A file has no validations, so L3 is L2 here. From L2 on it
+// takes some 200 bytes of memory for each ledger.
 func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	check, err := checker(o.Signatures)
 	if err != nil {
