@@ -276,9 +276,6 @@ func (s *Store) readState() (*state, error) {
 // meta reads one of the store's own values.
 func (s *Store) meta(name string) ([]byte, error) { return s.get(metaKey(name)) }
 
-// HasAccounts says whether there is an index by account.
-func (s *Store) HasAccounts() bool { return s.accounts }
-
 // Stored is which ledgers are stored and durable. The caller must not change it.
 func (s *Store) Stored() history.Set { return s.durable.Load().stored }
 

@@ -235,8 +235,8 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = mustOpen(t, disk, Options{ReadOnly: true})
-	if got := s.Stored(); got.String() != (history.Set{{From: 5, To: 7}}).String() || !s.HasAccounts() {
-		t.Fatalf("stored are %v, accounts %v", got, s.HasAccounts())
+	if got := s.Stored(); got.String() != (history.Set{{From: 5, To: 7}}).String() || !s.accounts {
+		t.Fatalf("stored are %v, accounts %v", got, s.accounts)
 	}
 	if err := s.Append(chain, Progress{}); !errors.Is(err, errReadOnly) {
 		t.Fatalf("written: %v", err)

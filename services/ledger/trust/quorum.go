@@ -125,7 +125,7 @@ func (q *Quorum) Add(validation []byte) (anchor Anchor, reached bool, err error)
 		return Anchor{}, false, nil
 	}
 	votes := q.count(vote{v.Index, v.Ledger}, by)
-	if 5*votes < 4*q.of {
+	if votes < q.Needed() {
 		return Anchor{}, false, nil
 	}
 	anchor = Anchor{v.Index, v.Ledger, votes, q.of}
