@@ -86,6 +86,7 @@ func (p *pipeline) follow(ctx context.Context) error {
 	if err != nil {
 		return daemon.Usage(err)
 	}
+	p.env.Metrics.MustRegister(&following{f})
 	return f.Run(ctx)
 }
 

@@ -35,6 +35,8 @@ func (p *pipeline) measure() {
 		{"ripple_sync_bound_cpu", "share of the processors, or of the verifiers, that is used, or waited for while others use it", func() float64 { return p.bound.recent(p).cpu }},
 		{"ripple_sync_bound_pace", "share of the time that requests wait because their rate is still being raised", func() float64 { return p.bound.recent(p).pace }},
 		{"ripple_sync_bound_disk", "share of the time that is waited for the store", func() float64 { return p.bound.recent(p).disk }},
+		{"ripple_sync_shard_ledgers", "ledgers of the next shard", func() float64 { return float64(p.watch.Shards().Size) }},
+		{"ripple_sync_shard_p95_ms", "P95 of the time that recent shards took, in ms", func() float64 { return p.watch.Shards().P95.Seconds() * 1000 }},
 	} {
 		p.env.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read))
 	}
@@ -47,37 +49,15 @@ func (p *pipeline) measure() {
 		{"ripple_sync_signatures_total", "signatures that were checked", p.watch.Signatures.Load},
 		{"ripple_sync_refetched_total", "ledgers that were asked for again: the answer was wrong, or did not come", p.watch.Refetched.Load},
 		{"ripple_sync_wrong_total", "answers that were proved wrong", p.watch.Wrong.Load},
+		{"ripple_sync_shards_total", "shards that were handed out to be fetched", func() uint64 { return p.watch.Shards().Shards }},
+		{"ripple_sync_shard_retries_total", "of them, those of what had failed or was wrong", func() uint64 { return p.watch.Shards().Retries }},
+		{"ripple_sync_shard_splits_total", "shards that failed and were halved", func() uint64 { return p.watch.Shards().Splits }},
+		{"ripple_sync_hedges_total", "shards that took long, and of which another server was asked for the rest", func() uint64 { return p.watch.Shards().Hedges }},
+		{"ripple_sync_spare_total", "ledgers that came twice because of that", func() uint64 { return p.watch.Shards().Spare }},
 	} {
 		p.env.Metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: c.name, Help: c.help}, func() float64 { return float64(c.read()) }))
 	}
 	p.env.Metrics.MustRegister(&standings{p})
-}
-
-// standings tells of each server.
-type standings struct{ p *pipeline }
-
-var (
-	scoreDesc    = prometheus.NewDesc("ripple_server_score", "how well a server does, from 0 to 1", []string{"server"}, nil)
-	requestsDesc = prometheus.NewDesc("ripple_server_requests_total", "requests to a server", []string{"server"}, nil)
-	slowedDesc   = prometheus.NewDesc("ripple_server_slowed_total", "answers of a server that asked for fewer requests", []string{"server"}, nil)
-	blamedDesc   = prometheus.NewDesc("ripple_server_blamed_total", "wrong answers of a server", []string{"server", "reason"}, nil)
-)
-
-func (s *standings) Describe(d chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{scoreDesc, requestsDesc, slowedDesc, blamedDesc} {
-		d <- desc
-	}
-}
-
-func (s *standings) Collect(m chan<- prometheus.Metric) {
-	for _, server := range s.p.pool.Report() {
-		m <- prometheus.MustNewConstMetric(scoreDesc, prometheus.GaugeValue, server.Score, server.Server)
-		m <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(server.Requests), server.Server)
-		m <- prometheus.MustNewConstMetric(slowedDesc, prometheus.CounterValue, float64(server.Slowed), server.Server)
-		for reason, count := range server.Blamed {
-			m <- prometheus.MustNewConstMetric(blamedDesc, prometheus.CounterValue, float64(count), server.Server, reason)
-		}
-	}
 }
 
 // show tells people how far a sync of a range is, or the lab.

@@ -20,6 +20,7 @@ func (r *run) drive(ctx context.Context) error {
 	pool := workpool.New(workpool.Config{Workers: r.Fetches, Capacity: r.Fetches})
 	defer pool.Close()
 	var vain vain
+	var seen shard.Stats
 	for {
 		r.mu.Lock()
 		now := time.Now()
@@ -30,7 +31,10 @@ func (r *run) drive(ctx context.Context) error {
 			r.gone = fmt.Errorf("for %v nobody answered rightly: %w", r.Patience, r.bad)
 			signal(r.linked)
 		}
+		planned := r.planner.Stats()
 		r.mu.Unlock()
+		r.Watch.planned(planned, seen)
+		seen = planned
 		switch {
 		case done:
 			return nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"dyno/services/ledger/shard"
 )
 
 // Watch counts what a backfill does, over one Run or several. Its numbers may be read at any time.
@@ -27,6 +29,7 @@ type Watch struct {
 
 	mu      sync.Mutex
 	latency *hdrhistogram.Histogram // us, from request to proof
+	shards  shard.Stats
 }
 
 // NewWatch returns a Watch that has seen nothing.
@@ -52,6 +55,20 @@ func (w *Watch) Quantile(q float64) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Duration(w.latency.ValueAtQuantile(100*q)) * time.Microsecond
+}
+
+// Shards is what was handed out to be fetched, and how; its Size and P95 are those of the last Run.
+func (w *Watch) Shards() shard.Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.shards
+}
+
+// planned takes note of what a planner has done since it was looked at before.
+func (w *Watch) planned(now, before shard.Stats) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.shards = now.Since(before, w.shards)
 }
 
 // Times says how much time passed in the stages so far, summed over their goroutines.

@@ -19,7 +19,7 @@ func TestWatchCounts(t *testing.T) {
 	p := pool(t, s)
 	before := p.Report()[0]
 	c := w.config(p, &keeper{})
-	c.Level, c.Signatures, c.Watch = trust.L4, xrpl.Checkers()["pure"], NewWatch()
+	c.Level, c.Signatures, c.Watch, c.Shards.Size = trust.L4, xrpl.Checkers()["pure"], NewWatch(), 16
 	if q := c.Watch.Quantile(0.95); q != 0 {
 		t.Errorf("before the first ledger P95 is %v", q)
 	}
@@ -57,10 +57,16 @@ func TestWatchCounts(t *testing.T) {
 		t.Errorf("time in the stages: %v, %v, %v", answering, verifying, sinking)
 	}
 
+	// Of a short range everybody gets two shards or more.
+	once := got.Shards()
+	if want := uint64(2 * c.Fetches); once.Shards != want || once.Size != ledgers/int(want) || once.Hedges+once.Splits+once.Retries+once.Spare > 0 {
+		t.Errorf("%+v, want %d shards", once, want)
+	}
+
 	// Over a second range it counts on.
 	next = last
-	if err := Run(t.Context(), c, all); err != nil || got.Ledgers.Load() != 2*ledgers {
-		t.Errorf("%d ledgers after two ranges, %v", got.Ledgers.Load(), err)
+	if err := Run(t.Context(), c, all); err != nil || got.Ledgers.Load() != 2*ledgers || got.Shards().Shards != 2*once.Shards {
+		t.Errorf("%d ledgers after two ranges in %d shards, %v", got.Ledgers.Load(), got.Shards().Shards, err)
 	}
 }
 
@@ -102,6 +108,9 @@ func TestWatchCountsTrouble(t *testing.T) {
 	}
 	if asked := after.Requests - before.Requests; again < wrong || asked != ledgers+again {
 		t.Errorf("%d requests for %d ledgers, %d answers were wrong, %d were asked for again", asked, ledgers, wrong, again)
+	}
+	if s := c.Watch.Shards(); s.Retries == 0 || s.Retries > again {
+		t.Errorf("%+v, and %d were asked for again", s, again)
 	}
 	if c.Watch.Ledgers.Load() != ledgers {
 		t.Errorf("%d ledgers", c.Watch.Ledgers.Load())

@@ -285,7 +285,7 @@ func TestFetchFails(t *testing.T) {
 		f, stop := run(t, s, Config{}, a)
 		a.tells(101)
 		synctest.Wait()
-		if st := f.Status(); st.Failures != 1 || !errors.Is(st.Trouble, broken) {
+		if st := f.Status(); st.Failures != 1 || !errors.Is(st.Trouble, broken) || st.Lag() != 1 {
 			t.Errorf("%+v", st)
 		}
 		a.tells(102)
@@ -294,7 +294,7 @@ func TestFetchFails(t *testing.T) {
 		if got, want := s.ranges(), "[101-102]"; got != want {
 			t.Errorf("fetched %s, want %s", got, want)
 		}
-		if st := f.Status(); st.Failures != 3 || st.Trouble != nil {
+		if st := f.Status(); st.Failures != 3 || st.Trouble != nil || st.Lag() != 0 {
 			t.Errorf("%+v", st)
 		}
 		s.fail = []error{fmt.Errorf("%w: no disk", ErrStop)}

@@ -139,6 +139,9 @@ func (f *Follower) heard(w *watched, e rippled.Event) error {
 	case e.Stream != rippled.Validations || f.config.Quorum == nil:
 		return nil
 	case len(e.Validation) == 0:
+		if !errors.Is(w.trouble, errNoBytes) {
+			f.config.Log.Warn("a server's validations do not count", "server", w.server.Name(), "error", errNoBytes)
+		}
 		w.trouble = errNoBytes
 		return nil
 	default:
@@ -163,6 +166,14 @@ type Status struct {
 	Failures int   // of these
 	Trouble  error // of the last one; nil: it went well
 	Servers  []ServerStatus
+}
+
+// Lag is how many ledgers up to the tip are not stored yet; 0 before there is a tip.
+func (s Status) Lag() uint32 {
+	if s.Settled == 0 || s.Tip.Index < s.Settled {
+		return 0
+	}
+	return s.Tip.Index - s.Settled
 }
 
 // ServerStatus is how it goes with one server.

@@ -172,7 +172,6 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 		return nil, gone(err)
 	}
 	defer a.Body.Close()
-	w.server.counts.answered(a)
 	if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, troublef(Malformed, "the answer is compressed (%.20q), which was not asked for", e)
 	}

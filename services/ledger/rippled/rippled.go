@@ -189,7 +189,6 @@ func (s *Server) Info(ctx context.Context) (Info, error) {
 
 // call sends a request once, and tells who gave up: the caller, or the time-out.
 func (s *Server) call(ctx context.Context, r request) (*body, error) {
-	s.counts.requests.Add(1)
 	limited, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	b, err := s.transport.call(limited, r)

@@ -67,12 +67,7 @@ func (k *socket) call(ctx context.Context, r request) (*body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.ask(ctx, r)
-	if err == nil {
-		k.server.counts.webSocket.Add(1)
-		k.server.counts.encrypted(l.tls)
-	}
-	return b, err
+	return l.ask(ctx, r)
 }
 
 // connected gives the connection, and dials one if need be. Who comes while one is dialled waits for that.
@@ -173,18 +168,13 @@ func (s *Server) open(ctx context.Context, client *http.Client, url string) (*li
 		return nil, gone(err)
 	}
 	conn.SetReadLimit(s.config.MaxBody + 1)
-	s.counts.connections.Add(1)
-	l := &line{conn: conn, limit: s.config.MaxBody, waiting: map[uint64]chan *body{}, over: make(chan struct{})}
-	if answer != nil {
-		l.tls = answer.TLS
-	}
-	return l, nil
+	s.counts.made("WebSocket", answer.TLS)
+	return &line{conn: conn, limit: s.config.MaxBody, waiting: map[uint64]chan *body{}, over: make(chan struct{})}, nil
 }
 
 // line is one connection.
 type line struct {
 	conn  *websocket.Conn
-	tls   *tls.ConnectionState
 	limit int64 // bytes of a message
 
 	mu      sync.Mutex

@@ -39,7 +39,7 @@ func (p *Planner) Idle(index uint32) bool {
 func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
 	l := p.ledgers[index]
 	if l == nil || l.there {
-		p.stats.Refetched++
+		p.stats.Spare++
 		return false
 	}
 	l.there, l.loose = true, false

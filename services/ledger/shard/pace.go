@@ -14,13 +14,23 @@ const (
 
 // Stats is what a planner did so far.
 type Stats struct {
-	Shards    uint64        // handed out, the next two too
-	Retries   uint64        // of what failed or was rejected
-	Hedges    uint64        // of what took long
-	Splits    uint64        // shards that failed and were halved
-	Refetched uint64        // ledgers that arrived although they were there
-	Size      int           // ledgers of the next shard
-	P95       time.Duration // of the last 64 shards that came whole; 0: too few yet
+	Shards  uint64        // handed out, the next two too
+	Retries uint64        // of what failed or was rejected
+	Hedges  uint64        // of what took long
+	Splits  uint64        // shards that failed and were halved
+	Spare   uint64        // ledgers that came although they were there: the slower of two answers
+	Size    int           // ledgers of the next shard
+	P95     time.Duration // of the last 64 shards that came whole; 0: too few yet
+}
+
+// Since adds up what a planner did between two looks and what others did before; Size and P95 are the planner's.
+func (s Stats) Since(before, others Stats) Stats {
+	s.Shards += others.Shards - before.Shards
+	s.Retries += others.Retries - before.Retries
+	s.Hedges += others.Hedges - before.Hedges
+	s.Splits += others.Splits - before.Splits
+	s.Spare += others.Spare - before.Spare
+	return s
 }
 
 // Stats is what the planner did so far.

@@ -115,7 +115,7 @@ func TestSlowShardIsHedged(t *testing.T) {
 	if got := take(p, now); got != fmt.Sprint(s.From, " not B") {
 		t.Error(got, "want the last ledger of", s)
 	}
-	if got := p.Stats(); got.Hedges != 1 || got.Refetched != 1 || got.Splits != 0 {
+	if got := p.Stats(); got.Hedges != 1 || got.Spare != 1 || got.Splits != 0 {
 		t.Errorf("%+v", got)
 	}
 }

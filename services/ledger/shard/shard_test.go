@@ -118,7 +118,7 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 	if !p.Arrived(s, 5, begin) || p.Arrived(s, 5, begin) {
 		t.Error("a ledger arrives once")
 	}
-	if got := p.Stats(); got.Refetched != 1 || got.Splits != 0 || got.Retries != 100 {
+	if got := p.Stats(); got.Spare != 1 || got.Splits != 0 || got.Retries != 100 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -97,7 +97,7 @@ func TestHedgingCutsTheTail(t *testing.T) {
 	if hedged > plain*7/10 {
 		t.Errorf("with hedges %v, without %v", hedged, plain)
 	}
-	if share := float64(s.Refetched) / 4000; share > 0.05 {
+	if share := float64(s.Spare) / 4000; share > 0.05 {
 		t.Errorf("%.1f%% of ledgers came twice", 100*share)
 	}
 }
