@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -20,6 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "8") // they wait for time-outs and for the database more than they compute
 	pgtest.Main(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // sleeps for up to 10 s before it sees that it is to end
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
@@ -48,7 +50,8 @@ func starter(v daemon.Variant) ordertest.Start {
 			"--dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
 			"--assembly", v.Assembly}
 		set := map[string]string{"foreign": e.Foreign, "leeway": e.Leeway.String(), "keys_reload": e.Reload.String(), "timeout": e.Timeout.String(), "last_known": "1000",
-			"reads": "4", "lists": "2", "writes": "2", "batches": "2"} // many run at once
+			"max_wait": e.Timeout.String(),                               // on a busy machine, too, a request is admitted
+			"reads":    "4", "lists": "2", "writes": "2", "batches": "2"} // many run at once
 		maps.Copy(set, v.Set)
 		for _, name := range slices.Sorted(maps.Keys(set)) {
 			args = append(args, "--set", name+"="+set[name])
@@ -93,6 +96,7 @@ func TestSuite(t *testing.T) {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
+			t.Parallel()
 			ordertest.Core(t, starter(v))
 			ordertest.Full(t, starter(v))
 		})
@@ -102,7 +106,10 @@ func TestSuite(t *testing.T) {
 // Who is slow to ask or to read is cut off by either server.
 func TestSlowClients(t *testing.T) {
 	for _, name := range []string{daemon.Baseline, daemon.Tuned} {
-		t.Run(name, func(t *testing.T) { ordertest.SlowClients(t, starter(daemon.Variant{Assembly: name})) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ordertest.SlowClients(t, starter(daemon.Variant{Assembly: name}))
+		})
 	}
 }
 

@@ -8,14 +8,12 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"dyno/services/orders/postgres/pgtest"
 )
 
 // runLinked starts the program with a link to its database.
 func (c *client) runLinked() *link {
 	c.t.Helper()
-	direct := pgtest.Database(c.t)
+	direct := c.database(c.t)
 	l, dsn := newLink(c.t, direct)
 	c.env.DSN = dsn
 	c.runOver(direct)

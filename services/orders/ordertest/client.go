@@ -27,12 +27,15 @@ type client struct {
 	http    *http.Client
 	name    string // what the names of this test's accounts begin with
 
+	// database makes a database of the test's own, empty or prepared by an earlier start.
+	database func(testing.TB) (dsn string)
+
 	stopped *atomic.Bool
 }
 
 // open starts a program over a database of its own.
 func open(t testing.TB, start Start, e Env) *client {
-	c := &client{t: t, start: start, env: e, name: "s"}
+	c := &client{t: t, start: start, env: e, name: "s", database: pgtest.Database}
 	c.run()
 	return c
 }
@@ -42,7 +45,7 @@ func (c *client) run() {
 	c.t.Helper()
 	direct := c.env.DSN
 	if direct == "" {
-		direct = pgtest.Database(c.t)
+		direct = c.database(c.t)
 		c.env.DSN = direct
 	}
 	c.runOver(direct)

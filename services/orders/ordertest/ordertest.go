@@ -11,6 +11,8 @@ package ordertest
 import (
 	"testing"
 	"time"
+
+	"dyno/services/orders/postgres/pgtest"
 )
 
 // Env is what a test asks of the program.
@@ -139,13 +141,19 @@ func together(t *testing.T, start Start, tests map[string]test) {
 	})
 }
 
-// alone runs tests that each have a program and a database, and do with them as they please.
+// alone runs tests that each have a program and a database, and do with them as they please. The database was
+// prepared by an earlier start; together's was empty.
 func alone(t *testing.T, start Start, tests map[string]test) {
 	t.Run("alone", func(t *testing.T) {
+		prepared := pgtest.NewTemplate(func(t testing.TB, dsn string) {
+			e := env
+			e.DSN, e.Keys = dsn, newRing(t).file
+			start(t, e).Stop()
+		})
 		for name, run := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				run(&client{t: t, start: start, env: env, name: "a"})
+				run(&client{t: t, start: start, env: env, name: "a", database: prepared.Database})
 			})
 		}
 	})

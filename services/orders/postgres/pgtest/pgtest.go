@@ -9,7 +9,6 @@ package pgtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -24,13 +23,16 @@ import (
 	"dyno/services/orders/postgres"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 )
 
 // careless are the settings for data that need not survive the machine. Commits still wait for the log, so that
 // order and visibility are those of real life.
 var careless = map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "on"}
+
+// crowded are the settings of the shared server: each of the tests that run side by side has some twenty connections,
+// and some follow the log.
+var crowded = map[string]string{"max_connections": "500", "max_replication_slots": "50", "max_wal_senders": "50"}
 
 // Main runs the tests, stops the shared server, looks for leaked goroutines but for those that options say to ignore,
 // and exits. It does not return.
@@ -69,7 +71,7 @@ func (s *server) get(bin string) (*postgres.Server, error) {
 		return s.pg, s.err
 	}
 	if s.folder, s.err = makeFolder(); s.err == nil {
-		s.pg, s.err = start(s.folder, bin, nil)
+		s.pg, s.err = start(s.folder, bin, crowded)
 	}
 	return s.pg, s.err
 }
@@ -144,14 +146,36 @@ var databases atomic.Int64
 // whoever is still connected.
 func Database(t testing.TB) (dsn string) {
 	t.Helper()
+	return fresh(t, "")
+}
+
+// fresh creates a database that is dropped after the test.
+func fresh(t testing.TB, options string) (dsn string) {
+	t.Helper()
+	name := nextName()
+	dsn = create(t, name, options)
+	t.Cleanup(func() { drop(t, name) })
+	return dsn
+}
+
+func nextName() string { return fmt.Sprintf("test_%d", databases.Add(1)) }
+
+// administrator returns the URL of a database of the shared server from which others are made and dropped.
+func administrator(t testing.TB) (dsn string) {
+	t.Helper()
 	pg, err := shared.get(Bin(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("test_%d", databases.Add(1))
-	execute(t, pg.DSN(), "create database "+name)
-	t.Cleanup(func() { drop(t, pg.DSN(), name) })
-	u, err := url.Parse(pg.DSN())
+	return pg.DSN()
+}
+
+// create creates a database on the shared server and returns its URL.
+func create(t testing.TB, name, options string) (dsn string) {
+	t.Helper()
+	admin := administrator(t)
+	patiently(t, admin, "create database "+name+options, func(context.Context, *pgx.Conn) error { return nil }) // the server waits by itself
+	u, err := url.Parse(admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,32 +183,14 @@ func Database(t testing.TB) (dsn string) {
 	return u.String()
 }
 
-// drop drops a database, as soon as the server has noticed that whoever followed its changes is gone.
-func drop(t testing.TB, dsn, name string) {
+// drop drops a database. It ends those that follow its changes.
+func drop(t testing.TB, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	for {
-		_, err := conn.Exec(ctx, "drop database if exists "+name+" with (force)")
-		if e := new(pgconn.PgError); !errors.As(err, &e) || e.Code != inUse {
-			if err != nil {
-				t.Fatalf("dropping %s: %v", name, err)
-			}
-			return
-		}
-		if _, err := conn.Exec(ctx, "select pg_terminate_backend(active_pid) from pg_replication_slots where active and database = $1", name); err != nil {
-			t.Fatalf("dropping %s: %v", name, err)
-		}
-	}
+	patiently(t, administrator(t), "drop database if exists "+name+" with (force)", func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "select pg_terminate_backend(active_pid) from pg_replication_slots where active and database = $1", name)
+		return err
+	})
 }
-
-// inUse is object_in_use: a replication slot of the database is active.
-const inUse = "55006"
 
 func execute(t testing.TB, dsn, statement string) {
 	t.Helper()

@@ -2,6 +2,8 @@ package pgtest
 
 import (
 	"context"
+	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -85,5 +87,29 @@ func TestServerSurvivesStopAndKill(t *testing.T) {
 	case err := <-pg.Failed():
 		t.Error(err)
 	default:
+	}
+}
+
+// A template is prepared once, also when several ask at once; what is done to a copy stays there.
+func TestTemplate(t *testing.T) {
+	var prepared atomic.Int64
+	p := NewTemplate(func(t testing.TB, dsn string) {
+		prepared.Add(1)
+		execute(t, dsn, "create table t as select 42 as i")
+	})
+	t.Run("copies", func(t *testing.T) {
+		for i := range 3 {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				dsn := p.Database(t)
+				execute(t, dsn, "update t set i = i + 1")
+				if i := query[int](t, dsn, "select i from t"); i != 43 {
+					t.Errorf("%d, want 43", i)
+				}
+			})
+		}
+	})
+	if n := prepared.Load(); n != 1 {
+		t.Errorf("prepared %d times", n)
 	}
 }
