@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/pace"
@@ -57,7 +58,7 @@ func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
 	var k keeper
 	var h heard
 	c := w.config(p, &k)
-	c.Wrong, c.Watch, c.Fetches = h.wrong, NewWatch(), 1
+	c.Wrong, c.Watch, c.Fetches, c.Timeout = h.wrong, NewWatch(), 1, 5*time.Minute // the liar is not to be slow, too
 	top := history.Range{From: last, To: last}
 	if err := Run(t.Context(), c, top); err != nil {
 		t.Fatal(err)

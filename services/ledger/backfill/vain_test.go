@@ -131,10 +131,10 @@ func TestHangsIsTrouble(t *testing.T) {
 func TestSlowIsNotHanging(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := pool(t, w.server(t, sim.Config{Delay: 250 * time.Millisecond}))
+	p := pool(t, w.server(t, sim.Config{Delay: time.Second}))
 	var k keeper
 	c := w.config(p, &k)
-	c.Timeout, c.Fetches = 800*time.Millisecond, 8 // so that a first try has 200 ms
+	c.Timeout, c.Fetches, c.Patience = 3200*time.Millisecond, 8, 5*time.Minute // so that a first try has 800 ms, and a third 3.2 s
 	gap := history.Range{From: last - 11, To: last}
 	if err := Run(t.Context(), c, gap); err != nil {
 		t.Fatal(err)
