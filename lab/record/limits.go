@@ -20,6 +20,7 @@ type Limit struct {
 var limitWords = map[string]string{
 	"server": "the server's budget or its answers",
 	"bytes":  "the budget of bytes",
+	"pace":   "its own rate of requests, which rises until a server refuses one",
 	"cpu":    "its own CPU",
 	"disk":   "its disk",
 }
