@@ -33,7 +33,10 @@ func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writ
 	for _, j := range s.Jobs {
 		root.AddCommand(s.job(j, env, stdout, stderr))
 	}
-	root.AddCommand(s.Commands...)
+	for _, c := range s.Commands {
+		s.interruptible(c, stderr)
+		root.AddCommand(c)
+	}
 	return root
 }
 

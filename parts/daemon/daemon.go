@@ -5,8 +5,9 @@
 //
 // It is not a framework for handlers: what a service serves, and how, is the service's own.
 //
-// Main and Run own every goroutine that the package starts (the two HTTP servers, the one that waits for
-// signals, the one that runs a job, the one that exports traces) and wait for them before they return; the service owns its own and ends them in Drain.
+// Main and Run own every goroutine that the package starts (the two HTTP servers, the one that waits for signals, the
+// one that runs a job or a command, the one that exports traces) and wait for them before they return, but for one that
+// is stuck and ends with the process; the service owns its own and ends them in Drain.
 package daemon
 
 import (
@@ -42,9 +43,13 @@ type Service struct {
 	Protocols func(Choice) []string
 
 	Assembly Assembly
-	Data     *DataFolder      // nil: the service keeps no state on disk and has no --data
-	Jobs     []Job            // subcommands that run to their end under the same contract (import, sync)
-	Commands []*cobra.Command // further subcommands (backup, inspect), which have no debug address
+	Data     *DataFolder // nil: the service keeps no state on disk and has no --data
+	Jobs     []Job       // subcommands that run to their end under the same contract (import, sync)
+
+	// Commands are further subcommands (backup, inspect), which have no debug address. SIGTERM and SIGINT end the
+	// context and the stdin of those with RunE. If that returns the context's error, the work was not done: the exit
+	// code is 1.
+	Commands []*cobra.Command
 
 	// Flags declares what serve takes beyond the contract's flags. They too can be given in the environment
 	// and in the file, and are set when Start is called. Nil: nothing.

@@ -136,12 +136,11 @@ func (p *process) ended(ctx context.Context, j Job, cause, err error) error {
 		default:
 		}
 	}
-	cancelled := ctx.Err() != nil && errors.Is(err, ctx.Err())
-	switch {
-	case cancelled && cause != nil:
+	if cause == nil {
+		return toldToStop(ctx, j.Name, err)
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return cause
-	case cancelled:
-		return fmt.Errorf("%s was told to stop before it was done", j.Name)
 	}
 	return errors.Join(cause, err)
 }

@@ -24,7 +24,7 @@ func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		if toldTwice(signals, quit, cancel) {
-			fmt.Fprintf(stderr, "%s: second signal: leaving before the drain has finished\n", name)
+			fmt.Fprintf(stderr, "%s: second signal: leaving at once\n", name)
 			os.Exit(exitFailed)
 		}
 	})

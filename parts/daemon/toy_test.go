@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 )
@@ -58,7 +59,21 @@ func toy() Service {
 		Data:     &DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }},
 		Start:    startToy,
 		Jobs:     []Job{countJob()},
+		Commands: []*cobra.Command{echoCommand()},
 	}
+}
+
+// echoCommand prints what it reads when that has ended.
+func echoCommand() *cobra.Command {
+	return &cobra.Command{Use: "echo", RunE: func(cmd *cobra.Command, _ []string) error {
+		fmt.Fprintln(cmd.OutOrStdout(), "reading")
+		text, err := io.ReadAll(cmd.InOrStdin())
+		if err != nil {
+			return fmt.Errorf("reading: %w", err)
+		}
+		_, err = cmd.OutOrStdout().Write(text)
+		return err
+	}}
 }
 
 // countJob counts on stdout. With --hold it then waits until its debug page is asked to let it go on;

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,12 +50,10 @@ Faults: ` + words(Kinds()),
   ledgersync sim --replay ledgers.jsonl --tls --tls-write cert.pem --delay 40ms`,
 		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-			defer stop()
 			if err := f.finish(); err != nil {
 				return daemon.Usage(err)
 			}
-			return run(ctx, &f, cmd.OutOrStdout())
+			return run(cmd.Context(), &f, cmd.OutOrStdout())
 		},
 	}
 	f.register(cmd)

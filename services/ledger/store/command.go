@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/services/ledger/interrupt"
 	"dyno/services/ledger/trust"
 )
 
@@ -37,7 +35,7 @@ exits with 1 if anything is wrong. What a sync has still to do is said, and is n
 			if err != nil {
 				return daemon.Usage(fmt.Errorf("--level: %w", err))
 			}
-			return interrupt.Run(cmd, func(ctx context.Context) error { return check(ctx, cmd, data, l, asJSON) })
+			return check(cmd, data, l, asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -54,7 +52,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func check(ctx context.Context, cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err error) {
+func check(cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err error) {
 	s, err := OpenFolder(data, Options{ReadOnly: true})
 	if err != nil {
 		return err
@@ -68,7 +66,7 @@ func check(ctx context.Context, cmd *cobra.Command, data string, level trust.Lev
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State {
 		return progress.State{Done: done.Load(), Total: total.Load()}
 	})
-	report, err := s.Check(ctx, level, func(n, of int) {
+	report, err := s.Check(cmd.Context(), level, func(n, of int) {
 		done.Store(int64(n))
 		total.Store(int64(of))
 	})

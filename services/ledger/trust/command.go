@@ -10,7 +10,6 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/services/ledger/interrupt"
 
 	"github.com/spf13/cobra"
 )
@@ -40,7 +39,7 @@ It exits with 1 when a ledger fails, or when there is none.`,
 			if _, err := checker(o.Signatures); err != nil {
 				return daemon.Usage(fmt.Errorf("--%w", err))
 			}
-			return interrupt.Run(cmd, func(ctx context.Context) error { return carryOut(ctx, cmd, args[0], o, asJSON) })
+			return carryOut(cmd, args[0], o, asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -51,8 +50,8 @@ It exits with 1 when a ledger fails, or when there is none.`,
 	return cmd
 }
 
-func carryOut(ctx context.Context, cmd *cobra.Command, file string, o Options, asJSON bool) error {
-	report, err := verifyNamed(ctx, file, o, cmd.InOrStdin(), cmd.ErrOrStderr())
+func carryOut(cmd *cobra.Command, file string, o Options, asJSON bool) error {
+	report, err := verifyNamed(cmd.Context(), file, o, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"dyno/parts/daemon"
@@ -34,14 +32,12 @@ answered, and one to /fail... at once with 500. On --debug:
   notifyd sink --listen 127.0.0.1:9000 --otlp http://127.0.0.1:4318`,
 		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-			defer stop()
 			tracer, err := startTracer(otlp, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			defer stopTracer(tracer, cmd.ErrOrStderr())
-			return run(ctx, config, tracer, listen, debug, cmd.OutOrStdout())
+			return run(cmd.Context(), config, tracer, listen, debug, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()

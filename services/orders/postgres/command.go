@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"dyno/agent"
@@ -38,12 +36,10 @@ ready. On --debug, which is loopback only:
   curl -X POST 'http://127.0.0.1:9101/kill'`,
 		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-			defer stop()
 			c.prepare = prepare
 			c.options.Progress = cmd.ErrOrStderr()
 			c.options.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
-			return c.run(ctx, cmd.OutOrStdout())
+			return c.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()

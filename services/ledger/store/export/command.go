@@ -1,7 +1,6 @@
 package export
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/ledger/history"
-	"dyno/services/ledger/interrupt"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/output"
 )
@@ -43,7 +41,7 @@ account, type, tx_blob, meta.`,
 			if _, ok := Formats[format]; !ok {
 				return daemon.Usage(fmt.Errorf("--format %s: there are %s", format, strings.Join(slices.Sorted(maps.Keys(Formats)), ", ")))
 			}
-			return interrupt.Run(cmd, func(ctx context.Context) error { return export(ctx, cmd, data, format, out, r) })
+			return export(cmd, data, format, out, r)
 		},
 	}
 	flags := cmd.Flags()
@@ -55,7 +53,7 @@ account, type, tx_blob, meta.`,
 	return cmd
 }
 
-func export(ctx context.Context, cmd *cobra.Command, data, format, out string, r history.Range) (err error) {
+func export(cmd *cobra.Command, data, format, out string, r history.Range) (err error) {
 	s, err := store.OpenFolder(data, store.Options{ReadOnly: true})
 	if err != nil {
 		return err
@@ -77,6 +75,6 @@ func export(ctx context.Context, cmd *cobra.Command, data, format, out string, r
 	}
 	var indexes iter.Seq[uint32] = ledgers.Indexes()
 	return output.To(out, cmd.OutOrStdout(), func(w io.Writer) error {
-		return Formats[format](ctx, w, s, indexes, func() { done.Add(1) })
+		return Formats[format](cmd.Context(), w, s, indexes, func() { done.Add(1) })
 	})
 }

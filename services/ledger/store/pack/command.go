@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"dyno/parts/progress"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
-	"dyno/services/ledger/interrupt"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/output"
 	"dyno/services/ledger/trust"
@@ -43,7 +41,7 @@ ledger again, down from the hash of the top one, which pack prints: tell it to t
 			if out == "" {
 				return daemon.Usage(errors.New("-o FILE says where the pack goes; - is stdout"))
 			}
-			return interrupt.Run(cmd, func(ctx context.Context) error { return packTo(ctx, cmd, data, out, r) })
+			return packTo(cmd, data, out, r)
 		},
 	}
 	flags := cmd.Flags()
@@ -54,7 +52,7 @@ ledger again, down from the hash of the top one, which pack prints: tell it to t
 	return cmd
 }
 
-func packTo(ctx context.Context, cmd *cobra.Command, data, out string, r history.Range) (err error) {
+func packTo(cmd *cobra.Command, data, out string, r history.Range) (err error) {
 	s, err := store.OpenFolder(data, store.Options{ReadOnly: true})
 	if err != nil {
 		return err
@@ -67,7 +65,7 @@ func packTo(ctx context.Context, cmd *cobra.Command, data, out string, r history
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State { return progress.State{Done: done.Load(), Total: int64(r.Len())} })
 	var head Head
 	err = output.To(out, cmd.OutOrStdout(), func(w io.Writer) (err error) {
-		head, err = Write(ctx, w, s, r, func(n int) { done.Store(int64(n)) })
+		head, err = Write(cmd.Context(), w, s, r, func(n int) { done.Store(int64(n)) })
 		return err
 	})
 	bar.Close()
@@ -100,7 +98,7 @@ the ledger above it is stored already.`,
 			if err != nil {
 				return daemon.Usage(err)
 			}
-			return interrupt.Run(cmd, func(ctx context.Context) error { return unpackFrom(ctx, cmd, args[0], data, o) })
+			return unpackFrom(cmd, args[0], data, o)
 		},
 	}
 	flags := cmd.Flags()
@@ -132,7 +130,7 @@ func options(level, anchor string) (o Options, err error) {
 	return o, nil
 }
 
-func unpackFrom(ctx context.Context, cmd *cobra.Command, name, data string, o Options) (err error) {
+func unpackFrom(cmd *cobra.Command, name, data string, o Options) (err error) {
 	from := cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
@@ -151,7 +149,7 @@ func unpackFrom(ctx context.Context, cmd *cobra.Command, name, data string, o Op
 	o.Begun = func(h Head) { total.Store(int64(h.Range.Len())) }
 	o.Stored = func(n int) { done.Store(int64(n)) }
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State { return progress.State{Done: done.Load(), Total: total.Load()} })
-	u, err := Unpack(ctx, from, s, o)
+	u, err := Unpack(cmd.Context(), from, s, o)
 	bar.Close()
 	if err != nil {
 		return fmt.Errorf("unpacking %s (%d ledgers were proved and stored): %w", name, u.Ledgers, err)
