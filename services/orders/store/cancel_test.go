@@ -12,9 +12,10 @@ import (
 	"dyno/services/orders/postgres/pgtest"
 )
 
-// A read that is given up ends in the server, and its connection serves the next.
+// A read that is given up ends in the server, and its connection serves the next. One at a time: a server that is kept
+// busy for longer than cancelPatience would lose the connection.
 func TestGivenUpKeepsConnection(t *testing.T) {
-	every(t, func(t *testing.T, o Options) {
+	inTurn(t, func(t *testing.T, o Options) {
 		o.Reads, o.Batches, o.Lists, o.Writes = 1, 1, 1, 1
 		s, conn := open(t, o)
 		watch := connect(t, s.options.DSNs[0])
@@ -94,10 +95,7 @@ func TestHangs(t *testing.T) {
 		t.Skip("it waits for time-outs")
 	}
 	every(t, func(t *testing.T, o Options) {
-		direct := pgtest.Database(t)
-		if err := Migrate(t.Context(), direct, 0, 1); err != nil {
-			t.Fatal(err)
-		}
+		direct := migrated.Database(t)
 		config, err := parseDSN(direct, primary)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -14,10 +15,28 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "4") // as many as every runs: they wait for locks and time-outs more than they compute
+	pgtest.Main(m)
+}
 
-// every runs a test for every driver and lookup: they are one store to whoever uses it.
+// migrated has the tables: those who test how they are made begin with an empty database.
+var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
+	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+})
+
+// every runs a test for every driver and lookup side by side: they are one store to whoever uses it.
 func every(t *testing.T, test func(t *testing.T, o Options)) {
+	inTurn(t, func(t *testing.T, o Options) {
+		t.Parallel()
+		test(t, o)
+	})
+}
+
+// inTurn runs a test for every driver and lookup, one after the other.
+func inTurn(t *testing.T, test func(t *testing.T, o Options)) {
 	for _, driver := range Drivers() {
 		for _, lookup := range Lookups() {
 			t.Run(driver+"/"+lookup, func(t *testing.T) { test(t, Options{Driver: driver, Lookup: lookup}) })
@@ -25,11 +44,11 @@ func every(t *testing.T, test func(t *testing.T, o Options)) {
 	}
 }
 
-// open opens a store on a fresh database unless o names one. Time-outs are long unless they are what is tested.
+// open opens a store on a database without orders unless o names one. Time-outs are long unless they are what is tested.
 func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
 	t.Helper()
 	if o.DSNs == nil {
-		o.DSNs = []string{pgtest.Database(t)}
+		o.DSNs = []string{migrated.Database(t)}
 	}
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute

@@ -16,10 +16,7 @@ import (
 // twin is a database that was seeded as dsn's was, as a replica would be.
 func twin(t *testing.T) string {
 	t.Helper()
-	dsn := pgtest.Database(t)
-	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
-		t.Fatal(err)
-	}
+	dsn := migrated.Database(t)
 	if err := Seed(t.Context(), dsn, 10, 2, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +100,7 @@ func TestFailover(t *testing.T) {
 	}
 	for _, driver := range Drivers() {
 		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
 			first := pgtest.Server(t, nil)
 			second := pgtest.Standby(t, first)
 			s, _ := open(t, Options{DSNs: []string{both(first, second)}, Driver: driver})
@@ -163,10 +161,7 @@ func TestFirstHostHangs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts further servers, or waits for time-outs")
 	}
-	dsn := pgtest.Database(t)
-	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
-		t.Fatal(err)
-	}
+	dsn := migrated.Database(t)
 	config, err := parseDSN(dsn, primary)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestRestartUnnoticed(t *testing.T) {
 		t.Skip("it restarts a server")
 	}
 	pg := pgtest.Server(t, nil)
-	every(t, func(t *testing.T, o Options) {
+	inTurn(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{pg.DSN()}
 		s, _ := open(t, o)
 		account := t.Name()
@@ -64,7 +64,7 @@ func TestKilledUnderLoad(t *testing.T) {
 		t.Skip("it restarts a server")
 	}
 	pg := pgtest.Server(t, nil)
-	every(t, func(t *testing.T, o Options) {
+	inTurn(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{pg.DSN()}
 		s, _ := open(t, o)
 		account := "k:" + o.Driver + ":" + o.Lookup
