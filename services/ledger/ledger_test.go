@@ -3,12 +3,14 @@ package ledger
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"dyno/parts/daemon"
@@ -19,7 +21,10 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Set("test.parallel", "16") // they wait for servers that are slow or gone more than they compute
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(binaries)
+		os.Exit(code)
+	}))
 }
 
 // variants are all that the suite runs on: every assembly, and what the ladder leaves out.
@@ -32,8 +37,11 @@ func variants() []daemon.Variant {
 }
 
 // starter starts ledgersync in this process.
-func starter(v daemon.Variant) ledgertest.Start {
-	return ledgertest.Inside(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func starter(v daemon.Variant) ledgertest.Start { return ledgertest.Inside(program(v)) }
+
+// program is ledgersync as put together by a variant.
+func program(v daemon.Variant) ledgertest.Program {
+	return func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if args[0] == "sync" {
 			args = append(args, "--assembly", v.Assembly, "--set", "attempts=5", "--set", "patience=10s", "--debug", "127.0.0.1:0")
 			for name, value := range v.Set {
@@ -41,10 +49,11 @@ func starter(v daemon.Variant) ledgertest.Start {
 			}
 		}
 		return daemon.Run(ctx, Service(), args, os.LookupEnv, stdout, stderr)
-	})
+	}
 }
 
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	for _, v := range variants() {
 		if testing.Short() && v.Label != daemon.Tuned {
 			continue // the end of the ladder
@@ -54,7 +63,10 @@ func TestSuite(t *testing.T) {
 			ledgertest.Core(t, starter(v))
 			ledgertest.Full(t, starter(v))
 			if v.Label == daemon.Baseline || v.Label == daemon.Tuned { // one request on a socket, or many
-				ledgertest.Sockets(t, starter(patient(v)))
+				ledgertest.Sockets(t, ledgertest.Inside(ledgertest.Tidy(program(v))))
+			}
+			if v.Label == daemon.Tuned && !testing.Short() {
+				ledgertest.LoneSockets(t, ledgertest.Inside(ledgertest.Tidy(program(patient(v)))))
 			}
 		})
 	}
@@ -68,15 +80,36 @@ func patient(v daemon.Variant) daemon.Variant {
 	return v
 }
 
+// build builds the program, once for all tests.
+var build = sync.OnceValues(func() (path string, err error) {
+	if binaries, err = os.MkdirTemp("", "ledgersync"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(binaries, "ledgersync")
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// binaries is the folder of what build built; TestMain removes it.
+var binaries string
+
+func built(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestDeaths(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	program := filepath.Join(t.TempDir(), "ledgersync")
-	if out, err := exec.Command("go", "build", "-o", program, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	ledgertest.Deaths(t, ledgertest.Binary(program))
+	t.Parallel()
+	ledgertest.Deaths(t, ledgertest.Binary(built(t)))
 }
 
 func TestAssembly(t *testing.T) {

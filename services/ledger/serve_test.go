@@ -142,15 +142,21 @@ func TestServesWhatIsStored(t *testing.T) {
 	}
 }
 
-// growing starts a server whose chain grows, and writes its validators to a file.
+// growing starts a server whose chain grows, and names the file with its validators.
 func growing(t *testing.T) (s *sim.Sim, unl string) {
 	t.Helper()
 	s = serveChain(t, sim.Config{ChainConfig: small, TipEvery: 200 * time.Millisecond})
-	unl = filepath.Join(t.TempDir(), "vl.json")
-	if err := os.WriteFile(unl, s.Chain().UNL(), 0o600); err != nil {
+	return s, unlOf(t, s)
+}
+
+// unlOf writes a server's validators to a file.
+func unlOf(t *testing.T, s *sim.Sim) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "vl.json")
+	if err := os.WriteFile(path, s.Chain().UNL(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return s, unl
+	return path
 }
 
 // ways are the ways in which the tip is believed.

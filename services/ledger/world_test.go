@@ -55,12 +55,12 @@ func truth(t testing.TB, s *sim.Sim, index uint32) *xrpl.Ledger {
 	return l
 }
 
-// ledgersync starts a command in this process; Stop is SIGTERM.
+// ledgersync starts a command in this process, of which no goroutine may be left; Stop is SIGTERM.
 func ledgersync(t testing.TB, args ...string) *ledgertest.Process {
-	return ledgertest.Inside(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return ledgertest.Inside(ledgertest.Tidy(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		none := func(string) (string, bool) { return "", false }
 		return daemon.Run(ctx, Service(), args, none, stdout, stderr)
-	})(t, args...)
+	}))(t, args...)
 }
 
 // run runs a command that ends with a code, and returns what it prints.

@@ -26,16 +26,18 @@ type Process struct {
 	code  int           // exit code; -1: a signal ended it. To be read when it has ended
 }
 
-// Inside starts a program that is a function of this process: it takes its arguments, ends early when ctx is done, and
-// returns its exit code, with no goroutine left.
-func Inside(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) Start {
+// Program is one that is a function: it takes its arguments, ends early when ctx is done, and returns its exit code.
+type Program func(ctx context.Context, args []string, stdout, stderr io.Writer) int
+
+// Inside starts a program in this process.
+func Inside(run Program) Start {
 	return func(t testing.TB, args ...string) *Process {
 		ctx, cancel := context.WithCancel(context.Background())
 		p := &Process{Stop: cancel, ended: make(chan struct{})}
 		go func() {
 			defer close(p.ended)
 			defer cancel()
-			alone(t, func() { p.code = run(ctx, args, &p.Stdout, &p.Stderr) })
+			p.code = run(ctx, args, &p.Stdout, &p.Stderr)
 		}()
 		t.Cleanup(func() {
 			cancel()

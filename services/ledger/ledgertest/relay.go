@@ -7,16 +7,19 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
 )
 
 // Relay stands before a server and sees every request over HTTP, so that a test can count them and stop the world at
-// a ledger of its choice.
+// a ledger of its choice. WebSockets pass it as they are.
 type Relay struct {
 	URL    string
 	behind string
+	tunnel *httputil.ReverseProxy
 	client *http.Client
 	closed chan struct{}
 
@@ -62,6 +65,11 @@ const (
 func NewRelay(t testing.TB, behind string) *Relay {
 	r := &Relay{behind: behind, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		closed: make(chan struct{}), traffic: newTraffic(), told: make(chan struct{})}
+	to, err := url.Parse(behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tunnel = &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }, Transport: r.client.Transport}
 	web := httptest.NewServer(r)
 	r.URL = web.URL
 	t.Cleanup(func() {
@@ -120,6 +128,10 @@ func (r *Relay) AwaitOr(t testing.TB, other <-chan struct{}, what string, enough
 const lgrNotFound = `{"result":{"error":"lgrNotFound","error_code":21,"error_message":"ledgerNotFound","status":"error","request":{}}}`
 
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.Header.Get("Upgrade") != "" {
+		r.tunnel.ServeHTTP(w, req)
+		return
+	}
 	body, err := io.ReadAll(io.LimitReader(req.Body, 1<<20))
 	if err != nil {
 		return

@@ -6,18 +6,26 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// Sockets runs what a client must do whose server, over WebSocket, goes wrong in the ways that only a connection can that
-// many requests share: alone, and beside a healthy server. Start must have the client wait for longer than it takes to
-// find out that nobody is there any more (a ping every so often), or the server that is alone is given up.
+// Sockets runs what a client must do when a server, over WebSocket, goes wrong in the ways that only a connection can that
+// many requests share, and a healthy one is beside it.
 func Sockets(t *testing.T, start Start) {
-	tests := map[string]test{}
-	for name, fault := range socketFaults {
-		tests["alone/"+name] = func(c *client) { fault.befalls(c) }
-		tests["beside a healthy one/"+name] = func(c *client) { fault.befalls(c, c.world.honest.URL()) }
+	tests := map[string]test{
+		"sockets/trouble and lies":           func(c *client) { liesOverSocket.befalls(c, c.world.honest.URL()) },
+		"sockets/falls silent in the middle": func(c *client) { fallsSilent(c, c.world.honest.URL()) },
 	}
-	tests["beside a healthy one/trouble and lies"] = func(c *client) { liesOverSocket.befalls(c, c.world.honest.URL()) }
-	tests["alone/falls silent in the middle"] = func(c *client) { fallsSilent(c) }
-	tests["beside a healthy one/falls silent in the middle"] = func(c *client) { fallsSilent(c, c.world.honest.URL()) }
+	for name, fault := range socketFaults {
+		tests["sockets/"+name] = func(c *client) { fault.befalls(c, c.world.honest.URL()) }
+	}
+	run(t, start, nil, tests)
+}
+
+// LoneSockets is Sockets with nobody else to ask. Start must have the client wait for longer than it takes to find out that
+// nobody is there any more (a ping every so often), or it gives up.
+func LoneSockets(t *testing.T, start Start) {
+	tests := map[string]test{"lone sockets/falls silent in the middle": func(c *client) { fallsSilent(c) }}
+	for name, fault := range socketFaults {
+		tests["lone sockets/"+name] = func(c *client) { fault.befalls(c) }
+	}
 	run(t, start, nil, tests)
 }
 

@@ -13,16 +13,26 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// cast are the servers of TestFaults: two that lie, each in its own way, one that is in trouble and does not lie, and one
-// without a fault.
+// cast are the servers of TestFaults: two that lie, each in its own way, two that are in trouble and do not lie, and one
+// without a fault. Two are asked over WebSocket, where one connection that breaks, or dies, takes all requests with it.
 var cast = []struct {
-	name  string
-	rates sim.Rates
+	name   string
+	rates  sim.Rates
+	socket bool
 }{
-	{"careless", sim.Rates{sim.Flip: 0.06, sim.Empty: 0.06, sim.Partial: 0.06, sim.Other: 0.06}},
-	{"malicious", sim.Rates{sim.Parent: 0.06, sim.Fork: 0.06, sim.Signature: 0.06, sim.Cut: 0.06}},
-	{"troubled", sim.Rates{sim.Error: 0.1, sim.Unsynced: 0.02, sim.Overloaded: 0.02, sim.Cut: 0.08, sim.Latency: 0.02}},
-	{"faultless", nil},
+	{"careless", sim.Rates{sim.Flip: 0.06, sim.Empty: 0.06, sim.Partial: 0.06, sim.Other: 0.06}, false},
+	{"malicious", sim.Rates{sim.Parent: 0.06, sim.Fork: 0.06, sim.Signature: 0.06, sim.Cut: 0.02}, true},
+	{"troubled", sim.Rates{sim.Error: 0.1, sim.Unsynced: 0.02, sim.Overloaded: 0.02, sim.Cut: 0.08, sim.Latency: 0.02}, false},
+	{"breaking", sim.Rates{sim.Dead: 0.3, sim.Overloaded: 0.02, sim.Cut: 0.04, sim.Stall: 0.02, sim.Latency: 0.02}, true},
+	{"faultless", nil, false},
+}
+
+// address is how a server of the cast is asked.
+func address(s *sim.Sim, socket bool) string {
+	if socket {
+		return s.WS()
+	}
+	return s.URL()
 }
 
 // lies are the faults that show as an answer that is whole and false.
@@ -91,15 +101,15 @@ func (f *Faulted) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.
 	defer os.RemoveAll(folder) // there are hundreds of rounds
 	dir := filepath.Join(folder, "history")
 	args := []string{"--from", fmt.Sprint(truth.From()), "--to", fmt.Sprint(truth.To()), "--anchor", truth.Hash(truth.To())}
-	servers := map[string]*sim.Sim{} // by name
+	var servers []*sim.Sim // as in cast
 	for i, role := range cast {
 		s, err := sim.Start(sim.Config{Chain: c, Faults: role.rates, FaultSeed: seed + uint64(f.Rounds*len(cast)+i)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		servers[role.name] = s
-		args = append(args, "--server", s.URL())
+		servers = append(servers, s)
+		args = append(args, "--server", address(s, role.socket))
 	}
 	life := p.sync(t, dir, args...)
 	if code := life.Wait(t); code != 0 {
@@ -107,7 +117,8 @@ func (f *Faulted) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.
 	}
 	truth.Holds(t, p.Start, dir)
 	guilty := life.Result(t).Guilty()
-	for name, s := range servers {
+	for i, s := range servers {
+		name, url := cast[i].name, address(s, cast[i].socket)
 		sent := s.Injected().Faults
 		lied := 0
 		for kind, count := range sent {
@@ -117,10 +128,10 @@ func (f *Faulted) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.
 			}
 		}
 		// An answer that was sent need not have been read: the request may have been given up by then.
-		if blamed := guilty[s.URL()]; blamed > lied {
+		if blamed := guilty[url]; blamed > lied {
 			t.Fatalf("seed %d: in round %d the %s server lied %d times and is blamed %d times", seed, f.Rounds, name, lied, blamed)
 		}
 		f.Lies[name] += lied
-		f.Blamed[name] += guilty[s.URL()]
+		f.Blamed[name] += guilty[url]
 	}
 }

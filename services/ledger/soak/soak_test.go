@@ -18,7 +18,7 @@ import (
 
 var (
 	kills   = flag.Int("kills", 4, "how often TestKill kills the client")
-	faults  = flag.Int("faults", 60, "how many wrong or troubled answers TestFaults waits for")
+	faults  = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
 	again   = flag.Int("again", ledgertest.Batch, "how many proved ledgers a kill may cost")
 	seed    = flag.Uint64("seed", 0, "of what is random; 0: another each time")
 	program = flag.String("program", "cmd/ledgersync", "the folder of the client to soak: cmd/ledgersync or services/ledger/plain")
