@@ -1,8 +1,10 @@
 package trust
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +32,12 @@ and both where that cannot be told. That takes some 200 bytes of memory for each
 It exits with 1 when a ledger fails, or when there is none.`,
 		Example: `  ledgersync verify ledgers.jsonl --level L4
   ledgersync export --data ledgersync-data --format ndjson | ledgersync verify - --json`,
-		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.ExactArgs(1)(cmd, args)) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return daemon.Usage(errors.New("verify wants one FILE, as in ledgersync verify ledgers.jsonl; - is stdin"))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Level, err = ParseLevel(level); err != nil {
@@ -38,6 +45,9 @@ It exits with 1 when a ledger fails, or when there is none.`,
 			}
 			if _, err := checker(o.Signatures); err != nil {
 				return daemon.Usage(fmt.Errorf("--%w", err))
+			}
+			if o.Workers < 0 {
+				return daemon.Usage(fmt.Errorf("--workers %d: say 1 or more, or nothing for one a core", o.Workers))
 			}
 			return carryOut(cmd, args[0], o, asJSON)
 		},
@@ -82,7 +92,14 @@ func verifyNamed(ctx context.Context, name string, o Options, stdin io.Reader, s
 		if err != nil {
 			return Report{}, err
 		}
+		if info.IsDir() {
+			return Report{}, daemon.Usage(fmt.Errorf("%s is a folder; name a file", name))
+		}
 		in, size = f, info.Size()
+	}
+	in, err := noPack(name, in)
+	if err != nil {
+		return Report{}, err
 	}
 	counted := &counter{Reader: in}
 	bar := progress.Show(stderr, "MB", func() progress.State {
@@ -94,6 +111,22 @@ func verifyNamed(ctx context.Context, name string, o Options, stdin io.Reader, s
 		return report, fmt.Errorf("%s: %w", name, err)
 	}
 	return report, nil
+}
+
+// packMagic is what packs begin with (services/ledger/store/pack, which stands on this package).
+const packMagic = "XRPLPACK"
+
+// noPack sees that a file is no pack, and returns what is still the whole of it.
+func noPack(name string, in io.Reader) (io.Reader, error) {
+	begin := make([]byte, len(packMagic))
+	n, err := io.ReadFull(in, begin)
+	switch {
+	case string(begin) == packMagic:
+		return nil, daemon.Usage(fmt.Errorf("%s is a pack; ledgersync unpack proves it", name))
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF): // a short file may hold a line
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return io.MultiReader(bytes.NewReader(begin[:n]), in), nil
 }
 
 // counter counts the bytes that were read.

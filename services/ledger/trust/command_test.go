@@ -47,8 +47,12 @@ func TestCommand(t *testing.T) {
 		{"tampered, text", bad, []string{"-"}, "line 2, ledger 101: ", "1 of 3 ledgers failed"},
 		{"nothing", "\n", []string{"-", "--json"}, `"ledgers":0`, "no ledger"},
 		{"no file", "", []string{filepath.Join(t.TempDir(), "none")}, "", "no such file"},
-		{"no argument", "", nil, "", "1 arg"},
-		{"an unknown level", "", []string{path, "--level", "L5"}, "", "L4: and all"},
+		{"no argument", "", nil, "", "verify wants one FILE, as in ledgersync verify ledgers.jsonl; - is stdin"},
+		{"two lines that are short", "1\n2\n", []string{"-", "--json"}, `{"line":2,`, "2 of 2 ledgers failed"},
+		{"two arguments", "", []string{path, path}, "", "verify wants one FILE"},
+		{"a folder", "", []string{filepath.Dir(path)}, "", " is a folder; name a file"},
+		{"an unknown level", "", []string{path, "--level", "L5"}, "", `--level: level "L5": there are L0 to L4`},
+		{"fewer workers than none", "", []string{path, "--workers", "-1"}, "", "--workers -1: "},
 		{"an unknown checker", "", []string{path, "--signatures", "slow"}, "", "there are"},
 	} {
 		out, err := runCommand(t, c.stdin, c.args...)

@@ -37,7 +37,7 @@ func ParseLevel(s string) (Level, error) {
 			return Level(l), nil
 		}
 	}
-	return 0, fmt.Errorf("level %q: there are L0 to L4; %s", s, explain())
+	return 0, fmt.Errorf("level %q: there are L0 to L4", s)
 }
 
 // String is the level's name.
