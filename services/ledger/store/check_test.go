@@ -294,6 +294,9 @@ func TestCommands(t *testing.T) {
 	if out, _, err := execute(EvidenceCommand(), "1", "--data", dir); err != nil || out != string(AppendAnswer(nil, chain[2]))+"\n" {
 		t.Fatalf("%s, %v", out, err)
 	}
+	if out, _, err := execute(EvidenceCommand(), "5", "--data", dir); err == nil || err.Error() != "there is no wrong answer 5; ledgersync evidence lists them" || out != "" {
+		t.Errorf("%s, %v", out, err)
+	}
 	missing := filepath.Join(t.TempDir(), "none")
 	for want, args := range map[string][]string{"there are L0 to L4": {"--level", "L9"}, "holds no data of ledgersync": {"--data", missing}, "flags alone": {"x"}} {
 		if _, _, err := execute(CheckCommand(), args...); err == nil || !strings.Contains(err.Error(), want) {

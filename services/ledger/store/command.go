@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -151,6 +152,9 @@ func (s *Store) show(w io.Writer, number string) error {
 		return daemon.Usage(fmt.Errorf("%q is not the number of an answer; ledgersync evidence lists them", number))
 	}
 	answer, err := s.Answer(n)
+	if errors.Is(err, ErrMissing) {
+		return daemon.Usage(fmt.Errorf("there is no wrong answer %d; ledgersync evidence lists them", n))
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -37,9 +38,16 @@ func toFile(path string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s is there already; remove it or choose another name", path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	dir := filepath.Dir(path)
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s cannot be written: there is no folder %s; make it, or choose another", path, dir)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s cannot be written: %s is a file", path, dir)
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return fmt.Errorf("%s cannot be written: %w", path, cause(err))
 	}
 	defer os.Remove(f.Name()) // fails when it was renamed
 	const mode = 0o644        // it is for others to read
@@ -47,4 +55,12 @@ func toFile(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// cause is an error without the name of the file that it is about, which nobody chose.
+func cause(err error) error {
+	if about := (*fs.PathError)(nil); errors.As(err, &about) {
+		return about.Err
+	}
+	return err
 }

@@ -38,6 +38,23 @@ func TestFile(t *testing.T) {
 	}
 }
 
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{
+		filepath.Join(dir, "none"):          "there is no folder " + filepath.Join(dir, "none"),
+		filepath.Join(dir, "file"):          filepath.Join(dir, "file") + " is a file",
+		filepath.Join(dir, "file", "below"): "cannot be written: not a directory",
+	} {
+		path := filepath.Join(folder, "out")
+		if err := To(path, nil, text("all")); err == nil || !strings.HasPrefix(err.Error(), path+" cannot be written: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", syscall.EPIPE) }

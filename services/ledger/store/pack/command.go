@@ -138,6 +138,9 @@ func unpackFrom(cmd *cobra.Command, name, data string, o Options) (err error) {
 			return err
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return daemon.Usage(fmt.Errorf("%s is a folder; name a pack", name))
+		}
 		from = f
 	}
 	s, err := store.OpenFolder(data, store.Options{})

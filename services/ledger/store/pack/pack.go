@@ -83,7 +83,7 @@ func (h Head) append(b []byte) []byte {
 
 func parseHead(b []byte) (Head, error) {
 	if len(b) < len(magic)+1 || string(b[:len(magic)]) != magic {
-		return Head{}, fmt.Errorf("%w: it is no pack of ledgers, or was cut off at once", ErrDamaged)
+		return Head{}, fmt.Errorf("%w: it is no pack of ledgers, or was cut off at once; packs are made by ledgersync pack", ErrDamaged)
 	}
 	if v := b[len(magic)]; v != version {
 		return Head{}, fmt.Errorf("the pack has version %d, this program reads version %d: use the one that wrote it, or a newer one", v, version)

@@ -323,15 +323,20 @@ func TestCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"no pack of ledgers": {filepath.Join(dir, "junk"), "--data", again},
-		"wants one FILE":     {"--data", again},
-		"L2 or at L4":        {file, "--data", again, "--level", "L1"},
-		"INDEX:HASH":         {file, "--data", again, "--anchor", "x"},
-		"no such file":       {filepath.Join(dir, "none"), "--data", again},
+		"no pack of ledgers":  {filepath.Join(dir, "junk"), "--data", again},
+		"wants one FILE":      {"--data", again},
+		"L2 or at L4":         {file, "--data", again, "--level", "L1"},
+		"INDEX:HASH":          {file, "--data", again, "--anchor", "x"},
+		"no such file":        {filepath.Join(dir, "none"), "--data", again},
+		"is a folder; name a": {dir, "--data", again},
+		"packs are made by":   {filepath.Join(dir, "junk"), "--data", again},
 	} {
 		if _, _, err := execute(UnpackCommand(), args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("unpack %v: %v, want %s", args, err, want)
 		}
+	}
+	if _, _, err := execute(trust.Command(), file); err == nil || err.Error() != file+" is a pack; ledgersync unpack proves it" {
+		t.Errorf("verify: %v", err)
 	}
 }
 
