@@ -20,7 +20,7 @@ func (s Service) command(env func(string) (string, bool), stdout, stderr io.Writ
 		Short:         s.Short,
 		Long:          s.long(),
 		Example:       s.Example,
-		Args:          noArguments,
+		Args:          NoArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -50,7 +50,7 @@ YAML file given with --config (listen: 127.0.0.1:8080). A flag wins over the env
 When it is ready, %s prints one JSON line with the addresses it is bound to. Logs go to stderr.`,
 			envPrefix(s.Name), s.Name),
 		Example: s.servingExample(),
-		Args:    noArguments,
+		Args:    NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(cmd.Flags(), s, env, elsewhere(cmd)); err != nil {
 				return err
@@ -83,7 +83,8 @@ func (s Service) long() string {
 	return s.Short
 }
 
-func noArguments(cmd *cobra.Command, args []string) error {
+// NoArguments is cobra's, but that its error is the user's to mend and names what there is.
+func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -92,7 +93,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	if len(names) == 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, not even %q", cmd.CommandPath(), args[0])}
+		return usageError{fmt.Errorf("%s takes no arguments, not even %q", cmd.Name(), args[0])}
 	}
 	return unknown("command", args[0], names)
 }
@@ -103,7 +104,7 @@ func (s Service) assemblies() *cobra.Command {
 		Use:     "assemblies",
 		Short:   "Print the seams, their implementations, the settings and the ladder",
 		Example: "  " + s.Name + " assemblies --json",
-		Args:    noArguments,
+		Args:    NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
 				return s.printJSON(cmd.OutOrStdout())
@@ -190,7 +191,7 @@ func help(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, left, err := root.Find(args)
 			if err == nil && len(left) > 0 {
-				err = noArguments(cmd, left)
+				err = NoArguments(cmd, left)
 			}
 			if err != nil {
 				return err
@@ -204,7 +205,7 @@ func (s Service) version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the commit and the Go version",
-		Args:  noArguments,
+		Args:  NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), s.versionLine())
 			return err

@@ -52,7 +52,7 @@ func (s Service) job(j Job, env func(string) (string, bool), stdout, stderr io.W
 		Short:   j.Short,
 		Long:    j.long(s.Name),
 		Example: j.Example,
-		Args:    noArguments,
+		Args:    NoArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.complete(cmd.Flags(), s, env, elsewhere(cmd)); err != nil {
 				return err

@@ -56,7 +56,7 @@ func (s Service) process(o options, stderr io.Writer) *process {
 func (p *process) open() (*Env, error) {
 	p.phase.Store(starting)
 	var err error
-	if p.debug, err = bind("debug", p.options.debug); err != nil {
+	if p.debug, err = Listen("debug", p.options.debug); err != nil {
 		return nil, err
 	}
 	if addr := p.debug.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() && p.options.debugToken == "" {
@@ -157,7 +157,9 @@ func (p *process) start(name string, server *http.Server, l net.Listener) {
 	})
 }
 
-func bind(flag, addr string) (net.Listener, error) {
+// Listen takes the address of a flag, by that flag's name, as --listen and --debug are taken. What is no address is the
+// user's to mend.
+func Listen(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case err == nil:

@@ -49,7 +49,7 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 
 // openPublic takes the public address, too. Connections to it wait until the service has started.
 func (p *process) openPublic(stdout, stderr io.Writer) (env *Env, err error) {
-	if p.listener, err = bind("listen", p.options.listen); err != nil {
+	if p.listener, err = Listen("listen", p.options.listen); err != nil {
 		return nil, err
 	}
 	if env, err = p.open(); err == nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"time"
@@ -30,7 +29,7 @@ answered, and one to /fail... at once with 500. On --debug:
   GET /receipts?run=RUN    a stream of lines "ID NS": when the notices whose id is RUN-HEX16 came, CLOCK_MONOTONIC`,
 		Example: `  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms
   notifyd sink --listen 127.0.0.1:9000 --otlp http://127.0.0.1:4318`,
-		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
+		Args: daemon.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tracer, err := startTracer(otlp, cmd.ErrOrStderr())
 			if err != nil {
@@ -60,14 +59,14 @@ func run(ctx context.Context, c Config, tracer *tracing.Tracer, listen, debug st
 	if err != nil {
 		return daemon.Usage(fmt.Errorf("--secret: %w", err))
 	}
-	hooks, err := net.Listen("tcp", listen)
+	hooks, err := daemon.Listen("listen", listen)
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return err
 	}
 	defer hooks.Close()
-	private, err := net.Listen("tcp", debug)
+	private, err := daemon.Listen("debug", debug)
 	if err != nil {
-		return fmt.Errorf("--debug: %w", err)
+		return err
 	}
 	mux := http.NewServeMux()
 	s.Register(mux)

@@ -34,7 +34,7 @@ ready. On --debug, which is loopback only:
   POST /kill?for=2s   the same with SIGKILL to all its processes`,
 		Example: `  ordersd postgres --data ./pg --rows 1000000 --accounts 1000 --debug 127.0.0.1:9101
   curl -X POST 'http://127.0.0.1:9101/kill'`,
-		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
+		Args: daemon.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.prepare = prepare
 			c.options.Progress = cmd.ErrOrStderr()
@@ -84,9 +84,9 @@ func (c companion) run(ctx context.Context, ready io.Writer) (err error) {
 	if err := c.check(); err != nil {
 		return daemon.Usage(err)
 	}
-	listener, err := net.Listen("tcp", c.debug)
+	listener, err := daemon.Listen("debug", c.debug)
 	if err != nil {
-		return fmt.Errorf("--debug: %w", err)
+		return err
 	}
 	defer listener.Close()
 	pg, err := Start(ctx, c.options)
