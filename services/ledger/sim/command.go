@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dyno/parts/daemon"
+	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 )
 
@@ -41,14 +42,14 @@ Clio would: by JSON-RPC and WebSocket on one port, with their limits if it is to
 way that the same seeds repeat. It prints one JSON line when all ledgers are made; who asks earlier waits. Besides:
   GET /unl             the list of its validators, as a publisher has it on the web
   GET /sim/injected    what it has sent and which faults, as JSON
-Faults: ` + words(Kinds()),
+Faults: ` + words(Kinds()) + ".",
 		Example: `  ledgersync sim --listen 127.0.0.1:5005 --ledgers 1000
   ledgersync sim --ledgers 100000 --distinct 256 --limits clio
   ledgersync sim --ledgers 500 --fault flip=0.01 --fault cut=0.02 --fault error=0.05 --fault-seed 7
   ledgersync sim --ledgers 2000 --complete 90000001-90000900,90001000-90002000
   ledgersync sim --ledgers 100 --tip-every 4s --validators 5
   ledgersync sim --replay ledgers.jsonl --tls --tls-write cert.pem --delay 40ms`,
-		Args: func(cmd *cobra.Command, args []string) error { return daemon.Usage(cobra.NoArgs(cmd, args)) },
+		Args: daemon.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.finish(); err != nil {
 				return daemon.Usage(err)
@@ -65,7 +66,7 @@ func words(kinds []Kind) string {
 	for _, k := range kinds {
 		out = append(out, string(k))
 	}
-	return strings.Join(out, ", ") + "."
+	return strings.Join(out, ", ")
 }
 
 func (f *flags) register(cmd *cobra.Command) {
@@ -73,7 +74,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.Listen, "listen", "127.0.0.1:0", "address for JSON-RPC and WebSocket")
 	fs.Uint32Var(&f.First, "first", defaultFirst, "index of the lowest ledger")
 	fs.IntVar(&f.Ledgers, "ledgers", defaultLedgers, "how many ledgers")
-	fs.IntVar(&f.Transactions, "transactions", defaultTransactions, "transactions in each ledger; -1 for none")
+	fs.IntVar(&f.Transactions, "transactions", defaultTransactions, "transactions in each ledger")
 	fs.Uint64Var(&f.Seed, "seed", 0, "of the chain: the same one gives the same bytes")
 	fs.IntVar(&f.Distinct, "distinct", 0, "sign transactions for so many ledgers, which the others repeat under headers of their own (0: for all)")
 	fs.Int64Var(&f.memory, "memory", defaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
@@ -109,7 +110,7 @@ func (f *flags) finish() (err error) {
 			f.Complete = history.Set{} // "empty"
 		}
 	}
-	f.Memory = max(1, f.memory<<20)
+	f.Memory = max(1, f.memory<<20) // 0 would be the default
 	switch f.maxTLS {
 	case "1.2":
 		f.MaxTLS = tls.VersionTLS12
@@ -128,6 +129,9 @@ func (f *flags) finish() (err error) {
 		}
 		f.Certificate = &pair
 	}
+	if err := f.bounds(); err != nil {
+		return err
+	}
 	probe := f.Config
 	if err := probe.complete(); err != nil {
 		return err
@@ -137,6 +141,32 @@ func (f *flags) finish() (err error) {
 	}
 	return probe.ChainConfig.complete()
 }
+
+// bounds refuses what is out of bounds, and zeros that a Config would take for its default.
+func (f *flags) bounds() error {
+	for _, flag := range []struct {
+		name            string
+		value, min, max int64
+	}{
+		{"first", int64(f.First), 1, 1<<32 - 1 - maxLedgers},
+		{"ledgers", int64(f.Ledgers), 1, maxLedgers},
+		{"transactions", int64(f.Transactions), 0, xrpl.MaxTransactions},
+		{"distinct", int64(f.Distinct), 0, maxLedgers},
+		{"validators", int64(f.Validators), 1, maxValidators},
+		{"memory", f.memory, 0, maxMemory},
+	} {
+		if flag.value < flag.min || flag.value > flag.max {
+			return fmt.Errorf("--%s %d is not %d to %d", flag.name, flag.value, flag.min, flag.max)
+		}
+	}
+	if f.Transactions == 0 {
+		f.Transactions = -1 // none, as Config has it
+	}
+	return nil
+}
+
+// maxMemory is in MiB: more than a machine has.
+const maxMemory = 1 << 20
 
 // run serves until ctx ends.
 func run(ctx context.Context, f *flags, ready io.Writer) (err error) {

@@ -63,7 +63,7 @@ func (r Rates) check() error {
 	for _, kind := range slices.Sorted(maps.Keys(r)) {
 		switch rate := r[kind]; {
 		case !slices.Contains(kinds, kind):
-			return fmt.Errorf("there is no fault %q; there are %v", kind, kinds)
+			return fmt.Errorf("there is no fault %q; there are %s", kind, words(kinds))
 		case !(rate >= 0 && rate <= 1):
 			return fmt.Errorf("the rate of fault %s is %v, not 0 to 1", kind, rate)
 		case kind != Dead && kind != Forged:

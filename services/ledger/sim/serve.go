@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"dyno/parts/daemon"
 )
 
 // maxOpen bounds the connections at a time; further ones wait.
@@ -30,7 +32,7 @@ func (s *Sim) listen() error {
 		}
 		cert, s.trusted, s.pem = made.cert, made.pool, made.pem
 	}
-	l, err := net.Listen("tcp", s.config.Listen)
+	l, err := daemon.Listen("listen", s.config.Listen)
 	if err != nil {
 		return err
 	}

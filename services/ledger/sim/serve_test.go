@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,6 +212,22 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+func TestCommandWithoutTransactions(t *testing.T) {
+	ready, end := command(t, "--ledgers", "1", "--transactions", "0", "--first", "50")
+	ask := `{"method":"ledger","params":[{"ledger_index":50,"transactions":true,"expand":true,"binary":true}]}`
+	a, err := http.Post(ready["url"].(string), "application/json", strings.NewReader(ask))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	if b, err := io.ReadAll(a.Body); err != nil || !bytes.Contains(b, []byte(`"transactions":[]`)) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInjectedOverHTTP(t *testing.T) {
 	s := start(t, small(Config{Faults: Rates{Empty: 1}}))
 	web := overHTTP(t, s)
@@ -229,7 +247,9 @@ func TestInjectedOverHTTP(t *testing.T) {
 
 func TestCommandRefuses(t *testing.T) {
 	for _, args := range [][]string{{"x"}, {"--fault", "x"}, {"--complete", "5-1"}, {"--tls-max", "1.1"}, {"--tls-write", "f"},
-		{"--tls-cert", "nowhere"}, {"--limits", "x"}, {"--ledgers", "-1"}, {"--delay", "-1s"}, {"--software", "x"}} {
+		{"--tls-cert", "nowhere"}, {"--limits", "x"}, {"--ledgers", "-1"}, {"--delay", "-1s"}, {"--software", "x"},
+		{"--ledgers", "0"}, {"--ledgers", "4194305"}, {"--transactions", "-1"}, {"--transactions", "1000000"}, {"--validators", "0"}, {"--first", "0"},
+		{"--first", "4294967295"}, {"--distinct", "-1"}, {"--memory", "-1"}} {
 		cmd := Command()
 		cmd.SetArgs(args)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
