@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"ledgersync": main}) }
 
 // The scripts run the command as a user does and look at exit code, stdout and stderr. $SERVER is a simulated server of
-// ledgers 1000 to 1011, $GONE one that is not there any more, $ANCHOR the hash of ledger 1011.
+// ledgers 1000 to 1011 at $ADDRESS, $GONE one that is not there any more, $ANCHOR the hash of ledger 1011.
 func TestScripts(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	s := start(t)
@@ -35,6 +36,7 @@ func TestScripts(t *testing.T) {
 			Setup: func(env *testscript.Env) error {
 				env.Values[service{}] = new(exec.Cmd)
 				env.Setenv("SERVER", s.URL())
+				env.Setenv("ADDRESS", strings.TrimPrefix(s.URL(), "http://"))
 				env.Setenv("GONE", gone.URL())
 				env.Setenv("ANCHOR", top.Hash.String())
 				return nil
@@ -77,7 +79,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // service is the key of what serves starts in a script: an *exec.Cmd.
 type service struct{}
 
-// serves is a command of scripts, serves ARG...: it starts ledgersync serve and waits until it is ready.
+// serves is a command of scripts, serves ARG...: it starts ledgersync serve and waits until it is ready. Its log
+// is in the file log.
 func serves(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: serves ARG...")
@@ -87,6 +90,10 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Dir = ts.Getenv("WORK")
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
+	log, err := os.Create(ts.MkAbs("log"))
+	ts.Check(err)
+	defer log.Close()
+	cmd.Stderr = log
 	ts.Check(cmd.Start())
 	ts.Defer(func() {
 		if cmd.ProcessState == nil { // the script failed

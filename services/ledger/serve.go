@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -60,9 +59,9 @@ func (s *server) open(ctx, running context.Context) (err error) {
 		return err
 	}
 	if s.grpc != "" {
-		l, err := net.Listen("tcp", s.grpc)
+		l, err := daemon.Listen("grpc", s.grpc)
 		if err != nil {
-			return fmt.Errorf("--grpc: %w", err)
+			return err
 		}
 		s.mirror = mirror.New(mirror.Config{Store: s.store, Metrics: s.env.Metrics})
 		s.env.Log.Info("mirror", "grpc", l.Addr().String())
@@ -73,6 +72,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 		})
 	}
 	if !s.follow {
+		s.warnEmpty()
 		return nil
 	}
 	p, err := s.openToFollow(ctx, s.env, s.store, s.flags.Changed)
@@ -86,6 +86,13 @@ func (s *server) open(ctx, running context.Context) (err error) {
 		}
 	})
 	return nil
+}
+
+// warnEmpty says that there is nothing to serve, where that is so.
+func (s *server) warnEmpty() {
+	if len(s.store.Stored()) == 0 {
+		s.env.Log.Warn("the folder has no ledgers yet, so there is nothing to serve: stop this and fill it with ledgersync sync or ledgersync unpack, or serve with --follow", "data", s.env.Data)
+	}
 }
 
 // stored passes on what has become durable.
