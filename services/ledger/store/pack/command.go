@@ -84,7 +84,8 @@ func UnpackCommand() *cobra.Command {
 		Short: "Prove the ledgers of a pack and store them",
 		Long: `Unpack reads a file that pack wrote (- is stdin), proves every ledger down from the top one, and stores what it
 proved. With --anchor the hash of the top ledger is yours; without, it is on the word of whoever made the pack, unless
-the ledger above it is stored already.`,
+the ledger above it is stored already. A folder that was proved further than --level says is proved so far from then on:
+its level is that of all that is in it.`,
 		Example: `  ledgersync unpack history.pack --data history --anchor 90000999:5D1C...
   ledgersync unpack history.pack --data history --level L4`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -104,16 +105,18 @@ the ledger above it is stored already.`,
 	flags := cmd.Flags()
 	flags.StringVar(&data, "data", store.DefaultFolder, "the data folder `DIR`")
 	flags.StringVar(&anchor, "anchor", "", "`INDEX:HASH` of the pack's top ledger, from a source that you trust")
-	flags.StringVar(&level, "level", "L2", "how much is proved: `LEVEL` L2 (every byte, down from the top ledger) or L4 (signatures, too)")
+	flags.StringVar(&level, "level", "", "how much is proved: `LEVEL` L2 (every byte, down from the top ledger) or L4 (signatures, too); without it, as the folder was, and L2 for a new one")
 	return cmd
 }
 
 func options(level, anchor string) (o Options, err error) {
-	if o.Level, err = trust.ParseLevel(level); err != nil {
-		return o, fmt.Errorf("--level: %w", err)
-	}
-	if o.Level != trust.L2 && o.Level != trust.L4 {
-		return o, fmt.Errorf("--level %v: a pack is proved at L2 or at L4", o.Level)
+	if level != "" {
+		if o.Level, err = trust.ParseLevel(level); err != nil {
+			return o, fmt.Errorf("--level: %w", err)
+		}
+		if o.Level != trust.L2 && o.Level != trust.L4 {
+			return o, fmt.Errorf("--level %v: a pack is proved at L2 or at L4", o.Level)
+		}
 	}
 	if anchor == "" {
 		return o, nil

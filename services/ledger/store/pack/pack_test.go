@@ -340,6 +340,38 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// What a store says of itself is true of all that is in it.
+func TestLevelOfTheStore(t *testing.T) {
+	chain := storetest.Chain(1, 5, 3, 0) // without transactions, so that nothing is unsigned
+	pack := packed(t, chain[:2])
+	for _, c := range []struct {
+		before store.Progress // its level and sample
+		level  trust.Level
+		want   string
+	}{
+		{store.Progress{Level: "L4"}, trust.L2, "L2"},
+		{store.Progress{Level: "L4"}, trust.L4, "L4"},
+		{store.Progress{Level: "L4"}, trust.L0, "L4"},
+		{store.Progress{Level: "L4", Sample: 10}, trust.L4, "L4 with the signatures of one ledger in 10"},
+		{store.Progress{Level: "L4", Sample: 10}, trust.L2, "L2"},
+		{store.Progress{Level: "L3"}, trust.L0, "L2"},
+		{store.Progress{Level: "L3"}, trust.L4, "L2"},
+		{store.Progress{Level: "L1"}, trust.L4, "L1"},
+	} {
+		s := open(t)
+		c.before.From, c.before.To = 1, 1000
+		if err := s.Append(chain[2:], c.before); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Unpack(t.Context(), bytes.NewReader(pack), s, Options{Level: c.level}); err != nil {
+			t.Fatal(err)
+		}
+		if p := s.Progress(); p.Proof() != c.want || p.To != 1000 {
+			t.Errorf("%s and a pack at %v: %+v, want %s", c.before.Proof(), c.level, p, c.want)
+		}
+	}
+}
+
 func TestTooManyTransactions(t *testing.T) {
 	header := storetest.Chain(1, 5, 1, 0)[0].Header
 	for n, want := range map[int]error{xrpl.MaxTransactions: nil, xrpl.MaxTransactions + 1: ErrDamaged} {

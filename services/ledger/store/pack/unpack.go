@@ -24,7 +24,7 @@ type Anchor struct {
 
 // Options is how a pack is unpacked.
 type Options struct {
-	Level  trust.Level // below L2 means L2; L4 checks signatures
+	Level  trust.Level // L2, or L4, which checks signatures, too; L0: whichever the store says of itself
 	Anchor Anchor
 
 	// Begun is told of the pack before its first ledger is read. Nil: nobody is.
@@ -44,13 +44,15 @@ type Unpacked struct {
 
 // Unpack proves the ledgers of a pack and stores them, block after block from the top one downwards: each has the
 // hash that the one above it says, and its transactions are its header's. What is wrong ends it before it is stored; what
-// was proved until then stays. ErrDamaged: the file is not as it was written.
+// was proved until then stays. ErrDamaged: the file is not as it was written. A store that was proved to a higher level than
+// the pack says afterwards that it was proved to the pack's.
 func Unpack(ctx context.Context, from io.Reader, s *store.Store, o Options) (Unpacked, error) {
 	r, err := NewReader(from)
 	if err != nil {
 		return Unpacked{}, err
 	}
 	defer r.Close()
+	o.Level = levelOf(s, o)
 	u := &unpacker{store: s, o: o, done: Unpacked{Head: r.Head}, expected: r.Head.Top, progress: progressOf(s, r.Head, o)}
 	if u.done.Word, err = u.word(); err != nil {
 		return u.done, err
@@ -75,12 +77,31 @@ func Unpack(ctx context.Context, from io.Reader, s *store.Store, o Options) (Unp
 	}
 }
 
-// progressOf is what the store is told: what it was told before, if it was, so that a sync goes on with its own.
+// levelOf is how far a pack is proved: as what is stored was, as a sync would go on, unless somebody says otherwise.
+func levelOf(s *store.Store, o Options) trust.Level {
+	if o.Level == trust.L0 {
+		o.Level, _ = trust.ParseLevel(s.Progress().Level) // a store without one is new
+	}
+	if o.Level < trust.L4 {
+		return trust.L2
+	}
+	return trust.L4
+}
+
+// progressOf is what the store is told: what it was told before, if it was, so that a sync goes on with its own, but
+// for a level that is not that of the whole any more.
 func progressOf(s *store.Store, h Head, o Options) store.Progress {
 	if p := s.Progress(); p.Range() != (history.Range{}) {
-		return p
+		if before, err := trust.ParseLevel(p.Level); err == nil {
+			level := min(before, o.Level)
+			if level == trust.L3 { // no quorum agreed on the pack
+				level = trust.L2
+			}
+			p.Level = level.String()
+		}
+		return p.After(s.Progress())
 	}
-	return store.Progress{From: h.Range.From, To: h.Range.To, Servers: []string{}, Level: max(o.Level, trust.L2).String(),
+	return store.Progress{From: h.Range.From, To: h.Range.To, Servers: []string{}, Level: o.Level.String(),
 		Anchor: fmt.Sprintf("%d:%v", h.Range.To, h.Top)}
 }
 
