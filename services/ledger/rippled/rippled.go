@@ -205,15 +205,15 @@ func (s *Server) call(ctx context.Context, r request) (*body, error) {
 
 // trouble says whose an error is, and keeps what is secret out of it.
 func (s *Server) trouble(err error, b *body) error {
-	var t *Trouble
-	if !errors.As(err, &t) {
-		t = &Trouble{Kind: Gone, Err: err}
+	t := Trouble{Kind: Gone, Err: err}
+	if of := (*Trouble)(nil); errors.As(err, &of) {
+		t = *of // that of a broken connection is of all who waited on it
 	}
 	if b != nil {
-		b.judge(t)
+		b.judge(&t)
 	}
 	t.Server, t.Err = s.name, s.redact(t.Err)
-	return t
+	return &t
 }
 
 // Close closes the connections, and waits for who uses them.
