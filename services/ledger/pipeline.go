@@ -78,8 +78,8 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	asked.Sample = p.config.Sample
 	p.writing = store.WriterOptions{Progress: asked.After(s.Progress()), Writers: env.Choice.Int("store_writers"),
 		Queue: env.Choice.Int("store_queue"), Batch: env.Choice.Int("store_batch")}
-	p.measure()
 	p.bound.begin(p)
+	p.measure() // from here on somebody may look
 	refreshing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
 	p.runs.Go(func() { p.pool.Run(refreshing) })
