@@ -28,7 +28,7 @@ import (
 
 // careless are the settings for data that need not survive the machine. Commits still wait for the log, so that
 // order and visibility are those of real life.
-var careless = map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "on"}
+var careless = map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "on", "max_wal_size": "128MB"}
 
 // crowded are the settings of the shared server: each of the tests that run side by side has some twenty connections,
 // and some follow the log.
@@ -117,26 +117,6 @@ func Bin(t testing.TB) string {
 		t.Skip("there is no PostgreSQL here; install one (Debian: apt install postgresql), or have one downloaded with: ordersd postgres --data DIR")
 	}
 	return bin
-}
-
-// Folder returns an empty folder for a PostgreSQL, which is removed after the test. Unlike t.TempDir's it can be
-// entered by the user as whom PostgreSQL runs when root runs the test.
-func Folder(t testing.TB) string {
-	t.Helper()
-	folder, err := makeFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	return folder
-}
-
-func makeFolder() (string, error) {
-	folder, err := os.MkdirTemp("", "pgtest-")
-	if err != nil {
-		return "", err
-	}
-	return folder, os.Chmod(folder, 0o711)
 }
 
 // databases numbers the databases of the shared server.
