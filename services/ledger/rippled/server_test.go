@@ -257,14 +257,19 @@ func TestSecrets(t *testing.T) {
 		user, password, _ := r.BasicAuth()
 		http.Error(w, "no "+r.URL.String()+user+password, http.StatusForbidden)
 	})
-	for _, base := range []string{echo, "http://127.0.0.1:1", "ws" + strings.TrimPrefix(echo, "http"), "ws://127.0.0.1:1", "http://127.0.0.1:99999", "ftp://127.0.0.1", "http://%zz", "http://host:p"} {
-		scheme, host, _ := strings.Cut(base, "://")
-		url := scheme + "://alice:hunter2@" + host + "/path/0123456789abcdef%21?token=s3cret&k=v4lue"
+	for _, base := range []string{echo, "http://127.0.0.1:1", "ws" + strings.TrimPrefix(echo, "http"), "ws://127.0.0.1:1", "http://127.0.0.1:99999", "ftp://127.0.0.1", "http://%zz", "http://host:p", "127.0.0.1:5005", "%zz"} {
+		scheme, host, whole := strings.Cut(base, "://")
+		if whole {
+			scheme += "://"
+		} else {
+			scheme, host = "", base
+		}
+		url := scheme + "alice:hunter2@" + host + "/path/0123456789abcdef%21?token=s3cret&k=v4lue"
 		s, err := Open(t.Context(), Config{URL: url})
 		if err == nil {
 			defer s.Close()
 			err = s.Ledger(t.Context(), 7, new(Answer))
-			if want := scheme + "://" + host + "/path/***"; s.Name() != want {
+			if want := scheme + host + "/path/***"; s.Name() != want {
 				t.Errorf("name is %s", s.Name())
 			}
 			for _, e := range s.Subscribe(t.Context(), Ledgers) {
@@ -287,6 +292,29 @@ func TestOpenRefuses(t *testing.T) {
 		if _, err := Open(t.Context(), c); err == nil {
 			t.Errorf("%+v was accepted", c)
 		}
+	}
+}
+
+// What is no URL is said with the URL that it may be meant for.
+func TestURLs(t *testing.T) {
+	const forms = "write it as http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT or wss://HOST:PORT"
+	for url, want := range map[string]string{
+		"127.0.0.1:5005":     `"127.0.0.1:5005" has no scheme; write http://127.0.0.1:5005 or ws://127.0.0.1:5005`,
+		"localhost:5005":     `"localhost:5005" has no scheme; write http://localhost:5005 or ws://localhost:5005`,
+		"example.org":        `"example.org" has no scheme; write http://example.org or ws://example.org`,
+		"alice:pw@h:1/x?k=v": `"h:1/x" has no scheme; write http://h:1/x or ws://h:1/x`,
+		"ftp://127.0.0.1":    `server URL "ftp://127.0.0.1": ` + forms,
+		"http://":            `server URL "http://" names no host; ` + forms,
+		"":                   "server URL names no host; " + forms,
+		"/etc":               "server URL names no host; " + forms,
+		"http://%zz":         "server URL: cannot be read; " + forms,
+	} {
+		if _, err := Open(t.Context(), Config{URL: url}); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", url, err, want)
+		}
+	}
+	if _, err := Open(t.Context(), Config{URL: "http://h", Events: "h:1"}); err == nil || err.Error() != `"h:1" has no scheme; write ws://h:1` {
+		t.Error(err)
 	}
 }
 

@@ -81,14 +81,39 @@ func troublef(k Kind, format string, args ...any) *Trouble {
 }
 
 func parseURL(text string, schemes ...string) (*url.URL, error) {
+	var forms []string
+	for _, scheme := range schemes {
+		forms = append(forms, scheme+"://HOST:PORT")
+	}
 	u, err := url.Parse(text)
+	bare := !strings.Contains(text, "://")
+	if bare {
+		u, err = url.Parse("//" + text)
+	}
 	switch {
 	case err != nil: // which would show the whole of it
-		return nil, fmt.Errorf("server URL: cannot be read; write it as https://HOST:PORT or wss://HOST:PORT")
-	case !slices.Contains(schemes, u.Scheme) || u.Host == "":
-		return nil, fmt.Errorf("server URL %q: write it as %s://HOST:PORT", nameOf(u), schemes[len(schemes)-1])
+		return nil, fmt.Errorf("server URL: cannot be read; write it as %s", anyOf(forms))
+	case u.Host == "" && bare: // nothing, or a path
+		return nil, fmt.Errorf("server URL names no host; write it as %s", anyOf(forms))
+	case u.Host == "":
+		return nil, fmt.Errorf("server URL %q names no host; write it as %s", u.Scheme+"://", anyOf(forms))
+	case bare:
+		name := strings.TrimPrefix(nameOf(u), "//")
+		return nil, fmt.Errorf("%q has no scheme; write %s", name, anyOf([]string{schemes[0] + "://" + name, "ws://" + name}))
+	case !slices.Contains(schemes, u.Scheme):
+		return nil, fmt.Errorf("server URL %q: write it as %s", nameOf(u), anyOf(forms))
 	}
 	return u, nil
+}
+
+// anyOf lists what there is to choose from, each once.
+func anyOf(all []string) string {
+	all = slices.Compact(all)
+	last := len(all) - 1
+	if last == 0 {
+		return all[0]
+	}
+	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
 // keyLength is from which length on a segment of a path is taken for a key, as some providers have them.
