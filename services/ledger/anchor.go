@@ -48,7 +48,7 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted
 	for validation := range validations {
 		a, reached, err := q.Add(validation)
 		switch {
-		case errors.Is(err, trust.ErrConflict):
+		case trust.Final(err):
 			return t, err
 		case err != nil || !reached || a.Index < top: // what is not a validation of theirs counts for nothing
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/backfill"
+	"dyno/services/ledger/pace"
 	"dyno/services/ledger/rippled"
 )
 
@@ -102,7 +103,10 @@ func (p *pipeline) wordOf(ctx context.Context, s *rippled.Server, index uint32) 
 // ask asks a server for a ledger's hash, once, as its budget and its troubles allow.
 func (p *pipeline) ask(ctx context.Context, s *rippled.Server, index uint32) (h xrpl.Hash, err error) {
 	m, err := p.pool.AcquireOf(ctx, s, index)
-	if err != nil {
+	switch {
+	case errors.Is(err, pace.ErrNone):
+		return h, err // it names the server
+	case err != nil:
 		return h, fmt.Errorf("%s: %w", s.Name(), err)
 	}
 	begin := time.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
 	"dyno/services/ledger/pace"
 	"dyno/services/ledger/sim"
 )
@@ -133,6 +135,19 @@ func TestWordThatIsWrong(t *testing.T) {
 			t.Errorf("kept: %+v", kept)
 		}
 		liar.Close()
+	}
+}
+
+// Who has not got the ledger is named once.
+func TestWordOfNobody(t *testing.T) {
+	s := serveChain(t, sim.Config{Complete: history.Set{{From: first, To: last - 1}}})
+	p := opened(t, nil, s.URL())
+	if err := p.meet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.byServers(t.Context(), last)
+	if err == nil || strings.Count(err.Error(), s.URL()) != 1 || !strings.HasPrefix(err.Error(), fmt.Sprintf("nobody says what ledger %d is: ", last)) {
+		t.Error(err)
 	}
 }
 

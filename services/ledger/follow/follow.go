@@ -115,7 +115,8 @@ func New(c Config) (*Follower, error) {
 	return f, nil
 }
 
-// Run follows until ctx ends (nil), Fetch says ErrStop, or validators contradict one another (trust.ErrConflict).
+// Run follows until ctx ends (nil), Fetch says ErrStop, validators contradict
+// one another (trust.ErrConflict), or their list expires (trust.ErrExpired).
 func (f *Follower) Run(ctx context.Context) error {
 	f.begin()
 	inner, fail := context.WithCancelCause(ctx)

@@ -368,8 +368,11 @@ func (b ballots) Add(v []byte) (trust.Anchor, bool, error) {
 	if _, err := fmt.Sscan(string(v), &index); err != nil {
 		return trust.Anchor{}, false, err
 	}
-	if index == 666 {
+	switch index {
+	case 666:
 		return trust.Anchor{}, false, trust.ErrConflict
+	case 667:
+		return trust.Anchor{}, false, fmt.Errorf("%w: fetch the present one", trust.ErrExpired)
 	}
 	b[string(v)]++
 	return trust.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil
@@ -414,18 +417,21 @@ func TestQuorum(t *testing.T) {
 	})
 }
 
-func TestConflictEndsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, a, b := &shelf{t: t, top: 100}, newFake("a"), newFake("b")
-		f, err := New(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() { a.say <- vote("666") }()
-		if err := f.Run(t.Context()); !errors.Is(err, trust.ErrConflict) {
-			t.Errorf("Run ends with %v, want ErrConflict", err)
-		}
-	})
+// When there will be no quorum any more, it does not dial again and again.
+func TestNoQuorumAnyMoreEndsIt(t *testing.T) {
+	for text, want := range map[string]error{"666": trust.ErrConflict, "667": trust.ErrExpired} {
+		synctest.Test(t, func(t *testing.T) {
+			s, a, b := &shelf{t: t, top: 100}, newFake("a"), newFake("b")
+			f, err := New(Config{Servers: []Server{a, b}, Quorum: ballots{}, Top: s.Top, Fetch: s.Fetch})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { a.say <- vote(text) }()
+			if err := f.Run(t.Context()); !errors.Is(err, want) {
+				t.Errorf("Run ends with %v, want %v", err, want)
+			}
+		})
+	}
 }
 
 func TestNew(t *testing.T) {

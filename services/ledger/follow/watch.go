@@ -68,7 +68,7 @@ func (f *Follower) watch(ctx context.Context, w *watched, fail context.CancelCau
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, trust.ErrConflict) {
+		if trust.Final(err) {
 			fail(err)
 			return
 		}
@@ -124,7 +124,7 @@ func (f *Follower) listen(ctx context.Context, w *watched) error {
 // errNoBytes is for servers whose validations cannot be counted.
 var errNoBytes = errors.New("it passes validations on without their bytes, which a quorum needs; use a newer rippled beside it")
 
-// heard takes in an event. An error is the server's fault, or trust.ErrConflict.
+// heard takes in an event. An error is the server's fault, or one that trust.Final is of.
 func (f *Follower) heard(w *watched, e rippled.Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -112,7 +112,7 @@ func TestQuorumEndsWithItsList(t *testing.T) {
 			now = now.Add(time.Second)
 		}
 		_, reached, err := q.Add(says(9, 3).Sign(v.key))
-		if reached != (i == 3) || errors.Is(err, ErrExpired) != (i == 4) {
+		if reached != (i == 3) || errors.Is(err, ErrExpired) != (i == 4) || Final(err) != (i == 4) {
 			t.Errorf("validator %d: reached %v, %v", i+1, reached, err)
 		}
 	}

@@ -105,6 +105,9 @@ func (q *Quorum) Manifest(b []byte) (known bool, err error) {
 	return true, nil
 }
 
+// Final says whether an error of Add is the last word: whatever is added after it, there is no quorum.
+func Final(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrExpired) }
+
 // Add counts a validation, as it was signed. It gives the anchor when its ledger has its quorum with it or had it
 // before. What is not signed, not full, or of somebody who is not in the list does not count; the error is only for
 // bytes that are wrong, for ErrConflict, after which it always is that, and for ErrExpired: the list that was in force

@@ -97,7 +97,7 @@ func TestConflictIsAnError(t *testing.T) {
 	if !errors.Is(err, ErrConflict) {
 		t.Errorf("two quorums: %v", err)
 	}
-	if _, reached, err := q.Add(says(6, 1).Sign(all[0].key)); reached || !errors.Is(err, ErrConflict) {
+	if _, reached, err := q.Add(says(6, 1).Sign(all[0].key)); reached || !errors.Is(err, ErrConflict) || !Final(err) {
 		t.Errorf("afterwards: %v, %v", reached, err)
 	}
 }
