@@ -114,8 +114,14 @@ func (r *request) check() error {
 	if err != nil {
 		return fmt.Errorf("--level: %w", err)
 	}
+	if _, _, err := r.hash(); err != nil {
+		return err
+	}
 	if r.anchor == quorum && r.unl == "" {
 		return errors.New("--anchor quorum needs the validators that are trusted: --unl FILE")
+	}
+	if r.unl == "" && r.unlKey != "" {
+		return errors.New("--unl-key is of who published the list of --unl: add --unl FILE")
 	}
 	if level == trust.L3 && r.anchor != quorum {
 		return errors.New("--level L3 is an anchor by quorum: add --anchor quorum and --unl FILE")
@@ -131,23 +137,32 @@ func (r *request) span() history.Range { return history.Range{From: r.from, To: 
 
 // named is the anchor as it was given, if it names a hash.
 func (r *request) named() (t backfill.Trusted, ok bool, err error) {
+	t, ok, err = r.hash()
+	if err != nil {
+		return t, false, daemon.Usage(err)
+	}
+	if ok && t.Index < r.to {
+		return t, false, daemon.Usage(fmt.Errorf("--anchor is of ledger %d, below --to %d: proof goes down from an anchor, never up", t.Index, r.to))
+	}
+	return t, ok, nil
+}
+
+// hash is named without a look at the range.
+func (r *request) hash() (t backfill.Trusted, ok bool, err error) {
 	if r.anchor == "" || r.anchor == quorum {
 		return t, false, nil
 	}
-	index, text, both := strings.Cut(r.anchor, ":")
-	if !both {
-		index, text = strconv.FormatUint(uint64(r.to), 10), r.anchor
+	t.Index = r.to
+	text := r.anchor
+	if index, after, both := strings.Cut(r.anchor, ":"); both {
+		n, err := strconv.ParseUint(index, 10, 32)
+		if err != nil || n == 0 {
+			return t, false, fmt.Errorf("--anchor %q is neither HASH, INDEX:HASH nor quorum", r.anchor)
+		}
+		t.Index, text = uint32(n), after
 	}
-	n, err := strconv.ParseUint(index, 10, 32)
-	if err != nil || n == 0 {
-		return t, false, daemon.Usage(fmt.Errorf("--anchor %q is neither HASH, INDEX:HASH nor quorum", r.anchor))
-	}
-	t.Index = uint32(n)
 	if t.Hash, err = xrpl.ParseHash(text); err != nil {
-		return t, false, daemon.Usage(fmt.Errorf("--anchor: %w", err))
-	}
-	if t.Index < r.to {
-		return t, false, daemon.Usage(fmt.Errorf("--anchor is of ledger %d, below --to %d: proof goes down from an anchor, never up", t.Index, r.to))
+		return t, false, fmt.Errorf("--anchor: %w", err)
 	}
 	return t, true, nil
 }

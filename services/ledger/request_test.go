@@ -90,6 +90,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"no server", request{from: 5, to: 6}, flags{"from", "to"}, store.Progress{}, "no server: name one with --server"},
 		{"level", request{from: 5, to: 6, servers: []string{url}, level: "L9"}, all, store.Progress{}, "--level: "},
 		{"quorum of nobody", request{from: 5, to: 6, servers: []string{url}, level: "L2", anchor: quorum}, all, store.Progress{}, "--unl FILE"},
+		{"no hash", request{from: 5, to: 6, servers: []string{url}, level: "L2", anchor: "6:" + someHash[1:]}, all, store.Progress{}, "--anchor: "},
+		{"the key of no list", request{from: 5, to: 6, servers: []string{url}, level: "L2", unlKey: "ED00"}, append(all, "unl-key"), store.Progress{}, "--unl-key is of who published the list of --unl: add --unl FILE"},
 		{"L3 without a quorum", request{from: 5, to: 6, servers: []string{url}, level: "L3"}, all, store.Progress{}, "add --anchor quorum"},
 		{"more than was proved", request{level: "L2"}, flags{"level"}, store.Progress{From: 1, To: 9, Servers: []string{url}, Level: "L1"}, "proved to L1 only"},
 	} {

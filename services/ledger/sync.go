@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -68,9 +69,25 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	begin := time.Now()
 	err = p.holds()
 	if err == nil {
+		err = p.knowsValidators()
+	}
+	if err == nil {
 		err = p.fill(ctx, s.span(), p.anchor)
 	}
-	return s.tell(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
+	err = s.tell(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && st.Progress().Range() == s.span() {
+		return fmt.Errorf("sync was told to stop before it was done; ledgersync sync --data %s goes on", env.Data)
+	}
+	return err
+}
+
+// knowsValidators sees that the list can be read of those whose quorum will be waited for, before anybody is asked.
+func (p *pipeline) knowsValidators() error {
+	if p.request.anchor != quorum || p.config.Level < trust.L2 || p.store.Stored().Has(p.request.to) {
+		return nil
+	}
+	_, err := p.quorum()
+	return err
 }
 
 // holds sees that what is stored already is not another history than the one that is asked for.
@@ -178,16 +195,20 @@ func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error)
 		}
 		return err
 	}
+	var text bytes.Buffer
 	if err == nil && sum.Ledgers == 0 {
-		fmt.Fprintf(out, "nothing to do: ledgers %v are stored\n", s.span())
+		fmt.Fprintf(&text, "nothing to do: ledgers %v are stored\n", s.span())
 	} else if err == nil {
-		fmt.Fprintf(out, "%d ledgers in %s, %.1f/s, P95 %.0f ms, bound by: %s; %s\n", sum.Ledgers, took.Round(time.Millisecond), sum.Rate, sum.P95, sum.BoundBy, sum.Trusted)
+		fmt.Fprintf(&text, "%d ledgers in %s, %.1f/s, P95 %.0f ms, bound by: %s; %s\n", sum.Ledgers, took.Round(time.Millisecond), sum.Rate, sum.P95, sum.BoundBy, sum.Trusted)
 	}
 	if p.store.Progress().Sample > 1 {
-		fmt.Fprintf(out, "proved at %s: check --level L4 checks them all\n", sum.Proved)
+		fmt.Fprintf(&text, "proved at %s: check --level L4 checks them all\n", sum.Proved)
 	}
 	for _, b := range sum.Blamed {
-		fmt.Fprintf(out, "%s answered wrongly %d times: %s\n", b.Server, b.Count, b.Reason)
+		fmt.Fprintf(&text, "%s answered wrongly %d times: %s\n", b.Server, b.Count, b.Reason)
+	}
+	if _, e := text.WriteTo(out); e != nil {
+		return errors.Join(err, e)
 	}
 	return err
 }

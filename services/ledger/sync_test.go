@@ -1,13 +1,16 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"dyno/parts/daemon"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
@@ -40,6 +43,61 @@ func members(t *testing.T, text string) (all []string) {
 		all = append(all, fmt.Sprint(key, " ", kind))
 	}
 	return all
+}
+
+// Who stops a sync is told how it goes on, once there is something to go on with.
+func TestStoppedSyncSaysHowToGoOn(t *testing.T) {
+	honest := serveChain(t, sim.Config{})
+	r := ledgertest.NewRelay(t, honest.URL())
+	lacks := func(a ledgertest.Ask) bool { return a.Index != 0 && a.Index < last-2 }
+	r.Decide(func(a ledgertest.Ask) ledgertest.Verdict {
+		if lacks(a) {
+			return ledgertest.Cut
+		}
+		return ledgertest.Pass
+	})
+	dir := t.TempDir()
+	run(t, 1, syncing(dir, first, last, r.URL, "--set", "patience=1s")...)
+	asked := make(chan struct{}, 1)
+	r.Decide(func(a ledgertest.Ask) ledgertest.Verdict {
+		if !lacks(a) {
+			return ledgertest.Pass
+		}
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		return ledgertest.Hang
+	})
+	p := ledgersync(t, "sync", "--data", dir, "--debug", "127.0.0.1:0")
+	<-asked
+	p.Stop()
+	if code := p.Wait(t); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	want := "ledgersync: sync was told to stop before it was done; ledgersync sync --data " + dir + " goes on\n"
+	if said := p.Stderr.String(); !strings.HasSuffix(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A last line that nobody gets is an error, in words as in JSON.
+func TestLastLineIsWritten(t *testing.T) {
+	honest := serveChain(t, sim.Config{})
+	dir := t.TempDir()
+	run(t, 0, syncing(dir, first, last, honest.URL())...)
+	for _, more := range [][]string{nil, {"--json"}} {
+		var stderr bytes.Buffer
+		none := func(string) (string, bool) { return "", false }
+		args := append([]string{"sync", "--data", dir, "--debug", "127.0.0.1:0"}, more...)
+		if code := daemon.Run(t.Context(), Service(), args, none, broken{}, &stderr); code != 1 || !strings.Contains(stderr.String(), io.ErrClosedPipe.Error()) {
+			t.Errorf("%v: exit code %d, %s", more, code, &stderr)
+		}
+	}
 }
 
 // The last line is the same however a sync ends.
