@@ -82,6 +82,7 @@ func TestSuiteOnJetStream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a stream is several fsyncs an event")
 	}
+	t.Parallel()
 	url := urlOf(t, natsServer(t, func(o *server.Options) { o.JetStreamLimits.MaxBatchSize = 10_000 }))
 	var mu sync.Mutex
 	names := map[string]string{} // of streams, by what a test takes for its folder
@@ -288,6 +289,9 @@ func TestBatchBeyondServers(t *testing.T) {
 
 // A checkpoint of as much as one subscription may have is within what servers take that were told nothing.
 func TestLargeCheckpointOnJetStream(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes 30,000 events, one after the other")
+	}
 	const waiting, letters = 20_000, journal.DefaultLetters
 	at := jetstream.Config{URL: urlOf(t, natsServer(t)), Stream: "journal"}
 	open := func() (*journal.Journal, map[string]*journal.Recovered) {

@@ -110,6 +110,9 @@ func TestReplayingSurvives(t *testing.T) {
 
 // Many subscriptions are taken up again, each with what it was owed.
 func TestRecoverManySubscriptions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes 10,000 subscriptions, one after the other")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const subs, kinds = 10_000, 100
 		p, release := stuck(t)
