@@ -110,7 +110,6 @@ func (d *Dispatcher) count() (n int) {
 }
 
 func TestSuite(t *testing.T) {
-	t.Parallel()
 	for label, c := range assemblies(t) {
 		if testing.Short() && label != daemon.Baseline && label != daemon.Tuned {
 			continue // the two ends of the ladder
@@ -123,28 +122,19 @@ func TestSuite(t *testing.T) {
 }
 
 func TestPush(t *testing.T) {
-	t.Parallel()
 	for _, label := range []string{daemon.Baseline, daemon.Tuned} {
-		t.Run(label, func(t *testing.T) {
-			t.Parallel()
-			notifytest.Push(t, starter(assemblies(t)[label]))
-		})
+		t.Run(label, func(t *testing.T) { notifytest.Push(t, starter(assemblies(t)[label])) })
 	}
 }
 
 func TestIsolation(t *testing.T) {
-	t.Parallel()
 	for _, label := range []string{daemon.Baseline, daemon.Tuned} {
-		t.Run(label, func(t *testing.T) {
-			t.Parallel()
-			notifytest.Isolation(t, starter(assemblies(t)[label]))
-		})
+		t.Run(label, func(t *testing.T) { notifytest.Isolation(t, starter(assemblies(t)[label])) })
 	}
 }
 
 // The same input gives the same deliveries under every assembly.
 func TestMetamorphic(t *testing.T) {
-	t.Parallel()
 	all := assemblies(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		in := notifytest.DrawInput(rt)

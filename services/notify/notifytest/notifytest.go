@@ -148,7 +148,7 @@ func run(t *testing.T, start Start, tests map[string]test) {
 }
 
 // patience bounds every wait; it is reached only when a test fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // await returns when done is true.
 func await(t testing.TB, done func() bool, what func() string) {
