@@ -1,7 +1,11 @@
 package pgtest
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -25,19 +29,34 @@ func Folder(t testing.TB) string {
 	return folder
 }
 
+// makeFolder makes a folder that names its process, so that others can tell when it is left over.
 func makeFolder() (string, error) {
-	folder, err := os.MkdirTemp(parent(), "pgtest-")
+	folder, err := os.MkdirTemp(parent(), fmt.Sprintf("pgtest-%d-", os.Getpid()))
 	if err != nil {
 		return "", err
 	}
 	return folder, os.Chmod(folder, 0o711)
 }
 
-// parent is the folder for folders: in memory if there is room, else ("") where the system has temporary files.
-func parent() string {
+// parent is the folder for folders: in memory if there is room, else where the system has temporary files. What tests
+// that were interrupted have left there is removed.
+var parent = sync.OnceValue(func() string {
+	where := os.TempDir()
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(memory, &fs); err != nil || uint64(fs.Bavail)*uint64(fs.Bsize) < room {
-		return ""
+	if err := syscall.Statfs(memory, &fs); err == nil && uint64(fs.Bavail)*uint64(fs.Bsize) >= room {
+		where = memory
 	}
-	return memory
+	sweep(where)
+	return where
+})
+
+// sweep removes the folders of processes that are no more. Their servers end with them (package postgres).
+func sweep(where string) {
+	folders, _ := filepath.Glob(filepath.Join(where, "pgtest-*-*")) // the pattern is good
+	for _, folder := range folders {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(folder), "pgtest-%d-", &pid); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			os.RemoveAll(folder)
+		}
+	}
 }

@@ -2,6 +2,10 @@ package pgtest
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -111,5 +115,29 @@ func TestTemplate(t *testing.T) {
 	})
 	if n := prepared.Load(); n != 1 {
 		t.Errorf("prepared %d times", n)
+	}
+}
+
+// What an interrupted test has left is removed, and nothing else.
+func TestSweep(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Skip(err)
+	}
+	where := t.TempDir()
+	names := map[string]bool{ // -> whether it stays
+		fmt.Sprintf("pgtest-%d-1", dead.Process.Pid): false, fmt.Sprintf("pgtest-%d-2", os.Getpid()): true,
+		"pgtest-x-3": true, fmt.Sprintf("other-%d-4", dead.Process.Pid): true,
+	}
+	for name := range names {
+		if err := os.MkdirAll(filepath.Join(where, name, "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(where)
+	for name, stays := range names {
+		if _, err := os.Stat(filepath.Join(where, name)); (err == nil) != stays {
+			t.Errorf("%s: %v, stays: %v", name, err, stays)
+		}
 	}
 }
