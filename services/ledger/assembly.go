@@ -6,6 +6,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/queue"
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/rippled"
 )
 
 // Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the defaults of the
@@ -51,6 +52,7 @@ func Assembly() daemon.Assembly {
 		},
 		Settings: []daemon.Setting{
 			daemon.Int("fetches", 1, 1, 4096, "requests under way at once, to all servers together"),
+			daemon.Int("connections", rippled.DefaultInFlight, 1, 4096, "requests under way at once to a server, over HTTP/1.1 a connection each; Clio allows an address 20"),
 			daemon.Int("shard_size", 16, 1, 4096, "ledgers of a shard (sizing=adaptive: of the first)"),
 			daemon.Duration("timeout", 8*time.Second, 10*time.Millisecond, 10*time.Minute, "of a shard; what is left of it is asked of another server"),
 			daemon.Int("window", 1024, 1, 1<<20, "ledgers under way at once"),

@@ -89,7 +89,7 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 // client makes a server's settings of an assembly. Within a shard a request ends with the shard's time; the client's limit is
 // for what belongs to none, and must not come before it.
 func client(c daemon.Choice, url string) rippled.Config {
-	return rippled.Config{URL: url, Decoder: c.Get("decoder"), Timeout: max(c.Duration("timeout"), rippled.DefaultTimeout)}
+	return rippled.Config{URL: url, Decoder: c.Get("decoder"), InFlight: c.Int("connections"), Timeout: max(c.Duration("timeout"), rippled.DefaultTimeout)}
 }
 
 // configure makes the pipeline's settings of an assembly.

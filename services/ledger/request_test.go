@@ -183,3 +183,20 @@ func TestTimeoutHolds(t *testing.T) {
 		}
 	}
 }
+
+// A server is asked so many things at once as connections says, and by default no more than Clio bears.
+func TestConnectionsOfAServer(t *testing.T) {
+	for set, want := range map[string]int{"": rippled.DefaultInFlight, "200": 200} {
+		changes := map[string]string{}
+		if set != "" {
+			changes["connections"] = set
+		}
+		choice, err := Assembly().Resolve(daemon.Tuned, changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := client(choice, "http://127.0.0.1:5005").InFlight; got != want {
+			t.Errorf("connections=%s: %d at once, want %d", set, got, want)
+		}
+	}
+}
