@@ -24,6 +24,9 @@ const (
 	ledgerBytes = 187_000.0
 	// warnedFor is how long every answer is warned until that is taken for more than the end of a window.
 	warnedFor = 2 * time.Second
+	// A rippled warns once a second, however many it answers: where more than so many a second come, an answer without
+	// a warning says nothing within onceIn of one with it.
+	often, onceIn = 100.0, 1500 * time.Millisecond
 	// decaysIn is how long a balance may take to decay below its threshold, at a rate that is low enough.
 	decaysIn = time.Minute
 	// weight of an answer in the averages of success, duration and size.
@@ -71,7 +74,8 @@ type server struct {
 	size    float64 // average, bytes
 	trust   float64 // 0 to 1
 	warned  struct {
-		since   time.Time // every answer since; zero: the last one was not
+		last    time.Time
+		since   time.Time // every answer since, or one a second; zero: not any more
 		average float64   // requests/s when that began
 		cut     time.Time // when the rate was cut for it
 	}
@@ -193,16 +197,19 @@ func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool)
 	s.lying = max(s.lying/2, coolBlamed)
 	s.standing.Good++
 	if !warned {
-		s.warned.since, s.warned.cut = time.Time{}, time.Time{}
+		if now.Sub(s.warned.last) > onceIn || s.requests.Used(now) < often {
+			s.warned.since, s.warned.cut = time.Time{}, time.Time{}
+		}
 		return
 	}
+	s.warned.last = now
 	s.standing.Warned++
 	s.warning(now)
 }
 
 // warning hears what a server says of its limit. One answer in a while is warned at the end of a window, as by Clio
-// when its bytes are used up: then the rates stay. When all are, for a while, a decayed balance is beyond a
-// threshold, as rippled's: then it was what the average over its time was when that began.
+// when its bytes are used up: then the rates stay. When all are, or one in every second, for a while, a decayed balance is
+// beyond a threshold, as rippled's: then it was what the average over its time was when that began.
 func (s *server) warning(now time.Time) {
 	w := &s.warned
 	switch {
