@@ -112,14 +112,7 @@ func TestRefetched(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := w.idle(p)
 			s, _ := hedged(t, r)
-			m, err := p.Acquire(t.Context(), last)
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.Done(0, 0, nil)
-			twin := func() *item {
-				return &item{index: last, shard: s, answer: &rippled.Answer{}, from: m, proved: time.Now()}
-			}
+			twin := twins(t, p, s, last)
 			c.do(r, twin(), twin())
 			if n := r.Watch.Refetched.Load(); n != c.want {
 				t.Errorf("%d were asked for again, want %d", n, c.want)

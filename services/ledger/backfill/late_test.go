@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/pace"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/shard"
 	"dyno/services/ledger/sim"
@@ -28,30 +29,38 @@ func TestWrongTwinThatComesLate(t *testing.T) {
 			r := &run{Config: Config{Watch: NewWatch(), WindowBytes: 1 << 20}, gap: all, due: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
 				arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
 			s, _ := r.planner.Next(time.Now())
-			m, err := p.Acquire(t.Context(), last)
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.Done(0, 0, nil)
-			twin := func() *item {
-				return &item{index: last, shard: s, answer: &rippled.Answer{}, from: m, proved: time.Now()}
-			}
+			twin := twins(t, p, s, last)
 			if c.late {
 				it := twin()
 				r.arrive(it)
 				c.after(r, it)
 			}
 			before := blames(p)
-			r.wrong(twin(), xrpl.ErrRoot)
+			wrong := twin()
+			from := wrong.from.Name()
+			r.wrong(wrong, xrpl.ErrRoot)
 			if len(r.trouble) > 0 == c.late || (r.bad != nil) == c.late || r.planner.Idle(last) == c.late {
 				t.Errorf("%d in trouble, %v, idle: %t", len(r.trouble), r.bad, r.planner.Idle(last))
 			}
-			if n := blames(p)[m.Name()] - before[m.Name()]; n != 1 {
+			if n := blames(p)[from] - before[from]; n != 1 {
 				t.Errorf("blamed %d times", n)
 			}
 			if len(r.arrived) > 0 {
 				t.Errorf("%d answers stay", len(r.arrived))
 			}
 		})
+	}
+}
+
+// twins makes proved answers of a ledger, all by one server.
+func twins(t *testing.T, p *pace.Pool, s shard.Shard, index uint32) func() *item {
+	t.Helper()
+	m, err := p.Acquire(t.Context(), index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Done(0, 0, nil)
+	return func() *item {
+		return &item{index: index, shard: s, answer: &rippled.Answer{}, from: m, proved: time.Now()}
 	}
 }

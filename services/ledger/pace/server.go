@@ -74,8 +74,8 @@ type server struct {
 	size    float64 // average, bytes
 	trust   float64 // 0 to 1
 	warned  struct {
-		last    time.Time
-		since   time.Time // every answer since, or one a second; zero: not any more
+		last    time.Time // when an answer was
+		since   time.Time // since when every answer was, or one a second; zero: they are not
 		average float64   // requests/s when that began
 		cut     time.Time // when the rate was cut for it
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 // Append stores ledgers with their indexes, together with the set of all that are stored and the progress, in one
-// batch, which is durable when Append returns without an error. It sorts the transactions of each ledger by their place in
-// it, which is the order in which they are read, and sets the IDs that are not set yet. A ledger that is stored already is left out if its bytes are the
-// same; with other bytes it is an ErrConflict. After an error nothing of the batch is stored, but for ErrFailed,
-// which leaves open whether it is, until the store is opened again.
+// batch, which is durable when Append returns without an error. It sorts the transactions of each ledger by their place
+// in it, which is the order in which they are read, and sets the IDs that are not set yet. A ledger that is stored
+// already is left out if its bytes are the same; with other bytes it is an ErrConflict. After an error nothing of the
+// batch is stored, but for ErrFailed, which leaves open whether it is, until the store is opened again.
 func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
 	b, err := s.prepare(ledgers)
 	if err == nil {
