@@ -40,7 +40,7 @@ func (b *bench) failures(ctx context.Context, seed uint64) ([]time.Duration, err
 		return nil, err
 	}
 	defer os.RemoveAll(data)
-	w := &witness{behind: url(b.server), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, failed: map[uint32]time.Time{}}
+	w := newWitness(url(b.server))
 	defer w.client.CloseIdleConnections()
 	dice := rand.New(rand.NewPCG(seed, 1))
 	good, bad := httptest.NewServer(w.front(nil)), httptest.NewServer(w.front(func() bool { return dice.Float64() < failing }))
@@ -62,7 +62,13 @@ type witness struct {
 	client *http.Client
 	mu     sync.Mutex
 	failed map[uint32]time.Time
+	done   map[uint32]bool // answered by either: what fails afterwards was asked of both at once
 	took   []time.Duration
+}
+
+func newWitness(behind string) *witness {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	return &witness{behind: behind, client: client, failed: map[uint32]time.Time{}, done: map[uint32]bool{}}
 }
 
 // front is a server; fails, which is called under a lock, decides what fails: its connection ends without an answer.
@@ -110,7 +116,7 @@ func (w *witness) fail(index uint32, fails func() bool) bool {
 	if !fails() {
 		return false
 	}
-	if _, again := w.failed[index]; !again {
+	if _, again := w.failed[index]; !again && !w.done[index] {
 		w.failed[index] = time.Now()
 	}
 	return true
@@ -119,6 +125,7 @@ func (w *witness) fail(index uint32, fails func() bool) bool {
 func (w *witness) answered(index uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.done[index] = true
 	if at, ok := w.failed[index]; ok {
 		w.took = append(w.took, time.Since(at))
 		delete(w.failed, index)

@@ -25,6 +25,7 @@ func TestOrder(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ args, wrong string }{
 		{"--pairs 6", ""}, {"--quick", ""}, {"--pairs 5", "at least 6"}, {"--ledgers 99", "--ledgers"}, {"now", "no arguments"},
+		{"--only limits", ""}, {"--only speed", "turns, limits or failures"},
 	} {
 		if _, err := parse(strings.Fields(c.args)); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: %v", c.args, err)
@@ -64,7 +65,8 @@ func TestVerdict(t *testing.T) {
 func TestWitness(t *testing.T) {
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("an answer")) }))
 	defer behind.Close()
-	w := &witness{behind: behind.URL, client: behind.Client(), failed: map[uint32]time.Time{}}
+	w := newWitness(behind.URL)
+	defer w.client.CloseIdleConnections()
 	good, bad := httptest.NewServer(w.front(nil)), httptest.NewServer(w.front(func() bool { return true }))
 	defer good.Close()
 	defer bad.Close()
@@ -90,4 +92,6 @@ func TestWitness(t *testing.T) {
 	after("another ledger's answer", 1, 0)
 	ask(good.URL, ledger)
 	after("the answer", 0, 1)
+	ask(bad.URL, ledger)
+	after("a failure of what was asked of both", 0, 1)
 }

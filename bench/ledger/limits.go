@@ -29,7 +29,8 @@ type budget struct {
 //
 // Clio's bytes are some five ledgers a second: a first look beyond what was found comes after 64 of them, 12 s, and is
 // refused some 10 s later; then they become rare. Rippled's is a balance that decays in 32 s: it warns at 250 requests/s
-// that last, and refuses five times as many. What was asked before the first warning takes a minute to decay.
+// that last, which costs as much as 200 requests, and refuses five times as many. A first look beyond what was found is
+// over after a minute and a half.
 var budgets = []budget{
 	{limits: "clio", servers: 2, requests: 20, bytes: 1_000_000, most: 20, settle: 45 * time.Second},
 	{limits: "rippled", servers: 1, requests: 250, most: 1250, settle: 105 * time.Second},

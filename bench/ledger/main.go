@@ -11,8 +11,11 @@
 // after a warm-up and how many of its requests were refused; and from two servers of which one fails requests at random,
 // and says how long after a failure another server's answer had come.
 //
+// A round in which a side was disturbed time and again does not count for that side: then there are more rounds.
+//
 //	go run ./bench/ledger
 //	go run ./bench/ledger --quick
+//	go run ./bench/ledger --only limits
 //
 // It is not for what ledgersync's single steps gain (scenarios/ledger.yaml is), and a figure from a machine that does
 // other work beside is worth little. It owns the processes that it starts, which have ended when it ends.
@@ -25,6 +28,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,6 +39,7 @@ import (
 type options struct {
 	pairs      int
 	quick      bool
+	only       string        // a part; "": all
 	ledgers    int           // of a run at L2, most of which come after the second in which the pace finds its rate; the slower sides do a part of them
 	length     time.Duration // of a run from memory
 	warm, long time.Duration // of a run with limits: before it is measured, and measured
@@ -66,8 +71,9 @@ func main() {
 func parse(args []string) (options, error) {
 	o := defaults
 	flags := flag.NewFlagSet("ledger", flag.ExitOnError)
-	flags.IntVar(&o.pairs, "pairs", o.pairs, "how often each runs, at least 6")
+	flags.IntVar(&o.pairs, "pairs", o.pairs, "how many rounds have to count, at least 6; at most twice as many are run")
 	flags.BoolVar(&o.quick, "quick", false, "2 rounds of short runs: figures without intervals, also on a busy machine, to see that all works")
+	flags.StringVar(&o.only, "only", o.only, "a part: turns, limits or failures")
 	flags.IntVar(&o.ledgers, "ledgers", o.ledgers, "in a run at L2; 100 to 20,000")
 	flags.StringVar(&o.assembly, "assembly", o.assembly, "ledgersync's")
 	flags.StringVar(&o.signatures, "signatures", o.signatures, "who checks signatures, on both sides: pure or libsecp256k1")
@@ -82,6 +88,8 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("it takes no arguments, not even %q", flags.Arg(0))
 	case o.pairs < compare.MinPairs && !o.quick:
 		return o, fmt.Errorf("--pairs %d: at least %d are needed for an interval", o.pairs, compare.MinPairs)
+	case o.only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == o.only }):
+		return o, fmt.Errorf("--only %q: there are turns, limits or failures", o.only)
 	case o.ledgers < 100 || o.ledgers > 20_000:
 		return o, fmt.Errorf("--ledgers %d is not 100 to 20000", o.ledgers)
 	}
@@ -95,13 +103,21 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	r := newReport(b)
-	for _, part := range []func(context.Context, *report) error{b.turns, b.limited, b.elsewhere} {
-		if err := part(ctx, r); err != nil {
-			return err
+	for _, p := range parts {
+		if o.only == "" || o.only == p.name {
+			err = errors.Join(err, p.run(b, ctx, r)) // what the others showed is worth a report
 		}
 	}
-	return r.print(os.Stdout)
+	return errors.Join(err, r.print(os.Stdout))
 }
+
+// part is what can be measured by itself.
+type part struct {
+	name string
+	run  func(*bench, context.Context, *report) error
+}
+
+var parts = []part{{"turns", (*bench).turns}, {"limits", (*bench).limited}, {"failures", (*bench).elsewhere}}
 
 // say tells how far it is, beside the tables.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -67,6 +67,20 @@ func (r *report) over(what, a, b string, bound bar) row {
 	return row{what, compare.Ratio(compare.MetricCapacity, r.rates[a], r.rates[b]), bound}
 }
 
+// ratios are of sides, each over the rounds in which both count.
+func (r *report) ratios() []row {
+	return []row{
+		r.over(syncL2+" over "+memory, memory, syncL2, bar{atLeast: 0.6}),
+		r.over(syncL4+" over "+signatures, signatures, syncL4, bar{atLeast: 0.85}),
+		r.over(syncL2+" over "+plainL2, plainL2, syncL2, bar{}),
+	}
+}
+
+// fewest is how many rounds the ratio with the fewest has.
+func (r *report) fewest() int {
+	return slices.MinFunc(r.ratios(), func(a, b row) int { return a.Pairs - b.Pairs }).Pairs
+}
+
 func (r *report) rows() []row {
 	out := []row{
 		alone(syncL2+", ledgers/s", r.rates[syncL2], bar{atLeast: 400}),
@@ -74,10 +88,8 @@ func (r *report) rows() []row {
 		alone(plainL2+", ledgers/s", r.rates[plainL2], bar{}),
 		alone(memory+", ledgers/s", r.rates[memory], bar{}),
 		alone(signatures+", ledgers/s", r.rates[signatures], bar{}),
-		r.over(syncL2+" over "+memory, memory, syncL2, bar{atLeast: 0.6}),
-		r.over(syncL4+" over "+signatures, signatures, syncL4, bar{atLeast: 0.85}),
-		r.over(syncL2+" over "+plainL2, plainL2, syncL2, bar{}),
 	}
+	out = append(out, r.ratios()...)
 	for _, l := range budgets {
 		var shares []float64
 		for _, u := range r.usage[l.limits] {
@@ -92,21 +104,20 @@ func (r *report) print(w io.Writer) error {
 	m := r.machine
 	fmt.Fprintf(w, "%s, %d cores, %s, %s %s; %d rounds; ledgers of 90 transactions; --assembly %s, signatures by %s; simulator on the same cores\n\n",
 		m.CPU, m.Cores, m.Kernel, m.Go, m.Arch, r.pairs, r.assembly, r.signatures)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "\tmean or ratio\t95%% interval\trounds\tbar\t\t\n")
-	for _, x := range r.rows() {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%v\t%s\t\n", x.what, figure(x.Ratio), span(x.Interval), x.Pairs, x.bar, x.bar.verdict(x.Interval))
+	if rows := slices.DeleteFunc(r.rows(), func(x row) bool { return x.Pairs == 0 && r.only != "" }); len(rows) > 0 { // else it is of another part
+		if err := tabulate(w, rows); err != nil {
+			return err
+		}
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
 	for _, l := range budgets {
+		if len(r.usage[l.limits]) == 0 {
+			continue
+		}
 		worst := 0.0
 		for _, u := range r.usage[l.limits] {
 			worst = max(worst, u.refused)
 		}
-		fmt.Fprintf(w, "%d x %s: at most %.3f%% of the requests of a round were refused after %v (bar: < 0.1%%)\n", l.servers, l.limits, 100*worst, r.warm)
+		fmt.Fprintf(w, "%d x %s: at most %.3f%% of the requests of a round were refused after %v (bar: < 0.1%%)\n", l.servers, l.limits, 100*worst, l.settle+r.warm)
 	}
 	if n := len(r.elsewhere); n > 0 {
 		slices.Sort(r.elsewhere)
@@ -120,6 +131,16 @@ func (r *report) print(w io.Writer) error {
 		fmt.Fprintf(w, "%d of %d runs did not count and were repeated\n", c.disturbed, c.runs)
 	}
 	return nil
+}
+
+func tabulate(w io.Writer, rows []row) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "\tmean or ratio\t95%% interval\trounds\tbar\t\t\n")
+	for _, x := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%v\t%s\t\n", x.what, figure(x.Ratio), span(x.Interval), x.Pairs, x.bar, x.bar.verdict(x.Interval))
+	}
+	fmt.Fprintln(table)
+	return table.Flush()
 }
 
 // figure writes a number with three digits.

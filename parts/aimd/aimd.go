@@ -39,13 +39,15 @@ const (
 	rise      = 0.005
 	riseTwice = 6.0
 	brisk     = 20.0
+	// lagging is how much slower a look is where what is counted decays over half a minute: it is as much later noticed.
+	lagging = 0.25
 	// beyond is how far a look goes before the edge is taken for gone.
 	beyond = 1.25
 	// The first look at an edge comes soon: after so long, and so many calls of Good. It is rare once the edge was met
 	// again where it was.
 	soon, soonGood = 5 * time.Second, 64
-	// forgotten is when a look comes though little has gone on.
-	forgotten = 10 * time.Minute
+	// rarely is how long there is then between two looks at least, and forgotten when one comes though little has gone on.
+	rarely, forgotten = 5 * time.Minute, 10 * time.Minute
 	// burst is how much time's worth may come at once, to make up for timers that fire late.
 	burst = 10 * time.Millisecond
 	// busy is how much of the rate must be used before it rises, and tried before it rises beyond an edge: what is not
@@ -73,6 +75,7 @@ type Rate struct {
 	next   time.Time // when the next unit is due
 
 	edge    float64   // where the budget was met; 0: not yet
+	lags    bool      // it was exceeded for a while before that was said
 	looking time.Time // since when beyond the edge; zero: not
 	need    int       // calls of Good until the next look
 	since   time.Time // of the last meeting with the edge, or of the end of the last look
@@ -154,13 +157,6 @@ func (r *Rate) Near(now time.Time) {
 	}
 }
 
-// Hold says that the budget is still exceeded: the rate does not recover yet.
-func (r *Rate) Hold(now time.Time) {
-	r.move(now)
-	r.stay(now)
-	r.limit = r.bounded(min(r.limit, cut*r.edge))
-}
-
 // stay puts off the next look beyond the edge, and ends one.
 func (r *Rate) stay(now time.Time) { r.looking, r.since, r.good = time.Time{}, now, 0 }
 
@@ -186,11 +182,16 @@ func (r *Rate) Over(now time.Time) {
 	r.limit = r.bounded(cut * r.edge)
 }
 
-// Exceeded says that the budget is known to have been exceeded for a while, and what it is.
-func (r *Rate) Exceeded(now time.Time, budget float64) {
+// Exceeded says that the budget is known to have been exceeded for a while, what it is, and how long nothing may go
+// until that is made up for.
+func (r *Rate) Exceeded(now time.Time, budget float64, rest time.Duration) {
 	r.move(now)
 	r.meet(now, budget)
+	r.lags = true
 	r.limit = r.bounded(cut * r.edge)
+	if until := now.Add(rest); until.After(r.next) {
+		r.next = until
+	}
 }
 
 // meet remembers an edge. One where it was before makes the next look rarer.
@@ -234,7 +235,11 @@ func (r *Rate) move(now time.Time) {
 
 // due says whether it is time for a look beyond the edge.
 func (r *Rate) due(since time.Duration) bool {
-	return since >= soon && r.good >= r.need || since >= forgotten
+	wait := soon
+	if r.need > soonGood {
+		wait = rarely
+	}
+	return since >= wait && r.good >= r.need || since >= forgotten
 }
 
 // look raises the limit beyond the edge, the faster the longer nothing is refused.
@@ -250,9 +255,12 @@ func (r *Rate) look(now time.Time, passed float64) {
 	if r.unit > 0 {
 		pace = min(1, r.limit/r.unit/brisk)
 	}
+	if r.lags {
+		pace *= lagging
+	}
 	speed := pace * rise * math.Exp2(pace*now.Sub(r.looking).Seconds()/riseTwice)
 	r.limit = r.bounded(r.limit + r.edge*min(speed*passed, 0.1))
 	if r.limit > beyond*r.edge || r.limit >= r.config.Ceiling {
-		r.edge, r.looking, r.need = 0, time.Time{}, soonGood
+		r.edge, r.lags, r.looking, r.need = 0, false, time.Time{}, soonGood
 	}
 }

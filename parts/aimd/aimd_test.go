@@ -106,7 +106,8 @@ func TestOneCutForOneMeeting(t *testing.T) {
 	}
 }
 
-// A warning keeps the rate where it is; a balance that is known to be exceeded cuts it, and it recovers when that is over.
+// A warning keeps the rate where it is; a budget that is known to be exceeded stops it for a while, and then it goes to
+// just below.
 func TestWarnings(t *testing.T) {
 	c := &client{Rate: New(Config{Start: 64}), now: start, allowed: math.Inf(1)}
 	c.run(500*time.Millisecond, 1)
@@ -116,15 +117,12 @@ func TestWarnings(t *testing.T) {
 	if after := c.Limit(c.now); after > limit || after < limit/2 {
 		t.Errorf("%v after a warning, %v before", after, limit)
 	}
-	c.Exceeded(c.now, 50)
-	for range 30 {
-		c.run(time.Second, 1)
-		c.Hold(c.now)
-		if l := c.Limit(c.now); l > 50*cut {
-			t.Fatalf("%v while the budget is exceeded", l)
-		}
+	const rest = 8 * time.Second
+	c.Exceeded(c.now, 50, rest)
+	if wait := c.Wait(c.now); wait != rest-burst {
+		t.Errorf("it waits for %v", wait)
 	}
-	c.run(recovery+time.Second, 1)
+	c.run(rest+time.Second, 1)
 	if l := c.Limit(c.now); l < 50*margin-0.01 || l > 50 {
 		t.Errorf("it recovers to %v", l)
 	}
@@ -141,16 +139,15 @@ func TestInvariants(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "passed")))
 			units := rapid.Float64Range(0, 10).Draw(t, "units")
-			switch rapid.IntRange(0, 8).Draw(t, "do") {
+			switch rapid.IntRange(0, 7).Draw(t, "do") {
 			case 0:
 				r.Over(now)
 			case 1:
 				r.Near(now)
 			case 2:
-				r.Exceeded(now, rapid.Float64Range(0, 2*ceiling).Draw(t, "budget"))
-			case 3:
-				r.Hold(now)
-			case 4, 5:
+				rest := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "rest"))
+				r.Exceeded(now, rapid.Float64Range(0, 2*ceiling).Draw(t, "budget"), rest)
+			case 3, 4:
 				r.Good(now, units)
 			default:
 				if wait := r.Wait(now); wait > 0 {

@@ -49,8 +49,8 @@ func (c *clio) answer(now time.Time, bytes int) bool {
 
 func (c *clio) budget(size float64) float64 { return min(20, 1_000_000/size) }
 
-// balance is rippled's: 20 for each request, decayed with a window of 32 s; warned from 5,000, once a second, refused
-// from 25,000.
+// balance is rippled's: 20 for each request, decayed with a window of 32 s; warned from 5,000, once a second, which costs
+// 4,000, and refused from 25,000.
 type balance struct {
 	value  float64
 	at     time.Time
@@ -79,6 +79,7 @@ func (b *balance) answer(now time.Time, _ int) bool {
 		return false
 	}
 	b.warned = now.Unix()
+	b.value += 4000
 	return true
 }
 

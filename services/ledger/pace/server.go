@@ -27,8 +27,12 @@ const (
 	// A rippled warns once a second, however many it answers: where more than so many a second come, an answer without
 	// a warning says nothing within onceIn of one with it.
 	often, onceIn = 100.0, 1500 * time.Millisecond
-	// decaysIn is how long a balance may take to decay below its threshold, at a rate that is low enough.
-	decaysIn = time.Minute
+	// A rippled's balance decays with a time constant of decays. A warning costs as much as so many requests of the
+	// cheap kind, so that who is warned once a second has to rest until the balance is below the threshold: at the
+	// most for so long, within which somebody else would be asked.
+	decays, warningCosts, restMost = 32 * time.Second, 200.0, 15 * time.Second
+	// rested is the share of the threshold at which the rest ends: as much as the rate settles at.
+	rested = 0.96
 	// weight of an answer in the averages of success, duration and size.
 	weight = 1.0 / 16
 	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
@@ -76,8 +80,8 @@ type server struct {
 	warned  struct {
 		last    time.Time // when an answer was
 		since   time.Time // since when every answer was, or one a second; zero: they are not
-		average float64   // requests/s when that began
-		cut     time.Time // when the rate was cut for it
+		balance float64   // requests/s when that began: the average, and what warnings cost
+		costs   float64   // requests/s that warnings came to, decayed as the average is
 	}
 	standing Standing
 }
@@ -198,35 +202,34 @@ func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool)
 	s.standing.Good++
 	if !warned {
 		if now.Sub(s.warned.last) > onceIn || s.requests.Used(now) < often {
-			s.warned.since, s.warned.cut = time.Time{}, time.Time{}
+			s.warned.since = time.Time{}
 		}
 		return
 	}
-	s.warned.last = now
 	s.standing.Warned++
 	s.warning(now)
 }
 
 // warning hears what a server says of its limit. One answer in a while is warned at the end of a window, as by Clio
 // when its bytes are used up: then the rates stay. When all are, or one in every second, for a while, a decayed balance is
-// beyond a threshold, as rippled's: then it was what the average over its time was when that began.
+// beyond a threshold, as rippled's: then that was what the average over its time was when it began. Who goes on is
+// warned for ever, since warnings weigh more than requests, so nobody is asked until the balance has decayed.
 func (s *server) warning(now time.Time) {
 	w := &s.warned
+	w.costs *= math.Exp(-now.Sub(w.last).Seconds() / decays.Seconds())
+	balance := s.requests.Average(now) + w.costs
+	w.costs += warningCosts / decays.Seconds()
+	w.last = now
 	switch {
 	case w.since.IsZero():
-		w.since, w.average = now, s.requests.Average(now)
+		w.since, w.balance = now, balance
 		for _, r := range s.suspects(now) {
 			r.Near(now)
 		}
-	case now.Sub(w.since) < warnedFor:
-	case w.cut.IsZero():
-		s.requests.Exceeded(now, w.average)
-		w.cut = now
-	case now.Sub(w.cut) > decaysIn: // others use up the same balance
-		s.requests.Exceeded(now, s.requests.Average(now)/2)
-		w.cut = now
-	default:
-		s.requests.Hold(now)
+	case now.Sub(w.since) >= warnedFor && w.balance > 0:
+		rest := math.Log((balance+warningCosts/decays.Seconds())/(rested*w.balance)) * float64(decays)
+		s.requests.Exceeded(now, w.balance, time.Duration(min(max(rest, 0), float64(restMost))))
+		w.since = time.Time{}
 	}
 }
 
