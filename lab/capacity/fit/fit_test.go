@@ -58,6 +58,17 @@ func TestUSLUnderNoise(t *testing.T) {
 	}
 }
 
+// Throughput that falls from the first point on, and nothing that shows what one at once does: shares stay shares.
+func TestUSLOfWhatOnlyFalls(t *testing.T) {
+	c, err := USL([]Point{{N: 2, X: 14.5}, {N: 4, X: 5}, {N: 8, X: 2}, {N: 16, X: 3.5}, {N: 32, X: 2.5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Sigma > 1 || c.Kappa > 1 || c.Lambda > 1000 {
+		t.Errorf("got %g %g %g", c.Lambda, c.Sigma, c.Kappa)
+	}
+}
+
 func TestUSLSaysWhatItCannotSee(t *testing.T) {
 	amdahl := sweep(1000, 0.1, 0, 0, seeded(), doublings...)
 	if c, err := USL(amdahl); err != nil || c.PeakN != nil || !warns(c, "does not fall") {

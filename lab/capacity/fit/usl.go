@@ -19,8 +19,8 @@ func usl(lambda, sigma, kappa, n float64) float64 {
 const negligible = 1e-8
 
 // USL fits the Universal Scalability Law by least squares of the relative residuals, for throughput
-// scatters in proportion to itself. Shares are kept from falling below 0. Needs three different
-// concurrencies; four say how well it fits.
+// scatters in proportion to itself. Shares stay within 0 and 1: where no point shows what one at once
+// does, a fit would run off to any size. Needs three different concurrencies; four say how well it fits.
 func USL(points []Point) (Curve, error) {
 	flat := make([]Point, len(points))
 	for i, p := range points {
@@ -30,12 +30,13 @@ func USL(points []Point) (Curve, error) {
 		return Curve{}, fmt.Errorf("universal scalability law: %w", err)
 	}
 	c := Curve{Model: ModelUSL, Formula: uslFormula, Warnings: []string{}}
-	// The logarithm of lambda and the roots of the shares are free to be anything; the shares then stay
-	// at or above 0 without a constrained solver.
+	// The logarithm of lambda and the angles of the shares are free to be anything; the shares then stay
+	// within 0 and 1 without a constrained solver.
+	share := func(angle float64) float64 { return math.Pow(math.Sin(angle), 2) }
 	cost := func(v []float64) float64 {
 		sum := 0.0
 		for _, p := range flat {
-			r := usl(math.Exp(v[0]), v[1]*v[1], v[2]*v[2], p.N)/p.X - 1
+			r := usl(math.Exp(v[0]), share(v[1]), share(v[2]), p.N)/p.X - 1
 			sum += r * r
 		}
 		return sum
@@ -49,7 +50,7 @@ func USL(points []Point) (Curve, error) {
 			continue
 		}
 		best = res.F
-		c.Lambda, c.Sigma, c.Kappa = math.Exp(res.X[0]), res.X[1]*res.X[1], res.X[2]*res.X[2]
+		c.Lambda, c.Sigma, c.Kappa = math.Exp(res.X[0]), share(res.X[1]), share(res.X[2])
 	}
 	if math.IsInf(best, 1) {
 		return Curve{}, fmt.Errorf("universal scalability law: no parameters fit the points")
