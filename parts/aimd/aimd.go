@@ -75,7 +75,7 @@ type Rate struct {
 	next   time.Time // when the next unit is due
 
 	edge    float64   // where the budget was met; 0: not yet
-	lags    bool      // it was exceeded for a while before that was said
+	lags    bool      // it was met where it was before, and exceeded for a while before that was said
 	looking time.Time // since when beyond the edge; zero: not
 	need    int       // calls of Good until the next look
 	since   time.Time // of the last meeting with the edge, or of the end of the last look
@@ -187,7 +187,7 @@ func (r *Rate) Over(now time.Time) {
 func (r *Rate) Exceeded(now time.Time, budget float64, rest time.Duration) {
 	r.move(now)
 	r.meet(now, budget)
-	r.lags = true
+	r.lags = r.need > soonGood
 	r.limit = r.bounded(cut * r.edge)
 	if until := now.Add(rest); until.After(r.next) {
 		r.next = until

@@ -239,3 +239,39 @@ func drive(t *testing.T, servers []*modelled, clients int) (p *Pool, stop func()
 		p.Close()
 	}
 }
+
+// TestSharedBalance begins with a balance that a run before has left, or shares it with somebody who asks all the time:
+// what is left of the budget is found all the same, without being warned for ever.
+func TestSharedBalance(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before float64 // balance
+		others int     // requests/s
+	}{{"used up by a run before", 4_990, 0}, {"shared", 0, 100}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &balance{value: 32 * tt.before, at: time.Now()}
+				m := &modelled{limit: b, size: func() int { return 5_000 }}
+				var other sync.WaitGroup
+				ctx, cancel := context.WithCancel(t.Context())
+				other.Go(func() {
+					for tt.others > 0 && ctx.Err() == nil {
+						time.Sleep(time.Second / time.Duration(tt.others))
+						m.mu.Lock()
+						m.limit.arrive(time.Now())
+						m.mu.Unlock()
+					}
+				})
+				const measured = 4 * time.Minute
+				sum := measure(t, []*modelled{m}, 2*time.Minute, measured)
+				cancel()
+				other.Wait()
+				left := sum.allowed - float64(tt.others)*measured.Seconds()
+				t.Logf("%.1f%% of what was left, %.0f warned", 100*sum.good/left, sum.warned)
+				if sum.good < 0.75*left || sum.refused > 0 || sum.warned > 40 {
+					t.Errorf("%+v", sum)
+				}
+			})
+		})
+	}
+}

@@ -22,17 +22,6 @@ const (
 	startBytes = startRequests * ledgerBytes // bytes/s
 	// ledgerBytes is what an answer is taken to have before one came: a ledger of 90 transactions.
 	ledgerBytes = 187_000.0
-	// warnedFor is how long every answer is warned until that is taken for more than the end of a window.
-	warnedFor = 2 * time.Second
-	// A rippled warns once a second, however many it answers: where more than so many a second come, an answer without
-	// a warning says nothing within onceIn of one with it.
-	often, onceIn = 100.0, 1500 * time.Millisecond
-	// A rippled's balance decays with a time constant of decays. A warning costs as much as so many requests of the
-	// cheap kind, so that who is warned once a second has to rest until the balance is below the threshold: at the
-	// most for so long, within which somebody else would be asked.
-	decays, warningCosts, restMost = 32 * time.Second, 200.0, 15 * time.Second
-	// rested is the share of the threshold at which the rest ends: as much as the rate settles at.
-	rested = 0.96
 	// weight of an answer in the averages of success, duration and size.
 	weight = 1.0 / 16
 	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
@@ -73,16 +62,11 @@ type server struct {
 	trial    bool // one request at a time, until one goes well
 	failed   int  // in a row
 
-	success float64 // average, 0 to 1
-	took    float64 // average, seconds
-	size    float64 // average, bytes
-	trust   float64 // 0 to 1
-	warned  struct {
-		last    time.Time // when an answer was
-		since   time.Time // since when every answer was, or one a second; zero: they are not
-		balance float64   // requests/s when that began: the average, and what warnings cost
-		costs   float64   // requests/s that warnings came to, decayed as the average is
-	}
+	success  float64 // average, 0 to 1
+	took     float64 // average, seconds
+	size     float64 // average, bytes
+	trust    float64 // 0 to 1
+	warned   warnings
 	standing Standing
 }
 
@@ -201,36 +185,11 @@ func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool)
 	s.lying = max(s.lying/2, coolBlamed)
 	s.standing.Good++
 	if !warned {
-		if now.Sub(s.warned.last) > onceIn || s.requests.Used(now) < often {
-			s.warned.since = time.Time{}
-		}
+		s.unwarned(now)
 		return
 	}
 	s.standing.Warned++
 	s.warning(now)
-}
-
-// warning hears what a server says of its limit. One answer in a while is warned at the end of a window, as by Clio
-// when its bytes are used up: then the rates stay. When all are, or one in every second, for a while, a decayed balance is
-// beyond a threshold, as rippled's: then that was what the average over its time was when it began. Who goes on is
-// warned for ever, since warnings weigh more than requests, so nobody is asked until the balance has decayed.
-func (s *server) warning(now time.Time) {
-	w := &s.warned
-	w.costs *= math.Exp(-now.Sub(w.last).Seconds() / decays.Seconds())
-	balance := s.requests.Average(now) + w.costs
-	w.costs += warningCosts / decays.Seconds()
-	w.last = now
-	switch {
-	case w.since.IsZero():
-		w.since, w.balance = now, balance
-		for _, r := range s.suspects(now) {
-			r.Near(now)
-		}
-	case now.Sub(w.since) >= warnedFor && w.balance > 0:
-		rest := math.Log((balance+warningCosts/decays.Seconds())/(rested*w.balance)) * float64(decays)
-		s.requests.Exceeded(now, w.balance, time.Duration(min(max(rest, 0), float64(restMost))))
-		w.since = time.Time{}
-	}
 }
 
 // slow takes note of slowDown.
