@@ -26,8 +26,9 @@ const (
 	// cut is what a refusal leaves of the rate until it has recovered, within recovery.
 	cut      = 0.7
 	recovery = 2 * time.Second
-	// lower is what is left of an edge that was met although the rate stayed below it.
-	lower = 0.97
+	// lower is what is left of an edge that was met although the rate stayed below it, and shared of one that was
+	// exceeded for a while although it did: others use the same budget.
+	lower, shared = 0.97, 0.9
 	// same is how close an edge must be to that before to be the same.
 	same = 0.9
 	// haste: each unit that goes well permits so much more a second while no edge is known. So the rate doubles in
@@ -186,6 +187,9 @@ func (r *Rate) Over(now time.Time) {
 // until that is made up for.
 func (r *Rate) Exceeded(now time.Time, budget float64, rest time.Duration) {
 	r.move(now)
+	if r.edge > 0 && r.limit <= r.edge {
+		budget = min(budget, shared*r.edge)
+	}
 	r.meet(now, budget)
 	r.lags = r.need > soonGood
 	r.limit = r.bounded(cut * r.edge)

@@ -10,9 +10,9 @@ import (
 const (
 	// warnedFor is how long every answer is warned until that is taken for more than the end of a window.
 	warnedFor = 2 * time.Second
-	// A rippled warns once a second, however many it answers: where more than so many a second come, an answer without
+	// A rippled warns once a second, however many it answers: where more come than any Clio allows, an answer without
 	// a warning says nothing within onceIn of one with it.
-	often, onceIn = 100.0, 1500 * time.Millisecond
+	often, onceIn = 2 * allowedRequests, 1500 * time.Millisecond
 	// A rippled's balance decays with a time constant of decays. A warning costs as much as so many requests of the
 	// cheap kind, so that who is warned once a second has to rest until the balance is below the threshold: at the
 	// most for so long, within which somebody else would be asked.
@@ -29,6 +29,7 @@ type warnings struct {
 	balance float64   // requests/s when that began, and what warnings cost
 	costs   float64   // requests/s that warnings came to when nobody was to ask any more, which was at
 	at      time.Time
+	rest    time.Duration
 	resting time.Time // until when nobody was to
 }
 
@@ -61,10 +62,14 @@ func (s *server) warning(now time.Time) {
 	case now.Sub(w.since) >= warnedFor && w.balance > 0:
 		times := min(w.times, 1+int(now.Sub(w.since)/time.Second)) // a rippled's, at most
 		balance := s.balance(now) + float64(times)*warningCosts/decays.Seconds()
-		rest := min(max(math.Log(balance/(rested*w.balance))*float64(decays), 0), float64(restMost))
-		s.requests.Exceeded(now, w.balance, time.Duration(rest))
+		rest := time.Duration(max(math.Log(balance/(rested*w.balance)), 0) * float64(decays))
+		if now.Sub(w.resting) < decays { // the last rest was too short: others use the same balance
+			rest = max(rest, 2*w.rest)
+		}
+		w.rest = min(rest, restMost)
+		s.requests.Exceeded(now, w.balance, w.rest)
 		w.costs, w.at = balance-s.requests.Average(now), now
-		w.since, w.resting = time.Time{}, now.Add(time.Duration(rest))
+		w.since, w.resting = time.Time{}, now.Add(w.rest)
 	}
 }
 
