@@ -142,6 +142,9 @@ func (m *modelled) ask(member *Member) {
 // TestBudgets holds the bars: after warm-up, at least 95% of what the servers' limits allow is used, and less than 0.1%
 // of the answers are slowDown; warnings are obeyed also where more would not be refused.
 func TestBudgets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hours of a clock that is not real are a minute of a real one")
+	}
 	around := func(mean int) func() int {
 		return func() int { return mean*3/4 + rand.IntN(mean/2) }
 	}
@@ -243,6 +246,9 @@ func drive(t *testing.T, servers []*modelled, clients int) (p *Pool, stop func()
 // TestSharedBalance begins with a balance that a run before has left, or shares it with somebody who asks all the time:
 // what is left of the budget is found all the same, without being warned for ever.
 func TestSharedBalance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("as TestBudgets")
+	}
 	for _, tt := range []struct {
 		name   string
 		before float64 // balance
