@@ -126,6 +126,10 @@ func TestWarnings(t *testing.T) {
 	if l := c.Limit(c.now); l < 50*margin-0.01 || l > 50 {
 		t.Errorf("it recovers to %v", l)
 	}
+	c.Exceeded(c.now, 60, 0)
+	if edge := c.Edge(); edge != 50*shared {
+		t.Errorf("exceeded from below its edge, that is %v", edge)
+	}
 }
 
 // TestInvariants does anything at any time. The limit stays within its bounds and never is no number; what may go is
