@@ -104,7 +104,7 @@ func run(ctx context.Context, o options) (err error) {
 	defer func() { err = errors.Join(err, b.close()) }()
 	r := newReport(b)
 	for _, p := range parts {
-		if o.only == "" || o.only == p.name {
+		if (o.only == "" || o.only == p.name) && ctx.Err() == nil {
 			err = errors.Join(err, p.run(b, ctx, r)) // what the others showed is worth a report
 		}
 	}

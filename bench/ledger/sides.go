@@ -21,6 +21,7 @@ var sides = []string{syncL2, memory, plainL2, syncL4, signatures}
 // turns measures all sides in every round, until each ratio has so many rounds that count, or twice as many are over.
 func (b *bench) turns(ctx context.Context, r *report) error {
 	for round := 0; round < b.pairs || round < 2*b.pairs && r.fewest() < b.pairs; round++ {
+		rates := map[string]float64{}
 		for _, i := range order(len(sides), round) {
 			side := sides[i]
 			rate, err := b.counted(ctx, side, func() (summary, string, error) { return b.side(ctx, side) })
@@ -28,6 +29,9 @@ func (b *bench) turns(ctx context.Context, r *report) error {
 				return err
 			}
 			say("round %d: %s: %.0f ledgers/s", round+1, side, rate)
+			rates[side] = rate
+		}
+		for side, rate := range rates { // of whole rounds, which can be paired
 			r.rates[side] = append(r.rates[side], rate)
 		}
 	}

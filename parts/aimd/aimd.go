@@ -64,7 +64,7 @@ type Config struct {
 	Floor   float64 // 0: a thousandth of a unit
 	Ceiling float64 // 0: none
 	// Rare is how many calls of Good there are between two meetings with an edge that is known, at least: the share of
-	// refusals is then not far from its inverse. 0: 4000.
+	// refusals is then hardly above its inverse. 0: 4000.
 	Rare int
 }
 
@@ -193,9 +193,17 @@ func (r *Rate) Exceeded(now time.Time, budget float64, rest time.Duration) {
 	r.meet(now, budget)
 	r.lags = r.need > soonGood
 	r.limit = r.bounded(cut * r.edge)
-	if until := now.Add(rest); until.After(r.next) {
+	r.Rest(now, rest)
+}
+
+// Rest says that nothing may go for so long. What is due then, such as a look beyond the edge, counts from its end.
+func (r *Rate) Rest(now time.Time, d time.Duration) {
+	r.move(now)
+	until := now.Add(d)
+	if until.After(r.next) {
 		r.next = until
 	}
+	r.stay(until)
 }
 
 // meet remembers an edge. One where it was before makes the next look rarer.
@@ -204,7 +212,7 @@ func (r *Rate) meet(now time.Time, edge float64) {
 	if r.edge > 0 && edge > r.edge*same && edge < r.edge/same {
 		r.need = min(max(2*r.need, r.config.Rare), 4*r.config.Rare)
 	} else {
-		r.need = soonGood
+		r.need, r.lags = soonGood, false
 	}
 	r.edge = edge
 	r.stay(now)
@@ -248,7 +256,8 @@ func (r *Rate) due(since time.Duration) bool {
 
 // look raises the limit beyond the edge, the faster the longer nothing is refused.
 func (r *Rate) look(now time.Time, passed float64) {
-	if r.Used(now) < tried*r.limit {
+	sparse := r.limit < 2*r.unit // then what went within a second says little
+	if r.Used(now) < tried*r.limit && !(sparse && r.busy(now)) {
 		if now.Sub(r.looking) > longLook {
 			r.stay(now)
 			r.limit = min(r.limit, r.bounded(margin*r.edge))

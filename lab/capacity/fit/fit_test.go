@@ -64,8 +64,8 @@ func TestUSLOfWhatOnlyFalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Sigma > 1 || c.Kappa > 1 || c.Lambda > 1000 {
-		t.Errorf("got %g %g %g", c.Lambda, c.Sigma, c.Kappa)
+	if c.Lambda > 1000 || c.PeakN == nil || *c.PeakN < 1 || c.PeakX > 1000 {
+		t.Errorf("got %+v", c)
 	}
 }
 

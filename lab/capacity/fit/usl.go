@@ -75,11 +75,11 @@ func starts(points []Point) [][]float64 {
 
 // peak fills in the concurrency at which the law predicts the highest throughput.
 func (c *Curve) peak(points []Point) {
-	if c.Kappa < negligible || c.Sigma >= 1 {
+	if c.Kappa < negligible {
 		c.warn("no coherence cost can be seen: throughput levels off but does not fall")
 		return
 	}
-	n := math.Sqrt((1 - c.Sigma) / c.Kappa)
+	n := max(math.Sqrt((1-c.Sigma)/c.Kappa), 1) // below one there is nothing
 	c.PeakN, c.PeakX = &n, c.At(n, 0)
 	highest := 0.0
 	for _, p := range points {

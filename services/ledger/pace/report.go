@@ -45,7 +45,7 @@ func (p *Pool) Report() []Standing {
 		r.RequestRate, r.ByteRate = s.requests.Limit(now), s.bytes.Limit(now)
 		r.RequestEdge, r.ByteEdge = s.requests.Edge(), s.bytes.Edge()
 		r.Score, r.Latency = s.score(), time.Duration(s.took*float64(time.Second))
-		r.Cooling = max(s.until.Sub(now), 0)
+		r.Cooling = max(later(s.until, s.warned.resting).Sub(now), 0)
 		r.Complete = s.complete
 		r.Blamed, r.Troubles = maps.Clone(r.Blamed), maps.Clone(r.Troubles)
 		all[i] = r

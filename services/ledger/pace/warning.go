@@ -8,15 +8,17 @@ import (
 )
 
 const (
-	// warnedFor is how long every answer is warned until that is taken for more than the end of a window.
+	// warnedFor is how long a server warns until that is taken for more than the end of a window.
 	warnedFor = 2 * time.Second
-	// A rippled warns once a second, however many it answers: where more come than any Clio allows, an answer without
-	// a warning says nothing within onceIn of one with it.
-	often, onceIn = 2 * allowedRequests, 1500 * time.Millisecond
+	// A rippled warns once a second, however many it answers: an answer without a warning says nothing within onceIn of
+	// one with it.
+	onceIn = 1500 * time.Millisecond
+	// aboveClio is how many times what a Clio allows shows that it is none.
+	aboveClio = 3.0
 	// A rippled's balance decays with a time constant of decays. A warning costs as much as so many requests of the
 	// cheap kind, so that who is warned once a second has to rest until the balance is below the threshold: at the
-	// most for so long, within which somebody else would be asked.
-	decays, warningCosts, restMost = 32 * time.Second, 200.0, 15 * time.Second
+	// most for restMost, before which nobody gives up. restFirst is for when it is not known how far above it is.
+	decays, warningCosts, restFirst, restMost = 32 * time.Second, 200.0, 4 * time.Second, 15 * time.Second
 	// rested is the share of the threshold at which the rest ends: as much as the rate settles at.
 	rested = 0.96
 )
@@ -24,53 +26,84 @@ const (
 // warnings is what a server's answers say of its limit before it refuses anything.
 type warnings struct {
 	last    time.Time // when an answer was
-	since   time.Time // since when every answer was, or one a second; zero: they are not
+	since   time.Time // since when all were, or one a second; zero: they are not
 	times   int       // since then
-	balance float64   // requests/s when that began, and what warnings cost
-	costs   float64   // requests/s that warnings came to when nobody was to ask any more, which was at
+	budget  float64   // requests/s by which the limit was reached, when that began; 0: it was not by our own
+	costs   float64   // requests/s that warnings had come to at the last rest, which began at
 	at      time.Time
+	foreign bool // the limit had been reached, not by our own
 	rest    time.Duration
-	resting time.Time // until when nobody was to
+	resting time.Time // its end
 }
 
 // unwarned takes note of an answer without a warning.
 func (s *server) unwarned(now time.Time) {
-	if now.Sub(s.warned.last) > onceIn || s.requests.Used(now) < often {
+	if now.Sub(s.warned.last) > onceIn || s.likeClio(now) {
 		s.warned.since = time.Time{}
 	}
 }
 
-// warning hears what a server says of its limit. One answer in a while is warned at the end of a window, as by Clio
-// when its bytes are used up: then the rates stay. When all are, or one in every second, for a while, a decayed balance is
-// beyond a threshold, as rippled's: then that was what the average over its time was when it began. Who goes on is
-// warned for ever, since warnings weigh more than requests, so nobody is asked until the balance has decayed.
+// likeClio says whether about as much is asked of a server as a Clio allows: it warns at the end of a window.
+func (s *server) likeClio(now time.Time) bool {
+	share := max(s.requests.Used(now)/allowedRequests, s.bytes.Used(now)/allowedBytes)
+	return share >= leftAlone && share < aboveClio
+}
+
+// warning hears what a server says of its limit. Where it may be a Clio, some bytes or requests of a window are used up:
+// the rates stay. Where it goes on for a while, a decayed balance is beyond a threshold, as rippled's. Who goes on is
+// warned for ever, since warnings weigh more than requests, so nobody is asked until the balance has decayed. Where
+// much was asked, the threshold is what the average over the balance's time was when that began; where little was, the
+// balance is not ours: somebody else asks, or a run before did.
 func (s *server) warning(now time.Time) {
 	w := &s.warned
+	idle := now.Sub(w.last) > restMost
 	w.last = now
 	w.times++
+	clio := s.likeClio(now)
 	switch {
 	case now.Before(w.resting): // it was under way
-	case w.since.IsZero():
-		w.since, w.times, w.balance = now, 1, s.balance(now)
+	case w.since.IsZero() || idle:
+		w.since, w.times, w.budget = now, 1, 0
 		suspects := s.suspects(now)
-		if s.requests.Used(now) >= often { // no Clio, which counts bytes, allows so many
+		if !clio {
+			suspects = nil
+		}
+		if s.requests.Used(now) >= aboveClio*allowedRequests {
+			w.budget = s.balance(now)
+			if w.foreign { // what others, or a run before, had used up then has decayed since
+				w.budget /= 1 - math.Exp(-now.Sub(w.at).Seconds()/decays.Seconds())
+			}
 			suspects = []*aimd.Rate{s.requests}
 		}
 		for _, r := range suspects {
 			r.Near(now)
 		}
-	case now.Sub(w.since) >= warnedFor && w.balance > 0:
-		times := min(w.times, 1+int(now.Sub(w.since)/time.Second)) // a rippled's, at most
-		balance := s.balance(now) + float64(times)*warningCosts/decays.Seconds()
-		rest := time.Duration(max(math.Log(balance/(rested*w.balance)), 0) * float64(decays))
-		if now.Sub(w.resting) < decays { // the last rest was too short: others use the same balance
-			rest = max(rest, 2*w.rest)
-		}
-		w.rest = min(rest, restMost)
-		s.requests.Exceeded(now, w.balance, w.rest)
-		w.costs, w.at = balance-s.requests.Average(now), now
-		w.since, w.resting = time.Time{}, now.Add(w.rest)
+	case clio || now.Sub(w.since) < warnedFor:
+	default:
+		s.decay(now)
 	}
+}
+
+// decay lets a rippled's balance decay.
+func (s *server) decay(now time.Time) {
+	w := &s.warned
+	times := min(w.times, 1+int(now.Sub(w.since)/time.Second)) // a rippled's, at most
+	balance := s.balance(now) + float64(times)*warningCosts/decays.Seconds()
+	rest := restFirst
+	if w.budget > 0 {
+		rest = time.Duration(max(math.Log(balance/(rested*w.budget)), 0) * float64(decays))
+	}
+	if within := w.budget == 0 || s.requests.Limit(now) <= s.requests.Edge(); within && now.Sub(w.resting) < decays {
+		rest = max(rest, 2*w.rest) // the last was too short: others ask, too
+	}
+	w.rest = min(rest, restMost)
+	if w.budget > 0 {
+		s.requests.Exceeded(now, w.budget, w.rest)
+	} else {
+		s.requests.Rest(now, w.rest)
+	}
+	w.costs, w.at = balance-s.requests.Average(now), now
+	w.since, w.resting, w.foreign = time.Time{}, now.Add(w.rest), w.budget == 0
 }
 
 // balance is what a rippled holds against its client, as far as it is known, in requests/s.
