@@ -25,7 +25,7 @@ func TestOrder(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ args, wrong string }{
 		{"--pairs 6", ""}, {"--quick", ""}, {"--pairs 5", "at least 6"}, {"--ledgers 99", "--ledgers"}, {"now", "no arguments"},
-		{"--only limits", ""}, {"--only speed", "turns, limits or failures"},
+		{"--only clio", ""}, {"--only speed", "turns, clio, rippled or failures"},
 	} {
 		if _, err := parse(strings.Fields(c.args)); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: %v", c.args, err)
@@ -35,12 +35,11 @@ func TestParse(t *testing.T) {
 
 // The budget that binds is the one of which the larger share was used.
 func TestJudge(t *testing.T) {
-	clio := budgets[0]
 	u := clio.judge(injected{Answers: 100, Bytes: 1e6, Refused: 5}, injected{Answers: 200, Bytes: 20e6, Refused: 6}, 10*time.Second)
 	if u.share != 0.95 || u.refused != 1.0/101 {
 		t.Errorf("%+v", u)
 	}
-	if u := budgets[1].judge(injected{}, injected{Answers: 2500, Bytes: 1e9}, 10*time.Second); u.share != 1 || u.refused != 0 {
+	if u := rippled.judge(injected{}, injected{Answers: 2500, Bytes: 1e9}, 10*time.Second); u.share != 1 || u.refused != 0 {
 		t.Errorf("%+v", u)
 	}
 }

@@ -25,16 +25,17 @@ type budget struct {
 	settle time.Duration // until the budget is known, beside the warm-up
 }
 
-// budgets are those of the simulator, which are the real ones. One rippled is as much as two cores carry.
+// The budgets are those of the simulator, which are the real ones. One rippled is as much as two cores carry.
 //
 // Clio's bytes are some five ledgers a second: a first look beyond what was found comes after 64 of them, 12 s, and is
 // refused some 10 s later; then they become rare. Rippled's is a balance that decays in 32 s: it warns at 250 requests/s
 // that last, which costs as much as 200 requests, and refuses five times as many. A first look beyond what was found is
 // over after a minute and a half.
-var budgets = []budget{
-	{limits: "clio", servers: 2, requests: 20, bytes: 1_000_000, most: 20, settle: 45 * time.Second},
-	{limits: "rippled", servers: 1, requests: 250, most: 1250, settle: 105 * time.Second},
-}
+var (
+	clio    = budget{limits: "clio", servers: 2, requests: 20, bytes: 1_000_000, most: 20, settle: 45 * time.Second}
+	rippled = budget{limits: "rippled", servers: 1, requests: 250, most: 1250, settle: 105 * time.Second}
+	budgets = []budget{clio, rippled}
+)
 
 // usage is what a run with limits showed.
 type usage struct {
@@ -48,8 +49,8 @@ type injected struct {
 }
 
 // limited measures how much of their budgets servers with limits are asked for.
-func (b *bench) limited(ctx context.Context, r *report) error {
-	for _, l := range budgets {
+func limited(l budget) func(*bench, context.Context, *report) error {
+	return func(b *bench, ctx context.Context, r *report) error {
 		for round := range b.pairs {
 			u, err := b.use(ctx, l)
 			if err != nil {
@@ -58,8 +59,8 @@ func (b *bench) limited(ctx context.Context, r *report) error {
 			say("round %d of %d: limits %s: %.1f%% of the budget, %.3f%% refused", round+1, b.pairs, l.limits, 100*u.share, 100*u.refused)
 			r.usage[l.limits] = append(r.usage[l.limits], u)
 		}
+		return nil
 	}
-	return nil
 }
 
 func (b *bench) use(ctx context.Context, l budget) (u usage, err error) {

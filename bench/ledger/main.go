@@ -15,7 +15,7 @@
 //
 //	go run ./bench/ledger
 //	go run ./bench/ledger --quick
-//	go run ./bench/ledger --only limits
+//	go run ./bench/ledger --only rippled
 //
 // It is not for what ledgersync's single steps gain (scenarios/ledger.yaml is), and a figure from a machine that does
 // other work beside is worth little. It owns the processes that it starts, which have ended when it ends.
@@ -73,7 +73,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("ledger", flag.ExitOnError)
 	flags.IntVar(&o.pairs, "pairs", o.pairs, "how many rounds have to count, at least 6; at most twice as many are run")
 	flags.BoolVar(&o.quick, "quick", false, "2 rounds of short runs: figures without intervals, also on a busy machine, to see that all works")
-	flags.StringVar(&o.only, "only", o.only, "a part: turns, limits or failures")
+	flags.StringVar(&o.only, "only", o.only, "a part: turns, clio, rippled or failures")
 	flags.IntVar(&o.ledgers, "ledgers", o.ledgers, "in a run at L2; 100 to 20,000")
 	flags.StringVar(&o.assembly, "assembly", o.assembly, "ledgersync's")
 	flags.StringVar(&o.signatures, "signatures", o.signatures, "who checks signatures, on both sides: pure or libsecp256k1")
@@ -89,7 +89,7 @@ func parse(args []string) (options, error) {
 	case o.pairs < compare.MinPairs && !o.quick:
 		return o, fmt.Errorf("--pairs %d: at least %d are needed for an interval", o.pairs, compare.MinPairs)
 	case o.only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == o.only }):
-		return o, fmt.Errorf("--only %q: there are turns, limits or failures", o.only)
+		return o, fmt.Errorf("--only %q: there are turns, clio, rippled or failures", o.only)
 	case o.ledgers < 100 || o.ledgers > 20_000:
 		return o, fmt.Errorf("--ledgers %d is not 100 to 20000", o.ledgers)
 	}
@@ -117,7 +117,7 @@ type part struct {
 	run  func(*bench, context.Context, *report) error
 }
 
-var parts = []part{{"turns", (*bench).turns}, {"limits", (*bench).limited}, {"failures", (*bench).elsewhere}}
+var parts = []part{{"turns", (*bench).turns}, {"clio", limited(clio)}, {"rippled", limited(rippled)}, {"failures", (*bench).elsewhere}}
 
 // say tells how far it is, beside the tables.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

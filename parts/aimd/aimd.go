@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// margin is how far below the edge the rate stays.
-	margin = 0.96
+	// margin is how far below the edge the rate stays, and steady where the budget is an average over half a minute.
+	margin, steady = 0.96, 0.98
 	// cut is what a refusal leaves of the rate until it has recovered, within recovery.
 	cut      = 0.7
 	recovery = 2 * time.Second
@@ -76,7 +76,7 @@ type Rate struct {
 	next   time.Time // when the next unit is due
 
 	edge    float64   // where the budget was met; 0: not yet
-	lags    bool      // it was met where it was before, and exceeded for a while before that was said
+	average bool      // it was exceeded for a while before that was said
 	looking time.Time // since when beyond the edge; zero: not
 	need    int       // calls of Good until the next look
 	since   time.Time // of the last meeting with the edge, or of the end of the last look
@@ -191,7 +191,7 @@ func (r *Rate) Exceeded(now time.Time, budget float64, rest time.Duration) {
 		budget = min(budget, shared*r.edge)
 	}
 	r.meet(now, budget)
-	r.lags = r.need > soonGood
+	r.average = true
 	r.limit = r.bounded(cut * r.edge)
 	r.Rest(now, rest)
 }
@@ -212,7 +212,7 @@ func (r *Rate) meet(now time.Time, edge float64) {
 	if r.edge > 0 && edge > r.edge*same && edge < r.edge/same {
 		r.need = min(max(2*r.need, r.config.Rare), 4*r.config.Rare)
 	} else {
-		r.need, r.lags = soonGood, false
+		r.need, r.average = soonGood, false
 	}
 	r.edge = edge
 	r.stay(now)
@@ -233,7 +233,7 @@ func (r *Rate) move(now time.Time) {
 		return
 	}
 	r.at = now
-	plateau := r.bounded(margin * r.edge)
+	plateau := r.plateau()
 	switch {
 	case r.edge == 0:
 	case !r.looking.IsZero():
@@ -243,6 +243,14 @@ func (r *Rate) move(now time.Time) {
 	case r.busy(now) && r.due(now.Sub(r.since)):
 		r.looking = now
 	}
+}
+
+// plateau is where the rate stays while the edge is known.
+func (r *Rate) plateau() float64 {
+	if r.average {
+		return r.bounded(steady * r.edge)
+	}
+	return r.bounded(margin * r.edge)
 }
 
 // due says whether it is time for a look beyond the edge.
@@ -260,7 +268,7 @@ func (r *Rate) look(now time.Time, passed float64) {
 	if r.Used(now) < tried*r.limit && !(sparse && r.busy(now)) {
 		if now.Sub(r.looking) > longLook {
 			r.stay(now)
-			r.limit = min(r.limit, r.bounded(margin*r.edge))
+			r.limit = min(r.limit, r.plateau())
 		}
 		return
 	}
@@ -268,12 +276,12 @@ func (r *Rate) look(now time.Time, passed float64) {
 	if r.unit > 0 {
 		pace = min(1, r.limit/r.unit/brisk)
 	}
-	if r.lags {
+	if r.average && r.need > soonGood { // and it is known well
 		pace *= lagging
 	}
 	speed := pace * rise * math.Exp2(pace*now.Sub(r.looking).Seconds()/riseTwice)
 	r.limit = r.bounded(r.limit + r.edge*min(speed*passed, 0.1))
 	if r.limit > beyond*r.edge || r.limit >= r.config.Ceiling {
-		r.edge, r.lags, r.looking, r.need = 0, false, time.Time{}, soonGood
+		r.edge, r.average, r.looking, r.need = 0, false, time.Time{}, soonGood
 	}
 }

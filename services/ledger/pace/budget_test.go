@@ -257,7 +257,7 @@ func TestSharedBalance(t *testing.T) {
 		least  float64 // of what is left
 	}{
 		{"used up by a run before", 4_990, 0, 0.8}, {"warned before", 6_000, 0, 0.8}, {"refused before", 24_000, 0, 0.8},
-		{"shared with few", 0, 20, 0.25}, {"shared", 0, 100, 0.15}, {"shared and refused before", 15_000, 60, 0.15},
+		{"shared with few", 0, 20, 0.25}, {"shared", 0, 100, 0.05}, {"shared and refused before", 15_000, 60, 0.05},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

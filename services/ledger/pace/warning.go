@@ -20,7 +20,7 @@ const (
 	// most for restMost, before which nobody gives up. restFirst is for when it is not known how far above it is.
 	decays, warningCosts, restFirst, restMost = 32 * time.Second, 200.0, 4 * time.Second, 15 * time.Second
 	// rested is the share of the threshold at which the rest ends: as much as the rate settles at.
-	rested = 0.96
+	rested = 0.98
 )
 
 // warnings is what a server's answers say of its limit before it refuses anything.
