@@ -76,7 +76,7 @@ type Rate struct {
 	next   time.Time // when the next unit is due
 
 	edge    float64   // where the budget was met; 0: not yet
-	average bool      // it was exceeded for a while before that was said
+	average bool      // it is one, over half a minute, and known well
 	looking time.Time // since when beyond the edge; zero: not
 	need    int       // calls of Good until the next look
 	since   time.Time // of the last meeting with the edge, or of the end of the last look
@@ -183,15 +183,17 @@ func (r *Rate) Over(now time.Time) {
 	r.limit = r.bounded(cut * r.edge)
 }
 
-// Exceeded says that the budget is known to have been exceeded for a while, what it is, and how long nothing may go
-// until that is made up for.
-func (r *Rate) Exceeded(now time.Time, budget float64, rest time.Duration) {
+// Exceeded says that the budget was exceeded for a while, what it is, whether that is known well, and how long nothing
+// may go until it is made up for.
+func (r *Rate) Exceeded(now time.Time, budget float64, well bool, rest time.Duration) {
 	r.move(now)
 	if r.edge > 0 && r.limit <= r.edge {
 		budget = min(budget, shared*r.edge)
 	}
 	r.meet(now, budget)
-	r.average = true
+	if r.average = well; !well {
+		r.need = soonGood
+	}
 	r.limit = r.bounded(cut * r.edge)
 	r.Rest(now, rest)
 }
@@ -276,7 +278,7 @@ func (r *Rate) look(now time.Time, passed float64) {
 	if r.unit > 0 {
 		pace = min(1, r.limit/r.unit/brisk)
 	}
-	if r.average && r.need > soonGood { // and it is known well
+	if r.average {
 		pace *= lagging
 	}
 	speed := pace * rise * math.Exp2(pace*now.Sub(r.looking).Seconds()/riseTwice)

@@ -118,7 +118,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("%v after a warning, %v before", after, limit)
 	}
 	const rest = 8 * time.Second
-	c.Exceeded(c.now, 50, rest)
+	c.Exceeded(c.now, 50, true, rest)
 	if wait := c.Wait(c.now); wait != rest-burst {
 		t.Errorf("it waits for %v", wait)
 	}
@@ -126,7 +126,7 @@ func TestWarnings(t *testing.T) {
 	if l := c.Limit(c.now); l < 50*margin-0.01 || l > 50 {
 		t.Errorf("it recovers to %v", l)
 	}
-	c.Exceeded(c.now, 60, 0)
+	c.Exceeded(c.now, 60, true, 0)
 	if edge := c.Edge(); edge != 50*shared {
 		t.Errorf("exceeded from below its edge, that is %v", edge)
 	}
@@ -150,7 +150,7 @@ func TestInvariants(t *testing.T) {
 				r.Near(now)
 			case 2:
 				rest := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "rest"))
-				r.Exceeded(now, rapid.Float64Range(0, 2*ceiling).Draw(t, "budget"), rest)
+				r.Exceeded(now, rapid.Float64Range(0, 2*ceiling).Draw(t, "budget"), rapid.Bool().Draw(t, "well"), rest)
 			case 3, 4:
 				r.Good(now, units)
 			default:

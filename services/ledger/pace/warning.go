@@ -19,8 +19,10 @@ const (
 	// cheap kind, so that who is warned once a second has to rest until the balance is below the threshold: at the
 	// most for restMost, before which nobody gives up. restFirst is for when it is not known how far above it is.
 	decays, warningCosts, restFirst, restMost = 32 * time.Second, 200.0, 4 * time.Second, 15 * time.Second
-	// rested is the share of the threshold at which the rest ends: as much as the rate settles at.
-	rested = 0.98
+	// allowedByRippled is what a rippled allows that charges the least for a request: less is the doing of others.
+	allowedByRippled = 250.0 // requests/s
+	// rested is the share of the threshold at which the rest ends.
+	rested = 0.95
 )
 
 // warnings is what a server's answers say of its limit before it refuses anything.
@@ -31,7 +33,7 @@ type warnings struct {
 	budget  float64   // requests/s by which the limit was reached, when that began; 0: it was not by our own
 	costs   float64   // requests/s that warnings had come to at the last rest, which began at
 	at      time.Time
-	foreign bool // the limit had been reached, not by our own
+	foreign time.Time // when the limit was reached last, not by our own
 	rest    time.Duration
 	resting time.Time // its end
 }
@@ -70,9 +72,8 @@ func (s *server) warning(now time.Time) {
 		}
 		if s.requests.Used(now) >= aboveClio*allowedRequests {
 			w.budget = s.balance(now)
-			if w.foreign { // what others, or a run before, had used up then has decayed since
-				w.budget /= 1 - math.Exp(-now.Sub(w.at).Seconds()/decays.Seconds())
-			}
+			// What others, or a run before, had used up then has decayed since.
+			w.budget /= 1 - math.Exp(-now.Sub(w.foreign).Seconds()/decays.Seconds())
 			suspects = []*aimd.Rate{s.requests}
 		}
 		for _, r := range suspects {
@@ -98,12 +99,14 @@ func (s *server) decay(now time.Time) {
 	}
 	w.rest = min(rest, restMost)
 	if w.budget > 0 {
-		s.requests.Exceeded(now, w.budget, w.rest)
+		well := w.budget > leftAlone*allowedByRippled && now.Sub(w.foreign) > 2*decays
+		s.requests.Exceeded(now, w.budget, well, w.rest)
 	} else {
+		w.foreign = now
 		s.requests.Rest(now, w.rest)
 	}
 	w.costs, w.at = balance-s.requests.Average(now), now
-	w.since, w.resting, w.foreign = time.Time{}, now.Add(w.rest), w.budget == 0
+	w.since, w.resting = time.Time{}, now.Add(w.rest)
 }
 
 // balance is what a rippled holds against its client, as far as it is known, in requests/s.
