@@ -40,7 +40,7 @@ type options struct {
 	pairs      int
 	quick      bool
 	only       string        // a part; "": all
-	ledgers    int           // of a run at L2, most of which come after the second in which the pace finds its rate; the slower sides do a part of them
+	ledgers    int           // of a run at L2, most of which come after the pace has found its rate; the slower sides do a part of them
 	length     time.Duration // of a run from memory
 	warm, long time.Duration // of a run with limits: before it is measured, and measured
 	assembly   string

@@ -3,8 +3,6 @@ package pace
 import (
 	"math"
 	"time"
-
-	"dyno/parts/aimd"
 )
 
 const (
@@ -66,27 +64,24 @@ func (s *server) warning(now time.Time) {
 	case now.Before(w.resting): // it was under way
 	case w.since.IsZero() || idle:
 		w.since, w.times, w.budget = now, 1, 0
-		suspects := s.suspects(now)
-		if !clio {
-			suspects = nil
-		}
-		if s.requests.Used(now) >= aboveClio*allowedRequests {
-			w.budget = s.balance(now)
-			// What others, or a run before, had used up then has decayed since.
-			w.budget /= 1 - math.Exp(-now.Sub(w.foreign).Seconds()/decays.Seconds())
-			suspects = []*aimd.Rate{s.requests}
-		}
-		for _, r := range suspects {
-			r.Near(now)
+		switch {
+		case clio:
+			for _, r := range s.suspects(now) {
+				r.Near(now)
+			}
+		case s.requests.Used(now) >= aboveClio*allowedRequests:
+			// What others, or a run before, had used up when that was noticed has decayed since.
+			w.budget = s.balance(now) / (1 - math.Exp(-now.Sub(w.foreign).Seconds()/decays.Seconds()))
+			s.requests.Near(now)
 		}
 	case clio || now.Sub(w.since) < warnedFor:
 	default:
-		s.decay(now)
+		s.rest(now)
 	}
 }
 
-// decay lets a rippled's balance decay.
-func (s *server) decay(now time.Time) {
+// rest leaves a rippled alone until its balance has decayed.
+func (s *server) rest(now time.Time) {
 	w := &s.warned
 	times := min(w.times, 1+int(now.Sub(w.since)/time.Second)) // a rippled's, at most
 	balance := s.balance(now) + float64(times)*warningCosts/decays.Seconds()
