@@ -76,7 +76,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.Ledgers, "ledgers", defaultLedgers, "how many ledgers")
 	fs.IntVar(&f.Transactions, "transactions", defaultTransactions, "transactions in each ledger")
 	fs.Uint64Var(&f.Seed, "seed", 0, "of the chain: the same one gives the same bytes")
-	fs.IntVar(&f.Distinct, "distinct", 0, "sign transactions for so many ledgers, which the others repeat under headers of their own (0: for all)")
+	fs.IntVar(&f.Distinct, "distinct", 0, "sign transactions for so many ledgers, which the others repeat under headers of their own, so that a check finds ids twice (0: for all)")
 	fs.Int64Var(&f.memory, "memory", defaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
 	fs.StringVar(&f.Replay, "replay", "", "serve the ledgers in `FILE`, one answer to ledger with binary: true a line")
 	fs.StringVar(&f.complete, "complete", "", "the `RANGES` of ledgers that it has, such as 100-200,300-400 (default all)")
