@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -85,9 +84,8 @@ func (o options) compare(ctx context.Context) error {
 		return err
 	}
 	defer b.close()
-	m := probe.Machine()
-	fmt.Printf("machine: %s, %d cores, %s, %s\nnotifyd --assembly %s beside its own client: %d in flight, %d notices a webhook, a receiver that takes %v\n\n",
-		m.CPU, m.Cores, m.Kernel, runtime.Version(), o.assembly, o.inFlight, o.batch, o.delay)
+	fmt.Printf("machine: %s\nnotifyd --assembly %s beside its own client: %d in flight, %d notices a webhook, a receiver that takes %v\n\n",
+		probe.Machine(), o.assembly, o.inFlight, o.batch, o.delay)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "pair\traw notices/s\tnotifyd notices/s\tratio\t")
 	var raw, service []float64

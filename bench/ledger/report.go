@@ -101,9 +101,8 @@ func (r *report) rows() []row {
 }
 
 func (r *report) print(w io.Writer) error {
-	m := r.machine
-	fmt.Fprintf(w, "%s, %d cores, %s, %s %s; %d rounds to count; ledgers of 90 transactions; --assembly %s, signatures by %s; simulator on the same cores\n\n",
-		m.CPU, m.Cores, m.Kernel, m.Go, m.Arch, r.pairs, r.assembly, r.signatures)
+	fmt.Fprintf(w, "%s; %d rounds to count; ledgers of 90 transactions; --assembly %s, signatures by %s; simulator on the same cores\n\n",
+		r.machine, r.pairs, r.assembly, r.signatures)
 	if rows := slices.DeleteFunc(r.rows(), func(x row) bool { return x.Pairs == 0 && r.only != "" }); len(rows) > 0 { // else it is of another part
 		if err := tabulate(w, rows); err != nil {
 			return err

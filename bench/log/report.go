@@ -173,9 +173,8 @@ func (r *report) print(w io.Writer) error {
 
 // where is the line of the conditions.
 func (r *report) where() string {
-	m := r.Machine
-	s := fmt.Sprintf("%s, %d cores, %s, %s %s; %d rounds of %s, records of %d bytes; a sync of 4 KiB took %.0f us (%.0f to %.0f over the rounds)",
-		m.CPU, m.Cores, m.Kernel, m.Go, m.Arch, r.Rounds, r.Length, r.Record, median(r.SyncMicros), slices.Min(r.SyncMicros), slices.Max(r.SyncMicros))
+	s := fmt.Sprintf("%s; %d rounds of %s, records of %d bytes; a sync of 4 KiB took %.0f us (%.0f to %.0f over the rounds)",
+		r.Machine, r.Rounds, r.Length, r.Record, median(r.SyncMicros), slices.Min(r.SyncMicros), slices.Max(r.SyncMicros))
 	if r.Redis != "" {
 		s += "; " + r.Redis
 	}

@@ -129,8 +129,7 @@ func (r *report) ratios() []row {
 func (r *report) measured(side string) bool { return slices.Contains(r.sides, side) }
 
 func (r *report) print(w io.Writer) error {
-	m := r.machine
-	fmt.Fprintf(w, "%s, %d cores, %s, %s %s; %d pairs of %v a run\n", m.CPU, m.Cores, m.Kernel, m.Go, m.Arch, r.pairs, r.length)
+	fmt.Fprintf(w, "%s; %d pairs of %v a run\n", r.machine, r.pairs, r.length)
 	for _, c := range r.conditions {
 		fmt.Fprintln(w, c)
 	}

@@ -111,6 +111,6 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), newAwake())
 	return root
 }

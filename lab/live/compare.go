@@ -166,6 +166,9 @@ func reasons(a, b *side) (out []string) {
 	if different := a.Machine.CPU != b.Machine.CPU || a.Machine.Cores != b.Machine.Cores || a.Machine.Kernel != b.Machine.Kernel; different {
 		out = append(out, "They were measured on different machines, or under different kernels.")
 	}
+	if a.Machine.Awake != b.Machine.Awake {
+		out = append(out, "The CPUs were kept awake for one of them only.")
+	}
 	if a.SLO.String() != b.SLO.String() {
 		out = append(out, "They were held to different objectives, and a capacity means nothing without its own.")
 	}

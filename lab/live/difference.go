@@ -18,7 +18,7 @@ func conditions(a, b *side) (out []condition) {
 			out = append(out, condition{name, va, vb})
 		}
 	}
-	add("machine", write("machine", a.Machine), write("machine", b.Machine))
+	add("machine", a.Machine.String(), b.Machine.String())
 	settings := map[string]bool{}
 	for _, m := range []map[string]string{a.Machine.Settings, b.Machine.Settings} {
 		for name := range m {

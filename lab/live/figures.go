@@ -62,7 +62,7 @@ func ratio(a, b report.Value) report.Value {
 // formats write a value as reports do.
 var formats = template.Must(template.New("").Funcs(report.Words()).Parse(
 	`{{define "figure"}}{{figure .}}{{end}}{{define "percent"}}{{percent .}}{{end}}{{define "size"}}{{size .}}{{end}}` +
-		`{{define "machine"}}{{machine .}}{{end}}{{define "slo"}}{{slo .}}{{end}}{{define "kind"}}{{kind .}}{{end}}{{define "role"}}{{role .}}{{end}}`))
+		`{{define "slo"}}{{slo .}}{{end}}{{define "kind"}}{{kind .}}{{end}}{{define "role"}}{{role .}}{{end}}`))
 
 func write(format string, v any) string {
 	var b strings.Builder

@@ -3,6 +3,7 @@ package probe
 import (
 	"runtime"
 
+	"dyno/lab/probe/awake"
 	"dyno/lab/probe/doctor"
 	"dyno/lab/record"
 )
@@ -12,7 +13,7 @@ import (
 func Machine() record.Machine {
 	m := record.Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(),
-		Settings: doctor.Settings(),
+		Awake: awake.PID() > 0, Settings: doctor.Settings(),
 	}
 	var memory int64
 	m.CPU, m.Kernel, memory = hardware()

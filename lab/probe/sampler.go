@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"dyno/lab/probe/awake"
 	"dyno/lab/probe/procfs"
 )
 
@@ -68,13 +69,20 @@ const (
 	familyEvery = 10
 )
 
+// own is a process that is neither the target nor in its way: the lab's, and the one that keeps the CPUs awake.
+type own struct {
+	pid int
+	cpu float64 // s, as last read
+}
+
 // sampler takes readings. It is used by one goroutine.
 type sampler struct {
 	host
 	cpus       []int // that the experiment may use
 	target     *family
 	companions []*family
-	self       int
+	own        []own
+	awake      bool // the CPUs are kept awake
 	delay      delays
 	switches   switches
 	accepting  accepting
@@ -88,7 +96,12 @@ type sampler struct {
 }
 
 func newSampler(h host, o Options) *sampler {
-	s := &sampler{host: h, self: o.Self, refused: -1}
+	s := &sampler{host: h, awake: awake.PID() > 0, refused: -1}
+	for _, pid := range []int{o.Self, awake.PID()} {
+		if pid > 0 {
+			s.own = append(s.own, own{pid: pid})
+		}
+	}
 	if o.PID > 0 {
 		s.target = newFamily(o.PID)
 	}
@@ -138,8 +151,12 @@ func (s *sampler) read(now int64) reading {
 	for _, f := range s.companions {
 		r.companions += f.used(s.host, false).cpu
 	}
-	if own, ok := s.used(s.self, false); ok && s.self > 0 {
-		r.self = own.cpu
+	r.self = 0
+	for i, o := range s.own {
+		if now, ok := s.used(o.pid, false); ok {
+			s.own[i].cpu = now.cpu
+		}
+		r.self += s.own[i].cpu
 	}
 	s.readMachine(&r)
 	s.last = r
@@ -164,7 +181,8 @@ func (s *sampler) readMachine(r *reading) {
 			r.busy, r.steal, s.seesMachine = busy, steal, true
 		}
 	}
-	if total, ok := s.pressure("cpu"); ok {
+	// A loop that keeps a CPU awake waits for it whenever somebody works.
+	if total, ok := s.pressure("cpu"); ok && !s.awake {
 		r.pressure, s.seesPressure = total, true
 	}
 	if total, ok := s.pressure("io"); ok {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyno/lab/probe/awake"
 )
 
 // fakeHost is a root folder whose proc a test writes.
@@ -86,6 +88,22 @@ func TestSamplerReadsAll(t *testing.T) {
 	}
 	if !s.seesTarget || !s.seesMachine || !s.seesPressure || !s.seesPressureIO {
 		t.Errorf("sees %v %v %v %v", s.seesTarget, s.seesMachine, s.seesPressure, s.seesPressureIO)
+	}
+}
+
+// What keeps the CPUs awake takes no time from anybody, and its waiting for a CPU is no pressure.
+func TestLoopsAreNobodys(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks = map[int]float64{10: 1, 30: 0.5, 77: 100}
+	f.write("pressure/cpu", "some avg10=0 total=3000000\n")
+	t.Setenv(awake.Variable, "77")
+	s := newSampler(f.host(), Options{PID: 10, Self: 30})
+	if got := s.read(1); got.self != 100.5 || got.pressure != 0 || s.seesPressure {
+		t.Errorf("%+v, sees pressure: %v", got, s.seesPressure)
+	}
+	delete(f.clocks, 77)
+	if got := s.read(2); got.self != 100.5 {
+		t.Errorf("the sum fell when they ended: %+v", got)
 	}
 }
 

@@ -37,6 +37,9 @@ func (r *Run) Judge() {
 	switch {
 	case share > neighbourShare && r.Around.TargetDelay > delayed:
 		r.Invalid = fmt.Sprintf("other processes took %.0f%% of the machine (steal included) while the target waited %.2f s per second for a CPU", share*100, r.Around.TargetDelay)
+		if r.Around.StealCPU > r.Around.OthersCPU/2 && !r.Machine.Awake {
+			r.Invalid += "; most of it was steal: a virtual machine may need dyno awake"
+		}
 	case share > neighbourShare:
 		r.Warnings = append(r.Warnings, fmt.Sprintf("other processes took %.0f%% of the machine", share*100))
 	}

@@ -25,6 +25,9 @@ func TestJudge(t *testing.T) {
 		{name: "late because the target took the CPU", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Around.TargetCPU = 1.6 }},
 		{name: "closed model has no lag to judge", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Load.Model = "closed" }},
 		{name: "neighbours in the way", change: func(r *Run) { r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, invalid: "other processes took 25%"},
+		{name: "CPUs that were slow to wake", change: func(r *Run) {
+			r.Around.OthersCPU, r.Around.StealCPU, r.Around.TargetDelay = 0.5, 0.4, 0.1
+		}, invalid: "dyno awake"},
 		{name: "neighbours beside", change: func(r *Run) { r.Around.OthersCPU = 0.5 }, warned: true},
 		{name: "nothing known", change: func(r *Run) { r.Around = Surroundings{OthersCPU: 2} }},
 		{name: "failed already", change: func(r *Run) { r.Invalid = "the target died"; r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, invalid: "the target died"},

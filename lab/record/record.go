@@ -13,6 +13,8 @@ package record
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -145,7 +147,35 @@ type Machine struct {
 	MemoryGiB float64           `json:"memory_gib"`
 	Kernel    string            `json:"kernel"`
 	Go        string            `json:"go"`
+	Awake     bool              `json:"awake,omitempty"`    // its CPUs were kept from going to sleep (dyno awake)
 	Settings  map[string]string `json:"settings,omitempty"` // what dyno doctor reads: somaxconn, autogroup, ...
+}
+
+// String puts the machine on one line, without its settings.
+func (m Machine) String() string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	add(m.CPU)
+	switch {
+	case m.Cores == 1:
+		add("1 core")
+	case m.Cores > 1:
+		add(fmt.Sprintf("%d cores", m.Cores))
+	}
+	if m.Awake {
+		add("kept awake")
+	}
+	if m.MemoryGiB > 0 {
+		add(fmt.Sprintf("%.3g GiB", m.MemoryGiB))
+	}
+	add(strings.TrimSpace(m.OS + " " + m.Kernel))
+	add(m.Arch)
+	add(m.Go)
+	return strings.Join(parts, ", ")
 }
 
 // Surroundings is what the machine did besides the experiment, over the measured time.

@@ -21,6 +21,6 @@ func Words() template.FuncMap { return maps.Clone(words) }
 // words need no report to be understood.
 var words = template.FuncMap{
 	"figure": figure, "rate": rate, "times": times, "percent": percent, "size": size, "clock": clock,
-	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine, "machine": machineWords,
+	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine,
 	"slo": sloWords, "kind": func(kind string) string { return kindWords[kind] }, "role": roleWords,
 }

@@ -68,7 +68,7 @@ func hash(s string) string {
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"figure": figure, "rate": rate, "times": times, "percent": percent, "size": size, "count": count, "clock": clock,
-	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine, "machine": machineWords,
+	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine,
 	"slo": sloWords, "role": roleWords, "met": metWords, "value": func(v float64) Value { return Value(v) },
 	"tallies": func(name string, rows []tally) tallyTable { return tallyTable{name, rows} },
 	"room": func(n int) string {

@@ -146,7 +146,7 @@ func (r *Report) conditionsMarkdown(b *strings.Builder) {
 	}
 	item("SLO", escapeMarkdown(sloWords(r.SLO)))
 	item("measured", clock(r.Started))
-	item("machine", escapeMarkdown(machineWords(r.Machine)))
+	item("machine", escapeMarkdown(r.Machine.String()))
 	item("runs", countWords(all, valid))
 	if r.Floor != nil {
 		item("noise floor (the baseline against itself)", betweenRatios(r.Floor))

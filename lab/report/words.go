@@ -175,27 +175,6 @@ var quantiles = []struct {
 	{"p999", "p99.9", 0.999}, {"max", "max", -1}, {"mean", "mean", -1},
 }
 
-// machineWords puts a machine on one line.
-func machineWords(m record.Machine) string {
-	var parts []string
-	add := func(s string) {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	add(m.CPU)
-	if m.Cores > 0 {
-		add(plural(m.Cores, "core"))
-	}
-	if m.MemoryGiB > 0 {
-		add(digits(m.MemoryGiB, 3) + " GiB")
-	}
-	add(strings.TrimSpace(m.OS + " " + m.Kernel))
-	add(m.Arch)
-	add(m.Go)
-	return strings.Join(parts, ", ")
-}
-
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

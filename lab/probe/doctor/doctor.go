@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dyno/lab/probe/awake"
 )
 
 // Status is how a check came out.
@@ -47,6 +49,7 @@ type host struct {
 	uring      func() error                          // nil: io_uring may be used
 	wakeups    func(context.Context) (wakeup, error) // sleeps some hundred times
 	selfCPU    func() (s float64, ok bool)           // CPU time this process has used
+	awake      int                                   // process that keeps the CPUs awake; 0: none
 	waitSecond func(context.Context) error
 	now        func() time.Time
 
@@ -69,6 +72,7 @@ var all = []check{
 	{"cgroup-memory", true, cgroupMemory},
 	{"neighbours", false, neighbours},
 	{"steal", false, steal},
+	{"awake", true, keptAwake},
 	{"governor", true, governor},
 	{"clocksource", true, clocksource},
 	{"wake-up", false, wakeUp},
@@ -145,7 +149,7 @@ func (h *host) number(path string) (int64, error) {
 }
 
 func thisHost() *host {
-	h := &host{files: os.DirFS("/"), cores: runtime.NumCPU(), root: os.Geteuid() == 0, now: time.Now}
+	h := &host{files: os.DirFS("/"), cores: runtime.NumCPU(), root: os.Geteuid() == 0, now: time.Now, awake: awake.PID()}
 	h.bind()
 	return h
 }

@@ -29,6 +29,7 @@ func healthy() *host {
 	put("sys/fs/cgroup/user.slice/cpu.max", "max 100000")
 	put("sys/fs/cgroup/user.slice/memory.max", "max")
 	put("proc/stat", "cpu 100 0 0 0 0 0 0 0")
+	put("proc/cpuinfo", "processor : 0\nflags : fpu sse2")
 	put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance")
 	put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance")
 	put("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc")
@@ -92,7 +93,7 @@ func TestHealthyMachine(t *testing.T) {
 		}
 		seen[c.Name] = true
 	}
-	if len(seen) != 21 {
+	if len(seen) != 22 {
 		t.Errorf("%d checks: %v", len(seen), slices.Sorted(maps.Keys(seen)))
 	}
 }
@@ -146,6 +147,19 @@ func TestChecks(t *testing.T) {
 		{"neighbours", func(h *host) { h.waitSecond = func(context.Context) error { return context.Canceled } }, Warn, "stopped"},
 		{"steal", func(h *host) { h.afterSecond("cpu 102 0 0 0 0 0 0 4") }, Warn, "1.0%"},
 		{"steal", func(h *host) { h.afterSecond("cpu 102 0 0 0 0 0 0 40") }, Bad, "10.0%"},
+		{"neighbours", func(h *host) { // 1.2 s of loops are nobody's
+			h.awake = 77
+			h.put("proc/77/stat", "77 (dyno) S 1 1 1 0 -1 0 0 0 0 0 10 0 0 0 20 0 1 0")
+			h.afterSecond("cpu 222 0 0 0 0 0 0 0")
+			wait := h.waitSecond
+			h.waitSecond = func(ctx context.Context) error {
+				h.put("proc/77/stat", "77 (dyno) S 1 1 1 0 -1 0 0 0 0 0 130 0 0 0 20 0 1 0")
+				return wait(ctx)
+			}
+		}, OK, "0.3%"},
+		{"awake", func(h *host) { h.put("proc/cpuinfo", "flags : fpu hypervisor sse2") }, Warn, "no"},
+		{"awake", func(h *host) { h.put("proc/cpuinfo", "flags : fpu hypervisor sse2"); h.awake = 77 }, OK, "by process 77"},
+		{"awake", func(h *host) { h.drop("proc/cpuinfo") }, Warn, "not"},
 		{"governor", func(h *host) { h.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave") }, Warn, "performance, powersave"},
 		{"governor", func(h *host) {
 			h.drop("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"strconv"
 	"time"
 
 	"dyno/lab/probe/procfs"
@@ -33,6 +35,7 @@ func (h *host) second(ctx context.Context) (watched, error) {
 
 func (h *host) watch(ctx context.Context) (watched, error) {
 	self, selfKnown := h.selfCPU()
+	loops := h.loopsCPU()
 	busy, steal, err := h.cpuTimes()
 	if err != nil {
 		return watched{}, err
@@ -54,7 +57,24 @@ func (h *host) watch(ctx context.Context) (watched, error) {
 		return watched{}, errors.New("/proc/stat does not count here")
 	}
 	all := length * float64(max(h.cores, 1))
-	return watched{others: max(0, busyAfter-busy-(selfAfter-self)) / all, steal: max(0, stealAfter-steal) / all}, nil
+	own := selfAfter - self + h.loopsCPU() - loops
+	return watched{others: max(0, busyAfter-busy-own) / all, steal: max(0, stealAfter-steal) / all}, nil
+}
+
+// loopsCPU is the CPU time that keeping the CPUs awake has used.
+func (h *host) loopsCPU() float64 {
+	if h.awake == 0 {
+		return 0
+	}
+	stat, err := fs.ReadFile(h.files, path.Join("proc", strconv.Itoa(h.awake), "stat"))
+	if err != nil {
+		return 0
+	}
+	used, _, err := procfs.ProcessCPU(stat)
+	if err != nil {
+		return 0
+	}
+	return used
 }
 
 // cpuTimes reads the CPU time used on the CPUs that this process may use.
@@ -106,6 +126,21 @@ func steal(ctx context.Context, h *host) Check {
 		c.Means, c.Mend = means, "measure on a machine with CPUs of its own (dedicated, or bare metal)"
 	}
 	return c
+}
+
+func keptAwake(_ context.Context, h *host) Check {
+	const means = "a virtual CPU that went to sleep is slow to wake: steal and latency that nobody caused, most where threads sleep and wake often"
+	if h.awake > 0 {
+		return Check{Status: OK, Value: fmt.Sprintf("by process %d", h.awake), Means: "no CPU goes to sleep; what that takes is not held against a run"}
+	}
+	info, err := fs.ReadFile(h.files, "proc/cpuinfo")
+	if err != nil {
+		return unread(err, means)
+	}
+	if !procfs.Virtual(info) {
+		return Check{Status: OK, Value: "no", Means: "this is not known to be a virtual machine"}
+	}
+	return Check{Status: Warn, Value: "no", Means: means, Mend: "dyno awake COMMAND, where nobody else works on this machine"}
 }
 
 // wakeup is how late a thread was that slept for a set time.

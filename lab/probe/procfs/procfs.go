@@ -184,3 +184,13 @@ func CPUModel(cpuinfo []byte) string {
 	}
 	return ""
 }
+
+// Virtual reads from /proc/cpuinfo whether the processor belongs to a virtual machine, as far as it says so.
+func Virtual(cpuinfo []byte) bool {
+	for line := range bytes.Lines(cpuinfo) {
+		if name, value, ok := strings.Cut(string(line), ":"); ok && strings.TrimSpace(name) == "flags" {
+			return slices.Contains(strings.Fields(value), "hypervisor")
+		}
+	}
+	return false
+}

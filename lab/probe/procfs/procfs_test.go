@@ -111,6 +111,9 @@ func TestMachine(t *testing.T) {
 	if m := CPUModel([]byte("processor : 0\nCPU part : 0xd0c\n")); m != "" {
 		t.Errorf("CPUModel of a nameless processor = %q", m)
 	}
+	if !Virtual([]byte("processor : 0\nflags\t: fpu hypervisor sse2\n")) || Virtual([]byte("flags : fpu sse2\n")) || Virtual([]byte("flags")) {
+		t.Error("a virtual machine's processor has the flag hypervisor, no other")
+	}
 	if n, err := TimeWait(fixture(t, "sockstat")); n != 2154 || err != nil {
 		t.Errorf("TimeWait = %v, %v", n, err)
 	}
@@ -238,6 +241,7 @@ func FuzzFigures(f *testing.F) {
 			}
 		}
 		CPUModel(b)
+		Virtual(b)
 		Chosen(b)
 		Figure(b, "SwapTotal")
 	})
