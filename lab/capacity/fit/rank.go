@@ -118,13 +118,21 @@ func share(v float64) string {
 	if v >= 10 {
 		return "more than ten times"
 	}
-	return fmt.Sprintf("%.2g%%", 100*v)
+	return percent(v)
 }
 
 // part writes a share of the law, of which the smallest are what a search stopped at.
 func part(v float64) string {
 	if v < 1e-5 {
 		return "none"
+	}
+	return percent(v)
+}
+
+// percent writes a share to two digits.
+func percent(v float64) string {
+	if v >= 0.995 { // where %.2g would count powers of ten
+		return fmt.Sprintf("%.0f%%", 100*v)
 	}
 	return fmt.Sprintf("%.2g%%", 100*v)
 }

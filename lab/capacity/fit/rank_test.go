@@ -142,6 +142,7 @@ func TestCurvesInWords(t *testing.T) {
 		"without a roof in sight":                       {Model: ModelRoof, K: 25, Roof: 250},
 		"stops bending upwards at c = 3.0":              {Model: ModelLog, A: 850, B: 0.0032},
 		"5% of the work is serial":                      {Model: ModelUSL, Lambda: 100, Sigma: 0.05},
+		"100% of the work is serial":                    {Model: ModelUSL, Lambda: 100, Sigma: 0.999},
 	} {
 		if words := c.InWords(1000); !strings.Contains(words, want) {
 			t.Errorf("%q, want %q in it", words, want)
