@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"strconv"
@@ -43,6 +44,16 @@ func TestScripts(t *testing.T) {
 				}
 			}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "awake" {
+				return false, fmt.Errorf("no condition is called %s", name)
+			}
+			stop, err := keepAwake()
+			if err == nil {
+				stop()
+			}
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			// exits CODE COMMAND...: the command ends with exactly that code.

@@ -19,6 +19,7 @@ import (
 
 	"dyno/agent"
 	"dyno/agent/monotonic"
+	"dyno/lab/probe/awake"
 	"dyno/lab/record"
 )
 
@@ -66,7 +67,7 @@ type Watcher struct {
 // behind it, or no /proc here, is not an error but shows in what the Watcher returns. It also stops when
 // ctx is done.
 func Watch(ctx context.Context, o Options) (*Watcher, error) {
-	return watch(ctx, o, host{root: "/", clock: processClock, queues: acceptQueues})
+	return watch(ctx, o, host{root: "/", clock: processClock, queues: acceptQueues, awake: awake.PID()})
 }
 
 func watch(ctx context.Context, o Options, h host) (*Watcher, error) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"dyno/lab/probe/awake"
 	"dyno/lab/probe/procfs"
 )
 
@@ -16,6 +15,7 @@ type host struct {
 	clock func(pid int) (s float64, ok bool) // a process's own CPU clock
 	// queues lists the accept queues of all listening sockets; nil: they cannot be seen.
 	queues func() []acceptQueue
+	awake  int // the process that keeps the CPUs awake; 0: none does
 }
 
 func (h host) read(path ...string) ([]byte, error) {
@@ -82,7 +82,6 @@ type sampler struct {
 	target     *family
 	companions []*family
 	own        []own
-	awake      bool // the CPUs are kept awake
 	delay      delays
 	switches   switches
 	accepting  accepting
@@ -96,8 +95,8 @@ type sampler struct {
 }
 
 func newSampler(h host, o Options) *sampler {
-	s := &sampler{host: h, awake: awake.PID() > 0, refused: -1}
-	for _, pid := range []int{o.Self, awake.PID()} {
+	s := &sampler{host: h, refused: -1}
+	for _, pid := range []int{o.Self, h.awake} {
 		if pid > 0 {
 			s.own = append(s.own, own{pid: pid})
 		}
@@ -182,7 +181,7 @@ func (s *sampler) readMachine(r *reading) {
 		}
 	}
 	// A loop that keeps a CPU awake waits for it whenever somebody works.
-	if total, ok := s.pressure("cpu"); ok && !s.awake {
+	if total, ok := s.pressure("cpu"); ok && s.host.awake == 0 {
 		r.pressure, s.seesPressure = total, true
 	}
 	if total, ok := s.pressure("io"); ok {

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"dyno/lab/probe/awake"
 )
 
 // fakeHost is a root folder whose proc a test writes.
@@ -96,8 +94,9 @@ func TestLoopsAreNobodys(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks = map[int]float64{10: 1, 30: 0.5, 77: 100}
 	f.write("pressure/cpu", "some avg10=0 total=3000000\n")
-	t.Setenv(awake.Variable, "77")
-	s := newSampler(f.host(), Options{PID: 10, Self: 30})
+	h := f.host()
+	h.awake = 77
+	s := newSampler(h, Options{PID: 10, Self: 30})
 	if got := s.read(1); got.self != 100.5 || got.pressure != 0 || s.seesPressure {
 		t.Errorf("%+v, sees pressure: %v", got, s.seesPressure)
 	}

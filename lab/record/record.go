@@ -14,6 +14,8 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -170,7 +172,7 @@ func (m Machine) String() string {
 		add("kept awake")
 	}
 	if m.MemoryGiB > 0 {
-		add(fmt.Sprintf("%.3g GiB", m.MemoryGiB))
+		add(strconv.FormatFloat(math.Round(m.MemoryGiB*100)/100, 'f', -1, 64) + " GiB")
 	}
 	add(strings.TrimSpace(m.OS + " " + m.Kernel))
 	add(m.Arch)

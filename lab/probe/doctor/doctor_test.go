@@ -158,7 +158,8 @@ func TestChecks(t *testing.T) {
 			}
 		}, OK, "0.3%"},
 		{"awake", func(h *host) { h.put("proc/cpuinfo", "flags : fpu hypervisor sse2") }, Warn, "no"},
-		{"awake", func(h *host) { h.put("proc/cpuinfo", "flags : fpu hypervisor sse2"); h.awake = 77 }, OK, "by process 77"},
+		{"awake", func(h *host) { h.put("proc/cpuinfo", "flags : fpu hypervisor sse2"); h.awake = 77 }, OK, "yes"},
+		{"awake", func(h *host) { h.put("proc/sys/kernel/sched_autogroup_enabled", "1"); h.awake = 77 }, Warn, "yes"},
 		{"awake", func(h *host) { h.drop("proc/cpuinfo") }, Warn, "not"},
 		{"governor", func(h *host) { h.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave") }, Warn, "performance, powersave"},
 		{"governor", func(h *host) {

@@ -35,7 +35,7 @@ func (h *host) second(ctx context.Context) (watched, error) {
 
 func (h *host) watch(ctx context.Context) (watched, error) {
 	self, selfKnown := h.selfCPU()
-	loops := h.loopsCPU()
+	loops, loopsKnown := h.loopsCPU()
 	busy, steal, err := h.cpuTimes()
 	if err != nil {
 		return watched{}, err
@@ -57,24 +57,21 @@ func (h *host) watch(ctx context.Context) (watched, error) {
 		return watched{}, errors.New("/proc/stat does not count here")
 	}
 	all := length * float64(max(h.cores, 1))
-	own := selfAfter - self + h.loopsCPU() - loops
+	own := selfAfter - self
+	if loopsAfter, ok := h.loopsCPU(); ok && loopsKnown {
+		own += loopsAfter - loops
+	}
 	return watched{others: max(0, busyAfter-busy-own) / all, steal: max(0, stealAfter-steal) / all}, nil
 }
 
 // loopsCPU is the CPU time that keeping the CPUs awake has used.
-func (h *host) loopsCPU() float64 {
-	if h.awake == 0 {
-		return 0
-	}
+func (h *host) loopsCPU() (s float64, ok bool) {
 	stat, err := fs.ReadFile(h.files, path.Join("proc", strconv.Itoa(h.awake), "stat"))
-	if err != nil {
-		return 0
+	if err != nil || h.awake == 0 {
+		return 0, false
 	}
-	used, _, err := procfs.ProcessCPU(stat)
-	if err != nil {
-		return 0
-	}
-	return used
+	s, _, err = procfs.ProcessCPU(stat)
+	return s, err == nil
 }
 
 // cpuTimes reads the CPU time used on the CPUs that this process may use.
@@ -123,7 +120,7 @@ func steal(ctx context.Context, h *host) Check {
 		c.Status = Warn
 	}
 	if c.Status != OK {
-		c.Means, c.Mend = means, "measure on a machine with CPUs of its own (dedicated, or bare metal)"
+		c.Means, c.Mend = means, "measure on a machine with CPUs of its own (dedicated, or bare metal); or dyno awake, if it is there only under load"
 	}
 	return c
 }
@@ -131,7 +128,12 @@ func steal(ctx context.Context, h *host) Check {
 func keptAwake(_ context.Context, h *host) Check {
 	const means = "a virtual CPU that went to sleep is slow to wake: steal and latency that nobody caused, most where threads sleep and wake often"
 	if h.awake > 0 {
-		return Check{Status: OK, Value: fmt.Sprintf("by process %d", h.awake), Means: "no CPU goes to sleep; what that takes is not held against a run"}
+		c := Check{Status: OK, Value: "yes", Means: fmt.Sprintf("process %d lets no CPU go to sleep; what it takes is not held against a run", h.awake)}
+		if on, err := h.number("proc/sys/kernel/sched_autogroup_enabled"); err == nil && on != 0 {
+			c.Status, c.Means = Warn, "a process in a session of its own, as some databases start theirs, shares a CPU half and half with the loop that keeps it awake"
+			c.Mend = "sysctl -w kernel.sched_autogroup_enabled=0, where that matters"
+		}
+		return c
 	}
 	info, err := fs.ReadFile(h.files, "proc/cpuinfo")
 	if err != nil {
