@@ -77,7 +77,7 @@ func onOwnThread(f func()) {
 func settle(cpu int) error {
 	var all unix.Sigset_t
 	for i := range all.Val {
-		all.Val[i] = math.MaxUint64
+		all.Val[i] = ^all.Val[i]
 	}
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil); err != nil {
 		return fmt.Errorf("blocking signals: %w", err)
