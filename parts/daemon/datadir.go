@@ -83,11 +83,16 @@ func (d DataFolder) lock(dir, service string) (io.Closer, error) {
 		err = d.checkFormat(dir, service)
 	}
 	if err != nil {
-		lock.Close()
-		return nil, err
+		return nil, errors.Join(err, held{lock}.Close())
 	}
-	return lock, nil
+	return held{lock}, nil
 }
+
+// held is a locked file. The lock belongs to the open file, which a child has, too, from its fork until its exec; so it is
+// given up before the file is closed.
+type held struct{ file *os.File }
+
+func (h held) Close() error { return errors.Join(unlock(h.file), h.file.Close()) }
 
 // hold locks the file and leaves this process's pid in it for whoever finds it locked.
 func hold(lock *os.File, dir string) error {

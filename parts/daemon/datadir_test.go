@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,6 +106,37 @@ func TestDataFolderHasOneUser(t *testing.T) {
 		t.Fatalf("after the first has gone: %v", err)
 	}
 	again.Close()
+}
+
+// A child has every open file until its exec. Such a one must not keep the folder locked.
+func TestDataFolderIsLetGoWhileAChildStarts(t *testing.T) {
+	dir, folder := t.TempDir(), DataFolder{Format: 1}
+	lock, err := folder.Open(dir, "toyd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command("cat") // until its input ends
+	child.ExtraFiles = []*os.File{lock.(held).file}
+	input, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Skipf("this needs cat: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
+	}
+	again, err := folder.Open(dir, "toyd")
+	if err != nil {
+		t.Errorf("after the first has gone: %v", err)
+	} else {
+		again.Close()
+	}
+	input.Close()
+	if err := child.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A folder that is refused must not stay locked.

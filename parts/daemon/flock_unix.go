@@ -16,3 +16,6 @@ func flock(f *os.File) error {
 	}
 	return err
 }
+
+// unlock gives the lock up, if this process has it.
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
