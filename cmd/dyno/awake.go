@@ -35,7 +35,6 @@ Use it where you measure alone: other sessions of this machine lose time to the 
 }
 
 func runAwake(args []string) error {
-	// An interrupt from the terminal reaches the command, too, which ends when it is ready to.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -57,13 +56,23 @@ func runAwake(args []string) error {
 	for {
 		select {
 		case s := <-signals:
-			if s != os.Interrupt {
-				command.Process.Signal(s)
+			if s != os.Interrupt || !onTerminal() { // from there an interrupt reaches the command as well
+				command.Process.Signal(s) // an error says that it has ended
 			}
 		case err := <-ended:
 			return ending(err)
 		}
 	}
+}
+
+// onTerminal reports whether a terminal controls this process.
+func onTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	tty.Close()
+	return true
 }
 
 // keepAwake refuses where it would take the CPUs from the command.
