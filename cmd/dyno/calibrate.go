@@ -31,13 +31,13 @@ func newCalibrate() *cobra.Command {
 		Long: `Calibrate runs the servers of subjects/bounds, each bound by a known cause and with parameters drawn from a
 seed, through a diagnosis each, and prints the confusion matrix. Each family of servers is judged by
 thresholds that were fitted to the other families, so the figure says what to expect of a server that is
-not among them. It needs this repository's source, and half a minute per server.`,
+not among them. A right verdict that says it is unconfirmed counts as right. It needs this repository's source, and half a minute per server.`,
 		Example: `  dyno calibrate                              every server once, with the agent inside
   dyno calibrate --repeats 5 --inside agent,pprof
   dyno calibrate lock mutex-short --seed 7    one family and one server
   dyno calibrate --judge dyno-out/calibrate-20260102-150405`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Only, o.Depth = args, c.depth()
+			o.Only, o.Depth, o.NoPMQoS = args, c.depth(), c.noPMQoS
 			for _, name := range strings.Split(inside, ",") {
 				if name != "agent" && name != "pprof" && name != "none" {
 					return usage("--inside takes agent, pprof and none, not %q", name)
@@ -64,7 +64,7 @@ not among them. It needs this repository's source, and half a minute per server.
 			o.Say = view.Say
 			o.Done = func(n, total int, k calibration.Case) {
 				v := calibration.Insider([]calibration.Case{k}, diagnose.Defaults)[0]
-				view.Say(fmt.Sprintf("%s  %d of %d  %-14s %-6s %-12s %s  (%.0f s)", view.elapsed(), n, total, k.Server, k.Inside, v.Verdict.Bound, v.Outcome, k.Seconds))
+				view.Say(fmt.Sprintf("%s  %d of %d  %-14s %-6s %-22s %s  (%.0f s)", view.elapsed(), n, total, k.Server, k.Inside, verdict(v), v.Outcome, k.Seconds))
 			}
 			cases, err := calibrate.Run(cmd.Context(), o)
 			view.end()
@@ -85,10 +85,19 @@ not among them. It needs this repository's source, and half a minute per server.
 	f := cmd.Flags()
 	f.IntVar(&o.Repeats, "repeats", 1, "how often each server is run, with other parameters each time")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the first repeat's parameters; the next one's is one higher")
-	f.StringVar(&inside, "inside", "agent", "what there is to look into: agent, pprof, none; several parted by commas")
+	f.StringVar(&inside, "inside", "agent", "what there is to look into: agent, pprof, none; several separated by commas")
+	f.BoolVar(&o.BesideBurn, "beside-burn", false, "run every server beside a process that burns a core")
 	f.StringVar(&again, "judge", "", "judge the cases of this folder again instead of running any")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print every case with its signals")
 	return cmd
+}
+
+// verdict is what was said of a case, in a word or two.
+func verdict(j calibration.Judged) string {
+	if j.Verdict.Confirmed || j.Verdict.Bound == diagnose.Unknown {
+		return string(j.Verdict.Bound)
+	}
+	return string(j.Verdict.Bound) + " (unconfirmed)"
 }
 
 // judged prints how the cases came out.
@@ -104,16 +113,12 @@ func (c *common) judged(w io.Writer, cases []calibration.Case, verbose bool) err
 	fmt.Fprintln(w, "Verdicts by thresholds that were fitted to the other families (rows: the truth)")
 	printMatrix(w, calibration.Confusion(outside))
 	for _, j := range outside {
-		if j.Outcome != calibration.Right && j.Outcome != calibration.Disturbed {
-			fmt.Fprintf(w, "%s: %s with %s inside (seed %d) is bound by %s, the verdict was %s\n", j.Outcome, j.Server, j.Inside, j.Seed, j.Truth[0], j.Verdict.Bound)
+		if j.Outcome != calibration.Right {
+			fmt.Fprintf(w, "%s: %s with %s inside (seed %d) is bound by %s, the verdict was %s\n", j.Outcome, j.Server, j.Inside, j.Seed, j.Truth[0], verdict(j))
 		}
 	}
 	printTally(w, "leaving one family out", outside)
 	printTally(w, "by the thresholds in use", inside)
-	if disturbed := calibration.Disturbances(inside); len(disturbed) > 0 {
-		fmt.Fprintf(w, "in %d more, others took so much of the machine that the verdict was environment; without regard to that:\n", len(disturbed))
-		printTally(w, "  by the thresholds in use", calibration.Insider(disturbed, diagnose.Defaults.WithoutNeighbours()))
-	}
 	fmt.Fprintln(w, "\nRoom of the thresholds")
 	printRooms(w, calibration.Rooms(cases, diagnose.Defaults))
 	return nil
@@ -151,9 +156,9 @@ func printTally(w io.Writer, name string, judged []calibration.Judged) {
 			}
 		}
 	}
-	n := len(judged) - tally[calibration.Disturbed]
-	fmt.Fprintf(w, "%s: %d of %d right (%.0f%%), %d unknown, %d wrong; the function that is the cause was named in %d of %d",
-		name, tally[calibration.Right], n, 100*float64(tally[calibration.Right])/float64(max(n, 1)), tally[calibration.Unknown], tally[calibration.Wrong], placed, places)
+	n := len(judged)
+	fmt.Fprintf(w, "%s: %d of %d right (%.0f%%; %d of them unconfirmed), %d unknown, %d wrong; the function that is the cause was named in %d of %d",
+		name, tally[calibration.Right], n, 100*float64(tally[calibration.Right])/float64(max(n, 1)), calibration.Unconfirmed(judged), tally[calibration.Unknown], tally[calibration.Wrong], placed, places)
 	if longest > 0 {
 		fmt.Fprintf(w, "; the longest verdict took %.0f s", longest)
 	}
@@ -196,13 +201,14 @@ func calibrationJSON(cases []calibration.Case, outside, inside []calibration.Jud
 		Seed    uint64              `json:"seed"`
 		Truth   []diagnose.Bound    `json:"truth"`
 		Verdict diagnose.Bound      `json:"verdict"`
+		Confirm bool                `json:"confirmed"`
 		Outcome calibration.Outcome `json:"outcome"`
 		Placed  bool                `json:"placed"`
 		Seconds float64             `json:"seconds"`
 	}
 	rows := []row{}
 	for _, j := range outside {
-		rows = append(rows, row{j.Server, j.Inside, j.Seed, j.Truth, j.Verdict.Bound, j.Outcome, j.Placed, j.Seconds})
+		rows = append(rows, row{j.Server, j.Inside, j.Seed, j.Truth, j.Verdict.Bound, j.Verdict.Confirmed, j.Outcome, j.Placed, j.Seconds})
 	}
 	return map[string]any{"schema": "dyno.calibration/1", "cases": rows,
 		"leaving_one_family_out": calibration.Tally(outside), "by_thresholds_in_use": calibration.Tally(inside),

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
+const repeatsAreOfJobs = "--repeats is for jobs; --budget sets how long a capacity is measured"
+
 func newCapacity() *cobra.Command {
 	var (
 		c       common
@@ -18,9 +20,11 @@ func newCapacity() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity URL|SCENARIO",
 		Short: "Find the highest rate that meets the SLO, with the curve",
-		Long: `Capacity drives steady steps: it doubles the rate until the SLO is missed, bisects, and repeats inside
-the bracket for an interval. A scenario's target is started afresh for every step; what runs at a URL is
-loaded as it is.`,
+		Long: `Capacity lets the target work as fast as it can, and then offers rates near that for a second each: the
+highest rate that 95% of these meet the SLO at is the capacity, with its interval. Then it holds that rate
+for longer. It takes a minute and a half, --quick half a minute. A scenario's target is started afresh for each
+generation, of which there are two or more: each lasts about eight times as long as its start took, at least 20 s.
+What runs at a URL is loaded as it is.`,
 		Example: `  dyno capacity http://127.0.0.1:8080/ --slo p99=20ms,errors=0.1%
   dyno capacity scenarios/notify.yaml --variant reuse`,
 		Args: cobra.ExactArgs(1),
@@ -30,14 +34,17 @@ loaded as it is.`,
 			}
 			o := experiment.Options{Rounds: repeats}
 			if isTarget(args[0]) {
-				if variant != "" {
+				switch {
+				case variant != "":
 					return usage("--variant belongs to a scenario; a URL has none")
+				case repeats > 0:
+					return usage("%s", repeatsAreOfJobs)
 				}
-				sc, err := q.scenario("capacity", record.KindCapacity, args[0])
+				sc, err := q.scenario(record.KindCapacity, args[0])
 				if err != nil {
 					return err
 				}
-				if q.slo == "" {
+				if len(sc.SLO.Latency)+len(sc.SLO.Gauges) == 0 {
 					return usage("a capacity is the highest rate that meets an SLO: say --slo p99=20ms,errors=0.1%%")
 				}
 				o.Scenario = sc
@@ -47,15 +54,19 @@ loaded as it is.`,
 			if o.Scenario, o.Only, err = q.oneVariant(cmd, args[0], variant); err != nil {
 				return err
 			}
+			if repeats > 0 && !o.Scenario.ByConcurrency() {
+				return usage("%s", repeatsAreOfJobs)
+			}
 			o.Scenario.Mode = record.KindCapacity
 			return c.execute(cmd.Context(), o, nil)
 		},
 	}
 	c.register(cmd)
 	c.registerDepth(cmd)
+	c.registerBudget(cmd)
 	q.register(cmd)
 	cmd.Flags().StringVar(&variant, "variant", "", "the scenario's variant to measure (default: its last)")
-	cmd.Flags().IntVar(&repeats, "repeats", 0, "how often to find it (default 6, or 1 with --quick)")
+	cmd.Flags().IntVar(&repeats, "repeats", 0, "of a job: how often to measure it at its best concurrency (default 6, or 1 with --quick)")
 	return cmd
 }
 

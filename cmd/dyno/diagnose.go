@@ -6,7 +6,6 @@ import (
 	"os"
 	"syscall"
 
-	"dyno/lab/diagnose"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -22,6 +21,7 @@ func newDiagnose() *cobra.Command {
 		variant string
 		pid     int
 		token   string
+		also    string
 		otlp    string
 	)
 	cmd := &cobra.Command{
@@ -38,10 +38,12 @@ that imports dyno/agent shows more; one with nothing but a process, less. The an
 be seen.
 
 -c sets how many requests may be in flight at most: with it, the answer may be that more load would be
-carried. A second SIGINT ends it at once. It exits 4 when there is no verdict about the service: the
-generator was the limit, or other processes took the CPU.`,
+carried. Neighbours do not keep it from answering: a verdict that they may have had a part in says that
+it is unconfirmed. A second SIGINT ends it immediately. It exits 4 when there is no verdict about the
+service: nothing could be measured, or the generator was the limit.`,
 		Example: `  dyno diagnose http://127.0.0.1:8080/ --debug http://127.0.0.1:6060
   dyno diagnose http://127.0.0.1:8080/quote --slo p99=20ms,errors=0.1% --debug http://127.0.0.1:6060 --json
+  dyno diagnose http://127.0.0.1:8080/ --debug http://127.0.0.1:6060 --also http://127.0.0.1:6061
   dyno diagnose scenarios/notify.yaml --variant plain`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,13 +53,13 @@ generator was the limit, or other processes took the CPU.`,
 			if pid > 0 && !alive(pid) {
 				return usage("--pid: there is no process %d; leave it out, and the one that listens at the URL is taken", pid)
 			}
-			o := experiment.Options{PID: pid, Token: token, OTLP: otlp}
+			o := experiment.Options{PID: pid, Token: token, OTLP: otlp, Also: also}
 			if cmd.Flags().Changed("connections") {
 				o.Clients = q.connections
 			}
 			var err error
 			if isTarget(args[0]) {
-				o.Scenario, err = q.scenario("diagnose", record.KindDiagnose, args[0])
+				o.Scenario, err = q.scenario(record.KindDiagnose, args[0])
 				if err == nil && variant != "" {
 					err = usage("--variant belongs to a scenario; a URL has none")
 				}
@@ -81,7 +83,8 @@ generator was the limit, or other processes took the CPU.`,
 	f.StringVar(&variant, "variant", "", "the scenario's variant to look into (default: its last)")
 	f.IntVar(&pid, "pid", 0, "the target's process, if it is not the one that listens at the URL")
 	f.StringVar(&otlp, "otlp", "", "take the target's traces (OTLP/HTTP) at this loopback address, as in 127.0.0.1:4318, and break the latency down by stage")
-	f.StringVar(&token, "token", "", "of a debug address that is guarded by one")
+	f.StringVar(&also, "also", "", "debug address of a process that the target calls, to go on to what bounds that one")
+	f.StringVar(&token, "token", "", "bearer token of the debug address (none is sent to --also)")
 	return cmd
 }
 
@@ -122,8 +125,7 @@ func judgeDiagnosis(rep *report.Report) error {
 	if len(rep.Diagnoses) == 0 {
 		return errors.New("nothing was diagnosed")
 	}
-	switch d := rep.Diagnoses[0]; d.Bound {
-	case diagnose.Generator, diagnose.Environment:
+	if d := rep.Diagnoses[0]; !d.Valid {
 		return &exit{exitInvalid, fmt.Errorf("%w: %s", experiment.ErrUnfit, d.Reason)}
 	}
 	return nil

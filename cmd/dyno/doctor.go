@@ -32,7 +32,7 @@ and how late a thread wakes. It changes nothing. It exits 4 when figures taken h
 			if asJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")
-				if err := enc.Encode(map[string]any{"schema": "dyno.doctor/1", "fit": bad == 0, "checks": checks}); err != nil {
+				if err := enc.Encode(map[string]any{"schema": "dyno.doctor/1", "fit": bad == 0, "summary": doctor.Summary(checks), "checks": checks}); err != nil {
 					return err
 				}
 			} else {
@@ -48,10 +48,11 @@ and how late a thread wakes. It changes nothing. It exits 4 when figures taken h
 	return cmd
 }
 
-// printChecks prints a line per check, and what to know and do below those that are not well.
+// printChecks prints a summary, a line per check, and what to know and do below those that are not well.
 func printChecks(cmd *cobra.Command, checks []doctor.Check) {
 	colour := map[doctor.Status]string{doctor.OK: "32", doctor.Warn: "33", doctor.Bad: "31"}
 	style := styleOf(os.Stdout)
+	fmt.Fprintln(cmd.OutOrStdout(), doctor.Summary(checks))
 	for _, c := range checks {
 		mark := fmt.Sprintf("%-4s", c.Status)
 		if style.Color {
@@ -62,7 +63,7 @@ func printChecks(cmd *cobra.Command, checks []doctor.Check) {
 		if c.Status == doctor.OK {
 			continue
 		}
-		for _, text := range []string{c.Means, c.Mend} {
+		for _, text := range []string{c.Means, c.Fix} {
 			if text != "" {
 				fmt.Fprintf(out, "%s%s\n", strings.Repeat(" ", 29), text)
 			}

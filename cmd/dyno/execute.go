@@ -23,7 +23,9 @@ type common struct {
 	out             string
 	json            bool
 	quick, thorough bool
+	budget          time.Duration
 	allowHost       bool
+	noPMQoS         bool
 	cmd             *cobra.Command
 }
 
@@ -33,13 +35,19 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "", "folder for the record and the report (default dyno-out/NAME-TIME)")
 	f.BoolVar(&c.json, "json", false, "print one JSON object on stdout, whatever the exit code")
 	f.BoolVar(&c.allowHost, "i-may-load-this-host", false, "permit a target beyond loopback; needed once for each host")
+	f.BoolVar(&c.noPMQoS, "no-pm-qos", false, "let virtual CPUs halt while measuring: where a host counts CPU credits")
 }
 
 func (c *common) registerDepth(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&c.quick, "quick", false, "least time, no intervals")
-	f.BoolVar(&c.thorough, "thorough", false, "as much time as narrow intervals need; a ladder's steps are each left out once")
+	f.BoolVar(&c.quick, "quick", false, "least time, wider intervals")
+	f.BoolVar(&c.thorough, "thorough", false, "narrow intervals (5 to 20 minutes); of a ladder, also measures the last step without each single change")
 	cmd.MarkFlagsMutuallyExclusive("quick", "thorough")
+}
+
+// registerBudget is for what is measured in turns: nothing else ends by the clock.
+func (c *common) registerBudget(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&c.budget, "budget", 0, "time limit of the measurement, building left out (default 4m for a ladder or a comparison, 90s for a capacity)")
 }
 
 func (c *common) depth() experiment.Depth {
@@ -57,7 +65,7 @@ func (c *common) folder(name string) string {
 	if c.out != "" {
 		return c.out
 	}
-	dir := filepath.Join("dyno-out", name+"-"+time.Now().Format("20060102-150405"))
+	dir := filepath.Join("dyno-out", fileName(name)+"-"+time.Now().Format("20060102-150405"))
 	for n, free := 2, dir; ; n++ { // a second one within the second
 		if _, err := os.Stat(free); err != nil {
 			return free
@@ -83,7 +91,11 @@ func readScenario(path string) (*scenario.Scenario, error) {
 // execute runs an experiment, writes its report and prints the result. The judge turns the report into
 // the command's own verdict: nil, or an error with its exit code.
 func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*report.Report) error) error {
-	o.Permit, o.Depth = c.permit, c.depth()
+	o.Permit, o.Depth, o.NoPMQoS = c.permit, c.depth(), c.noPMQoS
+	const least = 10 * time.Second // to start anything and give it a turn
+	if o.Budget = c.budget; c.budget != 0 && c.budget < least {
+		return usage("--budget takes %v or more, not %v", least, c.budget)
+	}
 	o.Command = append([]string{"dyno"}, os.Args[1:]...)
 	if o.Out == "" {
 		o.Out = c.folder(o.Scenario.Name)
@@ -99,30 +111,37 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 		return err
 	}
 	rep := report.Build(exp)
-	if len(exp.Runs) == 0 {
-		if err == nil || !c.json {
-			return err
-		}
-		rep.Invalid = record.Redact(err.Error())
-		return errors.Join(err, c.print(rep))
-	}
 	if writeErr := writeReports(rep, o.Out); writeErr != nil {
 		return errors.Join(err, writeErr)
 	}
-	if showErr := c.print(rep); showErr != nil {
-		return errors.Join(err, showErr)
+	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil { // else the error says it all
+		if showErr := c.print(rep); showErr != nil {
+			return errors.Join(err, showErr)
+		}
 	}
-	switch {
-	case errors.Is(err, experiment.ErrUnfit):
-		return &exit{exitInvalid, err}
-	case err != nil:
-		return err
-	case rep.Invalid != "": // every run counted, and yet they show nothing
-		return &exit{exitInvalid, fmt.Errorf("%w: %s", experiment.ErrUnfit, rep.Invalid)}
-	case judge != nil:
+	if ended := outcome(exp.Ended()); ended != nil {
+		if err != nil && exp.Ended().Status == record.OutcomeFailed {
+			return err // which says more: the end of a log
+		}
+		return ended
+	}
+	if judge != nil {
 		return judge(rep)
 	}
 	return nil
+}
+
+// outcome turns how an experiment ended into the exit code; nil: it was complete.
+func outcome(o record.Outcome) error {
+	switch o.Status {
+	case record.OutcomeComplete:
+		return nil
+	case record.OutcomeInvalid:
+		return &exit{exitInvalid, fmt.Errorf("%w: %s", experiment.ErrUnfit, o.Reason)}
+	case record.OutcomeInterrupted:
+		return &exit{exitFailed, errors.New("interrupted; what was measured until then was kept, and no process was left behind")}
+	}
+	return &exit{exitFailed, errors.New(o.Reason)}
 }
 
 // print prints the result: JSON for machines, a table for people.

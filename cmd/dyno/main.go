@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -39,10 +38,6 @@ func (e *exit) Error() string {
 }
 func (e *exit) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error {
-	return &exit{exitUsage, fmt.Errorf(format, args...)}
-}
-
 // spareProcs is how many goroutines may run beside one per core. A sending thread at real-time priority
 // that wakes up needs one of the runtime's slots before it can go on; if all of them are held by threads
 // that wait for a CPU behind the target's, it waits with them, and its requests are late.
@@ -56,40 +51,40 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
-// run executes one command and returns its exit code; whatever went wrong was said in one line on stderr.
+// run executes one command and returns its exit code; whatever went wrong was said in one line on stderr,
+// and with --json in an object on stdout.
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	var e *exit
-	switch {
-	case err == nil:
+	stdout := &counter{w: os.Stdout}
+	root.SetOut(stdout)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
 		return 0
-	case errors.As(err, &e):
-		if e.err != nil {
-			fmt.Fprintln(os.Stderr, "dyno:", e.err)
-		}
-		return e.code
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "dyno: interrupted; what was measured until then was kept, and no process was left behind")
-		return exitFailed
 	}
-	fmt.Fprintln(os.Stderr, "dyno:", err)
-	if isUsage(err) {
-		return exitUsage
+	code, reason := judge(err)
+	if reason != nil {
+		fmt.Fprintln(os.Stderr, "dyno:", reason)
+		printFailure(stdout, cmd, args, reason)
 	}
-	return exitFailed
+	return code
 }
 
-// isUsage reports whether cobra refused the command line; it has no error type of its own for that.
-func isUsage(err error) bool {
-	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument",
-		"accepts ", "requires ", "bad flag syntax", "if any flags in the group", "required flag"} {
-		if strings.HasPrefix(err.Error(), start) {
-			return true
-		}
+// errInterrupted is what an interrupted command says.
+var errInterrupted = errors.New("interrupted; what was measured until then was kept, and no process was left behind")
+
+// judge returns the exit code of an error and what to say of it; nil: it was said.
+func judge(err error) (code int, reason error) {
+	var e *exit
+	switch {
+	case errors.As(err, &e):
+		return e.code, e.err
+	case errors.Is(err, context.Canceled):
+		return exitFailed, errInterrupted
+	case exclusive(err) != nil:
+		return exitUsage, exclusive(err)
 	}
-	return false
+	return exitFailed, err
 }
 
 func newRoot() *cobra.Command {
@@ -105,12 +100,20 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
   dyno doctor                               is this machine fit to measure on?`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w; see %s --help", err, cmd.CommandPath())
-	})
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), newAwake())
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
+	for _, cmd := range root.Commands() {
+		inWords(cmd)
+	}
 	return root
+}
+
+// gone answers users of an earlier version.
+func gone() *cobra.Command {
+	return &cobra.Command{Use: "awake", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+		return usage("awake is gone, because its loops took CPU time from the target; run the command without it: dyno itself holds the wake-up latency of virtual CPUs at 0 where that is possible (see dyno doctor)")
+	}}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"dyno/lab/capacity"
 	"dyno/lab/record"
 
 	"golang.org/x/term"
@@ -80,6 +81,41 @@ func (p *progress) Done(r *record.Run) {
 		fmt.Fprint(p.out, "  does not count")
 	}
 	fmt.Fprintln(p.out)
+}
+
+// Slice reports a turn: on a terminal as the live line, elsewhere one line for every block.
+func (p *progress) Slice(s record.Slice, left time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.live && s.Block == p.n {
+		return
+	}
+	p.n = s.Block
+	if p.live && time.Since(p.drawn) < redraw {
+		return
+	}
+	p.drawn = time.Now()
+	what := fmt.Sprintf("worked at %.0f/s", s.PerS())
+	switch {
+	case s.Invalid != "":
+		what = s.Invalid
+	case s.Kind == record.SliceSLO && capacity.NoVote(&s) != "":
+		what = fmt.Sprintf("not judged at %.0f/s: %s", s.Rate, capacity.NoVote(&s))
+	case s.Kind == record.SliceSLO && s.Met:
+		what = fmt.Sprintf("met the SLO at %.0f/s, p99 %s", s.Rate, ms(s.Latency.P99))
+	case s.Kind == record.SliceSLO:
+		what = fmt.Sprintf("missed the SLO at %.0f/s, p99 %s", s.Rate, ms(s.Latency.P99))
+	}
+	line := fmt.Sprintf("%s  block %d  %s %s", p.elapsed(), s.Block, s.Variant, what)
+	if left > 0 {
+		line += fmt.Sprintf("  at most %s more of turns", left.Round(time.Second))
+	}
+	p.clear()
+	if p.live {
+		fmt.Fprint(p.out, clip(line, p.width()))
+		return
+	}
+	fmt.Fprintln(p.out, line)
 }
 
 func (p *progress) end() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +19,12 @@ func newReport() *cobra.Command {
 	var asJSON, asMarkdown bool
 	cmd := &cobra.Command{
 		Use:   "report DIR",
-		Short: "Say again what a finished run showed",
+		Short: "Print and render a finished run again",
 		Long: `Report reads the folder that a run wrote, analyses it afresh, writes report.html and report.md into it,
-and prints the result. It needs nothing but the folder, which may come from another machine.`,
+and prints the result. It needs nothing but the folder, which may come from another machine.
+
+It exits 4 when the run is invalid, 1 when a signal or an error ended it early, else 0: SLO and gate are judged
+by the command that ran.`,
 		Example: `  dyno report dyno-out/notify-20260102-150405
   dyno report --markdown DIR >> "$GITHUB_STEP_SUMMARY"`,
 		Args: cobra.ExactArgs(1),
@@ -29,24 +33,33 @@ and prints the result. It needs nothing but the folder, which may come from anot
 			if err != nil {
 				return err
 			}
-			if len(exp.Runs) == 0 {
-				return fmt.Errorf("%s holds no finished run", args[0])
-			}
 			rep := report.Build(exp)
 			if err := writeReports(rep, args[0]); err != nil {
 				return err
 			}
 			if asMarkdown {
-				return report.Markdown(cmd.OutOrStdout(), rep)
+				err = report.Markdown(cmd.OutOrStdout(), rep)
+			} else {
+				err = (&common{json: asJSON, cmd: cmd}).print(rep)
 			}
-			c := common{json: asJSON, cmd: cmd}
-			return c.print(rep)
+			return cmp.Or(err, outcomeExit(rep.Outcome))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown, for a pull request")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	return cmd
+}
+
+// outcomeExit is the exit code of an experiment that ended so; the report has said why.
+func outcomeExit(o record.Outcome) error {
+	switch o.Status {
+	case record.OutcomeComplete:
+		return nil
+	case record.OutcomeInvalid:
+		return &exit{code: exitInvalid}
+	}
+	return &exit{code: exitFailed}
 }
 
 // writeFile renders into a file that appears only when it is whole.

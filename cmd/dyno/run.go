@@ -11,11 +11,12 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Start a service, climb its ladder, find each step's capacity, and write a report",
-		Long: `Run starts the scenario's service and what stands beside it, finds the capacity of every variant under
-the SLO, measures them again in rotated rounds of fresh processes, and writes report.html.
+		Long: `Run starts every variant of the scenario's service side by side and lets them take turns of some tenths of a
+second: how fast each works, what a request costs it, and which rate it carries under the SLO, with intervals.
+Then it looks into each under profiles, and writes report.html.
 
---quick takes about two minutes for scenarios/notify.yaml and gives no intervals; the default takes about
-six minutes; --thorough takes what it needs and leaves each step out once.`,
+It takes four minutes once everything is built, --quick two, --thorough twenty (and leaves each step out once);
+--budget sets another limit. It ends early when everything is decided.`,
 		Example: `  dyno run scenarios/notify.yaml
   dyno run --quick --json scenarios/notify.yaml | jq '.steps[] | {name, capacity_per_s}'`,
 		Args: cobra.ExactArgs(1),
@@ -32,5 +33,6 @@ six minutes; --thorough takes what it needs and leaves each step out once.`,
 	}
 	c.register(cmd)
 	c.registerDepth(cmd)
+	c.registerBudget(cmd)
 	return cmd
 }

@@ -1,7 +1,9 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"dyno/lab/record"
 )
@@ -44,9 +46,11 @@ func Datum(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warn
 	lo, hi := bracket(points)
 	switch {
 	case lo == nil && hi == nil:
-		return 0, false, []string{"no run counts"}
+		return 0, false, []string{noneJudged(runs)}
+	case lo == nil && slices.ContainsFunc(points, func(p point) bool { return !p.missed() }):
+		return 0, false, []string{"the SLO was missed at " + perS(hi.rate) + " but met at a higher rate: the runs disagree"}
 	case lo == nil:
-		return 0, false, []string{"the SLO was missed at every rate, down to " + perS(hi.rate)}
+		return 0, false, []string{"no rate met the SLO (lowest tried " + perS(hi.rate) + ")"}
 	case hi == nil:
 		return lo.rate, false, []string{"the SLO was met at every rate, up to " + perS(lo.rate)}
 	case hi.byGenerator():
@@ -64,6 +68,15 @@ func Datum(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warn
 		warnings = append(warnings, "no rate held when it was run for longer; the lowest that was tried is "+perS(broke))
 	}
 	return perSecond, true, warnings
+}
+
+// noneJudged says that no run counts.
+func noneJudged(runs []*record.Run) string {
+	if len(runs) == 0 {
+		return "nothing was measured"
+	}
+	lowest := slices.MinFunc(runs, func(a, b *record.Run) int { return cmp.Compare(a.Step.Rate, b.Step.Rate) })
+	return "no rate could be judged (lowest tried " + perS(lowest.Step.Rate) + ")"
 }
 
 // crossing draws the line through the runs near the bracket [lo, hi], in ln(rate), and returns where it
@@ -122,6 +135,19 @@ func (j judged) headroom() float64 {
 		return min(max(y, 1), ample)
 	}
 	return min(y, 1)
+}
+
+// heldIn are the holds among points, in no particular order.
+func heldIn(points []point) []judged {
+	var out []judged
+	for _, p := range points {
+		for _, j := range p.judged {
+			if j.run.Step.Hold {
+				out = append(out, j)
+			}
+		}
+	}
+	return out
 }
 
 // holds are the highest rate that held and the lowest that did not; 0: there is none.

@@ -37,8 +37,6 @@ func (s Search) nearby(points []point) (record.Step, bool) {
 		return s.at(middle), false
 	case lo != nil && hi != nil || n >= maxDatumRuns:
 		return record.Step{}, true
-	case hi == nil && s.Max > 0 && lo.rate >= s.Max:
-		return record.Step{}, true
 	case hi == nil:
 		return s.at(middle * math.Pow(quarter, reach(n))), false
 	}

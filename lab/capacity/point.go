@@ -90,3 +90,15 @@ func (p point) carried() float64 {
 func (p point) ample() bool {
 	return slices.ContainsFunc(p.judged, func(j judged) bool { return j.headroom() >= ample })
 }
+
+// bracket is the highest rate that was met below the lowest that was missed.
+func bracket(points []point) (lo, hi *point) {
+	for i := range points {
+		p := &points[i]
+		if p.missed() {
+			return lo, p
+		}
+		lo = p
+	}
+	return lo, nil
+}

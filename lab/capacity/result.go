@@ -18,27 +18,35 @@ const Schema = "dyno.capacity/1"
 const BoundGenerator = "the generator"
 
 // MinData is the fewest data that give an interval.
-const MinData = 6
+const MinData = 4
 
 // Result is the capacity of one variant.
 type Result struct {
 	Schema       string      `json:"schema"`
 	Variant      string      `json:"variant,omitempty"`
 	SLO          record.SLO  `json:"slo"`
-	CapacityPerS float64     `json:"capacity_per_s"`        // geometric mean of Data; when not Valid: the highest rate that was met
+	CapacityPerS float64     `json:"capacity_per_s"`        // geometric mean of Data, or of slices the safe rate; when not Valid: the highest rate that was met
 	Concurrency  int         `json:"concurrency,omitempty"` // of jobs: at how many units at once
 	Interval     *[2]float64 `json:"interval"`              // 95%; nil under MinData data
 	Data         []float64   `json:"data"`                  // one capacity per round, or per search when no round was measured
 	Steps        []Step      `json:"steps"`                 // by rate
 	Variation    float64     `json:"variation"`             // coefficient of variation of the achieved rate, in the runs met nearest to the capacity
 	Valid        bool        `json:"valid"`
-	Reason       string      `json:"reason"` // why not valid
+	AtLeast      bool        `json:"at_least,omitempty"` // CapacityPerS is no more than a lower bound
+	Reason       string      `json:"reason"`             // why not valid
 	Bound        string      `json:"bound,omitempty"`
 	Warnings     []string    `json:"warnings"`
+
+	// The rest is of slices, from which CapacityPerS is the safe rate: 95% of them meet the SLO there.
+	KneePerS         float64     `json:"knee_per_s,omitempty"` // half of them do
+	KneeInterval     *[2]float64 `json:"knee_interval,omitempty"`
+	Votes            int         `json:"votes,omitempty"`           // slices that met the SLO or missed it
+	PeakWorkPerS     float64     `json:"peak_work_per_s,omitempty"` // of work slices
+	PeakWorkInterval *[2]float64 `json:"peak_work_interval,omitempty"`
 }
 
-// Summarise reads a variant's capacity from an experiment: from its measured rounds, or from the searches
-// when there are none.
+// Summarise reads a variant's capacity from an experiment: from its slices, or from whole runs, those of the measured
+// rounds or of the searches when there are none.
 func Summarise(exp *record.Experiment, variant string) Result {
 	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []Step{}, Warnings: []string{}}
 	runs := exp.Select(func(r *record.Run) bool {
@@ -47,9 +55,15 @@ func Summarise(exp *record.Experiment, variant string) Result {
 	for _, r := range runs {
 		res.Steps = append(res.Steps, stepOf(r, exp.SLO))
 	}
+	if len(exp.Slices) > 0 {
+		res.ofSlices(exp.Slices, runs)
+	}
 	slices.SortStableFunc(res.Steps, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(a.Concurrency, b.Concurrency), cmp.Compare(a.OfferedPerS, b.OfferedPerS))
 	})
+	if len(exp.Slices) > 0 {
+		return res
+	}
 	res.read(runs)
 	if peak, ok, _ := PeakOf(runs, exp.SLO); ok && byConcurrency(runs) {
 		res.Concurrency = peak.Concurrency
@@ -97,7 +111,7 @@ func (res *Result) read(runs []*record.Run) {
 	res.CapacityPerS = math.Exp(stat.Mean(logs, nil))
 	res.Interval = interval(logs)
 	if res.Interval == nil {
-		res.Warnings = append(res.Warnings, plural(len(logs), "datum gives", "data give")+" no interval: at least "+count(MinData)+" are needed")
+		res.Warnings = append(res.Warnings, "only "+plural(len(logs), "round counts", "rounds count")+"; an interval needs "+count(MinData))
 	}
 }
 

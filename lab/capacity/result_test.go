@@ -58,7 +58,7 @@ func TestSummarise(t *testing.T) {
 
 func TestSummariseFewData(t *testing.T) {
 	res := Summarise(rounds(t, 970, 1010), "v")
-	if !res.Valid || res.Interval != nil || len(res.Data) != 2 || !strings.Contains(strings.Join(res.Warnings, "\n"), "2 data give no interval") {
+	if !res.Valid || res.Interval != nil || len(res.Data) != 2 || !strings.Contains(strings.Join(res.Warnings, "\n"), "only 2 rounds count") {
 		t.Errorf("%+v", res)
 	}
 	res = Summarise(rounds(t), "v") // the search alone

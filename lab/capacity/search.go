@@ -11,25 +11,19 @@ import (
 // defaults; SLO and Length are needed. It keeps nothing: the plan is read from the runs alone, so
 // an experiment that was cut short goes on where it stopped.
 //
-// It doubles the rate until the SLO is missed (or, when the first step misses, goes down), bisects, and
-// with Confirm holds what it found for longer. A miss is tried again when the rate below it had ample
-// headroom, and before the search ends (twice, when both is so); in between one miss is believed, for then a
-// wrong turn is cheaper than a second run each time. A target that did not keep up at all is not tried
-// again.
+// It doubles the rate until the SLO is missed (or, when the first step misses, goes down), and bisects. A miss is
+// tried again when the rate below it had ample headroom, and before the search ends (twice, when both is so); in
+// between one miss is believed, for then a wrong turn is cheaper than a second run each time. A target that did not
+// keep up at all is not tried again.
 type Search struct {
 	SLO record.SLO
-	// Start is the first rate, Max the highest that may be offered, in 1/s. Start 0: 100; Max 0: no limit.
-	Start, Max float64
+	// Start is the first rate, in 1/s. 0: 100.
+	Start float64
 	// Tolerance is how far apart, as a share, the highest rate met and the lowest rate missed may be at
 	// the end. 0: 0.05; at least 0.01, for no machine can tell less.
 	Tolerance float64
-	// Confirm asks for a longer run at the rate that was found (Step.Hold).
-	Confirm bool
-	// MinCompletions is how many completions a step is made long enough for. 0: MinCompletions (2,000).
-	MinCompletions int
-	// Length is the shortest measured time of a step; Warmup is what the executor drives before it. A
-	// hold is long enough for a queue to fill, warm-up included.
-	Length, Warmup time.Duration
+	// Length is the shortest measured time of a step, which lasts until it has MinCompletions.
+	Length time.Duration
 	// Bracket, when set, holds the rates between which the capacity is believed to lie: the search then
 	// takes one datum within two to five runs instead of starting from nothing.
 	Bracket [2]float64
@@ -45,12 +39,6 @@ const (
 	// maxDescents is how many steps down from a missed start may find nothing: each goes further than the
 	// one before, the last to a 2,048th at most.
 	maxDescents = 5
-	// maxHolds is how many rates are held before the search gives up confirming.
-	maxHolds = 3
-	// holdFactor is how much longer than a step a hold lasts.
-	holdFactor = 4
-	// filling is how long a queue needs to show that 2% more comes in than goes out.
-	filling = 25 * time.Second
 	// spare lengthens a step past the completions it needs, so that chance does not leave it short: 5%
 	// is 2.2 standard deviations of 2,000 Poisson arrivals.
 	spare = 1.05
@@ -59,7 +47,7 @@ const (
 	collapsed = 0.9
 )
 
-// Next returns the search's next step (Rate, Length, Hold; the caller adds role, variant and round), or
+// Next returns the search's next step (Rate, Length; the caller adds role, variant and round), or
 // done. Runs are all runs of this search so far, in order. Invalid ones are passed over, so that their
 // step comes again; but a rate at which the load generator was the limit twice closes the bracket from
 // above.
@@ -71,9 +59,6 @@ func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 	if s.Bracket[0] > 0 && s.Bracket[1] > s.Bracket[0] {
 		return s.nearby(points)
 	}
-	if holds := heldIn(points); len(holds) > 0 {
-		return s.holdAgain(holds)
-	}
 	lo, hi := bracket(points)
 	switch {
 	case lo == nil && hi == nil:
@@ -81,8 +66,6 @@ func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 			return s.at(defaultStart), false
 		}
 		return s.at(s.Start), false
-	case hi == nil && s.Max > 0 && lo.rate >= s.Max:
-		return s.confirm(lo.rate)
 	case hi == nil:
 		return s.at(lo.rate * 2), false
 	case lo == nil:
@@ -95,7 +78,7 @@ func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 	case !narrow:
 		return s.at(math.Sqrt(lo.rate * hi.rate)), false
 	}
-	return s.confirm(lo.rate)
+	return record.Step{}, true
 }
 
 // descend goes below a start that missed: to half of it, or at once to what the target achieved, and from
@@ -112,48 +95,12 @@ func (s Search) descend(points []point) (record.Step, bool) {
 	return s.at(next), false
 }
 
-// confirm holds a rate, or ends the search.
-func (s Search) confirm(rate float64) (record.Step, bool) {
-	if !s.Confirm {
-		return record.Step{}, true
-	}
-	step := s.at(rate)
-	step.Hold = true
-	step.Length = max(step.Length, holdFactor*s.Length)
-	if s.SLO.On == record.OnDelivery || len(s.SLO.Gauges) > 0 {
-		step.Length = max(step.Length, filling-s.Warmup)
-	}
-	return step, false
-}
-
-// holdAgain steps down from a hold that failed.
-func (s Search) holdAgain(holds []judged) (record.Step, bool) {
-	lowest := holds[0].run.Step.Rate
-	for _, h := range holds {
-		if h.met() {
-			return record.Step{}, true
-		}
-		lowest = min(lowest, h.run.Step.Rate)
-	}
-	if len(holds) >= maxHolds {
-		return record.Step{}, true
-	}
-	return s.confirm(lowest / (1 + s.tolerance()))
-}
-
 // at is a step at a rate, long enough for the completions it needs.
 func (s Search) at(rate float64) record.Step {
 	rate = round(rate)
-	if s.Max > 0 {
-		rate = min(rate, s.Max)
-	}
-	completions := s.MinCompletions
-	if completions == 0 {
-		completions = MinCompletions
-	}
 	length := s.Length
 	if rate > 0 {
-		length = max(length, time.Duration(spare*float64(completions)/rate*float64(time.Second)))
+		length = max(length, time.Duration(spare*MinCompletions/rate*float64(time.Second)))
 	}
 	whole := (length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
 	return record.Step{Rate: rate, Length: whole}
@@ -176,29 +123,4 @@ func round(rate float64) float64 {
 		return math.Round(rate*math.Round(1/unit)) / math.Round(1/unit)
 	}
 	return math.Round(rate/unit) * unit
-}
-
-// bracket is the highest rate that was met below the lowest that was missed.
-func bracket(points []point) (lo, hi *point) {
-	for i := range points {
-		p := &points[i]
-		if p.missed() {
-			return lo, p
-		}
-		lo = p
-	}
-	return lo, nil
-}
-
-// heldIn are the holds among points, in no particular order.
-func heldIn(points []point) []judged {
-	var out []judged
-	for _, p := range points {
-		for _, j := range p.judged {
-			if j.run.Step.Hold {
-				out = append(out, j)
-			}
-		}
-	}
-	return out
 }

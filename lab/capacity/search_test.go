@@ -104,7 +104,6 @@ func TestSearchSteps(t *testing.T) {
 		"doubles, bisects, tries the miss again": {s, target{capacity: 3100}, []float64{1000, 2000, 4000, 2828, 3363, 3363, 3084, 3220, 3220}},
 		"goes down to what was achieved":         {s, target{capacity: 100}, []float64{1000, 105, 52.5, 105, 74.25, 88.3, 96.29, 100.6, 100.6}},
 		"a burst while doubling is seen through": {s, target{capacity: 3100, fails: map[int]bool{1: true}}, []float64{1000, 2000, 2000, 4000, 2828, 3363, 3363, 3084, 3220, 3220}},
-		"stops at the highest rate allowed":      {Search{SLO: bound20, Start: 1000, Max: 3000, Length: time.Second}, target{capacity: 3100}, []float64{1000, 2000, 3000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := rates(c.g.find(t, c.s))
@@ -119,10 +118,6 @@ func TestSearchLength(t *testing.T) {
 	s := Search{SLO: bound20, Start: 100, Length: time.Second}
 	if step, _ := s.Next(nil); step.Length != 21*time.Second {
 		t.Errorf("2,000 completions at 100/s in %v", step.Length)
-	}
-	s.MinCompletions = 150
-	if step, _ := s.Next(nil); step.Length != 1600*time.Millisecond {
-		t.Errorf("150 completions at 100/s in %v", step.Length)
 	}
 	s.Start = 1e5
 	if step, _ := s.Next(nil); step.Length != time.Second {
@@ -148,38 +143,18 @@ func TestSearchEndsWhateverIsAsked(t *testing.T) {
 	}
 }
 
-func TestSearchHoldsWhatItFound(t *testing.T) {
-	s := Search{SLO: bound20, Start: 1000, Length: time.Second, Warmup: time.Second, Confirm: true}
-	held := func(runs []*record.Run) (out []record.Step) {
-		for _, r := range runs {
-			if r.Step.Hold {
-				out = append(out, r.Step)
-			}
-		}
-		return out
+// A rate that was held outranks the runs around it: the datum lies between what held and what did not.
+func TestDatumOfHolds(t *testing.T) {
+	g := target{capacity: 3100, breaks: 2850}
+	runs := g.find(t, Search{SLO: bound20, Start: 1000, Length: time.Second})
+	hold := func(rate float64) *record.Run {
+		return g.run(-1, record.Step{Rate: rate, Length: 4 * time.Second, Hold: true})
 	}
-	got := held(target{capacity: 3100}.find(t, s))
-	if len(got) != 1 || got[0].Rate > 3100 || got[0].Rate < 2900 || got[0].Length != 4*time.Second {
-		t.Errorf("held %+v", got)
+	if datum, ok, _ := Datum(append(slices.Clone(runs), hold(3000), hold(2800)), bound20); !ok || datum < 2800 || datum > 3000 {
+		t.Errorf("%g is not between what held and what did not", datum)
 	}
-	runs := target{capacity: 3100, breaks: 2850}.find(t, s)
-	got = held(runs)
-	if len(got) != 3 || got[0].Rate <= got[1].Rate || got[1].Rate <= got[2].Rate || got[2].Rate > 2850 {
-		t.Errorf("stepped down by %+v", got)
-	}
-	if datum, ok, _ := Datum(runs, bound20); !ok || datum < got[2].Rate || datum > got[1].Rate {
-		t.Errorf("%g is not between what held and what did not, %g and %g", datum, got[2].Rate, got[1].Rate)
-	}
-	runs = target{capacity: 3100, breaks: 1}.find(t, s)
-	if got = held(runs); len(got) != maxHolds {
-		t.Errorf("held %d times", len(got))
-	}
-	if _, _, warnings := Datum(runs, bound20); len(warnings) != 1 || !strings.Contains(warnings[0], "no rate held") {
+	if _, _, warnings := Datum(append(slices.Clone(runs), hold(3000)), bound20); len(warnings) != 1 || !strings.Contains(warnings[0], "no rate held") {
 		t.Errorf("warnings %q", warnings)
-	}
-	s.SLO = record.SLO{Gauges: map[string]float64{"queue_depth": 10}}
-	if step, _ := s.confirm(5000); step.Length != 24*time.Second {
-		t.Errorf("a queue is given %v and the warm-up to fill", step.Length)
 	}
 }
 
@@ -231,14 +206,14 @@ func TestSearchStopsAtTheGenerator(t *testing.T) {
 func TestDatumSaysWhyThereIsNone(t *testing.T) {
 	g := target{capacity: 1}
 	missed := g.find(t, Search{SLO: bound20, Start: 1e6, Length: time.Second})
-	if v, ok, w := Datum(missed, bound20); ok || v != 0 || !strings.Contains(w[0], "missed at every rate") {
+	if v, ok, w := Datum(missed, bound20); ok || v != 0 || !strings.Contains(w[0], "no rate met the SLO") {
 		t.Errorf("%g %v %q", v, ok, w)
 	}
 	if len(missed) > maxDescents+1 {
 		t.Errorf("%d runs against a target that carries nothing", len(missed))
 	}
 	g = target{capacity: 1e9}
-	met := g.find(t, Search{SLO: bound20, Start: 1000, Max: 50000, Length: time.Second})
+	met := []*record.Run{g.run(0, record.Step{Rate: 25000, Length: time.Second}), g.run(1, record.Step{Rate: 50000, Length: time.Second})}
 	if v, ok, w := Datum(met, bound20); ok || v != 50000 || !strings.Contains(w[0], "met at every rate, up to 50000/s") {
 		t.Errorf("%g %v %q", v, ok, w)
 	}

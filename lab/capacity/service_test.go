@@ -20,7 +20,6 @@ type service struct {
 	perRun, drift, burst float64
 	burstFor             time.Duration
 	constant             bool // evenly spaced offers instead of Poisson ones
-	queue                bool // registers the gauge queue_depth
 }
 
 // bench runs steps against a service, one fresh process each.
@@ -29,6 +28,7 @@ type bench struct {
 	rng   *rand.Rand
 	level float64 // of the drift, ln(speed)
 	runs  int
+	drain time.Duration // how long the executor waits for what is under way at the end; 0: as long as it takes
 }
 
 func newBench(s service, seed uint64) *bench {
@@ -49,7 +49,8 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 	var (
 		freeAt    = make([]float64, b.servers)
 		window    = record.WindowLength.Seconds()
-		windows   = make([]record.Window, int(math.Round(until/window)))
+		stop      = until + b.drain.Seconds()
+		windows   = make([]record.Window, int(math.Round(stop/window)))
 		latencies = make([][]float64, len(windows))
 		all       []float64
 		totals    record.Totals
@@ -78,6 +79,10 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 		}
 		windows[min(int(at/window), len(windows)-1)].Client.Offered++
 		ms := (end - at) * 1e3
+		if b.drain > 0 && end > stop {
+			ms = (stop - at) * 1e3
+			totals.Unfinished++
+		}
 		if end >= from {
 			all = append(all, ms)
 		}
@@ -98,13 +103,13 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 		if float64(i)*window < from-1e-9 {
 			w.Phase = record.PhaseWarmup
 		}
+		if float64(i)*window > until-1e-9 {
+			w.Phase = record.PhaseDrain
+		}
 		slices.Sort(latencies[i])
 		w.Client.P50Ms, w.Client.P99Ms = quantile(latencies[i], 0.5), quantile(latencies[i], 0.99)
 		open += w.Client.Offered - w.Client.Completed
 		w.Client.Backlog = open
-		if b.queue {
-			w.Server = &record.Server{Gauges: map[string]float64{"queue_depth": float64(open)}}
-		}
 	}
 	slices.Sort(all)
 	totals.OfferedPerS = float64(totals.Offered) / step.Length.Seconds()
@@ -134,20 +139,20 @@ func quantile(sorted []float64, q float64) float64 {
 }
 
 // search carries a search out and returns its runs.
-func (b *bench) search(s Search) []*record.Run {
+func (b *bench) search(s Search, warmup time.Duration) []*record.Run {
 	var runs []*record.Run
 	for {
 		step, done := s.Next(runs)
 		if done {
 			return runs
 		}
-		runs = append(runs, b.run(step, s.SLO, s.Warmup))
+		runs = append(runs, b.run(step, s.SLO, warmup))
 	}
 }
 
 // truth is the rate at which half of many steps meet the SLO on a quiet machine.
 func (b *bench) truth(slo record.SLO, length, warmup time.Duration) float64 {
-	quiet := newBench(service{servers: b.servers, mean: b.mean, constant: b.constant, queue: b.queue}, 99)
+	quiet := newBench(service{servers: b.servers, mean: b.mean, constant: b.constant}, 99)
 	saturation := float64(b.servers) / b.mean.Seconds()
 	lo, hi := saturation/4, saturation
 	for hi/lo > 1.004 {

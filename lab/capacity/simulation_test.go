@@ -42,14 +42,14 @@ func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			slo := record.SLO{Latency: map[string]float64{"p99": c.p99}}
 			truth := newBench(c.service, 1).truth(slo, length, warmup)
-			search := Search{SLO: slo, Start: c.start, Length: length, Warmup: warmup}
+			search := Search{SLO: slo, Start: c.start, Length: length}
 			var found, data sampleOf
 			for seed := range uint64(searches) {
 				b := newBench(c.service, seed)
-				found.take(b.search(search), slo, truth)
+				found.take(b.search(search, warmup), slo, truth)
 				near := search
 				near.Bracket = Around(truth * math.Exp(0.03*b.rng.NormFloat64()))
-				data.take(b.search(near), slo, truth)
+				data.take(b.search(near, warmup), slo, truth)
 			}
 			t.Logf("truth %5.0f/s; search: bias %+.1f%%, spread %.1f%%, %.1f runs; datum: bias %+.1f%%, spread %.1f%%, %.1f runs",
 				truth, found.bias()*100, found.spread()*100, found.cost(), data.bias()*100, data.spread()*100, data.cost())
@@ -85,20 +85,3 @@ func (s *sampleOf) take(runs []*record.Run, slo record.SLO, truth float64) {
 func (s *sampleOf) bias() float64   { return stat.Mean(s.off, nil) }
 func (s *sampleOf) spread() float64 { return stat.StdDev(s.off, nil) }
 func (s *sampleOf) cost() float64   { return stat.Mean(s.runs, nil) }
-
-// A service that takes in 2% more than it works off meets a loose latency bound in any short run; its
-// queue's gauge shows in a hold that it only fills.
-func TestAHoldShowsAQueueThatOnlyFills(t *testing.T) {
-	slo := record.SLO{Latency: map[string]float64{"p99": 5000}, Gauges: map[string]float64{"queue_depth": 3000}}
-	b := newBench(service{servers: 2, mean: 500 * time.Microsecond, queue: true}, 4)
-	s := Search{SLO: slo, Start: 1000, Length: 1500 * time.Millisecond, Warmup: 500 * time.Millisecond, Confirm: true}
-	const saturation = 4000
-	over, _ := s.confirm(1.02 * saturation)
-	under, _ := s.confirm(0.96 * saturation)
-	if v := judge(b.run(over, slo, s.Warmup), slo, 0); v.Met {
-		t.Errorf("at 102%% of saturation: %+v", v)
-	}
-	if v := judge(b.run(under, slo, s.Warmup), slo, 0); !v.Met {
-		t.Errorf("at 96%% of saturation: %+v", v)
-	}
-}

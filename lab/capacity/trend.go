@@ -31,6 +31,12 @@ func trendOf(t, y []float64) Trend {
 	if n < trendWindows {
 		return Trend{}
 	}
+	return lineThrough(t, y)
+}
+
+// lineThrough fits a line to at least three points.
+func lineThrough(t, y []float64) Trend {
+	n := len(t)
 	intercept, slope := stat.LinearRegression(t, y, nil, false)
 	residuals := make([]float64, n)
 	var squares, neighbours float64

@@ -13,7 +13,8 @@ import (
 type Verdict struct {
 	Met      bool     `json:"met"`
 	TooShort bool     `json:"too_short,omitempty"` // fewer completions than its quantiles need; then not Met
-	Misses   []string `json:"misses,omitempty"`    // in words; empty when Met
+	Unjudged string   `json:"unjudged,omitempty"`  // why it is neither met nor missed; empty: it is one of them
+	Misses   []string `json:"misses,omitempty"`    // in words; empty when Met, or Unjudged
 	Warnings []string `json:"warnings,omitempty"`
 	// Strain is ln(observed / bound) of the criterion nearest to its bound or furthest past it: above 0
 	// the SLO was missed, -0.69 is half of what was allowed. Worst names that criterion: a quantile
@@ -62,7 +63,8 @@ func leastCompletions(r *record.Run) int {
 
 // judge applies an SLO to a run, which must have at least so many completions.
 func judge(r *record.Run, slo record.SLO, completions int) Verdict {
-	j := judgement{run: r, slo: slo}
+	n := completed(r.Totals, slo)
+	j := judgement{run: r, slo: slo, few: n < int64(completions)}
 	j.verdict.Strain = -maxStrain
 	j.quantiles()
 	j.errors()
@@ -70,22 +72,27 @@ func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	j.gauges()
 	j.latencyTrend()
 	v := j.verdict
-	n := r.Totals.Ended
-	if slo.On == record.OnDelivery {
-		n = r.Totals.Delivered
-	}
-	if n < int64(completions) && len(v.Misses) == 0 {
+	if j.few && len(v.Misses) == 0 {
 		v.TooShort = true
-		v.Misses = append(v.Misses, fmt.Sprintf("too short: %d of the %d completions that a verdict needs", n, completions))
+		v.Unjudged = fmt.Sprintf("not judged: %s requests completed, a verdict needs %s", grouped(int(n)), grouped(completions))
 	}
-	v.Met = len(v.Misses) == 0
+	v.Met = len(v.Misses) == 0 && v.Unjudged == ""
 	return v
+}
+
+// completed is how many latencies of what came back an SLO is read from.
+func completed(t record.Totals, slo record.SLO) int64 {
+	if slo.On == record.OnDelivery {
+		return t.Delivered
+	}
+	return t.Ended
 }
 
 // judgement collects a verdict, a criterion at a time.
 type judgement struct {
 	run     *record.Run
 	slo     record.SLO
+	few     bool // too few completions for the quantiles
 	verdict Verdict
 }
 
@@ -115,6 +122,9 @@ func (j *judgement) quantiles() {
 			j.weigh(name, 0, 0, true, "the SLO bounds %s, which is not recorded", name)
 			continue
 		}
+		if j.few && ms > bound && seen.P50 <= bound {
+			continue // of few, a single one decides; half of them do not lie past the bound by chance
+		}
 		j.weigh(name, ms, bound, ms > bound, "%s %.4g ms is over %.4g ms", name, ms, bound)
 	}
 }
@@ -126,11 +136,19 @@ func (j *judgement) errors() {
 
 // errorShare is the share of offers that the SLO counts as failed.
 func errorShare(t record.Totals, slo record.SLO) float64 {
-	share := t.ErrorShare()
-	if slo.On == record.OnDelivery && t.Offered > 0 {
-		share += float64(t.Undelivered) / float64(t.Offered)
+	if t.Offered == 0 {
+		return 0
 	}
-	return share
+	return float64(errorCount(t, slo)) / float64(t.Offered)
+}
+
+// errorCount is how many offers the SLO counts as failed. What is unfinished awaits its receipt too: of an SLO on
+// delivery it is one error, not two.
+func errorCount(t record.Totals, slo record.SLO) int64 {
+	if slo.On == record.OnDelivery {
+		return t.Failed + max(t.Unfinished, t.Undelivered)
+	}
+	return t.Failed + t.Unfinished
 }
 
 // achieved asks whether the target kept up with what was offered. In the closed model nothing is

@@ -5,40 +5,51 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"dyno/lab/record"
 )
 
-// Between compares two variants of an experiment over the rounds in which both were measured. The floor
-// is what the baseline showed against itself in the same rounds, when it was measured twice.
+// Between compares two variants of an experiment over the rounds in which both were measured, or the blocks in which
+// both took their turn. The floor is what the baseline showed against itself in the same time, when it was measured
+// twice.
 func Between(exp *record.Experiment, metric, a, b string, datum Datum) Comparison {
 	role := measured(exp)
-	c := paired(exp, metric, side{role, a}, side{role, b}, datum)
+	c := paired(exp, metric, Side{role, a}, Side{role, b}, datum)
 	c.Floor = floor(exp, metric, datum).Interval
 	c.judgeFloor()
 	return c
 }
 
+// byTurns reports whether the experiment's slices hold a metric.
+func byTurns(exp *record.Experiment, metric string) bool {
+	return len(exp.Slices) > 0 && metric != MetricCapacity
+}
+
 // measured is the role whose data count: the first searches when nothing was measured after them.
 func measured(exp *record.Experiment) string {
-	if slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
+	if len(exp.Slices) > 0 || slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
 		return record.RoleMeasure
 	}
 	return record.RoleSearch
 }
 
-// side is one side of a comparison.
-type side struct{ role, variant string }
+// ran reports whether a side has a run or a slice.
+func (s Side) ran(exp *record.Experiment) bool {
+	return slices.ContainsFunc(exp.Runs, s.of) || slices.ContainsFunc(exp.Slices, func(x record.Slice) bool { return x.Role == s.Role && x.Variant == s.Variant })
+}
 
-func (s side) of(r *record.Run) bool { return r.Step.Role == s.role && r.Step.Variant == s.variant }
-
-// paired compares two sides over the rounds in which both have a datum.
-func paired(exp *record.Experiment, metric string, a, b side, datum Datum) Comparison {
+// paired compares two sides over the rounds, or blocks, in which both have a datum.
+func paired(exp *record.Experiment, metric string, a, b Side, datum Datum) Comparison {
+	if byTurns(exp, metric) {
+		return Turns(exp.Slices, metric, a, b)
+	}
 	var as, bs []float64
 	var lost []int
 	for _, round := range rounds(exp, a, b) {
-		va, okA := datum(a.role, a.variant, round)
-		vb, okB := datum(b.role, b.variant, round)
+		va, okA := datum(a.Role, a.Variant, round)
+		vb, okB := datum(b.Role, b.Variant, round)
 		if !okA || !okB {
 			lost = append(lost, round)
 			continue
@@ -46,9 +57,9 @@ func paired(exp *record.Experiment, metric string, a, b side, datum Datum) Compa
 		as, bs = append(as, va), append(bs, vb)
 	}
 	c := Ratio(metric, as, bs)
-	c.A, c.B = a.variant, b.variant
+	c.A, c.B = a.Variant, b.Variant
 	if len(lost) > 0 {
-		c.warn("rounds without a datum on both sides are left out: %v", lost)
+		c.warn("left out, since one side has no result: %s", roundWords(lost))
 	}
 	disturbed, of := 0, 0
 	example := ""
@@ -68,6 +79,19 @@ func paired(exp *record.Experiment, metric string, a, b side, datum Datum) Compa
 	return c
 }
 
+// roundWords name rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
+func roundWords(rounds []int) string {
+	words := make([]string, len(rounds))
+	for i, n := range rounds {
+		words[i] = strconv.Itoa(n)
+	}
+	last := len(words) - 1
+	if last == 0 {
+		return "round " + words[0]
+	}
+	return "rounds " + strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
 func firstOf(s []string) string {
 	if len(s) == 0 {
 		return ""
@@ -76,7 +100,7 @@ func firstOf(s []string) string {
 }
 
 // rounds are the rounds in which either side ran, in order.
-func rounds(exp *record.Experiment, a, b side) []int {
+func rounds(exp *record.Experiment, a, b Side) []int {
 	var out []int
 	for _, r := range exp.Runs {
 		if a.of(r) || b.of(r) {
@@ -89,12 +113,12 @@ func rounds(exp *record.Experiment, a, b side) []int {
 
 // floor compares the variant that was measured twice to itself.
 func floor(exp *record.Experiment, metric string, datum Datum) Comparison {
-	i := slices.IndexFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleFloor })
-	if i < 0 {
-		return Comparison{}
+	for _, v := range exp.Variants {
+		if twin := (Side{record.RoleFloor, v.Name}); twin.ran(exp) {
+			return paired(exp, metric, Side{record.RoleMeasure, v.Name}, twin, datum)
+		}
 	}
-	name := exp.Runs[i].Step.Variant
-	return paired(exp, metric, side{record.RoleMeasure, name}, side{record.RoleFloor, name}, datum)
+	return Comparison{}
 }
 
 // judgeFloor warns when the machine cannot tell as little as the comparison claims.
@@ -119,7 +143,7 @@ func AtEqualRate(exp *record.Experiment, metric string) Datum {
 	return func(role, variant string, round int) (float64, bool) {
 		logs, n := 0.0, 0
 		for _, r := range exp.Runs {
-			if r.Invalid != "" || r.Step.Round != round || !(side{role, variant}).of(r) {
+			if r.Invalid != "" || r.Step.Round != round || !(Side{role, variant}).of(r) {
 				continue
 			}
 			if v, ok := observed(r, exp.SLO, metric); ok {

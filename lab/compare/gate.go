@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Gate is a condition on the ratio of b over a, such as capacity>=0.97.
@@ -38,7 +39,7 @@ func ParseGate(s string) (Gate, error) {
 		}
 		g := Gate{Metric: strings.TrimSpace(metric), Op: op}
 		if better(g.Metric) == 0 {
-			return Gate{}, fmt.Errorf("gate %q: no metric is called %q; there are %s, %s and %s", s, g.Metric, MetricCapacity, MetricP99, MetricCPU)
+			return Gate{}, fmt.Errorf("gate %q: no metric is called %q; there are %s", s, g.Metric, metrics)
 		}
 		number, percent := strings.CutSuffix(strings.TrimSpace(value), "%")
 		bound, err := strconv.ParseFloat(number, 64)
@@ -59,7 +60,7 @@ func (g Gate) String() string {
 	return g.Metric + g.Op + strconv.FormatFloat(g.Bound, 'g', -1, 64)
 }
 
-// Judge applies the gate to the whole 95% interval of a comparison, not to its ratio: it passes when all of
+// Judge applies the gate to the whole interval of a comparison, not to its ratio: it passes when all of
 // the interval satisfies it, fails when none of it does, and is undecided when the interval spans the
 // bound, for then another comparison could as well come out on the other side.
 func (g Gate) Judge(c Comparison) Outcome {
@@ -84,7 +85,7 @@ func (g Gate) Judge(c Comparison) Outcome {
 		worst, best = best, worst
 		holds = func(x float64) bool { return x <= g.Bound }
 	}
-	seen := fmt.Sprintf("the ratio is %.3f, its 95%% interval %s", c.Ratio, span(*c.Interval))
+	seen := fmt.Sprintf("the ratio is %.3f, its interval %s", c.Ratio, span(*c.Interval))
 	switch {
 	case holds(worst):
 		out.Verdict, out.InWords = Pass, "pass: "+seen+", all of it "+g.Op+" "+number(g.Bound)
@@ -107,6 +108,9 @@ func (g Gate) advice(c Comparison) string {
 	needed := math.Ceil(float64(c.Pairs) * math.Pow(half/distance, 2))
 	if !(needed <= maxAdvice) {
 		return "; it lies too near to the bound to be decided"
+	}
+	if c.each > 0 {
+		return "; " + howLong(time.Duration(max(1, needed-float64(c.Pairs)))*c.each, "decide")
 	}
 	return fmt.Sprintf("; about %.0f pairs would decide", needed)
 }

@@ -53,7 +53,7 @@ func FuzzParseGate(f *testing.F) {
 
 func TestGate(t *testing.T) {
 	in := func(metric string, lo, hi float64) Comparison {
-		return Comparison{Metric: metric, Ratio: (lo + hi) / 2, Interval: &[2]float64{lo, hi}, Pairs: 8, Verdict: NoDifference}
+		return Comparison{Metric: metric, Ratio: (lo + hi) / 2, Interval: &[2]float64{lo, hi}, Pairs: 8, Verdict: NotDecided}
 	}
 	for name, c := range map[string]struct {
 		gate string

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"math"
 	"slices"
 
 	"dyno/lab/record"
@@ -10,7 +11,7 @@ import (
 type Row struct {
 	Name   string    `json:"name"`
 	Change string    `json:"change,omitempty"`
-	Data   []float64 `json:"data"`   // one per round
+	Data   []float64 `json:"data"`   // one per round, or of turns per batch of blocks
 	Median float64   `json:"median"` // of Data; 0 when there are none
 	// ToBaseline compares the step to the first. The first step's own is the floor: itself against itself.
 	ToBaseline Comparison  `json:"to_baseline"`
@@ -24,12 +25,7 @@ func Ladder(exp *record.Experiment, metric string, datum Datum) []Row {
 	base := floor(exp, metric, datum)
 	for i, v := range exp.Variants {
 		row := Row{Name: v.Name, Change: v.Change, Data: []float64{}}
-		self := side{measured(exp), v.Name}
-		for _, round := range rounds(exp, self, self) {
-			if x, ok := datum(self.role, self.variant, round); ok {
-				row.Data = append(row.Data, x)
-			}
-		}
+		row.Data = append(row.Data, data(exp, metric, Side{measured(exp), v.Name}, datum)...)
 		row.Median = median(row.Data)
 		if i == 0 {
 			row.ToBaseline = itself(base, metric, v.Name)
@@ -44,10 +40,26 @@ func Ladder(exp *record.Experiment, metric string, datum Datum) []Row {
 	return rows
 }
 
+// data are what one side showed.
+func data(exp *record.Experiment, metric string, self Side, datum Datum) (out []float64) {
+	if byTurns(exp, metric) {
+		for _, log := range turnsOf(exp.Slices, metric, self, self).batches() {
+			out = append(out, math.Exp(log))
+		}
+		return out
+	}
+	for _, round := range rounds(exp, self, self) {
+		if x, ok := datum(self.Role, self.Variant, round); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // itself is the baseline's own row: the floor when it was measured, else the trivial ratio.
 func itself(floor Comparison, metric, name string) Comparison {
 	if floor.Schema == "" || floor.A != name {
-		return Comparison{Schema: Schema, Metric: metric, A: name, B: name, Ratio: 1, Verdict: NoDifference,
+		return Comparison{Schema: Schema, Metric: metric, A: name, B: name, Ratio: 1, Verdict: NotDecided,
 			Warnings: []string{"the baseline was not measured against itself"}}
 	}
 	floor.Floor = floor.Interval
@@ -57,12 +69,12 @@ func itself(floor Comparison, metric, name string) Comparison {
 // leftOut compares the last step without one of its changes to the last step itself; nil when that was
 // not measured.
 func leftOut(exp *record.Experiment, metric, name string, datum Datum) *Comparison {
-	without := side{record.RoleLeave, name}
-	if !slices.ContainsFunc(exp.Runs, without.of) {
+	without := Side{record.RoleLeave, name}
+	if !without.ran(exp) {
 		return nil
 	}
 	last := exp.Variants[len(exp.Variants)-1].Name
-	c := paired(exp, metric, without, side{record.RoleMeasure, last}, datum)
+	c := paired(exp, metric, without, Side{record.RoleMeasure, last}, datum)
 	c.A, c.B = last+" without "+name, last
 	c.Floor = floor(exp, metric, datum).Interval
 	c.judgeFloor()

@@ -47,7 +47,7 @@ func TestLadder(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	plain, pooled, tuned := rows[0], rows[1], rows[2]
-	if plain.ToBefore != nil || plain.ToBaseline.Verdict != NoDifference || plain.ToBaseline.Floor == nil || math.Abs(plain.Median/1000-1) > 0.02 {
+	if plain.ToBefore != nil || plain.ToBaseline.Verdict != Equal || plain.ToBaseline.Floor == nil || math.Abs(plain.Median/1000-1) > 0.02 {
 		t.Errorf("plain: %+v", plain)
 	}
 	for name, c := range map[string]struct {
@@ -92,7 +92,7 @@ func TestBetweenSaysWhatWasLostAndDisturbed(t *testing.T) {
 		return v, ok && !(variant == "pooled" && round == 3)
 	})
 	words := strings.Join(c.Warnings, "\n")
-	if c.Pairs != 7 || !strings.Contains(words, "left out: [3]") || !strings.Contains(words, "runs were disturbed, for example: neighbours") {
+	if c.Pairs != 7 || !strings.Contains(words, "one side has no result: round 3") || !strings.Contains(words, "runs were disturbed, for example: neighbours") {
 		t.Errorf("%+v", c)
 	}
 	if c := Between(exp, MetricCapacity, "plain", "nobody", datum); c.Verdict != Invalid {

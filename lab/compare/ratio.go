@@ -3,18 +3,19 @@ package compare
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
-	// confidence of every interval.
+	// confidence of an interval that was not looked at before.
 	confidence = 0.95
 	// driftLevel is the chance at which a steady series is called drifting, and driftSize how much it must
 	// have changed in all to be worth a word: 2%.
 	driftLevel = 0.01
 	driftSize  = 0.02
+	driftData  = 6 // through fewer data chance draws straight lines too
 )
 
 // Ratio compares paired data, one pair per round, in the order of the rounds. Its interval is Student's t
@@ -23,7 +24,7 @@ const (
 func Ratio(metric string, a, b []float64) Comparison {
 	c := Comparison{Schema: Schema, Metric: metric, Verdict: Invalid, Warnings: []string{}}
 	if better(metric) == 0 {
-		c.warn("no metric is called %q; there are %s, %s and %s", metric, MetricCapacity, MetricP99, MetricCPU)
+		c.warn("no metric is called %q; there are %s", metric, metrics)
 		return c
 	}
 	if len(a) != len(b) {
@@ -45,10 +46,10 @@ func Ratio(metric string, a, b []float64) Comparison {
 		return c
 	}
 	c.Ratio = math.Exp(stat.Mean(ratios, nil))
-	c.Interval = interval(ratios)
+	c.Interval = interval(ratios, 1-confidence)
 	c.Verdict = verdict(metric, c.Interval)
 	if c.Interval == nil {
-		c.warn("%s too few for an interval: at least %d are needed", pairs(c.Pairs, "is", "are"), MinPairs)
+		c.warn("only %s; an interval needs %d", pairs(c.Pairs, "counts", "count"), MinPairs)
 	}
 	if change, clear := drift(levels); clear {
 		c.warn("drift: both sides changed by %+.0f%% over the rounds; the order of the runs cancels it, but the machine was not steady", change*100)
@@ -71,10 +72,13 @@ func pairs(n int, one, many string) string {
 	return fmt.Sprintf("%d pairs %s", n, many)
 }
 
+// metrics lists what can be compared.
+var metrics = strings.Join([]string{MetricCapacity, MetricWork, MetricP99, MetricCPU}, ", ")
+
 // better is 1 when more of a metric is better, -1 when less is, 0 when there is no such metric.
 func better(metric string) int {
 	switch metric {
-	case MetricCapacity:
+	case MetricCapacity, MetricWork:
 		return 1
 	case MetricP99, MetricCPU:
 		return -1
@@ -84,23 +88,24 @@ func better(metric string) int {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// interval is the t interval of a mean of logarithms, as ratios; nil under MinPairs.
-func interval(logs []float64) *[2]float64 {
+// interval is the t interval of a mean of logarithms, as ratios, which misses in a share alpha of cases; nil under
+// MinPairs.
+func interval(logs []float64, alpha float64) *[2]float64 {
 	n := len(logs)
 	if n < MinPairs {
 		return nil
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - (1-confidence)/2)
-	half := t * deviation / math.Sqrt(float64(n))
-	return &[2]float64{math.Exp(mean - half), math.Exp(mean + half)}
+	return around(mean, quantileT(alpha, n)*deviation/math.Sqrt(float64(n)))
 }
 
 // verdict reads an interval of b over a.
 func verdict(metric string, in *[2]float64) string {
 	switch {
-	case in == nil || in[0] <= 1 && in[1] >= 1:
-		return NoDifference
+	case equal(in):
+		return Equal
+	case !different(in):
+		return NotDecided
 	case (in[0] > 1) == (better(metric) > 0):
 		return Faster
 	}
@@ -111,7 +116,7 @@ func verdict(metric string, in *[2]float64) string {
 // along a straight line, and whether that is clear.
 func drift(logs []float64) (change float64, clear bool) {
 	n := len(logs)
-	if n < MinPairs {
+	if n < driftData {
 		return 0, false
 	}
 	rounds := make([]float64, n)
@@ -128,6 +133,5 @@ func drift(logs []float64) (change float64, clear bool) {
 		return change, false
 	}
 	standardError := math.Sqrt(squares / float64(n-2) / (stat.Variance(rounds, nil) * float64(n-1)))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Quantile(1 - driftLevel/2)
-	return change, math.Abs(slope) > t*standardError
+	return change, math.Abs(slope) > quantileT(driftLevel, n-1)*standardError
 }

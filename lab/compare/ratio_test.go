@@ -20,14 +20,14 @@ func TestRatio(t *testing.T) {
 		"less capacity":    {MetricCapacity, []float64{120, 121, 118, 121, 122, 118}, []float64{100, 101, 99, 100, 102, 98}, 1 / 1.2, Slower, ""},
 		"more latency":     {MetricP99, []float64{100, 101, 99, 100, 102, 98}, []float64{120, 121, 118, 121, 122, 118}, 1.2, Slower, ""},
 		"less CPU":         {MetricCPU, []float64{120, 121, 118, 121, 122, 118}, []float64{100, 101, 99, 100, 102, 98}, 1 / 1.2, Faster, ""},
-		"no difference":    {MetricCapacity, []float64{100, 101, 99, 100, 102, 98}, []float64{101, 99, 100, 102, 98, 100}, 1, NoDifference, ""},
-		"the same":         {MetricCapacity, []float64{5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5}, 1, NoDifference, ""},
-		"too few":          {MetricCapacity, []float64{100, 100, 100, 100, 100}, []float64{200, 201, 199, 200, 200}, 2, NoDifference, "5 pairs are too few"},
+		"no difference":    {MetricCapacity, []float64{100, 101, 99, 100, 102, 98}, []float64{101, 99, 100, 102, 98, 100}, 1, NotDecided, ""},
+		"the same":         {MetricCapacity, []float64{5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5}, 1, Equal, ""},
+		"too few":          {MetricCapacity, []float64{100, 100, 100}, []float64{200, 201, 199}, 2, NotDecided, "only 3 pairs count"},
 		"none":             {MetricCapacity, nil, nil, 0, Invalid, "no pair"},
 		"unpaired":         {MetricCapacity, []float64{1, 2}, []float64{1}, 0, Invalid, "cannot be paired"},
 		"an unknown thing": {"joy", []float64{1}, []float64{1}, 0, Invalid, `no metric is called "joy"`},
 		"a hole":           {MetricCapacity, []float64{100, 101, 0, 99, 100, 102, 98}, []float64{120, 121, 5, 118, 121, 122, 118}, 1.2, Faster, "pair 3 is left out"},
-		"level drift":      {MetricCapacity, []float64{100, 110, 120, 130, 140, 150}, []float64{101, 109, 121, 129, 141, 149}, 1, NoDifference, "both sides changed by"},
+		"level drift":      {MetricCapacity, []float64{100, 110, 120, 130, 140, 150}, []float64{101, 109, 121, 129, 141, 149}, 1, Equal, "both sides changed by"},
 		"ratio drift":      {MetricCapacity, []float64{100, 100, 100, 100, 100, 100}, []float64{100, 110, 120, 130, 140, 150}, 1.24, Faster, "the ratio itself changed by"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestComparisonJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"schema":"dyno.comparison/1","metric":"capacity","a":"","b":"","ratio":2,"interval":null,"pairs":1,"floor":null,` +
-		`"verdict":"no difference shown","warnings":["1 pair is too few for an interval: at least 6 are needed"]}`
+		`"verdict":"not decided","warnings":["only 1 pair counts; an interval needs 4"]}`
 	if string(b) != want {
 		t.Errorf("got  %s\nwant %s", b, want)
 	}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,10 +60,11 @@ func (s Subject) Diagnose(t Thresholds) Diagnosis {
 	for _, r := range s.Saturated {
 		d.PeakPerS = max(d.PeakPerS, facts.PerSecond(r))
 	}
-	d.CapacityPerS = d.PeakPerS
 	d.Where = append(d.Where, e.where(s, bound, d.Kind)...)
 	d.Evidence = e.explain(t)
 	d.InWords = e.inWords(s, d)
+	d.confirm(s, t)
+	d.follow(s, t)
 	if made, ok := t.outcome(s); ok {
 		d.Interventions = append(d.Interventions, made)
 		if !made.Held && !made.undecided {
@@ -78,22 +80,41 @@ func (d *Diagnosis) overturn(made Intervention) {
 	d.InWords = "It looked as if " + lower(d.InWords) + " But an experiment did not bear that out: with " + made.Changed +
 		" the throughput was to follow (" + made.Predicted + ") and was " + made.Saw + "."
 	d.Also = appendNew(d.Also, d.Bound)
-	d.Bound, d.Kind = Unknown, ""
+	d.Bound, d.Kind, d.Confirmed = Unknown, "", false
+}
+
+// confirm says whether neighbours may have had a part in what was seen. That requests wait most of their time for
+// a lock or for something else is no neighbour's doing, unless what they wait for is to be accepted.
+func (d *Diagnosis) confirm(s Subject, t Thresholds) {
+	run := s.last()
+	if run == nil {
+		run = s.Profiled
+	}
+	if run != nil && Disturbed(run) {
+		d.Disturbed = disturbance(run)
+	}
+	waits := d.Signals[LockWait] >= t.value(lockWaiting) && d.Bound == Lock ||
+		max(d.Signals[WaitTop], d.Signals[WorkersWait]) >= t.value(waiting) && d.Bound == Wait && d.Kind != accepted
+	switch d.Bound {
+	case Unknown, Environment:
+	default:
+		d.Confirmed = d.Disturbed == "" || waits
+		if !d.Confirmed {
+			d.InWords += " This is unconfirmed: meanwhile " + d.Disturbed + "."
+		}
+	}
 }
 
 // judgeValidity says when a verdict is about the measurement rather than the service.
 func (d *Diagnosis) judgeValidity(s Subject) {
-	switch d.Bound {
-	case Generator:
+	switch {
+	case d.Bound == Generator:
 		d.Valid, d.Reason = false, "the load generator was the limit, so what bounds the service was not reached"
-	case Environment:
-		d.Valid, d.Reason = false, "other processes took the CPU that the service needed"
-	}
-	if d.Valid && d.PeakPerS == 0 && len(s.Saturated) > 0 {
+	case d.PeakPerS == 0 && len(s.Saturated) > 0:
 		d.Valid, d.Reason = false, "no request was answered"
 	}
-	if last := s.last(); d.Valid && last != nil && spoilt(last) {
-		d.Warnings = append(d.Warnings, "the run that this rests on does not count: "+last.Invalid)
+	if last := s.last(); d.Valid && d.Disturbed == "" && last != nil && besides(last, inexact) {
+		d.Warnings = append(d.Warnings, "the figures are less exact than they look: meanwhile "+disturbance(last))
 	}
 }
 
@@ -111,7 +132,15 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 	case bound == Lock && kind == spun:
 		return e.sampled(stacks.Lock)
 	case bound == Lock:
-		return e.waited(stacks.WaitLock)
+		out := e.waited(stacks.WaitLock)
+		if s.Profiled == nil {
+			return out
+		}
+		if h, ok := findings.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok {
+			e.holder = &h
+			out = withHolder(out, h)
+		}
+		return out
 	case bound == Wait && kind == accepted:
 		return e.accepting()
 	case bound == Wait && kind == string(e.top):
@@ -126,9 +155,27 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 	case bound == Syscall:
 		return e.sampled(stacks.Syscall)
 	case bound == CPU, bound == Unknown:
-		return e.sampled(stacks.Other)
+		out := e.sampled(stacks.Other)
+		const much = 0.1 // of the CPU time
+		if e.cpu != nil && (len(out) == 0 || out[0].Share < much) {
+			if p, ok := findings.Half(e.cpu.Stacks, e.cpu.Total()); ok {
+				out = append([]Place{p}, out...)
+			}
+		}
+		return out
 	}
 	return nil
+}
+
+// withHolder puts what a lock is held for before where it is waited for.
+func withHolder(waiting []Place, h findings.Holder) []Place {
+	first := h.Place
+	if h.Costs != nil {
+		first = *h.Costs
+	}
+	first.Share = h.Share
+	same := func(p Place) bool { return p.Function == first.Function }
+	return append([]Place{first}, slices.DeleteFunc(waiting, same)...)
 }
 
 // Kinds beyond those of waits (stacks.WaitKind).
@@ -183,13 +230,24 @@ func (e *evidence) waited(kind stacks.WaitKind) []Place {
 	for _, w := range e.waits[kind] {
 		of = append(of, record.Stack{Frames: w.Stack, Value: w.Seconds})
 		whole += w.Seconds
-		if f, ok := stacks.UserFrame(w.WokenBy); ok && w.Wakers <= few {
+		if w.Wakers > few {
+			continue
+		}
+		add := func(f record.Frame) {
 			p := wakers[f.Function]
 			wakers[f.Function] = Place{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
 		}
+		at, ok := stacks.UserFrame(w.WokenBy)
+		if ok {
+			add(at)
+		}
+		if entry, ok := stacks.Entry(w.WokenBy); ok && entry.Function != at.Function {
+			add(entry)
+		}
 	}
 	out := places(of, whole)
-	for _, p := range wakers {
+	for _, name := range slices.Sorted(maps.Keys(wakers)) {
+		p := wakers[name]
 		p.Share /= whole
 		known := slices.ContainsFunc(out, func(o Place) bool { return o.Function == p.Function })
 		if p.Share > 0.5 && !known {

@@ -36,17 +36,20 @@ type Diagnosis struct {
 	Valid         bool           `json:"valid"`
 	Reason        string         `json:"reason"` // why it is not valid; empty: it is
 	Bound         Bound          `json:"bound_by"`
-	Kind          string         `json:"kind,omitempty"` // of a wait or a lock, more precisely: pool, network, disk, channel, timer, accept, mutex, ...
-	Also          []Bound        `json:"also"`           // further causes that passed their own bar
+	Confirmed     bool           `json:"confirmed"`           // false: neighbours may have had a part in it, or it is no cause
+	Disturbed     string         `json:"disturbed,omitempty"` // what disturbed the measurement; empty: nothing
+	Kind          string         `json:"kind,omitempty"`      // of a wait or a lock, more precisely: pool, network, disk, channel, timer, accept, mutex, ...
+	Also          []Bound        `json:"also"`                // further causes that passed their own bar
 	Where         []Place        `json:"where"`
 	InWords       string         `json:"in_words"`
 	Evidence      []Evidence     `json:"evidence"`
 	Interventions []Intervention `json:"interventions"`
 	Findings      []Finding      `json:"findings"`
-	Moved         string         `json:"moved,omitempty"` // of a ladder's step: why it moved the capacity, or did not
-	CapacityPerS  float64        `json:"capacity_per_s"`  // under the SLO; without one, the peak
-	PeakPerS      float64        `json:"peak_per_s"`      // highest throughput of the closed loop
-	Unseen        []string       `json:"unseen"`          // what could not be looked at, and what would make it visible
+	Moved         string         `json:"moved,omitempty"`      // of a ladder's step: why it moved the capacity, or did not
+	CapacityPerS  float64        `json:"capacity_per_s"`       // under the SLO; 0: there is none, or none was found
+	PeakPerS      float64        `json:"peak_per_s"`           // highest throughput of the closed loop
+	Downstream    *Diagnosis     `json:"downstream,omitempty"` // of the process that it calls, where that was looked into
+	Unseen        []string       `json:"unseen"`               // what could not be looked at, and what would make it visible
 	Warnings      []string       `json:"warnings"`
 	Signals       Signals        `json:"signals"` // what the rules read
 }

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestDiagnoseALock(t *testing.T) {
 	if d.Bound != Lock || !d.Valid || d.PeakPerS != 1000 {
 		t.Fatalf("%+v", d)
 	}
-	for _, part := range []string{"A lock bounds it", "94% of them wait", "work is done inside it", "main.quote (main.go:7)"} {
+	for _, part := range []string{"A lock bounds it", "99% of them wait", "work is done inside it", "main.quote (main.go:7)"} {
 		if !strings.Contains(d.InWords, part) {
 			t.Errorf("%q does not say %q", d.InWords, part)
 		}
@@ -117,17 +118,126 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	}
 }
 
-// The verdict of a machine that others kept busy is no verdict.
+// crowd puts neighbours beside all runs.
+func crowd(runs []*record.Run) []*record.Run {
+	for _, r := range runs {
+		r.Around.OthersCPU, r.Around.TargetDelay = 1, 0.5
+	}
+	return runs
+}
+
+// A generator that was the limit leaves no verdict; neighbours alone leave an answer that says so.
 func TestNoVerdict(t *testing.T) {
-	runs := sweep(100, 200, 200)
-	runs[2].Around.OthersCPU, runs[2].Around.TargetDelay = 1, 0.5
-	if d := NewSubject("v", runs).Diagnose(Defaults); d.Valid || d.Bound != Environment || d.Reason == "" {
+	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(Defaults); !d.Valid || d.Bound != Environment || d.Confirmed || d.Disturbed == "" {
 		t.Errorf("%+v", d)
 	}
-	runs = sweep(100, 200, 200)
+	runs := sweep(100, 200, 200)
 	runs[2].Totals.Generator.BusiestThread = 0.99
 	if d := NewSubject("v", runs).Diagnose(Defaults); d.Valid || d.Bound != Generator || d.Reason == "" {
 		t.Errorf("%+v", d)
+	}
+	late := crowd(sweep(100, 200, 200)) // as every generator is that waits for a CPU
+	late[2].Totals.Lag.P99, late[2].Totals.Response.P99 = 20_000, 40
+	if d := NewSubject("v", late).Diagnose(Defaults); d.Bound == Generator {
+		t.Errorf("beside neighbours: %s", d.InWords)
+	}
+}
+
+// Neighbours do not keep a cause from being named; they keep it from being certain, unless it explains most of the
+// requests' time.
+func TestNeighboursBesideTheAnswer(t *testing.T) {
+	computing := func(cores float64) []*record.Run {
+		runs := append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
+		for _, r := range runs {
+			r.Around.TargetCPU = cores
+		}
+		return runs
+	}
+	for _, c := range []struct {
+		name      string
+		runs      []*record.Run
+		bound     Bound
+		confirmed bool
+	}{
+		{"computing", computing(1.9), CPU, true},
+		{"computing beside neighbours", crowd(computing(0.9)), CPU, false},
+		{"a lock beside neighbours", crowd(locked()), Lock, true},
+	} {
+		d := NewSubject("v", c.runs).Diagnose(Defaults)
+		if c.confirmed != d.Confirmed || d.Bound != c.bound || !d.Valid {
+			t.Errorf("%s: %s, confirmed %t: %s", c.name, d.Bound, d.Confirmed, d.InWords)
+		}
+		if said := strings.Contains(d.InWords, "unconfirmed: meanwhile other programs took 50% of the CPUs"); said == d.Confirmed {
+			t.Errorf("%s: %q", c.name, d.InWords)
+		}
+	}
+}
+
+// One goroutine serves all requests, and the target serves no execution trace: it is no cpu, however busy it is.
+func TestOneGoroutineWithoutATrace(t *testing.T) {
+	runs := append(sweep(900, 1000, 1000), profiled(32, 1000, []record.Stack{stack(2e9, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}))
+	for _, r := range runs {
+		r.Around.TargetCPU, r.Target.Agent, r.Totals.Server = 1.5, false, nil
+	}
+	profile := runs[3]
+	profile.Dir, profile.MadeTrace = t.TempDir(), nil
+	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Unknown || !strings.Contains(d.InWords, "served one at a time (") {
+		t.Errorf("without goroutines either: %s: %s", d.Bound, d.InWords)
+	}
+	profile.Made = append(profile.Made, &record.Profile{Type: record.ValueGoroutines, Samples: 10, Stacks: []record.Stack{
+		stack(310, append([]string{"runtime.gopark", "runtime.chanrecv", "main.push"}, handler...)...),
+		stack(10, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}})
+	d := NewSubject("v", runs).Diagnose(Defaults)
+	if d.Bound != Wait || d.Kind != "channel" || !d.Confirmed || !strings.Contains(d.InWords, "One goroutine, main.(*clerk).loop,") {
+		t.Errorf("%s %s: %s", d.Bound, d.Kind, d.InWords)
+	}
+	var where []string
+	for _, p := range d.Where {
+		where = append(where, p.Function)
+	}
+	if !slices.Equal(where, []string{"main.push", "main.(*clerk).loop", "main.grind"}) {
+		t.Errorf("it lies in %q", where)
+	}
+}
+
+// What waits for its downstream goes on to what bounds that.
+func TestDownstream(t *testing.T) {
+	runs := append(sweep(100, 200, 200), profiled(32, 200, nil, wait("network", 31, "internal/poll.(*FD).Read", "main.fetch")))
+	runs[3].Around.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
+	d := NewSubject("v", runs).Diagnose(Defaults)
+	if !strings.Contains(d.InWords, "backend (process 7, at 127.0.0.1:9000), which used 1.2 cores meanwhile; --also") {
+		t.Errorf("%s: %s", d.Bound, d.InWords)
+	}
+	runs[3].Downstream = &record.Downstream{Target: record.Target{PID: 7, Program: "backend", NotGo: true},
+		Around: record.Surroundings{Seen: true, TargetCPU: 1.9}}
+	d = NewSubject("v", runs).Diagnose(Defaults)
+	if d.Downstream == nil || !strings.Contains(d.InWords, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU it can have") {
+		t.Errorf("%+v: %s", d.Downstream, d.InWords)
+	}
+	last := d.Evidence[len(d.Evidence)-1]
+	if last.Signal != "downstream_cpu" || last.Value != 1.9 {
+		t.Errorf("%+v", last)
+	}
+}
+
+// What Go did not build is named as what it is, with its own profiler, and no other advice.
+func TestAnotherLanguage(t *testing.T) {
+	for program, how := range map[string]string{"node": "clinic", "python3.12": "py-spy record -p 1", "java": "async-profiler", "nginx": "perf record -g -p 1"} {
+		runs := sweep(1000, 1000, 1000)
+		for _, r := range runs {
+			r.Target = record.Target{PID: 1, Program: program, NotGo: true}
+			r.Around.TargetCPU, r.Totals.Server = 1.5, nil
+		}
+		d := NewSubject("v", append(runs, as(saturated(32, 1000), record.RoleProfile, nil, 0))).Diagnose(Defaults)
+		unseen := strings.Join(d.Unseen, "; ")
+		for _, said := range []string{d.InWords, unseen} {
+			if !strings.Contains(said, "he process is "+program+", not a Go program") || !strings.Contains(said, how) {
+				t.Errorf("%s: %q", program, said)
+			}
+		}
+		if strings.Contains(unseen, "--debug") || d.Bound != Unknown {
+			t.Errorf("%s: %s, %q", program, d.Bound, unseen)
+		}
 	}
 }
 

@@ -36,16 +36,16 @@ func Explain(before, after *Diagnosis, m Move) string {
 	var text string
 	switch {
 	case !m.moved() && before.Bound == Wait && costs != "":
-		text = fmt.Sprintf("No difference is shown although %s: the step before is bound not by what a request costs, but by %s.", costs, was)
+		text = fmt.Sprintf("%s although %s: the step before is bound not by what a request costs, but by %s.", m.still(), costs, was)
 	case before.Bound == Unknown && m.moved():
 		text = m.change() + "; what bounded the step before is not known."
 		if costs != "" {
 			text += " Meanwhile " + costs + "."
 		}
 	case !m.moved() && costs != "":
-		text = fmt.Sprintf("No difference is shown although %s: that is less than this measurement can tell, or not where the bound lies: %s.", costs, was)
+		text = fmt.Sprintf("%s although %s: that is less than this measurement can tell, or not where the bound lies: %s.", m.still(), costs, was)
 	case !m.moved():
-		text = fmt.Sprintf("No difference is shown: the step changes neither what a request costs nor what bounds it: %s.", was)
+		text = fmt.Sprintf("%s: the step changes neither what a request costs nor what bounds it: %s.", m.still(), was)
 	case !same:
 		text = fmt.Sprintf("%s because what bound it is out of the way: before it was %s; now it is %s.", m.change(), was, is)
 		if costs != "" {
@@ -70,6 +70,15 @@ func (m Move) change() string {
 		return fmt.Sprintf("It carries %.2fx as much", m.Ratio)
 	}
 	return fmt.Sprintf("It carries only %.2fx as much", m.Ratio)
+}
+
+// still says of a step that did not move: it was shown to carry as much, or nothing was decided.
+func (m Move) still() string {
+	const equal = 0.02 // how far from 1 the whole interval may be for that
+	if m.Low >= 1-equal && m.High > 0 && m.High <= 1+equal {
+		return "It carries as much (within 2%)"
+	}
+	return "It is not decided whether it carries more"
 }
 
 // costs says what a request costs less or more, where that is a tenth at least.

@@ -39,7 +39,8 @@ func stack(value float64, functions ...string) record.Stack {
 func profiled(clients int, perSecond float64, cpu []record.Stack, waits ...record.Wait) *record.Run {
 	r := as(saturated(clients, perSecond), record.RoleProfile, nil, 0)
 	r.Made = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Requests: 2 * perSecond, Stacks: cpu}}
-	r.MadeTrace = &record.Trace{Seconds: 0.5, Procs: 2, Waits: waits}
+	r.MadeTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.1, Waits: waits,
+		Groups: []record.Group{{Entry: record.Frame{Function: "net/http.(*conn).serve"}, Goroutines: clients}}}
 	return r
 }
 

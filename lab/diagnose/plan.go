@@ -198,7 +198,7 @@ func (s Subject) profilable() bool {
 			return runs[n-1].Target.Pprof || runs[n-1].Target.PID != 0
 		}
 	}
-	return false
+	return true // no run says otherwise
 }
 
 // carried are the runs of the sweep up to the one at which the cause is read: beyond it the target answered

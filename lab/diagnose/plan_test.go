@@ -20,7 +20,7 @@ func carryOut(t *testing.T, p Plan, perSecond func(record.Step) float64) (runs [
 		r.Step, r.Around.TargetCPU = step, 1.9
 		if step.Role == record.RoleProfile {
 			r.Made = []*record.Profile{{Type: record.ValueCPU, Stacks: []record.Stack{stack(1, "main.work", handler[0])}}}
-			r.MadeTrace = &record.Trace{Seconds: 0.5}
+			r.MadeTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.95}
 		}
 		runs = append(runs, r)
 	}

@@ -16,13 +16,28 @@ type prediction struct {
 	holds   func(ratio float64) bool // of the throughput after to that before
 }
 
-// Disturbed reports whether neighbours got in a run's way so much that it cannot even show a cause. A run
-// whose rate and latency do not count may still do that.
-func Disturbed(r *record.Run) bool {
+// Disturbed reports whether neighbours got in a run's way so much that they may have had a part in what it shows.
+func Disturbed(r *record.Run) bool { return besides(r, Defaults.value(neighbours)) }
+
+// inexact is the share of the machine past which neighbours show in a throughput.
+const inexact = 0.1
+
+// besides reports whether neighbours took such a share of the machine and were in the target's way.
+func besides(r *record.Run, share float64) bool {
 	if !r.Around.Seen || r.Machine.Cores == 0 {
 		return false
 	}
-	return r.Around.OthersCPU/float64(r.Machine.Cores) >= Defaults.value(neighbours) && r.Around.TargetDelay >= Defaults.value(delayed)
+	return r.Around.OthersCPU/float64(r.Machine.Cores) >= share && r.Around.TargetDelay >= Defaults.value(delayed)
+}
+
+// disturbance says what neighbours did during a run.
+func disturbance(r *record.Run) string {
+	others, around := "other programs", r.Around
+	if around.StealCPU > around.OthersCPU/2 {
+		others = "the hypervisor, for other virtual machines (steal), and other programs"
+	}
+	return fmt.Sprintf("%s took %s of the CPUs, and %s of the service's threads queued for one at any moment", others,
+		percent(around.OthersCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
 }
 
 // moreGOGC is how many times the heap may grow before a collection begins, under the intervention that
@@ -131,7 +146,7 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}
 	switch {
 	case out.Held:
-	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Again...), spoilt):
+	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Again...), func(r *record.Run) bool { return spoilt(r) || besides(r, inexact) }):
 		out.Saw += ", but others took the CPU meanwhile, so that it decides nothing"
 		out.undecided = true
 	case !made.Target.Agent:

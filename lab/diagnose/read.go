@@ -5,19 +5,24 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
 
 // evidence is what was read from a subject's runs, beyond single figures.
 type evidence struct {
-	signals Signals
-	cores   float64         // that the target could have had
-	cpu     *record.Profile // nil: none was taken
-	trace   *record.Trace   // nil: none was taken
-	waits   map[stacks.WaitKind][]record.Wait
-	top     stacks.WaitKind // the kind of wait, locks left out, that took most of the requests' time
-	unseen  []string
+	signals   Signals
+	cores     float64         // that the target could have had
+	cpu       *record.Profile // nil: none was taken
+	trace     *record.Trace   // nil: none was taken
+	waits     map[stacks.WaitKind][]record.Wait
+	top       stacks.WaitKind  // the kind of wait, locks left out, that took most of the requests' time
+	holder    *findings.Holder // of the lock that bounds it; nil: not seen
+	waker     []record.Frame   // where the one goroutine stands on which the requests wait
+	disturbed bool             // neighbours may have had a part in what was seen
+	foreign   string           // what the process is, where Go did not build it
+	unseen    []string
 }
 
 // read reads the signals of a subject.
@@ -30,6 +35,7 @@ func (s Subject) read() evidence {
 	if main == nil {
 		return e
 	}
+	e.disturbed = Disturbed(main)
 	e.cores = facts.Available(main, facts.Procs(main, s.Profiled))
 	e.load(s, main)
 	e.machine(main)
@@ -54,14 +60,14 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	sig[Throughput], sig[Clients] = x, c
 	sig[Failing] = facts.Failing(r)
 	sig[GeneratorBusy] = t.Generator.BusiestThread
-	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 {
+	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) { // behind neighbours any generator is late
 		sig[GeneratorLag] = lag / t.Response.P99
 	}
 	if r.Step.Role == record.RoleProfile {
 		return // its latency counts for nothing
 	}
 	if clients := float64(r.Load.Connections); clients > 0 && r.SLO.On != record.OnDelivery {
-		sig[Occupied] = t.AchievedPerS * facts.Took(r) / 1000 / clients
+		sig[Occupied] = waitingClients(r) / clients
 	}
 	sig[Capped] = 0
 	if r.Step.Capped {
@@ -80,6 +86,21 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	if first := s.Saturated[0]; first.Step.Connections == 1 {
 		sig[Serial] = peak * facts.Took(first) / 1000
 	}
+}
+
+// waitingClients is how many clients wait for an answer at a time: those of a closed loop were counted, also where
+// hardly any answer came within the run.
+func waitingClients(r *record.Run) float64 {
+	sum, n := 0.0, 0.0
+	for _, w := range r.Series {
+		if w.Phase == record.PhaseMeasure {
+			sum, n = sum+float64(w.Client.Backlog), n+1
+		}
+	}
+	if r.Load.Model == "closed" && r.Load.Kind != record.KindJobs && n > 0 {
+		return sum / n
+	}
+	return r.Totals.AchievedPerS * facts.Took(r) / 1000
 }
 
 // machine reads what the target and its surroundings used.
@@ -116,7 +137,9 @@ func (e *evidence) profile(r *record.Run) {
 		if system, seen := e.signals[System]; seen {
 			e.signals[Kernel] = system
 		}
-		e.unseen = append(e.unseen, err.Error())
+		if !r.Target.NotGo { // of which more is said as a whole
+			e.unseen = append(e.unseen, err.Error())
+		}
 		return
 	}
 	shares := stacks.Shares(p)
@@ -139,17 +162,20 @@ func (e *evidence) profile(r *record.Run) {
 
 // traced reads the execution trace: where the requests' time went.
 func (e *evidence) traced(r *record.Run) {
-	t, err := r.Trace()
+	t, err := stacks.Trace(r)
 	if err != nil && !r.Target.Pprof {
 		return // which is said of the target as a whole
 	}
 	if err != nil || t.Seconds <= 0 {
-		e.unseen = append(e.unseen, "no execution trace was taken: where requests wait is not known")
+		e.unseen = append(e.unseen, "neither an execution trace nor profiles of goroutines could be had: where requests wait is not known")
 		return
 	}
 	e.trace = t
+	if whole := float64(t.Procs) * t.Seconds; whole > 0 {
+		e.signals[Running] = t.Running / whole
+	}
 	sums := map[stacks.WaitKind]float64{}
-	all, top := 0.0, 0.0
+	all, top, onClient := 0.0, 0.0, 0.0
 	for _, w := range t.Waits {
 		kind := stacks.KindOf(w)
 		if kind == stacks.WaitIdle || kind == stacks.WaitBackground {
@@ -158,6 +184,9 @@ func (e *evidence) traced(r *record.Run) {
 		e.waits[kind] = append(e.waits[kind], w)
 		sums[kind] += w.Seconds
 		all += w.Seconds
+		if stacks.OnClient(w) {
+			onClient += w.Seconds
+		}
 		if kind != stacks.WaitLock && kind != stacks.WaitGC && sums[kind] > top {
 			e.top, top = kind, sums[kind]
 		}
@@ -180,6 +209,7 @@ func (e *evidence) traced(r *record.Run) {
 		e.signals[Waiting] = math.Min(1, all/spent)
 		e.signals[WaitTop] = math.Min(1, top/spent)
 		e.signals[LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)
+		e.signals[OnClient] = math.Min(1, onClient/spent)
 		if ready, seen := e.signals[HeldBack]; seen {
 			e.signals[HeldBack] = math.Min(1, ready/spent)
 		}
@@ -189,7 +219,7 @@ func (e *evidence) traced(r *record.Run) {
 	}
 	for _, w := range e.waits[e.top] {
 		if w.Wakers == 1 && w.Seconds > top/2 {
-			e.signals[SerialBusy] = w.WakerBusy
+			e.signals[SerialBusy], e.waker = w.WakerBusy, w.WokenBy
 			if e.signals[Utilisation] >= Defaults.value(busyCPU) {
 				e.signals[SerialBusy] -= w.WakerReady // to wait for a CPU with everybody else is not to be the serial part
 			}
@@ -211,6 +241,9 @@ func (e *evidence) held(t *record.Trace, sums map[stacks.WaitKind]float64) (seco
 	)
 	whole := float64(t.Procs) * t.Seconds
 	u, seen := e.signals[Utilisation]
+	if e.disturbed {
+		return 0, kind // a thread that waits for a CPU behind neighbours looks the same
+	}
 	if !seen || u >= Defaults.value(idleCPU) || sums[kind] < material*whole || t.Running > working*whole {
 		return 0, kind
 	}
@@ -300,15 +333,20 @@ func (e *evidence) locks(r *record.Run) {
 	// The runtime's figure is the process's. Where hardly any of it was seen of requests, others contend.
 	const theirs = 0.1
 	told := server.MutexWait / c
-	if seen, ok := e.signals[LockWait]; ok && seen < theirs*told {
+	seen, ok := e.signals[LockWait]
+	if ok && seen < theirs*told {
 		return
 	}
-	e.signals[LockWait] = told
+	// The runtime counts a wait when it has ended: of those that take as long as the run it misses most.
+	e.signals[LockWait] = max(told, seen)
 }
 
 // blind notes what could not be looked at.
 func (e *evidence) blind(main, profiled *record.Run) {
 	switch t := main.Target; {
+	case t.NotGo && !t.Pprof:
+		e.foreign = notGo(t)
+		e.unseen = append(e.unseen, e.foreign)
 	case t.Agent:
 	case t.Pprof:
 		e.unseen = append(e.unseen, "the target has net/http/pprof but not the agent: the runtime's own figures on GC and mutexes, and gauges, were not seen; "+
@@ -324,7 +362,11 @@ func (e *evidence) blind(main, profiled *record.Run) {
 	}
 	if profiled != nil {
 		for _, p := range profiled.Profiles {
-			if p.Why != "" {
+			switch {
+			case p.Why == "":
+			case p.Kind == record.ProfileTrace && e.trace != nil:
+				e.unseen = append(e.unseen, "execution trace: "+p.Why+"; where goroutines stood at several moments was read instead, which does not show what ends a wait")
+			default:
 				e.unseen = append(e.unseen, p.Kind+" profile: "+p.Why)
 			}
 		}

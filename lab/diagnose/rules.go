@@ -16,11 +16,12 @@ type Condition struct {
 
 // Rules are tried in order; the first that holds gives the bound. The order matters: a generator that is
 // the limit makes every other figure meaningless, waiting clients make a busy lock look like an idle CPU,
-// and only what uses all of the CPU can be asked what it uses it for.
+// and only what uses all of the CPU can be asked what it uses it for. That it computes takes a profile to know,
+// and that its requests do not wait: one goroutine that serves them all may use most of what CPU there is.
+// Neighbours are the answer only where the signals show nothing else.
 var Rules = []Rule{
 	{Unknown, refused, []Condition{at(Failing, refusing)}},
 	{Generator, "", []Condition{at(GeneratorBusy, generatorBusy)}},
-	{Environment, "", []Condition{at(Neighbours, neighbours), at(Delayed, delayed)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, alone), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
@@ -29,14 +30,18 @@ var Rules = []Rule{
 	{Wait, accepted, []Condition{at(AcceptFill, filled), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
 	{Lock, "", []Condition{at(LockWait, lockWaiting)}},
+	{Generator, "", []Condition{at(OnClient, unready)}},
 	{Wait, "", []Condition{at(WaitTop, waiting), at(SerialBusy, serial)}},
+	{Wait, "", []Condition{at(WaitTop, waiting), below(Running, running)}},
 	{Lock, spun, []Condition{at(Utilisation, busyCPU), at(LockSpin, spinning)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Allocating, allocating)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Collecting, collecting)}},
 	{Syscall, "", []Condition{at(Utilisation, busyCPU), at(Kernel, kernel)}},
-	{CPU, "", []Condition{at(Utilisation, busyCPU), below(Allocating, allocating)}}, // which takes a profile to know
+	{CPU, "", []Condition{at(Utilisation, busyCPU), below(Allocating, allocating), below(WaitTop, waiting)}},
+	{CPU, "", []Condition{at(Utilisation, busyCPU), below(Allocating, allocating), at(Running, running)}},
 	{Wait, "", []Condition{at(WaitTop, waiting)}},
 	{Wait, "", []Condition{at(WorkersWait, waiting)}},
+	{Environment, "", []Condition{at(Neighbours, neighbours), at(Delayed, delayed)}},
 }
 
 func at(signal, threshold string) Condition    { return Condition{signal, false, threshold} }

@@ -9,7 +9,7 @@ import (
 // Signals of services as they were seen; each case changes little.
 func TestJudge(t *testing.T) {
 	idle := Signals{Utilisation: 0.3, Occupied: 1, GeneratorBusy: 0.1, Growth: 0, Capped: 0}
-	busy := Signals{Utilisation: 0.95, Allocating: 0.1, Occupied: 1, GeneratorBusy: 0.1, Growth: 0.02, Capped: 0}
+	busy := Signals{Utilisation: 0.95, Allocating: 0.1, WaitTop: 0.1, Occupied: 1, GeneratorBusy: 0.1, Growth: 0.02, Capped: 0}
 	for _, c := range []struct {
 		name string
 		base Signals
@@ -35,10 +35,17 @@ func TestJudge(t *testing.T) {
 		{"clients that are told to be few", idle, Signals{Capped: 1, Growth: 0.9, WaitTop: 0.9}, NotLoaded, "", nil},
 		{"one client that is told to stay alone", Signals{Utilisation: 0.4, Occupied: 1, Capped: 1, Clients: 1}, Signals{WaitTop: 0.9}, NotLoaded, "", nil},
 		{"a wait without end to what it carries", idle, Signals{Growth: 0.9, WaitTop: 0.9}, Wait, "", nil},
+		{"a generator that reads slowly", idle, Signals{WaitTop: 0.95, OnClient: 0.9}, Generator, "", nil},
+		{"waiting while the kernel works", busy, Signals{Kernel: 0.9, WaitTop: 0.8, Running: 0.01}, Wait, "", []Bound{Syscall}},
 		{"a busy generator", busy, Signals{GeneratorBusy: 0.95}, Generator, "", nil},
 		{"a late generator beside an idle service", idle, Signals{GeneratorLag: 0.5}, Generator, "", nil},
 		{"a late generator beside a busy service", busy, Signals{GeneratorLag: 0.5}, CPU, "", nil},
-		{"neighbours", busy, Signals{Neighbours: 0.5, Delayed: 0.8}, Environment, "", nil},
+		{"computing beside neighbours", busy, Signals{Neighbours: 0.5, Delayed: 0.8}, CPU, "", nil},
+		{"nothing but neighbours", idle, Signals{Neighbours: 0.5, Delayed: 0.8}, Environment, "", nil},
+		{"busy while requests wait for one another", busy, Signals{WaitTop: 0.97, Running: 0.5}, Wait, "", nil},
+		{"busy while requests wait for workers that compute", busy, Signals{WaitTop: 0.97, Running: 0.95}, CPU, "", []Bound{Wait}},
+		{"busy, and whether requests wait was not seen", Signals{Utilisation: 0.95, Allocating: 0.1, Occupied: 1}, nil, Unknown, "", nil},
+		{"busy goroutines that serve no requests", Signals{Utilisation: 0.95, Allocating: 0.1, Occupied: 1, Running: 0.95}, nil, CPU, "", nil},
 		{"neighbours that are in nobody's way", busy, Signals{Neighbours: 0.5, Delayed: 0}, CPU, "", nil},
 		{"nothing passes its bar", idle, Signals{WaitTop: 0.3}, Unknown, "", nil},
 		{"busy with what was not seen", Signals{Utilisation: 0.95, Occupied: 1}, nil, Unknown, "", nil},

@@ -26,8 +26,10 @@ const (
 	GCShare       = "gc_share"       // share of the CPU time that the runtime charges to GC
 	Kernel        = "kernel"         // share of the CPU profile in system calls
 	System        = "system"         // share of the target's CPU time spent in the kernel
+	Running       = "running"        // share of the target's processors (GOMAXPROCS) that ran goroutines, by the trace
 	Waiting       = "waiting"        // share of the requests' time that was a wait, by the trace
 	WaitTop       = "wait_top"       // share of the requests' time in the kind of wait that took most
+	OnClient      = "on_client"      // share of the requests' time in which their handlers waited for the client: to send, or to read what was written
 	HeldBack      = "held_back"      // of WaitTop, by goroutines that were ready while others kept the processors in a system call
 	SerialBusy    = "serial_busy"    // share of the time that one goroutine worked on which the requests wait
 	Workers       = "workers"        // goroutines that do the work after a request was answered

@@ -1,10 +1,5 @@
 package diagnose
 
-import (
-	"maps"
-	"math"
-)
-
 // Threshold is where a signal begins to speak.
 type Threshold struct {
 	Value float64
@@ -36,6 +31,8 @@ const (
 	kernel        = "kernel"
 	waiting       = "waiting"
 	serial        = "serial"
+	running       = "running"
+	unready       = "on_client"
 	accepting     = "accepting"
 	filled        = "filled"
 	fewerProcs    = "fewer_procs"
@@ -53,7 +50,7 @@ var Defaults = Thresholds{
 	occupiedLeast: {0.80, "suite: paced 0.00, thinking 0.04; pool-sql 0.86"},
 	growing:       {0.10, "suite: thinking 1.0 per doubling; what is saturated lies at 0 but for noise"},
 	alone:         {2, "chosen: clients; with a single one the load never waits for itself"},
-	neighbours:    {0.30, "suite beside other work: with half of the machine taken, 26 of 28 causes were still told right; a single busy thread takes 0.33 of two cores"},
+	neighbours:    {0.30, "a single busy thread takes 0.33 of two cores"},
 	delayed:       {0.02, "chosen: below it neighbours are in nobody's way"},
 	lockWaiting:   {0.50, "suite: pipe 0.00, mutex-block 0.66"},
 	busyCPU:       {0.66, "suite: fsync 0.61, strings 0.71"},
@@ -63,16 +60,10 @@ var Defaults = Thresholds{
 	kernel:        {0.40, "suite: render 0.08, files 0.70"},
 	waiting:       {0.50, "suite: what computes below 0.2, pool-channel 0.87"},
 	serial:        {0.80, "suite: consumer 1.0"},
+	unready:       {0.50, "suite: strings 0.18, client-slow 0.95"},
+	running:       {0.62, "suite: of what waits while the CPU is used up, consumer 0.56; of what computes, mutex-short 0.68"},
 	accepting:     {0.25, "suite: 0 but for accept, 1.0"},
 	filled:        {0.50, "chosen: where a short queue is full although few clients wait in it"},
 	fewerProcs:    {0.85, "suite, on one of two processors: what computes keeps 0.43 to 0.82, what waits 0.84 and more"},
 	lessGC:        {1.10, "suite: mixed-cpu-gc 1.34, churn 1.62, strings 1.68, liveheap 1.84 at the least"},
-}
-
-// WithoutNeighbours never blames the machine: what was measured beside neighbours is then read as if they
-// had taken nothing but room.
-func (t Thresholds) WithoutNeighbours() Thresholds {
-	out := maps.Clone(t)
-	out[neighbours] = Threshold{Value: math.Inf(1), SetBy: "left out"}
-	return out
 }

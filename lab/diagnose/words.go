@@ -3,12 +3,15 @@ package diagnose
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
 )
 
 // inWords is the verdict as one would say it.
@@ -31,17 +34,21 @@ func (e *evidence) inWords(s Subject, d Diagnosis) string {
 	}
 	switch d.Bound {
 	case Generator:
+		if sig[GeneratorBusy] < Defaults.value(generatorBusy) && sig[OnClient] >= Defaults.value(unready) {
+			return fmt.Sprintf("The load generator is the limit, not the service: %s the service waits for it %s of the requests' time, to send them or to read the answers.", at, percent(sig[OnClient])) +
+				generatorHint(sig)
+		}
 		return fmt.Sprintf("The load generator is the limit, not the service: %s its busiest thread used %s of a core.", at, percent(sig[GeneratorBusy])) +
 			generatorHint(sig)
 	case Environment:
-		return fmt.Sprintf("Other processes are the limit: they took %s of the machine while the service waited %s s per second for a CPU.",
-			percent(sig[Neighbours]), digits(sig[Delayed]))
+		return fmt.Sprintf("Other programs may be the limit: they took %s of the CPUs, and %s of the service's threads queued for one at any moment. ",
+			percent(sig[Neighbours]), digits(sig[Delayed])) + e.unknownWords(at, used)
 	case NotLoaded:
 		return e.notLoaded(at)
 	case CPU:
 		text := fmt.Sprintf("The CPU bounds it: %s %s.", at, used)
 		if place != "" {
-			text += fmt.Sprintf(" %s of its CPU time is spent in %s.", percent(d.Where[0].Share), place)
+			text += fmt.Sprintf(" %s of its CPU time is spent in %s%s.", percent(d.Where[0].Share), place, andBelow(d.Where[0]))
 		}
 		return text
 	case GC:
@@ -65,10 +72,42 @@ func (e *evidence) inWords(s Subject, d Diagnosis) string {
 	if d.Kind == refused {
 		return fmt.Sprintf("It answers errors instead of more: %s of what ended %s was no good answer, so what it could carry was not reached.", percent(sig[Failing]), at)
 	}
-	if _, profiled := sig[Allocating]; !profiled && sig[Utilisation] >= Defaults.value(busyCPU) {
-		return fmt.Sprintf("It uses all the CPU it can have (%s %s), but what for cannot be seen: its own computing, garbage collection or a lock.", at, used)
+	return e.unknownWords(at, used)
+}
+
+// unknownWords say what is known of a service whose bound is not.
+func (e *evidence) unknownWords(at, used string) string {
+	text := e.unseenCause(at, used)
+	if text == "" {
+		text = fmt.Sprintf("What bounds the service is not known: %s %s, and no cause passed its bar.", at, used)
 	}
-	return fmt.Sprintf("What bounds it is not known: %s %s, and no cause passed its bar.", at, used)
+	if e.foreign != "" {
+		text += " T" + e.foreign[1:] + "." // a sentence of its own
+	}
+	return text
+}
+
+// unseenCause says what keeps a service that uses its CPU up from being called bound by it; empty: it does not.
+func (e *evidence) unseenCause(at, used string) string {
+	sig := e.signals
+	if sig[Utilisation] < Defaults.value(busyCPU) {
+		return ""
+	}
+	text := fmt.Sprintf("It uses all the CPU it can have (%s %s), but ", at, used)
+	_, profiled := sig[Allocating]
+	_, traced := sig[WaitTop]
+	switch {
+	case !profiled:
+		text += "what for cannot be seen: its own computing, garbage collection or a lock."
+	case !traced:
+		text += "whether its requests wait for something besides was not seen."
+	default:
+		return ""
+	}
+	if p, seen := sig[Serial]; seen && p < oneAtATime && e.cores > oneAtATime {
+		text += fmt.Sprintf(" They are served one at a time (%s): a lock, or one goroutine that does the work, is likelier than too little CPU.", digits(p))
+	}
+	return text
 }
 
 func generatorHint(sig Signals) string {
@@ -107,7 +146,12 @@ func (e *evidence) lockWords(kind, at, used, place string) string {
 		inside = "the work is done inside it"
 	}
 	text := fmt.Sprintf("A lock bounds it: %s %s of them wait for a mutex at any moment, and %s (%s).", at, percent(sig[LockWait]), inside, used)
-	if place != "" {
+	switch {
+	case e.holder != nil && e.holder.Costs != nil:
+		text += " It is held by " + e.holder.Function + e.holder.Doing() + "."
+	case e.holder != nil:
+		text += " It is held by " + place + "."
+	case place != "":
 		text += " It is taken in " + place + "."
 	}
 	return text
@@ -132,7 +176,11 @@ func (e *evidence) waitWords(kind, at, used, place string) string {
 		return fmt.Sprintf("Accepting connections bounds it: %s %s connections wait in the accept queue and %s/s found it full, while %s.",
 			at, count(sig[AcceptQueue]*sig[Clients]), count(sig[AcceptFull]*sig[Throughput]), used)
 	}
-	text := fmt.Sprintf("Waiting bounds it, not computing: %s %s of the requests' time passes %s (%s).", at, percent(sig[WaitTop]), kinds[kind], used)
+	begin := "Waiting bounds it, not computing"
+	if sig[SerialBusy] >= Defaults.value(serial) {
+		begin = "Waiting for one goroutine bounds it"
+	}
+	text := fmt.Sprintf("%s: %s %s of the requests' time passes %s (%s).", begin, at, percent(sig[WaitTop]), kinds[kind], used)
 	if n := sig[Workers]; n > 0 && sig[WorkersWait] > sig[WaitTop] {
 		text = fmt.Sprintf("Waiting bounds it, not computing: at %s/s the %s goroutines that do the work spend %s of their time waiting %s (%s).",
 			count(sig[Throughput]), count(n), percent(sig[WorkersWait]), kinds[kind], used)
@@ -144,12 +192,55 @@ func (e *evidence) waitWords(kind, at, used, place string) string {
 		text += fmt.Sprintf(" %s of it is not even spent in the call: goroutines are ready, but others keep the processors in it, so GOMAXPROCS above the number of cores may help.", percent(ratio(held, sig[WaitTop])))
 	}
 	if busy := sig[SerialBusy]; busy >= Defaults.value(serial) {
-		text += fmt.Sprintf(" One goroutine ends these waits, and it is busy %s of the time: it is the serial part.", percent(busy))
+		text += fmt.Sprintf(" %s ends these waits and is busy %s of the time: it is the serial part.%s", e.oneGoroutine(), percent(busy), e.doing())
 	}
 	if sig[Growth] >= Defaults.value(growing) {
 		text += fmt.Sprintf(" More clients still raise the throughput (by %s per doubling): nothing is used up, each request only takes long.", percent(sig[Growth]))
 	}
 	return text
+}
+
+// oneAtATime is how many requests at a time a service that serves them one by one shows at most, as the response
+// time of a single client includes its way to and from there.
+const oneAtATime = 1.35
+
+// serialWords say what the peak times the response time of a single client shows.
+func (e *evidence) serialWords(v float64) string {
+	switch {
+	case v >= oneAtATime:
+		return "the requests served at a time, by the peak and the response time of a single client (about the number of cores: computing; much more: waiting)"
+	case e.cores < oneAtATime:
+		return "requests are served one at a time, for which one core was left to the service (about the number of cores: computing)"
+	}
+	return "requests are served one at a time (about the number of cores would be computing, much more would be waiting)"
+}
+
+// oneGoroutine names the goroutine that requests wait for by what it was started with.
+func (e *evidence) oneGoroutine() string {
+	if f, ok := stacks.Entry(e.waker); ok {
+		return "One goroutine, " + f.Function + ","
+	}
+	return "One goroutine"
+}
+
+// doing says what the CPU time of the one goroutine goes into.
+func (e *evidence) doing() string {
+	entry, ok := stacks.Entry(e.waker)
+	if !ok || e.cpu == nil {
+		return ""
+	}
+	var of []record.Stack
+	whole := 0.0
+	for _, s := range e.cpu.Stacks {
+		if slices.ContainsFunc(s.Frames, func(f record.Frame) bool { return f.Function == entry.Function }) {
+			of = append(of, s)
+			whole += s.Value
+		}
+	}
+	if p, ok := findings.Half(of, whole); ok && p.Function != entry.Function {
+		return fmt.Sprintf(" %s of its CPU time passes in %s (%s).", percent(p.Share), p.Function, location(p))
+	}
+	return ""
 }
 
 // meaning says what a signal shows, in the order in which they are told.
@@ -166,9 +257,7 @@ var meanings = []struct {
 	{Growth, "per doubling", func(v float64, t Thresholds) string {
 		return than(v, t.value(growing), "more clients still raise the throughput", "more clients do not raise the throughput any more")
 	}},
-	{Serial, "requests at a time", func(v float64, _ Thresholds) string {
-		return "highest throughput times the response time of a single client: about 1 is one at a time, about the number of cores computing, much more waiting"
-	}},
+	{Serial, "requests at a time", nil}, // serialWords
 	{Occupied, "share", func(v float64, t Thresholds) string {
 		return than(v, t.value(occupiedLeast), "the clients always wait for an answer", "the clients do not offer as much as they could")
 	}},
@@ -176,7 +265,7 @@ var meanings = []struct {
 		return than(v, t.value(generatorBusy), "the generator's busiest thread is the limit", "the generator had room")
 	}},
 	{Neighbours, "share", func(v float64, t Thresholds) string {
-		return than(v, t.value(neighbours), "other processes got in the way", "other processes left the machine alone")
+		return than(v, t.value(neighbours), "other programs were in the way", "other programs left it enough to tell")
 	}},
 	{LockWait, "share", func(v float64, t Thresholds) string {
 		return than(v, t.value(lockWaiting), "at any moment most requests wait for a mutex", "few requests wait for a mutex")
@@ -185,10 +274,12 @@ var meanings = []struct {
 	{Allocating, "share", fixed("of CPU time: garbage collection and allocation")},
 	{Collecting, "share", fixed("of CPU time: garbage collection alone, by the CPU profile")},
 	{GCShare, "share", fixed("of CPU time: garbage collection alone, by the runtime's account")},
-	{Kernel, "share", fixed("of CPU time: system calls, by the CPU profile")},
+	{Kernel, "share", fixed("of CPU time: system calls")},
 	{System, "share", fixed("of CPU time: in the kernel, by the kernel's account")},
+	{Running, "share", fixed("of its processors' time (GOMAXPROCS): goroutines ran, by the execution trace")},
 	{Waiting, "share", fixed("of the requests' time: waits of any kind, locks included")},
 	{WaitTop, "share", fixed("of the requests' time: the kind of wait that took most")},
+	{OnClient, "share", fixed("of the requests' time: waits for the client to send, or to read what was written")},
 	{HeldBack, "share", fixed("of the requests' time: ready to run, while others keep the processors (GOMAXPROCS) in a system call")},
 	{Workers, "goroutines", fixed("do the work after a request was answered")},
 	{WorkersWait, "share", fixed("of these goroutines' time: the kind of wait that took most")},
@@ -214,10 +305,22 @@ func (e *evidence) explain(t Thresholds) []Evidence {
 	out := []Evidence{}
 	for _, m := range meanings {
 		if v, seen := e.signals[m.signal]; seen {
-			out = append(out, Evidence{Signal: m.signal, Value: round(v), Unit: m.unit, Means: m.means(v, t)})
+			means := e.serialWords(v)
+			if m.means != nil {
+				means = m.means(v, t)
+			}
+			out = append(out, Evidence{Signal: m.signal, Value: round(v), Unit: m.unit, Means: means})
 		}
 	}
 	return out
+}
+
+// andBelow says that a place's share includes what it calls.
+func andBelow(p Place) string {
+	if p.Cumulative {
+		return " and what it calls"
+	}
+	return ""
 }
 
 func location(p Place) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"dyno/lab/capacity"
@@ -22,20 +21,16 @@ var looks = map[Depth]struct{ saturate, warmup time.Duration }{
 }
 
 // profileLength is the measured time of a run under profiles: two heap profiles with a GC cycle each, 2 s of
-// CPU profile and 0.5 s of execution trace, one after the other. It ends early when they are taken.
-const profileLength = 12 * time.Second
+// CPU profile and 0.5 s of execution trace, one after the other. It ends early when they are taken; beside
+// neighbours a target under full load takes its time to answer.
+const profileLength = 20 * time.Second
 
 // justAbove is what work that goes on after its answer is diagnosed at, as a share of the capacity: enough
 // that it is never idle, too little to bury it.
 const justAbove = 1.05
 
-// Of the capacity a diagnosis wants to know where it lies, not how sure that is: its steps take so long at
-// most, whatever the rate, and the search is broken off when it has taken its share of two minutes.
-const (
-	searchStep     = 3 * time.Second
-	searchBudget   = 40 * time.Second
-	leastCompleted = 200 // two requests lie beyond the p99 then
-)
+// locateBudget is how long the capacity is looked for: a diagnosis wants to know where it is, not how sure that is.
+const locateBudget = 20 * time.Second
 
 // diagnose looks for what bounds a variant, and for its capacity when there is an SLO to meet. How much it
 // carries without regard to the SLO is looked for first, since that tells where the capacity may lie; work
@@ -43,6 +38,9 @@ const (
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
+	if err := x.bench.alsoAnswers(ctx); err != nil {
+		return err
+	}
 	plan, found := x.looking(name, 0), 0.0
 	later := x.exp.SLO.On == record.OnDelivery
 	if !later {
@@ -62,9 +60,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	}
 	if later {
 		if found == 0 {
-			for _, r := range x.runsOf(record.RoleSearch, name, 0) {
-				found = max(found, r.Totals.DeliveredPerS)
-			}
+			found = x.found(name)
 		}
 		plan = x.looking(name, found)
 	}
@@ -98,9 +94,6 @@ func unanswered(runs []*record.Run) error {
 	return fmt.Errorf("no request to %s was answered as it should be: %d of %d failed (%s)", record.RedactURL(first.Load.URL), t.Failed, t.Offered, most)
 }
 
-// bounded reports whether there is an SLO to meet.
-func (x *executor) bounded() bool { return len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 }
-
 // locating finds the capacity of the variant that is diagnosed.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
 	if x.Scenario.ByConcurrency() {
@@ -112,39 +105,19 @@ func (x *executor) locating(ctx context.Context) (perSecond float64, err error) 
 // locate finds a variant's capacity, roughly. That there is none to be found is a warning: what kept it from
 // being found is what the diagnosis is to say.
 func (x *executor) locate(ctx context.Context, name string) (perSecond float64, err error) {
-	p := paces[Quick]
-	if x.Depth == Thorough {
-		p = paces[Default]
-	}
-	s, budget := x.searching(p), searchBudget
-	peak := 0.0
-	for _, r := range x.runsOf(record.RoleSaturate, name, 0) {
-		peak = max(peak, r.Totals.AchievedPerS)
-	}
-	if peak > 0 {
-		s.Start = peak / 2
-		s.MinCompletions = max(leastCompleted, min(capacity.MinCompletions, int(peak*searchStep.Seconds())))
-	} else {
-		budget *= 2
-	}
-	until := time.Now().Add(budget)
-	err = x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
-		step, done := s.Next(x.runsOf(record.RoleSearch, name, 0))
-		step.Role, step.Variant = record.RoleSearch, name
-		return step, done || time.Now().After(until)
-	})
-	if err != nil && (!errors.Is(err, ErrUnfit) || ctx.Err() != nil) {
+	p := place{record.RoleMeasure, name}
+	err = x.takeTurns(ctx, []place{p}, nil, time.Now().Add(locateBudget), 0)
+	if ctx.Err() != nil {
 		return 0, err
 	}
-	found, ok, why := capacity.Datum(x.runsOf(record.RoleSearch, name, 0), x.exp.SLO)
-	if err != nil || !ok {
-		reason := strings.Join(why, "; ")
-		if err != nil {
-			reason = strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": ")
-		}
-		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found under the SLO "+x.exp.SLO.String()+": "+reason)
+	result := capacity.Summarise(x.exp, name)
+	if err != nil {
+		result.Reason = record.Redact(err.Error())
 	}
-	return found, nil
+	if !result.Valid || err != nil {
+		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found under the SLO "+x.exp.SLO.String()+": "+result.Reason)
+	}
+	return result.CapacityPerS, nil
 }
 
 // runsPerDiagnosis is an estimate, for the progress line.
@@ -156,11 +129,11 @@ func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	if x.Scenario.ByConcurrency() {
 		return x.lookingAtOnce(p)
 	}
-	most := x.searching(pace{}).Max
+	most := x.mostRate()
 	switch {
 	case x.exp.SLO.On == record.OnDelivery && found > 0:
 		p.Rate = justAbove * found
-	case most > 0 && (found == 0 || found > most/2):
+	case most > 0 && (found == 0 || found > most/2 || x.Scenario.Load.MaxRate > 0):
 		p.Rate, p.CapRate = most, true // no closed loop can keep to it
 	}
 	if most > 0 && p.Rate > most {
@@ -171,17 +144,20 @@ func (x *executor) looking(variant string, found float64) diagnose.Plan {
 
 // profileLadder takes one run under profiles of each variant at its capacity, for the flame graphs and for
 // what each step did in words.
-func (x *executor) profileLadder(ctx context.Context, found map[string]float64) error {
+func (x *executor) profileLadder(ctx context.Context) error {
 	for _, v := range x.variants {
-		runs := x.exp.Select(func(r *record.Run) bool { return r.Step.Variant == v.Name && r.Step.Role != record.RoleLeave })
-		at := found[v.Name]
-		if result := capacity.Summarise(x.exp, v.Name); result.CapacityPerS > 0 {
-			at = result.CapacityPerS
+		if time.Since(x.began) > x.exp.Budget {
+			x.exp.Warnings = append(x.exp.Warnings, "the budget was used up before "+v.Name+" could be profiled")
+			return nil
+		}
+		at := x.found(v.Name)
+		if at == 0 || x.lost[v.Name] {
+			continue
 		}
 		plan := x.looking(v.Name, at)
 		plan.Only = true
 		if plan.Rate == 0 {
-			plan.Clients = inFlight(runs, at)
+			plan.Clients = inFlight(x.exp.Slices, v.Name)
 		}
 		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
 		if err != nil {
@@ -189,19 +165,19 @@ func (x *executor) profileLadder(ctx context.Context, found map[string]float64) 
 		}
 	}
 	last := x.variants[len(x.variants)-1]
-	return x.breakDown(ctx, last, found[last.Name])
+	if x.lost[last.Name] || time.Since(x.began) > x.exp.Budget {
+		return nil
+	}
+	return x.breakDown(ctx, last, x.found(last.Name))
 }
 
-// inFlight is twice the requests that were under way at the lowest rate which missed the SLO, or which
-// came nearest to it.
-func inFlight(runs []*record.Run, rate float64) int {
+// inFlight is twice the requests that were under way where a variant met its SLO in its fastest slice, or missed it in
+// its slowest.
+func inFlight(slices []record.Slice, variant string) int {
 	most := 0.0
-	for _, r := range runs {
-		if r.Totals.OfferedPerS >= rate {
-			n := r.Totals.AchievedPerS * r.Totals.Service.Mean / 1000
-			if most == 0 || n < most {
-				most = n
-			}
+	for i := range slices {
+		if s := &slices[i]; s.Kind == record.SliceSLO && s.Variant == variant && s.Met {
+			most = max(most, s.PerS()*s.Latency.Mean/1000)
 		}
 	}
 	return max(2, min(2*int(most+0.5), diagnose.MostClients))

@@ -202,23 +202,21 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// Twice the requests in flight at the first rate that was too much saturate a service.
+// Twice the requests in flight at the fastest rate that met the SLO saturate a service.
 func TestInFlight(t *testing.T) {
-	run := func(offered, achieved, ms float64) *record.Run {
-		r := &record.Run{}
-		r.Totals.OfferedPerS, r.Totals.AchievedPerS, r.Totals.Service.Mean = offered, achieved, ms
-		return r
+	slice := func(served int64, ms float64, met bool) record.Slice {
+		return record.Slice{Kind: record.SliceSLO, Variant: "v", Served: served, Length: time.Second, Latency: record.Quantiles{Mean: ms}, Met: met}
 	}
 	for _, c := range []struct {
-		name string
-		runs []*record.Run
-		want int
+		name   string
+		slices []record.Slice
+		want   int
 	}{
 		{"nothing was measured", nil, 2},
-		{"the run nearest beyond", []*record.Run{run(500, 500, 2), run(1000, 1000, 20), run(2000, 1200, 100)}, 40},
-		{"no more than a sweep has", []*record.Run{run(1000, 1000, 5000)}, diagnose.MostClients},
+		{"the most that met", []record.Slice{slice(500, 2, true), slice(1000, 20, true), slice(1200, 100, false)}, 40},
+		{"no more than a sweep has", []record.Slice{slice(1000, 5000, true)}, diagnose.MostClients},
 	} {
-		if got := inFlight(c.runs, 1000); got != c.want {
+		if got := inFlight(c.slices, "v"); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

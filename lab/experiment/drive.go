@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"dyno/lab/load"
@@ -26,6 +27,7 @@ type drive struct {
 	receipts []load.Receipts
 	steady   bool   // a job that is stopped at its work, when enough was seen of it
 	debug    string // base URL of the target's debug address; empty: none
+	run      string // the run's name in request bodies
 	close    func()
 }
 
@@ -40,14 +42,20 @@ func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *r
 	if b.Scenario.Load.Kind == scenario.Jobs {
 		return d, b.driveJob(ctx, s, v, r, d)
 	}
-	if err := b.startTarget(ctx, s, t, r); err != nil {
+	if s.ready != nil {
+		r.Target = *s.ready
+	} else if err := b.startTarget(ctx, s, t, r); err != nil {
 		return nil, err
 	}
 	if d.debug, err = s.debugOf(t); err != nil {
 		return nil, err
 	}
-	if err := s.setup(ctx, b.Scenario.SetupOf(v)); err != nil {
-		return nil, err
+	if s.ready == nil {
+		if err := s.setup(ctx, b.Scenario.SetupOf(v)); err != nil {
+			return nil, err
+		}
+		ready := r.Target
+		s.ready = &ready
 	}
 	return d, b.driveRequests(ctx, s, v, r, d)
 }
@@ -83,6 +91,14 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 func (b *bench) pidOf(address string) int {
 	if b.PID != 0 {
 		return b.PID
+	}
+	return listenerAt(address)
+}
+
+// listenerAt returns the process that listens at a URL on this machine; 0: it is not known.
+func listenerAt(address string) int {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
 	}
 	u, err := url.Parse(address)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package experiment is the lab's only executor. It starts what a scenario names, drives it, looks
-// inside, and asks the planners (capacity, compare) after every run what to do next, until they have
-// their answer. Each run is a process of its own under one steady load; what it saw lies in a folder
-// before the next one starts, so an interrupted experiment keeps what it has measured.
+// Package experiment is the lab's only executor. It starts what a scenario names, drives it and looks inside. Variants
+// take turns in slices (turns.go), until the analyses (capacity, compare) say that they are decided or the budget is used
+// up; jobs, sweeps and diagnoses are whole runs, a process each. What was measured is in a folder before the next slice or
+// run starts, so an interrupted experiment keeps it.
 //
-// It judges nothing but whether a run may be used (record.Run.Judge), and it shows nothing: what the
-// result means is said by the analyses, and reports draw it. Execute owns every process and goroutine
-// that it starts; all have ended when it returns.
+// It judges nothing but whether a run may be used (record.Run.Judge) and how the experiment ended (record.Outcome), and it
+// shows nothing: what the result means is said by the analyses, and reports draw it. Execute owns every process and
+// goroutine that it starts; all have ended when it returns.
 package experiment
 
 import (
@@ -14,12 +14,11 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
-	"dyno/lab/diagnose"
 	"dyno/lab/load"
 	"dyno/lab/probe"
+	"dyno/lab/probe/pmqos"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 )
@@ -29,9 +28,9 @@ type Depth int
 
 // Depths.
 const (
-	Default  Depth = iota // intervals, in minutes
-	Quick                 // no intervals
-	Thorough              // narrow intervals, and each step of a ladder left out once
+	Default  Depth = iota
+	Quick          // less time, wider intervals
+	Thorough       // narrow intervals, and each step of a ladder left out once
 )
 
 // Options is what to execute and how.
@@ -40,17 +39,20 @@ type Options struct {
 	Out      string   // the experiment's folder: absent or empty
 	Command  []string // how to run this again, for the report
 	Depth    Depth
-	Only     []string // the variants to run, in this order; none: all
-	Metric   string   // compare: capacity (also when empty), p99 or cpu
-	Rate     float64  // above 0: measure every variant at this rate instead of searching, per second
-	Rounds   int      // above 0: instead of the depth's own number
-	Clients  int      // diagnose: the load may have at most so many in flight; 0: as many as it takes
-	PID      int      // of a target that runs already; 0: whoever listens at its URL
-	OTLP     string   // address at which to take traces of a target that sends them there; empty: any, if the scenario says how to send them
-	Token    string   // of the target's debug address; empty: none is needed on this machine
+	Only     []string      // the variants to run, in this order; none: all
+	Metric   string        // compare: capacity (also when empty), p99 or cpu
+	Rate     float64       // above 0: measure every variant at this rate instead of searching, per second
+	Rounds   int           // above 0: instead of the depth's own number, where variants take turns by whole runs
+	Budget   time.Duration // how long it may take once everything is built; 0: the scenario's or the depth's own
+	Clients  int           // diagnose: highest number of requests in flight; 0: as many as it takes
+	Also     string        // debug address of a process that the target calls, which is to be looked into as well; empty: none
+	PID      int           // of a target that runs already; 0: the process that listens at its URL
+	OTLP     string        // address at which to take traces of a target that sends them there; empty: any, if the scenario says how to send them
+	Token    string        // of the target's debug address; empty: none is needed on this machine
+	NoPMQoS  bool          // do not hold the CPUs' wake-up latency at 0
 	// Permit is asked for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
-	Progress Progress // nil: nobody watches
+	Progress Progress // nil: progress is not reported
 }
 
 // Progress is told what happens while it happens. Window is called from another goroutine than
@@ -64,6 +66,8 @@ type Progress interface {
 	Window(w record.Window)
 	// Done reports a finished run.
 	Done(r *record.Run)
+	// Slice reports a finished slice; left is the time until the turns must be over, which may be earlier.
+	Slice(s record.Slice, left time.Duration)
 }
 
 // ErrUnfit is what Execute returns when the machine or the generator kept it from measuring: the
@@ -104,6 +108,11 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 		Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO,
 		Machine: probe.Machine(), UnderWay: &record.UnderWay{PID: os.Getpid()},
 	}
+	if !o.NoPMQoS {
+		var release func()
+		release, exp.Machine.WakeLatencyHeld, _ = pmqos.Hold()
+		defer release()
+	}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
 		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v)})
@@ -111,24 +120,26 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err := record.NewExperiment(o.Out, exp); err != nil {
 		return nil, err
 	}
-	x := &executor{Options: o, exp: exp, variants: variants}
+	x := &executor{Options: o, exp: exp, variants: variants, lost: map[string]bool{}}
 	bench, err := newBench(ctx, o, variants)
 	if err != nil {
-		exp.UnderWay = nil
+		exp.UnderWay, exp.Outcome = nil, x.outcome(ctx, err)
 		return exp, errors.Join(err, exp.Save())
 	}
 	defer bench.close()
 	x.bench = bench
 	if err = bench.feed(ctx); err == nil {
+		err = x.reach(ctx)
+	}
+	if err == nil {
+		x.began, exp.Budget = time.Now(), x.budget()
 		err = x.execute(ctx)
 	}
 	exp.UnderWay = nil
-	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 {
+	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 && len(exp.Slices) == 0 {
 		return nil, errors.Join(err, os.RemoveAll(o.Out)) // nothing was measured, and the message says it all
 	}
-	if err != nil && !errors.Is(err, ErrUnfit) {
-		exp.Warnings = append(exp.Warnings, endedEarly(ctx, err))
-	}
+	exp.Outcome = x.outcome(ctx, err)
 	if w := speedWarning(exp.Runs); w != "" {
 		exp.Warnings = append(exp.Warnings, w)
 	}
@@ -143,15 +154,6 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
-// endedEarly says for the record why an experiment is not whole.
-func endedEarly(ctx context.Context, err error) string {
-	why := "it was interrupted"
-	if ctx.Err() == nil {
-		why, _, _ = strings.Cut(record.Redact(err.Error()), "\n")
-	}
-	return "the experiment ended before it was done: " + why
-}
-
 // permitted returns an error if load may not be sent to a URL. One that still has placeholders in its host
 // is judged once they are known.
 func (o *Options) permitted(raw string) error {
@@ -160,7 +162,7 @@ func (o *Options) permitted(raw string) error {
 		return nil
 	}
 	if o.Permit == nil {
-		return fmt.Errorf("%s is not this machine, and nobody permitted to load it", u.Hostname())
+		return fmt.Errorf("%s is not this machine, and loading it was not permitted", u.Hostname())
 	}
 	return o.Permit(u.Hostname())
 }
@@ -194,28 +196,16 @@ type executor struct {
 	exp      *record.Experiment
 	variants []scenario.Variant
 	bench    *bench
-	expected int           // estimate of the number of runs
-	spoilt   int           // runs that did not count
-	waited   time.Duration // what repeating runs that look for a cause has taken
+	began    time.Time       // once everything was built
+	expected int             // estimate of the number of runs
+	lost     map[string]bool // variants that were given up
 }
 
 // planner says what to run next, given what was run so far.
 type planner func(*record.Experiment) (step record.Step, done bool)
 
-// A diagnosis is to be there within two minutes, and neighbours that stay are an answer: its runs are
-// repeated, after a short wait, until so much time has gone into repetitions.
-const (
-	diagnosisTries    = 4
-	diagnosisCalmWait = 3 * time.Second
-	diagnosisPatience = 45 * time.Second
-)
-
-// tries is how often a step is run before the machine is called unfit.
+// tries is how often a step is run before it is given up.
 const tries = 3
-
-// patience is how many runs of an experiment may turn out not to count before the machine is called
-// unfit: beyond that, the experiment would take far longer than it says.
-var patience = map[Depth]int{Quick: 4, Default: 12, Thorough: 60}
 
 // follow runs what the planner asks for until it is done.
 func (x *executor) follow(ctx context.Context, next planner) error {
@@ -230,17 +220,9 @@ func (x *executor) follow(ctx context.Context, next planner) error {
 	}
 }
 
-// step runs one step, again if it does not count.
+// step runs one step, again if it does not count: the load generator was the limit.
 func (x *executor) step(ctx context.Context, s record.Step) error {
-	most, wait := tries, calmWait
-	switch {
-	case s.Role == record.RoleSweep:
-		most, wait = sweepTries, sweepCalmWait
-	case s.ForCause(), x.exp.Kind == record.KindDiagnose:
-		wait = diagnosisCalmWait
-	}
 	for try := 1; ; try++ {
-		began := time.Now()
 		total := max(x.expected, len(x.exp.Order)+1)
 		x.Progress.Step(len(x.exp.Order)+1, total, s)
 		x.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Step: s, Expected: total}
@@ -258,29 +240,19 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 			return err
 		}
 		x.Progress.Done(r)
-		if r.Invalid == "" || s.ForCause() && (r.Totals.Generator.Limited || !diagnose.Disturbed(r)) {
+		switch {
+		case r.Invalid == "", s.ForCause(), s.Hold, x.exp.Kind == record.KindLoad:
 			return nil
-		}
-		if s.ForCause() {
-			if try == diagnosisTries || x.waited > diagnosisPatience {
-				return nil
-			}
-		} else if x.spoilt++; try == most || x.spoilt > patience[x.Depth] || x.exp.Kind == record.KindLoad {
+		case try == tries:
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
-		}
-		x.Progress.Say("this run does not count (" + r.Invalid + "); waiting for the machine to calm down")
-		if err := awaitCalm(ctx, x.exp.Machine.Cores, wait); err != nil {
-			return err
-		}
-		if s.ForCause() {
-			x.waited += time.Since(began)
 		}
 	}
 }
 
 type silent struct{}
 
-func (silent) Say(string)                 {}
-func (silent) Step(int, int, record.Step) {}
-func (silent) Window(record.Window)       {}
-func (silent) Done(*record.Run)           {}
+func (silent) Say(string)                        {}
+func (silent) Step(int, int, record.Step)        {}
+func (silent) Window(record.Window)              {}
+func (silent) Done(*record.Run)                  {}
+func (silent) Slice(record.Slice, time.Duration) {}

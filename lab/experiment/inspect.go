@@ -25,7 +25,7 @@ type inspection struct {
 const settle = 200 * time.Millisecond
 
 // inspect begins to take profiles once the warm-up is over, and calls done when it has.
-func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Target, done func()) *inspection {
+func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
 	in := &inspection{}
 	in.ended.Go(func() {
 		defer done()
@@ -37,13 +37,24 @@ func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Targ
 		case <-timer.C:
 		}
 		b.Progress.Say("taking profiles")
-		if t.Pprof {
-			in.profiles, in.trace, in.err = probe.Inspect(ctx, probe.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir})
-		} else {
-			in.err = in.fromOutside(ctx, t.PID, dir)
-		}
+		var taking sync.WaitGroup
+		below.begin(ctx, &taking)
+		in.take(ctx, probe.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir}, t)
+		taking.Wait()
 	})
 	return in
+}
+
+// take takes the profiles of one process.
+func (in *inspection) take(ctx context.Context, how probe.Inspection, t record.Target) {
+	switch {
+	case t.Pprof:
+		in.profiles, in.trace, in.err = probe.Inspect(ctx, how)
+	case t.NotGo:
+		// Its functions have no names that perf could read.
+	case t.PID != 0:
+		in.err = in.fromOutside(ctx, t.PID, how.Dir)
+	}
 }
 
 // recordContention has the target note who waits for which lock, from before the load: of a lock whose queue
@@ -82,20 +93,25 @@ func (in *inspection) fromOutside(ctx context.Context, pid int, dir string) erro
 	return err
 }
 
-// finish waits for the profiles and enters them into the run: each with the requests that were answered
-// while it was taken.
+// finish waits for the profiles and enters them into the run.
 func (in *inspection) finish(r *record.Run) {
 	in.ended.Wait()
+	r.Profiles = append(r.Profiles, in.entered(r, "the target")...)
+}
+
+// entered are the profiles, each with the requests that were answered while it was taken.
+func (in *inspection) entered(r *record.Run, whose string) (out []record.ProfileFile) {
 	if in.err != nil {
-		r.Warnings = append(r.Warnings, "the target could not be profiled: "+record.Redact(in.err.Error()))
+		r.Warnings = append(r.Warnings, whose+" could not be profiled: "+record.Redact(in.err.Error()))
 	}
 	for _, p := range in.profiles {
 		p.Requests = r.Totals.AchievedPerS * p.Seconds
-		r.Profiles = append(r.Profiles, p)
+		out = append(out, p)
 	}
 	if in.trace != nil {
 		in.trace.Requests = r.Totals.AchievedPerS * in.trace.Seconds
 	}
+	return out
 }
 
 // intervene changes the target's runtime settings through its agent, and returns what restores them. Both are

@@ -24,31 +24,23 @@ import (
 	"dyno/lab/scenario"
 )
 
-// driveRequests makes the HTTP engine for a target that is ready.
+// driveRequests makes the HTTP engine for a target that is ready, and opens the sink's stream of receipts.
 func (b *bench) driveRequests(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, d *drive) error {
-	t, l := b.Scenario.TargetOf(v), b.Scenario.LoadOf(v)
-	address, err := s.expand("load.url", cmp.Or(l.URL, t.URL))
-	if t.URL != "" && b.Scenario.Target.URL != t.URL {
-		address = t.URL // a variant that runs elsewhere
+	if err := b.makeRequests(s, v, r, d); err != nil {
+		return err
 	}
+	return b.followReceipts(ctx, s, d.run, d)
+}
+
+// makeRequests makes the HTTP engine for a target that is ready.
+func (b *bench) makeRequests(s *stand, v scenario.Variant, r *record.Run, d *drive) error {
+	u, err := b.address(s, v)
 	if err != nil {
 		return err
 	}
-	if err := b.permitted(address); err != nil {
-		return err
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" {
-		return &ScenarioError{fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))}
-	}
-	if port := u.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return &ScenarioError{fmt.Errorf("load.url %q has no port from 1 to 65535", record.RedactURL(address))}
-		}
-	}
-	r.Load.URL = address
-	run := runName(r.ID)
-	requests, err := b.corpus(s, l, u, run, r.Load.Seed)
+	r.Load.URL = u.String()
+	d.run = runName(r.ID)
+	requests, err := b.corpus(s, b.Scenario.LoadOf(v), u, d.run, r.Load.Seed)
 	if err != nil {
 		return &ScenarioError{fmt.Errorf("load: %w", err)}
 	}
@@ -56,7 +48,32 @@ func (b *bench) driveRequests(ctx context.Context, s *stand, v scenario.Variant,
 	if d.driver, err = b.engine(u, requests); err != nil {
 		return &ScenarioError{err}
 	}
-	return b.followReceipts(ctx, s, run, d)
+	return nil
+}
+
+// address returns the URL that a variant is loaded at.
+func (b *bench) address(s *stand, v scenario.Variant) (*url.URL, error) {
+	t := b.Scenario.TargetOf(v)
+	address, err := s.expand("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL))
+	if t.URL != "" && b.Scenario.Target.URL != t.URL {
+		address = t.URL // a variant that runs elsewhere
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := b.permitted(address); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return nil, &ScenarioError{fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, &ScenarioError{fmt.Errorf("load.url %q has no port from 1 to 65535", record.RedactURL(address))}
+		}
+	}
+	return u, nil
 }
 
 // runName is the run's identity in request bodies: eight hexadecimal digits.
@@ -79,7 +96,13 @@ func (b *bench) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
 	case l.Pipeline > 1:
 		return nil, errors.New("only the raw engine pipelines requests")
 	}
-	c := std.Config{Target: origin, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: std.TLS{Insecure: l.TLS.Insecure}}
+	return b.standard(u, requests)
+}
+
+// standard makes the driver of net/http.
+func (b *bench) standard(u *url.URL, requests *load.Corpus) (*std.Driver, error) {
+	l := b.Scenario.Load
+	c := std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: std.TLS{Insecure: l.TLS.Insecure}}
 	if l.TLS.CA != "" {
 		c.TLS.CAFile = b.Scenario.Resolve(l.TLS.CA)
 	}

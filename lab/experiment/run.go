@@ -30,6 +30,8 @@ type bench struct {
 	bins     map[string]string // Go package -> its binary
 	rows     *corpus.Rows      // the feeder's; nil: there is none
 	tmp      string            // binaries live here, not with the record
+	// standing is what stays up between runs, by variant; nil: each run has processes of its own.
+	standing map[string]*stand
 }
 
 // newBench builds every program that the scenario names.
@@ -58,7 +60,7 @@ func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*ben
 		bin, err := target.Build(ctx, o.Scenario.Root, pkg, filepath.Join(tmp, strconv.Itoa(len(b.bins))))
 		if err != nil {
 			b.close()
-			return nil, fmt.Errorf("building %s: %w", pkg, err)
+			return nil, err // which names the package
 		}
 		b.bins[pkg] = bin
 	}
@@ -81,18 +83,31 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, err
 	}
-	s := &stand{bench: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
-	defer s.down()
+	s, up := b.standing[step.Variant]
+	if !up {
+		s = &stand{bench: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
+	}
 	if step.Role == record.RoleTraced {
 		if err := s.takeTraces(b.OTLP); err != nil {
 			return nil, err
 		}
 		defer s.traces.Close()
 	}
-	if err := s.up(ctx, b.Scenario.Companions); err != nil {
-		return nil, err
+	if !up {
+		if err := s.up(ctx, b.Scenario.Companions); err != nil {
+			s.down()
+			return nil, err
+		}
 	}
 	profiled, err := b.drive(ctx, s, variant, r, dir)
+	switch {
+	case b.standing == nil || err != nil:
+		defer s.down()
+		delete(b.standing, step.Variant)
+	default: // it stays up for its next turn, and must not work on this one meanwhile
+		b.standing[step.Variant] = s
+		awaitIdle(ctx, probe.NewMeter(probe.Options{PID: r.Target.PID, Companions: s.companionPIDs()}))
+	}
 	if err != nil {
 		if part, _ := record.OpenRun(dir); part != nil && part.Length > 0 && part.Invalid != "" {
 			return part, errors.Join(err, leaveOut(part, profiled))
@@ -171,7 +186,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
-	b.describeTarget(ctx, d, watch.Info(), &r.Target)
+	describe(ctx, d.debug, b.Token, watch.Info(), &r.Target)
 	if r.Step.Change != nil && (s.target == nil || r.Target.Agent) {
 		restore, err := b.intervene(ctx, d.debug, *r.Step.Change)
 		if err != nil {
@@ -189,10 +204,15 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	var looked *inspection
+	var below *also
 	if sink.profiling {
+		if below, err = b.watchAlso(ctx, r.Target.PID, dir); err != nil {
+			return 0, err
+		}
+		defer below.close()
 		restore := b.recordContention(ctx, d, r)
 		defer restore()
-		looked = b.inspect(loading, d, dir, r.Target, func() { enough(errProfiled) })
+		looked = b.inspect(loading, d, dir, r.Target, below, func() { enough(errProfiled) })
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
 	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
@@ -210,11 +230,15 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	}
 	if looked != nil {
 		looked.finish(r)
+		loadErr = errors.Join(loadErr, below.finish(r))
 		if looked.trace != nil {
 			loadErr = errors.Join(loadErr, record.WriteTrace(dir, looked.trace))
 		}
 	}
 	r.Judge()
+	if r.Step.ForCause() && !r.Totals.Generator.Limited && r.Invalid != "" {
+		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // which is said beside what it shows, and not instead
+	}
 	ended := b.died(s.target)
 	if d.steady && loadErr == nil {
 		ended = nil // a job that nobody listens to any more may end as it likes
@@ -232,14 +256,15 @@ var (
 	errUnloaded = errors.New("the load ended before the profiles were taken")
 )
 
-// describeTarget notes what can be looked into.
-func (b *bench) describeTarget(ctx context.Context, d *drive, info *agent.Info, t *record.Target) {
+// describe notes what a process is and what of it can be looked into.
+func describe(ctx context.Context, debug, token string, info *agent.Info, t *record.Target) {
 	if info != nil {
 		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
 	}
-	t.Pprof = d.debug != "" && probe.HasPprof(ctx, d.debug, b.Token)
+	t.Pprof = debug != "" && probe.HasPprof(ctx, debug, token)
 	if t.PID != 0 {
 		t.Quota, t.Shared = probe.Quota(t.PID)
+		t.Program, t.Module, t.NotGo = probe.Program(t.PID)
 	}
 }
 

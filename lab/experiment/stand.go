@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/probe/otlp"
+	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
 )
@@ -23,6 +25,7 @@ type stand struct {
 	logs       string            // the folder that the processes log to
 	scratch    string            // holds a folder of each process's own; removed with what is in it
 	traces     *otlp.Receiver    // nil: the run is not traced
+	ready      *record.Target    // the target, once it was set up; nil: it was not
 }
 
 // grace is how long a process may take to end after SIGTERM. Targets are stopped after their run was
@@ -46,6 +49,14 @@ func (s *stand) expand(what, text string) (string, error) {
 // unknown says what could have been named instead.
 func (s *stand) unknown(what string, err error) error {
 	return fmt.Errorf("%s: %w (known here: %s)", what, err, strings.Join(s.known(), ", "))
+}
+
+// copyFields returns the fields that processes of a stand above may name; a nil stand has none.
+func (s *stand) copyFields() map[string]string {
+	if s == nil {
+		return map[string]string{}
+	}
+	return maps.Clone(s.fields)
 }
 
 func (s *stand) known() []string {
@@ -146,6 +157,9 @@ func (s *stand) down() {
 
 func (s *stand) companionPIDs() []int {
 	var pids []int
+	if s == nil {
+		return nil
+	}
 	for _, p := range s.companions {
 		pids = append(pids, p.PID())
 	}

@@ -47,7 +47,8 @@ func running(t *testing.T, inside string) *scenario.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := target.Start(t.Context(), target.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true})
+	p, err := target.Start(t.Context(), target.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
+		Env: []string{"GODEBUG=memprofilerate=4096"}}) // its heap is too small to be sure of a sample every 512 KiB
 	if err != nil {
 		t.Fatal(err)
 	}

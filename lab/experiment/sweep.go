@@ -21,18 +21,20 @@ const (
 	quickRampLength  = 6 * time.Second // the inflection detector needs 5 s before it has a reference
 )
 
-const (
-	// sweepTries is how often a point of a sweep is run before it is left out.
-	sweepTries = 2
-	// sweepCalmWait is how long to wait for neighbours before that: of a hundred runs of 3 s, some may be
-	// spoilt, but no time be lost over them.
-	sweepCalmWait = 3 * time.Second
-)
-
-// sweep runs every variant at every rate, and then once with a rate that rises. A step that could not be
-// measured is one point of many: the others still say something.
+// sweep runs every variant at every rate, and then once with a rate that rises. Variants that can live side by side stay up
+// and take turns of one run each. A step that could not be measured is one point of many: the others still say something.
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
+	// A shared companion would be started once for each variant that stays up.
+	shares := len(x.bench.companions(true)) > 0
+	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.Exclusive && !x.oneAddress() && !shares {
+		x.bench.standing = map[string]*stand{}
+		defer func() {
+			for _, s := range x.bench.standing {
+				s.down()
+			}
+		}()
+	}
 	x.expected = len(steps)
 	var unfit error
 	fit := 0

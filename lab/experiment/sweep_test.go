@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -79,5 +80,26 @@ func TestRampPlan(t *testing.T) {
 	}
 	if p.Warmup != 0 || offers < 199 || offers > 201 || r.Load.Schedule != "ramp 100/s to 300/s" {
 		t.Errorf("warm-up %v, %d offers in %q; want the integral of the rate, 200", p.Warmup, offers, r.Load.Schedule)
+	}
+}
+
+// Variants of a sweep over requests stay up and take turns: each point is a run, of one process for each variant.
+func TestSweepInTurns(t *testing.T) {
+	t.Parallel()
+	sc := twoBurns(t)
+	sc.Mode, sc.Measure = record.KindSweep, scenario.Measure{Rates: []float64{50, 100}, Length: 300 * time.Millisecond}
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := map[string]int{}
+	for _, r := range exp.Runs {
+		if pid, known := pids[r.Step.Variant]; known && pid != r.Target.PID || r.Target.PID == 0 {
+			t.Errorf("%s at %g/s ran in process %d, before in %d", r.Step.Variant, r.Step.Rate, r.Target.PID, pid)
+		}
+		pids[r.Step.Variant] = r.Target.PID
+	}
+	if len(exp.Runs) != 4 || len(pids) != 2 || pids["one"] == pids["two"] {
+		t.Errorf("%d runs in processes %v", len(exp.Runs), pids)
 	}
 }

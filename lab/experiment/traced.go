@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"dyno/lab/capacity"
 	"dyno/lab/probe/otlp"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -27,11 +26,8 @@ func (x *executor) breakDown(ctx context.Context, v scenario.Variant, found floa
 	if !x.traced(v) {
 		return nil
 	}
-	if result := capacity.Summarise(x.exp, v.Name); result.CapacityPerS > 0 {
-		found = result.CapacityPerS
-	}
 	step := record.Step{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.Depth].saturate}
-	if most := x.searching(pace{}).Max; found == 0 && most > 0 {
+	if most := x.mostRate(); found == 0 && most > 0 {
 		step.Rate = most // no closed loop can keep to it
 	} else if found == 0 {
 		const clients = 32

@@ -221,7 +221,7 @@ func TestRunGrowsInABrowser(t *testing.T) {
 	await(t, ctx, `document.getElementById('now').textContent === 'run 4: fast, search' && `+lastTime+` === 1.4`)
 	last.grow(20).end()
 	m.finish()
-	await(t, ctx, `document.querySelector('.answer') && document.querySelector('.links') && document.querySelectorAll('#runs tbody tr').length === 4`)
+	await(t, ctx, `document.querySelector('.banner') && document.querySelector('.links') && document.querySelectorAll('#runs tbody tr').length === 4`)
 	if url := ask[string](t, ctx, `location.href`); url != origin+"/run/shop-1/" {
 		t.Errorf("the page became %s", url)
 	}

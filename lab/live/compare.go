@@ -62,6 +62,9 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	b.alike = a.alike
 	p := comparePage{A: a, B: b, Rows: figureRows(a.figures(), b.figures()), Conditions: conditions(a, b), Texts: texts(a, b), Functions: functionTables(a, b), Chart: curves(a, b)}
 	p.At = "p99 and what a request costs are read at each side's own capacity: of each round, the highest rate that met the SLO."
+	if a.Turns != nil && b.Turns != nil {
+		p.At = "What a request costs is read from work slices, p99 from the slices that met the SLO: medians."
+	}
 	if a.load() != nil && b.load() != nil {
 		p.At = "Both are single loads: p99 and what a request costs are read at the rate that was offered."
 	}
@@ -101,17 +104,22 @@ func (s *Server) say(r *http.Request, p *comparePage) error {
 		return nil
 	}
 	if inTurns(a, b) {
-		c, words, err := s.reports.between(r.Context(), a.Name, a.Variant, b.Variant)
+		all, words, err := s.reports.between(r.Context(), a.Name, a.Variant, b.Variant)
 		if err != nil {
 			return err
 		}
-		p.Answer, p.Warnings = words, c.Warnings
-		switch {
-		case c.Verdict == compare.Invalid:
-			p.Answer = "No ratio: " + words
-			p.ratio(c, report.Unknown, "")
-		case c.Interval != nil:
-			p.ratio(c, report.Value(c.Ratio), fmt.Sprintf("[%.2f, %.2f]", c.Interval[0], c.Interval[1]))
+		p.Answer = words
+		for i, c := range all {
+			p.Warnings = append(p.Warnings, c.Warnings...)
+			switch {
+			case c.Verdict == compare.Invalid:
+				if i == 0 {
+					p.Answer = "No ratio: " + words
+				}
+				p.ratio(c, report.Unknown, "")
+			case c.Interval != nil:
+				p.ratio(c, report.Value(c.Ratio), fmt.Sprintf("[%.2f, %.2f]", c.Interval[0], c.Interval[1]))
+			}
 		}
 		return nil
 	}
@@ -127,7 +135,7 @@ func inTurns(a, b *side) bool {
 
 // ratio puts what the rounds showed where the quotient of the medians stands.
 func (p *comparePage) ratio(c compare.Comparison, ratio report.Value, detail string) {
-	name := map[string]string{compare.MetricCapacity: rowCapacity, compare.MetricP99: rowP99, compare.MetricCPU: rowCPU}[c.Metric]
+	name := map[string]string{compare.MetricCapacity: rowCapacity, compare.MetricP99: rowP99, compare.MetricCPU: rowCPU, compare.MetricWork: rowWork}[c.Metric]
 	for i := range p.Rows {
 		if p.Rows[i].Name == name {
 			p.Rows[i].Ratio, p.Rows[i].Detail = ratio, detail
@@ -137,12 +145,12 @@ func (p *comparePage) ratio(c compare.Comparison, ratio report.Value, detail str
 
 // quotient says in one sentence how the two results stand to one another.
 func quotient(p *comparePage) string {
-	for _, name := range []string{rowCapacity, rowP99, rowCPU} {
+	for _, name := range []string{rowCapacity, rowWork, rowP99, rowCPU} {
 		for _, row := range p.Rows {
 			if row.Name != name || !row.Ratio.Known() {
 				continue
 			}
-			return fmt.Sprintf("%s of B is %.2f times that of A: %s against %s%s. They were not measured in turns, so that nobody can say how sure this is.",
+			return fmt.Sprintf("%s of B is %.2f times that of A: %s against %s%s. They were not measured in turns, so how sure this is cannot be said.",
 				strings.ToUpper(name[:1])+name[1:], float64(row.Ratio), row.B, row.A, unitWords(row.Unit))
 		}
 	}
@@ -166,8 +174,8 @@ func reasons(a, b *side) (out []string) {
 	if different := a.Machine.CPU != b.Machine.CPU || a.Machine.Cores != b.Machine.Cores || a.Machine.Kernel != b.Machine.Kernel; different {
 		out = append(out, "They were measured on different machines, or under different kernels.")
 	}
-	if a.Machine.Awake != b.Machine.Awake {
-		out = append(out, "The CPUs were kept awake for one of them only.")
+	if a.Machine.WakeLatencyHeld != b.Machine.WakeLatencyHeld || a.Machine.Awake != b.Machine.Awake {
+		out = append(out, "The CPUs were kept from halting for one of them only, or not in the same way.")
 	}
 	if a.SLO.String() != b.SLO.String() {
 		out = append(out, "They were held to different objectives, and a capacity means nothing without its own.")

@@ -20,7 +20,7 @@ func TestCompare(t *testing.T) {
 	for name, slow := range map[string]float64{"old": 1, "new:er": 0.5} {
 		m := newMade(t, filepath.Join(dir, name), record.KindCapacity, began, "plain")
 		m.slow["plain"] = slow
-		m.exp.Machine.Settings = map[string]string{"somaxconn": name}
+		m.exp.Machine.Settings, m.exp.Machine.WakeLatencyHeld = map[string]string{"somaxconn": name}, name == "old"
 		m.search("plain", 1000, 2000, 4000, 4500, 4900)
 		m.finish()
 	}
@@ -46,7 +46,7 @@ func TestCompare(t *testing.T) {
 		lacks  string
 	}{
 		{a: "old", b: "new:er", status: 200, lacks: "<small>[",
-			holds: []string{"not measured in turns", "Capacity of B is 1.", "somaxconn", "Resolved to: the same", `id="chart-latency"`, `"name":"A old"`}},
+			holds: []string{"not measured in turns", "kept from halting for one", "CPU wake-up latency held at 0", "Capacity of B is 1.", "somaxconn", "Resolved to: the same", `id="chart-latency"`, `"name":"A old"`}},
 		{a: "old:plain", b: "new:er:plain", status: 200, holds: []string{"Capacity of B is 1."}},
 		{a: "ladder:first", b: "ladder:last", status: 200, lacks: "not measured in turns",
 			holds: []string{"last is faster than first", "over 6 pairs", "cache&#34;: &#34;last", "<small>[1."}},

@@ -11,6 +11,7 @@ import (
 // Names of rows that are spoken of.
 const (
 	rowCapacity = "capacity"
+	rowWork     = "peak work rate"
 	rowP99      = "p99"
 	rowCPU      = "CPU"
 )
@@ -26,6 +27,7 @@ func figureRows(a, b figures) (out []figureRow) {
 	}
 	c := add(rowCapacity, "requests per second", "figure", a.capacity, b.capacity)
 	c.DetailA, c.DetailB = capacityDetail(a), capacityDetail(b)
+	add(rowWork, "requests per second", "figure", a.work, b.work)
 	add("offered", "requests per second", "figure", a.offered, b.offered)
 	add("achieved", "requests per second", "figure", a.achieved, b.achieved)
 	add(rowP99, "ms", "figure", a.p99, b.p99)
@@ -45,6 +47,8 @@ func capacityDetail(f figures) string {
 	switch {
 	case !f.capacity.Known():
 		return ""
+	case f.interval != nil && f.votes > 0:
+		return fmt.Sprintf("[%s, %s], %d slices", write("figure", report.Value(f.interval.Lo)), write("figure", report.Value(f.interval.Hi)), f.votes)
 	case f.interval != nil:
 		return fmt.Sprintf("[%s, %s], %d rounds", write("figure", report.Value(f.interval.Lo)), write("figure", report.Value(f.interval.Hi)), f.rounds)
 	}

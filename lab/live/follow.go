@@ -36,6 +36,7 @@ const (
 	eventRun    = "run"    // runNews: another run is under way, or none
 	eventPoints = "points" // points: more windows of it
 	eventRow    = "row"    // a run has finished: its line of the table of runs, as HTML
+	eventTurns  = "turns"  // turnNews: more slices
 	eventEnd    = "end"    // the experiment has ended: load the page again
 )
 
@@ -56,11 +57,13 @@ type points struct {
 
 // follower reads an experiment for one client, from where the client is.
 type follower struct {
-	shelf *shelf
-	name  string
-	at    position
-	fresh bool  // the client knows of no run
-	first int64 // when the run's series begins, ns; 0: not read yet
+	shelf  *shelf
+	name   string
+	at     position
+	fresh  bool           // the client knows of no run
+	read   int64          // bytes of the slices
+	slices []record.Slice // as far as read
+	first  int64          // when the run's series begins, ns; 0: not read yet
 }
 
 // look returns what has happened since the last look.
@@ -74,7 +77,7 @@ func (f *follower) look() ([]event, error) {
 		return nil, err
 	}
 	defer root.Close()
-	out := f.rows(root, h.Exp)
+	out := append(f.rows(root, h.Exp), f.turns(root, h.Exp)...)
 	if state, err := f.shelf.state(f.name); err != nil || state != Going {
 		return append(out, event{eventEnd, f.at, nil}), err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/report"
 )
 
 // listPage is the list of experiments.
@@ -30,7 +31,9 @@ type listEntry struct {
 	Started time.Time
 	State   State
 	Runs    int
-	Early   string  // why it ended before it was done; empty: it did not, or nobody said so
+	Slices  bool    // variants took turns
+	Ending  string  // interrupted, failed or invalid; empty: it is complete, or did not say
+	Early   string  // why
 	Answer  *answer // nil: the page asks for it later
 }
 
@@ -52,9 +55,10 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) entry(h head) listEntry {
 	e := listEntry{
-		Name: h.Name, Title: cmp.Or(h.Exp.Service, h.Exp.Name, h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
-		Runs: len(h.Exp.Order), Early: early(h.Exp),
+		Name: h.Name, Title: cmp.Or(report.Subject(h.Exp), h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
+		Runs: len(h.Exp.Order), Slices: h.Slices,
 	}
+	e.Ending, e.Early = early(h.Exp)
 	e.State, _ = s.shelf.state(h.Name) // one that has just been removed is broken off
 	if a, ok := s.reports.answers.get(h.Name, h.stamp); ok && e.State != Going {
 		e.Answer = &a
@@ -63,16 +67,24 @@ func (s *Server) entry(h head) listEntry {
 }
 
 // Later reports whether the page has to ask for the answer.
-func (e listEntry) Later() bool { return e.Answer == nil && e.State != Going && e.Runs > 0 }
+func (e listEntry) Later() bool {
+	return e.Answer == nil && e.State != Going && (e.Runs > 0 || e.Slices)
+}
 
-// early returns the experiment's warning that it was not finished.
-func early(e *record.Experiment) string {
+// early says how and why an experiment ended before it was done. One of format version 1 has a warning of it.
+func early(e *record.Experiment) (ending, why string) {
+	if o := e.Outcome; o != nil {
+		if o.Status == record.OutcomeComplete {
+			return "", ""
+		}
+		return o.Status, o.Reason
+	}
 	for _, w := range e.Warnings {
 		if strings.HasPrefix(w, "the experiment ended before it was done") {
-			return w
+			return record.OutcomeInterrupted, w
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // answer says in JSON what an experiment showed, in one sentence.

@@ -116,16 +116,16 @@ func answerOf(b *built) answer {
 	return answer{Answer: b.Answer, Invalid: b.Invalid != "", Runs: all, Valid: valid}
 }
 
-// between compares two variants that one experiment measured in turns.
-func (r *reports) between(ctx context.Context, name, a, b string) (compare.Comparison, string, error) {
+// between compares two variants that one experiment measured in turns, by each metric that it has.
+func (r *reports) between(ctx context.Context, name, a, b string) ([]compare.Comparison, string, error) {
 	release, err := r.take(ctx)
 	if err != nil {
-		return compare.Comparison{}, "", err
+		return nil, "", err
 	}
 	defer release()
 	exp, err := r.read(name)
 	if err != nil {
-		return compare.Comparison{}, "", err
+		return nil, "", err
 	}
 	c, words := report.Between(exp, a, b)
 	return c, words, nil

@@ -90,8 +90,11 @@ func runName(id string) (n int, of string, ok bool) {
 // runWords say what a run under way is for, as far as its folder's name tells.
 func runWords(e *record.Experiment, id string) string {
 	n, of, ok := runName(id)
+	if u := e.UnderWay; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
+		return "the variants take turns"
+	}
 	if !ok {
-		return fmt.Sprintf("after run %d: starting what comes next, or waiting for the machine to calm down", len(e.Order))
+		return fmt.Sprintf("after run %d: starting what comes next", len(e.Order))
 	}
 	if u := e.UnderWay; u != nil && u.Step.Role != "" {
 		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepWords(u.Step))

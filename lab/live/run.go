@@ -2,15 +2,18 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"html/template"
 	"net/http"
 
 	"dyno/lab/record"
+	"dyno/lab/report"
 )
 
 // runPage is an experiment that goes on, or that nothing can be said of.
 type runPage struct {
 	Name  string
+	Title string
 	Exp   *record.Experiment
 	State State
 }
@@ -27,8 +30,8 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		fail(w, err)
-	case state == Going || len(h.Exp.Order) == 0:
-		show(w, http.StatusOK, "run", runPage{name, h.Exp, state})
+	case state == Going || len(h.Exp.Order) == 0 && !h.Slices:
+		show(w, http.StatusOK, "run", runPage{name, cmp.Or(report.Subject(h.Exp), name), h.Exp, state})
 	default:
 		s.report(w, r)
 	}

@@ -22,6 +22,7 @@ import (
 const (
 	experimentFile = "experiment.json"
 	seriesFile     = "series.ndjson"
+	slicesFile     = "slices.ndjson"
 	runFile        = "run.json"
 	runsFolder     = "runs"
 	pageFile       = "report.html" // which dyno writes when an experiment has ended
@@ -62,6 +63,8 @@ const (
 type head struct {
 	Name string // its folder
 	Exp  *record.Experiment
+	// Slices reports whether variants took turns.
+	Slices bool
 	stamp
 }
 
@@ -115,7 +118,10 @@ func (s *shelf) head(name string) (head, error) {
 	case at.Size() > maxExperiment:
 		return head{}, fmt.Errorf("%s in %q has %d bytes; at most %d are read", experimentFile, name, at.Size(), maxExperiment)
 	}
-	is := stamp{at.ModTime(), at.Size()}
+	is, turns := stamp{at.ModTime(), at.Size()}, slicesOf(root)
+	if turns != nil {
+		is = stamp{later(is.changed, turns.ModTime()), is.size + turns.Size()}
+	}
 	if h, ok := s.heads.get(name, is); ok {
 		return h, nil
 	}
@@ -124,11 +130,11 @@ func (s *shelf) head(name string) (head, error) {
 		return head{}, err
 	}
 	defer f.Close()
-	h := head{Name: name, Exp: &record.Experiment{}, stamp: is}
+	h := head{Name: name, Exp: &record.Experiment{}, Slices: turns != nil, stamp: is}
 	if err := json.NewDecoder(io.LimitReader(f, maxExperiment)).Decode(h.Exp); err != nil {
 		return head{}, fmt.Errorf("%s in %q: %w", experimentFile, name, err)
 	}
-	if is.size <= maxKept {
+	if at.Size() <= maxKept {
 		s.heads.put(name, is, h)
 	}
 	return h, nil
@@ -185,7 +191,7 @@ func (s *shelf) state(name string) (State, error) {
 		return Broken, err
 	}
 	defer root.Close()
-	last := newestOf(root, experimentFile, runsFolder)
+	last := newestOf(root, experimentFile, slicesFile, runsFolder)
 	if run := lastRun(root); run != "" {
 		last = later(last, newestOf(root, path.Join(runsFolder, run), path.Join(runsFolder, run, seriesFile)))
 	}

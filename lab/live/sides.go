@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func (s *side) Ref() string {
 
 // Title names the side in a few words.
 func (s *side) Title() string {
-	service := cmp.Or(s.Service, s.built.Name, s.Name)
+	service := cmp.Or(s.Subject, s.built.Name, s.Name)
 	if s.Variant == "" || s.Variant == service {
 		return service
 	}
@@ -124,24 +123,24 @@ func (s *side) load() *record.Run {
 
 // figures are what a side showed.
 type figures struct {
-	capacity, offered, achieved                             report.Value
+	capacity, work, offered, achieved                       report.Value
 	interval                                                *report.Interval
 	p99, errors, cpu, allocs, bytes, rss, goroutines, pause report.Value
 	speed                                                   report.Value
-	rounds                                                  int
+	rounds, votes                                           int
 }
 
 func (s *side) figures() figures {
 	no := report.Unknown
-	f := figures{capacity: no, offered: no, achieved: no, p99: no, errors: no, cpu: no, allocs: no, bytes: no, rss: no, goroutines: no, pause: no, speed: no}
+	f := figures{capacity: no, work: no, offered: no, achieved: no, p99: no, errors: no, cpu: no, allocs: no, bytes: no, rss: no, goroutines: no, pause: no, speed: no}
 	if v, ok := s.speed[s.Variant]; ok {
 		f.speed = v
 	}
 	if step := s.Step(); step != nil {
-		if s.Metric == compare.MetricCapacity {
+		if s.Metric == compare.MetricCapacity || s.Turns != nil {
 			f.capacity, f.interval = step.Capacity, step.Interval
 		}
-		f.rounds = step.Rounds
+		f.rounds, f.votes, f.work = step.Rounds, step.Votes, step.Work
 		f.p99, f.cpu, f.allocs, f.bytes = step.P99, step.CPU, step.Allocs, step.AllocBytes
 		f.rss, f.goroutines, f.pause = step.PeakRSS, step.Goroutines, step.GCPauseP99
 		return f
@@ -179,19 +178,12 @@ func (s *side) curve() (xs, p99, p50 []float64) {
 		q := run.SLO.Observed(run.Totals)
 		return []float64{run.Totals.OfferedPerS}, []float64{q.P99}, []float64{q.P50}
 	}
-	for _, c := range s.Charts {
-		if c.ID != chartID {
+	for _, c := range s.Curves {
+		if c.Variant != s.Variant {
 			continue
 		}
-		for _, g := range c.Groups {
-			if g.Name != s.Variant || len(g.Lines) < 2 {
-				continue
-			}
-			for i, x := range c.X {
-				if v := g.Lines[0].Y[i]; !math.IsNaN(v) {
-					xs, p99, p50 = append(xs, x), append(p99, v), append(p50, g.Lines[1].Y[i])
-				}
-			}
+		for _, at := range c.Line {
+			xs, p99, p50 = append(xs, at.PerS), append(p99, at.P99), append(p50, at.P50)
 		}
 	}
 	return xs, p99, p50

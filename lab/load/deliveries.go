@@ -25,6 +25,7 @@ func (r *Recorder) Delivered(seq uint64, at int64) {
 		s.cur.measured.duplicates++
 		return
 	}
+	s.lastDone = max(s.lastDone, at)
 	s.cur.client.Delivered++
 	if intended >= s.measureFrom {
 		s.cur.measured.delivered++

@@ -13,9 +13,11 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -40,10 +42,21 @@ type Plan struct {
 	Classes []string
 	// Deliveries is how many offers may await their receipt at once; 0: there are no receipts.
 	Deliveries int
+	// Count ends a closed plan after as many offers in all, when that is before Length; 0: Length alone ends it.
+	Count int64
+	// FirstSeq is the first offer's sequence number: plans that are driven one after the other with the same run's name in
+	// their requests must not use a number twice.
+	FirstSeq uint64
+	// Lead is how long before the start connections can be made. 0: 100 ms.
+	Lead time.Duration
 
 	// Start is the schedule's zero on the monotonic clock; Run sets it to a window's start when 0. A
 	// driver whose work begins when it likes may move it before it calls Recorder.Shards.
 	Start int64
+	// NextSeq is the number after the last one that was used; Run sets it.
+	NextSeq uint64
+	// Last is the instant of the latest answer or receipt, ns; Run sets it. 0: there was none.
+	Last int64
 }
 
 // MeasureFrom is the first measured instant.
@@ -54,6 +67,20 @@ func (p *Plan) OfferUntil() int64 { return p.MeasureFrom() + int64(p.Length) }
 
 // DrainUntil is the instant at which what is under way counts as unfinished.
 func (p *Plan) DrainUntil() int64 { return p.OfferUntil() + int64(p.Drain) }
+
+func (p *Plan) lead() time.Duration { return cmp.Or(p.Lead, defaultLead) }
+
+// Share is how many offers the k-th of n threads may make in the closed model.
+func (p *Plan) Share(k, n int) int64 {
+	if p.Count == 0 {
+		return math.MaxInt64
+	}
+	share := p.Count / int64(n)
+	if int64(k) < p.Count%int64(n) {
+		share++
+	}
+	return share
+}
 
 // Open reports whether the plan follows a schedule.
 func (p *Plan) Open() bool { return p.Schedule != nil }
@@ -75,8 +102,8 @@ type Sink interface {
 	Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error
 }
 
-// lead is how long before its start a plan is handed to the driver, so that connections can be made.
-const lead = 100 * time.Millisecond
+// defaultLead is how long before its start a plan is handed to the driver unless it says otherwise.
+const defaultLead = 100 * time.Millisecond
 
 // Receipts follows the receipts of a sink and passes them to Recorder.Delivered until its context is
 // done. Any other end is an error, which ends the run.
@@ -89,9 +116,11 @@ func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Receipts)
 	p.Warmup = roundUp(p.Warmup)
 	p.Length = max(roundUp(p.Length), record.WindowLength)
 	if p.Start == 0 {
-		p.Start = monotonic.Now() + int64(lead)
+		p.Start = monotonic.Now() + int64(p.lead())
 	}
-	p.Start = (p.Start + window - 1) / window * window
+	if p.Count == 0 { // a plan by count is over when it is over, wherever in a window
+		p.Start = (p.Start + window - 1) / window * window
+	}
 	driving, stop := context.WithCancel(ctx)
 	defer stop()
 	rec := newRecorder(&p, sink, stop)

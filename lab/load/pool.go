@@ -74,7 +74,7 @@ func (p *Pool) Drive(ctx context.Context, plan *Plan, rec *Recorder) error {
 	working, stop := context.WithDeadline(ctx, time.Now().Add(time.Duration(plan.DrainUntil()-monotonic.Now())))
 	defer stop()
 	r := &poolRun{pool: p, plan: plan, working: working, due: newBacklog(),
-		offers: shards[0], outcomes: shards[1], next: math.MaxInt64}
+		offers: shards[0], outcomes: shards[1], next: math.MaxInt64, left: plan.Share(0, 1)}
 	defer context.AfterFunc(working, r.due.wake)()
 	var pacing, workers, turning sync.WaitGroup
 	if plan.Open() {
@@ -105,6 +105,7 @@ type poolRun struct {
 	offers   *Shard // guarded by mu; its windows turn with the schedule
 	next     int64  // guarded by mu: nothing will be offered before this instant
 	outcomes *Shard // guarded by mu; its windows turn with the clock
+	left     int64  // guarded by mu: offers that the closed model may still make
 	panicked error  // guarded by mu; the first
 }
 
@@ -140,11 +141,16 @@ func (r *poolRun) offer(intended int64) due {
 	return due{seq: r.offers.Offer(intended), intended: intended}
 }
 
-func (r *poolRun) offerNow() due {
+// offerNow makes an offer of the closed model; false when the plan's count is used up.
+func (r *poolRun) offerNow() (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.left == 0 {
+		return due{}, false
+	}
+	r.left--
 	now := monotonic.Now() // with the lock held, so that a shard's offers are in order
-	return due{seq: r.offers.Offer(now), intended: now}
+	return due{seq: r.offers.Offer(now), intended: now}, true
 }
 
 func (r *poolRun) work(worker int) {
@@ -177,7 +183,10 @@ func (r *poolRun) loop(worker int) {
 		return
 	}
 	for monotonic.Now() < r.plan.OfferUntil() && r.working.Err() == nil {
-		d := r.offerNow()
+		d, ok := r.offerNow()
+		if !ok {
+			return
+		}
 		r.do(d, worker, d.intended)
 		if r.pool.Think > 0 && !r.pause(r.pool.Think) {
 			return

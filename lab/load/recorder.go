@@ -52,7 +52,7 @@ func newRecorder(p *Plan, sink Sink, cancel context.CancelFunc) *Recorder {
 // Shards starts the recording with n shards, one for each thread that will report. A driver calls it
 // once, before it sends.
 func (r *Recorder) Shards(n int) []*Shard {
-	first := (r.plan.Start - int64(lead)) / window * window // windows before the start hold nothing
+	first := (r.plan.Start - int64(r.plan.lead())) / window * window // windows before the start hold nothing
 	all := n
 	if r.plan.Deliveries > 0 {
 		r.awaiting = newAwaiting(r.plan.Deliveries, n, r.plan.Start)
@@ -60,7 +60,7 @@ func (r *Recorder) Shards(n int) []*Shard {
 	}
 	r.intervals = make(chan *interval, 64*max(all, 1)) // over 6 s for the collector to catch up before a thread would wait
 	for k := range all {
-		s := &Shard{rec: r, index: k, seq: uint64(k), stride: uint64(n), measureFrom: r.plan.MeasureFrom()}
+		s := &Shard{rec: r, index: k, seq: r.plan.FirstSeq + uint64(k), stride: uint64(n), measureFrom: r.plan.MeasureFrom()}
 		s.cur = s.open(first)
 		r.shards = append(r.shards, s)
 	}
@@ -118,6 +118,9 @@ func (r *Recorder) finish(now int64) record.Totals {
 		r.plan.Warmup = time.Duration(c.measureFrom - r.plan.Start)
 	}
 	r.plan.Length = c.measured()
+	for _, s := range r.shards {
+		r.plan.Last, r.plan.NextSeq = max(r.plan.Last, s.lastDone), max(r.plan.NextSeq, s.seq)
+	}
 	return c.totals()
 }
 

@@ -255,6 +255,19 @@ func TestErrorsByKind(t *testing.T) {
 	}
 }
 
+// Where there were several statuses, each has latencies of its own: refusals are quick.
+func TestStatuses(t *testing.T) {
+	r, _ := madeUp(measured(1))
+	s := r.Shards(1)[0]
+	for status, latency := range map[Status]int64{200: 10 * ms, 503: 2 * ms} {
+		seq := s.Offer(start)
+		s.Done(&Outcome{Seq: seq, Intended: start, Done: start + latency, Status: status, Success: status == 200})
+	}
+	totals := finish(r)
+	near(t, "200", totals.Statuses["200"].Max, 10)
+	near(t, "503", totals.Statuses["503"].Max, 2)
+}
+
 func TestClasses(t *testing.T) {
 	p := measured(1)
 	p.Classes = []string{"read", "write"}

@@ -19,6 +19,7 @@ type Shard struct {
 	cpuAt       int64         // when; 0: not yet
 	relayed     bool          // given whole windows of another process
 	backlog     int64         // at the end of the last of them
+	lastDone    int64         // the latest answer or receipt
 }
 
 // interval is what one shard saw in one window.
@@ -157,6 +158,7 @@ type Outcome struct {
 // Done reports how an offer ended.
 func (s *Shard) Done(o *Outcome) {
 	s.Advance(o.Done)
+	s.lastDone = max(s.lastDone, o.Done)
 	s.cur.finished++
 	s.cur.client.Completed++
 	if !o.Success {

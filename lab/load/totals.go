@@ -108,7 +108,13 @@ func (c *collector) totals() record.Totals {
 // number of answers by status.
 func (c *collector) responses(t *record.Totals) {
 	all := record.NewHistogram()
-	classes := map[string]*hdrhistogram.Histogram{}
+	classes, statuses := map[string]*hdrhistogram.Histogram{}, map[string]*hdrhistogram.Histogram{}
+	merge := func(into map[string]*hdrhistogram.Histogram, key string, h *hdrhistogram.Histogram) {
+		if into[key] == nil {
+			into[key] = record.NewHistogram()
+		}
+		into[key].Merge(h)
+	}
 	for tag, h := range c.hists {
 		if !record.MatchTag(tag, record.HistResponse) {
 			continue
@@ -117,21 +123,29 @@ func (c *collector) responses(t *record.Totals) {
 		status, class := splitTag(tag)
 		if code, err := strconv.Atoi(status); err == nil && code >= 100 {
 			t.Status[status] += h.TotalCount()
+			merge(statuses, status, h)
 		}
 		if class != "" {
-			if classes[class] == nil {
-				classes[class] = record.NewHistogram()
-			}
-			classes[class].Merge(h)
+			merge(classes, class, h)
 		}
 	}
 	t.Response = record.QuantilesOf(all)
-	for class, h := range classes {
-		if t.Classes == nil {
-			t.Classes = map[string]record.Quantiles{}
-		}
-		t.Classes[class] = record.QuantilesOf(h)
+	t.Classes = quantiles(classes)
+	if len(statuses) > 1 {
+		t.Statuses = quantiles(statuses)
 	}
+}
+
+// quantiles is nil of nothing.
+func quantiles(of map[string]*hdrhistogram.Histogram) map[string]record.Quantiles {
+	if len(of) == 0 {
+		return nil
+	}
+	out := map[string]record.Quantiles{}
+	for key, h := range of {
+		out[key] = record.QuantilesOf(h)
+	}
+	return out
 }
 
 func (c *collector) generator(t *record.Totals) {

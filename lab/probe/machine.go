@@ -3,7 +3,6 @@ package probe
 import (
 	"runtime"
 
-	"dyno/lab/probe/awake"
 	"dyno/lab/probe/doctor"
 	"dyno/lab/record"
 )
@@ -13,7 +12,7 @@ import (
 func Machine() record.Machine {
 	m := record.Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(),
-		Awake: awake.PID() > 0, Settings: doctor.Settings(),
+		Settings: doctor.Settings(),
 	}
 	var memory int64
 	m.CPU, m.Kernel, memory = hardware()

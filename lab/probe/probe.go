@@ -19,7 +19,6 @@ import (
 
 	"dyno/agent"
 	"dyno/agent/monotonic"
-	"dyno/lab/probe/awake"
 	"dyno/lab/record"
 )
 
@@ -34,7 +33,8 @@ type Options struct {
 	Debug string
 	// Token is for a debug address that is guarded; empty: none is sent.
 	Token string
-	// Companions are processes that the lab started beside the target; their children count with them.
+	// Companions are processes that work for the target; their children count with them. Processes of this
+	// machine that the target is connected to as a client are found and added.
 	Companions []int
 	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as others'.
 	Self int
@@ -53,6 +53,7 @@ type Watcher struct {
 	mu        sync.Mutex
 	changed   chan struct{} // closed and replaced when something below changes
 	proc      timeline[reading]
+	peers     []record.Peer
 	samples   timeline[sample]
 	streaming bool // the agent's stream is open
 	foreign   bool // the agent's clock is not this machine's
@@ -67,7 +68,7 @@ type Watcher struct {
 // behind it, or no /proc here, is not an error but shows in what the Watcher returns. It also stops when
 // ctx is done.
 func Watch(ctx context.Context, o Options) (*Watcher, error) {
-	return watch(ctx, o, host{root: "/", clock: processClock, queues: acceptQueues, awake: awake.PID()})
+	return watch(ctx, o, host{root: "/", clock: processClock, queues: acceptQueues})
 }
 
 func watch(ctx context.Context, o Options, h host) (*Watcher, error) {
@@ -80,7 +81,7 @@ func watch(ctx context.Context, o Options, h host) (*Watcher, error) {
 		w.info = info
 	}
 	s := newSampler(h, o)
-	w.addReading(s.read(monotonic.Now()))
+	w.read(s)
 	w.target, w.machine, w.psi, w.psiIO = s.seesTarget, s.seesMachine, s.seesPressure, s.seesPressureIO
 	ctx, w.stop = context.WithCancel(ctx)
 	w.ended.Go(func() { w.sampleProc(ctx, s) })
@@ -113,12 +114,25 @@ func (w *Watcher) sampleProc(ctx context.Context, s *sampler) {
 			return
 		case <-timer.C:
 		}
-		w.addReading(s.read(monotonic.Now()))
+		w.read(s)
 		timer.Reset(untilBoundary(monotonic.Now()))
 	}
 }
 
 func untilBoundary(now int64) time.Duration { return time.Duration(window - now%window) }
+
+// read takes a reading.
+func (w *Watcher) read(s *sampler) {
+	r := s.read(monotonic.Now())
+	var peers []record.Peer
+	for _, p := range s.peers {
+		peers = append(peers, p.recorded(r.at))
+	}
+	w.mu.Lock()
+	w.peers = peers
+	w.mu.Unlock()
+	w.addReading(r)
+}
 
 func (w *Watcher) addReading(r reading) {
 	w.mu.Lock()

@@ -190,6 +190,31 @@ func TestInspectEntersWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A target that serves no execution trace is looked at more often.
+func TestInspectWithoutATrace(t *testing.T) {
+	debug := target(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == pathTrace {
+			http.NotFound(w, r)
+			return true
+		}
+		return false
+	})
+	dir := t.TempDir()
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: debug, Dir: dir, CPU: time.Second})
+	if err != nil || trace != nil {
+		t.Fatalf("%v, %v", trace, err)
+	}
+	r := &record.Run{Dir: dir, Profiles: files}
+	p, err := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
+	if err != nil || p.Samples != moments || p.Total() < moments {
+		t.Errorf("%+v, %v", p, err)
+	}
+	files, _, err = Inspect(t.Context(), Inspection{Debug: debug, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
+	if slices.ContainsFunc(files, func(f record.ProfileFile) bool { return f.Kind == record.ProfileGoroMany }) || err != nil {
+		t.Errorf("with too many goroutines: %+v, %v", files, err)
+	}
+}
+
 func TestInspectFindsNothing(t *testing.T) {
 	url := serve(t, http.NotFound)
 	files, trace, err := Inspect(t.Context(), Inspection{Debug: url, Dir: t.TempDir()})

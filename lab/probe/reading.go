@@ -8,7 +8,7 @@ type reading struct {
 	cpu        float64 // s, the target
 	delay      float64 // s, that the target's threads waited for a CPU
 	companions float64 // s
-	self       float64 // s, the lab, and what keeps the CPUs awake
+	self       float64 // s, the lab
 	busy       float64 // s, the whole machine, steal left out
 	steal      float64 // s
 	pressure   float64 // s in which some task waited for a CPU

@@ -15,7 +15,6 @@ type host struct {
 	clock func(pid int) (s float64, ok bool) // a process's own CPU clock
 	// queues lists the accept queues of all listening sockets; nil: they cannot be seen.
 	queues func() []acceptQueue
-	awake  int // the process that keeps the CPUs awake; 0: none does
 }
 
 func (h host) read(path ...string) ([]byte, error) {
@@ -67,13 +66,10 @@ const (
 	// familyEvery is how many readings apart children are looked for: each second. A child that lived
 	// for less may be missed; what it used then counts as others'.
 	familyEvery = 10
+	// Connections of the target are looked at when it is first read, in the warm-up, a second later, and then every
+	// 10 s: on a machine with tens of thousands of connections that takes tens of ms.
+	peersFirst, peersSecond, peersEvery = 3, 13, 100
 )
-
-// own is a process that is neither the target nor in its way: the lab's, and the one that keeps the CPUs awake.
-type own struct {
-	pid int
-	cpu float64 // s, as last read
-}
 
 // sampler takes readings. It is used by one goroutine.
 type sampler struct {
@@ -81,7 +77,9 @@ type sampler struct {
 	cpus       []int // that the experiment may use
 	target     *family
 	companions []*family
-	own        []own
+	self       int // the lab's own process; 0: not known
+	peers      []*peer
+	holders    map[uint64]bool // sockets' inodes at which those listen that the target calls
 	delay      delays
 	switches   switches
 	accepting  accepting
@@ -95,12 +93,7 @@ type sampler struct {
 }
 
 func newSampler(h host, o Options) *sampler {
-	s := &sampler{host: h, refused: -1}
-	for _, pid := range []int{o.Self, h.awake} {
-		if pid > 0 {
-			s.own = append(s.own, own{pid: pid})
-		}
-	}
+	s := &sampler{host: h, self: o.Self, refused: -1}
 	if o.PID > 0 {
 		s.target = newFamily(o.PID)
 	}
@@ -139,7 +132,7 @@ func (s *sampler) read(now int64) reading {
 	r := s.last
 	r.at = now
 	if s.count%familyEvery == 0 {
-		for _, f := range append([]*family{s.target}, s.companions...) {
+		for _, f := range s.families() {
 			f.refresh(s.host)
 		}
 	}
@@ -150,17 +143,31 @@ func (s *sampler) read(now int64) reading {
 	for _, f := range s.companions {
 		r.companions += f.used(s.host, false).cpu
 	}
-	r.self = 0
-	for i, o := range s.own {
-		if now, ok := s.used(o.pid, false); ok {
-			s.own[i].cpu = now.cpu
+	if s.count == 0 || s.count == peersFirst || s.count%peersEvery == peersSecond {
+		s.findPeers(now)
+	}
+	for _, p := range s.peers {
+		p.last = p.used(s.host, false).cpu
+		r.companions += p.last - p.first
+	}
+	if s.self > 0 {
+		if now, ok := s.used(s.self, false); ok {
+			r.self = now.cpu
 		}
-		r.self += s.own[i].cpu
 	}
 	s.readMachine(&r)
 	s.last = r
 	s.count++
 	return r
+}
+
+// families are the target, what was started beside it, and what these call.
+func (s *sampler) families() []*family {
+	out := append([]*family{s.target}, s.companions...)
+	for _, p := range s.peers {
+		out = append(out, p.family)
+	}
+	return out
 }
 
 func (s *sampler) readTarget(r *reading) {
@@ -180,8 +187,7 @@ func (s *sampler) readMachine(r *reading) {
 			r.busy, r.steal, s.seesMachine = busy, steal, true
 		}
 	}
-	// A loop that keeps a CPU awake waits for it whenever somebody works.
-	if total, ok := s.pressure("cpu"); ok && s.host.awake == 0 {
+	if total, ok := s.pressure("cpu"); ok {
 		r.pressure, s.seesPressure = total, true
 	}
 	if total, ok := s.pressure("io"); ok {

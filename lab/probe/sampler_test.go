@@ -89,23 +89,6 @@ func TestSamplerReadsAll(t *testing.T) {
 	}
 }
 
-// What keeps the CPUs awake takes no time from anybody, and its waiting for a CPU is no pressure.
-func TestLoopsAreNobodys(t *testing.T) {
-	f := newFakeHost(t)
-	f.clocks = map[int]float64{10: 1, 30: 0.5, 77: 100}
-	f.write("pressure/cpu", "some avg10=0 total=3000000\n")
-	h := f.host()
-	h.awake = 77
-	s := newSampler(h, Options{PID: 10, Self: 30})
-	if got := s.read(1); got.self != 100.5 || got.pressure != 0 || s.seesPressure {
-		t.Errorf("%+v, sees pressure: %v", got, s.seesPressure)
-	}
-	delete(f.clocks, 77)
-	if got := s.read(2); got.self != 100.5 {
-		t.Errorf("the sum fell when they ended: %+v", got)
-	}
-}
-
 // No sum falls when a process ends or a file cannot be read.
 func TestSumsNeverFall(t *testing.T) {
 	f := newFakeHost(t)

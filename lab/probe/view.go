@@ -2,6 +2,7 @@ package probe
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"dyno/lab/record"
@@ -82,6 +83,7 @@ func (w *Watcher) Surroundings(from, to int64) record.Surroundings {
 	}
 	out.Seen = true
 	out.StealCPU = per(a.steal, b.steal)
+	out.Peers = slices.Clone(w.peers)
 	out.CompanionCPU = per(a.companions, b.companions)
 	out.OthersCPU = max(0, per(a.busy, b.busy)+out.StealCPU-here-out.CompanionCPU-per(a.self, b.self))
 	if w.psi {

@@ -2,11 +2,11 @@ package record
 
 import "fmt"
 
-// Bounds past which a run says nothing about its target.
+// Bounds past which something else than the target had a part in what a run shows.
 const (
-	// generatorBusy is the share of its core at which a sending thread counts as the limit: past it,
+	// GeneratorBusy is the share of its core at which a sending thread counts as the limit: past it,
 	// what arrives late was late to be sent.
-	generatorBusy = 0.8
+	GeneratorBusy = 0.8
 	// lagShare is the part of the reported p99 that the generator's own p99 send-lag may be.
 	lagShare = 0.25
 	// targetBusy is the share of the machine above which the target, with the companions that work for it on
@@ -19,43 +19,50 @@ const (
 	delayed = 0.02
 )
 
-// Judge fills in Totals.Generator.Limited and Invalid from what was recorded, and adds a warning for
-// what is worth knowing but does not spoil the run.
+// Judge fills in Totals.Generator.Limited, Invalid and Disturbed from what was recorded. A run is invalid only when the
+// load generator was the limit: then it says nothing of the target. Latency counts from the intended send time, so
+// neighbours and a late generator can only make it look worse: they disturb a run, and do not undo it.
 func (r *Run) Judge() {
-	r.judgeGenerator()
-	if r.Invalid != "" {
-		return
-	}
-	if g := r.Totals.Generator; g.Limited {
+	late := r.judgeGenerator()
+	switch g := r.Totals.Generator; {
+	case r.Invalid != "":
+	case g.Limited:
 		r.Invalid = "the load generator was the limit: " + g.Why
-		return
-	}
-	if !r.Around.Seen || r.Machine.Cores == 0 {
-		return
-	}
-	share := r.Around.OthersCPU / float64(r.Machine.Cores)
-	switch {
-	case share > neighbourShare && r.Around.TargetDelay > delayed:
-		r.Invalid = fmt.Sprintf("other processes took %.0f%% of the machine (steal included) while the target waited %.2f s per second for a CPU", share*100, r.Around.TargetDelay)
-		if r.Around.StealCPU > r.Around.OthersCPU/2 && !r.Machine.Awake {
-			r.Invalid += "; most of it was steal: a virtual machine may need dyno awake"
+	default:
+		r.Disturbed = r.neighbours()
+		if r.Disturbed == "" {
+			r.Disturbed = late
 		}
-	case share > neighbourShare:
-		r.Warnings = append(r.Warnings, fmt.Sprintf("other processes took %.0f%% of the machine", share*100))
 	}
 }
 
-// judgeGenerator decides whether the generator rather than the target set the pace.
-func (r *Run) judgeGenerator() {
+// neighbours says what other processes took while the target waited for a CPU; empty: little.
+func (r *Run) neighbours() string {
+	if !r.Around.Seen || r.Machine.Cores == 0 {
+		return ""
+	}
+	cores := float64(r.Machine.Cores)
+	share := r.Around.OthersCPU / cores
+	if share <= neighbourShare || r.Around.TargetDelay <= delayed {
+		return ""
+	}
+	return fmt.Sprintf("other processes took %.0f%% of the machine (%.0f%% steal)", share*100, r.Around.StealCPU/cores*100)
+}
+
+// judgeGenerator decides whether the generator rather than the target set the pace, and says when it only sent late.
+func (r *Run) judgeGenerator() (late string) {
 	g := &r.Totals.Generator
 	g.Limited, g.Why = false, ""
-	observed := r.SLO.Observed(r.Totals).P99
+	observed, lagMs := r.SLO.Observed(r.Totals).P99, r.Totals.Lag.P99/1000
 	working := r.Around.TargetCPU + r.Around.CompanionCPU
 	idle := r.Machine.Cores > 0 && r.Around.Seen && working/float64(r.Machine.Cores) < targetBusy
-	switch lagMs := r.Totals.Lag.P99 / 1000; {
-	case g.BusiestThread >= generatorBusy:
+	open := r.Load.Model == "open"
+	lagged := open && observed > 0 && lagMs > lagShare*observed && lagMs > 1 && idle
+	if g.BusiestThread >= GeneratorBusy && (!open || lagged) {
 		g.Limited, g.Why = true, fmt.Sprintf("its busiest thread used %.0f%% of a core", g.BusiestThread*100)
-	case r.Load.Model == "open" && observed > 0 && lagMs > lagShare*observed && lagMs > 1 && idle:
-		g.Limited, g.Why = true, fmt.Sprintf("its own send-lag had a p99 of %.1f ms where the reported p99 is %.1f ms", lagMs, observed)
 	}
+	if lagged {
+		return fmt.Sprintf("the load generator was woken late (p99 %.1f ms), so the p99 of %.1f ms is an upper bound", lagMs, observed)
+	}
+	return ""
 }

@@ -12,23 +12,21 @@ func TestJudge(t *testing.T) {
 			Around: Surroundings{Seen: true, TargetCPU: 0.8}}
 	}
 	for _, tt := range []struct {
-		name    string
-		change  func(*Run)
-		invalid string // part of the reason; empty: the run counts
-		limited bool
-		warned  bool
+		name      string
+		change    func(*Run)
+		invalid   string // part of the reason; empty: the run counts
+		disturbed string // part of what disturbed it; empty: nothing
 	}{
 		{name: "quiet machine", change: func(*Run) {}},
-		{name: "busy generator", change: func(r *Run) { r.Totals.Generator.BusiestThread = 0.9 }, invalid: "busiest thread used 90%", limited: true},
-		{name: "late generator", change: func(r *Run) { r.Totals.Lag.P99 = 8000 }, invalid: "send-lag", limited: true},
+		{name: "busy generator", change: func(r *Run) { r.Totals.Generator.BusiestThread = 0.9 }},
+		{name: "busy generator that sent late", change: func(r *Run) { r.Totals.Generator.BusiestThread, r.Totals.Lag.P99 = 0.9, 8000 }, invalid: "busiest thread used 90%"},
+		{name: "busy generator in a closed loop", change: func(r *Run) { r.Totals.Generator.BusiestThread, r.Load.Model = 0.9, "closed" }, invalid: "busiest thread used 90%"},
+		{name: "late generator", change: func(r *Run) { r.Totals.Lag.P99 = 8000 }, disturbed: "upper bound"},
 		{name: "late because the target's database took it", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Around.CompanionCPU = 0.8 }},
 		{name: "late because the target took the CPU", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Around.TargetCPU = 1.6 }},
 		{name: "closed model has no lag to judge", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Load.Model = "closed" }},
-		{name: "neighbours in the way", change: func(r *Run) { r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, invalid: "other processes took 25%"},
-		{name: "CPUs that were slow to wake", change: func(r *Run) {
-			r.Around.OthersCPU, r.Around.StealCPU, r.Around.TargetDelay = 0.5, 0.4, 0.1
-		}, invalid: "dyno awake"},
-		{name: "neighbours beside", change: func(r *Run) { r.Around.OthersCPU = 0.5 }, warned: true},
+		{name: "neighbours in the way", change: func(r *Run) { r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, disturbed: "other processes took 25%"},
+		{name: "neighbours beside", change: func(r *Run) { r.Around.OthersCPU = 0.5 }},
 		{name: "nothing known", change: func(r *Run) { r.Around = Surroundings{OthersCPU: 2} }},
 		{name: "failed already", change: func(r *Run) { r.Invalid = "the target died"; r.Around.OthersCPU, r.Around.TargetDelay = 0.5, 0.1 }, invalid: "the target died"},
 	} {
@@ -38,8 +36,11 @@ func TestJudge(t *testing.T) {
 		if tt.invalid == "" && r.Invalid != "" || !strings.Contains(r.Invalid, tt.invalid) {
 			t.Errorf("%s: invalid %q, want %q", tt.name, r.Invalid, tt.invalid)
 		}
-		if r.Totals.Generator.Limited != tt.limited || len(r.Warnings) > 0 != tt.warned {
-			t.Errorf("%s: limited %v, warnings %q", tt.name, r.Totals.Generator.Limited, r.Warnings)
+		if tt.disturbed == "" && r.Disturbed != "" || !strings.Contains(r.Disturbed, tt.disturbed) {
+			t.Errorf("%s: disturbed %q, want %q", tt.name, r.Disturbed, tt.disturbed)
+		}
+		if r.Totals.Generator.Limited != (tt.invalid != "" && tt.name != "failed already") {
+			t.Errorf("%s: limited %v", tt.name, r.Totals.Generator.Limited)
 		}
 	}
 }

@@ -22,6 +22,9 @@ const (
 	ProfileBlock     = "block"     // where goroutines waited; over Seconds
 	ProfileGoroutine = "goroutine" // one moment
 	ProfileGoroStart = "gorostart" // one moment, before
+	// ProfileGoroMany is where goroutines stood at ProfileFile.Samples moments, added up: it stands in for the
+	// execution trace of a target that serves none.
+	ProfileGoroMany = "goromany"
 
 	// ProfileTrace is entered only to say why there is no execution trace. One that was taken is summed
 	// up and read with Run.Trace.
@@ -34,6 +37,7 @@ type ProfileFile struct {
 	File     string  `json:"file"`               // profiles/cpu.pb.gz
 	Seconds  float64 `json:"seconds,omitempty"`  // it was taken over; 0: a moment
 	Requests float64 `json:"requests,omitempty"` // answered in those seconds, for figures per request
+	Samples  int     `json:"samples,omitempty"`  // moments that were added up
 	Why      string  `json:"why,omitempty"`      // why there is no file: what could not be seen, and what would help
 }
 
@@ -55,6 +59,7 @@ type Profile struct {
 	Unit     string // nanoseconds, bytes, count
 	Seconds  float64
 	Requests float64
+	Samples  int // moments that were added up
 	Stacks   []Stack
 }
 
@@ -69,6 +74,9 @@ type Frame struct {
 	Function string `json:"function"` // with its package: net/http.(*conn).serve
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
+	// Own says that it is of the program's main module, wherever its file lies: an installed program's own code
+	// lies in the module cache, as its dependencies do.
+	Own bool `json:"-"`
 }
 
 // Total is the sum over all stacks.
@@ -111,7 +119,10 @@ func (r *Run) Profile(kind, valueType string) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.File, err)
 	}
-	p.Seconds, p.Requests = file.Seconds, file.Requests
+	p.Seconds, p.Requests, p.Samples = file.Seconds, file.Requests, file.Samples
+	for i := range p.Stacks {
+		r.own(p.Stacks[i].Frames)
+	}
 	if kind != ProfileHeap || valueType != ValueAllocBytes && valueType != ValueAllocObjects {
 		return p, nil
 	}
@@ -124,6 +135,20 @@ func (r *Run) Profile(kind, valueType string) (*Profile, error) {
 		return nil, err
 	}
 	return p.less(before), nil
+}
+
+// own marks the frames that are of the target's main module.
+func (r *Run) own(frames []Frame) {
+	module := r.Target.Module
+	if module == "" {
+		return
+	}
+	// The linker escapes the dots of a package path's last element.
+	slash := strings.LastIndexByte(module, '/') + 1
+	itself := module[:slash] + strings.ReplaceAll(module[slash:], ".", "%2e") + "."
+	for i, f := range frames {
+		frames[i].Own = strings.HasPrefix(f.Function, module+"/") || strings.HasPrefix(f.Function, itself) || strings.HasPrefix(f.Function, "main.")
+	}
 }
 
 func (r *Run) rawProfile(kind string) (*profile.Profile, ProfileFile, error) {

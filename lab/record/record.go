@@ -21,7 +21,7 @@ import (
 )
 
 // Version is the version of the folder format. A reader accepts its own and every older one.
-const Version = 1
+const Version = 2
 
 // WindowLength is the length of a window. Windows start at multiples of it on the monotonic clock, so
 // that processes which never met agree on where they lie.
@@ -82,23 +82,28 @@ type Change struct {
 
 // Run is one process under one steady load.
 type Run struct {
-	Version  int           `json:"version"`
-	ID       string        `json:"id"`
-	Step     Step          `json:"step"`
-	Started  time.Time     `json:"started"`
-	Load     Load          `json:"load"`
-	Target   Target        `json:"target"`
-	SLO      SLO           `json:"slo"`
-	Machine  Machine       `json:"machine"`
-	Totals   Totals        `json:"totals"`
-	Around   Surroundings  `json:"surroundings"`
-	Invalid  string        `json:"invalid,omitempty"` // why the run does not count; empty: it does
-	Warnings []string      `json:"warnings,omitempty"`
-	Begin    int64         `json:"begin_ns"`  // first instant measured
-	Length   time.Duration `json:"length_ns"` // measured time, warm-up and drain left out
+	Version int          `json:"version"`
+	ID      string       `json:"id"`
+	Step    Step         `json:"step"`
+	Started time.Time    `json:"started"`
+	Load    Load         `json:"load"`
+	Target  Target       `json:"target"`
+	SLO     SLO          `json:"slo"`
+	Machine Machine      `json:"machine"`
+	Totals  Totals       `json:"totals"`
+	Around  Surroundings `json:"surroundings"`
+	Invalid string       `json:"invalid,omitempty"` // why the run does not count; empty: it does
+	// Disturbed is what got in the run's way: an SLO that it met was met all the same, one that it missed may not have
+	// been the target's doing. Empty: nothing did.
+	Disturbed string        `json:"disturbed,omitempty"`
+	Warnings  []string      `json:"warnings,omitempty"`
+	Begin     int64         `json:"begin_ns"`  // first instant measured
+	Length    time.Duration `json:"length_ns"` // measured time, warm-up and drain left out
 
 	Profiles []ProfileFile `json:"profiles,omitempty"` // what was taken in the run
-	Stages   []Stage       `json:"stages,omitempty"`   // latency by stage, when the target sends its spans
+	// Downstream is a process that the target calls, which was looked into as well; nil: none was.
+	Downstream *Downstream `json:"downstream,omitempty"`
+	Stages     []Stage     `json:"stages,omitempty"` // latency by stage, when the target sends its spans
 
 	// Series is one line per window of series.ndjson, warm-up and drain included.
 	Series []Window `json:"-"`
@@ -138,6 +143,9 @@ type Target struct {
 	Shared   bool            `json:"quota_shared,omitempty"` // the lab draws on the same quota
 	Agent    bool            `json:"agent,omitempty"`        // it has the agent; false: it was looked into from outside
 	Pprof    bool            `json:"pprof,omitempty"`        // it has net/http/pprof
+	Program  string          `json:"program,omitempty"`      // its process's name
+	Module   string          `json:"module,omitempty"`       // path of its main module, by its build information
+	NotGo    bool            `json:"not_go,omitempty"`       // its binary was not built by Go
 }
 
 // Machine says where the run happened.
@@ -149,8 +157,10 @@ type Machine struct {
 	MemoryGiB float64           `json:"memory_gib"`
 	Kernel    string            `json:"kernel"`
 	Go        string            `json:"go"`
-	Awake     bool              `json:"awake,omitempty"`    // its CPUs were kept from going to sleep (dyno awake)
+	Awake     bool              `json:"awake,omitempty"`    // of an earlier version: loops of the lowest priority kept its CPUs busy
 	Settings  map[string]string `json:"settings,omitempty"` // what dyno doctor reads: somaxconn, autogroup, ...
+	// WakeLatencyHeld says that CPUs with nothing to do polled instead of halting (PM QoS).
+	WakeLatencyHeld bool `json:"wake_latency_held,omitempty"`
 }
 
 // String puts the machine on one line, without its settings.
@@ -168,8 +178,11 @@ func (m Machine) String() string {
 	case m.Cores > 1:
 		add(fmt.Sprintf("%d cores", m.Cores))
 	}
+	if m.WakeLatencyHeld {
+		add("CPU wake-up latency held at 0")
+	}
 	if m.Awake {
-		add("kept awake")
+		add("CPUs kept awake by loops")
 	}
 	if m.MemoryGiB > 0 {
 		add(strconv.FormatFloat(math.Round(m.MemoryGiB*100)/100, 'f', -1, 64) + " GiB")
@@ -200,6 +213,9 @@ type Surroundings struct {
 	AcceptLimit     int64   `json:"accept_limit,omitempty"`       // how long it may get
 	CacheMisses     float64 `json:"cache_misses_per_s,omitempty"` // last level, of the target; 0: not permitted here
 	TLBMisses       float64 `json:"tlb_misses_per_s,omitempty"`
+
+	// Peers are the processes of this machine that the target calls; their CPU is part of CompanionCPU.
+	Peers []Peer `json:"peers,omitempty"`
 
 	Elsewhere bool `json:"elsewhere,omitempty"` // the target runs on another machine, of which its agent tells
 	Seen      bool `json:"seen"`                // false: nothing of the above could be read
@@ -242,10 +258,15 @@ type Experiment struct {
 	Machine  Machine   `json:"machine"`
 	Order    []string  `json:"runs"` // the runs' IDs, in the order they ran
 	Warnings []string  `json:"warnings,omitempty"`
-	UnderWay *UnderWay `json:"under_way,omitempty"` // nil: it has ended
+	// Budget is how long the experiment may take; 0: as long as its plan needs.
+	Budget   time.Duration `json:"budget_ns,omitempty"`
+	UnderWay *UnderWay     `json:"under_way,omitempty"` // nil: it has ended
+	Outcome  *Outcome      `json:"outcome,omitempty"`   // nil: it has not ended, or is of format version 1; see Ended
 
 	// Runs are the runs themselves, in Order.
 	Runs []*Run `json:"-"`
+	// Slices are the turns of variants that were measured side by side, in order.
+	Slices []Slice `json:"-"`
 	// Dir is the folder the experiment was read from.
 	Dir string `json:"-"`
 }
@@ -254,7 +275,9 @@ type Experiment struct {
 type UnderWay struct {
 	PID      int  `json:"pid"` // of the lab: without that process, the experiment was broken off
 	Step     Step `json:"step"`
-	Expected int  `json:"expected"` // estimate of how many runs there will be
+	Expected int  `json:"expected"` // estimate of how many runs there will be; 0: the experiment takes turns
+	// Ends is when the budget is used up; the experiment may be done earlier.
+	Ends time.Time `json:"ends,omitzero"`
 }
 
 // Select returns the runs for which keep is true, in order.

@@ -21,7 +21,7 @@ const (
 type SLO struct {
 	On      string             // OnResponse (also when empty) or OnDelivery
 	Latency map[string]float64 // quantile name (p50 ... p999, max, mean) -> bound in ms
-	Errors  float64            // highest share of offers that may fail; 0 asks for none
+	Errors  float64            // highest share of offers that may fail; 0 allows none
 	Gauges  map[string]float64 // the service's gauge -> upper bound (exclusive)
 }
 
@@ -31,9 +31,13 @@ var quantileNames = []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"}
 // gaugeName is what Prometheus accepts as a metric's name.
 var gaugeName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
 
+// DefaultErrors is the share of offers that may fail under an SLO without an errors term: among thousands
+// of requests a single lost connection should not decide. errors=0% allows none.
+const DefaultErrors = 0.001
+
 // ParseSLO reads "p99=20ms,errors=0.1%,delivery,async_oldest_age_seconds<0.5".
 func ParseSLO(s string) (SLO, error) {
-	out := SLO{}
+	out := SLO{Errors: DefaultErrors}
 	for _, term := range strings.Split(s, ",") {
 		if term = strings.TrimSpace(term); term == "" {
 			continue
@@ -115,7 +119,7 @@ func (s SLO) String() string {
 			terms = append(terms, name+"="+time.Duration(ms*float64(time.Millisecond)).String())
 		}
 	}
-	if len(s.Latency) > 0 || s.Errors > 0 {
+	if len(s.Latency) > 0 || len(s.Gauges) > 0 || s.Errors > 0 {
 		terms = append(terms, "errors="+strconv.FormatFloat(s.Errors*100, 'g', 6, 64)+"%")
 	}
 	for _, name := range sortedKeys(s.Gauges) {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,12 +14,14 @@ func TestParseSLO(t *testing.T) {
 		want SLO
 		err  string // part of the error
 	}{
-		{in: "p99=20ms", want: SLO{Latency: map[string]float64{"p99": 20}}},
+		{in: "p99=20ms", want: SLO{Latency: map[string]float64{"p99": 20}, Errors: DefaultErrors}},
+		{in: "p99=20ms,errors=0%", want: SLO{Latency: map[string]float64{"p99": 20}}},
 		{in: "p99<=20ms, errors=0.1%", want: SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001}},
 		{in: "delivery,p999=1s,p50=5ms,errors=0.01,async_oldest_age_seconds<0.5",
 			want: SLO{On: OnDelivery, Latency: map[string]float64{"p999": 1000, "p50": 5}, Errors: 0.01,
 				Gauges: map[string]float64{"async_oldest_age_seconds": 0.5}}},
-		{in: "depth<10", want: SLO{Gauges: map[string]float64{"depth": 10}}},
+		{in: "depth<10", want: SLO{Gauges: map[string]float64{"depth": 10}, Errors: DefaultErrors}},
+		{in: "depth<10,errors=0", want: SLO{Gauges: map[string]float64{"depth": 10}}},
 		{in: "", err: "bounds no latency"},
 		{in: "errors=1%", err: "bounds no latency"},
 		{in: "p98=20ms", err: "there are p50, p90"},
@@ -44,6 +47,7 @@ func TestParseSLO(t *testing.T) {
 func FuzzSLO(f *testing.F) {
 	f.Add("delivery,p99=20ms,errors=0.1%,depth<10")
 	f.Add("p50=1us,max=1h")
+	f.Add("depth<10,errors=0%")
 	f.Fuzz(func(t *testing.T, s string) {
 		slo, err := ParseSLO(s)
 		if err != nil {
@@ -53,7 +57,7 @@ func FuzzSLO(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q became %q, which is refused: %v", s, slo, err)
 		}
-		if again.On != slo.On || len(again.Latency) != len(slo.Latency) || !reflect.DeepEqual(again.Gauges, slo.Gauges) {
+		if near := math.Abs(again.Errors-slo.Errors) <= 1e-5*slo.Errors; !near || again.On != slo.On || len(again.Latency) != len(slo.Latency) || !reflect.DeepEqual(again.Gauges, slo.Gauges) {
 			t.Fatalf("%q became %q", s, again)
 		}
 		b, err := json.Marshal(slo)

@@ -249,7 +249,7 @@ func Open(dir string) (*Experiment, error) {
 		}
 		e.Runs = append(e.Runs, r)
 	}
-	return e, nil
+	return e, e.readSlices()
 }
 
 func checkVersion(dir string, v int) error {

@@ -81,7 +81,12 @@ func (r *Run) Trace() (*Trace, error) {
 		return r.MadeTrace, nil
 	}
 	t := &Trace{}
-	return t, readJSON(filepath.Join(r.Dir, filepath.FromSlash(traceFile)), t)
+	err := readJSON(filepath.Join(r.Dir, filepath.FromSlash(traceFile)), t)
+	for _, w := range t.Waits {
+		r.own(w.Stack)
+		r.own(w.WokenBy)
+	}
+	return t, err
 }
 
 // Stage is the latency of one step within the requests of a run, as distributed tracing reported it.

@@ -121,7 +121,8 @@ type Totals struct {
 	Service  Quantiles            `json:"service_ms"`  // from the actual send
 	Delivery Quantiles            `json:"delivery_ms"` // from the intended send time to the receipt
 	Lag      Lag                  `json:"send_lag_us"`
-	Classes  map[string]Quantiles `json:"classes,omitempty"` // response by request class
+	Classes  map[string]Quantiles `json:"classes,omitempty"`  // response by request class
+	Statuses map[string]Quantiles `json:"statuses,omitempty"` // response by protocol status, where there were several
 
 	Generator Generator     `json:"generator"`
 	Server    *ServerTotals `json:"server,omitempty"`

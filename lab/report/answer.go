@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyno/lab/compare"
@@ -19,7 +20,140 @@ var kindWords = map[string]string{
 	record.KindDiagnose: "diagnosis",
 }
 
-// whyInvalid says why an experiment has no result; empty when it has one, be it of some steps only.
+// outcome says how the experiment ended.
+func (r *Report) outcome(e *record.Experiment) record.Outcome {
+	if e.Outcome != nil || e.UnderWay != nil {
+		return e.Ended()
+	}
+	if why := r.whyInvalid(); why != "" {
+		return record.Outcome{Status: record.OutcomeInvalid, Reason: why}
+	}
+	for _, w := range e.Warnings {
+		if why, ok := strings.CutPrefix(w, "the experiment ended before it was done: "); ok {
+			return record.Outcome{Status: record.OutcomeInterrupted, Reason: why}
+		}
+	}
+	return record.Outcome{Status: record.OutcomeComplete}
+}
+
+// standing is how the experiment ended, in a word, and how sure its result is or why there is none.
+func (r *Report) standing() (word, text string) {
+	switch o := r.Outcome; o.Status {
+	case record.OutcomeComplete:
+		return o.Status, r.sureWords()
+	case record.OutcomeInvalid:
+		return o.Status, o.Reason
+	default:
+		return o.Status, cmp.Or(o.Reason, "it ended early") + "; until then " + r.sureWords()
+	}
+}
+
+// sureWords say how much was measured, and how much of it decides something.
+func (r *Report) sureWords() string {
+	t := r.Turns
+	if t == nil || r.Kind == record.KindDiagnose {
+		return countWords(r.Count())
+	}
+	var parts []string
+	switch rest := r.Steps[min(1, len(r.Steps)):]; {
+	case r.Kind == record.KindCapacity && len(r.Steps) > 0:
+		parts = append(parts, plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
+	case r.Kind == record.KindLadder && len(rest) > 0:
+		with := 0
+		for _, s := range rest {
+			if s.RatioInterval != nil {
+				with++
+			}
+		}
+		if with == len(rest) {
+			parts = append(parts, "every step against "+r.Steps[0].Name+" has an interval")
+		} else {
+			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, plural(len(rest), "step"), r.Steps[0].Name))
+		}
+	}
+	if said := t.DecidedWords(); said != "" {
+		parts = append(parts, said)
+	}
+	if len(parts) == 0 {
+		return t.Words()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// undecidedWords say what would decide the steps whose ratios are not decided.
+func (r *Report) undecidedWords() string {
+	var order []string
+	names := map[string][]string{}
+	for _, s := range r.Steps {
+		if s.WouldDecide == "" {
+			continue
+		}
+		if names[s.WouldDecide] == nil {
+			order = append(order, s.WouldDecide)
+		}
+		names[s.WouldDecide] = append(names[s.WouldDecide], s.Name)
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	for i, what := range order {
+		order[i] = strings.Join(names[what], ", ") + " (" + what + ")"
+	}
+	return strings.TrimPrefix(metricNames[r.RatioMetric], "peak ") + " not decided " + r.againstWords() + ": " + strings.Join(order, "; ")
+}
+
+// againstWords say what the verdict of a step by turns is against.
+func (r *Report) againstWords() string {
+	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
+		return "against " + r.Steps[0].Name
+	}
+	return "against the step before"
+}
+
+// floorWords are what the baseline shows against itself.
+func (r *Report) floorWords() string {
+	switch {
+	case r.Floor == nil && r.CPUFloor == nil:
+		return ""
+	case r.Turns == nil:
+		return "the baseline against itself " + betweenRatios(r.Floor)
+	}
+	var parts []string
+	if r.Floor != nil {
+		parts = append(parts, strings.TrimPrefix(metricNames[r.RatioMetric], "peak ")+" "+betweenRatios(r.Floor))
+	}
+	if r.CPUFloor != nil {
+		parts = append(parts, "CPU per request "+betweenRatios(r.CPUFloor))
+	}
+	return "the baseline against its twin: " + strings.Join(parts, ", ")
+}
+
+// leftOut says for each reason how many runs do not count, the commonest first.
+func (r *Report) leftOut() (out []string) {
+	runs := map[string][]string{}
+	var order []string
+	for _, run := range r.Runs {
+		if run.Invalid == "" || run.Invalid == r.Invalid { // which is said elsewhere
+			continue
+		}
+		if runs[run.Invalid] == nil {
+			order = append(order, run.Invalid)
+		}
+		runs[run.Invalid] = append(runs[run.Invalid], run.ID)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(runs[b]), len(runs[a])) })
+	for _, why := range order {
+		which := plural(len(runs[why]), "run")
+		if len(runs[why]) == 1 {
+			which = runs[why][0]
+		}
+		out = append(out, which+": "+why)
+	}
+	return out
+}
+
+// whyInvalid says why an experiment of format version 1, which did not record its outcome, has no result; empty when it
+// has one, be it of some steps only.
 func (r *Report) whyInvalid() string {
 	all, valid := r.Count()
 	switch {
@@ -80,20 +214,18 @@ func (r *Report) best() *Step {
 // answer is the result in one sentence.
 func (r *Report) answer() string {
 	if r.Invalid != "" {
-		return "The run is invalid because " + r.Invalid + "."
+		return "No result: " + r.Invalid + "."
 	}
 	switch r.Kind {
 	case record.KindLoad:
 		return r.loadAnswer()
 	case record.KindCompare:
 		if c := r.Comparison; c != nil {
-			return comparisonAnswer(*c)
+			return comparisonAnswer(*c, r.Turns != nil) + besideWords(r.Metrics)
 		}
 		return "There was nothing to compare."
 	case record.KindCapacity:
-		if r.Capacity != nil {
-			return fmt.Sprintf("%s carries %s%s%s%s.", r.subject(), rate(Value(r.Capacity.CapacityPerS)), space(between(interval(r.Capacity.Interval))), at(latencyWords(r.SLO)), r.atOnceWords(&r.Steps[0]))
-		}
+		return r.capacityAnswer()
 	case record.KindSweep:
 		if r.Scaling != nil {
 			return r.scalingAnswer()
@@ -102,10 +234,38 @@ func (r *Report) answer() string {
 	case record.KindDiagnose:
 		return r.diagnosisAnswer()
 	}
+	if r.Turns != nil {
+		return r.turnAnswer()
+	}
 	return r.ladderAnswer()
 }
 
-func (r *Report) subject() string { return cmp.Or(r.Service, r.Name, "the target") }
+func (r *Report) subject() string { return cmp.Or(r.Subject, r.Service, r.Name, "the target") }
+
+// capacityAnswer says what one variant carries, and how sure that is.
+func (r *Report) capacityAnswer() string {
+	if len(r.Steps) == 0 {
+		return "Nothing was measured."
+	}
+	s, work := &r.Steps[0], ""
+	if s.Work.Known() {
+		work = " Its peak work rate is " + rate(s.Work) + space(between(s.WorkInterval)) + "."
+	}
+	switch c := r.Capacity; {
+	case c != nil && c.AtLeast:
+		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), rate(Value(c.CapacityPerS)), at(latencyWords(r.SLO)), c.Reason, work)
+	case c == nil || !s.Capacity.Known():
+		why := ""
+		if c != nil && c.Reason != "" {
+			why = ": " + c.Reason
+		}
+		return "No capacity was found" + why + "." + work
+	case s.Interval == nil:
+		return fmt.Sprintf("%s carries about %s%s%s (too few data for an interval).%s", r.subject(), rate(s.Capacity), at(latencyWords(r.SLO)), r.atOnceWords(s), work)
+	default:
+		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), rate(s.Capacity), between(s.Interval), at(latencyWords(r.SLO)), r.atOnceWords(s), work)
+	}
+}
 
 // metricWords write a datum of the metric.
 func metricWords(metric string, v Value) string {
@@ -144,20 +304,44 @@ func (r *Report) ladderAnswer() string {
 	case i == nil:
 		return said + " (too few rounds for an interval)."
 	case i.Lo <= 1 && i.Hi >= 1:
-		return said + ": no difference could be shown."
+		return said + " (" + verdictOf(i) + ")."
 	}
 	return said + "."
 }
 
-func comparisonAnswer(c compare.Comparison) string {
-	ratio := fmt.Sprintf("%s %s%s", c.Metric, times(Value(c.Ratio)), space(betweenRatios(interval(c.Interval))))
-	switch c.Verdict {
-	case compare.Faster, compare.Slower:
-		return fmt.Sprintf("%s is %s than %s: %s over %s.", c.B, c.Verdict, c.A, ratio, plural(c.Pairs, "pair"))
-	case compare.NoDifference:
-		return fmt.Sprintf("No difference could be shown between %s and %s: %s over %s.", c.A, c.B, ratio, plural(c.Pairs, "pair"))
+// comparisonAnswer says which of two variants is better, or that this is not decided and what would decide it.
+func comparisonAnswer(c compare.Comparison, turns bool) string {
+	ratio := fmt.Sprintf("%s %s%s", metricNames[c.Metric], times(measured(c.Ratio)), space(betweenRatios(interval(c.Interval))))
+	over := "over " + plural(c.Pairs, "pair")
+	switch {
+	case c.Blocks > 0:
+		over = "over " + plural(c.Blocks, "block")
+	case turns:
+		over = "from at least " + plural(c.Pairs, "slice") + " of each"
 	}
-	return fmt.Sprintf("%s and %s cannot be compared.", c.A, c.B)
+	better, worse := "is faster than", "is slower than"
+	if c.Metric == compare.MetricCPU {
+		better, worse = "needs less CPU than", "needs more CPU than"
+	}
+	switch {
+	case c.Verdict == compare.Faster:
+		return fmt.Sprintf("%s %s %s: %s %s.", c.B, better, c.A, ratio, over)
+	case c.Verdict == compare.Slower:
+		return fmt.Sprintf("%s %s %s: %s %s.", c.B, worse, c.A, ratio, over)
+	case c.Verdict == compare.Equal:
+		return fmt.Sprintf("%s and %s are %s: %s %s.", c.A, c.B, c.Verdict, ratio, over)
+	case c.Verdict != compare.NotDecided:
+		return fmt.Sprintf("%s and %s cannot be compared.", c.A, c.B)
+	case c.Ratio <= 0:
+		return fmt.Sprintf("Not decided: %s and %s have no %s to compare yet.", c.A, c.B, metricNames[c.Metric])
+	}
+	said := fmt.Sprintf("Not decided: %s of %s at %s that of %s%s so far, %s", metricNames[c.Metric], c.B, times(Value(c.Ratio)), c.A, space(betweenRatios(interval(c.Interval))), over)
+	if c.WouldDecide != "" {
+		said += "; " + c.WouldDecide
+	} else if c.Interval == nil && !turns {
+		said += fmt.Sprintf(" of the %d that an interval needs", compare.MinPairs)
+	}
+	return said + "."
 }
 
 func (r *Report) loadAnswer() string {
@@ -166,20 +350,31 @@ func (r *Report) loadAnswer() string {
 	}
 	t := r.Load.Run.Totals
 	q := r.Load.Run.SLO.Observed(t)
-	if r.Load.Run.Load.Model == "closed" {
-		return fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed.",
-			rate(Value(t.AchievedPerS)), plural(r.Load.Run.Load.Connections, "connection"), figure(Value(q.P99)), percent(Value(t.ErrorShare())))
-	}
 	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
 		rate(Value(t.OfferedPerS)), rate(Value(t.AchievedPerS)), figure(Value(q.P99)), percent(Value(t.ErrorShare())))
+	if r.Load.Run.Load.Model == "closed" {
+		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
+			rate(Value(t.AchievedPerS)), plural(r.Load.Run.Load.Connections, "connection"), figure(Value(q.P99)), percent(Value(t.ErrorShare())))
+	}
 	switch v := r.Load.Verdict; {
 	case v == nil:
 		return said + "."
 	case v.Met:
 		return said + ": the SLO was met."
+	case unjudged(*v) != "":
+		return said + ": the SLO was not judged (" + unjudged(*v) + ")."
 	default:
-		return said + ": the SLO was missed (" + strings.Join(missed(v), "; ") + ")."
+		return said + ": " + r.MissedWords() + "."
 	}
+}
+
+// MissedWords say how a single load missed its SLO, and whether that may have been something else's doing.
+func (r *Report) MissedWords() string {
+	said := "the SLO was missed (" + strings.Join(missed(r.Load.Verdict), "; ") + ")"
+	if d := r.Load.Run.Disturbed; d != "" {
+		said += ", which is in doubt: " + d
+	}
+	return said
 }
 
 // alike is how far apart, as a share, two variants' flows may be to be named together.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"dyno/lab/record"
@@ -25,8 +26,14 @@ type barRow struct {
 }
 
 func newBars(r *Report) bars {
+	steps := slices.Clone(r.Steps)
+	if r.Turns != nil && !r.any(func(s *Step) bool { return s.Capacity.Known() }) {
+		for i := range steps { // no capacity was asked for, or found
+			steps[i].Capacity, steps[i].Interval = steps[i].Work, steps[i].WorkInterval
+		}
+	}
 	most := 0.0
-	for _, s := range r.Steps {
+	for _, s := range steps {
 		if s.Capacity.Known() {
 			most = max(most, float64(s.Capacity))
 		}
@@ -38,16 +45,20 @@ func newBars(r *Report) bars {
 		return bars{}
 	}
 	x := newAxis(false, most)
-	out := bars{Note: r.columns()[1].Unit + "; the whisker is the 95% interval", Axis: barAxis(x)}
+	main := r.columns()[1]
+	out := bars{Note: main.Head + " " + main.Unit + "; the whisker is the 95% interval", Axis: axisSVG(x, x.ticks())}
 	baseline := Unknown
 	if r.Kind == record.KindLadder || r.Kind == record.KindCompare {
-		baseline = r.Steps[0].Capacity
+		baseline = steps[0].Capacity
 		out.Note += ", the dashed line the baseline"
 	}
-	for i, s := range r.Steps {
+	for i, s := range steps {
 		row := barRow{Name: s.Name, Change: s.Change, Why: s.Why, Value: figure(s.Capacity), Detail: between(s.Interval), Class: "step"}
 		if i > 0 && s.Ratio.Known() {
 			row.Ratio = times(s.Ratio)
+		}
+		if r.Turns != nil && row.Ratio != "" {
+			row.Ratio += " work"
 		}
 		switch {
 		case s.Invalid != "":
@@ -81,12 +92,13 @@ func barSVG(x axis, s Step, baseline Value) template.HTML {
 	return template.HTML(b.String())
 }
 
-func barAxis(x axis) template.HTML {
+// axisSVG writes an axis below rows.
+func axisSVG(x axis, ticks []tick) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="bar-axis" width="100%" height="18" aria-hidden="true">`)
-	for i, t := range x.ticks() {
+	for i, t := range ticks {
 		anchor := "middle"
-		if i == 0 {
+		if i == 0 && x.percentOf(t.at) < 5 {
 			anchor = "start"
 		}
 		thin := ""
@@ -94,6 +106,26 @@ func barAxis(x axis) template.HTML {
 			thin = ` class="every-other"`
 		}
 		fmt.Fprintf(&b, `<text%s x="%.2f%%" y="13" text-anchor="%s">%s</text>`, thin, x.percentOf(t.at), anchor, t.label)
+	}
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String())
+}
+
+// svg draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the ratio as a line across it.
+func (row RatioRow) svg(x axis) template.HTML {
+	var b strings.Builder
+	b.WriteString(`<svg class="strip" width="100%" height="34" aria-hidden="true">`)
+	one := x.percentOf(1)
+	fmt.Fprintf(&b, `<line class="reference" x1="%.2f%%" x2="%.2f%%" y1="0" y2="34"/>`, one, one)
+	if i := row.Interval; i != nil {
+		fmt.Fprintf(&b, `<rect x="%.2f%%" width="%.2f%%" y="3" height="28" rx="2"/>`, x.percentOf(i.Lo), x.percentOf(i.Hi)-x.percentOf(i.Lo))
+	}
+	if row.Ratio.Known() {
+		at := x.percentOf(float64(row.Ratio))
+		fmt.Fprintf(&b, `<line class="ratio-line" x1="%.2f%%" x2="%.2f%%" y1="1" y2="33"/>`, at, at)
+	}
+	for i, v := range row.Ratios {
+		fmt.Fprintf(&b, `<circle cx="%.2f%%" cy="%d" r="2.5"/>`, x.percentOf(v), 7+i*7%22) // spread, so that they do not hide each other
 	}
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String())

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/record"
+
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
@@ -171,8 +173,8 @@ func TestPageInABrowser(t *testing.T) {
 	if n := ask[int](t, ctx, `document.querySelectorAll('#panels canvas').length`); n < 10 {
 		t.Errorf("%d series charts were drawn", n)
 	}
-	if n := ask[int](t, ctx, `document.querySelectorAll('.xy canvas').length`); n != 1 {
-		t.Errorf("%d load/latency charts were drawn", n)
+	if n := ask[int](t, ctx, `document.querySelectorAll('.curves .plot').length`); n != 6 {
+		t.Errorf("%d load curves were drawn", n)
 	}
 	// Something was painted on each canvas, not only placed.
 	if blank := ask[int](t, ctx, `[...document.querySelectorAll('canvas')].filter(c => !c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v)).length`); blank != 0 {
@@ -216,10 +218,6 @@ func TestPageInABrowser(t *testing.T) {
 		await(t, ctx, `document.getElementById('at').textContent === 'at -2.0 s (warmup)'`)
 		press(t, ctx, "#panels th[role=button]", kb.Enter)
 		await(t, ctx, `document.querySelector('#panels th[role=button]').getAttribute('aria-pressed') === 'false'`)
-		press(t, ctx, ".xy button", kb.Enter)
-		await(t, ctx, `document.querySelector('.xy button').getAttribute('aria-pressed') === 'false'`)
-		press(t, ctx, ".xy", kb.ArrowRight)
-		await(t, ctx, `/^reuse p99: .* ms at .*\/s offered$/.test(document.querySelector('.xy .read').textContent)`)
 		press(t, ctx, "#conditions details summary", kb.Enter)
 		await(t, ctx, `document.querySelector('#conditions details').open`)
 	})
@@ -253,6 +251,8 @@ func TestPageInABrowser(t *testing.T) {
 // and nothing is asked for or complained of.
 func TestPagesOnAPhone(t *testing.T) {
 	reports := madeReports()
+	reports["interrupted"] = endedEarly(record.OutcomeInterrupted, "a signal ended it").report()
+	reports["invalid"] = endedEarly(record.OutcomeInvalid, "the load generator was the limit in 31 of 40 slices").report()
 	reports["hostile"], reports["hostile-load"], reports["hostile-cause"] = hostileReport(), hostileLoad(), hostileCause()
 	ctx, w := open(t, "about:blank", 375, 800, "light")
 	for name, r := range reports {

@@ -21,12 +21,16 @@ func Build(e *record.Experiment) *Report { return build(e, analyse(e)) }
 // analysis is what the analyses say of an experiment.
 type analysis struct {
 	verdicts   map[string]capacity.Verdict // by run
+	errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
 	capacities map[string]capacity.Result  // by variant
-	rows       []compare.Row
+	rows       []compare.Row               // by turns: of the work rate
+	cpu        []compare.Row               // by turns only
+	metrics    []compare.Comparison        // kind compare by turns: the metric that was asked for first
 	inflected  []Inflection
 	unlisted   int // inflections beyond those
 	floor      *[2]float64
 	comparison *compare.Comparison
+	left       int // SLO slices that do not count
 	datum      compare.Datum
 	diagnoses  []diagnose.Diagnosis
 }
@@ -34,21 +38,40 @@ type analysis struct {
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
 func analyse(e *record.Experiment) analysis {
-	a := analysis{verdicts: map[string]capacity.Verdict{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
+	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
 	for _, r := range e.Runs {
 		if bounds(r.SLO) && !r.Step.ForCause() {
 			a.verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
 	names := variantNames(e)
-	if e.Kind != record.KindLoad {
-		for _, name := range names {
-			a.capacities[name] = capacity.Summarise(steady(e), name)
+	for _, name := range names {
+		c := capacity.Summarise(steady(e), name)
+		for _, s := range c.Steps {
+			a.errors[s.Run] = s.Errors
+		}
+		if e.Kind != record.KindLoad {
+			a.capacities[name] = c
 		}
 	}
 	switch {
 	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
 		a.inflected, a.unlisted = inflections(e)
+	case len(e.Slices) > 0:
+		a.left = leftOf(e)
+		peak := func(variant string) float64 { return a.capacities[variant].PeakWorkPerS }
+		if e.Kind == record.KindLadder || e.Kind == record.KindCompare {
+			a.rows, a.cpu = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
+			if n := len(a.rows); e.Kind == record.KindCompare && n > 0 && a.rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
+				if p99 := compare.Ladder(e, compare.MetricP99, nil); p99[n-1].ToBaseline.Verdict != compare.Invalid {
+					a.rows = p99
+				}
+			}
+		}
+		if e.Kind == record.KindCompare && len(names) >= 2 {
+			a.metrics = metricsOf(e, names[0], names[1], peak)
+			a.comparison = &a.metrics[0]
+		}
 	case e.Kind == record.KindLadder:
 		a.rows = compare.Ladder(e, metricOf(e), a.datum)
 		for _, row := range a.rows {
@@ -63,9 +86,8 @@ func analyse(e *record.Experiment) analysis {
 	a.diagnoses = diagnose.Diagnose(e)
 	for i := range a.diagnoses {
 		if !bounds(e.SLO) {
-			continue // without an SLO, the capacity is the peak
+			continue // without an SLO there is no capacity
 		}
-		a.diagnoses[i].CapacityPerS = 0
 		if c := a.capacities[a.diagnoses[i].Variant]; c.Valid {
 			a.diagnoses[i].CapacityPerS = c.CapacityPerS
 		}
@@ -118,12 +140,9 @@ func (r *Report) withoutPeaks() {
 // build puts the view model together.
 func build(e *record.Experiment, a analysis) *Report {
 	r := &Report{
-		Kind: e.Kind, Name: e.Name, Service: e.Service, Metric: metricOf(e), SLO: e.SLO, Started: e.Started,
+		Kind: e.Kind, Name: e.Name, Title: Title(e), Subject: Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
 		Warnings: append([]string(nil), e.Warnings...), Floor: interval(a.floor), Inflections: a.inflected, InflectionsLeft: a.unlisted,
-	}
-	if e.UnderWay != nil {
-		r.Warnings = append(r.Warnings, "the experiment has not ended: it goes on, or the lab was killed; this is what it had measured")
 	}
 	for _, run := range e.Runs {
 		r.Runs = append(r.Runs, newRun(run, a))
@@ -131,6 +150,9 @@ func build(e *record.Experiment, a analysis) *Report {
 	r.Assemblies = assemblies(e)
 	if atOnce(e) {
 		r.Scaling = scaling(e, a)
+	}
+	if len(e.Slices) > 0 {
+		r.Turns = turnsOf(e)
 	}
 	switch e.Kind {
 	case record.KindLoad:
@@ -156,17 +178,24 @@ func build(e *record.Experiment, a analysis) *Report {
 	default:
 		r.steps(e, a)
 	}
+	if r.Turns != nil {
+		r.turn(e, a)
+	}
 	if e.Kind != record.KindLoad {
-		if e.Kind != record.KindSweep && r.Scaling == nil {
-			r.Charts = append([]Chart{latencyChart(e)}, r.Charts...)
+		if r.Scaling == nil {
+			r.Curves = r.curves(e, a)
 		}
+		r.Ratios = r.ratios(e, a)
 		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
 	}
 	r.Traces, r.TracesLeft = traces(e)
 	r.Diagnoses, r.Flames = complete(a.diagnoses), flames(e)
 	r.explain()
 	r.Pauses, r.Stages, r.Databases = pauses(e, a), staged(e), databases(e, a)
-	r.Invalid = r.whyInvalid()
+	r.Outcome = r.outcome(e)
+	if r.Outcome.Status == record.OutcomeInvalid {
+		r.Invalid = r.Outcome.Reason
+	}
 	r.Answer = r.answer()
 	return r
 }
@@ -178,7 +207,10 @@ func newRun(r *record.Run, a analysis) Run {
 		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
 		Offered: measured(t.OfferedPerS), Achieved: Value(t.AchievedPerS), Delivered: measured(t.DeliveredPerS),
 		P50: measured(q.P50), P99: measured(q.P99), Errors: Value(t.ErrorShare()), CPU: Unknown,
-		Met: v.Met, Judged: judged, Misses: v.Misses, Invalid: r.Invalid, Warnings: r.Warnings,
+		Met: v.Met, Judged: judged, Unjudged: unjudged(v), Misses: missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
+	}
+	if share, ok := a.errors[r.ID]; ok {
+		out.Errors = Value(share)
 	}
 	if t.Server != nil {
 		out.CPU = measured(t.Server.CPUMicrosPerRequest)

@@ -93,6 +93,9 @@ func boundBy(d *diagnose.Diagnosis) string {
 	if d.Kind != "" && d.Kind != string(d.Bound) {
 		said += " (" + d.Kind + ")"
 	}
+	if !d.Confirmed && d.Disturbed != "" && d.Bound != diagnose.Environment {
+		said += ", unconfirmed"
+	}
 	return said
 }
 

@@ -61,7 +61,8 @@ func (v diagnosisView) Class() string {
 	switch {
 	case !v.Valid:
 		return "bad"
-	case v.Bound == diagnose.Unknown || v.Bound == diagnose.NotLoaded || v.Bound == diagnose.Generator || v.Bound == diagnose.Environment:
+	case v.Bound == diagnose.Unknown || v.Bound == diagnose.NotLoaded || v.Bound == diagnose.Generator || v.Bound == diagnose.Environment,
+		v.Disturbed != "" && !v.Confirmed:
 		return "part"
 	}
 	return "good"

@@ -48,7 +48,7 @@ func (t *terminal) diagnosis(r *Report) {
 			t.line(t.clean(d.InWords))
 		}
 		if d.PeakPerS > 0 {
-			t.line("peak of the closed loop: " + t.clean(rate(Value(d.PeakPerS))))
+			t.line(t.clean(peakWords(d)))
 		}
 		t.line("")
 		t.cells(placeHead, placeNumbers, placeCells(d.Where))
@@ -70,6 +70,11 @@ func (t *terminal) diagnosis(r *Report) {
 			t.line("")
 		}
 	}
+}
+
+// peakWords say how much was carried without regard to an SLO.
+func peakWords(d *diagnose.Diagnosis) string {
+	return "Peak with clients in a closed loop: " + rate(Value(d.PeakPerS))
 }
 
 // cells writes a table without bars; nothing where it has no rows.
@@ -111,6 +116,9 @@ func (r *Report) diagnosisMarkdown(b *strings.Builder) {
 		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.nameOf(d)), escapeMarkdown(verdictWords(d)))
 		if !r.told(d) {
 			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(d.InWords))
+		}
+		if d.PeakPerS > 0 {
+			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(peakWords(d)))
 		}
 		for _, t := range []struct {
 			head   []string

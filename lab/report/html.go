@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -123,21 +124,18 @@ type pageView struct {
 func (v pageView) KindWords() string { return kindWords[v.Kind] }
 
 // Heading names what was measured.
-func (v pageView) Heading() string { return v.title() }
+func (v pageView) Heading() string { return v.Title }
 
-// Banner says in one word and one sentence whether the result may be believed.
+// Banner says how the experiment ended, and how sure its result is.
 func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
-	all, valid := v.Count()
-	switch {
-	case v.Invalid != "":
-		b.Class, b.Word, b.Text = "bad", "Invalid", v.Invalid
-	case valid < all:
-		b.Class, b.Word, b.Text = "part", "Valid", countWords(all, valid)+"; the others are listed below with the reason"
-	default:
-		b.Class, b.Word, b.Text = "good", "Valid", countWords(all, valid)
-	}
+	word, text := v.standing()
+	b.Class = map[string]string{record.OutcomeComplete: "good", record.OutcomeInvalid: "bad"}[word]
+	b.Class, b.Word, b.Text = cmp.Or(b.Class, "part"), strings.ToUpper(word[:1])+word[1:], text
 	return b
 }
+
+// FloorWords are what the baseline shows against itself.
+func (v pageView) FloorWords() string { return v.floorWords() }
 
 // Columns are the columns of the table of steps.
 func (v pageView) Columns() []tableColumn { return v.columns() }
@@ -154,6 +152,9 @@ func (v pageView) AllWarnings() []string { return v.allWarnings() }
 
 // Bars is the chart of the steps.
 func (v pageView) Bars() bars { return newBars(v.Report) }
+
+// ShowCurves reports whether the load curves are drawn: those of a sweep are in its own charts.
+func (v pageView) ShowCurves() bool { return len(v.Curves) > 0 && v.Kind != record.KindSweep }
 
 // ShowSteps reports whether the variants are drawn as steps. A crowded sweep draws them in panels.
 func (v pageView) ShowSteps() bool {
@@ -226,6 +227,9 @@ func tallies(t record.Totals, counts map[string]int64) (out []tally) {
 
 // Missed is what a single load did not meet.
 func (v pageView) Missed() []string { return missed(v.Load.Verdict) }
+
+// Unjudged says why a single load neither met its SLO nor missed it; empty: it did.
+func (v pageView) Unjudged() string { return unjudged(*v.Load.Verdict) }
 
 // Settings are the machine's settings, by name.
 func (v pageView) Settings() (out [][2]string) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,15 +35,42 @@ func JSON(w io.Writer, r *Report) error {
 
 // verdict is what every schema says besides its figures.
 type verdict struct {
-	Valid    bool     `json:"valid"`
-	Reason   string   `json:"reason"`
-	Warnings []string `json:"warnings"`
-	Answer   string   `json:"answer"`
-	Out      string   `json:"out"`
+	Valid    bool           `json:"valid"`
+	Reason   string         `json:"reason"` // why not valid
+	Warnings []string       `json:"warnings"`
+	Answer   string         `json:"answer"`
+	Out      string         `json:"out"`
+	Turns    *jsonTurns     `json:"turns,omitempty"` // null: the experiment did not take turns
+	Outcome  record.Outcome `json:"outcome"`
 }
 
+// valid reports whether the experiment came to its end with a result.
+func (r *Report) valid() bool { return r.Outcome.Status == record.OutcomeComplete }
+
 func (r *Report) verdict() verdict {
-	return verdict{Valid: r.Invalid == "", Reason: r.Invalid, Warnings: list(r.allWarnings()), Answer: r.Answer, Out: r.Out}
+	return verdict{Valid: r.valid(), Reason: r.Outcome.Reason, Warnings: list(r.allWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.jsonTurns(), Outcome: r.Outcome}
+}
+
+// jsonTurns is what the figures of an experiment by turns rest on.
+type jsonTurns struct {
+	Blocks      int     `json:"blocks"`
+	Generations int     `json:"generations"`
+	Slices      int     `json:"slices"`
+	Left        int     `json:"slices_left_out"`
+	Steal       Value   `json:"steal"`  // median share of the machine
+	Others      Value   `json:"others"` // likewise
+	Took        float64 `json:"took_s"`
+	Budget      float64 `json:"budget_s"`
+	Compared    int     `json:"comparisons"`
+	Decided     int     `json:"decided"`
+}
+
+func (r *Report) jsonTurns() *jsonTurns {
+	t := r.Turns
+	if t == nil {
+		return nil
+	}
+	return &jsonTurns{t.Blocks, t.Generations, t.Slices, t.Left, t.Steal, t.Others, t.Took.Seconds(), t.Budget.Seconds(), t.Compared, t.Decided}
 }
 
 func (r *Report) object() any {
@@ -79,10 +107,24 @@ type jsonStep struct {
 	RatioToBefore    Value     `json:"ratio_to_before"`
 	BeforeInterval   *Interval `json:"before_interval"`
 	Verdict          string    `json:"verdict"`
-	BoundBy          *string   `json:"bound_by"` // null: there is no verdict
-	Rounds           int       `json:"rounds"`
-	Reason           string    `json:"reason"` // why there is no capacity
-	Warnings         []string  `json:"warnings"`
+	WouldDecide      string    `json:"would_decide,omitempty"`
+	*jsonTurned
+	BoundBy  *string  `json:"bound_by"` // null: there is no verdict
+	Rounds   int      `json:"rounds"`
+	Reason   string   `json:"reason"` // why there is no capacity
+	Warnings []string `json:"warnings"`
+}
+
+// jsonTurned is what a step by turns says besides.
+type jsonTurned struct {
+	Work         Value     `json:"work_per_s"`
+	WorkInterval *Interval `json:"work_interval"`
+	CPURatio     Value     `json:"cpu_ratio_to_baseline"`
+	CPUInterval  *Interval `json:"cpu_ratio_interval"`
+	CPUVerdict   string    `json:"cpu_verdict"`
+	Knee         Value     `json:"knee_per_s"`
+	KneeInterval *Interval `json:"knee_interval"`
+	Votes        int       `json:"votes"`
 }
 
 func (r *Report) jsonSteps() []jsonStep {
@@ -94,12 +136,15 @@ func (r *Report) jsonSteps() []jsonStep {
 			P99Ms: s.P99, CPUUsPerRequest: s.CPU, AllocsPerRequest: s.Allocs, BytesPerRequest: s.AllocBytes,
 			PeakRSSBytes: s.PeakRSS, PeakGoroutines: s.Goroutines, GCPauseP99Ms: s.GCPauseP99,
 			RatioToBaseline: s.Ratio, RatioInterval: s.RatioInterval, RatioToBefore: s.StepRatio, BeforeInterval: s.StepInterval,
-			Verdict: s.Verdict, Rounds: s.Rounds, Reason: s.Invalid, Warnings: list(s.Warnings),
+			Verdict: s.Verdict, WouldDecide: s.WouldDecide, Rounds: s.Rounds, Reason: s.Invalid, Warnings: list(s.Warnings),
 		}
 		if r.Scaling != nil {
 			j.Concurrency = &s.AtOnce
 		}
-		if r.Metric == compare.MetricCapacity {
+		if r.Turns != nil {
+			j.jsonTurned = &jsonTurned{s.Work, s.WorkInterval, s.CPURatio, s.CPUInterval, s.CPUVerdict, s.Knee, s.KneeInterval, s.Votes}
+		}
+		if r.Metric == compare.MetricCapacity || r.Turns != nil {
 			j.CapacityPerS = &s.Capacity
 		} else {
 			j.MetricValue = &s.Capacity
@@ -203,18 +248,20 @@ func (r *Report) runObject() any {
 		Name      string          `json:"name"`
 		Service   string          `json:"service"`
 		Metric    string          `json:"metric"`
+		Ratio     string          `json:"ratio_metric"` // what the steps' ratios are ratios of
 		SLO       record.SLO      `json:"slo"`
 		Steps     []jsonStep      `json:"steps"`
 		Sweep     []jsonSweepRow  `json:"sweep,omitempty"`
 		Ramps     []jsonRamp      `json:"ramps,omitempty"`
 		Scaling   []jsonScaling   `json:"scaling,omitempty"`
 		Floor     *Interval       `json:"floor"`
+		CPUFloor  *Interval       `json:"cpu_floor,omitempty"`
 		Runs      int             `json:"runs"`
 		RunsValid int             `json:"runs_valid"`
 		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
 		Databases []jsonDatabase  `json:"databases,omitempty"`
 		verdict
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.jsonScaling(), r.Floor, all, valid, r.jsonDiagnoses(), r.jsonDatabases(), r.verdict()}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, r.jsonSteps(), sweep, r.jsonRamps(), r.jsonScaling(), r.Floor, r.CPUFloor, all, valid, r.jsonDiagnoses(), r.jsonDatabases(), r.verdict()}
 }
 
 func (r *Report) capacityObject() any {
@@ -223,14 +270,16 @@ func (r *Report) capacityObject() any {
 		c = *r.Capacity
 	}
 	c.Schema, c.Warnings = capacity.Schema, list(r.allWarnings())
-	c.Valid, c.Reason = r.Invalid == "", r.Invalid
+	c.Valid, c.Reason = r.valid(), cmp.Or(r.Outcome.Reason, c.Reason)
 	return struct {
 		capacity.Result
 		Scaling   []jsonScaling  `json:"scaling,omitempty"`
 		Databases []jsonDatabase `json:"databases,omitempty"`
 		Answer    string         `json:"answer"`
 		Out       string         `json:"out"`
-	}{c, r.jsonScaling(), r.jsonDatabases(), r.Answer, r.Out}
+		Turns     *jsonTurns     `json:"turns,omitempty"`
+		Outcome   record.Outcome `json:"outcome"`
+	}{c, r.jsonScaling(), r.jsonDatabases(), r.Answer, r.Out, r.jsonTurns(), r.Outcome}
 }
 
 func (r *Report) comparisonObject() any {
@@ -242,18 +291,26 @@ func (r *Report) comparisonObject() any {
 	if r.Invalid != "" {
 		c.Verdict = compare.Invalid
 	}
+	metrics := map[string]compare.Comparison{}
+	for _, m := range r.Metrics {
+		m.Warnings = list(m.Warnings)
+		metrics[m.Metric] = m
+	}
 	return struct {
 		compare.Comparison
-		Valid     bool            `json:"valid"`
-		Reason    string          `json:"reason"`
-		SLO       record.SLO      `json:"slo"`
-		Steps     []jsonStep      `json:"steps"`
-		Scaling   []jsonScaling   `json:"scaling,omitempty"`
-		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
-		Databases []jsonDatabase  `json:"databases,omitempty"`
-		Answer    string          `json:"answer"`
-		Out       string          `json:"out"`
-	}{c, r.Invalid == "", r.Invalid, r.SLO, r.jsonSteps(), r.jsonScaling(), r.jsonDiagnoses(), r.jsonDatabases(), r.Answer, r.Out}
+		Valid     bool                          `json:"valid"`
+		Reason    string                        `json:"reason"`
+		SLO       record.SLO                    `json:"slo"`
+		Steps     []jsonStep                    `json:"steps"`
+		Scaling   []jsonScaling                 `json:"scaling,omitempty"`
+		Diagnoses []jsonDiagnosis               `json:"diagnoses,omitempty"`
+		Databases []jsonDatabase                `json:"databases,omitempty"`
+		Answer    string                        `json:"answer"`
+		Out       string                        `json:"out"`
+		Metrics   map[string]compare.Comparison `json:"metrics,omitempty"` // by turns: the comparison by each metric
+		Turns     *jsonTurns                    `json:"turns,omitempty"`
+		Outcome   record.Outcome                `json:"outcome"`
+	}{c, r.valid(), r.Outcome.Reason, r.SLO, r.jsonSteps(), r.jsonScaling(), r.jsonDiagnoses(), r.jsonDatabases(), r.Answer, r.Out, metrics, r.jsonTurns(), r.Outcome}
 }
 
 // jsonDiagnosis is a diagnosis whose rates are null where they are not known.
@@ -295,14 +352,15 @@ func (r *Report) diagnosisObject() any {
 		Databases []jsonDatabase  `json:"databases,omitempty"`
 		Answer    string          `json:"answer"`
 		Out       string          `json:"out"`
-	}{SchemaDiagnosis, r.Invalid == "", r.Invalid, list(r.allWarnings()), d, r.SLO, all, r.jsonDatabases(), r.Answer, r.Out}
+		Outcome   record.Outcome  `json:"outcome"`
+	}{SchemaDiagnosis, r.valid(), r.Outcome.Reason, list(r.allWarnings()), d, r.SLO, all, r.jsonDatabases(), r.Answer, r.Out, r.Outcome}
 }
 
 func (r *Report) loadObject() any {
 	run, met := &record.Run{SLO: r.SLO}, (*bool)(nil) // nothing was measured
 	if r.Load != nil {
 		run = r.Load.Run
-		if r.Load.Verdict != nil {
+		if v := r.Load.Verdict; v != nil && unjudged(*v) == "" {
 			met = &r.Load.Verdict.Met
 		}
 	}
@@ -336,7 +394,7 @@ func (r *Report) loadObject() any {
 		Lag          record.Lag                  `json:"send_lag_us"`
 		Generator    generator                   `json:"generator"`
 		SLO          record.SLO                  `json:"slo"`
-		Met          *bool                       `json:"slo_met"` // null: none was asked for
+		Met          *bool                       `json:"slo_met"` // null: none was asked for, or it was not judged
 		Databases    []jsonDatabase              `json:"databases,omitempty"`
 		verdict
 	}{

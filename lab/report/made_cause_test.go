@@ -92,7 +92,8 @@ func madeDiagnosis(variant string, limit float64) diagnose.Diagnosis {
 	put := diagnose.Place{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
 	return diagnose.Diagnosis{
 		Variant: variant, Valid: true, Bound: diagnose.Lock, Kind: "mutex", Also: []diagnose.Bound{diagnose.GC}, Where: []diagnose.Place{put},
-		InWords: "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
+		Confirmed: true,
+		InWords:   "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
 		Evidence: []diagnose.Evidence{
 			{Signal: diagnose.Utilisation, Value: 0.62, Unit: "share", Means: "the CPU is not what is short"},
 			{Signal: diagnose.LockWait, Value: 0.71, Unit: "share", Means: "of 32 requests in flight, 23 wait for a mutex at any time"},

@@ -24,6 +24,7 @@ type made struct {
 	rng    *rand.Rand
 
 	diagnoses []diagnose.Diagnosis
+	cost      map[string]float64 // by turns: us of CPU per request
 }
 
 var madeMachine = record.Machine{
@@ -205,7 +206,7 @@ func madeSweep() *made {
 // madeLoad is a single load.
 func madeLoad(model string) *made {
 	m := newMade(record.KindLoad, "p99=60ms,errors=0.1%")
-	m.Name, m.Service, m.Variants = "http://127.0.0.1:8080/submit", "", nil
+	m.Name, m.Service, m.Scenario, m.Variants = "load", "load", "", nil
 	m.limits[""] = 9000
 	m.Command = []string{"dyno", "load", "http://127.0.0.1:8080/submit", "-r", "5000", "-H", "X-Team: it's us"}
 	r := m.run(record.RoleSingle, "", 0, 5000)
@@ -233,7 +234,7 @@ func madeCompare() *made {
 
 // analysis is what the analyses would say, fixed, so that golden files hold this package and no other.
 func (m *made) analysis() analysis {
-	a := analysis{verdicts: map[string]capacity.Verdict{}, capacities: map[string]capacity.Result{}, diagnoses: m.diagnoses}
+	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, diagnoses: m.diagnoses}
 	for _, r := range m.Runs {
 		if r.Step.ForCause() {
 			continue
@@ -263,12 +264,14 @@ func (m *made) analysis() analysis {
 		ratio := m.limits[y] / m.limits[x]
 		c := compare.Comparison{Metric: compare.MetricCapacity, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.96, ratio * 1.05}, Pairs: 6, Verdict: compare.Faster}
 		if ratio*0.96 <= 1 {
-			c.Verdict = compare.NoDifference
+			c.Verdict = compare.NotDecided
 		}
 		return c
 	}
-	switch m.Kind {
-	case record.KindLadder:
+	switch {
+	case len(m.Slices) > 0:
+		m.turns(&a)
+	case m.Kind == record.KindLadder:
 		a.floor = &[2]float64{0.981, 1.022}
 		for i, v := range m.Variants {
 			row := compare.Row{Name: v.Name, Change: v.Change, ToBaseline: compared(m.Variants[0].Name, v.Name), Median: m.limits[v.Name]}
@@ -278,12 +281,12 @@ func (m *made) analysis() analysis {
 			}
 			a.rows = append(a.rows, row)
 		}
-	case record.KindSweep:
+	case m.Kind == record.KindSweep:
 		a.inflected = []Inflection{
 			{Run: "unbuffered, sweep, round 1, 10,000/s", AtS: 2.1, Joint: true, InWords: "the rate fell by 45%, p99 rose to 820 ms and GC paused for 240 ms"},
 			{Run: "sharded-8x512, sweep, round 2, 10,000/s", AtS: 4, InWords: "p99 rose to 640 ms"},
 		}
-	case record.KindCompare:
+	case m.Kind == record.KindCompare:
 		c := compared(m.Variants[0].Name, m.Variants[1].Name)
 		c.Floor = &[2]float64{0.97, 1.04}
 		a.comparison, a.floor = &c, c.Floor

@@ -12,7 +12,13 @@ import (
 // Markdown writes the result and its conditions for a pull request.
 func Markdown(w io.Writer, r *Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s\n\n%s\n\n", escapeMarkdown(r.title()), escapeMarkdown(r.Answer))
+	fmt.Fprintf(&b, "### %s\n\n", escapeMarkdown(r.Title))
+	if r.Invalid == "" {
+		fmt.Fprintf(&b, "%s\n\n", escapeMarkdown(r.Answer))
+	}
+	if word, text := r.standing(); r.Outcome.Status != record.OutcomeComplete {
+		fmt.Fprintf(&b, "**%s**: %s\n\n", word, escapeMarkdown(text))
+	}
 	switch {
 	case r.Scaling != nil && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
 		// the table of its points follows below
@@ -37,17 +43,8 @@ func Markdown(w io.Writer, r *Report) error {
 	return err
 }
 
-// title names what was measured.
-func (r *Report) title() string {
-	name := r.Name
-	if r.Service != "" && r.Service != r.Name {
-		name = strings.TrimSpace(r.Service + " " + r.Name)
-	}
-	return strings.TrimSpace(name + " (" + kindWords[r.Kind] + ")")
-}
-
 func (r *Report) stepsMarkdown(b *strings.Builder) {
-	cols := r.columns()
+	cols := r.narrow()
 	var head []string
 	var align []bool
 	for _, c := range cols {
@@ -70,6 +67,9 @@ func (r *Report) stepsMarkdown(b *strings.Builder) {
 		rows = append(rows, row)
 	}
 	tableMarkdown(b, head, align, rows)
+	if undecided := r.undecidedWords(); undecided != "" {
+		fmt.Fprintf(b, "%s\n\n", escapeMarkdown(undecided))
+	}
 	for _, s := range r.Steps {
 		if s.Change != "" {
 			fmt.Fprintf(b, "- **%s**: %s\n", escapeMarkdown(s.Name), escapeMarkdown(s.Change))
@@ -79,6 +79,12 @@ func (r *Report) stepsMarkdown(b *strings.Builder) {
 }
 
 func (r *Report) capacityMarkdown(b *strings.Builder) {
+	if cells := r.voteCells(); len(cells) > 0 {
+		tableMarkdown(b, voteHead, voteNumbers, cells)
+	}
+	if len(r.Capacity.Steps) == 0 {
+		return
+	}
 	var rows [][]string
 	for _, s := range r.Capacity.Steps {
 		rows = append(rows, []string{figure(Value(s.OfferedPerS)), figure(Value(s.AchievedPerS)), figure(Value(s.P50Ms)), figure(Value(s.P99Ms)), percent(Value(s.Errors)), metWords(s.Met, s.Invalid)})
@@ -147,10 +153,14 @@ func (r *Report) conditionsMarkdown(b *strings.Builder) {
 	item("SLO", escapeMarkdown(sloWords(r.SLO)))
 	item("measured", clock(r.Started))
 	item("machine", escapeMarkdown(r.Machine.String()))
-	item("runs", countWords(all, valid))
-	if r.Floor != nil {
-		item("noise floor (the baseline against itself)", betweenRatios(r.Floor))
+	if all > 0 {
+		item("runs", countWords(all, valid))
 	}
+	if r.Turns != nil {
+		item("measured", r.Turns.Words()+"; "+escapeMarkdown(r.sureWords()))
+		item("disturbance", r.Turns.MachineWords())
+	}
+	item("noise floor", r.floorWords())
 	if len(r.Command) > 0 {
 		item("again", codeSpan(commandLine(r.Command)))
 	}
@@ -164,6 +174,9 @@ func (r *Report) conditionsMarkdown(b *strings.Builder) {
 // them together.
 func (r *Report) allWarnings() []string {
 	out := slices.Clone(r.Warnings)
+	if r.Load != nil && r.Load.Run.Disturbed != "" {
+		out = append(out, r.Load.Run.Disturbed)
+	}
 	if r.Capacity != nil {
 		out = append(out, r.Capacity.Warnings...)
 	}

@@ -8,7 +8,7 @@ import (
 
 // explain lets diagnose say of each step why it moved the capacity of the one before it, or did not.
 func (r *Report) explain() {
-	if r.Metric != compare.MetricCapacity || r.Kind != record.KindLadder && r.Kind != record.KindCompare {
+	if r.Turns == nil && r.Metric != compare.MetricCapacity || r.Kind != record.KindLadder && r.Kind != record.KindCompare {
 		return
 	}
 	for i := 1; i < len(r.Steps); i++ {

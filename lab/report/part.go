@@ -35,9 +35,61 @@ func Point(w record.Window) (phase string, figures map[string]float64) {
 // Bound is the SLO's bound on p99, in ms; unknown when it has none.
 func Bound(s record.SLO) Value { return p99Bound(s) }
 
-// Between compares any two variants of an experiment that measured them in turns, and says in one sentence
-// what came of it.
-func Between(e *record.Experiment, a, b string) (compare.Comparison, string) {
-	c := compare.Between(e, metricOf(e), a, b, datum(e))
-	return c, comparisonAnswer(c)
+// Between compares any two variants of an experiment that measured them in turns, by each metric that it has, and says in
+// a sentence or two what came of it.
+func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
+	if len(e.Slices) == 0 {
+		c := compare.Between(e, metricOf(e), a, b, datum(e))
+		return []compare.Comparison{c}, comparisonAnswer(c, false)
+	}
+	all := metricsOf(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
+	return all, comparisonAnswer(all[0], true) + besideWords(all)
+}
+
+// VariantSoFar is what the slices of a variant show while the experiment goes on.
+type VariantSoFar struct {
+	Variant     string
+	Slices      int
+	Work        Value // per second, peak; the median
+	CPU         Value // us per request; the median
+	Met, Judged int   // SLO slices
+	Rate, P99   Value // of the last of those: offered per second, ms
+}
+
+// SoFar is what the slices show of each variant.
+func SoFar(e *record.Experiment) (out []VariantSoFar) {
+	for _, name := range variantNames(e) {
+		so := VariantSoFar{Variant: name, Rate: Unknown, P99: Unknown}
+		var work, cpu []float64
+		for i := range e.Slices {
+			s := &e.Slices[i]
+			if s.Variant != name || s.Role != record.RoleMeasure || s.Invalid != "" {
+				continue
+			}
+			so.Slices++
+			if s.Kind == record.SliceWork {
+				work, cpu = append(work, s.PerS()), append(cpu, s.CPUMicros())
+				continue
+			}
+			so.Rate, so.P99 = measured(s.Rate), measured(s.Latency.P99)
+			if s.Unjudged == "" {
+				so.Judged++
+				if s.Met {
+					so.Met++
+				}
+			}
+		}
+		so.Work, so.CPU = measured(float64(medianOf(work))), measured(float64(medianOf(cpu)))
+		out = append(out, so)
+	}
+	return out
+}
+
+// SliceWords say how much was measured so far, and how far the machine was disturbed.
+func SliceWords(e *record.Experiment) string {
+	t := turnsOf(e)
+	if machine := t.MachineWords(); machine != "" {
+		return t.Words() + "; " + machine
+	}
+	return t.Words()
 }

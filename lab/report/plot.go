@@ -19,6 +19,7 @@ type plot struct {
 	lines          []polyline
 	dots           []dot
 	notes          []note // beneath the dots
+	band           *band  // beneath everything; nil: none
 	small          bool   // one of many: few ticks, no names at the axes
 }
 
@@ -27,6 +28,9 @@ type axis struct {
 	lo, hi float64
 	log    bool
 }
+
+// band is a range of the x axis.
+type band struct{ lo, hi float64 }
 
 type tick struct {
 	at    float64
@@ -84,10 +88,13 @@ func (a axis) percentOf(v float64) float64 {
 	return max(0, min(100, (v-lo)/(hi-lo)*100))
 }
 
+// evenly is the span up to which a logarithmic axis is marked at equal distances.
+const evenly = 4
+
 // ticks are at most about ten round figures on the axis: 1, 2 and 5 times a power of ten.
 func (a axis) ticks() []tick {
 	var out []tick
-	if a.log {
+	if a.log && a.hi/a.lo > evenly {
 		steps, every := []float64{1, 2, 5}, 1.0
 		if a.hi/a.lo > 1000 {
 			steps, every = []float64{1}, math.Ceil(math.Log10(a.hi/a.lo)/8)
@@ -108,15 +115,26 @@ func (a axis) ticks() []tick {
 	return out
 }
 
-// fewTicks are two or three round figures on a linear axis, in short.
+// short writes thousands as k.
+func (t tick) short() tick {
+	if t.at >= 1000 {
+		t.label = digits(t.at/1000, 3) + "k"
+	}
+	return t
+}
+
+// fewTicks are two or three round figures, in short.
 func (a axis) fewTicks() (out []tick) {
+	if a.log {
+		all := a.ticks()
+		for i := 0; i < len(all); i += (len(all) + 3) / 4 {
+			out = append(out, all[i].short())
+		}
+		return out
+	}
 	step := roundStep((a.hi - a.lo) / 3)
 	for i := math.Ceil(a.lo / step); i*step <= a.hi; i++ {
-		label := round(Value(i * step))
-		if i*step >= 1000 {
-			label = digits(i*step/1000, 3) + "k"
-		}
-		out = append(out, tick{i * step, label})
+		out = append(out, tick{i * step, round(Value(i * step))}.short())
 	}
 	return out
 }
@@ -157,6 +175,10 @@ func (p plot) SVG() template.HTML {
 			thin = " every-other" // hidden where there is little room
 		}
 		fmt.Fprintf(&b, `<line class="grid" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/><text class="tick%s" x="%.2f%%" y="100%%" dy="18" text-anchor="middle">%s</text>`, x, x, thin, x, esc(t.label))
+	}
+	if p.band != nil {
+		lo, hi := p.x.percentOf(p.band.lo), p.x.percentOf(p.band.hi)
+		fmt.Fprintf(&b, `<rect class="band" x="%.2f%%" width="%.2f%%" y="0" height="100%%"/>`, lo, hi-lo)
 	}
 	b.WriteString(`<svg width="100%" height="100%" viewBox="0 0 100 100" preserveAspectRatio="none" overflow="visible">`)
 	for _, l := range p.lines {

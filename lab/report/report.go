@@ -25,10 +25,13 @@ import (
 type Report struct {
 	Kind     string // record.Kind...
 	Name     string
+	Title    string // what was measured, and how
+	Subject  string // a service, or a URL's host and path
 	Service  string
 	Metric   string // compare.Metric...: what the ratios are ratios of
 	Answer   string // the result in one sentence
-	Invalid  string // why there is no result; empty: there is one
+	Outcome  record.Outcome
+	Invalid  string // the outcome's reason where it is record.OutcomeInvalid; empty: there is a result
 	SLO      record.SLO
 	Started  time.Time
 	Out      string // the experiment's folder
@@ -39,12 +42,18 @@ type Report struct {
 
 	Steps      []Step              // the variants in ladder order; empty for a single load
 	Floor      *Interval           // ratio of the baseline to itself; nil: not measured often enough
-	Comparison *compare.Comparison // kind compare
-	Pairs      []Pair              // kind compare
-	Capacity   *capacity.Result    // kind capacity
-	Load       *LoadResult         // kind load: its first run
-	Sweep      *Sweep              // kind sweep, over rates
-	Scaling    *Scaling            // jobs over units at once; nil: the load was a rate
+	CPUFloor   *Interval           // likewise by CPU per request; only by turns
+	Comparison *compare.Comparison // kind compare: by the metric that was asked for
+	Turns      *Turns              // nil: the variants took turns by whole runs, or there was one
+	// RatioMetric is what the ratios of Steps are ratios of.
+	RatioMetric string
+	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first
+	Pairs       []Pair               // kind compare
+	Capacity    *capacity.Result     // kind capacity
+	Votes       []VoteRow            // kind capacity by turns
+	Load        *LoadResult          // kind load: its first run
+	Sweep       *Sweep               // kind sweep, over rates
+	Scaling     *Scaling             // jobs over units at once; nil: the load was a rate
 
 	Diagnoses []diagnose.Diagnosis // of the variants that were looked into
 	Flames    *Flames              // nil: nothing was profiled
@@ -55,7 +64,9 @@ type Report struct {
 	Inflections     []Inflection // kinds load and sweep: moments at which a run gave way
 	InflectionsLeft int          // how many more there were
 
-	Charts     []Chart // figures against the offered rate
+	Curves     []Curve  // latency against the offered rate
+	Ratios     []Ratios // kind compare: pair by pair, the metric that was asked for first
+	Charts     []Chart  // kind sweep: figures against the offered rate
 	Runs       []Run
 	Traces     []Trace
 	TracesLeft int // runs whose series would make the page too large
@@ -84,12 +95,23 @@ type Step struct {
 	Goroutines Value // highest seen
 	GCPauseP99 Value // ms
 
-	Ratio         Value // to the baseline
+	// Of turns: the peak work rate, and the rate at which half of the slices meet the SLO; both per second.
+	Work         Value
+	WorkInterval *Interval
+	Knee         Value
+	KneeInterval *Interval
+	Votes        int       // slices that the capacity rests on
+	CPURatio     Value     // to the baseline
+	CPUInterval  *Interval // of CPURatio
+	CPUVerdict   string    // against the step before
+
+	Ratio         Value // to the baseline, by the report's RatioMetric
 	RatioInterval *Interval
 	StepRatio     Value // to the step before
 	StepInterval  *Interval
 	LeaveOut      *compare.Comparison // what the last step loses without this one; nil: not measured
 	Verdict       string              // in words, against the step before
+	WouldDecide   string              // what would decide a verdict that is compare.NotDecided
 	Invalid       string              // why there is no capacity
 	Warnings      []string
 }
@@ -202,7 +224,8 @@ type Run struct {
 	Errors    Value // share of offers
 	CPU       Value // us per request
 	Met       bool
-	Judged    bool // there was an SLO to meet
+	Judged    bool   // there was an SLO to meet
+	Unjudged  string // why the run shows neither that it met the SLO nor that it missed it
 	Misses    []string
 	Invalid   string
 	Warnings  []string

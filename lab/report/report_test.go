@@ -365,11 +365,11 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"as it is", func(*Report) {}, "commit carries 12,400/s at delivery p99 <= 100 ms, 4.00x [3.84, 4.20] the baseline."},
 		{"no interval", func(r *Report) { r.Steps[5].RatioInterval = nil }, "too few rounds for an interval"},
-		{"interval over 1", func(r *Report) { r.Steps[5].RatioInterval = &Interval{0.9, 4.4} }, "no difference could be shown"},
+		{"interval over 1", func(r *Report) { r.Steps[5].RatioInterval = &Interval{0.9, 4.4} }, "the baseline (not decided)."},
 		{"no baseline", func(r *Report) { r.Steps[5].Ratio = Unknown }, "the baseline has no result"},
 		{"baseline best", func(r *Report) { r.Steps[0].Capacity = 99999 }, "baseline carries 100,000/s at delivery p99 <= 100 ms; no later step does better."},
 		{"p99", func(r *Report) { r.Metric = compare.MetricP99; r.Steps[3].Capacity = 12 }, "prepared has the lowest p99, 12.0 ms"},
-		{"invalid", func(r *Report) { r.Invalid = "the machine was busy" }, "The run is invalid because the machine was busy."},
+		{"invalid", func(r *Report) { r.Invalid = "the machine was busy" }, "No result: the machine was busy."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := madeLadder().report()

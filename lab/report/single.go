@@ -2,7 +2,10 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
@@ -93,15 +96,43 @@ func (l *LoadResult) plot() plot {
 	return p
 }
 
+// unjudged says why a verdict is neither met nor missed; empty: it is one of them.
+func unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Unjudged, "not judged: ") }
+
 // missed reports in words what a single load did not meet.
 func missed(v *capacity.Verdict) []string {
-	if v == nil || v.Met {
+	if v == nil || v.Met || unjudged(*v) != "" {
 		return nil
 	}
-	if v.TooShort && len(v.Misses) == 0 {
-		return []string{"too few completions to tell"}
-	}
 	return v.Misses
+}
+
+// statusError is the kind of error of an answer whose status was not accepted.
+const statusError = "status"
+
+// answerWords say which statuses the target answered with: "1,000 x 200, 20 x 404 (not accepted)". The record
+// counts the answers that were not accepted and does not say which these were; where it can only be some of
+// each, their number stands at the end.
+func answerWords(t record.Totals) string {
+	refused, above, all := t.Errors[statusError], int64(0), int64(0)
+	for status, n := range t.Status {
+		all += n
+		if status >= "400" { // what is not accepted unless a scenario says otherwise; three digits each
+			above += n
+		}
+	}
+	var words []string
+	for _, status := range slices.Sorted(maps.Keys(t.Status)) {
+		text := count(t.Status[status]) + " x " + status
+		if refused > 0 && (refused == all || refused == above && status >= "400") {
+			text += " (not accepted)"
+		}
+		words = append(words, text)
+	}
+	if refused > 0 && refused != all && refused != above {
+		words = append(words, count(refused)+" of them not accepted")
+	}
+	return strings.Join(words, ", ")
 }
 
 // latencyOf is one of the distributions of a single load.

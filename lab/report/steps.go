@@ -19,13 +19,14 @@ func (r *Report) steps(e *record.Experiment, a analysis) {
 	}
 	for _, name := range variantNames(e) {
 		v, _ := e.Variant(name)
-		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: Unknown, Ratio: Unknown, StepRatio: Unknown, AtOnce: Unknown, Tail: Unknown}
+		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: Unknown, Ratio: Unknown, StepRatio: Unknown, AtOnce: Unknown, Tail: Unknown, Work: Unknown, Knee: Unknown, CPURatio: Unknown}
 		s.capacity(a.capacities[name])
 		s.resources(atCapacity(e, a, name))
+		s.peaksUnderProfiles(e)
 		if r.Scaling != nil {
 			s.atOnce(r.Scaling, a.capacities[name].Concurrency)
 		}
-		if row, ok := rows[name]; ok {
+		if row, ok := rows[name]; ok && r.Turns == nil {
 			s.compared(row, len(r.Steps) == 0, r.Metric)
 		}
 		r.Steps = append(r.Steps, s)
@@ -68,9 +69,11 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 	}
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
 	s.Ratio, s.RatioInterval = measured(row.ToBaseline.Ratio), interval(row.ToBaseline.Interval)
-	s.Verdict = row.ToBaseline.Verdict
+	base := row.ToBaseline
+	s.Verdict, s.WouldDecide = base.Verdict, base.WouldDecide
 	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
 		s.StepRatio, s.StepInterval, s.Verdict = measured(before.Ratio), interval(before.Interval), before.Verdict
+		s.WouldDecide = before.WouldDecide
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
 		s.Verdict += " than the baseline" // the step before has no result
 	}
@@ -142,6 +145,15 @@ func (s *Step) resources(runs []*record.Run) {
 	s.Goroutines = last(of(func(t *record.ServerTotals) Value { return measured(float64(t.PeakGoroutines)) }))
 }
 
+// peaksUnderProfiles fills in the peaks that no other run showed. Profiles add to latency and CPU, but hardly to these.
+func (s *Step) peaksUnderProfiles(e *record.Experiment) {
+	var under Step
+	under.resources(e.Select(func(r *record.Run) bool {
+		return r.Step.Variant == s.Name && r.Step.Role == record.RoleProfile && r.Invalid == ""
+	}))
+	s.PeakRSS, s.Goroutines, s.GCPauseP99 = s.PeakRSS.or(under.PeakRSS), s.Goroutines.or(under.Goroutines), s.GCPauseP99.or(under.GCPauseP99)
+}
+
 func last(sorted []float64) Value {
 	if len(sorted) == 0 {
 		return Unknown
@@ -160,6 +172,9 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 	for i := range r.Steps {
 		switch s := &r.Steps[i]; s.Name {
 		case c.B:
+			if r.Turns != nil {
+				continue // its ratios are those of work and CPU, and are there
+			}
 			s.Ratio, s.RatioInterval, s.Verdict = measured(c.Ratio), interval(c.Interval), c.Verdict
 		case c.A:
 			s.Verdict = "baseline"

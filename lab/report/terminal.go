@@ -22,12 +22,10 @@ type Style struct {
 // Terminal writes the result for the person who typed the command.
 func Terminal(w io.Writer, r *Report, s Style) error {
 	t := &terminal{style: s}
-	t.line(t.paint(bold, t.clean(r.title())))
-	color := green
-	if r.Invalid != "" {
-		color = red
+	t.line(t.paint(bold, t.clean(r.Title)))
+	if r.Invalid == "" { // else the reason is said once, last
+		t.line(t.paint(green, t.clean(r.Answer)))
 	}
-	t.line(t.paint(color, t.clean(r.Answer)))
 	t.line("")
 	switch {
 	case r.Scaling != nil && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
@@ -122,7 +120,7 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 			width[i] = max(width[i], utf8.RuneCountInString(r.cells[i]))
 		}
 	}
-	shown := t.fit(width)
+	shown := t.fit(width, slices.ContainsFunc(rows, func(r row) bool { return r.share >= 0 }))
 	write := func(cells []string, tail string, code string) {
 		var b strings.Builder
 		for n, i := range shown {
@@ -165,10 +163,10 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 
 // fit chooses the columns that the width holds: the first two and the last always, of the others the
 // first that there is room for. All of them where the width is not known.
-func (t *terminal) fit(width []int) []int {
+func (t *terminal) fit(width []int, bars bool) []int {
 	end := len(width) - 1
 	used := width[end]
-	if t.style.Color && t.style.Width >= 80 {
+	if bars && t.style.Color && t.style.Width >= 80 {
 		used += barRoom
 	}
 	shown := []int{}
@@ -199,12 +197,12 @@ func (t *terminal) bar(share float64, room int) string {
 }
 
 func (t *terminal) steps(r *Report) {
-	cols := r.columns()
+	cols := r.narrow()
 	var head []string
 	var number []bool
 	for _, c := range cols {
 		head, number = append(head, c.Short), append(number, c.Number)
-		if c.Detail != nil {
+		if c.Detail != nil && !c.brief {
 			head, number = append(head, intervalHead), append(number, false)
 		}
 	}
@@ -218,18 +216,29 @@ func (t *terminal) steps(r *Report) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		out := row{share: float64(s.Capacity) / most}
+		if r.Turns != nil {
+			out.share = -1 // the table is as wide as a terminal
+		}
 		for _, c := range cols {
 			out.cells = append(out.cells, c.Cell(s))
-			if c.Detail != nil {
+			if c.Detail != nil && !c.brief {
 				out.cells = append(out.cells, c.Detail(s))
 			}
 		}
 		rows = append(rows, out)
 	}
 	t.table(head, number, rows)
+	if undecided := r.undecidedWords(); undecided != "" {
+		t.line(t.clean(undecided))
+		t.line("")
+	}
 }
 
 func (t *terminal) capacity(r *Report) {
+	t.cells(voteHead, voteNumbers, r.voteCells())
+	if len(r.Capacity.Steps) == 0 {
+		return
+	}
 	var rows []row
 	for _, s := range r.Capacity.Steps {
 		rows = append(rows, row{share: -1, cells: []string{figure(Value(s.OfferedPerS)), figure(Value(s.AchievedPerS)), figure(Value(s.P50Ms)), figure(Value(s.P99Ms)), percent(Value(s.Errors)), metWords(s.Met, s.Invalid)}})
@@ -304,8 +313,12 @@ func (t *terminal) load(r *Report) {
 	t.table(head, number, rows)
 	tot := run.Totals
 	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", count(tot.Sent), count(tot.Completed), count(tot.Unfinished), count(tot.Failed)))
-	t.counts("status", tot.Status)
-	t.counts("errors", tot.Errors)
+	if answers := answerWords(tot); answers != "" {
+		t.line("answers: " + t.clean(answers))
+	}
+	errors := maps.Clone(tot.Errors)
+	delete(errors, statusError) // the line above names them
+	t.counts("errors", errors)
 	t.line("")
 }
 
@@ -322,37 +335,46 @@ func (t *terminal) counts(name string, m map[string]int64) {
 	}
 }
 
-// mostLeftOut is how many runs that do not count are named, so that the verdict stays in sight.
-const mostLeftOut = 5
+// mostLeftOut is how many reasons for leaving runs out are named, so that the verdict stays in sight.
+const mostLeftOut = 3
 
 // end says whether the result may be believed, and where the rest is.
 func (t *terminal) end(r *Report) {
 	if slo := sloWords(r.SLO); slo != "" {
 		t.line("SLO: " + t.clean(slo))
 	}
-	if r.Floor != nil {
-		t.line("noise floor: the baseline against itself " + betweenRatios(r.Floor))
+	if floor := r.floorWords(); floor != "" {
+		t.line("noise floor: " + floor)
+	}
+	if r.Turns != nil {
+		t.line("measured: " + r.Turns.Words())
+		if machine := r.Turns.MachineWords(); machine != "" {
+			t.line("machine: " + machine)
+		}
 	}
 	for _, w := range r.allWarnings() {
 		t.line(t.paint(amber, "warning: ") + t.clean(w))
 	}
-	all, valid := r.Count()
-	named := 0
-	for _, run := range r.Runs {
-		if run.Invalid != "" && named < mostLeftOut {
-			t.line(t.paint(amber, "left out: ") + t.clean(run.ID+": "+run.Invalid))
-			named++
-		}
+	left := r.leftOut()
+	if more := len(left) - mostLeftOut; more > 0 {
+		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+plural(more, "other reason"))
 	}
-	if more := all - valid - named; more > 0 {
-		t.line(t.paint(amber, "left out: ") + plural(more, "more run"))
-	}
-	if r.Invalid != "" {
-		t.line(t.paint(red, "invalid: ") + t.clean(r.Invalid))
-	} else {
-		t.line("valid: " + countWords(all, valid))
+	for _, why := range left {
+		t.line(t.paint(amber, "left out: ") + t.clean(why))
 	}
 	if r.Out != "" {
 		t.line("report: " + t.clean(r.Out) + "/report.html")
 	}
+	word, text := r.standing()
+	t.line(t.paint(outcomeColor(word), word+": ") + t.clean(text))
+}
+
+func outcomeColor(status string) string {
+	switch status {
+	case record.OutcomeComplete:
+		return green
+	case record.OutcomeInvalid:
+		return red
+	}
+	return amber
 }

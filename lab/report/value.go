@@ -15,6 +15,14 @@ var Unknown = Value(math.NaN())
 // Known reports whether v was measured.
 func (v Value) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
+// or is v where it is known, and else the other.
+func (v Value) or(other Value) Value {
+	if v.Known() {
+		return v
+	}
+	return other
+}
+
 // MarshalJSON writes twelve significant digits (a count of bytes keeps all of its own), or null.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if !v.Known() {

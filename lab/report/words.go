@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,29 @@ var roleNames = map[string]string{
 
 // roleWords say what a run is for.
 func roleWords(role string) string { return cmp.Or(roleNames[role], role) }
+
+// Title names what was measured, and how: notify (ladder), 127.0.0.1:8080/orders/7 (load).
+func Title(e *record.Experiment) string {
+	name := Subject(e)
+	if name == e.Service && e.Name != e.Service {
+		name = strings.TrimSpace(e.Service + " " + e.Name)
+	}
+	return strings.TrimSpace(name + " (" + cmp.Or(kindWords[e.Kind], e.Kind) + ")")
+}
+
+// Subject names what was measured: a service, or where it was found, without the scheme and what follows the path.
+func Subject(e *record.Experiment) string {
+	var found []string
+	for i, arg := range e.Command {
+		if e.Scenario != "" || i > 0 && strings.HasPrefix(e.Command[i-1], "--") {
+			continue // --debug and its like take another address
+		}
+		if u, err := url.Parse(arg); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+			found = append(found, u.Host+strings.TrimSuffix(u.EscapedPath(), "/"))
+		}
+	}
+	return cmp.Or(strings.Join(found, " and "), e.Service, e.Name)
+}
 
 // figure writes about three significant digits, thousands separated, with as many decimals as its
 // neighbours in a column: 9,810, 123, 12.3, 1.23, 0.045.
@@ -154,11 +178,13 @@ func latencyWords(s record.SLO) string {
 func sloWords(s record.SLO) string {
 	var terms []string
 	if latency := latencyWords(s); latency != "" {
-		errors := "no errors"
-		if s.Errors > 0 {
-			errors = "errors <= " + percent(Value(s.Errors))
-		}
-		terms = append(terms, latency, errors)
+		terms = append(terms, latency)
+	}
+	switch {
+	case s.Errors > 0:
+		terms = append(terms, "errors <= "+percent(Value(s.Errors)))
+	case bounds(s):
+		terms = append(terms, "no errors")
 	}
 	for _, g := range slices.Sorted(maps.Keys(s.Gauges)) {
 		terms = append(terms, fmt.Sprintf("%s < %s", g, round(Value(s.Gauges[g]))))

@@ -131,7 +131,7 @@ func TestStarter(t *testing.T) {
 	if s, err = Parse("starter.yaml", []byte(text)); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	if len(s.Companions) == 0 || len(s.Setup) == 0 || len(s.Variants) < 2 || s.Measure.Rounds == 0 || s.Target.Debug == "" {
+	if len(s.Companions) == 0 || len(s.Setup) == 0 || len(s.Variants) < 2 || s.Measure.Budget == 0 || s.Target.Debug == "" {
 		t.Errorf("something is still commented out: %+v", s)
 	}
 }

@@ -28,6 +28,8 @@ type Scenario struct {
 	Sweep       *Sweep      `yaml:"sweep"`    // instead of variants
 	Measure     Measure     `yaml:"measure"`
 	Knobs       []Knob      `yaml:"knobs"` // what a search over settings may change
+	// Exclusive says that variants cannot run side by side (a fixed port, all of the memory): each is started for its turn.
+	Exclusive bool `yaml:"exclusive"`
 
 	// Path is the name the scenario was parsed under.
 	Path string `yaml:"-"`
@@ -76,6 +78,9 @@ type Target struct {
 type Companion struct {
 	Name    string `yaml:"name"` // ${NAME.FIELD} is a field of its ready line
 	Process `yaml:",inline"`
+	// Shared starts it once for all variants that take turns, as a database that they all use; a variant of its own is
+	// what each gets otherwise.
+	Shared bool `yaml:"shared"`
 }
 
 // Request is one HTTP request of the setup, or as many as Repeat says: those are sent over several
@@ -262,8 +267,8 @@ type VariantLoad struct {
 
 // Measure says how long and how often. Zero leaves the choice to the plan (--quick, --thorough).
 type Measure struct {
-	StartRate float64   `yaml:"start_rate"` // per second, where a search begins
-	MaxRate   float64   `yaml:"max_rate"`   // per second, where a search ends
+	StartRate float64   `yaml:"start_rate"` // no effect any more; accepted so that older files can be read
+	MaxRate   float64   `yaml:"max_rate"`   // per second, the highest that is offered
 	Rates     []float64 `yaml:"rates"`      // per second: mode sweep runs every variant at each
 	Ramp      *Rise     `yaml:"ramp"`       // mode sweep drives every variant once more, with a rate that rises
 	Per       string    `yaml:"per"`        // an axis of the sweep: Rates and Ramp are for each unit of its value
@@ -274,10 +279,11 @@ type Measure struct {
 	Concurrency      []int `yaml:"concurrency"`
 
 	Connections []int         `yaml:"connections"` // mode load: one run with each; default: Load.Connections alone
-	Length      time.Duration `yaml:"length"`      // measured time of a run
-	Warmup      time.Duration `yaml:"warmup"`      // driven before it, not counted
+	Length      time.Duration `yaml:"length"`      // measured time of a run; not of what goes by Budget
+	Warmup      time.Duration `yaml:"warmup"`      // driven before a run, not counted; not of what goes by Budget
 	Hold        time.Duration `yaml:"hold"`        // measured time of the run that confirms a capacity
-	Rounds      int           `yaml:"rounds"`      // rounds of a ladder, pairs of a comparison, repeats of a sweep
+	Budget      time.Duration `yaml:"budget"`      // time limit of a ladder, comparison or capacity of requests, building left out
+	Rounds      int           `yaml:"rounds"`      // of jobs by concurrency, rounds of a ladder or a comparison; repeats of a sweep
 }
 
 // Rise is a run under a rate that rises evenly.

@@ -215,7 +215,7 @@ func kindName(r rule) string {
 
 // didYouMean suggests the nearest of the names, or lists them all.
 func didYouMean(word string, names []string) string {
-	if near, ok := nearest(word, names); ok {
+	if near, ok := Nearest(word, names); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(names) == 1 {

@@ -27,6 +27,7 @@ func (c *checker) slo() {
 		return
 	}
 	slo := &c.s.SLO
+	slo.Errors = record.DefaultErrors
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i].Value, n.Content[i+1]
 		switch name {

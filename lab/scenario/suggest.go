@@ -1,8 +1,8 @@
 package scenario
 
-// nearest returns the name that was most likely meant: the one with the smallest edit distance, if that
+// Nearest returns the name that was most likely meant: the one with the smallest edit distance, if that
 // is at most a third of the word's length.
-func nearest(word string, names []string) (string, bool) {
+func Nearest(word string, names []string) (string, bool) {
 	const longest = 64 // a longer word is no misspelt name; bounds the work
 	if len(word) > longest {
 		return "", false

@@ -21,7 +21,7 @@ func (s *Scenario) Variant(name string) (Variant, error) {
 	if len(names) == 0 {
 		return Variant{}, fmt.Errorf("%s declares no variants, so there is none called %q", s.Path, name)
 	}
-	if near, ok := nearest(name, names); ok {
+	if near, ok := Nearest(name, names); ok {
 		return Variant{}, fmt.Errorf("%s has no variant %q; did you mean %q?", s.Path, name, near)
 	}
 	return Variant{}, fmt.Errorf("%s has no variant %q; there are %s", s.Path, name, strings.Join(names, ", "))

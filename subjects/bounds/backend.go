@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,19 +17,20 @@ import (
 
 // backend is a process of its own that other servers call over HTTP.
 type backend struct {
-	URL   string
-	cmd   *exec.Cmd
-	stdin io.Closer
+	URL    string
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	stdout *bufio.Reader
 }
 
 // startBackend starts one. It ends when it is closed, and with this process, however that ends: it holds
-// nothing but the end of a pipe.
-func startBackend(takes time.Duration, atOnce int) (*backend, error) {
+// nothing but the end of a pipe. It is no child of this process, as no real downstream is.
+func startBackend(takes time.Duration, atOnce, rounds int) (*backend, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "--backend", takes.String(), "--at-once", strconv.Itoa(atOnce))
+	cmd := exec.Command(self, "--apart", "--backend", takes.String(), "--at-once", strconv.Itoa(atOnce), "--rounds", strconv.Itoa(rounds))
 	cmd.Args[0] = "bounds"
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
@@ -44,7 +46,8 @@ func startBackend(takes time.Duration, atOnce int) (*backend, error) {
 	}
 	b := &backend{cmd: cmd, stdin: stdin}
 	var ready struct{ Listen string }
-	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	b.stdout = bufio.NewReader(stdout)
+	line, err := b.stdout.ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &ready)
 	}
@@ -58,11 +61,26 @@ func startBackend(takes time.Duration, atOnce int) (*backend, error) {
 
 func (b *backend) close() {
 	b.stdin.Close()
+	io.Copy(io.Discard, b.stdout) // until it has ended
 	b.cmd.Wait()
 }
 
-// serveBackend answers, atOnce requests at a time, until stdin ends.
-func serveBackend(takes time.Duration, atOnce int, stdin io.Reader, stdout io.Writer) error {
+// apart starts this process again, without --apart, and leaves it alone: whatever started this one has no such
+// child.
+func apart() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return a == "--apart" })
+	cmd := exec.Command(self, args...)
+	cmd.Args[0] = "bounds"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Start()
+}
+
+// serveBackend answers, atOnce requests at a time, until stdin ends. Each waits for a time, and hashes so often.
+func serveBackend(takes time.Duration, atOnce, rounds int, stdin io.Reader, stdout io.Writer) error {
 	ctx, stop := untilTold(stdin)
 	defer stop()
 	places := make(chan struct{}, atOnce)
@@ -73,8 +91,9 @@ func serveBackend(takes time.Duration, atOnce int, stdin io.Reader, stdout io.Wr
 			return
 		}
 		time.Sleep(takes)
+		sum := stretch([]byte(r.URL.RawQuery), rounds)
 		<-places
-		fmt.Fprintf(w, "price of %s: 42", r.URL.Query().Get("item"))
+		fmt.Fprintf(w, "price of %s: %d", r.URL.Query().Get("item"), sum[0])
 	})
 	return subject.Serve(ctx, subject.Flags{Listen: "127.0.0.1:0"}, subject.Subject{Name: "backend", Handler: answer, Inside: subject.None}, stdout)
 }

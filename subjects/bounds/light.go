@@ -8,9 +8,9 @@ import (
 )
 
 var crowded = entry{
-	Name: "neighbour", Family: "environment", Truth: "environment",
+	Name: "neighbour", Family: "environment", Truth: "cpu", Also: []string{"environment"}, Function: "main.stretch",
 	InWords: "each request hashes, beside a process that takes the CPU away",
-	Method:  "GET", Path: "/seal", Neighbour: true,
+	Method:  "GET", Path: "/seal", Neighbour: true, Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
 		s := &sealer{rounds: d.between("rounds", 3_000, 9_000)}
 		return func() (*service, error) { return serving("GET /seal", s.seal), nil }

@@ -39,6 +39,8 @@ func main() {
 	fs.StringVar(&o.inside, "inside", "agent", "what --debug serves: agent (and profiles), pprof (alone) or none (it is not opened)")
 	fs.IntVar(&o.hog, "hog", 0, "burn CPU on so many `threads` until SIGTERM or the end of stdin")
 	fs.DurationVar(&o.backend, "backend", 0, "be the backend that another server calls: how long an answer `takes`")
+	fs.BoolVar(&o.apart, "apart", false, "start the backend as no child of whatever starts this")
+	fs.IntVar(&o.rounds, "rounds", 0, "how often the backend hashes for an answer")
 	fs.IntVar(&o.atOnce, "at-once", 1, "how many answers the backend works on at a time")
 	subject.Parse(fs, os.Args[1:])
 	inside, err := o.check()
@@ -60,6 +62,8 @@ type options struct {
 	hog     int
 	backend time.Duration
 	atOnce  int
+	rounds  int
+	apart   bool
 }
 
 const maxThreads = 1024 // of --hog; a slip of the finger shows
@@ -80,6 +84,8 @@ func (o options) check() (subject.Inside, error) {
 		return inside, fmt.Errorf("--inside is %q; it must be agent, pprof or none", o.inside)
 	case o.hog < 0 || o.hog > maxThreads:
 		return inside, fmt.Errorf("--hog is %d; it must be 1 to %d", o.hog, maxThreads)
+	case o.rounds < 0:
+		return inside, fmt.Errorf("--rounds is %d; it must be 0 or more", o.rounds)
 	case o.backend < 0 || o.atOnce < 1:
 		return inside, fmt.Errorf("--backend is %v and --at-once %d; they must be above 0", o.backend, o.atOnce)
 	case o.server != "":
@@ -97,8 +103,10 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 		return out.Encode(list())
 	case o.hog > 0:
 		return hog(o.hog, os.Stdin, os.Stdout)
+	case o.backend > 0 && o.apart:
+		return apart()
 	case o.backend > 0:
-		return serveBackend(o.backend, o.atOnce, os.Stdin, os.Stdout)
+		return serveBackend(o.backend, o.atOnce, o.rounds, os.Stdin, os.Stdout)
 	}
 	e, err := find(o.server)
 	if err != nil {
@@ -116,5 +124,5 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 	if s.warning != "" {
 		ready["warning"] = s.warning
 	}
-	return subject.Serve(ctx, addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept, Ready: ready}, os.Stdout)
+	return subject.Serve(ctx, addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept, Untraced: s.untraced, Ready: ready}, os.Stdout)
 }

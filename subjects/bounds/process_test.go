@@ -103,13 +103,18 @@ func TestHogEndsWithItsStdin(t *testing.T) {
 }
 
 func TestBackendEndsWithItsCaller(t *testing.T) {
-	b, err := startBackend(1, 1)
+	b, err := startBackend(1, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.stdin.Close()
-	if err := b.cmd.Wait(); err != nil {
+	if answer, err := http.Get(b.URL); err != nil {
 		t.Error(err)
+	} else {
+		answer.Body.Close()
+	}
+	b.close() // returns when it has ended
+	if _, err := http.Get(b.URL); err == nil {
+		t.Error("it goes on without its caller")
 	}
 }
 

@@ -125,13 +125,20 @@ var checks = map[string]check{
 	"rwmutex-writer": like("%x\n", new([]byte)),
 	"pool-sql":       all(func(map[string]int) string { return "item q" }),
 	"pool-channel":   like("trip %d\n", new(int)),
-	"downstream":     all(func(map[string]int) string { return "our offer: price of lamp: 42" }),
-	"consumer":       like("printed %x\n", new([]byte)),
-	"churn":          same,
-	"strings":        same,
-	"liveheap":       all(func(map[string]int) string { return "64 sessions\n" }),
-	"fsync":          numbered("record %d\n"),
-	"fsync-writer":   all(func(map[string]int) string { return "noted\n" }),
+	"downstream":     same,
+	"downstream-busy": func(t *testing.T, answers []string, drawn map[string]int) {
+		if !strings.HasPrefix(answers[0], "our offer: price of lamp: ") {
+			t.Errorf("%q", answers[0])
+		}
+		same(t, answers, drawn)
+	},
+	"consumer":          like("printed %x\n", new([]byte)),
+	"consumer-untraced": all(func(map[string]int) string { return "entered\n" }),
+	"churn":             same,
+	"strings":           same,
+	"liveheap":          all(func(map[string]int) string { return "64 sessions\n" }),
+	"fsync":             numbered("record %d\n"),
+	"fsync-writer":      all(func(map[string]int) string { return "noted\n" }),
 	"timer": func(t *testing.T, answers []string, drawn map[string]int) {
 		bags := map[string]int{}
 		for _, a := range answers {

@@ -15,14 +15,29 @@ var shop = entry{
 	plan: func(d *draw) func() (*service, error) {
 		takes, atOnce := d.micros("backend_us", 5_000, 20_000), d.between("backend_at_once", 2, 6)
 		return func() (*service, error) {
-			b, err := startBackend(takes, atOnce)
-			if err != nil {
-				return nil, err
-			}
-			p := newPricing(b.URL)
-			return servingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.close() }), nil
+			return offering(takes, atOnce, 0)
 		}
 	},
+}
+
+var calculator = entry{
+	Name: "downstream-busy", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).price",
+	InWords: "each request calls another process over HTTP, which computes on as many CPUs as there are",
+	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		rounds := d.between("backend_rounds", 20_000, 40_000)
+		return func() (*service, error) { return offering(time.Nanosecond, 1024, rounds) }
+	},
+}
+
+// offering starts a shop with its backend.
+func offering(takes time.Duration, atOnce, rounds int) (*service, error) {
+	b, err := startBackend(takes, atOnce, rounds)
+	if err != nil {
+		return nil, err
+	}
+	p := newPricing(b.URL)
+	return servingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.close() }), nil
 }
 
 // pricing asks a backend what things cost.

@@ -46,8 +46,10 @@ type load struct {
 type service struct {
 	handler http.Handler
 	accept  func(net.Listener) net.Listener // nil: connections are accepted as they come
-	warning string                          // why the truth may not hold here; empty: it does
-	close   func()                          // ends what it started; call it once, after the last request
+	// untraced leaves the execution trace out of what can be seen of it.
+	untraced bool
+	warning  string // why the truth may not hold here; empty: it does
+	close    func() // ends what it started; call it once, after the last request
 }
 
 // serving is a service that has one page and nothing to end.
@@ -66,7 +68,7 @@ func servingUntil(pattern string, page http.HandlerFunc, end func()) *service {
 var suite = []entry{
 	fingerprints, catalogue, search, ranking,
 	ledger, audit, visits, prices,
-	orders, couriers, shop, printing,
+	orders, couriers, shop, calculator, printing, registry,
 	forum, filters, sessions,
 	journals, secretary, mailer, turnstile,
 	site, copies,

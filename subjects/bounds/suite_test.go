@@ -22,6 +22,9 @@ func TestListIsComplete(t *testing.T) {
 			t.Errorf("%s is there twice", e.Name)
 		}
 		seen[e.Name], shown[e.Truth] = true, true
+		for _, also := range e.Also {
+			shown[also] = true
+		}
 		if !slices.Contains(truths, e.Truth) {
 			t.Errorf("%s: truth %q", e.Name, e.Truth)
 		}
@@ -36,13 +39,13 @@ func TestListIsComplete(t *testing.T) {
 		if (e.Kind != "") != slices.Contains([]string{"wait", "lock"}, e.Truth) {
 			t.Errorf("%s is bound by %s of the kind %q", e.Name, e.Truth, e.Kind)
 		}
-		if (e.Function == "") != slices.Contains([]string{"generator", "environment", "not-loaded"}, e.Truth) {
+		if (e.Function == "") != slices.Contains([]string{"generator", "not-loaded"}, e.Truth) {
 			t.Errorf("%s is bound by %s in the function %q", e.Name, e.Truth, e.Function)
 		}
 		if e.InWords == "" || e.Family == "" || e.Also == nil || e.Invisible == nil || len(e.Parameters) == 0 {
 			t.Errorf("%s: something is not said: %+v", e.Name, e)
 		}
-		if e.Neighbour != (e.Truth == "environment") || (e.Load != load{}) != (e.Truth == "not-loaded") {
+		if e.Neighbour != (e.Family == "environment") || (e.Load != load{}) != (e.Truth == "not-loaded") {
 			t.Errorf("%s is bound by %s: neighbour %t, load %+v", e.Name, e.Truth, e.Neighbour, e.Load)
 		}
 		for _, inside := range e.Invisible {

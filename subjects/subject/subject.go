@@ -46,6 +46,8 @@ type Subject struct {
 	Handler http.Handler
 	Ready   map[string]any // further keys of the ready line: the truth that was set up
 	Inside  Inside
+	// Untraced leaves the execution trace out, as services do that mount the profiles one by one.
+	Untraced bool
 	// Accept wraps the public listener; nil: connections are accepted as they come.
 	Accept func(net.Listener) net.Listener
 	Gauges func(*agent.Agent) // adds figures of its own to the agent, where there is one; nil: there are none
@@ -115,6 +117,12 @@ func Serve(ctx context.Context, f Flags, s Subject, stdout io.Writer) error {
 	defer public.Close()
 	if debug != nil {
 		pages, end := s.pages()
+		if s.Untraced {
+			all := pages
+			pages = http.NewServeMux()
+			pages.Handle("/", all)
+			pages.HandleFunc("/debug/pprof/trace", http.NotFound)
+		}
 		private := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second}
 		serving.Go(func() { failed <- private.Serve(debug) })
 		defer private.Close()

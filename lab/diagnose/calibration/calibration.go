@@ -34,12 +34,9 @@ type Outcome string
 
 // Outcomes.
 const (
-	Right   Outcome = "right"
-	Unknown Outcome = "unknown"
+	Right   Outcome = "right"   // confirmed or not
+	Unknown Outcome = "unknown" // no cause was named: others took too much of the machine, or the evidence did not suffice
 	Wrong   Outcome = "wrong"
-	// Disturbed is a case in which others took so much of the machine that the verdict was "environment". That
-	// is true, but not what was asked: it counts neither way.
-	Disturbed Outcome = "disturbed"
 )
 
 // Judged is a case and what was said of it.
@@ -58,11 +55,9 @@ func judge(c Case, t diagnose.Thresholds) Judged {
 	switch {
 	case slices.Contains(c.Truth, d.Bound):
 		j.Outcome = Right
-	case d.Bound == diagnose.Environment:
-		j.Outcome = Disturbed
 	case d.Bound == diagnose.Unknown && c.Hidden:
 		j.Outcome = Right
-	case d.Bound == diagnose.Unknown:
+	case d.Bound == diagnose.Unknown, d.Bound == diagnose.Environment:
 		j.Outcome = Unknown
 	}
 	for _, p := range d.Where {
@@ -99,14 +94,14 @@ func Outsider(cases []Case, prior diagnose.Thresholds) []Judged {
 	return out
 }
 
-// Disturbances are the cases that others spoilt.
-func Disturbances(judged []Judged) (cases []Case) {
+// Unconfirmed is how many of the right verdicts say that neighbours may have had a part in it.
+func Unconfirmed(judged []Judged) (n int) {
 	for _, j := range judged {
-		if j.Outcome == Disturbed {
-			cases = append(cases, j.Case)
+		if j.Outcome == Right && !j.Verdict.Confirmed && j.Verdict.Bound != diagnose.Unknown {
+			n++
 		}
 	}
-	return cases
+	return n
 }
 
 // Tally counts outcomes.

@@ -48,6 +48,13 @@ func TestOutcomes(t *testing.T) {
 	hidden := func(c Case) Case { c.Hidden = true; return c }
 	or := func(c Case, also diagnose.Bound) Case { c.Truth = append(c.Truth, also); return c }
 	unseen := made("waits", diagnose.Wait, figures{cpu: 0.2}) // and nothing shows it
+	beside := func(c Case) Case {
+		for _, r := range append(c.Subject.Saturated, c.Subject.Profiled) {
+			r.Around.OthersCPU, r.Around.TargetDelay = 0.7, 0.5
+		}
+		return c
+	}
+	crowded := beside(made("waits", diagnose.Wait, figures{cpu: 0.2}))
 	for _, c := range []struct {
 		name string
 		Case
@@ -57,6 +64,8 @@ func TestOutcomes(t *testing.T) {
 		{"the second truth", or(collecting("mixed", 0.1), diagnose.CPU), Right},
 		{"wrong", collecting("churn", 0.1), Wrong},
 		{"not known", unseen, Unknown},
+		{"nothing but neighbours is known", crowded, Unknown},
+		{"right beside neighbours", beside(computing("hash", 0.1)), Right},
 		{"not known, and not to be seen", hidden(unseen), Right},
 		{"wrong although it could not be seen", hidden(collecting("churn", 0.1)), Wrong},
 		{"right although it could not be seen", hidden(collecting("churn", 0.9)), Right},
@@ -81,6 +90,19 @@ func TestPlaced(t *testing.T) {
 		if got := Insider([]Case{c}, diagnose.Defaults)[0]; got.Placed != want {
 			t.Errorf("%q among %+v: %v", function, got.Verdict.Where, got.Placed)
 		}
+	}
+}
+
+// What neighbours may have had a part in is right, and counted as unconfirmed.
+func TestUnconfirmed(t *testing.T) {
+	c := computing("hash", 0.1)
+	if n := Unconfirmed(Insider([]Case{c}, diagnose.Defaults)); n != 0 {
+		t.Errorf("%d unconfirmed on a quiet machine", n)
+	}
+	c.Subject.Saturated[0].Around.OthersCPU, c.Subject.Saturated[0].Around.TargetDelay = 0.7, 0.5
+	judged := Insider([]Case{c}, diagnose.Defaults)
+	if n := Unconfirmed(judged); n != 1 || judged[0].Outcome != Right {
+		t.Errorf("%d unconfirmed beside a neighbour, %s", n, judged[0].Outcome)
 	}
 }
 

@@ -104,19 +104,19 @@ func TestOneConditionDecides(t *testing.T) {
 // Two thresholds that each may move must not both move where together they let a wrong rule through.
 func TestThresholdsMoveOneAfterTheOther(t *testing.T) {
 	of := func(truth diagnose.Bound, neighbours, delayed float64) reading {
-		return reading{Case{Truth: []diagnose.Bound{truth}}, diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1,
+		return reading{Case{Truth: []diagnose.Bound{truth}}, diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1,
 			diagnose.Allocating: 0.1, diagnose.Neighbours: neighbours, diagnose.Delayed: delayed}}
 	}
-	between := of(diagnose.CPU, 0.06, 0.015)
-	readings := []reading{of(diagnose.Environment, 0.12, 0.5), of(diagnose.CPU, 0.01, 0.5),
-		of(diagnose.Environment, 0.5, 0.03), of(diagnose.CPU, 0.5, 0.001), between}
+	between := of(diagnose.Unknown, 0.06, 0.015)
+	readings := []reading{of(diagnose.Environment, 0.12, 0.5), of(diagnose.Unknown, 0.01, 0.5),
+		of(diagnose.Environment, 0.5, 0.03), of(diagnose.Unknown, 0.5, 0.001), between}
 	fitted := fit(readings, diagnose.Defaults)
 	for _, name := range []string{"neighbours", "delayed"} {
 		if fitted[name].Value >= diagnose.Defaults[name].Value {
 			t.Errorf("%s stayed at %g: this shows nothing", name, fitted[name].Value)
 		}
 	}
-	if bound, _, _ := fitted.Judge(between.signals); bound != diagnose.CPU {
+	if bound, _, _ := fitted.Judge(between.signals); bound != diagnose.Unknown {
 		t.Errorf("what others took and how long the server waited now make it %s", bound)
 	}
 }

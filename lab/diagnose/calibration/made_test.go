@@ -36,7 +36,7 @@ func made(server string, truth diagnose.Bound, f figures) Case {
 	profiled := run(record.RoleProfile)
 	profiled.Made = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Stacks: []record.Stack{
 		sample(1-f.gc, "main.(*shop).price.func1", "main.(*shop).price"), sample(f.gc, "runtime.scanobject", "runtime.gcBgMarkWorker")}}}
-	profiled.MadeTrace = &record.Trace{Seconds: 0.5, Procs: 2}
+	profiled.MadeTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.5 * f.cpu}
 	return Case{Server: server, Family: server, Truth: []diagnose.Bound{truth}, Inside: "agent",
 		Subject: diagnose.NewSubject(server, []*record.Run{run(record.RoleSaturate), profiled})}
 }

@@ -2,6 +2,7 @@ package findings
 
 import (
 	"fmt"
+	"slices"
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/stacks"
@@ -35,7 +36,7 @@ func contention(l *look) []Finding {
 			Evidence{"lock_waits", round(count(of) / l.trace.Seconds), "1/s", "acquisitions that had to wait"})
 	}
 	f.InWords += "."
-	f.heldBy(l, of, held, err == nil)
+	f.heldBy(l, of)
 	if text := sides(of); text != "" {
 		f.InWords += " " + text
 	}
@@ -58,35 +59,27 @@ func (l *look) mutexes() (*record.Profile, error) {
 	return p, nil
 }
 
-// heldBy adds who held the locks. The mutex profile books a wait on the stack that ended it by unlocking;
-// where it missed most of them, the trace knows who ended them. (The runtime passes on within a lock's queue
-// from when on the waits are profiled: a queue that never empties since before then is never booked.)
-func (f *Finding) heldBy(l *look, of []record.Wait, held *record.Profile, profiled bool) {
-	var unlocking []record.Stack
-	seconds := 0.0
-	for _, w := range of {
-		seconds += w.Seconds
-		if len(w.WokenBy) > 0 {
-			unlocking = append(unlocking, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
-		}
-	}
-	const missed = 0.5 // of what the trace saw
-	if profiled && held.Seconds > 0 && (l.trace == nil || held.Total()/1e9/held.Seconds >= missed*seconds/l.trace.Seconds) {
-		unlocking = held.Stacks
-		counts, err := l.Profiled.Profile(record.ProfileMutex, record.ValueContentions)
-		if n := l.requests(held); err == nil && n > 0 {
-			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that let somebody go on who waited"})
-		}
-	} else {
+// heldBy adds who held the locks, and what for.
+func (f *Finding) heldBy(l *look, of []record.Wait) {
+	h, ok := HolderOf(l.Profiled, l.trace, of)
+	if !h.booked {
 		f.Profile = record.ProfileBlock
 	}
-	where := places(unlocking)
-	if len(where) == 0 {
+	if !ok {
 		return
 	}
-	f.InWords += fmt.Sprintf(" Meanwhile it is held by %s (%s of the waiting).", at(where[0]), percent(where[0].Share))
-	if len(f.Where) == 0 {
-		f.Where = where
+	if h.booked {
+		counts, err := l.Profiled.Profile(record.ProfileMutex, record.ValueContentions)
+		if n := l.requests(counts); err == nil && n > 0 {
+			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that let a waiting goroutine go on"})
+		}
+	}
+	f.InWords += fmt.Sprintf(" Meanwhile it is held by %s (%s of the waiting)%s.", h.where(), percent(h.Share), h.Doing())
+	switch {
+	case h.Costs != nil:
+		f.Where = slices.Insert(f.Where, 0, *h.Costs)
+	case len(f.Where) == 0:
+		f.Where = []Place{h.Place}
 	}
 }
 

@@ -20,6 +20,8 @@ type Place struct {
 	File     string  `json:"file"`
 	Line     int     `json:"line"`
 	Share    float64 `json:"share"` // of what the finding is about: CPU time, allocated bytes, waiting time, growth
+	// Cumulative says that the share includes what it calls, of the program's own code too.
+	Cumulative bool `json:"cumulative,omitempty"`
 }
 
 // Evidence is one figure and what it means.

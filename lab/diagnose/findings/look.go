@@ -38,7 +38,7 @@ func newLook(s Subject) *look {
 			l.cpu = nil
 		}
 	}
-	if t, err := s.Profiled.Trace(); err == nil && t.Seconds > 0 {
+	if t, err := stacks.Trace(s.Profiled); err == nil && t.Seconds > 0 {
 		l.trace = t
 		l.requestTime = requestTime(s.Profiled, t)
 	}

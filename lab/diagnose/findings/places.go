@@ -2,6 +2,7 @@ package findings
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,8 +37,46 @@ func Places(of []record.Stack, whole float64) []Place {
 		}
 		out[i].Share += s.Value / whole
 	}
+	const mentionable = 0.005 // less would be printed as 0%
+	out = slices.DeleteFunc(out, func(p Place) bool { return p.Share < mentionable })
 	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(b.Share, a.Share) })
 	return out[:min(mostPlaces, len(out))]
+}
+
+// Half is the deepest function of the service's own below which half of a whole lies: where a service's time goes
+// that no single function takes much of.
+func Half(of []record.Stack, whole float64) (Place, bool) {
+	type sum struct {
+		place        Place
+		value, depth float64
+	}
+	sums := map[string]*sum{}
+	for _, s := range of {
+		seen := map[string]bool{}
+		for i, f := range s.Frames {
+			if seen[f.Function] || !stacks.Own(f) {
+				continue
+			}
+			seen[f.Function] = true
+			if sums[f.Function] == nil {
+				sums[f.Function] = &sum{place: Place{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+			}
+			sums[f.Function].value += s.Value
+			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)
+		}
+	}
+	var best *sum
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[name]
+		if s.value >= whole/2 && (best == nil || s.depth/s.value > best.depth/best.value) {
+			best = s
+		}
+	}
+	if best == nil || whole <= 0 {
+		return Place{}, false
+	}
+	best.place.Share = best.value / whole
+	return best.place, true
 }
 
 // placesOf are the places of waits, by their time.

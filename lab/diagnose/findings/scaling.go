@@ -119,7 +119,7 @@ func (l *look) forNothing() []Finding {
 			Evidence: []Evidence{{"replicas_by_cpu", float64(curves[0].Peak()), "replicas", "the Kubernetes rule on CPU utilisation, at most"},
 				{"waiting_share", round(wasted), "of CPU time", "locks, channels and the scheduler"},
 				{"cpu_computing", round(computing), "of its cores", "what is left of the utilisation without that"}},
-			Next: "mend the waiting first (see " + KindSpinning + "), then set the target by what is left"}}
+			Next: "fix the waiting first (see " + KindSpinning + "), then set the target by what is left"}}
 	}
 	return nil
 }

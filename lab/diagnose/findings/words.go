@@ -12,8 +12,11 @@ func at(p Place) string {
 	if p.File == "" {
 		return p.Function
 	}
-	return fmt.Sprintf("%s (%s:%d)", p.Function, path.Base(p.File), p.Line)
+	return fmt.Sprintf("%s (%s)", p.Function, location(p))
 }
+
+// location is a place's file and line.
+func location(p Place) string { return path.Base(p.File) + ":" + strconv.Itoa(p.Line) }
 
 // in says where the first of places is: " in main.f (f.go:12)"; nothing if there is none.
 func in(where []Place) string {

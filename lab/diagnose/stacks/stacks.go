@@ -8,6 +8,7 @@
 package stacks
 
 import (
+	"slices"
 	"strings"
 
 	"dyno/lab/record"
@@ -62,6 +63,19 @@ func UserFrame(frames []record.Frame) (record.Frame, bool) {
 	return dependency, dependency.Function != ""
 }
 
+// Own reports whether a frame is the service's own code, and no library's.
+func Own(f record.Frame) bool { return !Standard(f.Function) && !imported(f) }
+
+// Entry is the outermost frame of a stack that is the service's own.
+func Entry(frames []record.Frame) (record.Frame, bool) {
+	for _, f := range slices.Backward(frames) {
+		if Own(f) {
+			return unwrapped(f), true
+		}
+	}
+	return record.Frame{}, false
+}
+
 // unwrapped names the function in which a defer or go statement stands for the function that the compiler
 // made of it; the line is the statement's.
 func unwrapped(f record.Frame) record.Frame {
@@ -73,9 +87,12 @@ func unwrapped(f record.Frame) record.Frame {
 	return f
 }
 
-// imported reports whether a frame is a dependency's code: its file lies in the module cache or in a vendor
-// folder; where the file is not known, its package path begins with a host's name.
+// imported reports whether a frame is a dependency's code: it is not of the main module, and its file lies in
+// the module cache or in a vendor folder; where the file is not known, its package path begins with a host's name.
 func imported(f record.Frame) bool {
+	if f.Own {
+		return false
+	}
 	if f.File == "" {
 		first, _, below := strings.Cut(Package(f.Function), "/")
 		return below && strings.Contains(first, ".")

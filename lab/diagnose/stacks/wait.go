@@ -67,6 +67,19 @@ func What(w record.Wait) WaitKind {
 	return WaitUnknown
 }
 
+// OnClient reports whether a request's handler waits for its own client: to send more, or to read what was written
+// before. A connection that the handler asks another service over is none of these.
+func OnClient(w record.Wait) bool {
+	near := w.Stack[:untilOwn(w.Stack)]
+	return InRequest(w.Stack) && (fromClient.in(near) || toClient.in(near) && !asking.in(near))
+}
+
+var (
+	fromClient = names{prefix: []string{"net/http.(*connReader)"}}
+	toClient   = names{prefix: []string{"internal/poll.(*FD).Write"}}
+	asking     = names{prefix: []string{"net/http.(*persistConn", "net/http.persistConn", "net/http.(*Transport)", "database/sql.", "net/smtp.", "net/rpc.", "os.(*File)"}}
+)
+
 var gcWaits = names{prefix: []string{"runtime.gcStart", "runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.gcAssist",
 	"runtime.gcParkAssist", "runtime.gcWaitOnMark", "runtime.GC", "runtime.stopTheWorld"}}
 

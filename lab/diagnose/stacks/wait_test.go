@@ -127,3 +127,19 @@ func TestBehind(t *testing.T) {
 		t.Error("something behind a lock")
 	}
 }
+
+// What waits for the client that called is not what waits for a service that is asked.
+func TestOnClient(t *testing.T) {
+	const from = " < main.(*feed).stream < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
+	for stack, want := range map[string]bool{
+		"internal/poll.(*FD).Read < net.(*conn).Read < net/http.(*connReader).Read < bufio.(*Reader).fill < net/http.ReadRequest" + from: true,
+		"internal/poll.(*FD).Write < net.(*conn).Write" + from:                                                                           true,
+		"internal/poll.(*FD).Write < net.(*conn).Write < net/http.persistConnWriter.Write < net/http.(*Client).Do" + from:                false,
+		"internal/poll.(*FD).Read < net.(*conn).Read" + from:                                                                             false,
+		"internal/poll.(*FD).Read < net.(*conn).Read < net/http.(*connReader).backgroundRead":                                            false,
+	} {
+		if got := OnClient(record.Wait{Reason: "network", Stack: frames(stack)}); got != want {
+			t.Errorf("%s: %t", stack, got)
+		}
+	}
+}

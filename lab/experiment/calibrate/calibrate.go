@@ -32,6 +32,9 @@ type Options struct {
 	Seed    uint64   // of the first repeat
 	Inside  []string // agent | pprof | none, each of which every server is run with
 	Depth   experiment.Depth
+	NoPMQoS bool // as of an experiment
+	// BesideBurn runs every server beside a process that burns a core.
+	BesideBurn bool
 	// Done is told of every case as it ends; n of total.
 	Done func(n, total int, c calibration.Case)
 	// Say is told what goes on.
@@ -71,8 +74,8 @@ func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
 func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, inside string) (calibration.Case, error) {
 	seed := o.Seed + uint64(repeat)
 	c := s.newCase(seed, inside)
-	if s.Neighbour {
-		stop, err := neighbour(ctx, binary)
+	if threads := o.burning(s); threads > 0 {
+		stop, err := neighbour(ctx, binary, threads)
 		if err != nil {
 			return c, err
 		}
@@ -83,6 +86,7 @@ func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, 
 		Scenario: s.scenario(binary, seed, inside),
 		Out:      filepath.Join(o.Out, folder(s.Name, seed, inside)),
 		Depth:    o.Depth,
+		NoPMQoS:  o.NoPMQoS,
 		Clients:  s.Load.Connections,
 	})
 	if err != nil && !errors.Is(err, experiment.ErrUnfit) {
@@ -109,10 +113,21 @@ func (s Server) scenario(binary string, seed uint64, inside string) *scenario.Sc
 	}
 }
 
+// burning is on how many threads a server's neighbour burns; 0: it has none.
+func (o *Options) burning(s Server) int {
+	switch {
+	case s.Neighbour:
+		return runtime.NumCPU()
+	case o.BesideBurn:
+		return 1
+	}
+	return 0
+}
+
 // neighbour starts a process that burns CPU and that no experiment knows of. It ends when its standard input
 // does, also when the lab is killed.
-func neighbour(ctx context.Context, binary string) (stop func(), err error) {
-	cmd := exec.CommandContext(ctx, binary, "--hog", strconv.Itoa(runtime.NumCPU()))
+func neighbour(ctx context.Context, binary string, threads int) (stop func(), err error) {
+	cmd := exec.CommandContext(ctx, binary, "--hog", strconv.Itoa(threads))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

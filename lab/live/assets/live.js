@@ -196,6 +196,14 @@
     move(to);
   });
 
+  // What is left of the budget.
+  let ends = null;
+  const tick = () => {
+    const s = ends == null ? null : Math.max(0, Math.round((ends - Date.now()) / 1000));
+    $('left').textContent = s == null ? '' : s === 0 ? 'ending' : 'at most ' + Math.floor(s / 60) + ':' + String(s % 60).padStart(2, '0') + ' left';
+  };
+  setInterval(tick, 1000);
+
   // The stream. A page that nobody sees lets go of it, and goes on later where it was.
   const patience = 5000; // ms before a stream that was refused is asked for again
   let source, last = '', retry, words = '';
@@ -222,6 +230,7 @@
         return;
       }
       forget();
+      $('series').hidden = false;
       index = -1;
       bound = news.slo_ms;
       which.textContent = news.id;
@@ -229,7 +238,19 @@
       soon();
     });
     listen('points', p => { append(p); soon(); });
-    listen('row', html => rows.insertAdjacentHTML('afterbegin', html));
+    listen('turns', news => {
+      $('turns').hidden = false;
+      $('turns-words').textContent = news.words;
+      $('turn-rows').innerHTML = news.rows;
+      $('series').hidden = !t.length; // slices have no series
+      $('runs').hidden = !rows.childElementCount;
+      ends = news.left_s == null ? null : Date.now() + news.left_s * 1000;
+      tick();
+    });
+    listen('row', html => {
+      rows.insertAdjacentHTML('afterbegin', html);
+      $('runs').hidden = false;
+    });
     listen('end', () => { source.close(); location.reload(); });
   };
   document.addEventListener('visibilitychange', () => {

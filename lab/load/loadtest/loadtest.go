@@ -47,6 +47,8 @@ func Test(t *testing.T, open New, allowances ...Allowance) {
 	t.Run("classes", func(t *testing.T) { t.Parallel(); testClasses(t, open) })
 	t.Run("unfinished", func(t *testing.T) { t.Parallel(); testUnfinished(t, open) })
 	t.Run("closed-model", func(t *testing.T) { t.Parallel(); testClosedModel(t, open) })
+	t.Run("count", func(t *testing.T) { t.Parallel(); testCount(t, open) })
+	t.Run("closed-model-unanswered", func(t *testing.T) { t.Parallel(); testClosedUnanswered(t, open) })
 	t.Run("cancel", func(t *testing.T) { t.Parallel(); testCancel(t, open) })
 	t.Run("request-bytes", func(t *testing.T) { t.Parallel(); testRequestBytes(t, open) })
 }

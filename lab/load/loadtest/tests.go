@@ -192,6 +192,35 @@ func testClosedModel(t *testing.T, open New) {
 	}
 }
 
+// testCount holds that a closed plan by count makes that many offers, numbered from its first, and ends with the last
+// answer.
+func testCount(t *testing.T, open New) {
+	const count = 51
+	s := serve(t, answer(ok128))
+	plan := load.Plan{Connections: connections, Count: count, FirstSeq: 1000, Length: patience, Timeout: patience}
+	totals := drive(t, t.Context(), plan, open(s.url, get(), connections))
+	if totals.Offered != count || totals.Completed != count || totals.Failed != 0 {
+		t.Errorf("offered %d, completed %d, failed %d, want %d of %d", totals.Offered, totals.Completed, totals.Failed, count, count)
+	}
+}
+
+// testClosedUnanswered holds that in the closed model, too, every request on a connection that the target
+// closes without an answer ends as closed, and that the next request goes out over a new connection.
+func testClosedUnanswered(t *testing.T, open New) {
+	s := serve(t, once(""))
+	for _, length := range lengths {
+		plan := load.Plan{Connections: connections, Length: length, Drain: patience, Timeout: patience}
+		totals := drive(t, t.Context(), plan, open(s.url, get(), connections))
+		if n := totals.Errors["closed"]; n != totals.Offered {
+			t.Errorf("%d of %d offers ended as closed: %v", n, totals.Offered, totals.Errors)
+		}
+		if totals.Offered > connections {
+			return
+		}
+	}
+	t.Errorf("no more than one request went out over each connection")
+}
+
 // testCancel holds that a drive which is called off returns, with everything counted.
 func testCancel(t *testing.T, open New) {
 	ctx, cancel := context.WithCancel(t.Context())

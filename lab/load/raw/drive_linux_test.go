@@ -190,6 +190,27 @@ func TestPipelineIsLost(t *testing.T) {
 	}
 }
 
+// When the server closes a connection without an answer, every request on it ends as closed, immediately.
+func TestPipelineIsClosed(t *testing.T) {
+	const depth = 4
+	for _, backend := range []string{BackendEpoll, BackendUring} {
+		t.Run(backend, func(t *testing.T) {
+			url, _ := answering(t, func(c net.Conn, in *bufio.Reader) {
+				for range depth {
+					if _, err := http.ReadRequest(in); err != nil {
+						return
+					}
+				}
+			})
+			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+				driver(t, Config{Target: url, Corpus: &load.Corpus{Requests: []load.Request{{Method: "GET", Path: "/"}}, Classes: make([]load.Class, 1)}, Backend: backend, Pipeline: depth}))
+			if totals.Errors["closed"] != depth {
+				t.Errorf("errors %v, want %d of kind closed", totals.Errors, depth)
+			}
+		})
+	}
+}
+
 // A long request that is still being sent does not keep the others of a pipeline from arriving whole.
 func TestPipelineOfLongRequests(t *testing.T) {
 	corpus := small()

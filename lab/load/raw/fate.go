@@ -7,7 +7,7 @@ import (
 )
 
 // Between two attempts to connect that come to nothing lies a pause, so that a target which is not there
-// costs no CPU. A connection that carried a request is replaced at once: then the offers set the pace.
+// costs no CPU. A connection that carried a request is replaced immediately: then the offers set the pace.
 const (
 	firstPause   = int64(time.Millisecond)
 	longestPause = int64(100 * time.Millisecond)
@@ -16,7 +16,7 @@ const (
 // received takes what a connection has read.
 func (s *sender) received(c *conn, in []byte) {
 	for len(in) > 0 {
-		if c.count == 0 { // bytes that nobody asked for
+		if c.count == 0 { // bytes without a request
 			s.drop(c)
 			return
 		}
@@ -203,6 +203,7 @@ func (s *sender) expire() {
 		s.fail(s.queue.pop(), load.Timeout)
 		if s.offering {
 			now := s.clock()
+			s.spend()
 			s.issue(now, now)
 		}
 	}
@@ -213,7 +214,7 @@ func (s *sender) expire() {
 		c := &s.conns[i]
 		switch {
 		case c.state == connecting && c.since <= limit:
-			s.refused(c, load.Timeout)
+			s.drop(c) // the offers that wait are younger, or have timed out above
 		case c.state == connecting:
 			s.expectBy(c.since)
 		case c.count > 0 && c.oldest().intended <= limit:

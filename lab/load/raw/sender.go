@@ -49,7 +49,8 @@ type sender struct {
 	latest   int64 // the clock's last reading
 	wake     int64 // nothing but the kernel has to be looked after before
 	started  bool
-	offering bool // the closed model makes new offers
+	offering bool  // the closed model makes new offers
+	left     int64 // offers that the closed model may still make
 	schedule load.Schedule
 	arrival  int64 // the next intended time
 	deadline int64 // nothing times out before
@@ -81,7 +82,7 @@ func (s *sender) housekeep(ctx context.Context) (finished bool) {
 	now := s.now
 	if !s.started && now >= s.plan.Start {
 		s.started = true
-		if s.offering = !s.plan.Open(); s.offering {
+		if s.offering = !s.plan.Open() && s.left > 0; s.offering {
 			for i := range s.conns {
 				s.conns[i].owed = s.depth
 				s.pay(&s.conns[i])
@@ -92,7 +93,7 @@ func (s *sender) housekeep(ctx context.Context) (finished bool) {
 		s.issue(s.arrival, s.arrival)
 		s.arrival = s.pull()
 	}
-	over := now >= s.plan.OfferUntil()
+	over := now >= s.plan.OfferUntil() || s.started && s.left == 0
 	if over {
 		s.offering = false
 		if s.queue.len == 0 && s.inFlight == 0 || now >= s.plan.DrainUntil() {
@@ -159,7 +160,15 @@ func (s *sender) issue(intended, could int64) {
 func (s *sender) pay(c *conn) {
 	for ; c.owed > 0 && s.offering; c.owed-- {
 		now := s.clock()
+		s.spend()
 		s.issue(now, now)
+	}
+}
+
+// spend takes one offer off what the closed model may still make.
+func (s *sender) spend() {
+	if s.left--; s.left == 0 {
+		s.offering = false
 	}
 }
 
@@ -209,6 +218,7 @@ func (s *sender) fill(c *conn) {
 				continue
 			}
 			c.owed--
+			s.spend()
 			s.send(c, due{seq: s.shard.Offer(now), intended: now}, now, c.freeAt)
 		case s.queue.len > 0:
 			d := s.queue.pop()

@@ -17,10 +17,10 @@ func cores(_ context.Context, h *host) Check {
 	switch {
 	case h.cores < 2:
 		c.Status, c.Means = Bad, "service and load generator take turns on one core: latency shows the turns, and nothing contends"
-		c.Mend = "measure on a machine with 2 cores or more, best with 4"
+		c.Fix = "measure on a machine with 2 cores or more, best with 4"
 	case h.cores < 4:
 		c.Status, c.Means = Warn, "service and load generator share the cores; the generator's share is part of every result"
-		c.Mend = "measure on a machine with 4 cores or more"
+		c.Fix = "measure on a machine with 4 cores or more"
 	}
 	return c
 }
@@ -42,7 +42,7 @@ func smt(_ context.Context, h *host) Check {
 	if err == nil {
 		value = "on; CPU 0 shares a core with: " + siblings
 	}
-	return Check{Status: Warn, Value: value, Means: means, Mend: "echo off > /sys/devices/system/cpu/smt/control while measuring"}
+	return Check{Status: Warn, Value: value, Means: means, Fix: "echo off > /sys/devices/system/cpu/smt/control while measuring"}
 }
 
 func cgroupCPU(_ context.Context, h *host) Check {
@@ -66,7 +66,7 @@ func cgroupCPU(_ context.Context, h *host) Check {
 		return Check{Status: OK, Value: "no limit", Means: "no group's quota holds the service up"}
 	}
 	c := Check{Status: Warn, Value: fmt.Sprintf("%.2f CPUs of %d", lowest, h.cores), Means: means,
-		Mend: "measure outside the container, or give it whole CPUs (a cpuset) in place of a quota"}
+		Fix: "measure outside the container, or give it whole CPUs (a cpuset) in place of a quota"}
 	if throttled > 0 {
 		c.Value += fmt.Sprintf("; held up %d times so far", throttled)
 	}
@@ -97,7 +97,7 @@ func governor(_ context.Context, h *host) Check {
 	names = slices.Compact(names)
 	c := Check{Status: OK, Value: strings.Join(names, ", "), Means: "the clock rate is held high"}
 	if len(names) != 1 || names[0] != "performance" {
-		c.Status, c.Means, c.Mend = Warn, means, "cpupower frequency-set -g performance"
+		c.Status, c.Means, c.Fix = Warn, means, "cpupower frequency-set -g performance"
 	}
 	return c
 }
@@ -112,7 +112,7 @@ func clocksource(_ context.Context, h *host) Check {
 		return Check{Status: OK, Value: name, Means: "the clock is read without a system call, in some 25 ns"}
 	}
 	return Check{Status: Bad, Value: name, Means: "each time stamp is a system call of up to some us; a Go service takes several a request",
-		Mend: "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, or boot with clocksource=tsc"}
+		Fix: "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, or boot with clocksource=tsc"}
 }
 
 func autogroup(_ context.Context, h *host) Check {
@@ -126,7 +126,7 @@ func autogroup(_ context.Context, h *host) Check {
 	case on == 0:
 		return Check{Status: OK, Value: "off", Means: "every process is weighed by itself"}
 	}
-	return Check{Status: Warn, Value: "on", Means: means, Mend: "sysctl -w kernel.sched_autogroup_enabled=0"}
+	return Check{Status: Warn, Value: "on", Means: means, Fix: "sysctl -w kernel.sched_autogroup_enabled=0"}
 }
 
 func numaBalancing(_ context.Context, h *host) Check {
@@ -145,7 +145,7 @@ func numaBalancing(_ context.Context, h *host) Check {
 		return Check{Status: OK, Value: "off, nodes " + nodes, Means: "pages stay where they are"}
 	}
 	return Check{Status: Warn, Value: "on, nodes " + nodes, Means: means,
-		Mend: "sysctl -w kernel.numa_balancing=0, and numactl --cpunodebind=0 --membind=0"}
+		Fix: "sysctl -w kernel.numa_balancing=0, and numactl --cpunodebind=0 --membind=0"}
 }
 
 func perfEvents(_ context.Context, h *host) Check {
@@ -158,7 +158,7 @@ func perfEvents(_ context.Context, h *host) Check {
 	c := Check{Status: OK, Value: fmt.Sprint(level), Means: means}
 	if level > ownProcesses && !h.root {
 		c.Status, c.Means = Warn, "hardware counters are closed to this user: misses per request stay unknown"
-		c.Mend = "sysctl -w kernel.perf_event_paranoid=2"
+		c.Fix = "sysctl -w kernel.perf_event_paranoid=2"
 	}
 	return c
 }

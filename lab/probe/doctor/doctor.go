@@ -1,5 +1,5 @@
 // Package doctor says whether this machine is fit to measure on: what it has, what is set, and what its
-// neighbours do, each with what it means for a measurement and how to mend it.
+// neighbours do, each with what it means for a measurement and how to fix it.
 //
 // It changes nothing. It is not for judging a run: neighbours that come later are seen by probe. A
 // figure that cannot be read is a check that says so, never an error. Examine runs its measurements one
@@ -10,6 +10,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
@@ -17,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"dyno/lab/probe/awake"
+	"dyno/lab/probe/pmqos"
 )
 
 // Status is how a check came out.
@@ -35,7 +36,8 @@ type Check struct {
 	Status Status `json:"status"`
 	Value  string `json:"value"`          // what was read, with its unit
 	Means  string `json:"means"`          // what that does to a measurement
-	Mend   string `json:"mend,omitempty"` // what to do; empty when it is well or nothing can be done
+	Fix    string `json:"fix,omitempty"`  // what to do; empty when it is well or nothing can be done
+	OldFix string `json:"mend,omitempty"` // Fix, under the name it had first
 }
 
 // host is what the checks look at. Everything in it can be made up.
@@ -49,9 +51,10 @@ type host struct {
 	uring      func() error                          // nil: io_uring may be used
 	wakeups    func(context.Context) (wakeup, error) // sleeps some hundred times
 	selfCPU    func() (s float64, ok bool)           // CPU time this process has used
-	awake      int                                   // process that keeps the CPUs awake; 0: none
 	waitSecond func(context.Context) error
 	now        func() time.Time
+
+	holdLatency func() (release func(), held bool, why string) // holds the CPUs' wake-up latency at 0
 
 	seen    *watched // what the machine did while it was watched; nil: not yet
 	seenErr error
@@ -72,7 +75,7 @@ var all = []check{
 	{"cgroup-memory", true, cgroupMemory},
 	{"neighbours", false, neighbours},
 	{"steal", false, steal},
-	{"awake", true, keptAwake},
+	{"pm-qos", false, wakeLatency},
 	{"governor", true, governor},
 	{"clocksource", true, clocksource},
 	{"wake-up", false, wakeUp},
@@ -98,10 +101,34 @@ func examine(ctx context.Context, h *host) []Check {
 	out := make([]Check, 0, len(all))
 	for _, c := range all {
 		found := c.look(ctx, h)
-		found.Name = c.name
+		found.Name, found.OldFix = c.name, found.Fix
 		out = append(out, found)
 	}
 	return out
+}
+
+// Summary says in one line whether the machine is fit to measure on, and what most speaks against it.
+func Summary(checks []Check) string {
+	var bad, warned []string
+	for _, c := range checks {
+		switch c.Status {
+		case Bad:
+			bad = append(bad, c.Name+": "+c.Value)
+		case Warn:
+			warned = append(warned, c.Name)
+		}
+	}
+	warnings := fmt.Sprintf("%d warnings", len(warned))
+	if len(warned) == 1 {
+		warnings = "1 warning"
+	}
+	switch {
+	case len(bad) > 0:
+		return fmt.Sprintf("Not fit to measure now: %s (%d bad, %s).", strings.Join(bad, "; "), len(bad), warnings)
+	case len(warned) > 0:
+		return fmt.Sprintf("Fit to measure, with %s: %s.", warnings, strings.Join(warned, ", "))
+	}
+	return "Fit to measure."
 }
 
 // Settings are the values of those checks that are settings and limits, by name: what belongs beside a
@@ -149,7 +176,7 @@ func (h *host) number(path string) (int64, error) {
 }
 
 func thisHost() *host {
-	h := &host{files: os.DirFS("/"), cores: runtime.NumCPU(), root: os.Geteuid() == 0, now: time.Now, awake: awake.PID()}
+	h := &host{files: os.DirFS("/"), cores: runtime.NumCPU(), root: os.Geteuid() == 0, now: time.Now, holdLatency: pmqos.Hold}
 	h.bind()
 	return h
 }

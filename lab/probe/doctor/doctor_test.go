@@ -45,6 +45,7 @@ func healthy() *host {
 
 	now, used := time.Unix(0, 0), 0.0
 	h.now = func() time.Time { return now }
+	h.holdLatency = func() (func(), bool, string) { return func() {}, true, "" }
 	h.openFiles = func() (uint64, error) { return 1 << 20, nil }
 	h.realtime = func() error { return nil }
 	h.uring = func() error { return nil }
@@ -58,6 +59,10 @@ func healthy() *host {
 		return nil
 	}
 	return h
+}
+
+func notHeld(why string) func() (func(), bool, string) {
+	return func() (func(), bool, string) { return func() {}, false, why }
 }
 
 func (h *host) put(path, text string) {
@@ -85,7 +90,7 @@ func TestHealthyMachine(t *testing.T) {
 	checks := examine(t.Context(), healthy())
 	seen := map[string]bool{}
 	for _, c := range checks {
-		if c.Status != OK || c.Mend != "" {
+		if c.Status != OK || c.Fix != "" {
 			t.Errorf("%+v", c)
 		}
 		if c.Value == "" || c.Means == "" || seen[c.Name] {
@@ -147,20 +152,11 @@ func TestChecks(t *testing.T) {
 		{"neighbours", func(h *host) { h.waitSecond = func(context.Context) error { return context.Canceled } }, Warn, "stopped"},
 		{"steal", func(h *host) { h.afterSecond("cpu 102 0 0 0 0 0 0 4") }, Warn, "1.0%"},
 		{"steal", func(h *host) { h.afterSecond("cpu 102 0 0 0 0 0 0 40") }, Bad, "10.0%"},
-		{"neighbours", func(h *host) { // 1.2 s of loops are nobody's
-			h.awake = 77
-			h.put("proc/77/stat", "77 (dyno) S 1 1 1 0 -1 0 0 0 0 0 10 0 0 0 20 0 1 0")
-			h.afterSecond("cpu 222 0 0 0 0 0 0 0")
-			wait := h.waitSecond
-			h.waitSecond = func(ctx context.Context) error {
-				h.put("proc/77/stat", "77 (dyno) S 1 1 1 0 -1 0 0 0 0 0 130 0 0 0 20 0 1 0")
-				return wait(ctx)
-			}
-		}, OK, "0.3%"},
-		{"awake", func(h *host) { h.put("proc/cpuinfo", "flags : fpu hypervisor sse2") }, Warn, "no"},
-		{"awake", func(h *host) { h.put("proc/cpuinfo", "flags : fpu hypervisor sse2"); h.awake = 77 }, OK, "yes"},
-		{"awake", func(h *host) { h.put("proc/sys/kernel/sched_autogroup_enabled", "1"); h.awake = 77 }, Warn, "yes"},
-		{"awake", func(h *host) { h.drop("proc/cpuinfo") }, Warn, "not"},
+		{"pm-qos", func(h *host) { h.holdLatency = notHeld("not virtual") }, OK, "not held: not virtual"},
+		{"pm-qos", func(h *host) {
+			h.put("proc/cpuinfo", "flags : fpu hypervisor sse2")
+			h.holdLatency = notHeld("permission denied")
+		}, Warn, "not held: permission denied"},
 		{"governor", func(h *host) { h.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave") }, Warn, "performance, powersave"},
 		{"governor", func(h *host) {
 			h.drop("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -219,8 +215,8 @@ func TestChecks(t *testing.T) {
 		if c.Status != tt.status || !strings.Contains(c.Value, tt.value) || c.Means == "" {
 			t.Errorf("%s: %+v, want %s with %q", tt.check, c, tt.status, tt.value)
 		}
-		if c.Status != OK && !strings.HasPrefix(c.Value, "not known") && c.Mend == "" {
-			t.Errorf("%s is not well, but nothing mends it: %+v", tt.check, c)
+		if c.Status != OK && !strings.HasPrefix(c.Value, "not known") && c.Fix == "" {
+			t.Errorf("%s is not well, but nothing fixes it: %+v", tt.check, c)
 		}
 	}
 }
@@ -282,6 +278,20 @@ func TestThisMachine(t *testing.T) {
 	for _, c := range examine(ctx, thisHost()) {
 		if c.Name == "" || c.Value == "" || c.Means == "" || !slices.Contains([]Status{OK, Warn, Bad}, c.Status) {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// The first thing said is whether to measure here, and why not.
+func TestSummary(t *testing.T) {
+	well, known := Check{Name: "cores", Status: OK, Value: "4"}, Check{Name: "smt", Status: Warn, Value: "on"}
+	for want, checks := range map[string][]Check{
+		"Fit to measure.":                      {well},
+		"Fit to measure, with 1 warning: smt.": {well, known},
+		"Not fit to measure now: neighbours: 97% of the machine (1 bad, 1 warning).": {known, {Name: "neighbours", Status: Bad, Value: "97% of the machine"}},
+	} {
+		if got := Summary(checks); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"strconv"
 	"time"
 
 	"dyno/lab/probe/procfs"
@@ -35,7 +33,6 @@ func (h *host) second(ctx context.Context) (watched, error) {
 
 func (h *host) watch(ctx context.Context) (watched, error) {
 	self, selfKnown := h.selfCPU()
-	loops, loopsKnown := h.loopsCPU()
 	busy, steal, err := h.cpuTimes()
 	if err != nil {
 		return watched{}, err
@@ -58,20 +55,7 @@ func (h *host) watch(ctx context.Context) (watched, error) {
 	}
 	all := length * float64(max(h.cores, 1))
 	own := selfAfter - self
-	if loopsAfter, ok := h.loopsCPU(); ok && loopsKnown {
-		own += loopsAfter - loops
-	}
 	return watched{others: max(0, busyAfter-busy-own) / all, steal: max(0, stealAfter-steal) / all}, nil
-}
-
-// loopsCPU is the CPU time that keeping the CPUs awake has used.
-func (h *host) loopsCPU() (s float64, ok bool) {
-	stat, err := fs.ReadFile(h.files, path.Join("proc", strconv.Itoa(h.awake), "stat"))
-	if err != nil || h.awake == 0 {
-		return 0, false
-	}
-	s, _, err = procfs.ProcessCPU(stat)
-	return s, err == nil
 }
 
 // cpuTimes reads the CPU time used on the CPUs that this process may use.
@@ -101,7 +85,7 @@ func neighbours(ctx context.Context, h *host) Check {
 		c.Status = Warn
 	}
 	if c.Status != OK {
-		c.Means, c.Mend = means, "see with top who it is, and stop it or come back later"
+		c.Means, c.Fix = means, "find them with top, and stop them or measure later"
 	}
 	return c
 }
@@ -120,29 +104,24 @@ func steal(ctx context.Context, h *host) Check {
 		c.Status = Warn
 	}
 	if c.Status != OK {
-		c.Means, c.Mend = means, "measure on a machine with CPUs of its own (dedicated, or bare metal); or dyno awake, if it is there only under load"
+		c.Means, c.Fix = means, "measure on a machine with CPUs of its own (dedicated, or bare metal)"
 	}
 	return c
 }
 
-func keptAwake(_ context.Context, h *host) Check {
-	const means = "a virtual CPU that went to sleep is slow to wake: steal and latency that nobody caused, most where threads sleep and wake often"
-	if h.awake > 0 {
-		c := Check{Status: OK, Value: "yes", Means: fmt.Sprintf("process %d lets no CPU go to sleep; what it takes is not held against a run", h.awake)}
-		if on, err := h.number("proc/sys/kernel/sched_autogroup_enabled"); err == nil && on != 0 {
-			c.Status, c.Means = Warn, "a process in a session of its own, as some databases start theirs, shares a CPU half and half with the loop that keeps it awake"
-			c.Mend = "sysctl -w kernel.sched_autogroup_enabled=0, where that matters"
-		}
-		return c
+func wakeLatency(_ context.Context, h *host) Check {
+	const means = "a virtual CPU that halted is slow to wake up, which shows as steal and latency that no other guest caused"
+	release, held, why := h.holdLatency()
+	release()
+	if held {
+		return Check{Status: OK, Value: "held at 0 while measuring", Means: "a virtual CPU with nothing to do polls instead of halting"}
 	}
-	info, err := fs.ReadFile(h.files, "proc/cpuinfo")
-	if err != nil {
-		return unread(err, means)
+	c := Check{Status: OK, Value: "not held: " + why, Means: "hardware wakes up in microseconds"}
+	if info, err := fs.ReadFile(h.files, "proc/cpuinfo"); err == nil && procfs.Virtual(info) {
+		c.Status, c.Means = Warn, means
+		c.Fix = "run dyno as root on mains power, without a CPU quota; KVM without a cpuidle driver: boot the guest with cpuidle_haltpoll.force=1"
 	}
-	if !procfs.Virtual(info) {
-		return Check{Status: OK, Value: "no", Means: "this is not known to be a virtual machine"}
-	}
-	return Check{Status: Warn, Value: "no", Means: means, Mend: "dyno awake COMMAND, where nobody else works on this machine"}
+	return c
 }
 
 // wakeup is how late a thread was that slept for a set time.
@@ -170,7 +149,7 @@ func wakeUp(ctx context.Context, h *host) Check {
 		c.Status = Warn
 	}
 	if c.Status != OK {
-		c.Means, c.Mend = means, "stop the neighbours; allow real-time priority; on a laptop, plug it in"
+		c.Means, c.Fix = means, "stop the neighbours; allow real-time priority; on a laptop, plug it in"
 	}
 	return c
 }
@@ -186,7 +165,7 @@ func timerSlack(_ context.Context, h *host) Check {
 	}
 	c := Check{Status: OK, Value: fmt.Sprint(time.Duration(ns)), Means: "as usual; the raw engine's threads set their own to 1 ns"}
 	if ns > defaultSlack {
-		c.Status, c.Means, c.Mend = Warn, means, "start dyno from a process with the usual timer slack of 50 us"
+		c.Status, c.Means, c.Fix = Warn, means, "start dyno from a process with the usual timer slack of 50 us"
 	}
 	return c
 }
@@ -195,7 +174,7 @@ func realtime(_ context.Context, h *host) Check {
 	if err := h.realtime(); err != nil {
 		return Check{Status: Warn, Value: "not permitted: " + err.Error(),
 			Means: "with few cores the generator waits behind the service for a CPU and sends late",
-			Mend:  "setcap cap_sys_nice+ep on dyno, or ulimit -r 1"}
+			Fix:   "setcap cap_sys_nice+ep on dyno, or ulimit -r 1"}
 	}
 	return Check{Status: OK, Value: "permitted", Means: "the generator can send on time beside a busy service"}
 }
@@ -203,7 +182,7 @@ func realtime(_ context.Context, h *host) Check {
 func ioURing(_ context.Context, h *host) Check {
 	if err := h.uring(); err != nil {
 		return Check{Status: OK, Value: "not available: " + err.Error(), Means: "the raw engine uses epoll, which measures as well",
-			Mend: "sysctl -w kernel.io_uring_disabled=0, where a policy closed it"}
+			Fix: "sysctl -w kernel.io_uring_disabled=0, where a policy closed it"}
 	}
 	return Check{Status: OK, Value: "available", Means: "the raw engine can choose between io_uring and epoll"}
 }

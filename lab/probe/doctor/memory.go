@@ -51,7 +51,7 @@ func cgroupMemory(_ context.Context, h *host) Check {
 		return Check{Status: OK, Value: fmt.Sprintf("%.1f GiB", float64(lowest)/gib), Means: "service and lab have room below the limit"}
 	}
 	return Check{Status: Warn, Value: fmt.Sprintf("%.2f GiB", float64(lowest)/gib), Means: means,
-		Mend: "give the container 2 GiB or more, and the service a GOMEMLIMIT below that"}
+		Fix: "give the container 2 GiB or more, and the service a GOMEMLIMIT below that"}
 }
 
 func hugePages(_ context.Context, h *host) Check {
@@ -68,7 +68,7 @@ func hugePages(_ context.Context, h *host) Check {
 		return unread(err, means)
 	}
 	if choice == "always" {
-		return Check{Status: Warn, Value: choice, Means: means, Mend: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"}
+		return Check{Status: Warn, Value: choice, Means: means, Fix: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"}
 	}
 	return Check{Status: OK, Value: choice, Means: "only memory that asks for huge pages has them"}
 }
@@ -97,7 +97,7 @@ func swap(_ context.Context, h *host) Check {
 	c := Check{Status: OK, Value: fmt.Sprintf("swappiness %d, %d of %d MiB in use", swappiness, (total-free)>>10, total>>10),
 		Means: "memory in use is swapped out only when there is no other way"}
 	if swappiness > readySwap {
-		c.Status, c.Means, c.Mend = Warn, means, "sysctl -w vm.swappiness=1, or swapoff -a while measuring"
+		c.Status, c.Means, c.Fix = Warn, means, "sysctl -w vm.swappiness=1, or swapoff -a while measuring"
 	}
 	return c
 }

@@ -26,7 +26,7 @@ func somaxconn(_ context.Context, h *host) Check {
 		return unread(err, means)
 	}
 	if n < roomyBacklog {
-		return Check{Status: Warn, Value: fmt.Sprint(n), Means: means, Mend: "sysctl -w net.core.somaxconn=4096"}
+		return Check{Status: Warn, Value: fmt.Sprint(n), Means: means, Fix: "sysctl -w net.core.somaxconn=4096"}
 	}
 	return Check{Status: OK, Value: fmt.Sprint(n), Means: "a burst of connections waits in the backlog"}
 }
@@ -48,7 +48,7 @@ func ephemeralPorts(_ context.Context, h *host) Check {
 		return unread(err, means)
 	}
 	if n < roomyPorts {
-		return Check{Status: Warn, Value: fmt.Sprint(n), Means: means, Mend: "sysctl -w net.ipv4.ip_local_port_range='10000 65000'"}
+		return Check{Status: Warn, Value: fmt.Sprint(n), Means: means, Fix: "sysctl -w net.ipv4.ip_local_port_range='10000 65000'"}
 	}
 	return Check{Status: OK, Value: fmt.Sprint(n), Means: "enough for loads that keep their connections"}
 }
@@ -75,7 +75,7 @@ func timeWait(_ context.Context, h *host) Check {
 		c.Status, c.Means = Warn, means
 	}
 	if c.Status != OK {
-		c.Mend = "wait a minute; keep connections open between requests"
+		c.Fix = "wait a minute; keep connections open between requests"
 	}
 	return c
 }
@@ -94,7 +94,7 @@ func openFiles(_ context.Context, h *host) Check {
 		c.Status = Warn
 	}
 	if c.Status != OK {
-		c.Means, c.Mend = means, "ulimit -n 65536, or LimitNOFILE= in the unit"
+		c.Means, c.Fix = means, "ulimit -n 65536, or LimitNOFILE= in the unit"
 	}
 	return c
 }

@@ -177,7 +177,7 @@
       const lines = Object.entries(k.lines).filter(([key]) => t.series[key]).map(([key, label]) => ({label, y: t.series[key]}));
       if (lines.length) out.push({...k, lines});
     }
-    for (const [name, y] of Object.entries(t.gauges)) out.push({title: name, unit: 'gauge', lines: [{label: 'value', y}]});
+    for (const [name, y] of Object.entries(t.gauges)) out.push({title: name, unit: 'gauge', lines: [{label: 'value', y}], gauge: true});
     return out;
   };
 
@@ -210,15 +210,18 @@
     };
     const draw = () => {
       for (const p of box.querySelectorAll('.plotarea')) forget(p);
-      box.replaceChildren();
       trace = data.traces[Number(select.value)] || data.traces[0];
       every.textContent = trace.every_s > .1001 ? `A point stands for up to ${round(trace.every_s)} s: rates are means, latencies and peaks the worst.` : 'A point stands for 0.1 s.';
-      const panels = panelsOf(trace);
+      const panels = panelsOf(trace), gauges = panels.filter(p => p.gauge).length;
+      const more = make('details', {className: 'gauges'}, make('summary', {textContent: gauges + (gauges === 1 ? ' gauge' : ' gauges') + ' of the service'}), make('div'));
+      more.open = !!box.querySelector('.gauges[open]');
+      box.replaceChildren();
       const places = panels.map(p => {
         const area = make('div', {className: 'plotarea'});
-        box.append(make('div', {className: 'panel'}, make('h4', {}, p.title, make('span', {textContent: p.unit ? ' ' + p.unit : ''})), area));
+        (p.gauge ? more.lastChild : box).append(make('div', {className: 'panel'}, make('h4', {}, p.title, make('span', {textContent: p.unit ? ' ' + p.unit : ''})), area));
         return area;
       });
+      if (gauges) box.append(more);
       charts = panels.map((p, n) => {
         const u = plot(places[n], {
           height: 164,

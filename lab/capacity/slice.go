@@ -1,0 +1,195 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dyno/lab/record"
+)
+
+const (
+	// disturbed is the share of the machine that the hypervisor and other processes may take before a block of SLO
+	// slices is left out, and mostLeftOut the share of the blocks that may be: past it this is the machine there is.
+	disturbed   = 0.09
+	mostLeftOut = 0.30
+	// ahead is how far a slice's latency is followed. An overload of 5% builds a queue of only 40 ms in 0.8 s, which a
+	// bound of 100 ms would not notice.
+	ahead = 5 * time.Second
+)
+
+// VotesOf returns the votes of a variant's VotingSlices.
+func VotesOf(all []record.Slice, role, variant string) (votes []Vote, left int) {
+	voting, left := VotingSlices(all, role, variant)
+	for _, s := range voting {
+		votes = append(votes, Vote{s.Rate, s.Met})
+	}
+	return votes, left
+}
+
+// VotingSlices returns a variant's SLO slices in a role that are votes. Blocks under heavy disturbance are left out whole,
+// for all variants, at most 30% of them: without their misses alone the curve would be biased. left says how many of the
+// variant's votes were in them.
+func VotingSlices(all []record.Slice, role, variant string) (voting []*record.Slice, left int) {
+	out := disturbedBlocks(all)
+	for i := range all {
+		s := &all[i]
+		if s.Kind != record.SliceSLO || s.Role != role || s.Variant != variant || s.Rate <= 0 || NoVote(s) != "" {
+			continue
+		}
+		if out[blockOf(s)] {
+			left++
+			continue
+		}
+		voting = append(voting, s)
+	}
+	return voting, left
+}
+
+// NoVote says why an SLO slice is no vote; empty: it is one. What was met in spite of the load generator's lag is met.
+func NoVote(s *record.Slice) string {
+	if !s.Met && s.Invalid == "" && s.Unjudged == "" {
+		return s.Limited
+	}
+	return cmp.Or(s.Invalid, s.Unjudged)
+}
+
+type block struct{ generation, number int }
+
+func blockOf(s *record.Slice) block { return block{s.Generation, s.Block} }
+
+// disturbedBlocks are the blocks to leave out, the worst first.
+func disturbedBlocks(all []record.Slice) map[block]bool {
+	worst := map[block]float64{}
+	for i := range all {
+		if s := &all[i]; s.Kind == record.SliceSLO && s.Invalid == "" {
+			worst[blockOf(s)] = max(worst[blockOf(s)], s.Steal+s.Others)
+		}
+	}
+	var blocks []block
+	for b, taken := range worst {
+		if taken >= disturbed {
+			blocks = append(blocks, b)
+		}
+	}
+	slices.SortFunc(blocks, func(a, b block) int {
+		return cmp.Or(cmp.Compare(worst[b], worst[a]), a.generation-b.generation, a.number-b.number)
+	})
+	out := map[block]bool{}
+	for _, b := range blocks[:min(len(blocks), int(mostLeftOut*float64(len(worst))))] {
+		out[b] = true
+	}
+	return out
+}
+
+// JudgeSlice says whether a slice, measured as a short run, met its SLO. It fills in Met, Misses and Unjudged, and what
+// they are read from: Latency and Gauges. The run begins with an empty queue and has no warm-up; what did not come back
+// by the end of its drain is an error. How much was achieved within its length is not asked, for completions lag behind
+// the offers by the latency.
+func JudgeSlice(s *record.Slice, r *record.Run) {
+	j := judgement{run: r, slo: r.SLO}
+	s.Met, s.Misses, s.Unjudged = false, nil, ""
+	s.Latency, s.Gauges = r.SLO.Observed(r.Totals), highestGauges(r)
+	j.sliceErrors()
+	n, needed := completed(r.Totals, r.SLO), sliceCompletions(r.SLO)
+	if n < needed && len(j.verdict.Misses) == 0 {
+		s.Unjudged = fmt.Sprintf("%d requests completed, a verdict needs %d", n, needed)
+		return
+	}
+	j.quantiles()
+	for _, name := range sorted(r.SLO.Gauges) {
+		bound := r.SLO.Gauges[name]
+		high, seen := s.Gauges[name]
+		if !seen {
+			s.Unjudged = name + " was never reported: does the target export it, and can the lab reach it?"
+			return
+		}
+		j.weigh(name, high, bound, high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
+	}
+	if len(j.verdict.Misses) == 0 {
+		j.sliceTrend()
+	}
+	s.Misses = j.verdict.Misses
+	s.Met = len(s.Misses) == 0
+}
+
+// sliceErrors allows one error where the SLO allows a share: 0.1% of 500 requests is less than one, and a target that
+// fails one in a thousand would miss every other slice.
+func (j *judgement) sliceErrors() {
+	t := j.run.Totals
+	share, allowed := errorShare(t, j.slo), j.slo.Errors
+	if allowed > 0 && t.Offered > 0 {
+		allowed = max(allowed, 1/float64(t.Offered))
+	}
+	j.weigh("errors", share, allowed, share > allowed, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
+}
+
+// sliceCompletions is how many completions a slice's verdict needs: two past the highest quantile that is bounded. A
+// single slice may then be wrong; that makes the curve through all of them more gradual, not another.
+func sliceCompletions(slo record.SLO) int64 {
+	const least = 20
+	needed := int64(least)
+	for name := range slo.Latency {
+		switch name {
+		case "p95":
+			needed = max(needed, 40)
+		case "p99":
+			needed = max(needed, 200)
+		case "p999":
+			needed = max(needed, 2000)
+		}
+	}
+	return needed
+}
+
+// 1/filled of a slice is its beginning, in which the queue fills to its steady length: latency grows then at any
+// rate.
+const filled = 4
+
+// sliceTrend asks whether the latency would still be within its bound had the slice gone on.
+func (j *judgement) sliceTrend() {
+	bound, ok := j.slo.Latency["p50"]
+	if !ok {
+		bound, ok = loosest(j.slo.Latency)
+	}
+	t, values := j.series(func(w record.Window) (float64, bool) { return windowLatency(w, j.slo, "p50") })
+	fill := len(values) / filled
+	if t, values = t[fill:], values[fill:]; !ok || len(values) < 4 {
+		return
+	}
+	trend := lineThrough(t, values)
+	if reached := trend.End + trend.PerSecond*ahead.Seconds(); trend.PerSecond > 0 && reached > bound {
+		j.weigh("latency trend", reached, bound, true, "p50 grows by %.3g ms a second: over %.4g ms within %.0f s", trend.PerSecond, bound, ahead.Seconds())
+	}
+}
+
+// highestGauges is each bounded gauge's maximum over the run.
+func highestGauges(r *record.Run) map[string]float64 {
+	var out map[string]float64
+	set := func(name string, v float64) {
+		if out == nil {
+			out = map[string]float64{}
+		}
+		if old, ok := out[name]; !ok || v > old {
+			out[name] = v
+		}
+	}
+	for name := range r.SLO.Gauges {
+		if t := r.Totals.Server; t != nil {
+			if v, ok := t.Gauges[name]; ok {
+				set(name, v)
+			}
+		}
+		for _, w := range r.Series {
+			if w.Server == nil {
+				continue
+			}
+			if v, ok := w.Server.Gauges[name]; ok && !math.IsNaN(v) {
+				set(name, v)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,161 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyno/lab/record"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// belowHold is what is left of a capacity at whose rate a hold missed. How far below it lies is not known.
+const belowHold = 0.99
+
+// ofSlices reads a variant's capacity from its slices. Runs are the variant's: holds at what the slices found.
+func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
+	mine := func(s *record.Slice) bool { return s.Role == record.RoleMeasure && s.Variant == res.Variant }
+	limited, tried, lowest := 0, 0, math.Inf(1)
+	why := map[string]int{}
+	for i := range all {
+		s := &all[i]
+		if s.Kind != record.SliceSLO || !mine(s) {
+			continue
+		}
+		step := stepOfSlice(s)
+		res.Steps = append(res.Steps, step)
+		tried++
+		lowest = min(lowest, s.Rate)
+		if s.Limited != "" {
+			limited++
+		}
+		if step.Invalid != "" {
+			why[step.Invalid]++
+		}
+	}
+	res.PeakWorkPerS, res.PeakWorkInterval = peakWork(all, mine)
+	votes, left := VotesOf(all, record.RoleMeasure, res.Variant)
+	if left > 0 {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %s left out: others took the machine", left, plural(tried, "slice", "slices")))
+	}
+	e := EstimateOf(votes, res.PeakWorkPerS)
+	res.Votes = e.Votes
+	highest := 0.0 // of the rates that were met
+	for _, v := range votes {
+		if v.Met {
+			highest = max(highest, v.Rate)
+		}
+	}
+	often := ""
+	for _, w := range sorted(why) {
+		if why[w] > why[often] {
+			often = w
+		}
+	}
+	switch {
+	case tried == 0:
+		res.Reason = "nothing was measured"
+		if res.PeakWorkPerS > 0 {
+			res.Reason = "only the peak work rate was measured"
+			if len(res.SLO.Latency)+len(res.SLO.Gauges) == 0 {
+				res.Reason = "the SLO bounds no latency and no gauge, so " + res.Reason
+			}
+		}
+	case 2*limited > tried:
+		res.CapacityPerS, res.AtLeast, res.Bound = highest, highest > 0, BoundGenerator
+		res.Reason = fmt.Sprintf("the load generator was the limit in %d of %s", limited, plural(tried, "slice", "slices"))
+	case e.Votes == 0:
+		res.Reason = "no rate could be judged (lowest tried " + perS(lowest) + ")"
+		if often != "" {
+			res.Reason += ": " + often
+		}
+	case e.AtMost():
+		res.Reason = "no slice met the SLO (lowest tried " + perS(lowestOf(votes)) + ")"
+	case e.AtLeast() || e.Safe > highestOf(votes):
+		res.CapacityPerS, res.AtLeast = highest, true
+		res.Reason = "the SLO was met up to the highest rate tried, " + perS(highest)
+	default:
+		res.Valid = true
+		res.CapacityPerS, res.Interval = e.Safe, e.SafeInterval
+		res.KneePerS, res.KneeInterval = e.Knee, e.KneeInterval
+		res.confirm(runs)
+	}
+}
+
+func lowestOf(votes []Vote) float64 {
+	return slices.MinFunc(votes, func(a, b Vote) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
+}
+
+func highestOf(votes []Vote) float64 {
+	return slices.MaxFunc(votes, func(a, b Vote) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
+}
+
+// stepOfSlice reads an SLO slice as a point of the curve.
+func stepOfSlice(s *record.Slice) Step {
+	step := Step{
+		Role: s.Role, Round: s.Block, OfferedPerS: s.Rate, AchievedPerS: s.PerS(),
+		P50Ms: s.Latency.P50, P99Ms: s.Latency.P99, P999Ms: s.Latency.P999, Errors: s.ErrorShare(),
+		CPUPerRequest: s.CPUMicros(), Gauges: s.Gauges, Met: s.Met, Misses: s.Misses, Invalid: NoVote(s),
+	}
+	if s.Length > 0 {
+		step.CPU = s.TargetCPU / s.Length.Seconds()
+	}
+	return step
+}
+
+// peakWork is the peak work rate: the mean of the logarithms of what work slices showed, over medians of five in a row
+// within a generation.
+func peakWork(all []record.Slice, mine func(*record.Slice) bool) (perSecond float64, in *[2]float64) {
+	const inARow = 5
+	var logs, row []float64
+	generation := 0
+	flush := func() {
+		if len(row) > 0 {
+			slices.Sort(row)
+			logs = append(logs, (row[(len(row)-1)/2]+row[len(row)/2])/2)
+			row = nil
+		}
+	}
+	for i := range all {
+		s := &all[i]
+		if s.Kind != record.SliceWork || !mine(s) || s.Invalid != "" || s.PerS() <= 0 {
+			continue
+		}
+		if s.Generation != generation || len(row) == inARow {
+			flush()
+			generation = s.Generation
+		}
+		row = append(row, math.Log(s.PerS()))
+	}
+	if len(row) >= inARow/2+1 || len(logs) == 0 {
+		flush()
+	}
+	if len(logs) == 0 {
+		return 0, nil
+	}
+	return math.Exp(stat.Mean(logs, nil)), interval(logs)
+}
+
+// confirm holds the capacity against the longer runs at it. One that met raises nothing; one that missed shows what no
+// slice can, a queue that only fills.
+func (res *Result) confirm(runs []*record.Run) {
+	broke := math.Inf(1)
+	for _, r := range runs {
+		if !r.Step.Hold || r.Invalid != "" {
+			continue
+		}
+		v := judge(r, res.SLO, leastCompletions(r))
+		if v.Met || v.Unjudged != "" {
+			continue
+		}
+		broke = min(broke, r.Step.Rate)
+		res.Warnings = append(res.Warnings, fmt.Sprintf("a hold of %.0f s at %s missed: %s; the capacity is below that", r.Length.Seconds(), perS(r.Step.Rate), v.Misses[0]))
+	}
+	if broke > res.CapacityPerS {
+		return
+	}
+	res.CapacityPerS = broke * belowHold
+	res.Interval = &[2]float64{min(res.Interval[0], res.CapacityPerS), min(res.Interval[1], broke)}
+}

@@ -1,0 +1,123 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dyno/lab/record"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// looks are the numbers of batches at which a running comparison may be decided, and the chance of a false alarm that
+// each may take. Together they take 5%: looking at every batch as if it were the last gives up to 20% of false alarms.
+var looks = []struct {
+	batches int
+	alpha   float64
+}{{4, 0.001}, {6, 0.004}, {9, 0.008}, {13, 0.010}, {19, 0.012}, {28, 0.015}}
+
+// same is how far from 1 a ratio may be and count as equal.
+const same = 0.02
+
+// alphaAt is the chance of a false alarm that is left for an end after n batches: 5% less what the looks before it took,
+// so that all of them together stay below 5%. At a look it is at least that look's own, so that an experiment which
+// ends because a look decided it says the same.
+//
+// After the last look nothing would be left by adding up, but the answers at 28 batches and later come from mostly the
+// same data: with the last look's alpha for the end too, all false alarms together are at most 4.9% (simulated, see the
+// tests).
+func alphaAt(n int) float64 {
+	alpha := 1 - confidence
+	for _, l := range looks {
+		if l.batches < n {
+			alpha -= l.alpha
+		}
+	}
+	return max(alpha, looks[len(looks)-1].alpha)
+}
+
+// Settled reports whether a look that has come due decided the comparison, so that its time can go to others. What was
+// decided stays so.
+func Settled(all []record.Slice, metric string, a, b Side) bool {
+	logs := turnsOf(all, metric, a, b).grown()
+	for _, l := range looks {
+		if l.batches > len(logs) {
+			return false
+		}
+		n := logs[:l.batches]
+		// Equal is what Turns would print: a difference within 2% goes on to the look that shows it.
+		if different(interval(n, l.alpha)) || equal(interval(n, alphaAt(l.batches))) {
+			return true
+		}
+	}
+	return false
+}
+
+// different reports whether an interval excludes 1, equal whether it holds 1 and lies within 2% of it.
+func different(in *[2]float64) bool { return in != nil && (in[0] > 1 || in[1] < 1) }
+func equal(in *[2]float64) bool {
+	return in != nil && !different(in) && in[0] >= 1-same && in[1] <= 1+same
+}
+
+// TwinDiffers reports whether a baseline and its twin, which should be equal, differ by more than 2%. Its confidence is
+// 99.9%, for it makes an experiment invalid, and one A/A comparison of twenty is outside its 95% interval.
+func TwinDiffers(c Comparison) bool {
+	const sure = 0.001
+	if c.Interval == nil || c.Pairs < MinPairs {
+		return false
+	}
+	alpha := 1 - confidence
+	if c.Confidence > 0 {
+		alpha = 1 - c.Confidence
+	}
+	half := math.Log(c.Interval[1]/c.Interval[0]) / 2 * quantileT(sure, c.Pairs) / quantileT(alpha, c.Pairs)
+	in := around(math.Log(c.Ratio), half)
+	return in[0] > 1+same || in[1] < 1-same
+}
+
+// maxBatches is as far as wouldDecide looks ahead.
+const maxBatches = 5000
+
+// wouldDecide says how much longer the experiment must go on to decide a difference: one of the size seen, if that is at
+// least 2%, else one of 5%, or whether the sides are equal within 2% if they are known to be within 5%. Empty: the
+// slices do not say how long a batch takes.
+func (t turns) wouldDecide(logs []float64) string {
+	if t.span <= 0 {
+		return ""
+	}
+	n := len(logs)
+	each := t.span / time.Duration(len(t.blocks)) * time.Duration(t.size)
+	if n < MinPairs {
+		return howLong(time.Duration(MinPairs-n)*each, "give an interval")
+	}
+	each = max(each, t.span/time.Duration(n))
+	mean, deviation := stat.MeanStdDev(logs, nil)
+	half := func(n int) float64 { return quantileT(alphaAt(n), n) * deviation / math.Sqrt(float64(n)) }
+	seen := math.Abs(mean)
+	goal, size := math.Log(1.05), 5.0
+	switch {
+	case seen >= math.Log1p(same):
+		goal, size = seen, math.Expm1(seen)*100
+	case half(n) <= goal:
+		goal, size = max(seen, math.Log1p(same)-seen), same*100
+	}
+	needed := n + 1
+	for step := 1; half(needed) > goal && needed < maxBatches; step = 1 + needed/20 {
+		needed += step
+	}
+	return howLong(time.Duration(needed-n)*each, fmt.Sprintf("decide %.0f%%", size))
+}
+
+// howLong says that so much more time would do something, in words that promise no more than they know.
+func howLong(d time.Duration, what string) string {
+	switch {
+	case d > time.Hour:
+		return "it would take more than an hour more to " + what
+	case d >= 90*time.Second:
+		return fmt.Sprintf("about %.0f minutes more would %s", math.Ceil(d.Minutes()), what)
+	case d > time.Minute:
+		return "about 90 seconds more would " + what
+	}
+	return fmt.Sprintf("about %.0f seconds more would %s", max(5, math.Ceil(d.Seconds()/5)*5), what)
+}

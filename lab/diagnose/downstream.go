@@ -1,0 +1,52 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+
+	"dyno/lab/record"
+)
+
+// follow goes on from a service that waits for a process that it calls to what bounds that process.
+func (d *Diagnosis) follow(s Subject, t Thresholds) {
+	if s.Profiled == nil {
+		return
+	}
+	waits := d.Bound == Wait || d.Bound == Unknown
+	if below := s.Profiled.OfDownstream(); below != nil {
+		name := called(below)
+		found := Subject{Variant: name, Profiled: below}.Diagnose(t)
+		d.Downstream = &found
+		means := "used by " + name + ", which it calls"
+		if len(found.Where) > 0 {
+			means += fmt.Sprintf("; %s of it in %s", percent(found.Where[0].Share), found.Where[0].Function)
+		}
+		d.Evidence = append(d.Evidence, Evidence{Signal: "downstream_cpu", Value: round(below.Around.TargetCPU), Unit: "cores", Means: means})
+		if waits {
+			d.InWords += " Of its downstream, " + name + ", the same run shows: " + lower(found.InWords)
+		}
+		return
+	}
+	var busiest record.Peer
+	for _, p := range s.Profiled.Around.Peers {
+		d.Evidence = append(d.Evidence, Evidence{Signal: "downstream_cpu", Value: round(p.CPU), Unit: "cores", Means: "used by " + peer(p) + ", which it calls"})
+		if p.CPU >= busiest.CPU {
+			busiest = p
+		}
+	}
+	if waits && busiest.PID != 0 {
+		d.InWords += fmt.Sprintf(" It calls %s, which used %s cores meanwhile; --also with the debug address of that process would show what bounds it.",
+			peer(busiest), digits(busiest.CPU))
+	}
+}
+
+func peer(p record.Peer) string {
+	return fmt.Sprintf("%s (process %d, at %s)", cmp.Or(p.Program, "a process"), p.PID, p.Address)
+}
+
+func called(r *record.Run) string {
+	if r.Target.PID == 0 {
+		return cmp.Or(r.Target.Program, "the process named by --also")
+	}
+	return fmt.Sprintf("%s (process %d)", cmp.Or(r.Target.Program, "a process"), r.Target.PID)
+}

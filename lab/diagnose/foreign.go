@@ -1,0 +1,40 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// profilers are what shows where the time goes in programs that Go did not build, by how their executables' names
+// begin. %d is the process.
+var profilers = []struct{ program, how string }{
+	{"node", "node --prof (then node --prof-process), or clinic flame"},
+	{"bun", "bun --cpu-prof"},
+	{"deno", "the V8 inspector (deno --inspect)"},
+	{"python", "py-spy record -p %d"},
+	{"pypy", "py-spy record -p %d"},
+	{"gunicorn", "py-spy record -p %d"},
+	{"uwsgi", "py-spy record -p %d"},
+	{"java", "async-profiler (asprof -d 10 %d)"},
+	{"ruby", "rbspy record --pid %d"},
+	{"php", "phpspy -p %d"},
+	{"beam", "recon or eprof in a shell of the node"},
+	{"dotnet", "dotnet-trace collect -p %d"},
+}
+
+// notGo says what a process is that Go did not build, what Dyno sees of it, and what would show the rest.
+func notGo(t record.Target) string {
+	program, how := cmp.Or(t.Program, "another program"), "perf record -g -p %d"
+	for _, p := range profilers {
+		if strings.HasPrefix(t.Program, p.program) {
+			how = p.how
+		}
+	}
+	if strings.Contains(how, "%d") {
+		how = fmt.Sprintf(how, t.PID)
+	}
+	return fmt.Sprintf("the process is %s, not a Go program: CPU use, kernel time, accept queue and generator are all that Dyno sees of it; %s shows what it computes", program, how)
+}

@@ -1,0 +1,129 @@
+package stacks
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"dyno/lab/record"
+)
+
+// Trace is a run's execution trace or, where the target serves none, what its goroutine profiles show of the
+// same: where goroutines stand is where they spend their time.
+func Trace(r *record.Run) (*record.Trace, error) {
+	t, err := r.Trace()
+	if err == nil {
+		return t, nil
+	}
+	p, missing := r.Profile(record.ProfileGoroMany, record.ValueGoroutines)
+	if missing != nil || p.Samples == 0 {
+		return nil, err
+	}
+	return standing(p), nil
+}
+
+// standing makes a trace of one second out of goroutine profiles. What ended a wait is not seen. Where exactly
+// one goroutine of the program works besides the requests, it is taken for the one that they wait for.
+func standing(p *record.Profile) *record.Trace {
+	t := &record.Trace{Seconds: 1}
+	each := 1 / float64(p.Samples)
+	groups, workers := map[string]*record.Group{}, map[string]*worker{}
+	count := map[string]float64{}
+	for _, s := range p.Stacks {
+		if len(s.Frames) == 0 || ClassOf(s.Frames) == Profiling {
+			continue
+		}
+		n := s.Value * each
+		root := s.Frames[len(s.Frames)-1]
+		if groups[root.Function] == nil {
+			groups[root.Function] = &record.Group{Entry: root}
+		}
+		g := groups[root.Function]
+		waits := parked(s.Frames)
+		if waits {
+			t.Waits = append(t.Waits, record.Wait{Stack: s.Frames, Entry: g.Entry, Seconds: n, Goroutines: int(math.Ceil(n))})
+			g.Waiting += n
+		} else {
+			t.Running += n
+			g.Running += n
+		}
+		count[root.Function] += n
+		entry, own := Entry(s.Frames)
+		if !own || root.Function == "runtime.main" || InRequest(s.Frames) || idle(s.Frames) {
+			continue
+		}
+		if workers[entry.Function] == nil {
+			workers[entry.Function] = &worker{}
+		}
+		workers[entry.Function].add(s.Frames, n, !waits || elsewhere(s.Frames, entry))
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[name]
+		g.Goroutines = int(math.Round(count[name]))
+		t.Groups = append(t.Groups, *g)
+	}
+	only := theWorker(workers, each)
+	if only == nil {
+		return t
+	}
+	for i, w := range t.Waits {
+		switch KindOf(w) {
+		case WaitChannel, WaitSelect, WaitCond, WaitGroup:
+			t.Waits[i].WokenBy, t.Waits[i].Wakers, t.Waits[i].WakerBusy = only.stack, 1, min(1, only.busy)
+		}
+	}
+	return t
+}
+
+// theWorker returns the goroutine that works most of the time, if there is no other; nil: it cannot be told.
+func theWorker(workers map[string]*worker, each float64) (only *worker) {
+	const mostly = 0.5 // of the moments
+	for _, w := range workers {
+		switch {
+		case w.busy < mostly:
+		case only != nil || w.all > 1+each:
+			return nil
+		default:
+			only = w
+		}
+	}
+	return only
+}
+
+// worker is the goroutines of one entry.
+type worker struct {
+	all, busy float64        // goroutines; of which did not wait for work
+	stack     []record.Frame // what the stacks of the busy ones have in common, the leaf first
+}
+
+func (w *worker) add(frames []record.Frame, n float64, busy bool) {
+	w.all += n
+	if !busy {
+		return
+	}
+	if w.busy += n; w.stack == nil {
+		w.stack = frames
+		return
+	}
+	same := 0
+	for a, b := len(w.stack)-1, len(frames)-1; a >= 0 && b >= 0 && w.stack[a].Function == frames[b].Function; a, b = a-1, b-1 {
+		same++
+	}
+	w.stack = w.stack[len(w.stack)-same:]
+}
+
+// parked reports whether a goroutine waits: for another, or in a call that reaches a file.
+func parked(frames []record.Frame) bool {
+	return frames[0].Function == "runtime.gopark" || What(record.Wait{Stack: frames}) == WaitDisk
+}
+
+// elsewhere reports whether a goroutine waits within a call that it made to another package than that of its
+// entry: what it waits for in its own is more work.
+func elsewhere(frames []record.Frame, entry record.Frame) bool {
+	for _, f := range frames {
+		if !Standard(f.Function) {
+			return Package(f.Function) != Package(entry.Function)
+		}
+	}
+	return false
+}

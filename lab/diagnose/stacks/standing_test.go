@@ -1,0 +1,97 @@
+package stacks
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"dyno/lab/record"
+)
+
+// Stacks of pushgateway 1.11.0 under POST, cut short: its 32 requests wait for one goroutine, which waits in turn
+// for those that gather metrics for it. All of its own code lies in the module cache.
+const (
+	pushing   = "runtime.gopark < runtime.chanrecv < runtime.chanrecv2 < github.com/prometheus/pushgateway/handler.Push.func1 < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
+	reading   = "runtime.gopark < runtime.netpollblock < internal/poll.runtime_pollWait < internal/poll.(*FD).Read < net.(*conn).Read < net/http.(*connReader).Read < bufio.(*Reader).Peek < net/http.(*conn).serve"
+	checking  = "runtime.gopark < runtime.selectgo < github.com/prometheus/client_golang/prometheus.(*Registry).Gather < github.com/prometheus/pushgateway/storage.(*DiskMetricStore).checkWriteRequest < github.com/prometheus/pushgateway/storage.(*DiskMetricStore).loop"
+	storing   = "runtime.mapassign_faststr < github.com/prometheus/pushgateway/storage.(*DiskMetricStore).processWriteRequest < github.com/prometheus/pushgateway/storage.(*DiskMetricStore).loop"
+	idling    = "runtime.gopark < runtime.selectgo < github.com/prometheus/pushgateway/storage.(*DiskMetricStore).loop"
+	gathering = "strings.Index < github.com/prometheus/procfs.Proc.Netstat < github.com/prometheus/client_golang/prometheus.(*Registry).Gather.func1"
+	quitting  = "runtime.gopark < runtime.selectgo < main.shutdownServerOnQuit"
+	starting  = "runtime.gopark < sync.runtime_SemacquireWaitGroup < sync.(*WaitGroup).Wait < golang.org/x/sync/errgroup.(*Group).Wait < main.main < runtime.main"
+	looking   = "runtime.goroutineProfileWithLabels < runtime/pprof.(*Profile).WriteTo < net/http/pprof.Index < main.handlePprof < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
+)
+
+// stood makes the sum of so many goroutine profiles; each line is a count and a stack.
+func stood(samples int, lines ...string) *record.Profile {
+	p := &record.Profile{Type: record.ValueGoroutines, Samples: samples}
+	for _, line := range lines {
+		count, text, _ := strings.Cut(line, " ")
+		n := 0.0
+		fmt.Sscan(count, &n)
+		s := record.Stack{Frames: frames(text), Value: n}
+		for i, f := range s.Frames {
+			s.Frames[i].File = "/home/me/go/pkg/mod/x@v1/x.go"
+			s.Frames[i].Own = strings.HasPrefix(f.Function, "github.com/prometheus/pushgateway/") || strings.HasPrefix(f.Function, "main.")
+		}
+		p.Stacks = append(p.Stacks, s)
+	}
+	return p
+}
+
+func TestRequestsBeforeOneGoroutine(t *testing.T) {
+	trace := standing(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
+	found := false
+	for _, w := range trace.Waits {
+		if KindOf(w) != WaitChannel {
+			continue
+		}
+		found = true
+		entry, ok := Entry(w.WokenBy)
+		if !ok || entry.Function != "github.com/prometheus/pushgateway/storage.(*DiskMetricStore).loop" || w.Wakers != 1 {
+			t.Errorf("they wait for %+v (%d)", w.WokenBy, w.Wakers)
+		}
+		if math.Abs(w.Seconds-31) > 1e-9 || math.Abs(w.WakerBusy-0.9) > 1e-9 {
+			t.Errorf("%v requests wait for what is busy %v of the time", w.Seconds, w.WakerBusy)
+		}
+	}
+	if !found {
+		t.Errorf("no request waits: %+v", trace.Waits)
+	}
+}
+
+// Where it cannot be told for which goroutine requests wait, none is named.
+func TestNoOneGoroutine(t *testing.T) {
+	other := strings.ReplaceAll(storing, "DiskMetricStore", "Reaper")
+	for name, lines := range map[string][]string{
+		"it is idle":          {"310 " + pushing, "9 " + idling, "1 " + storing},
+		"two kinds work":      {"310 " + pushing, "10 " + storing, "10 " + other},
+		"there are several":   {"310 " + pushing, "40 " + storing},
+		"a library's works":   {"310 " + pushing, "10 " + gathering},
+		"the main one waits":  {"310 " + pushing, "10 " + starting},
+		"the observer's work": {"310 " + pushing, "10 " + looking},
+	} {
+		for _, w := range standing(stood(10, lines...)).Waits {
+			if w.WokenBy != nil {
+				t.Errorf("%s: %+v", name, w.WokenBy)
+			}
+		}
+	}
+}
+
+// A run without an execution trace is read from its goroutines, and one without either says what was missing.
+func TestTraceOfARun(t *testing.T) {
+	r := &record.Run{Dir: t.TempDir(), Made: []*record.Profile{stood(10, "310 "+pushing)}}
+	if got, err := Trace(r); err != nil || len(got.Waits) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	r.Made = nil
+	if got, err := Trace(r); err == nil || got != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	r.MadeTrace = &record.Trace{Seconds: 0.5}
+	if got, err := Trace(r); err != nil || got != r.MadeTrace {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -1,0 +1,79 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"dyno/lab/probe"
+	"dyno/lab/record"
+)
+
+// also is a process that the target calls and that is looked into in the same run under profiles. A nil one is
+// none: its methods do nothing.
+type also struct {
+	inspection
+	debug, dir string
+	target     record.Target
+	watch      *probe.Watcher
+}
+
+// alsoAnswers returns an error if nothing answers at --also, before any time is spent.
+func (b *bench) alsoAnswers(ctx context.Context) error {
+	if b.Also == "" {
+		return nil
+	}
+	w, err := probe.Watch(ctx, probe.Options{Debug: b.Also})
+	if err != nil {
+		return fmt.Errorf("--also: %w", err)
+	}
+	w.Close()
+	return nil
+}
+
+// watchAlso begins to watch the process behind --also; nil: none was named.
+func (b *bench) watchAlso(ctx context.Context, beside int, dir string) (*also, error) {
+	if b.Also == "" {
+		return nil, nil
+	}
+	a := &also{debug: b.Also, dir: filepath.Join(dir, record.DownstreamFolder)}
+	a.target.PID = listenerAt(b.Also)
+	var err error
+	if a.watch, err = probe.Watch(ctx, probe.Options{PID: a.target.PID, Debug: b.Also, Companions: []int{beside}, Self: os.Getpid()}); err != nil {
+		return nil, fmt.Errorf("--also: %w", err)
+	}
+	if err := os.MkdirAll(a.dir, 0o755); err != nil {
+		return nil, err
+	}
+	describe(ctx, b.Also, "", a.watch.Info(), &a.target)
+	return a, nil
+}
+
+func (a *also) close() {
+	if a != nil {
+		a.watch.Close()
+	}
+}
+
+// begin takes its profiles while the target's are taken.
+func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
+	if a != nil {
+		taking.Go(func() { a.take(ctx, probe.Inspection{Debug: a.debug, Agent: a.target.Agent, Dir: a.dir}, a.target) })
+	}
+}
+
+// finish enters what was seen into the run.
+func (a *also) finish(r *record.Run) error {
+	if a == nil {
+		return nil
+	}
+	below := &record.Downstream{Target: a.target, Around: a.watch.Surroundings(r.Begin, r.Begin+int64(r.Length))}
+	below.Profiles = a.entered(r, "the downstream")
+	r.Downstream = below
+	if a.trace == nil {
+		return nil
+	}
+	return record.WriteTrace(a.dir, a.trace)
+}

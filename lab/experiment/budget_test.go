@@ -1,0 +1,40 @@
+package experiment
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// A budget that starting the processes uses up still gives one block, and ends.
+func TestBudgetThatIsTooShort(t *testing.T) {
+	t.Parallel()
+	exp, err := Execute(t.Context(), Options{Scenario: twoBurns(t), Out: filepath.Join(t.TempDir(), "out"), Budget: time.Nanosecond, NoPMQoS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(exp.Slices) == 0 || exp.Slices[len(exp.Slices)-1].Block != 1 || exp.Outcome.Status != record.OutcomeComplete {
+		t.Errorf("%d slices, outcome %+v", len(exp.Slices), exp.Outcome)
+	}
+}
+
+// A rate that must not be passed is not passed by what works as fast as it can.
+func TestTurnsKeepToMaxRate(t *testing.T) {
+	t.Parallel()
+	sc := twoBurns(t)
+	sc.Mode, sc.Variants, sc.Load.MaxRate = record.KindCapacity, nil, 300
+	exp, err := until(t, sc, func(s []record.Slice) bool { return len(s) == 3 })
+	if exp == nil {
+		t.Fatal(err)
+	}
+	for _, s := range exp.Slices {
+		if s.Kind != record.SliceSLO || s.Rate > 300 {
+			t.Errorf("a slice of kind %s at %g/s", s.Kind, s.Rate)
+		}
+	}
+	if len(exp.Slices) != 3 {
+		t.Errorf("%d slices", len(exp.Slices))
+	}
+}

@@ -1,0 +1,152 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+)
+
+// budgets are how long an experiment may take once everything is built, by kind and depth.
+var budgets = map[string]map[Depth]time.Duration{
+	record.KindLadder:   {Quick: 2 * time.Minute, Default: 4 * time.Minute, Thorough: 20 * time.Minute},
+	record.KindCompare:  {Quick: time.Minute, Default: 4 * time.Minute, Thorough: 15 * time.Minute},
+	record.KindCapacity: {Quick: 30 * time.Second, Default: 90 * time.Second, Thorough: 5 * time.Minute},
+}
+
+const (
+	// profiledFor is about what a run under profiles takes, from start to stop.
+	profiledFor = 5 * time.Second
+	// holdLength is how long the capacity that was found is held, where the scenario does not say: a queue that grows by 2%
+	// of what is offered holds 150 ms of it by then.
+	holdLength = 8 * time.Second
+)
+
+// budget is how long the experiment may take; 0: as long as its plan needs.
+func (x *executor) budget() time.Duration {
+	byDepth, turns := budgets[x.exp.Kind]
+	switch {
+	case x.Scenario.ByConcurrency() || !turns:
+		return 0
+	case x.Budget > 0:
+		return x.Budget
+	case x.Scenario.Measure.Budget > 0 && x.Depth == Default:
+		return x.Scenario.Measure.Budget
+	}
+	return byDepth[x.Depth]
+}
+
+// ladder measures every variant in turns, holds the last one's capacity, and takes profiles of each.
+func (x *executor) ladder(ctx context.Context) error {
+	var places []place
+	var pairs [][2]place
+	for i, v := range x.variants {
+		p := place{record.RoleMeasure, v.Name}
+		places = append(places, p)
+		if i > 0 {
+			pairs = append(pairs, [2]place{places[0], p})
+		}
+		if i > 1 {
+			pairs = append(pairs, [2]place{places[i-1], p})
+		}
+	}
+	last := places[len(places)-1]
+	if x.Depth == Thorough {
+		for _, name := range x.bench.leavable() {
+			p := place{record.RoleLeave, name}
+			places, pairs = append(places, p), append(pairs, [2]place{p, last})
+		}
+	}
+	places = append(places, place{record.RoleFloor, x.variants[0].Name})
+	closing := time.Duration(len(x.variants))*profiledFor + x.holdFor()
+	if err := x.takeTurns(ctx, places, pairs, x.until(closing), 0); err != nil {
+		return err
+	}
+	// What was measured in turns stands, whatever becomes of the rest.
+	for _, closing := range []func() error{func() error { return x.hold(ctx, last) }, func() error { return x.profileLadder(ctx) }} {
+		if err := closing(); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			x.exp.Warnings = append(x.exp.Warnings, record.Redact(err.Error()))
+		}
+	}
+	return nil
+}
+
+// until is when turns must be over so that what follows them fits into the budget: it gets half of it at most.
+func (x *executor) until(closing time.Duration) time.Time {
+	budget := x.exp.Budget
+	return x.began.Add(budget - min(closing, budget/2))
+}
+
+// compare measures two variants in turns: by their work and their capacities, or at one rate.
+func (x *executor) compare(ctx context.Context) error {
+	a := place{record.RoleMeasure, x.variants[0].Name}
+	b := place{record.RoleMeasure, x.variants[len(x.variants)-1].Name}
+	twin := place{record.RoleFloor, a.variant}
+	rate, most := x.Rate, x.Scenario.Load.MaxRate
+	switch {
+	case rate == 0 && x.Metric == compare.MetricP99:
+		// p99 is compared where both sides still meet the SLO.
+		const within, share = 0.7, 4
+		if err := x.takeTurns(ctx, []place{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
+			return err
+		}
+		if rate = within * capacity.Summarise(x.exp, a.variant).CapacityPerS; rate == 0 {
+			return fmt.Errorf("%w: no rate was found at which %s meets the SLO; say one with --at RATE", ErrUnfit, a.variant)
+		}
+	case rate == 0 && most > 0 && x.Metric != compare.MetricCapacity:
+		rate = most
+		x.Metric, x.exp.Metric = compare.MetricCPU, compare.MetricCPU
+		x.exp.Warnings = append(x.exp.Warnings, fmt.Sprintf("max_rate is set, so nothing is driven as fast as it can: compared by CPU per request at %g/s", most))
+	case rate > most && most > 0:
+		return &ScenarioError{fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
+	}
+	return x.takeTurns(ctx, []place{a, b, twin}, [][2]place{{a, b}}, x.until(0), rate)
+}
+
+// capacity measures one variant in turns of its own, and holds what was found.
+func (x *executor) capacity(ctx context.Context) error {
+	p := place{record.RoleMeasure, x.variants[0].Name}
+	if err := x.takeTurns(ctx, []place{p}, nil, x.until(x.holdFor()), 0); err != nil {
+		return err
+	}
+	return x.hold(ctx, p)
+}
+
+// bounded reports whether there is an SLO to meet.
+func (x *executor) bounded() bool { return len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 }
+
+// found is the capacity that a variant showed, per second: its safe rate, or its peak work rate where no SLO bounds it;
+// 0: none.
+func (x *executor) found(variant string) float64 {
+	result := capacity.Summarise(x.exp, variant)
+	if result.CapacityPerS > 0 {
+		return result.CapacityPerS
+	}
+	return result.PeakWorkPerS
+}
+
+// holdFor is how long the capacity is held; 0: it is not.
+func (x *executor) holdFor() time.Duration {
+	switch {
+	case !x.bounded() || x.Depth == Quick:
+		return 0
+	case x.Scenario.Measure.Hold > 0:
+		return x.Scenario.Measure.Hold
+	}
+	return holdLength
+}
+
+// hold drives a variant at the capacity that was found for longer than a slice: a queue that never drains shows only then.
+func (x *executor) hold(ctx context.Context, p place) error {
+	result := capacity.Summarise(x.exp, p.variant)
+	if x.holdFor() == 0 || !result.Valid || x.lost[p.variant] {
+		return nil
+	}
+	return x.step(ctx, record.Step{Role: record.RoleMeasure, Variant: p.variant, Rate: result.CapacityPerS, Length: x.holdFor(), Hold: true})
+}

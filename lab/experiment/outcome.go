@@ -1,0 +1,94 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+)
+
+// outcome says how the experiment ended: by an error, by a signal, without anything that counts, or as planned.
+func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
+	why := ""
+	if err != nil {
+		why, _, _ = strings.Cut(record.Redact(err.Error()), "\n")
+		why = strings.TrimSuffix(why, "; its log ends:") // which the error goes on with
+	}
+	switch {
+	case ctx.Err() != nil && len(x.exp.Runs) == 0 && len(x.exp.Slices) == 0:
+		return &record.Outcome{Status: record.OutcomeInterrupted, Reason: "it was interrupted before anything was measured"}
+	case ctx.Err() != nil:
+		return &record.Outcome{Status: record.OutcomeInterrupted, Reason: "it was interrupted"}
+	case errors.Is(err, ErrUnfit):
+		return &record.Outcome{Status: record.OutcomeInvalid, Reason: strings.TrimPrefix(why, ErrUnfit.Error()+": ")}
+	case err != nil:
+		return &record.Outcome{Status: record.OutcomeFailed, Reason: why}
+	}
+	if len(x.exp.Runs) > 0 && x.exp.Kind == record.KindLoad {
+		if t := x.exp.Runs[0].Totals; t.Completed == 0 {
+			return &record.Outcome{Status: record.OutcomeFailed, Reason: "no request completed" + commonest(t)}
+		}
+	}
+	if reason := x.invalid(); reason != "" {
+		return &record.Outcome{Status: record.OutcomeInvalid, Reason: reason}
+	}
+	return &record.Outcome{Status: record.OutcomeComplete}
+}
+
+// invalid says why an experiment that was carried out says nothing; empty: it does.
+func (x *executor) invalid() string {
+	switch {
+	case x.exp.Kind == record.KindDiagnose && len(x.exp.Runs) > 0:
+		if d := diagnose.Diagnose(x.exp); len(d) > 0 && !d[0].Valid {
+			return d[0].Reason
+		}
+		return ""
+	case len(x.exp.Slices) > 0:
+		return x.invalidTurns()
+	}
+	reason := "nothing was measured"
+	for _, r := range x.exp.Runs {
+		// An SLO that was met was met, however busy the generator was.
+		if r.Invalid == "" || x.exp.Kind == record.KindLoad && x.bounded() && capacity.Judge(r).Met {
+			return ""
+		}
+		reason = r.Invalid
+	}
+	return reason
+}
+
+// invalidTurns says why slices say nothing: none counts, the load generator was the limit in most of those that work,
+// or two processes of the same program differ.
+func (x *executor) invalidTurns() string {
+	count, limited, reason, how := 0, 0, "", ""
+	for i := range x.exp.Slices {
+		switch s := &x.exp.Slices[i]; {
+		case s.Invalid != "":
+			reason = s.Invalid
+		case x.exp.Kind == record.KindCapacity && x.bounded() && s.Kind == record.SliceWork:
+			// The generator may be the limit where nothing paces it, and not where the capacity is.
+		case s.Limited != "":
+			limited, how = limited+1, s.Limited
+			fallthrough
+		default:
+			count++
+		}
+	}
+	switch {
+	case count == 0:
+		return "nothing could be measured: " + reason
+	case 2*limited > count:
+		return fmt.Sprintf("the load generator was the limit in %d of %d slices: %s", limited, count, how)
+	}
+	first := x.variants[0].Name
+	floor := compare.Turns(x.exp.Slices, compare.MetricWork, compare.Side{Role: record.RoleMeasure, Variant: first}, compare.Side{Role: record.RoleFloor, Variant: first})
+	if compare.TwinDiffers(floor) {
+		return fmt.Sprintf("two processes of %s, the same program, differ: %.3f [%.3f, %.3f]", first, floor.Ratio, floor.Interval[0], floor.Interval[1])
+	}
+	return ""
+}

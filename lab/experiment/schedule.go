@@ -1,0 +1,178 @@
+package experiment
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+)
+
+// taken is what the slices so far say of what is still to be measured. It is read once for every block.
+type taken struct {
+	work, votes map[place]int
+	open        map[[2]place]bool // pairs that are not decided
+	generations int               // that have at least a batch of blocks
+	sees        bool              // the target's CPU time can be read
+}
+
+// look reads what was taken so far.
+func (t *turns) look() {
+	now := taken{work: map[place]int{}, votes: map[place]int{}, open: map[[2]place]bool{}}
+	blocks := map[int]map[int]bool{}
+	for i := range t.exp.Slices {
+		s := &t.exp.Slices[i]
+		p := place{s.Role, s.Variant}
+		if s.Kind == record.SliceWork {
+			now.work[p]++
+		} else {
+			now.votes[p]++
+		}
+		if blocks[s.Generation] == nil {
+			blocks[s.Generation] = map[int]bool{}
+		}
+		blocks[s.Generation][s.Block] = true
+		now.sees = now.sees || s.TargetCPU > 0
+	}
+	for _, in := range blocks {
+		if len(in) >= leastBlocks || t.Scenario.Exclusive {
+			now.generations++
+		}
+	}
+	t.taken = now
+	for _, pair := range t.pairs {
+		if !t.settled(pair) || !t.placed(pair) {
+			t.taken.open[pair] = true
+		}
+	}
+}
+
+// leastBlocks is how many blocks a generation has that gives a datum.
+const leastBlocks = 5
+
+// kind is the next block's kind of slice: SLO slices get their share of the time, and all of it once nothing else is open.
+func (t *turns) kind() string {
+	work, votes := t.spent[record.SliceWork], t.spent[record.SliceSLO]
+	worked := t.Rounds == 0 && len(t.pairs) > 0 && !slices.ContainsFunc(t.places, func(p place) bool { return t.lacksWork(p) }) &&
+		!slices.ContainsFunc(t.pairs, func(p [2]place) bool { return !t.settled(p) })
+	switch {
+	case t.rate > 0, t.capped():
+		return record.SliceSLO
+	case !t.bounded():
+		return record.SliceWork
+	case worked, float64(votes) < voteShare*float64(work+votes):
+		return record.SliceSLO
+	}
+	return record.SliceWork
+}
+
+// capped reports whether no more than a certain rate may be offered: what works as fast as it can would pass it.
+func (t *turns) capped() bool { return t.Scenario.Load.MaxRate > 0 }
+
+// due reports whether a place takes part in the block. The twin shows the noise of work; it has no capacity of its own.
+func (t *turns) due(p place, kind string) bool {
+	switch {
+	case t.given[p] != "":
+		return false
+	case kind == record.SliceSLO:
+		return p.role != record.RoleFloor || t.rate > 0
+	case len(t.pairs) == 0, t.block%settledEvery == 0, t.lacksWork(p):
+		return true
+	}
+	if p.role == record.RoleFloor {
+		p.role = record.RoleMeasure
+	}
+	for pair := range t.taken.open {
+		if pair[0] == p || pair[1] == p {
+			return true
+		}
+	}
+	return false
+}
+
+// settled reports whether a pair is decided by what its work slices show, or those of one rate.
+func (t *turns) settled(pair [2]place) bool {
+	if t.given[pair[0]] != "" || t.given[pair[1]] != "" || t.capped() && t.rate == 0 {
+		return true
+	}
+	decided := func(metric string) bool { return compare.Settled(t.exp.Slices, metric, pair[0].side(), pair[1].side()) }
+	return decided(t.metric()) && (t.metric() != compare.MetricWork || !t.taken.sees || decided(compare.MetricCPU))
+}
+
+// metric is what pairs are compared by first: what was asked for at one equal rate, or else the work rate.
+func (t *turns) metric() string {
+	switch {
+	case t.rate > 0:
+		return cmp.Or(t.Metric, compare.MetricP99)
+	case t.Metric == compare.MetricCPU && t.taken.sees:
+		return compare.MetricCPU
+	}
+	return compare.MetricWork
+}
+
+// placed reports whether a comparison of capacities is decided, where that is what was asked for.
+func (t *turns) placed(pair [2]place) bool {
+	if t.Metric != compare.MetricCapacity || t.rate > 0 || t.given[pair[0]] != "" || t.given[pair[1]] != "" {
+		return true
+	}
+	a, _ := capacity.VotesOf(t.exp.Slices, pair[0].role, pair[0].variant)
+	b, _ := capacity.VotesOf(t.exp.Slices, pair[1].role, pair[1].variant)
+	// Looked at after every slice, one comparison in five of a thing with itself would seem decided at some time.
+	for n := enoughVotes; n <= min(len(a), len(b)); n = n * 3 / 2 {
+		x, y := capacity.EstimateOf(a[:n], t.peak(pair[0])), capacity.EstimateOf(b[:n], t.peak(pair[1]))
+		if x.Knee <= 0 || y.Knee <= 0 {
+			continue
+		}
+		const sure = 2.6 // standard errors: 1% for each look
+		if math.Abs(math.Log(y.Knee/x.Knee)) > sure*math.Hypot(x.KneeError, y.KneeError) {
+			return true
+		}
+	}
+	return false
+}
+
+// over reports whether the turns have come to their end.
+func (t *turns) over() bool {
+	undecided := func(p [2]place) bool {
+		return t.given[p[0]] == "" && t.given[p[1]] == "" && compare.Turns(t.exp.Slices, t.metric(), p[0].side(), p[1].side()).Pairs < t.Rounds
+	}
+	switch {
+	case !time.Now().Before(t.ends) && len(t.exp.Slices) > 0:
+		return true
+	case !slices.ContainsFunc(t.places, func(p place) bool { return p.role != record.RoleFloor && t.given[p] == "" }):
+		return true
+	case t.Rounds > 0 && len(t.pairs) > 0:
+		return !slices.ContainsFunc(t.pairs, undecided)
+	case !t.running() && t.taken.generations < leastGenerations:
+		return false
+	case len(t.pairs) == 0 && t.rate == 0 && !t.located():
+		return false
+	}
+	return len(t.taken.open) == 0 && !slices.ContainsFunc(t.places, func(p place) bool { return t.lacksWork(p) || t.lacksVotes(p) })
+}
+
+// lacksWork reports whether a place has fewer work slices than its figures need.
+func (t *turns) lacksWork(p place) bool {
+	return t.given[p] == "" && t.rate == 0 && !t.capped() && t.taken.work[p] < enoughBlocks
+}
+
+// lacksVotes is the same of SLO slices.
+func (t *turns) lacksVotes(p place) bool {
+	return t.given[p] == "" && t.rate == 0 && t.bounded() && p.role != record.RoleFloor && t.taken.votes[p] < enoughVotes
+}
+
+// enoughWidth is how wide the interval of a capacity may be, as a share of it, for a search that looks for nothing else to
+// end early.
+const enoughWidth = 0.06
+
+// located reports whether every variant's capacity is known well enough.
+func (t *turns) located() bool {
+	return !t.bounded() || !slices.ContainsFunc(t.places, func(p place) bool {
+		votes, _ := capacity.VotesOf(t.exp.Slices, p.role, p.variant)
+		e := capacity.EstimateOf(votes, t.peak(p))
+		return t.given[p] == "" && (e.SafeInterval == nil || e.SafeInterval[1]-e.SafeInterval[0] > enoughWidth*e.Safe)
+	})
+}

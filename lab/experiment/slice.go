@@ -1,0 +1,251 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/capacity"
+	"dyno/lab/load"
+	"dyno/lab/probe"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	// sliceLead is the least time in which connections are made before a slice; each adds connectTime, or handshakeTime
+	// where TLS is spoken.
+	sliceLead     = 20 * time.Millisecond
+	connectTime   = 200 * time.Microsecond
+	handshakeTime = 4 * time.Millisecond
+	// workLength is how long a work slice should take: long enough that its beginning and end do not matter, short enough
+	// that eight variants have had their turn within 3 s.
+	workLength = 300 * time.Millisecond
+	// longWork is how long a work slice of a slow target may take, so that each connection carries two requests.
+	longWork = 2 * time.Second
+	// workSpare is how many times its expected length a work slice may take; firstLimit bounds those from which that is
+	// learnt.
+	workSpare  = 8
+	firstLimit = 3 * time.Second
+	// voteLength is the shortest SLO slice: eight windows show a trend. It lasts until it has voteOffers, which a p99 needs,
+	// but not beyond voteLimit.
+	voteLength = 800 * time.Millisecond
+	voteOffers = 250
+	voteLimit  = 30 * time.Second
+)
+
+// plan is what all slices of a seat share.
+func (s *seat) plan() load.Plan {
+	l := s.bench.Scenario.Load
+	return load.Plan{
+		Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout),
+		Classes: s.drive.plan.Classes, FirstSeq: s.seq, Lead: s.lead(cmp.Or(l.Connections, defaultConnections)),
+	}
+}
+
+// lead is how long before a slice its connections are made.
+func (s *seat) lead(connections int) time.Duration {
+	each := connectTime
+	if strings.HasPrefix(s.run.Load.URL, "https:") {
+		each = handshakeTime
+	}
+	return min(sliceLead+time.Duration(connections)*each, time.Second)
+}
+
+// work drives a work slice of a number of requests, for no longer than limit. An error ends the experiment; what the target did
+// wrong is in the slice.
+func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (record.Slice, error) {
+	p := s.plan()
+	p.Count, p.Connections, p.Length = requests, min(p.Connections, int(requests)), limit
+	p.Drain = min(longestDrain, p.Timeout)
+	out := s.slice(record.SliceWork)
+	totals, carried, before, err := s.send(ctx, p, nil, int(p.Count))
+	if err != nil {
+		return out, err
+	}
+	awaitIdle(ctx, s.meter)
+	s.account(&out, totals, s.meter.Read().Since(before))
+	out.Start, out.Length = carried.Start, time.Duration(carried.Last-carried.Start)
+	if totals.Unfinished+totals.Undelivered > 0 || carried.Last == 0 {
+		out.Length = max(out.Length, p.Length) // what did not come back took longer than that
+	}
+	if out.Served == 0 {
+		out.Invalid = "no request was answered as it should be" + commonest(totals)
+	}
+	if totals.Generator.BusiestThread >= record.GeneratorBusy {
+		out.Limited = fmt.Sprintf("its busiest thread used %.0f%% of a core", totals.Generator.BusiestThread*100)
+	}
+	return out, nil
+}
+
+// vote drives an SLO slice at a rate.
+func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice, error) {
+	p := s.plan()
+	seed := s.seedOfSlice(block)
+	seconds := max(voteLength.Seconds(), voteOffers/rate)
+	p.Length = min(time.Duration(seconds*float64(time.Second)), voteLimit)
+	p.Length = (p.Length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
+	p.Schedule = func() load.Schedule { return load.Poisson(rate, p.Length, seed) }
+	if s.bench.Scenario.Load.Schedule.Kind == scenario.Constant {
+		p.Schedule = func() load.Schedule { return load.Constant(rate, p.Length) }
+	}
+	p.Drain = min(longestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
+	out := s.slice(record.SliceSLO)
+	out.Rate = rate
+	// The process is left to the meter: looking at its threads ten times a second would cost more than a slice can spare.
+	watch, err := probe.Watch(ctx, probe.Options{Debug: s.drive.debug, Token: s.bench.Token})
+	if err != nil {
+		return out, fmt.Errorf("watching the target: %w", err)
+	}
+	defer watch.Close()
+	seen := &seen{watch: watch}
+	totals, carried, before, err := s.send(ctx, p, seen, awaiting(rate))
+	if err != nil {
+		return out, err
+	}
+	awaitIdle(ctx, s.meter)
+	s.account(&out, totals, s.meter.Read().Since(before))
+	out.Start, out.Length = carried.Start, carried.Length
+	r := *s.run
+	r.Load.Model, r.Step.Rate, r.Step.Length = "open", rate, carried.Length
+	r.Begin, r.Length, r.Totals, r.Series = carried.MeasureFrom(), carried.Length, totals, seen.series
+	r.Totals.Server = watch.Totals(carried.MeasureFrom(), carried.OfferUntil(), served(&r))
+	if t := r.Totals.Server; t != nil && t.AllocsPerRequest >= 0 {
+		out.Allocs, out.AllocBytes = t.AllocsPerRequest*float64(served(&r)), t.BytesPerRequest*float64(served(&r))
+	}
+	capacity.JudgeSlice(&out, &r)
+	if !out.Met && out.Unjudged == "" {
+		out.Limited = s.byGenerator(&r)
+	}
+	if seen.profiled {
+		out.Unjudged = "a profile was being taken of the target"
+	}
+	return out, nil
+}
+
+// byGenerator says how the load generator, not the target, may have missed an SLO slice; empty: it did not. An SLO that
+// was met was met whatever the generator did, since latency counts from the intended send time.
+func (s *seat) byGenerator(r *record.Run) string {
+	bound := math.Inf(1)
+	for _, ms := range r.SLO.Latency {
+		bound = min(bound, ms)
+	}
+	const share = 0.5 // of what is allowed
+	if lag := r.Totals.Lag.P99 / 1000; lag > share*bound {
+		return fmt.Sprintf("it sent late: p99 %.1f ms", lag)
+	}
+	return ""
+}
+
+func (s *seat) slice(kind string) record.Slice {
+	return record.Slice{Kind: kind, Role: s.role, Variant: s.variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
+}
+
+// send carries out a slice's plan and returns what was used until its start, when the connections stood. A target that fails
+// is a result; what comes back as an error is the lab's own.
+func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, probe.Usage, error) {
+	follow, end, err := s.receipts(ctx)
+	if err != nil {
+		return record.Totals{}, nil, probe.Usage{}, err
+	}
+	defer end()
+	if follow != nil {
+		p.Deliveries = max(deliveries, 1)
+	}
+	if sink == nil {
+		sink = nowhere{}
+	}
+	before := s.meter.Read()
+	p.Start = monotonic.Now() + int64(p.Lead)
+	if p.Count == 0 { // as load.Run does, for the windows
+		p.Start = (p.Start/int64(record.WindowLength) + 1) * int64(record.WindowLength)
+	}
+	read := make(chan probe.Usage, 1)
+	timer := time.AfterFunc(time.Duration(p.Start-monotonic.Now()), func() { read <- s.meter.Read() })
+	totals, carried, err := load.Run(ctx, p, s.drive.driver, sink, follow...)
+	if !timer.Stop() {
+		before = <-read
+	}
+	s.seq = carried.NextSeq
+	return totals, carried, before, err
+}
+
+// account enters what a slice's offers became and what they cost.
+func (s *seat) account(out *record.Slice, t record.Totals, used probe.Usage) {
+	out.Offered, out.Unfinished, out.Failed = t.Offered, t.Unfinished, t.Failed
+	out.Served = t.Ended - t.Failed
+	if s.run.SLO.On == record.OnDelivery {
+		out.Failed += max(0, t.Undelivered-t.Unfinished)
+		out.Served = t.Delivered
+	}
+	out.TargetCPU, out.CompanionCPU, out.GeneratorCPU = used.Target, used.Companions, used.Self
+	out.Steal, out.Others = s.meter.Shares(used)
+}
+
+const (
+	// idleShare is the share of a core below which a target counts as idle, over idleSpan.
+	idleShare = 0.2
+	idleSpan  = 10 * time.Millisecond
+	// idleLimit is how long to wait for that: a target that never idles is its own background.
+	idleLimit = time.Second
+)
+
+// awaitIdle returns once the target and its companions have nothing left to do: what they still do would be done in the next
+// variant's turn.
+func awaitIdle(ctx context.Context, m *probe.Meter) {
+	tick := time.NewTicker(idleSpan)
+	defer tick.Stop()
+	last := m.Read()
+	for began := time.Now(); time.Since(began) < idleLimit; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := m.Read()
+		used := now.Since(last)
+		if (used.Target+used.Companions)*1e9 < idleShare*float64(used.At) {
+			return
+		}
+		last = now
+	}
+}
+
+// commonest names the kind of error that came most often.
+func commonest(t record.Totals) string {
+	name, most := "", int64(0)
+	for kind, n := range t.Errors {
+		if n > most {
+			name, most = kind, n
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %d of %d ended with %q", most, t.Offered, name)
+}
+
+// seen keeps the windows of a slice, with the target's view of each.
+type seen struct {
+	watch    *probe.Watcher
+	series   []record.Window
+	profiled bool
+}
+
+func (s *seen) Window(w record.Window, _ map[string]*hdrhistogram.Histogram) error {
+	w.Server = s.watch.Server(w.Start, serverWait)
+	s.profiled = s.profiled || w.Server != nil && w.Server.ProfileLive
+	s.series = append(s.series, w)
+	return nil
+}
+
+// nowhere is the sink of a slice of which the sums say all.
+type nowhere struct{}
+
+func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }

@@ -1,0 +1,66 @@
+package std
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+)
+
+// Try makes one connection and sends the corpus's first request over it, unless that may change something at
+// the target (its method is neither GET nor HEAD). It returns the answer's status, or 0 when there was none:
+// a target that is slow to answer, or closes the connection, is there. An error says that no connection could
+// be made, and why.
+func (d *Driver) Try(ctx context.Context) (status int, err error) {
+	made, err := d.dial.dial(ctx, "tcp", d.addr)
+	if err != nil {
+		return 0, d.unreachable(err)
+	}
+	c := newConn(&d.dial, d.addr, d.config.HTTP2)
+	c.ready <- made
+	defer c.close()
+	first := d.requests[0]
+	if first.Method != http.MethodGet && first.Method != http.MethodHead {
+		return 0, nil
+	}
+	answer, err := c.transport.RoundTrip(first.WithContext(ctx))
+	if err != nil {
+		return 0, nil
+	}
+	answer.Body.Close()
+	return answer.StatusCode, nil
+}
+
+// unreachable names the address and the cause, and what to do about it where that is known.
+func (d *Driver) unreachable(err error) error {
+	var (
+		name        *net.DNSError
+		handshake   *handshakeError
+		certificate *tls.CertificateVerificationError
+		authority   x509.UnknownAuthorityError
+		plain       tls.RecordHeaderError
+	)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing listens at %s: connection refused", d.addr)
+	case errors.As(err, &name) && name.IsNotFound:
+		return fmt.Errorf("%s: the name has no address (%s)", d.addr, name.Err)
+	case errors.As(err, &authority):
+		return fmt.Errorf("TLS with %s: %w; -k (load.tls.insecure) trusts any certificate, load.tls.ca names an authority", d.addr, authority)
+	case errors.As(err, &certificate):
+		return fmt.Errorf("TLS with %s: %w; -k (load.tls.insecure) trusts any certificate", d.addr, certificate.Err)
+	case errors.As(err, &plain):
+		return fmt.Errorf("TLS with %s: it does not speak TLS; write http://", d.addr)
+	case errors.As(err, &handshake) && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("TLS with %s: the handshake was not answered in time; if it speaks plain HTTP, write http://", d.addr)
+	case errors.As(err, &handshake):
+		return fmt.Errorf("TLS with %s: %w", d.addr, handshake.error)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s did not accept a connection in time", d.addr)
+	}
+	return fmt.Errorf("connecting to %s: %w", d.addr, err)
+}

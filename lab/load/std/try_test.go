@@ -1,0 +1,90 @@
+package std
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/load"
+)
+
+func try(t *testing.T, ctx context.Context, c Config, method string) (int, error) {
+	t.Helper()
+	c.Corpus = &load.Corpus{Requests: []load.Request{{Method: method, Path: "/x"}}, Classes: make([]load.Class, 1)}
+	d, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Try(ctx)
+}
+
+// A target that is there says its status; a request that may change something is not sent.
+func TestTryAnswers(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			t.Error("a POST arrived")
+		}
+		http.NotFound(w, r)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	for method, want := range map[string]int{http.MethodGet: 404, http.MethodHead: 404, http.MethodPost: 0} {
+		got, err := try(t, t.Context(), Config{Target: s.URL, TLS: TLS{Insecure: true}}, method)
+		if err != nil || got != want {
+			t.Errorf("%s: status %d, %v; want %d", method, got, err, want)
+		}
+	}
+}
+
+// Why no connection could be made is said in a user's words, with the address.
+func TestTryFails(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken, err := net.Dial("tcp", l.Addr().String()) // its own port is taken, and does not listen
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	for _, c := range []struct {
+		name, target, want string
+		ctx                context.Context
+	}{
+		{"refused", "http://" + taken.LocalAddr().String(), "nothing listens at " + taken.LocalAddr().String(), t.Context()},
+		{"no address", "http://absent.invalid:80", "absent.invalid:80: the name has no address", t.Context()},
+		{"certificate", secure.URL, "certificate signed by unknown authority; -k", t.Context()},
+		{"plain", strings.Replace(plain.URL, "http:", "https:", 1), "does not speak TLS; write http://", t.Context()},
+		{"late", plain.URL, "did not accept a connection in time", late},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := try(t, c.ctx, Config{Target: c.target}, http.MethodGet); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A server of another protocol may wait for the rest of what it takes for a request.
+func TestTryIsNotAnswered(t *testing.T) {
+	err := (&Driver{addr: "127.0.0.1:80"}).unreachable(&handshakeError{context.DeadlineExceeded})
+	if want := "if it speaks plain HTTP, write http://"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}

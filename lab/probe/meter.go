@@ -1,0 +1,91 @@
+package probe
+
+import (
+	"os"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/probe/procfs"
+)
+
+// Meter reads what a target, its companions, the lab and the machine have used so far, whenever it is asked: for loads
+// that are too short for a Watcher's windows. It starts no goroutine and is not safe for concurrent use.
+type Meter struct {
+	sampler   *sampler
+	cores     int
+	refreshed int64 // when children were looked for last
+}
+
+// Usage is sums since some moment; only differences mean something. Figures are CPU seconds.
+type Usage struct {
+	At                       int64   // ns, monotonic
+	Target, Companions, Self float64 // with their children; Self without
+	Busy, Steal              float64 // of the whole machine; Busy leaves Steal out
+}
+
+// NewMeter returns a meter of the processes that o names.
+func NewMeter(o Options) *Meter {
+	s := newSampler(host{root: string(os.PathSeparator), clock: processClock}, o)
+	return &Meter{sampler: s, cores: max(1, len(s.cpus))}
+}
+
+// FindPeers looks for processes that the target calls, so that they count with its companions. It reads every socket of the
+// machine: once in a while, and not while a load goes on.
+func (m *Meter) FindPeers() {
+	for _, f := range m.sampler.families() {
+		f.refresh(m.sampler.host)
+	}
+	m.sampler.findPeers(monotonic.Now())
+}
+
+// familyAge is how old what is known of a process's children may be.
+const familyAge = int64(time.Second)
+
+// Read reads the clocks.
+func (m *Meter) Read() Usage {
+	s, u := m.sampler, Usage{At: monotonic.Now()}
+	if u.At-m.refreshed > familyAge {
+		for _, f := range s.families() {
+			f.refresh(s.host)
+		}
+		m.refreshed = u.At
+	}
+	if s.target != nil {
+		u.Target = s.target.used(s.host, false).cpu
+	}
+	for _, f := range s.companions {
+		u.Companions += f.used(s.host, false).cpu
+	}
+	for _, p := range s.peers {
+		u.Companions += p.used(s.host, false).cpu
+	}
+	if now, ok := s.used(s.self, false); ok {
+		u.Self = now.cpu
+	}
+	if b, err := s.host.read("stat"); err == nil {
+		u.Busy, u.Steal, _ = procfs.CPUTimes(b, s.cpus)
+	}
+	return u
+}
+
+// Since is what was used from an earlier reading to this one.
+func (u Usage) Since(before Usage) Usage {
+	return Usage{
+		At: u.At - before.At, Target: max(0, u.Target-before.Target), Companions: max(0, u.Companions-before.Companions),
+		Self: max(0, u.Self-before.Self), Busy: max(0, u.Busy-before.Busy), Steal: max(0, u.Steal-before.Steal),
+	}
+}
+
+// Shares returns, of what was used within a time (Since), the shares of the machine that the hypervisor and that other
+// processes took. The kernel counts a machine's time in hundredths of a second: over 0.3 s a share is out by up to 3%.
+func (m *Meter) Shares(within Usage) (steal, others float64) {
+	if m.sampler.target == nil { // its own work would pass for others'
+		within.Busy = 0
+	}
+	capacity := float64(within.At) / 1e9 * float64(m.cores)
+	if capacity <= 0 {
+		return 0, 0
+	}
+	known := within.Target + within.Companions + within.Self
+	return min(1, within.Steal/capacity), min(1, max(0, within.Busy-known)/capacity)
+}

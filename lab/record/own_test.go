@@ -1,0 +1,27 @@
+package record
+
+import "testing"
+
+// An installed program's own code lies in the module cache, as its dependencies do: its build information tells.
+func TestFramesOfTheMainModule(t *testing.T) {
+	for _, c := range []struct {
+		module, function string
+		own              bool
+	}{
+		{"github.com/a/b", "github.com/a/b.Run", true},
+		{"github.com/a/b", "github.com/a/b/storage.(*Disk).loop", true},
+		{"github.com/a/b", "github.com/a/bc.Run", false},
+		{"github.com/a/b", "github.com/other/dep.F", false},
+		{"github.com/a/b", "main.main", true},
+		{"github.com/a/b", "net/http.(*conn).serve", false},
+		{"gopkg.in/a.v3", "gopkg.in/a%2ev3.Run", true},
+		{"gopkg.in/a.v3", "gopkg.in/a.v3/sub.Run", true},
+		{"", "main.main", false}, // where it lies must tell
+	} {
+		frames := []Frame{{Function: c.function}}
+		(&Run{Target: Target{Module: c.module}}).own(frames)
+		if frames[0].Own != c.own {
+			t.Errorf("%s of module %q is own: %t", c.function, c.module, frames[0].Own)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Kinds of slice.
+const (
+	SliceWork = "work" // a fixed number of requests, as fast as the connections carry them
+	SliceSLO  = "slo"  // an open model from an empty queue, which meets the SLO or misses it
+)
+
+// Slice is one turn of a variant: a load of some tenths of a second on a process that stays warm between its turns.
+// Variants that take turns within seconds meet the same machine, which whole runs minutes apart do not.
+type Slice struct {
+	Kind    string `json:"kind"`
+	Role    string `json:"role"` // RoleMeasure, RoleFloor (the baseline's twin) or RoleLeave
+	Variant string `json:"variant"`
+	// Generation counts the fresh processes of the experiment, Block the rounds of turns, both from 1. A block visits
+	// each variant at most once, or, of variants that cannot live side by side, for several slices in a row.
+	Generation int `json:"generation"`
+	Block      int `json:"block"`
+
+	Start  int64         `json:"t_ns"`      // the first offer
+	Length time.Duration `json:"length_ns"` // SliceWork: until the last answer (or delivery); SliceSLO: of the offers
+	// Offered ended in one of: Served (answered well, or delivered where the SLO is on delivery), Failed (errors, and
+	// what was accepted but not delivered), Unfinished.
+	Offered    int64 `json:"offered"`
+	Served     int64 `json:"served"`
+	Failed     int64 `json:"failed,omitempty"`
+	Unfinished int64 `json:"unfinished,omitempty"`
+
+	// CPU seconds within the slice; TargetCPU is 0 when the process could not be read.
+	TargetCPU    float64 `json:"target_cpu_s,omitempty"`
+	CompanionCPU float64 `json:"companion_cpu_s,omitempty"`
+	GeneratorCPU float64 `json:"generator_cpu_s,omitempty"`
+	Steal        float64 `json:"steal"`  // share of the machine that the hypervisor took
+	Others       float64 `json:"others"` // share of the machine that other processes took, steal left out
+	// Allocs and AllocBytes are the target's heap allocations within the slice; -1: the target has no agent.
+	Allocs     float64 `json:"allocs"`
+	AllocBytes float64 `json:"alloc_bytes"`
+
+	// The rest is a SliceSLO's.
+	Rate     float64            `json:"rate_per_s,omitempty"` // offered
+	Latency  Quantiles          `json:"latency_ms,omitzero"`  // of what the SLO is measured on
+	Gauges   map[string]float64 `json:"gauges,omitempty"`     // each gauge's maximum
+	Met      bool               `json:"met,omitempty"`
+	Misses   []string           `json:"misses,omitempty"`   // in words; empty when Met
+	Unjudged string             `json:"unjudged,omitempty"` // why it is no vote; empty: Met is one
+
+	Limited string `json:"limited,omitempty"` // how the load generator was the limit; empty: it was not
+	Invalid string `json:"invalid,omitempty"` // why nothing can be read from it; empty: something can
+}
+
+// PerS is the rate of what was served, in 1/s; of a SliceWork the peak work rate.
+func (s *Slice) PerS() float64 {
+	if s.Length <= 0 {
+		return 0
+	}
+	return float64(s.Served) / s.Length.Seconds()
+}
+
+// CPUMicros is the target's CPU time per request served, in us; 0: not known.
+func (s *Slice) CPUMicros() float64 {
+	if s.Served == 0 {
+		return 0
+	}
+	return s.TargetCPU * 1e6 / float64(s.Served)
+}
+
+// ErrorShare is the share of the offers that failed or did not finish.
+func (s *Slice) ErrorShare() float64 {
+	if s.Offered == 0 {
+		return 0
+	}
+	return float64(s.Failed+s.Unfinished) / float64(s.Offered)
+}
+
+const slicesFile = "slices.ndjson"
+
+// AddSlice appends a slice to the experiment and to its file, so that what was measured survives whatever happens next.
+func (e *Experiment) AddSlice(s Slice) error {
+	e.Slices = append(e.Slices, s)
+	line, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encoding a slice: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(e.Dir, slicesFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("recording a slice: %w", err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// SlicesOf returns the slices of one kind for which keep is true, in order.
+func (e *Experiment) SlicesOf(kind string, keep func(*Slice) bool) []*Slice {
+	var out []*Slice
+	for i := range e.Slices {
+		if s := &e.Slices[i]; s.Kind == kind && keep(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// readSlices reads the experiment's slices; an experiment of whole runs has none. A line that a killed lab left half
+// written ends the reading without an error.
+func (e *Experiment) readSlices() error {
+	f, err := os.Open(filepath.Join(e.Dir, slicesFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewReaderSize(f, 64<<10)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", slicesFile, err)
+		}
+		if len(line) > maxLine {
+			return fmt.Errorf("%s: line %d is longer than %d bytes", slicesFile, n, maxLine)
+		}
+		var s Slice
+		if err := json.Unmarshal(line, &s); err != nil {
+			return fmt.Errorf("%s: line %d: %w", slicesFile, n, err)
+		}
+		e.Slices = append(e.Slices, s)
+	}
+}

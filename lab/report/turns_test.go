@@ -1,0 +1,182 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/compare"
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+)
+
+// atOneRate is a comparison whose slices were all offered one rate: it holds no work slices.
+func atOneRate() *record.Experiment {
+	m := madeTurns(record.KindCompare)
+	m.Metric, m.Slices = compare.MetricP99, nil
+	at := int64(1e12)
+	for block := 1; block <= 24; block++ {
+		for i, v := range []string{"plain", "baseline", "plain"} {
+			s := record.Slice{Kind: record.SliceSLO, Role: record.RoleMeasure, Variant: v, Generation: 1 + (block-1)/8, Block: block, Start: at, Length: 800 * time.Millisecond,
+				Rate: 900, Offered: 720, Served: 720, TargetCPU: 0.2, Allocs: 72000, AllocBytes: 720000, Met: true, Latency: record.Quantiles{P50: 4, P99: 20 + float64(block%3)}}
+			if i == 1 {
+				s.Latency.P99 *= 0.8
+			}
+			if i == 2 {
+				s.Role = record.RoleFloor
+			}
+			m.Slices = append(m.Slices, s)
+			at += 1e9
+		}
+	}
+	return m.Experiment
+}
+
+// TestComparedAtOneRate: what was asked for is what is compared and shown.
+func TestComparedAtOneRate(t *testing.T) {
+	r := Build(atOneRate())
+	if c := r.Comparison; c.Metric != compare.MetricP99 || c.Verdict != compare.Faster || c.Interval == nil || c.Floor == nil {
+		t.Errorf("%+v", c)
+	}
+	if len(r.Metrics) != 2 || r.Metrics[1].Metric != compare.MetricCPU {
+		t.Errorf("also compared: %+v", r.Metrics)
+	}
+	for i, s := range r.Steps {
+		if s.Invalid != "" || i > 0 && s.Verdict != compare.Faster || len(s.Warnings) != 0 {
+			t.Errorf("%s: verdict %q, invalid %q, %q", s.Name, s.Verdict, s.Invalid, s.Warnings)
+		}
+	}
+	if said := "baseline is faster than plain: p99 0.80x"; len(r.Answer) < len(said) || r.Answer[:len(said)] != said {
+		t.Error(r.Answer)
+	}
+}
+
+// TestComparisonsHaveTheirFloor: what the twin showed stands beside each metric.
+func TestComparisonsHaveTheirFloor(t *testing.T) {
+	m := madeTurns(record.KindCompare)
+	for _, c := range metricsOf(m.Experiment, "plain", "baseline", func(string) float64 { return 2000 }) {
+		if (c.Floor == nil) != (c.Metric == compare.MetricCapacity) { // the twin has no SLO slices
+			t.Errorf("%s: floor %v", c.Metric, c.Floor)
+		}
+	}
+}
+
+// TestAllocationsOfSlices: SLO slices record them; without an agent, what a run showed stays.
+func TestAllocationsOfSlices(t *testing.T) {
+	if s := madeTurns(record.KindCapacity).report().Steps[0]; math.Abs(float64(s.Allocs)/(350.0/4)-1) > 0.05 || math.Abs(float64(s.AllocBytes)/(350*30)-1) > 0.05 {
+		t.Errorf("%v allocations of %v bytes a request", s.Allocs, s.AllocBytes)
+	}
+	m := madeTurns(record.KindCapacity)
+	for i := range m.Slices {
+		m.Slices[i].Allocs, m.Slices[i].AllocBytes = -1, -1
+	}
+	m.run(record.RoleMeasure, "plain", 1, 900)
+	if s := m.report().Steps[0]; !s.Allocs.Known() || !s.AllocBytes.Known() {
+		t.Errorf("%v allocations of %v bytes a request", s.Allocs, s.AllocBytes)
+	}
+}
+
+// TestOnlyVotesAreDrawn: a slice that is no vote is neither a dot of the curve nor in the table, and is counted as left out.
+func TestOnlyVotesAreDrawn(t *testing.T) {
+	m := madeTurns(record.KindCapacity)
+	for i := range m.Slices {
+		m.Slices[i].Steal, m.Slices[i].Invalid = 0, ""
+	}
+	before := Build(m.Experiment)
+	n := 0
+	for i := range m.Slices {
+		s := &m.Slices[i]
+		if s.Kind != record.SliceSLO {
+			continue
+		}
+		switch n++; {
+		case n <= 2:
+			s.Met, s.Unjudged = false, "30 requests completed, a verdict needs 200"
+		case n <= 4:
+			s.Met, s.Limited = false, "it lagged"
+		case n <= 6:
+			s.Met, s.Limited = true, "it lagged"
+		}
+	}
+	r := Build(m.Experiment)
+	judged := 0
+	for _, v := range r.Votes {
+		judged += v.Judged
+	}
+	if dots := len(r.Curves[0].Dots); dots != len(before.Curves[0].Dots)-4 || judged != dots || r.Steps[0].Votes != judged {
+		t.Errorf("%d dots of %d, %d judged, %d votes", dots, len(before.Curves[0].Dots), judged, r.Steps[0].Votes)
+	}
+	if before.Turns.Left != 0 || r.Turns.Left != 4 {
+		t.Errorf("%d and %d left out", before.Turns.Left, r.Turns.Left)
+	}
+}
+
+// TestAtLeast: a lower bound is said as one, in words and in JSON.
+func TestAtLeast(t *testing.T) {
+	m := madeTurns(record.KindCapacity)
+	for i := range m.Slices {
+		m.Slices[i].Met, m.Slices[i].Rate = true, min(m.Slices[i].Rate, 1000)
+	}
+	r := Build(m.Experiment)
+	if !strings.Contains(r.Answer, " carries at least 1,000/s at ") || !strings.Contains(r.Answer, ": the SLO was met up to the highest rate tried") {
+		t.Error(r.Answer)
+	}
+	var b bytes.Buffer
+	if err := JSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Capacity float64 `json:"capacity_per_s"`
+		AtLeast  bool    `json:"at_least"`
+		Reason   string
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || !got.AtLeast || got.Capacity != 1000 || got.Reason == "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestPeaksUnderProfiles: what only the run under profiles saw is shown, but not its latency.
+func TestPeaksUnderProfiles(t *testing.T) {
+	m := madeTurns(record.KindLadder)
+	m.run(record.RoleProfile, "reuse", 0, 1500)
+	s := m.report().Steps[2]
+	if s.Name != "reuse" || !s.PeakRSS.Known() || !s.Goroutines.Known() || !s.GCPauseP99.Known() {
+		t.Errorf("%+v", s)
+	}
+	m.Slices = nil // whose p99 is another
+	r := &Report{Kind: m.Kind, Metric: compare.MetricCapacity}
+	if r.steps(m.Experiment, m.analysis()); r.Steps[2].P99.Known() || r.Steps[2].CPU.Known() {
+		t.Errorf("%+v", r.Steps[2])
+	}
+}
+
+// TestMovedByTurns: why a step moved is said whatever metric was asked for.
+func TestMovedByTurns(t *testing.T) {
+	for _, metric := range []string{"", compare.MetricWork} {
+		m := madeTurns(record.KindCompare)
+		m.Metric = metric
+		for _, v := range m.Variants {
+			m.diagnoses = append(m.diagnoses, diagnose.Diagnosis{Variant: v.Name, Valid: true, Bound: diagnose.CPU})
+		}
+		if r := m.report(); r.Diagnoses[1].Moved == "" {
+			t.Errorf("metric %q: %+v", metric, r.Diagnoses[1])
+		}
+	}
+}
+
+// TestTurnWords holds phrases that depend on the kind of experiment.
+func TestTurnWords(t *testing.T) {
+	m := madeTurns(record.KindCompare)
+	if got := m.report().undecidedWords(); !strings.HasPrefix(got, "work rate not decided against plain: ") {
+		t.Error(got)
+	}
+	m = madeTurns(record.KindCapacity)
+	m.Kind = record.KindDiagnose
+	m.run(record.RoleSaturate, "plain", 0, 1500)
+	if _, got := m.report().standing(); got != countWords(1, 1) {
+		t.Error(got)
+	}
+}

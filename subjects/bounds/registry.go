@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+)
+
+var registry = entry{
+	Name: "consumer-untraced", Family: "wait", Truth: "wait", Kind: "channel", Function: "main.(*registrar).register",
+	InWords: "each request hands its entry to one goroutine, which computes all the time, and no execution trace can be had",
+	Method:  "POST", Path: "/register", BodyBytes: 64, Invisible: []string{"none"},
+	plan: func(d *draw) func() (*service, error) {
+		rounds, queue := d.between("rounds", 4_000, 12_000), d.between("queue", 1, 1000)
+		return func() (*service, error) {
+			r := newRegistrar(rounds, queue)
+			s := servingUntil("POST /register", r.register, r.close)
+			s.untraced = true
+			return s, nil
+		}
+	},
+}
+
+// application wants to be entered; done is closed when it is.
+type application struct {
+	name string
+	done chan struct{}
+}
+
+// registrar enters one application after the other. close ends its goroutine; as with a printer, requests that were
+// cut off then wait.
+type registrar struct {
+	rounds     int
+	queue      chan application // never closed
+	stop, done chan struct{}
+	seal       [32]byte
+}
+
+func newRegistrar(rounds, queue int) *registrar {
+	r := &registrar{rounds: rounds, queue: make(chan application, queue), stop: make(chan struct{}), done: make(chan struct{})}
+	go r.loop()
+	return r
+}
+
+func (r *registrar) loop() {
+	defer close(r.done)
+	for {
+		select {
+		case <-r.stop:
+			return
+		case a := <-r.queue:
+			r.enter(a.name)
+			close(a.done)
+		}
+	}
+}
+
+// enter seals the entry with all before it.
+func (r *registrar) enter(name string) {
+	r.seal = stretch(append(r.seal[:], name...), r.rounds)
+}
+
+func (r *registrar) close() {
+	close(r.stop)
+	<-r.done
+}
+
+func (r *registrar) register(w http.ResponseWriter, req *http.Request) {
+	a := application{req.RemoteAddr, make(chan struct{})}
+	r.queue <- a
+	<-a.done
+	fmt.Fprintln(w, "entered")
+}
