@@ -35,6 +35,15 @@ type Answer[V any] struct {
 	Err   error // of this key alone; it is not fetched again
 }
 
+// Waiter is a caller that no goroutine waits for.
+type Waiter[V any] interface {
+	// Wanted is asked when a batch is made. What is not wanted any more is not fetched, and never answered.
+	Wanted() bool
+
+	// Answered is called once, by a worker or by Close. It must not block: others wait for the worker.
+	Answered(Answer[V])
+}
+
 // Config says how to fetch and what may be under way.
 type Config[K comparable, V any] struct {
 	// Fetch puts what it finds under keys[i] into answers[i]; what it leaves is not found. The keys are distinct
@@ -113,6 +122,18 @@ func (b *Batcher[K, V]) Do(ctx context.Context, key K) (value V, found bool, err
 	a := c.answer
 	b.recycle(c)
 	return a.Value, a.Found, a.Err
+}
+
+// Begin is Do without the wait: what a batch that is sent after this moment finds is given to w. With an error, which
+// is ErrFull or ErrClosed, it is not.
+func (b *Batcher[K, V]) Begin(key K, w Waiter[V]) error {
+	c := b.calls.Get().(*call[K, V])
+	c.key, c.waiter = key, w
+	err := b.enter(c)
+	if err != nil {
+		b.recycle(c)
+	}
+	return err
 }
 
 // enter puts a call among those that wait, and sees to it that a worker comes.

@@ -2,10 +2,11 @@ package batcher
 
 import "sync/atomic"
 
-// call is one Do. It is used again, and its channel with it.
+// call is one Do or Begin. It is used again, and its channel with it.
 type call[K comparable, V any] struct {
 	key    K
 	answer Answer[V]
+	waiter Waiter[V]     // nil: Do waits
 	done   chan struct{} // holds one when it was answered
 	state  atomic.Int32
 

@@ -59,11 +59,18 @@ func batching(h history, f fetch) reader {
 // model's choosing; so does a write become visible and is acknowledged. Whatever a call returns was not
 // overtaken, before the call began, by a write that had been acknowledged; and every call returns.
 func TestNeverOlderThanTheCall(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		if err := follow(t, batching, anyHistory.Draw(rt, "history")); err != nil {
-			rt.Fatal(err)
-		}
-	})
+	for name, open := range map[string]func(history, fetch) reader{
+		"Do":    batching,
+		"Begin": func(h history, f fetch) reader { return beginning{batching(h, f).(*Batcher[int, int])} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				if err := follow(t, open, anyHistory.Draw(rt, "history")); err != nil {
+					rt.Fatal(err)
+				}
+			})
+		})
+	}
 }
 
 // joining is the fault that this package is there to avoid: it joins fetches under way.

@@ -29,7 +29,11 @@ func (b *Batcher[K, V]) gather(w *batch[K, V]) bool {
 	for c := b.first(w); c != nil; c = b.more(w) {
 		for c != nil {
 			next := c.next
-			w.add(c)
+			if c.waiter == nil || c.waiter.Wanted() {
+				w.add(c)
+			} else {
+				b.recycle(c)
+			}
 			c = next
 		}
 	}
@@ -75,6 +79,9 @@ func (b *Batcher[K, V]) take(w *batch[K, V]) *call[K, V] {
 
 // send fetches a batch and answers its calls.
 func (b *Batcher[K, V]) send(w *batch[K, V]) {
+	if len(w.keys) == 0 { // none was wanted any more
+		return
+	}
 	b.fetches.Add(1)
 	b.keys.Add(uint64(len(w.keys)))
 	err := b.fetch(w.keys, w.answers)
@@ -126,10 +133,15 @@ func (b *Batcher[K, V]) answer(c *call[K, V], a *Answer[V]) {
 }
 
 func (b *Batcher[K, V]) finish(c *call[K, V]) {
-	if c.state.CompareAndSwap(sent, answered) {
-		c.done <- struct{}{}
-	} else {
+	switch {
+	case !c.state.CompareAndSwap(sent, answered):
 		b.recycle(c)
+	case c.waiter == nil:
+		c.done <- struct{}{}
+	default:
+		waiter, a := c.waiter, c.answer
+		b.recycle(c)
+		waiter.Answered(a)
 	}
 }
 

@@ -27,6 +27,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/agent"
+	"dyno/parts/guard"
+	"dyno/parts/lameduck"
 	"dyno/parts/tracing"
 )
 
@@ -62,7 +64,11 @@ type Service struct {
 
 // Env is what a service is started with, or a job.
 type Env struct {
-	Listen net.Listener   // the public address, bound, behind TLS when that was asked for; a job has none
+	// Listen is the public address, bound, behind TLS when that was asked for; a job has none. Connections is what lies
+	// below TLS, for a Front.
+	Listen      net.Listener
+	Connections *lameduck.Listener
+
 	Debug  *http.ServeMux // of the debug address, for a service's own pages; guarded against strangers as a whole
 	Agent  *agent.Agent   // for gauges
 	Data   string         // the data folder, locked; "" when the service has none
@@ -76,6 +82,10 @@ type Env struct {
 	// Stderr is shared with Log.
 	Stdout, Stderr io.Writer
 
+	// Guard says what to refuse of what other sites' pages make browsers send to Listen, for a service that serves
+	// that itself: Handler and the debug address are behind it already.
+	Guard *guard.Guard
+
 	Log     *slog.Logger
 	Metrics *prometheus.Registry
 
@@ -84,7 +94,8 @@ type Env struct {
 	// their trace_id.
 	Tracer *tracing.Tracer
 
-	// Draining is closed when the process begins to stop: for streams that would otherwise never end.
+	// Draining is closed when the process stops accepting, after its time as a lame duck: for streams that would
+	// otherwise never end.
 	Draining <-chan struct{}
 
 	// Fail stops the process in good order and makes it exit with 1: for what the service finds out
@@ -97,8 +108,15 @@ type Running struct {
 	// Handler is served on Env.Listen, and on draining its requests are waited for before Drain is called.
 	// A request is to arrive within --read-timeout, and after that net/http cancels its context; a handler that
 	// streams for longer first takes that off with http.ResponseController.SetReadDeadline(time.Time{}).
-	// Nil: the service serves Env.Listen itself and closes it first thing in Drain.
+	// Nil: the service serves Env.Listen itself.
 	Handler http.Handler
+
+	// Refuse answers what the guard before Handler refuses. Nil: it is {"error":TEXT}.
+	Refuse guard.Refuse
+	// Front is what serves Env.Listen by itself where Handler is nil. Beside a Handler it accepts the connections of
+	// Env.Listen and hands over to Handler those that it does not serve (lameduck.Listener.HandOver). Nil beside a nil
+	// Handler: the service closes Env.Listen first thing in Drain, and loses what is on its way then.
+	Front Front
 
 	// WriteTimeout is within which a client is to take an answer of Handler, from when its request was read on.
 	// 0: it may take its time, as one that follows a stream does.
@@ -111,6 +129,19 @@ type Running struct {
 	// Drain finishes what was acknowledged and lets go of everything. It returns early with an error when
 	// ctx ends (--drain-timeout). Nil: there is nothing to finish.
 	Drain func(ctx context.Context) error
+}
+
+// Front serves an HTTP listener and ends it without losing a request, as lameduck.Server does.
+type Front interface {
+	// LameDuck is called when the process receives SIGTERM or SIGINT. The front goes on accepting and answering, and each answer
+	// that it begins from now on says Connection: close.
+	LameDuck()
+
+	// Drain is called when the time as a lame duck (--lame-duck) is over, and before Running.Drain. The front accepts
+	// what the kernel has queued and closes the listener (lameduck.Listener.Seal, or SealSocket for one that accepts by
+	// itself), answers all requests that have arrived, and closes connections on which nothing has happened for a
+	// while. What is left when ctx ends is cut off, which is an error.
+	Drain(ctx context.Context) error
 }
 
 // Exit codes.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // DataFolder declares that a service keeps its state in a folder, and in which format.
@@ -94,9 +95,17 @@ type held struct{ file *os.File }
 
 func (h held) Close() error { return errors.Join(unlock(h.file), h.file.Close()) }
 
+// lockWait bounds how long a lock is waited for. A process that was killed has it until its last system call has ended,
+// an fsync perhaps.
+const lockWait = 2 * time.Second
+
 // hold locks the file and leaves this process's pid in it for whoever finds it locked.
 func hold(lock *os.File, dir string) error {
 	err := flock(lock)
+	for waited := time.Duration(0); errors.Is(err, errLocked) && waited < lockWait; waited += lockWait / 100 {
+		time.Sleep(lockWait / 100)
+		err = flock(lock)
+	}
 	if errors.Is(err, errLocked) {
 		return fmt.Errorf("data folder %s is in use by %s; stop it or choose another folder with --data", dir, holder(lock))
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestDataFolder(t *testing.T) {
@@ -206,4 +208,27 @@ func TestOpenExisting(t *testing.T) {
 	if _, err := folder.OpenExisting(dir, "ordersd"); err == nil || !strings.Contains(err.Error(), "belongs to toyd") {
 		t.Errorf("another service's folder: %v", err)
 	}
+}
+
+// A process that was killed holds its lock until the system has ended what it was doing, which may be a write to disk.
+func TestLockIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		before, err := DataFolder{Format: 1}.lock(dir, "toyd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, func() {
+			if err := before.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		lock, err := DataFolder{Format: 1}.lock(dir, "toyd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

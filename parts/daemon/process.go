@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/lameduck"
 	"dyno/parts/tracing"
 )
 
@@ -35,7 +36,7 @@ type process struct {
 	options  options
 	log      *slog.Logger
 	phase    phase
-	listener net.Listener // public, without TLS; nil: a job has none
+	listener *lameduck.Listener // public, without TLS; nil: a job has none
 	debug    net.Listener
 	lock     io.Closer       // of the data folder; nil: none
 	tracer   *tracing.Tracer // nil: without --otlp
@@ -78,9 +79,10 @@ func (p *process) open() (*Env, error) {
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
 	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
 		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(),
-		Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+		Guard: p.options.guard.public, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
 	p.countSpans(env.Metrics)
-	p.pages = p.http(debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase), 0) // a profile outlasts it
+	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase)
+	p.pages = p.http(p.options.guard.guardDebug(pages), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
 	return env, nil
 }
@@ -95,10 +97,11 @@ func (p *process) close() {
 			p.pages.Close()
 		}
 	}
-	for _, l := range []net.Listener{p.listener, p.debug} {
-		if l != nil {
-			l.Close() // again, where a server had it
-		}
+	if p.listener != nil {
+		p.listener.Close() // again, where a server had it
+	}
+	if p.debug != nil {
+		p.debug.Close()
 	}
 	p.servers.Wait()
 	p.flush(context.Background()) // where it did not come to a drain
@@ -149,7 +152,7 @@ func (p *process) http(h http.Handler, readTimeout time.Duration) *http.Server {
 	}
 }
 
-func (p *process) start(name string, server *http.Server, l net.Listener) {
+func (p *process) start(name string, server interface{ Serve(net.Listener) error }, l net.Listener) {
 	p.servers.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			p.fail(fmt.Errorf("serving --%s: %w", name, err))

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
+	"time"
+
+	"dyno/parts/lameduck"
 )
 
 // serve runs the service until it is told to stop or fails.
@@ -39,6 +41,9 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 	case <-ctx.Done():
 	case cause = <-p.failed:
 	}
+	if cause == nil && public != nil {
+		cause = p.lameDuck(public, context.Cause(ctx))
+	}
 	p.drains()
 	ctx, cancel := context.WithTimeout(context.Background(), o.drainTimeout)
 	defer cancel()
@@ -47,46 +52,93 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 	return errors.Join(cause, err)
 }
 
+// lameDuck goes on serving for --lame-duck while the process is no longer ready, so that those who send requests here have
+// the time to see that. Ctrl-C ends a program in front of its user, and so is not for that.
+func (p *process) lameDuck(public Front, stop error) (failure error) {
+	p.phase.Store(draining)
+	public.LameDuck()
+	if p.options.lameDuck == 0 || errors.Is(stop, errInterrupted) {
+		return nil
+	}
+	p.log.Info("lame duck: still answering, no longer ready", "for", p.options.lameDuck.String())
+	window := time.NewTimer(p.options.lameDuck)
+	defer window.Stop()
+	select {
+	case <-window.C:
+		return nil
+	case failure = <-p.failed:
+		return failure
+	}
+}
+
 // openPublic takes the public address, too. Connections to it wait until the service has started.
 func (p *process) openPublic(stdout, stderr io.Writer) (env *Env, err error) {
-	if p.listener, err = Listen("listen", p.options.listen); err != nil {
+	l, err := Listen("listen", p.options.listen)
+	if err != nil {
 		return nil, err
 	}
+	p.listener = lameduck.Listen(l.(*net.TCPListener))
 	if env, err = p.open(); err == nil {
-		env.Listen = p.public()
+		env.Listen, env.Connections = p.public(), p.listener
 		env.Stdout, env.Stderr = stdout, stderr
 	}
 	return env, err
 }
 
-// goPublic serves the handler, if the service has left that to us, and says that it is ready.
-func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public *http.Server, err error) {
+// goPublic serves the handler, if the service has left that to us, and says that it is ready. It returns what serves the
+// public address; nil: the service does not say.
+func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public Front, err error) {
+	public = r.Front
 	h, err := p.traced(r.Handler)
 	if err != nil {
-		return nil, err
+		return public, err
 	}
 	if h != nil {
-		public = p.http(h, p.options.readTimeout)
-		public.WriteTimeout = r.WriteTimeout
-		p.start("listen", public, l)
+		server := p.http(p.options.guard.public.Wrap(h, r.Refuse), p.options.readTimeout)
+		server.WriteTimeout = r.WriteTimeout
+		ends := lameduck.NewServer(server, p.listener)
+		p.start("listen", ends, l)
+		public = ends
+		if r.Front != nil {
+			public = inTurn{r.Front, ends}
+		}
 	}
 	p.phase.Store(ready)
 	return public, p.announce(stdout)
 }
 
+// inTurn are fronts of which each hands connections to the next.
+type inTurn []Front
+
+func (fronts inTurn) LameDuck() {
+	for _, f := range fronts {
+		f.LameDuck()
+	}
+}
+
+// Drain gives each half of the time that the ones before have left, so that a client which holds up one does not cost
+// the next its requests. The last has the rest.
+func (fronts inTurn) Drain(ctx context.Context) (err error) {
+	for i, f := range fronts {
+		own, cancel := ctx, context.CancelFunc(func() {})
+		if end, ok := ctx.Deadline(); ok && i < len(fronts)-1 {
+			own, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		}
+		err = errors.Join(err, f.Drain(own))
+		cancel()
+	}
+	return err
+}
+
 // drain stops accepting, waits for the requests under way and lets the service finish, all before ctx ends
 // (--drain-timeout).
-func (p *process) drain(ctx context.Context, public *http.Server, running Running) error {
-	limit := p.options.drainTimeout
+func (p *process) drain(ctx context.Context, public Front, running Running) error {
 	var hung error
 	if public != nil {
 		// A quarter of the time is left for the service, however long its clients take.
-		requests, cancel := context.WithTimeout(ctx, limit*3/4)
+		requests, cancel := context.WithTimeout(ctx, p.options.drainTimeout*3/4)
 		defer cancel()
-		if err := public.Shutdown(requests); err != nil {
-			hung = fmt.Errorf("requests were still under way after %v and were cut off", limit*3/4)
-			public.Close()
-		}
+		hung = public.Drain(requests)
 	}
 	if running.Drain == nil {
 		return hung

@@ -34,7 +34,7 @@ func noEnv(string) (string, bool) { return "", false }
 // run runs a service with this start in this process until ctx ends.
 func run(ctx context.Context, start func(context.Context, *Env) (Running, error), args ...string) (code int, stdout, stderr string) {
 	var out, logs bytes.Buffer
-	args = append([]string{"serve", "--listen=127.0.0.1:0", "--log-level=error"}, args...)
+	args = append([]string{"serve", "--listen=127.0.0.1:0", "--lame-duck=0s", "--log-level=error"}, args...)
 	code = Run(ctx, Service{Name: "toyd", Start: start}, args, noEnv, &out, &logs)
 	return code, out.String(), logs.String()
 }

@@ -25,6 +25,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"dyno/parts/hostport"
 )
 
 // Bounds of the export.
@@ -103,6 +105,9 @@ func endpointOf(text string) (string, error) {
 		return "", errors.New("a collector's address holds no password and no query; what the collector is to know of us goes into OTEL_EXPORTER_OTLP_HEADERS, such as Authorization=Bearer%20TOKEN")
 	case !is:
 		return "", fmt.Errorf("%q is no collector's address such as http://127.0.0.1:4318", text)
+	}
+	if err := hostport.CheckPort(u); err != nil {
+		return "", err
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = tracesPath

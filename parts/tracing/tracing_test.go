@@ -220,7 +220,7 @@ func TestParseRates(t *testing.T) {
 func TestEndpoint(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://127.0.0.1:4318": "http://127.0.0.1:4318/v1/traces", "https://c/": "https://c/v1/traces", "http://c/x": "http://c/x",
-		"127.0.0.1:4318": "", "ftp://c": "", "http://": "", "http://u:p@c": "", "": "", "http://c?x": "",
+		"127.0.0.1:4318": "", "ftp://c": "", "http://": "", "http://u:p@c": "", "": "", "http://c?x": "", "http://c:0": "", "http://c:99999": "",
 	} {
 		if got, err := endpointOf(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", text, got, err)

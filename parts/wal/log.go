@@ -11,7 +11,8 @@ import (
 // at any time, but not from the callbacks given to Append and Lazily, which hold up everything behind them.
 type Log struct {
 	backend Backend
-	limited Limited // the backend, if it is; nil
+	limited Limited   // the backend, if it is; nil
+	pieces  Segmented // likewise
 	options Options
 	next    atomic.Uint64 // the first number that is not committed
 
@@ -55,6 +56,7 @@ func (l *Log) free(e *entry) {
 func New(b Backend, o Options) *Log {
 	l := &Log{backend: b, options: o.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	l.limited, _ = b.(Limited)
+	l.pieces, _ = b.(Segmented)
 	l.room.L = &l.mu
 	l.entries.New = func() any { return &entry{done: make(chan struct{}, 1)} }
 	_, next := b.Bounds()
@@ -204,6 +206,23 @@ func (l *Log) Trim(before uint64) error {
 	}
 	return l.backend.Trim(min(before, l.next.Load()))
 }
+
+// Roll lets what was appended so far be given up apart from what comes, where a backend gives up records in pieces.
+func (l *Log) Roll() error {
+	if l.pieces == nil {
+		return nil
+	}
+	if err := l.Sync(); err != nil {
+		return err
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.pieces.Roll()
+	return nil
+}
+
+// Low reports whether space ran short when the log last wanted some, as far as the backend knows.
+func (l *Log) Low() bool { return l.pieces != nil && l.pieces.Low() }
 
 // Stats reads the log's counters.
 func (l *Log) Stats() Stats {

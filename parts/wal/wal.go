@@ -58,6 +58,15 @@ type Limited interface {
 	Admit(batch [][]byte) error
 }
 
+// Segmented is a Backend that gives up records in pieces, the last of which only when another has begun.
+type Segmented interface {
+	Backend
+	// Roll lets the next Write begin another piece; Write's caller calls it.
+	Roll()
+	// Low reports whether space ran short when the log last wanted some. Any goroutine may ask.
+	Low() bool
+}
+
 // Errors that callers branch on.
 var (
 	// ErrFull says that there is no space. Nothing was stored; later there may be space again.
@@ -66,6 +75,8 @@ var (
 	ErrFailed = errors.New("the log has failed")
 	// ErrClosed says that the log was closed.
 	ErrClosed = errors.New("the log is closed")
+	// ErrDamaged says that a log cannot be opened without losing records of an unknown number.
+	ErrDamaged = errors.New("the log is damaged")
 	// ErrTooLarge says that a batch is larger than Options.MaxBatch, or than the backend can take.
 	ErrTooLarge = errors.New("the batch is too large for the log")
 	// ErrEmpty says that a batch has no records, so that there is no number to give.

@@ -5,7 +5,11 @@ import (
 	"fmt"
 )
 
-const entryAccountRoot = 0x61 // LedgerEntryType of an account
+// Types of entries (LedgerEntryType) that this package knows.
+const (
+	entryAccountRoot = 0x61
+	entryTicket      = 0x54
+)
 
 // Accounts calls visit with the accounts that a transaction touches: its own Account and Destination, and of each
 // entry of the ledger that it made, changed or removed, the accounts in it and the issuers of its limits and offers.
@@ -69,41 +73,6 @@ func (n *nodes) enter(f Field, meta []byte) {
 			n.part = f.Code
 		}
 	}
-}
-
-// mayUse checks that the key which signed is the account's master key, or its regular key before or after the
-// transaction. Metadata has the whole account wherever the sender paid a fee; where it has not, nothing is said. That
-// the master key was not disabled is not checked.
-func mayUse(key []byte, account AccountID, meta []byte) error {
-	signer := KeyAccount(key)
-	if signer == account {
-		return nil
-	}
-	var n nodes
-	var ours, regular, seen, allowed bool
-	err := Walk(meta, func(f Field) error {
-		n.enter(f, meta)
-		switch {
-		case f.Depth == 1 && f.Opens():
-			ours, regular = false, false
-		case f.Depth == 1 && f.Ends():
-			seen = seen || ours
-			allowed = allowed || ours && regular
-		case f.Depth != 3 || n.entry != entryAccountRoot:
-		case f.Is(typeAccount, codeAccount) && n.part == codeFinalFields:
-			ours = string(meta[f.ValueStart:f.End]) == string(account[:])
-		case f.Is(typeAccount, codeRegularKey) && (n.part == codeFinalFields || n.part == codePreviousFields):
-			regular = regular || string(meta[f.ValueStart:f.End]) == string(signer[:])
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("metadata: %w", err)
-	}
-	if seen && !allowed {
-		return fmt.Errorf("%w: %X is neither the master nor the regular key of %v", ErrKey, key, account)
-	}
-	return nil
 }
 
 // TransactionIndex is a transaction's place in its ledger, from its metadata.

@@ -46,7 +46,7 @@ func TestErasOfSignatures(t *testing.T) {
 	} {
 		for _, closed := range []uint32{0, canonicalFrom - 1, canonicalFrom, lowFrom - 1, lowFrom, sponsorsFrom} {
 			h := Header{Index: 1, Close: closed}
-			l := &Ledger{Header: h.Append(nil), Transactions: []Transaction{{Blob: c.blob}}}
+			l := &Ledger{Header: h.Append(nil), Transactions: []Transaction{{Blob: c.blob, Meta: metaOf(c.blob)}}}
 			for name, check := range Checkers() {
 				_, err := NewVerifier().Signatures(l, check)
 				if valid := closed < c.until; valid != (err == nil) || !valid && !errors.Is(err, ErrSignature) {
@@ -55,11 +55,11 @@ func TestErasOfSignatures(t *testing.T) {
 			}
 		}
 	}
-	for closed, want := range map[uint32]error{sponsorsFrom - 1: ErrMalformed, sponsorsFrom: nil} {
+	for closed, want := range map[uint32]error{sponsorsFrom - 1: ErrMalformed, sponsorsFrom: ErrSignature} {
 		h := Header{Index: 1, Close: closed}
-		l := &Ledger{Header: h.Append(nil), Transactions: []Transaction{{Blob: sponsor}}}
+		l := &Ledger{Header: h.Append(nil), Transactions: []Transaction{{Blob: sponsor, Meta: metaOf(sponsor)}}}
 		if _, err := NewVerifier().Signatures(l, Pure{}); !errors.Is(err, want) {
-			t.Errorf("a sponsor's signature, closed at %d: %v, not %v", closed, err, want)
+			t.Errorf("an empty sponsor's signature, closed at %d: %v, not %v", closed, err, want)
 		}
 	}
 }

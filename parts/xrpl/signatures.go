@@ -3,6 +3,8 @@ package xrpl
 import (
 	"encoding/binary"
 	"fmt"
+
+	"dyno/parts/xrpl/names"
 )
 
 // Kinds of transactions that are no account's, and flags of others.
@@ -17,10 +19,13 @@ const (
 // Signatures checks the signatures of all transactions of a ledger and says how many there were. The ledger should
 // have passed Ledger. The first one that fails ends it, with an error that wraps ErrSignature, ErrKey or ErrMalformed.
 //
-// Amendments, fees and changes of the UNL are written by the validators and have no signature. A transaction out of a
-// Batch has none of its own: the Batch, in the same ledger, has to hold it byte for byte. The signature in a claim on a
-// payment channel is checked, but not counted. What others than the sender sign besides is not checked: attestations of
-// bridges, BatchSigners, CounterpartySignature, SponsorSignature.
+// Of whoever signed it checks, too, that the key was the account's to use, and that the metadata is the transaction's own:
+// both as far as metadata shows the account, which it always does of the sender. Amendments, fees and changes of the UNL
+// are written by the validators and have no signature. A transaction out of a Batch has none of its own: the Batch, in
+// the same ledger, has to hold it byte for byte, and to be signed for its sender. Signatures of claims on payment channels
+// and of bridges' witnesses are checked, but not counted; those in BatchSigners, CounterpartySignature and
+// SponsorSignature are both. That several signers are enough, and of the account's list, is not in a ledger's
+// transactions.
 func (v *Verifier) Signatures(l *Ledger, check SignatureChecker) (checked int, err error) {
 	for i := range l.Transactions {
 		n, err := v.Signature(l, i, check)
@@ -50,31 +55,40 @@ func (v *Verifier) signature(l *Ledger, tx *Transaction, check SignatureChecker)
 		return 0, err
 	case s.isPseudo():
 		return 0, nil
-	case len(s.otherSignature) > 0 || s.otherUnsigned || s.sponsored:
-		if err := s.unsigned(check); err != nil {
-			return 0, err
-		}
 	}
-	switch {
-	case len(s.key) > 0 && s.several:
-		return 0, fmt.Errorf("%w: signed both by one and by several", ErrSignature)
-	case s.several:
-		return v.several(tx.Blob, &s, check)
-	case len(s.key) == 0 && len(s.signature) == 0 && s.flags&flagInnerBatch != 0:
+	if err := s.unsigned(tx.Blob, check); err != nil {
+		return 0, err
+	}
+	if s.flags&flagInnerBatch != 0 && len(s.key) == 0 && len(s.signature) == 0 && !s.several {
 		if !holdsInner(l, tx.Blob) {
 			return 0, fmt.Errorf("%w: it is unsigned, and no Batch of this ledger holds it", ErrSignature)
 		}
-		return 0, nil
-	case len(s.key) == 0:
-		return 0, fmt.Errorf("%w: it is unsigned", ErrSignature)
+		return 0, s.owns(tx.Meta)
 	}
-	if v.message, err = SigningData(v.message[:0], tx.Blob); err != nil {
+	if checked, err = v.sender(tx, &s, check); err == nil {
+		err = s.owns(tx.Meta)
+	}
+	if err == nil && (s.counterSigned || s.sponsored || s.kind == kindBatch) {
+		var n int
+		n, err = s.nested(l, tx, check)
+		checked += n
+	}
+	return checked, err
+}
+
+// sender checks the sender's own signature, or those of several for the sender.
+func (v *Verifier) sender(tx *Transaction, s *signed, check SignatureChecker) (checked int, err error) {
+	a := approval{key: s.key, signature: s.signature, several: s.several}
+	prefix := prefixSign
+	if s.several {
+		prefix = prefixMultiSign
+		a.signers, _ = within(tx.Blob, typeArray, codeSigners)
+	}
+	if v.message, err = appendUnsigned(append(v.message[:0], prefix...), tx.Blob); err != nil {
 		return 0, err
 	}
-	if err := s.check(check, s.key, v.message, s.signature); err != nil {
-		return 0, err
-	}
-	return 1, mayUse(s.key, s.signatory(), tx.Meta)
+	forms := [][]byte{v.message}
+	return s.approved(&a, s.signatory(), message{forms, forms}, check, tx.Meta)
 }
 
 // signed is what of a transaction says who signed it.
@@ -89,8 +103,13 @@ type signed struct {
 	several           bool // it has Signers, be they none
 	deals             bool // it names amounts or accounts besides its fee and its own
 
+	ticket                uint32 // in place of the sequence
+	counterparty, sponsor []byte
+
 	otherSignature []byte // Signature: that of a claim or an attestation
-	otherUnsigned  bool   // there are more that nobody here has signed
+	masterSigned   bool   // MasterSignature is there
+	batchSigned    bool   // BatchSigners are there
+	counterSigned  bool   // CounterpartySignature is there
 	sponsored      bool   // SponsorSignature is there
 	publicKey      []byte
 	channel        []byte
@@ -98,9 +117,25 @@ type signed struct {
 	balance        []byte
 }
 
-// readSigned reads a transaction's outermost fields, which have to ascend.
+// readSigned reads a transaction's outermost fields, which have to ascend. Of a field or a type of transaction that this
+// program does not know it cannot say who has to sign what.
 func readSigned(blob []byte) (s signed, err error) {
-	err = walkOutermost(blob, func(f Field, value []byte) { s.take(f, value) })
+	var ascending ascent
+	err = Walk(blob, func(f Field) error {
+		switch {
+		case f.Ends():
+			return nil
+		case names.Field(f.Type, f.Code) == "":
+			return fmt.Errorf("%w: field %d.%d at byte %d", ErrUnknown, f.Type, f.Code, f.Start)
+		case f.Depth > 0:
+			return nil
+		}
+		s.take(f, blob[f.ValueStart:f.End])
+		return ascending.next(f)
+	})
+	if err == nil && names.Transaction(int(s.kind)) == "" {
+		err = fmt.Errorf("%w: a transaction of type %d", ErrUnknown, s.kind)
+	}
 	if err == nil && len(s.account) != accountSize && !s.isPseudo() {
 		err = fmt.Errorf("%w: its account has %d bytes, not %d", ErrMalformed, len(s.account), accountSize)
 	}
@@ -117,6 +152,8 @@ func (s *signed) take(f Field, value []byte) {
 		s.flags = binary.BigEndian.Uint32(value)
 	case f.Is(typeUInt32, codeSequence):
 		s.sequence = binary.BigEndian.Uint32(value)
+	case f.Is(typeUInt32, codeTicketSequence):
+		s.ticket = binary.BigEndian.Uint32(value)
 	case f.Is(typeAmount, codeFee):
 		s.fee = value
 	case f.Is(typeArray, codeSigners):
@@ -129,6 +166,10 @@ func (s *signed) take(f Field, value []byte) {
 		s.account = value
 	case f.Is(typeAccount, codeDelegate):
 		s.delegate = value
+	case f.Is(typeAccount, codeCounterparty):
+		s.counterparty = value
+	case f.Is(typeAccount, codeSponsor):
+		s.sponsor = value
 	case f.Is(typeBlob, codeSignature):
 		s.otherSignature = value
 	case f.Is(typeBlob, codePublicKey):
@@ -139,8 +180,12 @@ func (s *signed) take(f Field, value []byte) {
 		s.amount = value
 	case f.Is(typeAmount, codeBalance):
 		s.balance = value
-	case f.Is(typeBlob, codeMasterSignature), f.Is(typeArray, codeBatchSigners), f.Is(typeObject, codeCounterpartySignature):
-		s.otherUnsigned = true
+	case f.Is(typeBlob, codeMasterSignature):
+		s.masterSigned = true
+	case f.Is(typeArray, codeBatchSigners):
+		s.batchSigned = true
+	case f.Is(typeObject, codeCounterpartySignature):
+		s.counterSigned = true
 	case f.Is(typeObject, codeSponsorSignature):
 		s.sponsored = true
 	}

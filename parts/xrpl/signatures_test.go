@@ -55,7 +55,7 @@ func TestEveryFlippedBitBreaksTheSignature(t *testing.T) {
 		"ed25519":   payment(t, bob, 0).Blob,
 		"several":   several,
 	} {
-		l := &Ledger{Transactions: []Transaction{{Blob: blob}}}
+		l := &Ledger{Transactions: []Transaction{{Blob: blob, Meta: metaOf(blob)}}}
 		if n, err := v.Signatures(l, fastest()); n == 0 || err != nil {
 			t.Fatalf("%s: %d signatures, %v", name, n, err)
 		}
@@ -149,7 +149,7 @@ func TestSignatures(t *testing.T) {
 	} {
 		l := &Ledger{}
 		for _, b := range c.blobs {
-			l.Transactions = append(l.Transactions, Transaction{Blob: b})
+			l.Transactions = append(l.Transactions, Transaction{Blob: b, Meta: metaOf(b)})
 		}
 		for name, check := range Checkers() {
 			n, err := NewVerifier().Signatures(l, check)
@@ -158,6 +158,32 @@ func TestSignatures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// metaOf is metadata that has the accounts which a transaction needs to be there.
+func metaOf(blob []byte) []byte {
+	s, err := readSigned(blob)
+	if err != nil {
+		return nil
+	}
+	return Fields(nil).Array(codeAffectedNodes).rootOf(AccountID(s.account), nil, nil, s.sequence).EndArray()
+}
+
+// rootOf appends an account that a transaction changed, with the regular key that it had if that changed, too, the one that
+// it has, and the sequence that it had; zero: that stays.
+func (b Fields) rootOf(account AccountID, before, after *Key, sequence uint32) Fields {
+	b = b.Object(codeModifiedNode).UInt16(codeLedgerEntryType, entryAccountRoot).Object(codePreviousFields)
+	if sequence != 0 {
+		b = b.UInt32(codeSequence, sequence)
+	}
+	if before != nil {
+		b = b.Account(codeRegularKey, before.Account())
+	}
+	b = b.EndObject().Object(codeFinalFields).Account(codeAccount, account)
+	if after != nil {
+		b = b.Account(codeRegularKey, after.Account())
+	}
+	return b.EndObject().EndObject()
 }
 
 func signed1(t *testing.T, b Fields, k *Key) []byte {
@@ -210,16 +236,8 @@ func high(t *testing.T, b Fields, k *Key) []byte {
 // A key may sign for an account as its master key, or as its regular key before or after the transaction.
 func TestWhoMaySign(t *testing.T) {
 	alice, bob, carol := NewKey([]byte("alice")), NewKey([]byte("bob")), NewKey([]byte("carol"))
-	node := func(account AccountID, before, after *Key) []byte {
-		b := Fields(nil).Array(codeAffectedNodes).Object(codeModifiedNode).UInt16(codeLedgerEntryType, entryAccountRoot)
-		if before != nil {
-			b = b.Object(codePreviousFields).Account(codeRegularKey, before.Account()).EndObject()
-		}
-		b = b.Object(codeFinalFields).Account(codeAccount, account)
-		if after != nil {
-			b = b.Account(codeRegularKey, after.Account())
-		}
-		return b.EndObject().EndObject().EndArray()
+	node := func(account AccountID, before, after *Key) Fields {
+		return Fields(nil).Array(codeAffectedNodes).rootOf(account, before, after, 0).EndArray()
 	}
 	for _, c := range []struct {
 		name string
@@ -232,8 +250,9 @@ func TestWhoMaySign(t *testing.T) {
 		{"another regular key", node(alice.Account(), nil, carol), ErrKey},
 		{"no regular key", node(alice.Account(), nil, nil), ErrKey},
 		{"the regular key of another account", slices.Concat(node(carol.Account(), nil, bob), node(alice.Account(), nil, nil)), ErrKey},
-		{"the account is not in the metadata", node(carol.Account(), nil, nil), nil},
-		{"no metadata", nil, nil},
+		{"the regular key that comes after", node(alice.Account(), carol, bob), ErrKey},
+		{"the account is not in the metadata", node(carol.Account(), nil, nil), ErrMetadata},
+		{"no metadata", nil, ErrMetadata},
 		{"metadata cut off", []byte{0xf8}, ErrMalformed},
 	} {
 		p := Payment{Account: alice.Account(), Fee: 10}

@@ -7,28 +7,126 @@ import (
 
 const maxSigners = 32 // of a SignerList
 
-// several checks a multi-signed transaction. Whether these signers are enough is not in the transaction.
-func (v *Verifier) several(blob []byte, s *signed, check SignatureChecker) (checked int, err error) {
-	if len(s.signature) > 0 {
+// approval is where a signature lies, or several in its place: the transaction itself, or an object in it, such as a
+// CounterpartySignature or an element of Signers or BatchSigners.
+type approval struct {
+	account, key, signature []byte
+	several                 bool   // it has Signers, be they none
+	signers                 []byte // the elements of Signers
+}
+
+// readApproval reads the fields of an object. It may have none besides, since its signatures do not cover them.
+func readApproval(b []byte) (a approval, err error) {
+	var ascending ascent
+	begin := 0
+	err = Walk(b, func(f Field) error {
+		value := b[f.ValueStart:f.End]
+		switch {
+		case f.Depth > 0: // eachElement reads it
+			return nil
+		case f.Ends():
+			a.signers = b[begin:f.Start]
+			return nil
+		case f.Is(typeArray, codeSigners):
+			a.several, begin = true, f.End
+		case f.Is(typeAccount, codeAccount):
+			a.account = value
+		case f.Is(typeBlob, codeSigningPubKey):
+			a.key = value
+		case f.Is(typeBlob, codeTxnSignature):
+			a.signature = value
+		default:
+			return f.malformed("there is no such field beside a signature")
+		}
+		return ascending.next(f)
+	})
+	return a, err
+}
+
+// eachElement calls visit with the inside of each element of an array, all of which have the same code.
+func eachElement(array []byte, code int, visit func(inside []byte) error) error {
+	begin := 0
+	return Walk(array, func(f Field) error {
+		switch {
+		case f.Depth > 0:
+			return nil
+		case f.Ends():
+			return visit(array[begin:f.Start])
+		case !f.Is(typeObject, code):
+			return f.malformed("the array holds no such objects")
+		}
+		begin = f.End
+		return nil
+	})
+}
+
+// within is the inside of the outermost object or array of a code, and whether there is one. The blob is well formed.
+func within(blob []byte, kind, code int) (inside []byte, found bool) {
+	_ = Walk(blob, func(f Field) error {
+		switch {
+		case f.Depth > 0:
+		case f.Is(kind, code):
+			inside, found = blob[f.End:], true
+		case f.Ends() && found:
+			inside = inside[:len(inside)-len(blob[f.Start:])]
+			return ErrStop
+		}
+		return nil
+	})
+	return inside, found
+}
+
+// message is what a signature is of, in each of the forms that the network has used. Of several signers each signs
+// one of the second kind, with its own account after it.
+type message struct{ one, several [][]byte }
+
+// approved checks an approval of a message on behalf of an account, which is zero where it is not known, and says how
+// many signatures there were. Whether several are enough is not in the transaction. Metas are where the accounts may be
+// shown.
+func (s *signed) approved(a *approval, account AccountID, m message, check SignatureChecker, metas ...[]byte) (checked int, err error) {
+	switch {
+	case a.several && (len(a.key) > 0 || len(a.signature) > 0):
 		return 0, fmt.Errorf("%w: signed both by one and by several", ErrSignature)
+	case a.several:
+		return s.severally(a.signers, account, m.several, check, metas)
+	case len(a.key) == 0:
+		return 0, fmt.Errorf("%w: it is unsigned", ErrSignature)
 	}
-	if v.message, err = MultiSigningData(v.message[:0], blob, make([]byte, accountSize)); err != nil {
+	if err := s.fits(check, a, m.one); err != nil {
 		return 0, err
 	}
+	if account == (AccountID{}) {
+		return 1, nil
+	}
+	return 1, mayUse(a.key, account, metas...)
+}
+
+// severally checks the elements of Signers.
+func (s *signed) severally(signers []byte, account AccountID, forms [][]byte, check SignatureChecker, metas [][]byte) (checked int, err error) {
+	for i := range forms {
+		forms[i] = append(forms[i], make([]byte, accountSize)...)
+	}
 	last := make([]byte, accountSize) // the account zero signs nothing
-	err = eachSigner(blob, func(one *signer) error {
-		if len(one.account) != accountSize || bytes.Compare(one.account, last) <= 0 {
+	err = eachElement(signers, codeSigner, func(inside []byte) error {
+		one, err := readApproval(inside)
+		switch {
+		case err != nil:
+			return err
+		case one.several || len(one.account) != accountSize || bytes.Compare(one.account, last) <= 0:
 			return fmt.Errorf("%w: its signers are not in order", ErrSignature)
-		}
-		if bytes.Equal(one.account, s.account) {
+		case AccountID(one.account) == account:
 			return fmt.Errorf("%w: its account is among its own signers", ErrSignature)
-		}
-		if checked == maxSigners {
+		case checked == maxSigners:
 			return fmt.Errorf("%w: more than %d signers", ErrSignature, maxSigners)
 		}
 		last = one.account
-		copy(v.message[len(v.message)-accountSize:], one.account)
-		if err := s.check(check, one.key, v.message, one.signature); err != nil {
+		for _, form := range forms {
+			copy(form[len(form)-accountSize:], one.account)
+		}
+		if err = s.fits(check, &one, forms); err == nil {
+			err = mayUse(one.key, AccountID(one.account), metas...)
+		}
+		if err != nil {
 			return fmt.Errorf("signer %v: %w", AccountID(one.account), err)
 		}
 		checked++
@@ -40,36 +138,12 @@ func (v *Verifier) several(blob []byte, s *signed, check SignatureChecker) (chec
 	return checked, err
 }
 
-// signer is an element of Signers.
-type signer struct{ account, key, signature []byte }
-
-// eachSigner calls visit with the elements of Signers, which may hold nothing that nobody has signed.
-func eachSigner(blob []byte, visit func(*signer) error) error {
-	var one signer
-	var ascending ascent
-	inside := false
-	return Walk(blob, func(f Field) error {
-		value := blob[f.ValueStart:f.End]
-		switch {
-		case f.Depth == 0:
-			inside = f.Is(typeArray, codeSigners)
-		case !inside:
-		case f.Depth == 1 && f.Ends():
-			return visit(&one)
-		case f.Depth == 1 && f.Is(typeObject, codeSigner):
-			one, ascending = signer{}, ascent{}
-		case f.Depth == 2 && f.Is(typeAccount, codeAccount):
-			one.account = value
-			return ascending.next(f)
-		case f.Depth == 2 && f.Is(typeBlob, codeSigningPubKey):
-			one.key = value
-			return ascending.next(f)
-		case f.Depth == 2 && f.Is(typeBlob, codeTxnSignature):
-			one.signature = value
-			return ascending.next(f)
-		default:
-			return f.malformed("a signer has no such field")
+// fits checks that a signature is one of a message in any of its forms.
+func (s *signed) fits(check SignatureChecker, a *approval, forms [][]byte) (err error) {
+	for _, form := range forms {
+		if err = s.check(check, a.key, form, a.signature); err == nil {
+			return nil
 		}
-		return nil
-	})
+	}
+	return err
 }

@@ -43,6 +43,7 @@ const (
 	codeSigningTime      = 9
 	codeLastLedger       = 27
 	codeTransactionIndex = 28
+	codeTicketSequence   = 41
 
 	codeLedgerHash        = 1 // Hash256
 	codePreviousTxnID     = 5
@@ -65,6 +66,8 @@ const (
 	codeDestination       = 3
 	codeRegularKey        = 8
 	codeDelegate          = 12
+	codeCounterparty      = 26
+	codeSponsor           = 27
 	codeModifiedNode      = 5 // Object
 	codeCreatedNode       = 3
 	codeDeletedNode       = 4
@@ -73,6 +76,7 @@ const (
 	codeNewFields         = 8
 	codeSigner            = 16
 	codeRawTransaction    = 34
+	codeBatchSigner       = 35
 	codeSigners           = 3 // Array
 	codeAffectedNodes     = 8
 	codeRawTransactions   = 30

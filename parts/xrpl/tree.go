@@ -19,6 +19,12 @@ const (
 	prefixValidation  = "VAL\x00"
 	prefixManifest    = "MAN\x00"
 	prefixClaim       = "CLM\x00"
+	prefixBatch       = "BCH\x00"
+
+	prefixCounterparty      = "CPT\x00"
+	prefixMultiCounterparty = "CPM\x00"
+	prefixSponsor           = "SPN\x00"
+	prefixMultiSponsor      = "SPM\x00"
 )
 
 // TransactionID is the id of a signed transaction.

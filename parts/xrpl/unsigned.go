@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Kinds of transactions with a signature that its sender does not sign, and that is no signature of the transaction.
@@ -12,19 +13,22 @@ const (
 	kindAttestClaim   = 45 // XChainAddClaimAttestation
 	kindAttestAccount = 46 // XChainAddAccountCreateAttestation
 	kindBatch         = 71
-
-	// kindsKnown: the transactions below this kind are known to have no unsigned fields but those named here.
-	kindsKnown = kindBatch
+	kindLoanSet       = 80
 )
 
 // unsigned checks a transaction's unsigned fields. Its signature says nothing about them, so there must be none where
-// the ledger has none, and the signature of a claim on a payment channel has to fit.
-func (s *signed) unsigned(check SignatureChecker) error {
-	strange := len(s.otherSignature) > 0 && s.kind != kindChannelClaim && s.kind != kindAttestClaim && s.kind != kindAttestAccount
-	if s.kind < kindsKnown && (strange || s.otherUnsigned) || s.sponsored && s.closed < sponsorsFrom {
+// the ledger has none. Those in which others sign it are checked elsewhere; the signature of a claim on a payment
+// channel, or of a bridge's witness, has to fit.
+func (s *signed) unsigned(blob []byte, check SignatureChecker) error {
+	attests := s.kind == kindAttestClaim || s.kind == kindAttestAccount
+	if len(s.otherSignature) > 0 && s.kind != kindChannelClaim && !attests || s.masterSigned ||
+		s.batchSigned && s.kind != kindBatch || s.counterSigned && s.kind != kindLoanSet || s.sponsored && s.closed < sponsorsFrom {
 		return fmt.Errorf("%w: a transaction of type %d has no such unsigned fields", ErrMalformed, s.kind)
 	}
-	if s.kind != kindChannelClaim || len(s.otherSignature) == 0 {
+	switch {
+	case attests && !check.Check(s.publicKey, attestation(nil, blob), s.otherSignature):
+		return fmt.Errorf("%w: that of the bridge's witness does not fit the key %X", ErrSignature, s.publicKey)
+	case s.kind != kindChannelClaim || len(s.otherSignature) == 0:
 		return nil
 	}
 	amount := s.amount
@@ -52,24 +56,11 @@ func holdsInner(l *Ledger, blob []byte) bool {
 		if !bytes.HasPrefix(batch, typed) || !bytes.Contains(batch, blob) { // quick: there may be very many
 			continue
 		}
-		if s, err := readSigned(batch); err != nil || s.flags&flagInnerBatch != 0 {
+		s, err := readSigned(batch)
+		if err != nil || s.flags&flagInnerBatch != 0 {
 			continue
 		}
-		inside, start, found := false, 0, false
-		_ = Walk(batch, func(f Field) error { // which readSigned has found well formed
-			switch {
-			case f.Depth == 0:
-				inside = f.Is(typeArray, codeRawTransactions)
-			case !inside || f.Depth > 1:
-			case f.Is(typeObject, codeRawTransaction):
-				start = f.End
-			case f.Ends() && bytes.Equal(batch[start:f.Start], blob):
-				found = true
-				return ErrStop
-			}
-			return nil
-		})
-		if found {
+		if in, err := readInner(batch); err == nil && slices.ContainsFunc(in.blobs, func(b []byte) bool { return bytes.Equal(b, blob) }) {
 			return true
 		}
 	}

@@ -18,14 +18,17 @@ import (
 	"fmt"
 )
 
-// What is wrong with an answer, for those who count it. Errors of this package wrap at most one of them.
+// What is wrong with an answer, for those who count it. Errors of this package wrap one of them at
+// most.
 var (
-	ErrMalformed = errors.New("malformed bytes")              // they cannot be read at all
-	ErrIndex     = errors.New("another ledger")               // the header is of another index than the answer
-	ErrHash      = errors.New("wrong ledger hash")            // the header does not have the hash that it should
-	ErrRoot      = errors.New("wrong transaction tree")       // the transactions are not those of the header
-	ErrSignature = errors.New("wrong signature")              // the signature does not fit the bytes or is missing
-	ErrKey       = errors.New("key not the account's to use") // the signature fits, but somebody else made it
+	ErrMalformed = errors.New("malformed bytes")                // they cannot be read at all
+	ErrIndex     = errors.New("another ledger")                 // the header is of another index than the answer
+	ErrHash      = errors.New("wrong ledger hash")              // the header does not have the hash that it should
+	ErrRoot      = errors.New("wrong transaction tree")         // the transactions are not those of the header
+	ErrSignature = errors.New("wrong signature")                // the signature does not fit the bytes or is missing
+	ErrKey       = errors.New("key not the account's to use")   // the signature fits, but somebody else made it
+	ErrMetadata  = errors.New("metadata not the transaction's") // it does not say what became of the sender
+	ErrUnknown   = errors.New("unknown type or field")          // newer than this program, which cannot say how it is signed
 )
 
 // Hash is the first half of a SHA-512: what the ledger calls an id, an index or a hash.

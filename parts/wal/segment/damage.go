@@ -2,6 +2,7 @@ package segment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -59,7 +60,9 @@ func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.Damage
 	where := fmt.Sprintf("%s, bytes %d to %d", s.path, found.from.off, found.to.off)
 	if len(d.known) >= maxDamages {
 		where += "; too much is damaged to copy it"
-	} else if to, err := f.copyOut(s, file, found.from.off, found.to.off); err != nil {
+	} else if found.from.off == found.to.off {
+		where += ": they are missing"
+	} else if to, err := f.copyOut(s, file, found.from.off, found.to.off, ""); err != nil {
 		where += fmt.Sprintf("; copying them failed: %v", err)
 	} else {
 		where += ", copied to " + to
@@ -84,13 +87,48 @@ func (d *damages) whole(f *Files, x extent, from uint64, cause error) *wal.Damag
 	return &wal.DamageError{From: from, Next: x.next, Where: cause.Error()}
 }
 
-// copyOut copies bytes of a segment to the quarantine and returns the path.
-func (f *Files) copyOut(s *segment, file File, from, to int64) (string, error) {
-	dir := filepath.Join(f.dir, quarantine)
+// putAway moves a segment none of which can be read to the quarantine.
+func (f *Files) putAway(s *segment, cause error) error {
+	dir, err := f.quarantine()
+	if err != nil {
+		return err
+	}
+	have, err := f.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	base := filepath.Base(s.path)
+	name := base
+	for n := 2; slices.ContainsFunc(have, func(e Entry) bool { return e.Name == name }); n++ {
+		name = fmt.Sprintf("%s.%d", base, n)
+	}
+	to := filepath.Join(dir, name)
+	f.log.Error("the log is damaged; a segment is given up", "error", cause, "moved to", to)
+	if err := f.fs.Rename(s.path, to); err != nil {
+		return err
+	}
+	return errors.Join(f.fs.SyncDir(dir), f.fs.SyncDir(f.dir))
+}
+
+// quarantine makes the folder of damaged bytes, and returns its path.
+func (f *Files) quarantine() (dir string, err error) {
+	dir = filepath.Join(f.dir, quarantine)
 	if err := f.fs.MkdirAll(dir); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%s-%d", filepath.Base(s.path), from))
+	if have, err := f.fs.ReadDir(dir); err != nil || len(have) >= maxDamages {
+		return "", cmp.Or(err, fmt.Errorf("%s holds %d files; see to them and move them elsewhere", dir, len(have)))
+	}
+	return dir, nil
+}
+
+// copyOut copies bytes of a segment to the quarantine and returns the path.
+func (f *Files) copyOut(s *segment, file File, from, to int64, suffix string) (string, error) {
+	dir, err := f.quarantine()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, fmt.Sprintf("%s-%d%s", filepath.Base(s.path), from, suffix))
 	out, err := f.fs.Create(path)
 	if err != nil {
 		return "", err

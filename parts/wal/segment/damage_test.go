@@ -114,8 +114,10 @@ func TestDamage(t *testing.T) {
 		{"data in the last segment", 16, at(1) + 90, 4, "[17-18]", 21, true},
 		{"header in the last segment", 16, at(1) + 9, 1, "[17-18]", 21, true},
 		{"several in the last segment", 16, at(0) + 9, spanOf100, "[16-18]", 21, true},
-		{"the last record: an append that was not finished", 16, at(4) + 40, 1, "[]", 20, false},
-		{"the last two", 16, at(3) + 40, spanOf100, "[]", 19, false},
+		{"data of the last record", 16, at(4) + 40, 1, "[20-21]", 21, true},
+		{"header of the last record", 16, at(4) + 3, 1, "[20-21]", 21, true},
+		{"the last two", 16, at(3) + 40, spanOf100, "[19-21]", 21, true},
+		{"all of the last segment's records", 16, at(0), 5 * spanOf100, "[16-21]", 21, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -123,8 +125,8 @@ func TestDamage(t *testing.T) {
 			flip(t, path(dir, tt.first), tt.off, tt.n)
 			for round := range 2 { // what Open does to it must not change what is found
 				files := open(t, dir, 5)
-				if found := len(files.Quarantined()) > 0; found != tt.early {
-					t.Errorf("round %d: found by Open: %v", round, found)
+				if found := len(files.Quarantined()) > 0; round == 0 && found != tt.early {
+					t.Errorf("found by Open: %v", found)
 				}
 				seen, damaged := walk(t, files)
 				if _, next := files.Bounds(); next != tt.next || fmt.Sprint(damaged) != tt.damaged {
@@ -147,6 +149,134 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("the record appended behind the damage is not the last: %v", seen)
 			}
 		})
+	}
+}
+
+// What was synced and is cut off is missed, whatever is left of it, also at the start after the next.
+func TestCutTail(t *testing.T) {
+	const padding = 4
+	for cut := padding + 1; cut <= 3*spanOf100; cut += 29 {
+		dir := t.TempDir()
+		fill(t, dir, 10, 100)
+		if err := os.Truncate(path(dir, 1), int64(64+10*spanOf100-cut)); err != nil {
+			t.Fatal(err)
+		}
+		lost := (cut - padding + spanOf100 - 1) / spanOf100
+		want := fmt.Sprintf("[%d-11]", 11-lost)
+		for round := range 3 {
+			files := open(t, dir, 100)
+			if round == 2 {
+				mustWrite(t, files, record(11))
+			}
+			seen, damaged := walk(t, files)
+			if fmt.Sprint(damaged) != want || len(seen) != 10-lost+round/2 {
+				t.Fatalf("%d bytes cut off, round %d: read %v, damaged %v, want %s", cut, round, seen, damaged, want)
+			}
+			closeFiles(t, files)
+		}
+		kept, err := filepath.Glob(filepath.Join(dir, "quarantine", "*.seg-*"))
+		if partly := cut < lost*spanOf100; err != nil || (len(kept) > 0) != partly {
+			t.Errorf("%d bytes cut off: %v in quarantine, %v", cut, kept, err)
+		}
+	}
+}
+
+// An append that was not finished counts for nothing, but its bytes are kept.
+func TestUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	files := open(t, dir, 100)
+	mustWrite(t, files, record(1))
+	if err := files.Write([][][]byte{{record(2), record(3)}}); err != nil {
+		t.Fatal(err)
+	}
+	flip(t, path(dir, 1), 64+2*spanOf100+40, 1) // and the process ends here
+	again := open(t, dir, 100)
+	defer closeFiles(t, again)
+	if seen, damaged := walk(t, again); len(seen) != 1 || damaged != nil {
+		t.Errorf("read %v, damaged %v", seen, damaged)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "quarantine", fmt.Sprintf("%020d.seg-%d-unfinished", 1, 64+spanOf100)))
+	if err != nil || len(kept) < spanOf100 {
+		t.Errorf("%d bytes in quarantine, %v", len(kept), err)
+	}
+	closeFiles(t, files)
+}
+
+// A log whose files are gone is not taken for a new one, unless damage is accepted; then it goes on behind what is
+// known to have been there.
+func TestMissingLog(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		harm func(dir string) error
+		next uint64
+	}{
+		{"no segments", func(dir string) error { return os.Remove(path(dir, 1)) }, 11},
+		{"nothing", func(dir string) error { return os.RemoveAll(dir) }, 1},
+		{"a damaged header", func(dir string) error { return os.Truncate(path(dir, 1), 63) }, 11},
+	} {
+		dir := t.TempDir()
+		fill(t, dir, 10, 100)
+		if err := tt.harm(dir); err != nil {
+			t.Fatal(err)
+		}
+		o := segment.Options{Log: quiet, Exists: true}
+		if _, err := segment.Open(dir, o); !errors.Is(err, wal.ErrDamaged) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		o.AcceptDamage = true
+		for range 2 {
+			files, err := segment.Open(dir, o)
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			if _, next := files.Bounds(); next != tt.next {
+				t.Errorf("%s: the next number is %d, want %d", tt.name, next, tt.next)
+			}
+			closeFiles(t, files)
+		}
+	}
+}
+
+// A segment that is put away does not replace another of its name.
+func TestPutAwayTwice(t *testing.T) {
+	dir := t.TempDir()
+	for round := range 2 {
+		files, err := segment.Open(dir, segment.Options{Log: quiet, AcceptDamage: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustWrite(t, files, record(round))
+		closeFiles(t, files)
+		flip(t, path(dir, 1), 30, 1)
+		if err := os.Remove(filepath.Join(dir, "synced")); err != nil { // so that the numbers begin with 1 again
+			t.Fatal(err)
+		}
+	}
+	files, err := segment.Open(dir, segment.Options{Log: quiet, AcceptDamage: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeFiles(t, files)
+	kept, err := filepath.Glob(filepath.Join(dir, "quarantine", "*"))
+	if err != nil || len(kept) != 2 {
+		t.Errorf("%v in quarantine, %v; want both segments", kept, err)
+	}
+}
+
+// A reserve that was named and not allocated when the process was killed is set aside at the next start.
+func TestEmptyReserve(t *testing.T) {
+	dir := t.TempDir()
+	reserve := filepath.Join(dir, "reserve")
+	if err := os.WriteFile(reserve, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := segment.Open(dir, segment.Options{Log: quiet, Reserve: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeFiles(t, files)
+	if info, err := os.Stat(reserve); err == nil && info.Size() == 0 { // a file system that cannot allocate has none
+		t.Error("the reserve is empty")
 	}
 }
 
@@ -191,8 +321,8 @@ func TestForgery(t *testing.T) {
 	flip(t, path(other, 1), 64+spanOf100, 1)
 	files = open(t, other, 100)
 	defer closeFiles(t, files)
-	if _, next := files.Bounds(); next != 2 {
-		t.Fatalf("next is %d: data were taken for records", next)
+	if seen, damaged := walk(t, files); fmt.Sprint(seen, damaged) != "[1] [2-3]" {
+		t.Fatalf("read %v, damaged %v: data were taken for records", seen, damaged)
 	}
 }
 
@@ -219,7 +349,8 @@ func TestSealedEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	const end = 64 + 5*spanOf100
-	if err := os.Truncate(path(dir, 1), end); err != nil { // record 6 is taken back
+	// Record 6 is taken back.
+	if err := errors.Join(os.Truncate(path(dir, 1), end), os.Remove(filepath.Join(dir, "synced"))); err != nil {
 		t.Fatal(err)
 	}
 	files := open(t, dir, 5) // which the first segment has, so that another begins
@@ -298,5 +429,34 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatalf("Open: %v; want it to say %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// A segment that is missing at the beginning is missed too, but not one that was trimmed.
+func TestMissingFirstSegment(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, 20, 5)
+	files := open(t, dir, 5)
+	if err := files.Trim(8); err != nil {
+		t.Fatal(err)
+	}
+	closeFiles(t, files)
+	if err := os.Remove(path(dir, 6)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		files = open(t, dir, 5)
+		if seen, damaged := walk(t, files); len(seen) != 10 || fmt.Sprint(damaged) != "[6-11]" {
+			t.Errorf("read %v, damaged %v", seen, damaged)
+		}
+		closeFiles(t, files)
+	}
+	files = open(t, dir, 5)
+	defer closeFiles(t, files)
+	if err := files.Trim(17); err != nil {
+		t.Fatal(err)
+	}
+	if seen, damaged := walk(t, files); len(seen) != 5 || damaged != nil {
+		t.Errorf("after a trim: read %v, damaged %v", seen, damaged)
 	}
 }

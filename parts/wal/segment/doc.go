@@ -41,14 +41,19 @@
 // A group is written only after the sync of the group before it succeeded. So a record that can be read and
 // whose group begins after number n proves that n was synced. Open reads the last segment. Where it meets
 // bytes that are not the record they should be, it looks for such a proof behind them: without one it is the
-// end of the log, an append that was not finished, and is cut off with the rest of its batch; with one it is
-// damage. The segments before the last hold synced records only and are checked when they are read, so that
+// end of the log, an append that was not finished, and is cut off with the rest of its batch, of which a copy is kept;
+// with one it is damage. The last group has nothing behind it: the file "synced" says up to which number records were
+// synced, and from which on they are kept, so that what is missing at either end is missed. The segments before the last hold synced records only and are checked when they are read, so that
 // opening takes the same time whatever the size of the log.
 //
 // Damage is never passed over in silence: it is logged, the bytes are copied to the folder "quarantine", and
 // whoever scans gets a wal.DamageError that names the numbers lost. The numbers go on behind it.
 //
 // # Failures
+//
+// On a full disk a segment can still be begun, since the file for it is made ahead ("begun.tmp"), so that those before it
+// can be given up; and a log may have a reserve (Options.Reserve, the file "reserve"), which Write takes to when there is
+// nothing else. The next Trim that made space sets it aside again.
 //
 // After a failed sync nobody knows what the file holds, and asking again is no help: the kernel has dropped
 // what it could not write. The segment ends where the last successful sync left it, which the header of the

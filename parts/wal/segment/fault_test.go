@@ -66,6 +66,61 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// On a full disk what is no longer needed can be given up, and what was set aside can be written.
+func TestFullDiskGivesUp(t *testing.T) {
+	disk := faultfs.New()
+	files, err := segment.Open("/log", segment.Options{FS: disk, SegmentBytes: 1 << 17, Reserve: 64 << 10, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeFiles(t, files)
+	disk.Full(0)
+	n := 0
+	write := func() error { n++; return errors.Join(files.Write([][][]byte{{record(n)}}), files.Sync()) }
+	for err = write(); err == nil; err = write() {
+	}
+	if n--; n != 64<<10/spanOf100 || !errors.Is(err, wal.ErrFull) || !files.Low() {
+		t.Fatalf("%d records fitted into the reserve, then %v, low: %v", n, err, files.Low())
+	}
+	files.Roll()
+	if err := files.Trim(uint64(n + 1)); err != nil {
+		t.Fatal(err)
+	}
+	if first, next := files.Bounds(); first != next || files.Low() {
+		t.Fatalf("records from %d to %d are kept, low: %v", first, next, files.Low())
+	}
+	if err := write(); err != nil {
+		t.Error("after a trim:", err)
+	}
+}
+
+// A segment that was ended early can be given up while records behind it are kept.
+func TestRoll(t *testing.T) {
+	dir := t.TempDir()
+	files := open(t, dir, 100)
+	defer closeFiles(t, files)
+	files.Roll() // there is nothing to end
+	for i := 1; i <= 5; i++ {
+		mustWrite(t, files, record(i))
+	}
+	files.Roll()
+	mustWrite(t, files, record(6))
+	if err := files.Write([][][]byte{{record(7)}}); err != nil {
+		t.Fatal(err)
+	}
+	files.Roll() // when it is synced
+	mustWrite(t, files, record(8))
+	mustWrite(t, files, record(9))
+	for _, first := range []uint64{6, 9} {
+		if err := files.Trim(first); err != nil {
+			t.Fatal(err)
+		}
+		if have, _ := files.Bounds(); have != first {
+			t.Errorf("the log begins with %d, want %d", have, first)
+		}
+	}
+}
+
 // After a failed sync the log goes on in another file; what was refused does not come back.
 func TestFailedSync(t *testing.T) {
 	disk := faultfs.New()
@@ -145,7 +200,7 @@ func TestWithoutAllocation(t *testing.T) {
 	}
 }
 
-// The folders above the log are made as well; a segment that was not finished is removed; allocated space
+// The folders above the log are made as well; a segment that was not finished makes room for the next; allocated space
 // is given back.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b", "log")
@@ -155,8 +210,8 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := open(t, dir, 100)
-	if _, err := os.Stat(unfinished); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", unfinished, err)
+	if b, err := os.ReadFile(unfinished); err != nil || bytes.Contains(b, []byte("x")) {
+		t.Errorf("%s holds %q, %v", unfinished, b, err)
 	}
 	mustWrite(t, files, record(4))
 	size := files.Size()

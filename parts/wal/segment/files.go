@@ -10,14 +10,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"dyno/parts/wal"
 )
 
 // Options of Files. The zero value is the documented default.
 type Options struct {
-	SegmentBytes int64        // a segment that has grown to this size is followed by another; 0: 64 MiB
-	FS           FS           // nil: the operating system's
+	SegmentBytes int64 // a segment that has grown to this size is followed by another; 0: 64 MiB
+	FS           FS    // nil: the operating system's
+	// Reserve is how many bytes are set aside in a file, for writes that find the disk full; 0: none.
+	Reserve int64
+	// Exists says that the log was made before: to find no segments is an error then.
+	Exists bool
+	// AcceptDamage lets Open go on, behind what is lost, where it would return wal.ErrDamaged.
+	AcceptDamage bool
 	Log          *slog.Logger // hears of damage and of what was cut off; nil: slog.Default
 }
 
@@ -28,9 +35,17 @@ type Files struct {
 	log     *slog.Logger
 	limit   int64 // Options.SegmentBytes
 	damages damages
+	reserve int64       // Options.Reserve
+	exists  bool        // Options.Exists
+	accept  bool        // Options.AcceptDamage
+	reach   uint64      // while it is opened: records before this number were there once
+	low     atomic.Bool // space ran short
+
+	syncedFile File
 
 	mu       sync.RWMutex
 	segments []*segment // oldest first; the last is written to
+	first    uint64     // number of the first record kept; those before the first segment's are missing
 	next     uint64     // number of the next record
 	closed   bool
 
@@ -42,7 +57,7 @@ var _ wal.Backend = (*Files)(nil)
 // Open opens the log in dir, which is created if need be. It reads the last segment, cuts off what was not
 // finished when the process or the machine stopped, and syncs the rest.
 func Open(dir string, o Options) (*Files, error) {
-	f := &Files{dir: dir, fs: o.FS, log: o.Log, limit: o.SegmentBytes}
+	f := &Files{dir: dir, fs: o.FS, log: o.Log, limit: o.SegmentBytes, reserve: o.Reserve, exists: o.Exists, accept: o.AcceptDamage}
 	if f.fs == nil {
 		f.fs = osFS{}
 	}
@@ -66,14 +81,49 @@ func (f *Files) open() error {
 	if err := f.list(); err != nil {
 		return err
 	}
-	if len(f.segments) == 0 {
-		f.next = 1
-		return f.begin()
-	}
 	if err := f.fs.SyncDir(f.dir); err != nil {
 		return err
 	}
-	return f.recover(f.segments[len(f.segments)-1])
+	first, reach, err := f.readSynced()
+	if err != nil {
+		return err
+	}
+	f.reach = max(reach, 1)
+	if err := f.findLast(); err != nil {
+		return errors.Join(err, f.syncedFile.Close())
+	}
+	if f.first = f.segments[0].first; first > 0 && first < f.first {
+		f.log.Error("the log is damaged: segments are missing at its beginning", "log", f.dir, "from", first, "next", f.first)
+		f.first = first
+	}
+	_ = f.noteSynced() // a full disk, on which there is little to note
+	f.prepare()
+	f.replenish()
+	return nil
+}
+
+// findLast makes the last segment ready to be written to, or begins the first.
+func (f *Files) findLast() error {
+	for len(f.segments) > 0 {
+		err := f.recover(f.last())
+		if !errors.Is(err, wal.ErrDamaged) || !f.accept {
+			return err
+		}
+		f.reach = max(f.reach, f.last().first)
+		if err := f.putAway(f.last(), err); err != nil {
+			return err
+		}
+		f.exists, f.segments = true, f.segments[:len(f.segments)-1]
+	}
+	if f.exists || f.reach > 1 {
+		err := fmt.Errorf("%w: its segments are missing (*%s), and with them the records before %d", wal.ErrDamaged, suffix, f.reach)
+		if !f.accept {
+			return err
+		}
+		f.log.Error("the log begins anew", "log", f.dir, "next", f.reach, "error", err)
+	}
+	f.next, f.w.syncedNext = f.reach, f.reach
+	return f.begin()
 }
 
 // list finds the segments by their names, and removes one that was not finished.
@@ -90,6 +140,7 @@ func (f *Files) list() error {
 			}
 			continue
 		}
+		f.w.reserved = f.w.reserved || e.Name == reserveName && e.Size > 0 // empty: the process ended before it was allocated
 		first, ok := parseName(e.Name)
 		if !ok && strings.HasSuffix(e.Name, suffix) {
 			return fmt.Errorf("%s is not named like a segment of a log: move it elsewhere", path)
@@ -106,7 +157,7 @@ func (f *Files) list() error {
 func (f *Files) Bounds() (first, next uint64) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.segments[0].first, f.next
+	return f.first, f.next
 }
 
 // Size implements wal.Backend. What is allocated and not written yet does not count.
@@ -143,22 +194,29 @@ func (f *Files) Trim(before uint64) error {
 		}
 		all := f.segments
 		if len(all) == 1 || all[1].first > before {
+			f.prepare()
+			f.replenish()
 			return nil
 		}
-		f.setSegments(all[1:]) // first, so that no reader looks for what is gone
-		if err := f.fs.Remove(all[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			f.setSegments(all)
+		f.setSegments(all[1:], all[1].first) // first, so that no reader looks for what is gone
+		err := errors.Join(f.noteSynced(), f.syncedFile.Sync())
+		if err == nil {
+			err = f.fs.Remove(all[0].path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.setSegments(all, all[0].first)
 			return fmt.Errorf("trimming the log: %w", err)
 		}
 		f.w.trimmed = true
+		f.low.Store(false)
 	}
 }
 
-// setSegments replaces the list; readers go on with the one they have.
-func (f *Files) setSegments(list []*segment) {
+// setSegments replaces the list, and where the log begins; readers go on with the one they have.
+func (f *Files) setSegments(list []*segment, first uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.segments = list
+	f.segments, f.first = list, first
 }
 
 // last is the segment that is written to. Only the writer may ask.
@@ -174,9 +232,15 @@ func (f *Files) Close() error {
 	f.mu.Unlock()
 	var err error
 	if f.w.failed == nil && !f.w.over {
-		err = errors.Join(f.w.file.Truncate(f.w.end), f.w.file.Sync())
+		if err = errors.Join(f.w.file.Truncate(f.w.end), f.w.file.Sync()); err == nil {
+			f.w.syncedNext = f.next
+			_ = f.noteSynced()
+		}
 	}
-	return errors.Join(err, f.w.file.Close())
+	if f.w.spare != nil {
+		err = errors.Join(err, f.w.spare.Close())
+	}
+	return errors.Join(err, f.w.file.Close(), f.syncedFile.Close())
 }
 
 // usable returns why the log can take no more, or nil.

@@ -1,8 +1,12 @@
 package segment
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
+
+	"dyno/parts/wal"
 )
 
 // recovery reads the last segment to find out where it ends.
@@ -18,8 +22,11 @@ type recovery struct {
 // recover makes the last segment ready to be written to.
 func (f *Files) recover(s *segment) error {
 	head, err := s.header(f.fs)
+	if errors.Is(err, errForeign) {
+		return fmt.Errorf("%w: %w", wal.ErrDamaged, err)
+	}
 	if err != nil {
-		return fmt.Errorf("%w; bring the file back from a backup, or move it away and lose what is in it", err)
+		return err
 	}
 	file, err := f.fs.Open(s.path)
 	if err != nil {
@@ -29,7 +36,9 @@ func (f *Files) recover(s *segment) error {
 	if err == nil {
 		var end mark
 		if end, err = f.findEnd(s, head, file, size); err == nil {
-			err = f.adopt(s, head, file, size, end)
+			lost := end.number < f.reach
+			end.number = max(end.number, f.reach)
+			err = f.adopt(s, head, file, size, end, lost)
 		}
 	}
 	if err != nil {
@@ -40,8 +49,8 @@ func (f *Files) recover(s *segment) error {
 }
 
 // adopt cuts the file off at its end, so that nothing beyond can come back, and syncs it, so that a
-// group to come proves it.
-func (f *Files) adopt(s *segment, head header, file File, size int64, end mark) error {
+// group to come proves it. When what was behind is lost, the next segment goes on with the end's number.
+func (f *Files) adopt(s *segment, head header, file File, size int64, end mark, lost bool) error {
 	if size > end.off {
 		if err := file.Truncate(end.off); err != nil {
 			return err
@@ -51,13 +60,22 @@ func (f *Files) adopt(s *segment, head header, file File, size int64, end mark) 
 		return err
 	}
 	s.end, s.size, f.next = end.off, end.off, end.number
-	f.w = writer{file: file, seed: head.seed(), end: end.off, synced: end.off, syncedNext: end.number, allocated: end.off, over: end.off >= f.limit}
+	f.w = writer{
+		file: file, seed: head.seed(), end: end.off, synced: end.off, syncedNext: end.number, allocated: end.off, reserved: f.w.reserved,
+		over: end.off >= f.limit || lost, // the numbers in a segment have no gap
+	}
+	if !lost {
+		return nil
+	}
+	if err := f.begin(); err != nil && !errors.Is(err, wal.ErrFull) { // a copy of the segments says what is lost, too
+		return err
+	}
 	return nil
 }
 
 // findEnd reads the segment up to where it ends, notes damage on the way, and returns the end.
 func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, error) {
-	r := &recovery{reader: newReader(file, head.seed(), size), seg: s, good: mark{s.first, headerBytes}}
+	r := &recovery{reader: newReader(file, head.seed(), size), seg: s, good: mark{s.first, headerBytes}, proven: f.reach}
 	defer r.free()
 	at := r.good
 	for {
@@ -73,8 +91,13 @@ func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, e
 		if err != nil {
 			return mark{}, err
 		}
+		if !ok && at.number < f.reach { // it was synced, and nothing can be read behind it
+			end, err := r.written(at.off)
+			f.damages.add(f, s, file, damage{from: at, to: mark{f.reach, end}})
+			return at, err
+		}
 		if !ok {
-			return r.good, f.tellCut(r, at, size)
+			return r.good, f.tellCut(r, file, at)
 		}
 		f.damages.add(f, s, file, damage{from: at, to: resume})
 		at, r.good, r.more = resume, resume, 0
@@ -116,25 +139,29 @@ func (r *recovery) prove(at mark) (resume mark, ok bool, err error) {
 	}
 }
 
-// tellCut logs what is cut off, unless it is zeros only, which is what an allocated file ends with.
-func (f *Files) tellCut(r *recovery, at mark, size int64) error {
-	b, err := r.bytes(at.off, recordBytes)
-	if err != nil {
+// tellCut logs what is cut off and keeps a copy, unless it is zeros only, which is what an allocated file ends with.
+func (f *Files) tellCut(r *recovery, file File, at mark) error {
+	end, err := r.written(r.good.off)
+	if err != nil || at == r.good && end == at.off {
 		return err
 	}
-	if at == r.good && zeros(b) {
-		return nil
-	}
+	kept, err := f.copyOut(r.seg, file, r.good.off, end, "-unfinished")
 	f.log.Warn("the log ends with an append that was not finished; it is cut off",
-		"file", r.seg.path, "offset", r.good.off, "bytes", size-r.good.off, "next", r.good.number)
+		"file", r.seg.path, "offset", r.good.off, "bytes", end-r.good.off, "next", r.good.number, "kept", kept, "error", err)
 	return nil
 }
 
-func zeros(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
+// written is where the last byte from off on lies that is not zero, or off.
+func (r *reader) written(off int64) (end int64, err error) {
+	for end = off; off < r.end; {
+		b, err := r.bytes(off, chunk)
+		if err != nil || len(b) == 0 {
+			return end, err
 		}
+		if text := bytes.TrimRight(b, "\x00"); len(text) > 0 {
+			end = off + int64(len(text))
+		}
+		off += int64(len(b))
 	}
-	return true
+	return end, nil
 }

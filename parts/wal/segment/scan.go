@@ -34,14 +34,16 @@ func (f *Files) Scan(from uint64, visit func(seq uint64, record []byte) error) e
 // extentAt finds the segment that a number lies in; false if there is none, or the log is closed.
 func (f *Files) extentAt(number uint64) (extent, bool, error) {
 	f.mu.RLock()
-	segments, next, closed := f.segments, f.next, f.closed
+	segments, first, next, closed := f.segments, f.first, f.next, f.closed
 	last := segments[len(segments)-1].look(next)
 	f.mu.RUnlock()
 	switch {
 	case closed:
 		return extent{}, false, wal.ErrClosed
+	case number < first:
+		return extent{}, false, &wal.TrimmedError{First: first}
 	case number < segments[0].first:
-		return extent{}, false, &wal.TrimmedError{First: segments[0].first}
+		return extent{}, false, &wal.DamageError{From: number, Next: segments[0].first, Where: "what was before " + segments[0].path + " is missing"}
 	case number >= next:
 		return extent{}, false, nil
 	case number >= last.first:

@@ -16,6 +16,8 @@ const (
 	// allocateBytes is how much is allocated ahead of the writes: seldom enough to cost nothing, little
 	// enough for a disk that is nearly full.
 	allocateBytes = 8 << 20
+	// allocateLeast is how much that is at first; it doubles with the segment, so that a small log stays small.
+	allocateLeast = 256 << 10
 	// maxRecord keeps a record within what its header and memory can hold.
 	maxRecord = 1 << 30
 )
@@ -34,6 +36,10 @@ type writer struct {
 	buf        []byte
 	marks      []mark // of the Write under way
 	trimmed    bool   // a segment was removed, and the folder not synced yet
+	roll       bool   // the next sync ends the segment
+	spare      File   // what the next segment will be: see prepare; nil: there was no space
+	reserved   bool   // the reserve is there
+	note       [syncedBytes]byte
 }
 
 // Write implements wal.Backend.
@@ -124,10 +130,14 @@ func (f *Files) allocate(upTo int64) error {
 	if w.allocated == 0 || upTo <= w.allocated {
 		return nil
 	}
-	ahead := max(upTo, w.allocated+min(allocateBytes, f.limit))
+	ahead := max(upTo, w.allocated+min(max(w.allocated, allocateLeast), allocateBytes, f.limit))
 	err := w.file.Allocate(w.allocated, ahead-w.allocated)
+	f.low.Store(full(err))
 	if full(err) {
 		ahead = upTo
+		err = w.file.Allocate(w.allocated, ahead-w.allocated)
+	}
+	if full(err) && f.release() {
 		err = w.file.Allocate(w.allocated, ahead-w.allocated)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -166,6 +176,7 @@ func (f *Files) takeBack(cause error) error {
 // failure is the error for a caller, which can tell a full disk from the rest.
 func (f *Files) failure(doing string, cause error) error {
 	if full(cause) {
+		f.low.Store(true)
 		return fmt.Errorf("%w: %s %s: %w", wal.ErrFull, doing, f.dir, cause)
 	}
 	return fmt.Errorf("%s the log in %s: %w", doing, f.dir, cause)
@@ -185,9 +196,25 @@ func (f *Files) Sync() error {
 		return f.failure("syncing", err)
 	}
 	w.synced, w.syncedNext = w.end, f.next
-	w.over = w.end >= f.limit
+	w.over = w.end >= f.limit || w.roll
+	_ = f.noteSynced() // no reason to refuse what is stored
 	return nil
 }
+
+// Roll implements wal.Segmented.
+func (f *Files) Roll() {
+	w := &f.w
+	switch {
+	case f.usable() != nil || f.last().first == f.next:
+	case w.synced == w.end:
+		w.over = true
+	default:
+		w.roll = true
+	}
+}
+
+// Low implements wal.Segmented.
+func (f *Files) Low() bool { return f.low.Load() }
 
 // retract ends the segment where the last successful sync left it: what came after is in doubt for good.
 func (f *Files) retract() {
@@ -232,17 +259,22 @@ func (f *Files) begin() error {
 		_ = old.Truncate(f.w.end) // gives back what was allocated; that it ends there is in the new header
 		_ = old.Close()           // everything that counts is synced
 	}
-	f.w = writer{file: file, seed: h.seed(), end: headerBytes, synced: headerBytes, syncedNext: f.next, allocated: headerBytes, buf: f.w.buf, marks: f.w.marks, trimmed: f.w.trimmed}
-	f.setSegments(append(keep[:len(keep):len(keep)], s))
+	f.w = writer{file: file, seed: h.seed(), end: headerBytes, synced: headerBytes, syncedNext: f.next, allocated: headerBytes, buf: f.w.buf, marks: f.w.marks, trimmed: f.w.trimmed,
+		spare: f.w.spare, reserved: f.w.reserved}
+	f.setSegments(append(keep[:len(keep):len(keep)], s), f.first)
+	f.prepare()
 	return nil
 }
 
 // create makes the file of a segment, durably: under another name until its header is.
 func (f *Files) create(s *segment, h header) (File, error) {
 	temporary := filepath.Join(f.dir, newName)
-	file, err := f.fs.Create(temporary)
-	if err != nil {
-		return nil, err
+	file, err := f.w.spare, error(nil)
+	f.w.spare = nil
+	if file == nil {
+		if file, err = f.fs.Create(temporary); err != nil {
+			return nil, err
+		}
 	}
 	if _, err = file.WriteAt(h.encode(), 0); err == nil {
 		err = file.Sync()

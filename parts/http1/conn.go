@@ -1,0 +1,157 @@
+package http1
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// maxKeptBuffer is how large a connection's buffer for requests may be while it is kept: a webhook of one notice
+// is smaller.
+const maxKeptBuffer = 4 << 10
+
+// conn is a connection, which one request uses at a time.
+type conn struct {
+	net.Conn // what is written to: TLS or raw
+	to       server
+	raw      net.Conn
+	stop     func() bool // takes back that it ends with the context
+	out      []byte
+	in       limited
+	answers  *bufio.Reader // of in
+	since    time.Time     // when it was last used
+
+	socket syscall.RawConn       // nil: not a socket
+	look   func(fd uintptr) bool // what quiet asks of it, made once
+	seen   bool                  // what look has found
+}
+
+// limited reads so many bytes at most.
+type limited struct {
+	from io.Reader
+	left int64
+}
+
+var errLong = errors.New("the header of the answer is too long")
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errLong
+	}
+	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
+
+// newConn takes a connection over that was just made. raw is what secured is made of, or the same.
+func newConn(ctx context.Context, to server, raw, secured net.Conn, deadline time.Time) *conn {
+	c := &conn{Conn: secured, to: to, raw: raw}
+	c.in.from = secured
+	c.answers = bufio.NewReader(&c.in)
+	c.stop = context.AfterFunc(ctx, func() { raw.Close() })
+	secured.SetDeadline(deadline) // if it fails, so does the write
+	if s, ok := raw.(syscall.Conn); ok {
+		c.socket, _ = s.SyscallConn()
+		c.look = func(fd uintptr) bool {
+			c.seen = readable(fd)
+			return true
+		}
+	}
+	return c
+}
+
+func (c *conn) end() {
+	c.stop()
+	c.raw.Close() // without TLS's farewell, which may block
+}
+
+// quiet reports whether nothing came since the last answer: neither that the server has closed the connection nor
+// what would be taken for the next answer.
+func (c *conn) quiet() bool {
+	if c.socket == nil {
+		return true
+	}
+	return c.socket.Read(c.look) == nil && !c.seen
+}
+
+// exchange writes a request and reads the answer. The answer's Close says whether the connection is of no more use;
+// untouched, that nothing was written.
+func (c *conn) exchange(req *http.Request, limits *Client) (resp *http.Response, untouched bool, err error) {
+	if err := c.encode(req); err != nil {
+		return nil, false, err
+	}
+	n, err := c.Write(c.out)
+	if cap(c.out) > maxKeptBuffer {
+		c.out = nil
+	}
+	if err != nil {
+		return nil, n == 0 && !timeout(err), err
+	}
+	for range maxInterim + 1 {
+		c.in.left = limits.MaxHeader
+		resp, err = http.ReadResponse(c.answers, req)
+		if err != nil {
+			return nil, false, unread(err)
+		}
+		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
+			c.pass(resp, limits.MaxAnswer)
+			return resp, false, nil
+		}
+	}
+	return nil, false, fmt.Errorf("more than %d answers of 1xx", maxInterim)
+}
+
+// pass passes over an answer's body.
+func (c *conn) pass(resp *http.Response, most int64) {
+	if resp.Body != http.NoBody {
+		c.in.left = most + int64(c.answers.Size()) // the reader reads ahead
+		if _, err := io.CopyN(io.Discard, resp.Body, most); err != io.EOF {
+			resp.Close = true
+		}
+		resp.Body = http.NoBody
+	}
+	resp.Close = resp.Close || resp.StatusCode < 200 || c.answers.Buffered() > 0
+}
+
+func unread(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the connection was closed before there was an answer: %w", err)
+	}
+	return err
+}
+
+func timeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// encode makes the bytes of a request.
+func (c *conn) encode(req *http.Request) error {
+	out := append(c.out[:0], req.Method...)
+	out = append(append(out, ' '), req.URL.RequestURI()...)
+	out = append(out, " HTTP/1.1\r\nHost: "...)
+	out = append(append(out, req.URL.Host...), "\r\n"...)
+	for name, values := range req.Header {
+		for _, value := range values {
+			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+				return fmt.Errorf("the header %q cannot be sent", name)
+			}
+			out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
+		}
+	}
+	out = strconv.AppendInt(append(out, "Content-Length: "...), req.ContentLength, 10)
+	out = append(out, "\r\n\r\n"...)
+	head, size := len(out), int(req.ContentLength)
+	c.out = append(out, make([]byte, size)...)
+	_, err := io.ReadFull(req.Body, c.out[head:])
+	return err
+}

@@ -1,0 +1,117 @@
+package httploop
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// acceptor accepts connections for all loops, in turn. It belongs to the first.
+type acceptor struct {
+	fd     int // a duplicate of the listener's
+	loops  []*loop
+	next   int
+	paused bool // there were no file descriptors left
+}
+
+func newAcceptor(l net.Listener, loops []*loop) (*acceptor, error) {
+	raw, ok := l.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%w: the listener is a %T", ErrUnsupported, l)
+	}
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	var dupErr error
+	err = control.Control(func(original uintptr) { fd, dupErr = unix.FcntlInt(original, unix.F_DUPFD_CLOEXEC, 0) })
+	if err := errors.Join(err, dupErr); err != nil {
+		return nil, fmt.Errorf("taking the listener's socket: %w", err)
+	}
+	return &acceptor{fd: fd, loops: loops}, nil
+}
+
+// owner is the loop that accepts.
+func (a *acceptor) owner() *loop { return a.loops[0] }
+
+func (a *acceptor) watch() error { return a.owner().watch(a.fd, ofListener, 0, unix.EPOLLIN) }
+
+func (a *acceptor) close() { unix.Close(a.fd) }
+
+// again accepts after a pause.
+func (a *acceptor) again() {
+	if !a.paused {
+		return
+	}
+	a.paused = false
+	if err := a.watch(); err != nil {
+		a.paused = true
+	}
+}
+
+// acceptsPerTurn bounds what one turn accepts, so that a flood of connections does not keep requests waiting.
+const acceptsPerTurn = 256
+
+// some accepts what there is, up to so many. What passes (a client was gone before it was accepted) does not end it; without file
+// descriptors it pauses until the next tick, as connections that end give some back.
+func (a *acceptor) some(most int) {
+	for range most {
+		fd, address, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			a.hand(fd, remoteOf(address))
+		case unix.EAGAIN:
+			return
+		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
+			if !a.paused {
+				a.paused = true
+				unix.EpollCtl(a.owner().epoll, unix.EPOLL_CTL_DEL, a.fd, nil)
+				a.owner().server.options.Log.Warn("connections cannot be accepted for a moment", "error", err)
+			}
+			return
+		case unix.EINVAL, unix.EBADF, unix.ENOTSOCK:
+			return // no such listener any more
+		}
+	}
+}
+
+// maxOverfull bounds the connections that are being refused; beyond, one is closed without an answer.
+const maxOverfull = 256
+
+// hand gives a connection to the next loop, or refuses it.
+func (a *acceptor) hand(fd int, remote netip.AddrPort) {
+	s := a.owner().server
+	s.counts.accepted.Add(1)
+	beyond := s.counts.connections.Add(1) - int64(s.options.MaxConnections)
+	overfull := beyond > 0
+	if overfull {
+		s.counts.overfull.Add(1)
+	}
+	if beyond > maxOverfull {
+		s.counts.connections.Add(-1)
+		unix.Close(fd)
+		return
+	}
+	l := a.loops[a.next]
+	a.next = (a.next + 1) % len(a.loops)
+	if l == a.owner() {
+		l.add(fd, remote, overfull)
+		return
+	}
+	l.post(func() { l.add(fd, remote, overfull) })
+}
+
+func remoteOf(address unix.Sockaddr) netip.AddrPort {
+	switch a := address.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port))
+	}
+	return netip.AddrPort{}
+}

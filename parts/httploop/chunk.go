@@ -1,0 +1,124 @@
+package httploop
+
+import "bytes"
+
+// Bounds of what is no body, in bytes.
+const (
+	maxChunkLine = 256     // a size and its extensions, or a line of the trailer
+	perChunk     = 16      // not counted: small chunks are no attack, and the body's bound is theirs
+	maxOverhead  = 4 << 10 // beyond that, in all
+)
+
+// chunks reads a chunked body in place: what is left of the bytes is the body.
+type chunks struct {
+	state    chunkState
+	left     int // bytes of this chunk that have not come
+	body     int // bytes of the body so far
+	overhead int // bytes that are neither of the body nor its chunks' usual frame
+}
+
+type chunkState uint8
+
+const (
+	inSize    chunkState = iota // before a line with a size
+	inData                      // of a chunk
+	afterData                   // before the \r\n that ends a chunk
+	inTrailer                   // before a line of the trailer
+	done
+)
+
+// read goes on with raw, which follows b[:c.body] in the same memory. It moves the body's bytes to b[c.body:] and returns
+// how many bytes of raw it has used; what follows those must be given again, with more behind it, unless the body is
+// whole.
+func (c *chunks) read(b []byte, raw []byte, maxBody int) (used int, err *refusal) {
+	for used < len(raw) && c.state != done {
+		if c.state == inData {
+			n := min(c.left, len(raw)-used)
+			c.body += copy(b[c.body:], raw[used:used+n])
+			used += n
+			if c.left -= n; c.left == 0 {
+				c.state = afterData
+			}
+			continue
+		}
+		i := bytes.IndexByte(raw[used:], '\n')
+		if i < 0 {
+			if len(raw)-used > maxChunkLine {
+				return used, errChunk
+			}
+			return used, nil
+		}
+		if i == 0 || i > maxChunkLine || raw[used+i-1] != '\r' {
+			return used, errChunk
+		}
+		line := raw[used : used+i-1]
+		used += i + 1
+		if c.overhead += i + 1; c.overhead > maxOverhead {
+			return used, errChunk
+		}
+		if err := c.line(line, maxBody); err != nil {
+			return used, err
+		}
+	}
+	return used, nil
+}
+
+func (c *chunks) line(line []byte, maxBody int) *refusal {
+	switch c.state {
+	case afterData:
+		if len(line) > 0 {
+			return errChunk
+		}
+		c.state = inSize
+	case inTrailer:
+		if len(line) == 0 {
+			c.state = done
+		} else if name, _, ok := field(text(line)); !ok || forbidden(name) {
+			return errChunk
+		}
+	case inSize:
+		size, err := chunkSize(line, maxBody)
+		switch {
+		case err != nil:
+			return err
+		case size > maxBody-c.body:
+			return errLongBody
+		}
+		if c.state, c.left = inData, size; size == 0 {
+			c.state = inTrailer
+			return nil
+		}
+		c.overhead = max(0, c.overhead-perChunk)
+	}
+	return nil
+}
+
+// chunkSize reads a hexadecimal number. Extensions behind it are passed over.
+func chunkSize(line []byte, most int) (n int, err *refusal) {
+	digits, extension, _ := bytes.Cut(line, []byte{';'})
+	if !plain(text(extension), true) {
+		return 0, errChunk
+	}
+	if len(extension) > 0 { // white space is allowed before the semicolon only
+		digits = bytes.TrimRight(digits, " \t")
+	}
+	if len(digits) == 0 || len(digits) > 16 {
+		return 0, errChunk
+	}
+	for _, c := range digits {
+		switch {
+		case digit(c):
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, errChunk
+		}
+		if n = n<<4 | int(c); n > most {
+			n = most + 1
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,447 @@
+package httploop
+
+import (
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// conn is a connection. It is its loop's alone.
+//
+// What was read lies in buf. Of it, requests that are not answered have views, so nothing before start is written to
+// while there are any, and neither is the head of the request that is being read.
+type conn struct {
+	loop       *loop
+	remote     netip.AddrPort
+	fd         int
+	index      int32
+	generation int32 // of the index, so that events of an earlier connection are recognised
+
+	buf     []byte // nil: nothing was read that is still of use
+	start   int    // of what has not become a request yet
+	scanned int    // bytes from start on of which headEnd has looked at whole lines
+
+	current *Request // whose head was read and whose body was not; nil: none
+	framing framing
+	body    int // where the current one's begins
+	chunks  chunks
+
+	first, final *Request // not answered yet, in order
+	inFlight     int      // how many those are
+
+	out []byte // what the socket did not take
+
+	phase    phase
+	deadline time.Time // zero: none
+
+	dirty     bool // among those that flush looks at
+	readable  bool // the socket may have something
+	hungUp    bool // the kernel has said that nothing more will come
+	ended     bool // the client has said so: all was read
+	closing   bool // nothing more is made a request
+	alone     bool // nothing more is begun until all is answered: a method that is not safe, or one behind others
+	asked     bool // to close, by the client
+	lingering bool // all was sent; what comes is thrown away
+	thrown    int  // bytes
+	dead      bool // closed, and kept until its requests are completed
+}
+
+// interest is what each socket is watched for from beginning to end: changes only, so that no call is needed to change
+// it.
+const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+
+// add begins with an accepted socket.
+func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
+	var index int32
+	if n := len(l.free); n > 0 {
+		index, l.free = l.free[n-1], l.free[:n-1]
+	} else {
+		index = int32(len(l.conns))
+		l.conns = append(l.conns, nil)
+		l.generations = append(l.generations, 0)
+	}
+	l.generations[index]++
+	c := &conn{loop: l, remote: remote, fd: fd, index: index, generation: l.generations[index], readable: true}
+	c.deadline = l.now.Add(l.server.options.ReadTimeout)
+	l.conns[index] = c
+	l.open++
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // fails where it is no TCP, which needs none
+	if err := l.watch(fd, index, c.generation, interest); err != nil {
+		c.abort()
+		return
+	}
+	if overfull {
+		c.refuse(errOverfull)
+		return
+	}
+	if l.draining {
+		l.touch(c)
+	}
+}
+
+// remove forgets a connection that is dead and has no requests.
+func (c *conn) remove() {
+	l := c.loop
+	if l.conns[c.index] != c {
+		return
+	}
+	l.conns[c.index] = nil
+	l.free = append(l.free, c.index)
+	l.open--
+}
+
+// abort closes a connection, whatever is under way.
+func (c *conn) abort() {
+	if c.dead {
+		return
+	}
+	c.dead, c.closing, c.out, c.deadline = true, true, nil, time.Time{}
+	unix.Close(c.fd) // which another file may have from now on
+	c.loop.server.counts.connections.Add(-1)
+	if c.current != nil {
+		c.loop.recycle(c.current)
+		c.current = nil
+	}
+	c.bury()
+}
+
+// bury lets go of a dead connection's requests as they are completed, in any order.
+func (c *conn) bury() {
+	for c.first != nil && c.first.answered {
+		c.loop.recycle(c.pop())
+	}
+	if c.inFlight == 0 {
+		c.letGo()
+		c.remove()
+	}
+}
+
+// letGo gives back a buffer of which nothing is needed.
+func (c *conn) letGo() {
+	if c.buf == nil {
+		return
+	}
+	if l := c.loop; cap(c.buf) == l.server.options.MaxHead && len(l.buffers) < maxBuffers {
+		l.buffers = append(l.buffers, c.buf[:0])
+	}
+	c.buf, c.start, c.scanned = nil, 0, 0
+}
+
+func (l *loop) buffer() []byte {
+	if n := len(l.buffers); n > 0 {
+		b := l.buffers[n-1]
+		l.buffers = l.buffers[:n-1]
+		return b
+	}
+	return make([]byte, 0, l.server.options.MaxHead)
+}
+
+func (l *loop) request(c *conn) *Request {
+	var r *Request
+	if n := len(l.spare); n > 0 {
+		r, l.spare = l.spare[n-1], l.spare[:n-1]
+	} else {
+		r = new(Request)
+	}
+	r.conn = c
+	return r
+}
+
+func (l *loop) recycle(r *Request) {
+	if len(l.spare) < maxSpare {
+		r.reset()
+		l.spare = append(l.spare, r)
+	}
+}
+
+// push has a request wait for its answer.
+func (c *conn) push(r *Request) {
+	if c.first == nil {
+		c.first = r
+	} else {
+		c.final.next = r
+	}
+	c.final = r
+	c.inFlight++
+	c.closing = c.closing || r.last
+}
+
+func (c *conn) pop() *Request {
+	r := c.first
+	if c.first = r.next; c.first == nil {
+		c.final = nil
+	}
+	if c.inFlight--; c.inFlight == 0 {
+		c.alone = false
+	}
+	return r
+}
+
+// happened reads and parses what an event has brought.
+func (c *conn) happened(events uint32) {
+	const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	if events&ending != 0 {
+		c.hungUp = true
+	}
+	if events&(unix.EPOLLIN|ending) != 0 {
+		c.readable = true
+	}
+	switch {
+	case c.dead:
+	case c.lingering:
+		c.discard()
+	case events&unix.EPOLLOUT != 0 && len(c.out) > 0:
+		c.loop.touch(c)
+	default:
+		c.read()
+		c.settle()
+	}
+}
+
+// read reads while there is something, and room for what it makes.
+func (c *conn) read() {
+	for c.readable && !c.ended && len(c.out) == 0 && c.takes() && c.room() {
+		free := c.buf[len(c.buf):cap(c.buf)]
+		n, errno := receive(c.fd, free)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			c.readable = false
+			return
+		case errno != 0:
+			c.abort()
+			return
+		case n == 0:
+			c.ended, c.readable = true, false
+			c.loop.touch(c)
+			return
+		}
+		// A short read has emptied the socket: what comes later makes another event.
+		c.readable = n == len(free) || c.hungUp
+		c.buf = c.buf[:len(c.buf)+n]
+		if c.loop.draining && c.inFlight == 0 {
+			c.deadline = c.loop.now.Add(c.loop.server.options.ReadTimeout) // settle makes a lull of it
+		}
+		c.parse()
+	}
+}
+
+// room sees to it that something can be read, or reports that it cannot yet.
+func (c *conn) room() bool {
+	switch {
+	case c.buf == nil:
+		c.buf = c.loop.buffer()
+	case len(c.buf) < cap(c.buf):
+	case c.current != nil:
+		// The head stays where it is, for its views; the body moves. It grows as it comes, not as it was announced.
+		body := c.buf[c.body:]
+		size := max(2*len(body), 2*c.loop.server.options.MaxHead)
+		if c.framing.length != chunked {
+			size = min(size, c.framing.length)
+		}
+		c.buf = append(make([]byte, 0, size), body...)
+		c.start, c.body = 0, 0
+	case c.inFlight > 0:
+		return false // they have views of what would be moved
+	default:
+		c.buf = c.buf[:copy(c.buf, c.buf[c.start:])]
+		c.start = 0
+	}
+	return true
+}
+
+// takes reports whether another request may begin.
+func (c *conn) takes() bool {
+	return !c.closing && !c.alone && c.inFlight < c.loop.server.options.MaxPipelined
+}
+
+// safe reports whether a method changes nothing: only such requests of one connection may be under way together (RFC
+// 9112, 9.3.2).
+func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
+
+// parse makes requests of what was read.
+func (c *conn) parse() {
+	l := c.loop
+	for c.takes() {
+		if c.current == nil && !c.parseHead() {
+			return
+		}
+		r := c.current
+		switch whole, err := c.parseBody(r); {
+		case err != nil:
+			c.refuse(err)
+			return
+		case !whole:
+			c.goOn()
+			return
+		}
+		if c.alone = !safe(r.Method); c.alone && c.inFlight > 0 {
+			return
+		}
+		c.current = nil
+		c.push(r)
+		l.batch = append(l.batch, r)
+	}
+}
+
+// parseHead begins the next request, when its head is there.
+func (c *conn) parseHead() bool {
+	options := &c.loop.server.options
+	data := c.buf[c.start:]
+	if len(data) == 0 {
+		return false
+	}
+	end, next, err := headEnd(data, c.scanned)
+	c.scanned = next
+	switch {
+	case err != nil:
+	case max(end, next) > options.MaxHead, end == 0 && len(data) >= options.MaxHead:
+		if err = errLongHead; next == 0 {
+			err = errLongLine
+		}
+	case end == 0:
+		return false
+	default:
+		r := c.loop.request(c)
+		if c.framing, err = r.parseHead(data[:end], options.MaxBody); err == nil && (options.Serves == nil || options.Serves(r)) {
+			c.current, c.body, c.scanned, c.chunks = r, c.start+end, 0, chunks{}
+			return true
+		}
+		c.loop.recycle(r)
+		c.scanned = 0
+	}
+	if options.Leave != nil {
+		c.leave()
+		return false
+	}
+	c.refuse(err)
+	return false
+}
+
+func (c *conn) parseBody(r *Request) (whole bool, err *refusal) {
+	if c.framing.length != chunked {
+		end := c.body + c.framing.length
+		if len(c.buf) < end {
+			return false, nil
+		}
+		r.Body, c.start = c.buf[c.body:end:end], end
+		return true, nil
+	}
+	raw := c.buf[c.body+c.chunks.body:]
+	used, err := c.chunks.read(c.buf[c.body:], raw, c.loop.server.options.MaxBody)
+	end := c.body + c.chunks.body
+	c.buf = c.buf[:end+copy(c.buf[end:], raw[used:])]
+	if err != nil || c.chunks.state != done {
+		return false, err
+	}
+	r.Body, c.start = c.buf[c.body:end:end], end
+	return true, nil
+}
+
+// goOn sends 100 Continue to a client that waits for it, when all before is answered.
+func (c *conn) goOn() {
+	const interim = "HTTP/1.1 100 Continue\r\n\r\n"
+	if !c.framing.expect || c.inFlight > 0 || len(c.out) > 0 {
+		return
+	}
+	c.framing.expect = false
+	if n, _ := send(c.fd, []byte(interim)); n < len(interim) {
+		c.abort()
+	}
+}
+
+// refuse answers what is no request, behind the answers to those before, and lets nothing follow.
+func (c *conn) refuse(err *refusal) {
+	l := c.loop
+	if c.current != nil {
+		l.recycle(c.current)
+		c.current = nil
+	}
+	l.server.counts.refused.Add(1)
+	r := l.request(c)
+	r.Response.Status = err.status
+	if err == errOverfull {
+		r.Response.Add("Retry-After", "1")
+	}
+	l.server.options.Refuse(&r.Response, err.text)
+	r.answered, r.last = true, true
+	c.push(r)
+	l.touch(c)
+}
+
+// proceed sends what was answered, and then goes on with what could not be read before.
+func (c *conn) proceed() {
+	if c.dead {
+		c.bury()
+		return
+	}
+	if c.lingering || !c.flush() {
+		return
+	}
+	if c.inFlight == 0 {
+		if c.closing || c.ended {
+			c.finish()
+			return
+		}
+		if c.current == nil && c.start == len(c.buf) {
+			c.letGo()
+		}
+	}
+	if c.current != nil || c.start < len(c.buf) {
+		c.parse()
+	}
+	c.read()
+	c.settle()
+}
+
+// flush writes what was answered, and reports whether the socket took all of it.
+func (c *conn) flush() bool {
+	l := c.loop
+	if len(c.out) > 0 {
+		if c.out = c.write(c.out); len(c.out) > 0 || c.dead {
+			return false
+		}
+		c.out = nil
+	}
+	for c.first != nil && c.first.answered {
+		b := l.out[:0]
+		for c.first != nil && c.first.answered && len(b) < maxOut {
+			r := c.pop()
+			// The last one says that it is, if that is known.
+			last := r.last || c.inFlight == 0 && c.current == nil && c.start == len(c.buf) && !c.readable && (c.ended || l.server.lame.Load())
+			c.closing, c.asked = c.closing || last, c.asked || r.last
+			b = r.append(b, l.date, last)
+			l.recycle(r)
+		}
+		l.out = b
+		if rest := c.write(b); len(rest) > 0 && !c.dead {
+			c.out = append([]byte(nil), rest...)
+			c.settle()
+			return false
+		}
+		if c.dead {
+			return false
+		}
+	}
+	return true
+}
+
+// write returns what the socket did not take.
+func (c *conn) write(b []byte) []byte {
+	for len(b) > 0 {
+		n, errno := send(c.fd, b)
+		switch errno {
+		case 0:
+			b = b[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return b
+		default:
+			c.abort()
+			return nil
+		}
+	}
+	return nil
+}

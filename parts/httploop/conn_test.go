@@ -1,0 +1,354 @@
+//go:build linux
+
+package httploop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What is refused is answered so that the client can read it, also while it sends; then the connection ends, and nothing
+// that came behind is served.
+func TestRefuses(t *testing.T) {
+	s := serve(t, Options{MaxHead: 1024, MaxBody: 300})
+	long := strings.Repeat("x", 1<<20)
+	for text, want := range map[string]int{
+		"GET /" + long + " HTTP/1.1\r\nHost: x\r\n\r\n":                                                         414,
+		"GET / HTTP/1.1\r\nHost: x\r\nA: " + long + "\r\n\r\n":                                                  431,
+		"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 99) + strings.Repeat("A: c\r\n", 99) + get: 431,
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n" + long:                                  413,
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n" + long:                     413,
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc" + get:        400,
+		"GET / HTTP/1.1\nHost: x\n\n": 400,
+	} {
+		c := s.dial()
+		c.send(get)
+		c.answer("GET")
+		go io.WriteString(c, text)
+		resp, body := c.answer("GET")
+		if resp.StatusCode != want || !resp.Close || body == "" {
+			t.Errorf("%.80q: %d %q, want %d", text, resp.StatusCode, body, want)
+		}
+		c.end()
+	}
+	if got := s.Stats(); got.Refused != 7 || got.Requests != 7 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A body is taken in any pieces, and a client that expects 100 Continue receives it.
+func TestBodies(t *testing.T) {
+	s := serve(t, Options{MaxHead: 1024, MaxBody: 1 << 20})
+	body := strings.Repeat("0123456789", 50_000)
+	c := s.dial()
+	c.send("POST /a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 500000\r\n\r\n")
+	if line, err := c.in.ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	c.in.ReadString('\n')
+	c.send(body)
+	if _, got := c.answer("POST"); got != "POST /a  "+body {
+		t.Errorf("%d bytes, %.40q", len(got), got)
+	}
+	var chunks strings.Builder
+	for i := 0; i < len(body); i += 777 {
+		piece := body[i:min(i+777, len(body))]
+		fmt.Fprintf(&chunks, "%x\r\n%s\r\n", len(piece), piece)
+	}
+	c.send("POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks.String() + "0\r\nA: b\r\n\r\n" + get)
+	if _, got := c.answer("POST"); got != "POST /b  "+body {
+		t.Errorf("%d bytes, %.40q", len(got), got)
+	}
+	if _, got := c.answer("GET"); got != "GET /a b=c " {
+		t.Errorf("%.40q", got)
+	}
+}
+
+// Requests of which one may change what another sees do not run together, though they came together.
+func TestUnsafeMethodsRunAlone(t *testing.T) {
+	requests := make(chan *Request, 10)
+	s := serve(t, Options{Turn: func(_ int, batch []*Request) {
+		for _, r := range batch {
+			requests <- r
+		}
+	}})
+	c := s.dial()
+	c.send(get + get + "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + get)
+	first, second := <-requests, <-requests
+	if len(requests) > 0 {
+		t.Error("a POST began beside GETs")
+	}
+	echo(first)
+	echo(second)
+	Done(second, first)
+	post := <-requests
+	if post.Method != "POST" || len(requests) > 0 {
+		t.Errorf("%s, and %d more", post.Method, len(requests))
+	}
+	echo(post)
+	Done(post)
+	last := <-requests
+	echo(last)
+	Done(last)
+	for _, want := range []string{"GET /a b=c ", "GET /a b=c ", "POST /p  ", "GET /a b=c "} {
+		if _, got := c.answer("GET"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A client that is slow to ask, or asks for nothing, or does not read, loses its connection, and holds up no other.
+func TestTimeouts(t *testing.T) {
+	s := serve(t, Options{ReadTimeout: 300 * time.Millisecond, WriteTimeout: 300 * time.Millisecond, IdleTimeout: 300 * time.Millisecond,
+		Turn: func(_ int, requests []*Request) {
+			for _, r := range requests {
+				r.Response.Status = 200
+				r.Response.Body = append(r.Response.Body, make([]byte, 1<<20)...)
+			}
+			Done(requests...)
+		}})
+	silent := s.dial()
+	idle := s.dial()
+	idle.send(get)
+	idle.answer("GET")
+	half := s.dial()
+	half.send("GET / HTTP/1.1\r\nHost: x\r\nA")
+	body := s.dial()
+	body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")
+	deaf := s.dial()
+	go io.WriteString(deaf, strings.Repeat(get, 100_000))
+	silent.end()
+	idle.end()
+	for _, c := range []*client{half, body} {
+		if resp, _ := c.answer("GET"); resp.StatusCode != 408 || !resp.Close {
+			t.Errorf("%d", resp.StatusCode)
+		}
+		c.end()
+	}
+	for s.Stats().Connections > 0 {
+		runtime.Gosched()
+	}
+	if n, err := io.Copy(io.Discard, deaf); err == nil && n > 64<<20 {
+		t.Errorf("%d bytes were written for a client that did not read", n)
+	}
+}
+
+// Beyond the bound a client is answered, and when another has gone it is served.
+func TestMaxConnections(t *testing.T) {
+	s := serve(t, Options{MaxConnections: 3, Loops: 2})
+	var held []*client
+	for range 3 {
+		c := s.dial()
+		c.send(get)
+		c.answer("GET")
+		held = append(held, c)
+	}
+	beyond := s.dial()
+	if resp, body := beyond.answer("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" || !resp.Close {
+		t.Errorf("%v %q", resp, body)
+	}
+	beyond.end()
+	beyond.Close()
+	held[1].Close()
+	for s.Stats().Connections > 2 {
+		runtime.Gosched()
+	}
+	c := s.dial()
+	c.send(get)
+	c.answer("GET")
+}
+
+// A client that has sent all that it will is answered all the same.
+func TestHalfClosed(t *testing.T) {
+	s := serve(t, Options{})
+	c := s.dial()
+	c.send(get + get)
+	c.Conn.(*net.TCPConn).CloseWrite()
+	for range 2 {
+		c.answer("GET")
+	}
+	c.end()
+}
+
+// A request whose client has gone is completed like any other, and its connection is forgotten.
+func TestGone(t *testing.T) {
+	requests := make(chan *Request, 2)
+	s := serve(t, Options{Turn: func(_ int, batch []*Request) {
+		for _, r := range batch {
+			requests <- r
+		}
+	}})
+	c := s.dial()
+	c.send(get + get)
+	first, second := <-requests, <-requests
+	c.Conn.(*net.TCPConn).SetLinger(0) // a reset
+	c.Close()
+	for _, r := range []*Request{second, first} {
+		if r.Path != "/a" {
+			t.Errorf("%q", r.Path)
+		}
+		echo(r)
+		Done(r)
+	}
+	for s.Stats().Connections > 0 {
+		runtime.Gosched()
+	}
+}
+
+// As a lame duck it accepts and answers, and each answer is its connection's last. Drain answers what is under way, and
+// takes no more connections.
+func TestDrain(t *testing.T) {
+	release := make(chan struct{})
+	var waiting sync.WaitGroup
+	began := make(chan struct{}, 1)
+	s := serve(t, Options{Loops: 2, Turn: func(_ int, requests []*Request) {
+		for _, r := range requests {
+			echo(r)
+			if r.Path != "/slow" {
+				Done(r)
+				continue
+			}
+			began <- struct{}{}
+			waiting.Go(func() { <-release; Done(r) })
+		}
+	}})
+	defer waiting.Wait()
+	idle, slow := s.dial(), s.dial()
+	idle.send(get)
+	idle.answer("GET")
+	s.LameDuck()
+	fresh := s.dial()
+	fresh.send(get)
+	if resp, _ := fresh.answer("GET"); resp.StatusCode != 200 || !resp.Close {
+		t.Errorf("%d, close %t", resp.StatusCode, resp.Close)
+	}
+	fresh.end()
+	slow.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-began
+	down := make(chan error)
+	go func() { down <- s.Drain(context.Background()) }()
+	for {
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			break
+		}
+		c.Close()
+	}
+	idle.end()
+	close(release)
+	if resp, body := slow.answer("GET"); body != "GET /slow  " || !resp.Close {
+		t.Errorf("%q, close %t", body, resp.Close)
+	}
+	slow.end()
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+	s.ended <- <-s.ended // for the end of the test
+}
+
+// What is asked on a connection that was there before is answered also when Drain has begun.
+func TestDrainAnswersLateRequests(t *testing.T) {
+	s := serve(t, Options{lull: time.Hour})
+	used, fresh := s.dial(), s.dial()
+	used.send(get)
+	used.answer("GET")
+	down := make(chan error)
+	go func() { down <- s.Drain(context.Background()) }()
+	for {
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			break
+		}
+		c.Close()
+	}
+	for _, c := range []*client{used, fresh} {
+		c.send(get)
+		if resp, _ := c.answer("GET"); resp.StatusCode != 200 || !resp.Close {
+			t.Errorf("%d, close %t", resp.StatusCode, resp.Close)
+		}
+		c.end()
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+	s.ended <- <-s.ended
+}
+
+// What does not end is cut off, and counted; Drain waits until it is completed.
+func TestCutOff(t *testing.T) {
+	requests := make(chan *Request, 1)
+	s := serve(t, Options{Turn: func(_ int, batch []*Request) { requests <- batch[0] }})
+	c := s.dial()
+	c.send(get)
+	r := <-requests
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	down := make(chan error)
+	go func() { down <- s.Drain(ctx) }()
+	if rest, _ := io.ReadAll(c.in); len(rest) > 0 {
+		t.Errorf("%q", rest)
+	}
+	select {
+	case err := <-down:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	Done(r)
+	if err := <-down; err == nil || !strings.HasPrefix(err.Error(), "1 requests were still under way after ") {
+		t.Error(err)
+	}
+	s.ended <- <-s.ended
+}
+
+// A request costs no allocation, whichever goroutine completes it.
+func TestAllocs(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	complete := make(chan *Request, 64)
+	completed := make(chan struct{})
+	go func() {
+		defer close(completed)
+		for r := range complete {
+			Done(r)
+		}
+	}()
+	s := serve(t, Options{Turn: func(_ int, requests []*Request) {
+		for _, r := range requests {
+			r.Response.Status = 200
+			r.Response.Add("Content-Type", "text/plain")
+			r.Response.Body = append(r.Response.Body, r.Path...)
+			if r.Path == "/here" {
+				Done(r)
+			} else {
+				complete <- r
+			}
+		}
+	}})
+	defer func() { close(complete); <-completed }()
+	for _, path := range []string{"/here", "/elsewhere"} {
+		c := s.dial()
+		text := []byte("POST " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + strings.Repeat("x", 400) + "\r\nContent-Length: 3\r\n\r\nabc")
+		c.send(string(text))
+		c.answer("POST")
+		answer := make([]byte, len("HTTP/1.1 200 OK\r\nDate: Mon, 02 Jan 2006 15:04:05 GMT\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n")+len(path))
+		if len(path) > 9 {
+			answer = append(answer, 0) // a digit more
+		}
+		if n := testing.AllocsPerRun(2000, func() {
+			c.Write(text)
+			if _, err := io.ReadFull(c.in, answer); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations", path, n)
+		}
+	}
+}

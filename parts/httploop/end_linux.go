@@ -1,0 +1,111 @@
+package httploop
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// phase is what a connection waits for, and so which deadline it has.
+type phase uint8
+
+const (
+	fresh   phase = iota // nothing has come yet
+	reading              // for the rest of a request
+	working              // for the service
+	writing              // for the client to take what is written
+	waiting              // for another request
+)
+
+// After the last answer the client gets some time to read it: a socket that is closed with something unread in it makes
+// the kernel throw away what the client has not read.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 4 << 20 // that are read and thrown away meanwhile
+)
+
+// finish ends a connection whose answers were all sent.
+func (c *conn) finish() {
+	if c.ended || c.asked && c.start == len(c.buf) {
+		c.abort()
+		return
+	}
+	c.letGo()
+	if unix.Shutdown(c.fd, unix.SHUT_WR) != nil {
+		c.abort()
+		return
+	}
+	c.lingering, c.deadline, c.readable = true, c.loop.now.Add(lingerTime), true
+	c.discard()
+}
+
+// discard reads what nothing answers any more.
+func (c *conn) discard() {
+	if cap(c.loop.out) < maxOut {
+		c.loop.out = make([]byte, 0, maxOut)
+	}
+	scratch := c.loop.out[:maxOut]
+	for c.readable {
+		n, errno := receive(c.fd, scratch)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			c.readable = false
+			return
+		case errno != 0, n == 0, c.thrown > lingerBytes:
+			c.abort()
+			return
+		}
+		c.thrown += n
+	}
+}
+
+// settle gives a connection the deadline of what it waits for now.
+func (c *conn) settle() {
+	if c.dead || c.lingering {
+		return
+	}
+	options := &c.loop.server.options
+	next, patience := waiting, options.IdleTimeout
+	switch {
+	case len(c.out) > 0:
+		next, patience = writing, options.WriteTimeout
+	case c.inFlight > 0:
+		next, patience = working, 0
+	case c.current != nil || c.start < len(c.buf):
+		next, patience = reading, options.ReadTimeout
+	case c.phase == fresh:
+		next = fresh
+	}
+	switch {
+	case next == c.phase, next == reading && c.phase == fresh: // it counts from the beginning, not from the last byte
+	case patience == 0:
+		c.deadline = time.Time{}
+	default:
+		c.deadline = c.loop.now.Add(patience)
+	}
+	c.phase = next
+	if last := c.loop.now.Add(options.lull); c.loop.draining && next != working && next != writing && c.deadline.After(last) {
+		c.deadline = last
+	}
+}
+
+// expire ends a connection whose deadline is over.
+func (c *conn) expire() {
+	switch {
+	case c.lingering:
+	case c.phase == reading:
+		c.refuse(errLate)
+		return
+	case c.phase == writing:
+		c.loop.server.counts.refused.Add(1)
+	default: // it may have sent something since the loop has looked
+		c.readable = true
+		if c.read(); c.inFlight > 0 || c.current != nil || c.start < len(c.buf) {
+			c.settle()
+			return
+		}
+	}
+	c.abort()
+}

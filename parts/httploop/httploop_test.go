@@ -1,0 +1,197 @@
+//go:build linux
+
+package httploop
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const get = "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// served is a server whose connections a test looks at.
+type served struct {
+	*Server
+	t       *testing.T
+	address string
+	ended   chan error
+}
+
+// serve serves until the end of the test. Requests are shown to each one's answer.
+func serve(t *testing.T, o Options) *served {
+	t.Helper()
+	if o.Turn == nil {
+		o.Turn = func(_ int, requests []*Request) {
+			for _, r := range requests {
+				echo(r)
+			}
+			Done(requests...)
+		}
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &served{s, t, l.Addr().String(), make(chan error, 1)}
+	go func() { d.ended <- s.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Drain(ctx)
+		if err := <-d.ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// echo answers with what was asked.
+func echo(r *Request) {
+	r.Response.Status = 200
+	r.Response.Add("Content-Type", "text/plain")
+	r.Response.Body = fmt.Appendf(r.Response.Body, "%s %s %s %s", r.Method, r.Path, r.Query, r.Body)
+}
+
+// client is a connection to it.
+type client struct {
+	net.Conn
+	t  *testing.T
+	in *bufio.Reader
+}
+
+// patience bounds every wait; it is reached only when a test fails.
+const patience = 30 * time.Second
+
+func (s *served) dial() *client {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
+	return &client{c, s.t, bufio.NewReader(c)}
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) answer(method string) (*http.Response, string) {
+	c.t.Helper()
+	resp, err := http.ReadResponse(c.in, &http.Request{Method: method})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// end checks that the connection ends without more, and without an error.
+func (c *client) end() {
+	c.t.Helper()
+	if rest, err := io.ReadAll(c.in); err != nil || len(rest) > 0 {
+		c.t.Errorf("instead of the end there is %.60q, %v", rest, err)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	s := serve(t, Options{})
+	c := s.dial()
+	for range 3 {
+		c.send(get)
+		resp, body := c.answer("GET")
+		if resp.StatusCode != 200 || body != "GET /a b=c " || resp.Header.Get("Content-Type") != "text/plain" || resp.Close {
+			t.Errorf("%v %q", resp, body)
+		}
+		if _, err := http.ParseTime(resp.Header.Get("Date")); err != nil {
+			t.Error(err)
+		}
+	}
+	c.send("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\nPOST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc" + get)
+	if resp, body := c.answer("HEAD"); resp.ContentLength != int64(len("HEAD /a  ")) || body != "" {
+		t.Errorf("%v %q", resp, body)
+	}
+	if resp, body := c.answer("POST"); body != "POST /b  abc" || !resp.Close {
+		t.Errorf("%v %q", resp, body)
+	}
+	c.end()
+	if got := s.Stats(); got.Requests != 5 || got.Accepted != 1 || got.Refused != 0 || got.Turns == 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Answers come in the order of the requests, whichever is completed first, and in however many pieces they came.
+func TestOrder(t *testing.T) {
+	var mu sync.Mutex
+	var held []*Request
+	s := serve(t, Options{Loops: 2, MaxPipelined: 8, Turn: func(_ int, requests []*Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, r := range requests {
+			echo(r)
+		}
+		held = append(held, requests...)
+	}})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // completes the latest first
+		defer close(stopped)
+		for {
+			mu.Lock()
+			for len(held) > 0 {
+				last := len(held) - 1
+				Done(held[last])
+				held = held[:last]
+			}
+			mu.Unlock()
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			c := s.dial()
+			var text strings.Builder
+			const many = 100
+			for n := range many {
+				body := strings.Repeat("x", n*i)
+				fmt.Fprintf(&text, "POST /%d/%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", i, n, len(body), body)
+			}
+			go io.WriteString(c, text.String())
+			for n := range many {
+				if _, body := c.answer("POST"); body != fmt.Sprintf("POST /%d/%d  %s", i, n, strings.Repeat("x", n*i)) {
+					t.Errorf("answer %d of connection %d: %.60q", n, i, body)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}

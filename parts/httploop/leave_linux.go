@@ -1,0 +1,31 @@
+package httploop
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leave gives a connection to the service, as soon as the requests before have their answers.
+func (c *conn) leave() {
+	if c.inFlight > 0 {
+		c.alone = true // proceed parses it again then
+		return
+	}
+	l := c.loop
+	unread := bytes.Clone(c.buf[c.start:])
+	unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+	file := os.NewFile(uintptr(c.fd), "connection")
+	conn, err := net.FileConn(file) // over a duplicate
+	file.Close()
+	c.dead, c.closing, c.deadline = true, true, time.Time{}
+	l.server.counts.connections.Add(-1)
+	c.letGo()
+	c.remove()
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil { // else there are no file descriptors left, and it is closed
+		l.server.options.Leave(tcp, unread)
+	}
+}

@@ -1,0 +1,333 @@
+package httploop
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"dyno/parts/lameduck"
+)
+
+const supported = true
+
+const (
+	maxEvents = 512 // taken from the kernel by one call
+	tickEvery = 100 * time.Millisecond
+	tickParts = 10 // each tick looks at the deadlines of one connection in so many: so each is looked at every second
+)
+
+// What an event is of, if not of a connection, whose index is 0 or above.
+const (
+	ofListener = -1 - iota
+	ofWake
+)
+
+// loop serves its connections. One goroutine, in run, has all of it but what is below mu.
+type loop struct {
+	server *Server
+	number int
+	epoll  int // file descriptors
+	wakeFD int
+	accept *acceptor // nil: another loop's
+
+	now    time.Time // as of this turn
+	date   []byte    // line of a header
+	ticked time.Time
+	part   int // of the connections, that the next tick looks at
+
+	conns       []*conn // by index; nil: free
+	generations []int32 // of the indexes: how often each was used
+	free        []int32 // indexes
+	open        int     // connections
+	buffers     [][]byte
+	spare       []*Request // to use again
+
+	batch  []*Request // read, and not yet handed to the service
+	dirty  []*conn    // with answers to send, or bytes to parse
+	events []unix.EpollEvent
+	out    []byte // what is written next; used again for each connection
+
+	draining bool
+
+	asleep atomic.Bool // in epoll, or about to be: a goroutine that completes something wakes it
+
+	mu        sync.Mutex
+	completed []*Request
+	posted    []func()
+	closed    bool       // epoll and wakeFD are
+	taken     []*Request // run's: completed and taken change places
+}
+
+// Bounds of the memory that a loop keeps for later.
+const (
+	maxBuffers = 1024 // of MaxHead bytes each: 16 MiB
+	maxSpare   = 4096 // requests, of 2 KB or so
+	maxOut     = 64 << 10
+)
+
+// open makes the loops. All share the listener's socket, by way of the first loop.
+func (s *Server) open(l net.Listener) (loops []*loop, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range loops {
+				l.close()
+			}
+			loops = nil
+		}
+	}()
+	for i := range s.options.Loops {
+		one, err := newLoop(s, i)
+		if err != nil {
+			return loops, fmt.Errorf("opening an event loop: %w", err)
+		}
+		loops = append(loops, one)
+	}
+	loops[0].accept, err = newAcceptor(l, loops)
+	if err == nil {
+		err = loops[0].accept.watch()
+	}
+	return loops, err
+}
+
+func newLoop(s *Server, number int) (*loop, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		unix.Close(epoll)
+		return nil, err
+	}
+	l := &loop{server: s, number: number, epoll: epoll, wakeFD: wake, events: make([]unix.EpollEvent, maxEvents)}
+	l.look(time.Now())
+	l.ticked = l.now
+	if err := l.watch(wake, ofWake, 0, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// watch has events of a socket come as (of, generation).
+func (l *loop) watch(fd int, of, generation int32, events uint32) error {
+	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: of, Pad: generation})
+}
+
+func (l *loop) close() {
+	if l.accept != nil {
+		l.accept.close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	unix.Close(l.wakeFD)
+	unix.Close(l.epoll)
+}
+
+// run turns until it was stopped and all connections are gone.
+func (l *loop) run() error {
+	defer l.close()
+	for {
+		n, err := l.wait()
+		if err != nil {
+			return fmt.Errorf("waiting for sockets: %w", err)
+		}
+		l.look(time.Now())
+		for i := range l.events[:n] {
+			l.happened(&l.events[i])
+		}
+		l.collect()
+		l.turn()
+		l.collect() // what the service answered without waiting for anything
+		l.flush()
+		if l.now.Sub(l.ticked) >= tickEvery {
+			l.tick()
+		}
+		if l.draining && l.open == 0 {
+			return nil
+		}
+	}
+}
+
+// look takes the time, once a turn.
+func (l *loop) look(now time.Time) {
+	if l.now.Unix() != now.Unix() || l.date == nil {
+		l.date = dateLine(now)
+	}
+	l.now = now
+}
+
+// wait returns how many events there are. Other goroutines run first, those that the turn before has handed something to.
+func (l *loop) wait() (n int, err error) {
+	runtime.Gosched()
+	if n := poll(l.epoll, l.events); n > 0 || len(l.batch) > 0 || len(l.dirty) > 0 {
+		return n, nil
+	}
+	l.asleep.Store(true)
+	defer l.asleep.Store(false)
+	l.mu.Lock()
+	work := len(l.completed) > 0 || len(l.posted) > 0
+	l.mu.Unlock()
+	if work {
+		return 0, nil
+	}
+	rest := max(0, tickEvery-time.Since(l.ticked))
+	n, err = unix.EpollWait(l.epoll, l.events, int((rest+time.Millisecond-1)/time.Millisecond))
+	if errors.Is(err, unix.EINTR) {
+		return 0, nil
+	}
+	return n, err
+}
+
+// wake ends the loop's wait, if it waits.
+func (l *loop) wake() {
+	if !l.asleep.CompareAndSwap(true, false) {
+		return
+	}
+	l.mu.Lock() // the loop may have ended meanwhile, and another file have its descriptor
+	defer l.mu.Unlock()
+	if !l.closed {
+		signal(l.wakeFD)
+	}
+}
+
+// post has the loop call f. After the loop has ended it is not called.
+func (l *loop) post(f func()) {
+	l.mu.Lock()
+	l.posted = append(l.posted, f)
+	l.mu.Unlock()
+	l.wake()
+}
+
+func (l *loop) complete(requests []*Request) {
+	l.mu.Lock()
+	l.completed = append(l.completed, requests...)
+	l.mu.Unlock()
+	l.wake()
+}
+
+// collect takes what was completed or posted.
+func (l *loop) collect() {
+	l.mu.Lock()
+	l.taken, l.completed = l.completed, l.taken[:0]
+	posted := l.posted
+	l.posted = nil
+	l.mu.Unlock()
+	for _, r := range l.taken {
+		r.answered = true
+		l.touch(r.conn)
+	}
+	clear(l.taken)
+	for _, f := range posted {
+		f()
+	}
+}
+
+// touch puts a connection among those that flush looks at.
+func (l *loop) touch(c *conn) {
+	if !c.dirty {
+		c.dirty = true
+		l.dirty = append(l.dirty, c)
+	}
+}
+
+// turn hands the requests that were read to the service.
+func (l *loop) turn() {
+	if len(l.batch) == 0 {
+		return
+	}
+	l.server.counts.requests.Add(uint64(len(l.batch)))
+	l.server.counts.turns.Add(1)
+	l.server.options.Turn(l.number, l.batch)
+	clear(l.batch)
+	l.batch = l.batch[:0]
+}
+
+// flush sends what was answered. Connections that can go on meanwhile are parsed further, for the next turn.
+func (l *loop) flush() {
+	for i := 0; i < len(l.dirty); i++ {
+		c := l.dirty[i]
+		c.dirty = false
+		c.proceed()
+	}
+	clear(l.dirty)
+	l.dirty = l.dirty[:0]
+	if cap(l.out) > 4*maxOut {
+		l.out = nil
+	}
+}
+
+func (l *loop) happened(e *unix.EpollEvent) {
+	switch e.Fd {
+	case ofWake: // what was posted is looked at in each turn
+	case ofListener:
+		if l.accept != nil {
+			l.accept.some(acceptsPerTurn)
+		}
+	default:
+		if c := l.conns[e.Fd]; c != nil && c.generation == e.Pad {
+			c.happened(e.Events)
+		}
+	}
+}
+
+// tick looks at some deadlines.
+func (l *loop) tick() {
+	l.ticked = l.now
+	step := tickParts
+	if l.draining {
+		step = 1 // it does not take long any more
+	}
+	for i := l.part % step; i < len(l.conns); i += step {
+		if c := l.conns[i]; c != nil && !c.deadline.IsZero() && l.now.After(c.deadline) {
+			c.expire()
+		}
+	}
+	l.part = (l.part + 1) % tickParts
+	if l.accept != nil {
+		l.accept.again()
+	}
+	if l.server.options.Tick != nil {
+		l.server.options.Tick(l.number)
+	}
+}
+
+// drain stops accepting, after what waits was accepted, and then has each loop end. It is called on the first.
+func (l *loop) drain() {
+	lameduck.SealSocket(l.accept.fd)
+	l.accept.some(math.MaxInt)
+	l.accept.close()
+	l.accept = nil
+	for _, other := range l.server.loops { // after the connections that were posted to it
+		other.post(other.end)
+	}
+}
+
+// end gives connections without a request under way a last moment for one.
+func (l *loop) end() {
+	l.draining = true
+	for _, c := range l.conns {
+		if c != nil {
+			c.settle()
+		}
+	}
+}
+
+// cutOff ends all connections and returns how many requests were under way.
+func (l *loop) cutOff() (cut int) {
+	for _, c := range l.conns {
+		if c != nil && !c.dead {
+			cut += c.inFlight
+			c.abort()
+		}
+	}
+	return cut
+}

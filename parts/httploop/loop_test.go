@@ -1,0 +1,94 @@
+//go:build linux
+
+package httploop
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// paired is a loop that nothing runs, with a connection, and the descriptor of its client.
+func paired(t *testing.T) (l *loop, c *conn, client int) {
+	s, err := New(Options{Turn: func(int, []*Request) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err = newLoop(s, 0); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.add(pair[0], netip.AddrPort{}, false)
+	return l, l.conns[0], pair[1]
+}
+
+// A connection that ends in the middle of what was read is not read any more: its descriptor may be another's.
+func TestAbortedIsNotRead(t *testing.T) {
+	l, c, client := paired(t)
+	defer l.close()
+	unix.Write(client, []byte("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"))
+	unix.Close(client) // so that 100 Continue cannot be sent
+	c.happened(unix.EPOLLIN | unix.EPOLLRDHUP)
+	if !c.dead || c.buf != nil || c.takes() {
+		t.Errorf("dead %t, %d bytes of buffer, takes requests %t", c.dead, cap(c.buf), c.takes())
+	}
+}
+
+// While the server drains, a request that is on its way has the lull after each of its pieces.
+func TestDrainWaitsForPieces(t *testing.T) {
+	l, c, client := paired(t)
+	defer l.close()
+	defer c.abort()
+	defer unix.Close(client)
+	lull := l.server.options.lull
+	l.end()
+	for range 5 {
+		l.now = l.now.Add(lull / 2)
+		unix.Write(client, []byte("GET "))
+		c.happened(unix.EPOLLIN)
+		if left := c.deadline.Sub(l.now); left != lull {
+			t.Fatalf("%v are left, want %v", left, lull)
+		}
+	}
+	c.happened(unix.EPOLLOUT)
+	l.now = l.now.Add(time.Millisecond)
+	if c.settle(); c.deadline.Sub(l.now) >= lull {
+		t.Error("it waits longer although nothing came")
+	}
+}
+
+// A loop that has ended writes to no descriptor: it may be another's.
+func TestNoWakeAfterTheEnd(t *testing.T) {
+	l, c, client := paired(t)
+	defer unix.Close(client)
+	c.abort()
+	l.asleep.Store(true) // a goroutine that completed something has yet to wake it
+	was := l.wakeFD
+	l.close()
+	other, err := unix.FcntlInt(uintptr(client), unix.F_DUPFD_CLOEXEC, was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(other)
+	if other != was {
+		t.Skip("another descriptor came first")
+	}
+	peer, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(peer)
+	if err := unix.Dup3(peer, other, unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	l.wake()
+	var b [8]byte
+	if n, _ := unix.Read(peer, b[:]); n > 0 {
+		t.Errorf("%d bytes were written", n)
+	}
+}

@@ -1,0 +1,262 @@
+package lameduck_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/parts/lameduck"
+	"dyno/parts/lameduck/lameducktest"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// program is a server of this package's.
+type program struct {
+	*lameduck.Server
+	listener *lameduck.Listener
+	address  string
+}
+
+func start(t *testing.T, config *tls.Config, h http.HandlerFunc) program {
+	t.Helper()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lameduck.Listen(tcp.(*net.TCPListener))
+	p := program{lameduck.NewServer(&http.Server{Handler: h}, l), l, l.Addr().String()}
+	over := net.Listener(l)
+	if config != nil {
+		over = tls.NewListener(l, config)
+	}
+	go p.Serve(over)
+	return p
+}
+
+// drain ends it without a time as a lame duck.
+func (p program) drain(t *testing.T) {
+	t.Helper()
+	if err := p.Drain(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func hello(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }
+
+func TestNoRequestIsLost(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	config := &tls.Config{Certificates: certified.TLS.Certificates}
+	const window = 300 * time.Millisecond
+	for name, over := range map[string]*tls.Config{"plain": nil, "TLS": config} {
+		t.Run(name, func(t *testing.T) {
+			for range 4 {
+				p := start(t, over, hello)
+				lameducktest.Run(t, lameducktest.Program{
+					Dial: func() (net.Conn, error) {
+						if over == nil {
+							return net.Dial("tcp", p.address)
+						}
+						return tls.Dial("tcp", p.address, &tls.Config{InsecureSkipVerify: true})
+					},
+					Request: func(int, int) string { return get },
+					Good:    func(r *http.Response) bool { return r.StatusCode == http.StatusOK },
+					Window:  window,
+					Stop: func() {
+						p.LameDuck()
+						time.Sleep(window)
+						p.drain(t)
+					},
+				})
+			}
+		})
+	}
+}
+
+// dial sends text and reads n answers.
+func (p program) dial(t *testing.T, text string, n int) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	c, err := net.Dial("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	io.WriteString(c, text)
+	in := bufio.NewReader(c)
+	for range n {
+		answer(t, in)
+	}
+	return c, in
+}
+
+func answer(t *testing.T, in *bufio.Reader) *http.Response {
+	t.Helper()
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	return resp
+}
+
+// Connections without a request end with EOF, those with one after its answer.
+func TestDrain(t *testing.T) {
+	began, finish := make(chan bool), make(chan bool)
+	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			began <- true
+			<-finish
+		}
+		hello(w, r)
+	})
+	_, silent := p.dial(t, "", 0)
+	_, idle := p.dial(t, get, 1)
+	_, slow := p.dial(t, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n", 0)
+	<-began
+	drained := make(chan bool)
+	go func() {
+		defer close(drained)
+		p.drain(t)
+	}()
+	for _, in := range []*bufio.Reader{silent, idle} {
+		if _, err := in.ReadByte(); err != io.EOF {
+			t.Errorf("a connection without a request: %v, want EOF", err)
+		}
+	}
+	select {
+	case <-drained:
+		t.Error("a request is under way")
+	default:
+	}
+	close(finish)
+	answer(t, slow)
+	<-drained
+	if c, err := net.Dial("tcp", p.address); err == nil {
+		c.Close()
+		t.Error("it still accepts")
+	}
+}
+
+// What the kernel has accepted before the seal is served, although nothing has accepted it yet.
+func TestSealKeepsTheQueue(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lameduck.Listen(tcp.(*net.TCPListener))
+	const queued = 20
+	clients := make([]net.Conn, queued)
+	for i := range clients {
+		if clients[i], err = net.Dial("tcp", tcp.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		defer clients[i].Close()
+	}
+	l.Seal()
+	for i := range queued {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatalf("connection %d of %d: %v", i, queued, err)
+		}
+		defer c.Close()
+	}
+	if c, err := l.Accept(); err == nil {
+		c.Close()
+		t.Error("one more connection than there were")
+	}
+}
+
+// A client that goes on sending after the last answer has that answer, and no reset before it.
+func TestTheLastAnswerArrives(t *testing.T) {
+	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 1<<20)) })
+	c, in := p.dial(t, get, 1)
+	p.LameDuck()
+	go func() {
+		for range 10 {
+			io.WriteString(c, get)
+		}
+	}()
+	if resp := answer(t, in); !resp.Close {
+		t.Error("it does not say that the connection closes")
+	}
+	if _, err := in.ReadByte(); err != io.EOF {
+		t.Errorf("after the answer: %v, want EOF", err)
+	}
+	p.drain(t)
+}
+
+// What does not end in time is cut off, and that is an error.
+func TestCutOff(t *testing.T) {
+	began := make(chan bool)
+	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		began <- true
+		<-r.Context().Done()
+	})
+	p.dial(t, get, 0)
+	<-began
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.Drain(ctx); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("%v, want that a request was cut off", err)
+	}
+}
+
+// An HTTP/2 client receives GOAWAY, and its requests are answered.
+func TestHTTP2(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	began, finish := make(chan bool), make(chan bool)
+	p := start(t, &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			began <- true
+			<-finish
+		}
+		fmt.Fprint(w, r.Proto)
+	})
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	ask := func(path string) {
+		resp, err := client.Get("https://" + p.address + path)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer resp.Body.Close()
+		if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "HTTP/2.0" {
+			t.Errorf("%q %v", text, err)
+		}
+	}
+	ask("/")
+	slow := make(chan bool)
+	go func() {
+		defer close(slow)
+		ask("/slow")
+	}()
+	<-began
+	p.LameDuck()
+	for range 3 { // each over a connection of its own, as the last said GOAWAY
+		ask("/")
+	}
+	drained := make(chan bool)
+	go func() {
+		defer close(drained)
+		p.drain(t)
+	}()
+	close(finish)
+	<-slow
+	<-drained
+}

@@ -1,0 +1,210 @@
+// Package lameducktest stops a program under load and counts the requests that it leaves without an answer: there must be
+// none. It speaks HTTP/1.1 over connections of its own, so that no client library hides one that it sends again.
+//
+// It is for tests only.
+package lameducktest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	busy   = 40  // connections that send a request as soon as they have an answer
+	silent = 5   // connections that send their first request when the program is no longer ready
+	warm   = 400 // answers before the program is stopped
+
+	patience = 60 * time.Second // bounds every wait; reached only when a test fails
+)
+
+// Program is what is stopped.
+type Program struct {
+	Dial    func() (net.Conn, error)
+	Request func(connection, n int) string // a connection's nth request, as bytes
+	Good    func(*http.Response) bool      // whether an answer is one to Request
+	Ready   func() (status int)            // of /readyz; nil: there is none. 0: it does not answer any more
+
+	// Window is for how long the program must go on accepting when it is stopped.
+	Window time.Duration
+
+	// Stop tells the program to stop and returns when it has.
+	Stop func()
+}
+
+// Readyz asks the debug address, such as http://127.0.0.1:8081.
+func Readyz(debug string) func() (status int) {
+	return func() int {
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		resp, err := client.Get(debug + "/readyz")
+		if err != nil {
+			return 0
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+}
+
+// Run stops a program in the middle of its work.
+func Run(t testing.TB, p Program) {
+	t.Helper()
+	r := &run{Program: p, t: t, warm: make(chan struct{}), unready: make(chan struct{})}
+	var clients, others sync.WaitGroup
+	for i := range busy {
+		clients.Go(func() { r.busy(i) })
+	}
+	for i := range silent {
+		conn, err := p.Dial()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		clients.Go(func() { r.silent(busy+i, conn) })
+	}
+	select {
+	case <-r.warm:
+	case <-time.After(patience):
+		t.Errorf("%d answers in %v", r.answers.Load(), patience)
+	}
+	if p.Ready != nil {
+		if status := p.Ready(); status != http.StatusOK {
+			t.Errorf("/readyz says %d before the end", status)
+		}
+	}
+	now := time.Now()
+	r.stopped.Store(&now)
+	others.Go(p.Stop)
+	r.waitUnready()
+	clients.Wait()
+	others.Wait()
+	if n := r.answers.Load(); r.unanswered.Load() > 0 || r.bad.Load() > 0 {
+		t.Errorf("%d requests were not answered and %d wrongly, beside %d answers", r.unanswered.Load(), r.bad.Load(), n)
+	}
+	if p.Window > 0 && r.after.Load() == 0 {
+		t.Errorf("no connection was made and served after the stop; the program must go on accepting for %v", p.Window)
+	}
+}
+
+type run struct {
+	Program
+	t       testing.TB
+	warm    chan struct{} // closed after the first answers
+	unready chan struct{} // closed when the program is not ready any more
+	stopped atomic.Pointer[time.Time]
+
+	answers, unanswered, bad, after atomic.Int64
+}
+
+func (r *run) waitUnready() {
+	defer close(r.unready)
+	for began := time.Now(); r.Ready != nil; {
+		switch status := r.Ready(); {
+		case status == http.StatusServiceUnavailable:
+			return
+		case status == 0, time.Since(began) > patience:
+			r.t.Errorf("/readyz said %d and never 503", status)
+			return
+		}
+	}
+}
+
+// busy sends requests, on another connection when the program says that it closes one, until none is accepted.
+func (r *run) busy(id int) {
+	for n := 0; ; {
+		late := r.stopped.Load() != nil
+		conn, err := r.Dial()
+		if err != nil {
+			stop := r.stopped.Load()
+			if stop == nil || time.Since(*stop) < r.Window {
+				r.t.Errorf("a connection was refused too early: %v", err)
+			}
+			return
+		}
+		ok := r.serve(conn, id, &n)
+		conn.Close()
+		if !ok {
+			return
+		}
+		if late {
+			r.after.Add(1)
+		}
+	}
+}
+
+// serve sends requests until the program says that it closes the connection.
+func (r *run) serve(conn net.Conn, id int, n *int) bool {
+	in := bufio.NewReader(conn)
+	for {
+		resp, err := r.ask(conn, in, r.Request(id, *n))
+		*n++
+		if err != nil {
+			r.lost(err)
+			return false
+		}
+		if r.answers.Add(1) == warm {
+			close(r.warm)
+		}
+		if !r.Good(resp) && r.bad.Add(1) == 1 {
+			r.t.Errorf("an answer is %s", resp.Status)
+		}
+		if resp.Close {
+			if r.stopped.Load() == nil {
+				r.t.Error("a connection is closed although the program was not stopped")
+				return false
+			}
+			return r.ended(conn, in)
+		}
+	}
+}
+
+func (r *run) ask(conn net.Conn, in *bufio.Reader, request string) (*http.Response, error) {
+	conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, request); err != nil {
+		return nil, err
+	}
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp, err
+}
+
+// ended checks that a connection that was said to close does, in good order.
+func (r *run) ended(conn net.Conn, in *bufio.Reader) bool {
+	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
+		r.t.Errorf("after an answer with Connection: close: %v, want EOF", err)
+		return false
+	}
+	return true
+}
+
+// silent sends its first request when the program is no longer ready. A program that has lost its patience with it by then
+// is in its right, but not before the window is over.
+func (r *run) silent(id int, conn net.Conn) {
+	defer conn.Close()
+	<-r.unready
+	if r.Window == 0 || r.Ready == nil {
+		return
+	}
+	resp, err := r.ask(conn, bufio.NewReader(conn), r.Request(id, 0))
+	switch {
+	case err != nil && time.Since(*r.stopped.Load()) < r.Window:
+		r.lost(fmt.Errorf("on a connection that was silent before: %w", err))
+	case err == nil && !resp.Close:
+		r.t.Error("an answer of a program that ends does not say Connection: close")
+	}
+}
+
+func (r *run) lost(err error) {
+	if r.unanswered.Add(1) == 1 {
+		r.t.Errorf("a request was not answered: %v", err)
+	}
+}

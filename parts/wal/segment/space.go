@@ -1,0 +1,57 @@
+package segment
+
+import "path/filepath"
+
+// reserveName is the file that holds the reserve.
+const reserveName = "reserve"
+
+// prepare makes the file that will be the next segment, while there is space for it: so a full disk does not keep
+// the log from beginning a segment and giving up those before it.
+func (f *Files) prepare() {
+	if f.w.spare != nil {
+		return
+	}
+	path := filepath.Join(f.dir, newName)
+	file, err := f.fs.Create(path)
+	if err != nil {
+		return
+	}
+	if _, err := file.WriteAt(make([]byte, headerBytes), 0); err != nil {
+		_ = file.Close()
+		_ = f.fs.Remove(path)
+		return
+	}
+	f.w.spare = file
+}
+
+// replenish sets the reserve aside, or some of it on a disk that is nearly full.
+func (f *Files) replenish() {
+	if f.reserve <= 0 || f.w.reserved {
+		return
+	}
+	path := filepath.Join(f.dir, reserveName)
+	file, err := f.fs.Create(path)
+	if err != nil {
+		return
+	}
+	for size := f.reserve; size >= f.reserve/16; size /= 4 {
+		if err = file.Allocate(0, size); !full(err) {
+			break
+		}
+	}
+	_ = file.Close()
+	if err != nil { // a file system that cannot allocate keeps no reserve
+		_ = f.fs.Remove(path)
+		return
+	}
+	f.w.reserved = true
+}
+
+// release gives the reserve back to the disk; false: there is none.
+func (f *Files) release() bool {
+	if !f.w.reserved {
+		return false
+	}
+	f.w.reserved = false
+	return f.fs.Remove(filepath.Join(f.dir, reserveName)) == nil
+}

@@ -1,0 +1,201 @@
+package xrpl
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// maxInner is how many transactions a Batch holds at most.
+const maxInner = 8
+
+// nested checks what others than the sender signed in a transaction, which is well formed.
+func (s *signed) nested(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
+	for _, role := range []struct {
+		code         int
+		name         string
+		account      []byte
+		one, several string // newer than the sender's own prefixes, which were used before
+	}{
+		{codeCounterpartySignature, "CounterpartySignature", s.counterparty, prefixCounterparty, prefixMultiCounterparty},
+		{codeSponsorSignature, "SponsorSignature", s.sponsor, prefixSponsor, prefixMultiSponsor},
+	} {
+		inside, found := within(tx.Blob, typeObject, role.code)
+		if !found {
+			continue
+		}
+		n, err := s.role(inside, role.account, []string{role.one, prefixSign}, []string{role.several, prefixMultiSign}, tx, check)
+		checked += n
+		if err != nil {
+			return checked, fmt.Errorf("%s: %w", role.name, err)
+		}
+	}
+	if s.kind != kindBatch {
+		return checked, nil
+	}
+	n, err := s.batch(l, tx, check)
+	return checked + n, err
+}
+
+// role checks the object in which somebody signs the same fields as the sender.
+func (s *signed) role(inside, account []byte, one, several []string, tx *Transaction, check SignatureChecker) (int, error) {
+	a, err := readApproval(inside)
+	if err != nil {
+		return 0, err
+	}
+	var fields []byte
+	if fields, err = appendUnsigned(nil, tx.Blob); err != nil {
+		return 0, err
+	}
+	var m message
+	for i := range one {
+		m.one = append(m.one, append([]byte(one[i]), fields...))
+		m.several = append(m.several, append([]byte(several[i]), fields...))
+	}
+	if len(a.account) > 0 || len(account) > 0 && len(account) != accountSize {
+		return 0, fmt.Errorf("%w: an account in it is out of place", ErrMalformed)
+	}
+	var who AccountID
+	copy(who[:], account)
+	if a.several { // unlike the sender, who is in it may be among the signers
+		return s.severally(a.signers, AccountID{}, m.several, check, [][]byte{tx.Meta})
+	}
+	return s.approved(&a, who, m, check, tx.Meta)
+}
+
+// batch checks BatchSigners: each account that a Batch acts for, besides its sender, has to have signed it.
+func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
+	inner, err := readInner(tx.Blob)
+	if err != nil {
+		return 0, err
+	}
+	metas := inner.metas(l)
+	needs := inner.needs
+	delete(needs, AccountID(s.account))
+	array, _ := within(tx.Blob, typeArray, codeBatchSigners)
+	last := make([]byte, accountSize)
+	err = eachElement(array, codeBatchSigner, func(inside []byte) error {
+		a, err := readApproval(inside)
+		switch {
+		case err != nil:
+			return err
+		case len(a.account) != accountSize || bytes.Compare(a.account, last) <= 0:
+			return fmt.Errorf("%w: its BatchSigners are not in order", ErrSignature)
+		case bytes.Equal(a.account, s.account):
+			return fmt.Errorf("%w: its account is among its BatchSigners", ErrSignature)
+		}
+		last = a.account
+		who := AccountID(a.account)
+		n, err := s.approved(&a, who, s.batchMessage(who, inner.ids), check, metas...)
+		if err != nil {
+			return fmt.Errorf("BatchSigner %v: %w", who, err)
+		}
+		checked += n
+		delete(needs, who)
+		return nil
+	})
+	for missing := range needs {
+		if err == nil {
+			err = fmt.Errorf("%w: the Batch acts for %v, who is not among its BatchSigners", ErrSignature, missing)
+		}
+	}
+	return checked, err
+}
+
+// batchMessage is what a BatchSigner signs. The second form is that of the amendment Batch, before BatchV1_1 bound the
+// signature to the sender.
+func (s *signed) batchMessage(who AccountID, ids []Hash) message {
+	sequence := s.sequence
+	if sequence == 0 {
+		sequence = s.ticket
+	}
+	list := binary.BigEndian.AppendUint32(nil, s.flags)
+	list = binary.BigEndian.AppendUint32(list, uint32(len(ids)))
+	for _, id := range ids {
+		list = append(list, id[:]...)
+	}
+	bound := append([]byte(prefixBatch), s.account...)
+	bound = append(binary.BigEndian.AppendUint32(bound, sequence), list...)
+	bound = append(bound, who[:]...)
+	early := append([]byte(prefixBatch), list...)
+	return message{one: [][]byte{bound, early}, several: [][]byte{bytes.Clone(bound), bytes.Clone(early)}}
+}
+
+// inner is what a Batch holds.
+type inner struct {
+	blobs [][]byte
+	ids   []Hash
+	needs map[AccountID]bool // the accounts that it acts for
+}
+
+func readInner(batch []byte) (in inner, err error) {
+	in.needs = map[AccountID]bool{}
+	array, _ := within(batch, typeArray, codeRawTransactions)
+	err = eachElement(array, codeRawTransaction, func(blob []byte) error {
+		if len(in.blobs) == maxInner {
+			return fmt.Errorf("%w: a Batch of more than %d transactions", ErrMalformed, maxInner)
+		}
+		s, err := readSigned(blob)
+		if err != nil {
+			return err
+		}
+		if s.isPseudo() || s.kind == kindBatch {
+			return fmt.Errorf("%w: a Batch holds no transaction of type %d", ErrMalformed, s.kind)
+		}
+		in.blobs, in.ids = append(in.blobs, blob), append(in.ids, TransactionID(blob))
+		in.needs[s.signatory()] = true
+		if len(s.counterparty) == accountSize {
+			in.needs[AccountID(s.counterparty)] = true
+		}
+		if s.sponsored && len(s.sponsor) == accountSize {
+			in.needs[AccountID(s.sponsor)] = true
+		}
+		return nil
+	})
+	return in, err
+}
+
+// metas are the metadata of those of the transactions that the ledger applied.
+func (in *inner) metas(l *Ledger) (metas [][]byte) {
+	for i := range l.Transactions {
+		for _, blob := range in.blobs {
+			if bytes.Equal(blob, l.Transactions[i].Blob) {
+				metas = append(metas, l.Transactions[i].Meta)
+			}
+		}
+	}
+	return metas
+}
+
+// attestation appends what a witness of a bridge signs: these fields of the transaction, as they are.
+func attestation(dst, blob []byte) []byte {
+	_ = Walk(blob, func(f Field) error { // which is well formed
+		if f.Depth == 0 && !f.Ends() && isAttested(f) {
+			dst = append(dst, blob[f.Start:f.End]...)
+		}
+		return nil
+	})
+	return dst
+}
+
+// isAttested: source: AttestationClaim::message and AttestationCreateAccount::message of rippled.
+func isAttested(f Field) bool {
+	const (
+		claimID, createCount         = 20, 21 // UInt64
+		reward                       = 29     // Amount
+		otherChainSource, rewardedTo = 18, 21 // Account
+		wasLockingChainSend          = 19     // UInt8
+		bridge                       = 1
+	)
+	switch f.Type {
+	case typeUInt64:
+		return f.Code == claimID || f.Code == createCount
+	case typeAmount:
+		return f.Code == codeAmount || f.Code == reward
+	case typeAccount:
+		return f.Code == codeDestination || f.Code == otherChainSource || f.Code == rewardedTo
+	case typeUInt8:
+		return f.Code == wasLockingChainSend
+	}
+	return f.Is(typeBridge, bridge)
+}

@@ -1,0 +1,282 @@
+// Package xrpljson renders transactions and metadata, from their bytes, as rippled writes them in JSON. It is for people
+// and programs that do not want to decode; it is not for going back: nothing is proved, hashed or signed from JSON. It
+// starts no goroutines.
+package xrpljson
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/names"
+)
+
+// Object is a JSON object, whose values are strings, numbers, Objects and lists. encoding/json writes its members in the
+// order of their names, as rippled does.
+type Object = map[string]any
+
+// Types of fields, by their number in the binary format.
+const (
+	typeUInt16, typeUInt32, typeUInt64  = 1, 2, 3
+	typeAmount, typeAccount             = 6, 8
+	typeNumber, typeInt32, typeInt64    = 9, 10, 11
+	typeObject, typeArray, typeUInt8    = 14, 15, 16
+	typePathSet, typeVector256          = 18, 19
+	typeIssue, typeBridge, typeCurrency = 24, 25, 26
+	accountSize, currencySize, mptSize  = 20, 20, 24
+	hashSize                            = 32
+)
+
+// level is an object or an array that is being read.
+type level struct {
+	name   string
+	object Object
+	list   []any
+	array  bool
+}
+
+// Decode renders fields: a transaction, or metadata.
+func Decode(b []byte) (Object, error) {
+	open := []level{{object: Object{}}}
+	err := xrpl.Walk(b, func(f xrpl.Field) error {
+		name := names.Field(f.Type, f.Code)
+		if name == "" {
+			name = fmt.Sprintf("Field%d.%d", f.Type, f.Code) // newer than this program
+		}
+		switch {
+		case f.Ends():
+			done := open[len(open)-1]
+			open = open[:len(open)-1]
+			if done.array {
+				open[len(open)-1].put(done.name, append([]any{}, done.list...))
+			} else {
+				open[len(open)-1].put(done.name, done.object)
+			}
+		case f.Opens():
+			open = append(open, level{name: name, object: Object{}, array: f.Type == typeArray})
+		default:
+			open[len(open)-1].put(name, value(f, name, b[f.ValueStart:f.End]))
+		}
+		return nil
+	})
+	return open[0].object, err
+}
+
+// put adds a member, or to an array an element, which is an object with the member alone.
+func (l *level) put(name string, v any) {
+	if l.array {
+		l.list = append(l.list, Object{name: v})
+		return
+	}
+	l.object[name] = v
+}
+
+// decimals are the fields of 64 bits that are amounts, and written in base ten; the others are in hex.
+var decimals = map[string]bool{"MaximumAmount": true, "OutstandingAmount": true, "MPTAmount": true, "LockedAmount": true, "ConfidentialOutstandingAmount": true}
+
+// value renders a value, whose size Walk has checked.
+func value(f xrpl.Field, name string, b []byte) any {
+	switch f.Type {
+	case typeUInt8:
+		if text := names.Result(int(b[0])); name == "TransactionResult" && text != "" {
+			return text
+		}
+		return b[0]
+	case typeUInt16:
+		n := binary.BigEndian.Uint16(b)
+		text := ""
+		switch name {
+		case "TransactionType":
+			text = names.Transaction(int(n))
+		case "LedgerEntryType":
+			text = names.Entry(int(n))
+		}
+		if text != "" {
+			return text
+		}
+		return n
+	case typeUInt32:
+		return binary.BigEndian.Uint32(b)
+	case typeInt32:
+		return int32(binary.BigEndian.Uint32(b))
+	case typeInt64:
+		return strconv.FormatInt(int64(binary.BigEndian.Uint64(b)), 10)
+	case typeUInt64:
+		if decimals[name] {
+			return strconv.FormatUint(binary.BigEndian.Uint64(b), 10)
+		}
+		return strconv.FormatUint(binary.BigEndian.Uint64(b), 16)
+	case typeAmount:
+		return amount(b)
+	case typeAccount:
+		return account(b)
+	case typeNumber:
+		return number(int64(binary.BigEndian.Uint64(b)), int(int32(binary.BigEndian.Uint32(b[8:]))))
+	case typePathSet:
+		return paths(b)
+	case typeVector256:
+		list := []any{}
+		for ; len(b) >= hashSize; b = b[hashSize:] {
+			list = append(list, xrpl.Hex(b[:hashSize]))
+		}
+		return list
+	case typeIssue:
+		return issue(b)
+	case typeBridge:
+		return bridge(b)
+	case typeCurrency:
+		return currency(b)
+	}
+	return xrpl.Hex(b)
+}
+
+// account is an address. That of a pseudo-transaction may have no bytes, and is that of the account zero.
+func account(b []byte) string {
+	var id xrpl.AccountID
+	if len(b) > accountSize {
+		return xrpl.Hex(b)
+	}
+	copy(id[:], b)
+	return id.String()
+}
+
+func amount(b []byte) any {
+	const issued, mpt, positive = 0x80, 0x20, 0x40
+	sign := ""
+	if b[0]&positive == 0 {
+		sign = "-"
+	}
+	switch {
+	case b[0]&issued != 0:
+		return Object{"currency": currency(b[8 : 8+currencySize]), "issuer": account(b[8+currencySize:]), "value": issuedValue(binary.BigEndian.Uint64(b))}
+	case b[0]&mpt != 0:
+		n := binary.BigEndian.Uint64(b[1:])
+		return Object{"mpt_issuance_id": xrpl.Hex(b[9:]), "value": signed(sign, n)}
+	}
+	const magnitude = 1<<62 - 1
+	return signed(sign, binary.BigEndian.Uint64(b)&magnitude)
+}
+
+func signed(sign string, n uint64) string {
+	if n == 0 {
+		return "0"
+	}
+	return sign + strconv.FormatUint(n, 10)
+}
+
+// issuedValue is an amount of an issued currency: a sign, 8 bits of exponent and 54 of mantissa.
+func issuedValue(bits uint64) string {
+	const mantissaBits, bias = 54, 97
+	mantissa := int64(bits & (1<<mantissaBits - 1))
+	if bits>>62&1 == 0 {
+		mantissa = -mantissa
+	}
+	return number(mantissa, int(bits>>mantissaBits&0xff)-bias)
+}
+
+// number is mantissa times ten to the exponent: with an exponent where it is very large or very small, as rippled does.
+func number(mantissa int64, exponent int) string {
+	if mantissa == 0 {
+		return "0"
+	}
+	digits, sign := strconv.FormatInt(mantissa, 10), ""
+	if mantissa < 0 {
+		digits, sign = digits[1:], "-"
+	}
+	if exponent != 0 && (exponent < -25 || exponent > -5) {
+		trimmed := strings.TrimRight(digits, "0")
+		return sign + trimmed + "e" + strconv.Itoa(exponent+len(digits)-len(trimmed))
+	}
+	if exponent == 0 {
+		return sign + digits
+	}
+	if missing := 1 - exponent - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	point := len(digits) + exponent
+	fraction := strings.TrimRight(digits[point:], "0")
+	if fraction == "" {
+		return sign + digits[:point]
+	}
+	return sign + digits[:point] + "." + fraction
+}
+
+// currency is a code of three characters, XRP, or 40 hex digits.
+func currency(b []byte) string {
+	const at, allowed = 12, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789<>(){}[]|?!@#$%^&*"
+	code := string(b[at : at+3])
+	rest := string(b[:at]) + string(b[at+3:])
+	switch {
+	case strings.Trim(rest, "\x00") != "":
+		return xrpl.Hex(b)
+	case code == "\x00\x00\x00":
+		return "XRP"
+	case strings.Trim(code, allowed) != "" || code == "XRP":
+		return xrpl.Hex(b)
+	}
+	return code
+}
+
+func issue(b []byte) Object {
+	switch len(b) {
+	case currencySize:
+		return Object{"currency": currency(b)}
+	case currencySize + accountSize:
+		return Object{"currency": currency(b[:currencySize]), "issuer": account(b[currencySize:])}
+	}
+	// A multi-purpose token is written as issuer, a mark, and sequence (little-endian); its id is sequence and issuer.
+	sequence := b[2*accountSize:]
+	id := []byte{sequence[3], sequence[2], sequence[1], sequence[0]}
+	return Object{"mpt_issuance_id": xrpl.Hex(append(id, b[:accountSize]...))}
+}
+
+func bridge(b []byte) Object {
+	out := Object{}
+	for _, side := range []string{"LockingChain", "IssuingChain"} {
+		door := b[1 : 1+accountSize]
+		b = b[1+accountSize:]
+		n := currencySize
+		if strings.Trim(string(b[:currencySize]), "\x00") != "" {
+			n += accountSize
+		}
+		out[side+"Door"], out[side+"Issue"] = account(door), issue(b[:n])
+		b = b[n:]
+	}
+	return out
+}
+
+// paths are lists of steps.
+func paths(b []byte) []any {
+	const end, boundary, byAccount, byCurrency, byIssuer, byToken = 0x00, 0xff, 0x01, 0x10, 0x20, 0x40
+	all, path := []any{}, []any{}
+	for len(b) > 0 {
+		kind := b[0]
+		b = b[1:]
+		if kind == end || kind == boundary {
+			all, path = append(all, path), []any{}
+			continue
+		}
+		step := Object{"type": kind}
+		take := func(n int) []byte {
+			part := b[:n]
+			b = b[n:]
+			return part
+		}
+		if kind&byAccount != 0 {
+			step["account"] = account(take(accountSize))
+		}
+		if kind&byCurrency != 0 {
+			step["currency"] = currency(take(currencySize))
+		}
+		if kind&byIssuer != 0 {
+			step["issuer"] = account(take(accountSize))
+		}
+		if kind&byToken != 0 {
+			step["mpt_issuance_id"] = xrpl.Hex(take(mptSize))
+		}
+		path = append(path, step)
+	}
+	return all
+}
