@@ -25,17 +25,20 @@ func receiverAt(t *testing.T, stats func() string) *receiver {
 	return &receiver{stats: s.URL}
 }
 
-func TestRate(t *testing.T) {
+func TestWatch(t *testing.T) {
 	var n atomic.Int64
 	r := receiverAt(t, func() string { return fmt.Sprintf(`{"notices":%d}`, 10*n.Add(1)) })
-	if rate, err := r.rate(t.Context(), 0, 50*time.Millisecond); err != nil || !(rate > 0) {
-		t.Errorf("%v/s, %v", rate, err)
+	used := 0.0
+	cpu := func() (float64, error) { used++; return used, nil }
+	got, err := r.watch(t.Context(), 0, 50*time.Millisecond, cpu)
+	if err != nil || !(got.rate > 0) || !(got.cpu > 0) || used != 2 {
+		t.Errorf("%+v, %v, CPU time was read %v times", got, err, used)
 	}
 	if got := r.received.Load(); got != 10*n.Load() {
 		t.Errorf("%d are known to be received, want %d", got, 10*n.Load())
 	}
 	still := receiverAt(t, func() string { return `{"notices":5}` })
-	if _, err := still.rate(t.Context(), 0, 50*time.Millisecond); err == nil {
+	if _, err := still.watch(t.Context(), 0, 50*time.Millisecond, cpu); err == nil {
 		t.Error("a receiver that received nothing has a rate")
 	}
 }
@@ -100,7 +103,7 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*options){
-		"pairs": func(o *options) { o.pairs = 5 }, "length": func(o *options) { o.length = 0 }, "warmup": func(o *options) { o.warmup = -1 },
+		"pairs": func(o *options) { o.pairs = 3 }, "length": func(o *options) { o.length = 0 }, "warmup": func(o *options) { o.warmup = -1 },
 		"in-flight": func(o *options) { o.inFlight = 0 }, "batch": func(o *options) { o.batch = 1001 }, "payload": func(o *options) { o.payload = 0 },
 	} {
 		o := good

@@ -58,33 +58,47 @@ func (r *receiver) look(ctx context.Context) (out seen, err error) {
 // lookEvery is how stale the count may be that a feeder goes by: at 50,000/s, 1,000 notices.
 const lookEvery = 20 * time.Millisecond
 
-// rate is how many notices a second came in over length, after warmup. It keeps the count fresh meanwhile.
-func (r *receiver) rate(ctx context.Context, warmup, length time.Duration) (perSecond float64, err error) {
+// figures of one side.
+type figures struct {
+	rate float64 // notices received a second
+	cpu  float64 // CPU time of the sending process for each of these, us
+}
+
+// watch counts what comes in over length, after warmup, and the CPU time that the sender uses meanwhile, in s. It
+// keeps the count fresh.
+func (r *receiver) watch(ctx context.Context, warmup, length time.Duration, cpu func() (float64, error)) (out figures, err error) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	began := time.Now()
 	var from time.Time
+	var used float64
 	first := int64(-1)
 	for {
 		s, err := r.look(ctx)
 		if err != nil {
-			return 0, err
+			return out, err
 		}
 		now := time.Now()
 		switch {
 		case now.Sub(began) < warmup:
 		case first < 0:
 			first, from = s.Notices, now
+			if used, err = cpu(); err != nil {
+				return out, err
+			}
 		case now.Sub(from) >= length:
 			if s.Notices == first {
-				return 0, fmt.Errorf("nothing was received for %v", length)
+				return out, fmt.Errorf("nothing was received for %v", length)
 			}
-			return float64(s.Notices-first) / now.Sub(from).Seconds(), nil
+			n := float64(s.Notices - first)
+			lasted := now.Sub(from).Seconds()
+			now, err := cpu()
+			return figures{n / lasted, (now - used) / n * 1e6}, err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return out, ctx.Err()
 		}
 	}
 }

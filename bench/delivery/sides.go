@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"dyno/lab/probe/procfs"
 	"dyno/lab/target"
 )
 
@@ -59,72 +60,90 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 
 func (b *bench) close() { os.RemoveAll(b.tmp) }
 
-// side sends webhooks to a receiver until its load is ended, by stop.
-type side func(ctx context.Context, to *receiver) (stop func() error, err error)
+// side starts a process that sends webhooks to a receiver until it is stopped.
+type side func(ctx context.Context, to *receiver) (sender, error)
 
-// inTurn measures sides one after the other, each with a fresh receiver, in notices/s.
-func (b *bench) inTurn(ctx context.Context, sides []side) (rates []float64, err error) {
+// sender is that process and what ends it and its load.
+type sender struct {
+	process *target.Process
+	stop    func() error
+}
+
+// cpu is the CPU time that it has used, in s.
+func (s sender) cpu() (float64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.PID()))
+	if err != nil {
+		return 0, fmt.Errorf("the CPU time of a process can be read on Linux only: %w", err)
+	}
+	used, _, err := procfs.ProcessCPU(stat)
+	return used, err
+}
+
+// inTurn measures sides one after the other, each with a fresh receiver.
+func (b *bench) inTurn(ctx context.Context, sides []side) (out []figures, err error) {
 	for _, s := range sides {
-		rate, err := b.measure(ctx, s)
+		f, err := b.measure(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		rates = append(rates, rate)
+		out = append(out, f)
 	}
-	return rates, nil
+	return out, nil
 }
 
 // grace is how long a process may take to end after it was told to: what it still has to do is of no interest.
 const grace = 500 * time.Millisecond
 
-func (b *bench) measure(ctx context.Context, s side) (rate float64, err error) {
+func (b *bench) measure(ctx context.Context, s side) (out figures, err error) {
 	to, err := b.startReceiver(ctx)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	defer to.stop()
-	stop, err := s(ctx, to)
+	from, err := s(ctx, to)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
-	rate, err = to.rate(ctx, b.warmup, b.length)
-	if err = errors.Join(err, stop()); err != nil {
-		return 0, err
+	out, err = to.watch(ctx, b.warmup, b.length, from.cpu)
+	if err = errors.Join(err, from.stop()); err != nil {
+		return out, err
 	}
-	return rate, to.sound(ctx)
+	return out, to.sound(ctx)
 }
 
 // raw posts webhooks with notifyd's own client and signing code.
-func (b *bench) raw(ctx context.Context, to *receiver) (stop func() error, err error) {
+func (b *bench) raw(ctx context.Context, to *receiver) (sender, error) {
 	p, err := target.Start(ctx, target.Spec{Name: "webhooks", ReadyLine: true, Command: []string{b.webhook,
-		"--to", to.url, "--secret", b.secret, "--in-flight", strconv.Itoa(b.inFlight),
+		"--to", to.url, "--secret", b.secret, "--assembly", b.assembly, "--in-flight", strconv.Itoa(b.inFlight),
 		"--batch", strconv.Itoa(b.batch), "--payload", strconv.Itoa(b.payload)}})
 	if err != nil {
-		return nil, err
+		return sender{}, err
 	}
-	return func() error { return ended(p) }, nil
+	return sender{p, func() error { return ended(p) }}, nil
 }
 
 // service runs notifyd on an empty folder, subscribes the receiver, and feeds it.
-func (b *bench) service(ctx context.Context, to *receiver) (stop func() error, err error) {
-	data, err := os.MkdirTemp(b.tmp, "data-")
-	if err != nil {
-		return nil, err
+func (b *bench) service(assembly string) side {
+	return func(ctx context.Context, to *receiver) (sender, error) {
+		data, err := os.MkdirTemp(b.tmp, "data-")
+		if err != nil {
+			return sender{}, err
+		}
+		p, err := target.Start(ctx, target.Spec{Name: "notifyd", ReadyLine: true, Command: []string{b.notifyd, "serve",
+			"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--log-level", "warn", "--data", data, "--allow-private-targets",
+			"--assembly", assembly, "--set", "workers=" + strconv.Itoa(b.inFlight)}})
+		if err != nil {
+			return sender{}, errors.Join(err, os.RemoveAll(data))
+		}
+		end := func() error { return errors.Join(ended(p), os.RemoveAll(data)) }
+		api := "http://" + p.Ready()["listen"]
+		if err := b.subscribe(ctx, api, to.url); err != nil {
+			return sender{}, errors.Join(err, end())
+		}
+		f := newFeeder(api, b.payload, to)
+		feeding := f.start(ctx)
+		return sender{p, func() error { return errors.Join(feeding(), end()) }}, nil
 	}
-	p, err := target.Start(ctx, target.Spec{Name: "notifyd", ReadyLine: true, Command: []string{b.notifyd, "serve",
-		"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--log-level", "warn", "--data", data, "--allow-private-targets",
-		"--assembly", b.assembly, "--set", "workers=" + strconv.Itoa(b.inFlight)}})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(data))
-	}
-	end := func() error { return errors.Join(ended(p), os.RemoveAll(data)) }
-	api := "http://" + p.Ready()["listen"]
-	if err := b.subscribe(ctx, api, to.url); err != nil {
-		return nil, errors.Join(err, end())
-	}
-	f := newFeeder(api, b.payload, to)
-	feeding := f.start(ctx)
-	return func() error { return errors.Join(feeding(), end()) }, nil
 }
 
 // ended stops a process and says if it had ended by itself.

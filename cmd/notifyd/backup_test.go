@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -108,7 +109,17 @@ func subscribe(t *testing.T, api, url string) {
 // began and was not delivered, in order per key.
 func TestBackupUnderLoad(t *testing.T) {
 	hooks := newReceiver()
-	web := httptest.NewServer(hooks)
+	web := httptest.NewUnstartedServer(hooks)
+	var open sync.WaitGroup // connections
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Done()
+		}
+	}
+	web.Start()
 	defer web.Close()
 	settings := []string{"--allow-private-targets", "--set=backoff=1ms", "--set=max_backoff=50ms", "--set=max_attempts=100", "--set=window=50"}
 	first := serve(t, filepath.Join(t.TempDir(), "first"), settings...)
@@ -143,6 +154,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	ended()
 	first.kill()
+	open.Wait() // what it had sent comes even now
 	before := hooks.turn(true)
 
 	second := serve(t, unpack(t, archive), settings...)

@@ -52,7 +52,7 @@ type process struct {
 func serve(t *testing.T, data string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t}
-	p.cmd = exec.Command(program, append([]string{"serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + data}, args...)...)
+	p.cmd = exec.Command(program, append([]string{"serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--lame-duck=0s", "--data=" + data}, args...)...)
 	p.cmd.Stderr = &p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {

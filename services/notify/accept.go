@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -21,11 +22,25 @@ type receipt struct {
 // accept makes the notices durable and hands them to every subscription that wants them, or refuses them
 // all. Those whose ids were accepted before are left out. It returns how many deliveries are owed.
 func (d *Dispatcher) accept(ctx context.Context, notices []*notice) (receipts []receipt, deliveries int, err error) {
-	ids := make([]string, len(notices))
-	for i, n := range notices {
-		ids[i] = n.ID
+	receipts, deliveries, err = d.tryAccept(ctx, notices)
+	if r := (*refusal)(nil); errors.As(err, &r) && r.status == http.StatusTooManyRequests {
+		d.mu.RLock()
+		defer d.mu.RUnlock()
+		for _, n := range notices {
+			d.routes.visit(n.Type, (*subscription).refuse)
+		}
 	}
-	claims, err := d.ids.ClaimAll(ctx, ids)
+	return receipts, deliveries, err
+}
+
+// tryAccept is accept for notices that are handed in again, fewer together, when they are refused: that does not count
+// as refused.
+func (d *Dispatcher) tryAccept(ctx context.Context, notices []*notice) (receipts []receipt, deliveries int, err error) {
+	items := make([]dedup.Item, len(notices))
+	for i, n := range notices {
+		items[i] = n.item()
+	}
+	claims, err := d.ids.ClaimAll(ctx, items)
 	if err != nil {
 		return nil, 0, refuse(http.StatusServiceUnavailable, "another request with this id has not ended; try again")
 	}
@@ -35,20 +50,39 @@ func (d *Dispatcher) accept(ctx context.Context, notices []*notice) (receipts []
 			fresh = append(fresh, notices[i])
 		}
 	}
-	if len(fresh) > 0 {
+	if err = refuseOthers(notices, claims); err == nil && len(fresh) > 0 {
 		deliveries, err = d.store(fresh)
 	}
-	for _, n := range fresh {
-		if err != nil {
+	for i, claim := range claims {
+		switch n := notices[i]; {
+		case claim.Seq != 0 || claim.First != i:
+		case err != nil:
 			d.ids.Release(n.ID)
-		} else {
-			d.ids.Settle(n.ID, n.seq, n.timestamp())
+		default:
+			d.ids.Settle(items[i], n.seq, n.timestamp())
 		}
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	return receiptsOf(notices, claims), deliveries, nil
+}
+
+// refuseOthers refuses notices whose ids stand for others: all of them, so that a batch stays whole.
+func refuseOthers(notices []*notice, claims []dedup.Claim) error {
+	var bad []badLine
+	for i, claim := range claims {
+		if n := notices[i]; claim.Other && len(bad) < maxBadLines {
+			bad = append(bad, badLine{n.line, "id", fmt.Sprintf("id %q stands for a notice with another key, type or payload; give this one an id of its own", n.ID)})
+		}
+	}
+	switch {
+	case len(bad) == 0:
+		return nil
+	case bad[0].Line > 0:
+		return refuseLines(http.StatusConflict, bad)
+	}
+	return &refusal{status: http.StatusConflict, field: "id", text: bad[0].Error}
 }
 
 func receiptsOf(notices []*notice, claims []dedup.Claim) []receipt {
@@ -93,8 +127,9 @@ func (d *Dispatcher) unstored(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, wal.ErrFull):
+		d.full.Store(true)
 		d.failing(err)
-		return refuse(http.StatusInsufficientStorage, "the disk is full: nothing was stored; free some space and try again")
+		return refuse(http.StatusInsufficientStorage, "the disk is full: nothing was stored; what was delivered is being given up, so try again, and free some space if that does not help")
 	case errors.Is(err, wal.ErrTooLarge):
 		return refuse(http.StatusRequestEntityTooLarge, "nothing was stored: %v, or send it in parts", err)
 	}
@@ -119,13 +154,11 @@ func (d *Dispatcher) admit(notices []*notice) (owed int, err error) {
 	case lag > d.config.MaxAge:
 		err = refuse(http.StatusTooManyRequests, "notices have waited %v for a worker; try again later", lag.Round(time.Second))
 	case d.notices.Size() > d.config.MaxLog:
+		d.full.Store(true)
 		err = refuse(http.StatusTooManyRequests, "the log has reached %d bytes; try again when some has been delivered", d.config.MaxLog)
 	}
 	if err != nil {
 		d.pending.Add(-int64(owed))
-		for _, n := range notices {
-			d.routes.visit(n.Type, (*subscription).refuse)
-		}
 	}
 	return owed, err
 }
@@ -145,8 +178,9 @@ func (d *Dispatcher) route(first uint64, notices []*notice) (deliveries int) {
 		n.seq = first + uint64(i)
 		d.routes.visit(n.Type, func(sub *subscription) {
 			d.offer(sub, n)
-			deliveries++
+			n.owed++
 		})
+		deliveries += n.owed
 	}
 	d.head.Store(first + uint64(len(notices)))
 	d.tail.grow(notices)

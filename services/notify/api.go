@@ -1,12 +1,16 @@
 package notify
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"dyno/parts/unrouted"
 	"dyno/services/notify/journal"
 )
 
@@ -19,6 +23,7 @@ func (d *Dispatcher) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/subscriptions/{id}", d.getSubscription)
 	mux.HandleFunc("PATCH /v1/subscriptions/{id}", d.patchSubscription)
 	mux.HandleFunc("DELETE /v1/subscriptions/{id}", d.deleteSubscription)
+	mux.HandleFunc("POST /v1/subscriptions/{id}/test", d.testSubscription)
 	mux.HandleFunc("GET /v1/stats", d.getStats)
 	mux.HandleFunc("GET /v1/dead", d.listDead)
 	mux.HandleFunc("GET /v1/dead/{id}", d.getDead)
@@ -26,6 +31,9 @@ func (d *Dispatcher) Handler() http.Handler {
 	mux.HandleFunc("DELETE /v1/dead/{id}", d.deleteDead)
 	mux.HandleFunc("GET /v1/stream", d.streams.SSE)
 	mux.HandleFunc("GET /v1/ws", d.streams.WebSocket)
+	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) {
+		answerError(w, &refusal{status: status, text: text})
+	})
 	return mux
 }
 
@@ -101,9 +109,12 @@ func (sub *subscription) view() subscriptionView {
 const maxWish = 64 << 10
 
 func readWish(w http.ResponseWriter, r *http.Request) (ask wish, err error) {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxWish))
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(&ask)
+	text, err := jsontext.NewDecoder(http.MaxBytesReader(w, r.Body, maxWish), lenient).ReadValue() // encoding/json makes U+FFFD of what is not UTF-8
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(&ask)
+	}
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return ask, refuse(http.StatusRequestEntityTooLarge, "the subscription is larger than %d bytes", maxWish)
 	}
@@ -153,6 +164,10 @@ func (d *Dispatcher) patchSubscription(w http.ResponseWriter, r *http.Request) {
 
 func (d *Dispatcher) listSubscriptions(w http.ResponseWriter, r *http.Request) {
 	limit, err := limitOf(r, listedSubscriptions)
+	var q search
+	if err == nil {
+		q, err = searchOf(r)
+	}
 	if err != nil {
 		answerError(w, err)
 		return
@@ -166,11 +181,15 @@ func (d *Dispatcher) listSubscriptions(w http.ResponseWriter, r *http.Request) {
 		if sub.id <= after {
 			continue
 		}
+		view := sub.view()
+		if !q.finds(view.ID, view.URL, view.Types) {
+			continue
+		}
 		if len(out.Subscriptions) == limit {
 			out.Next = out.Subscriptions[limit-1].ID
 			break
 		}
-		out.Subscriptions = append(out.Subscriptions, sub.view())
+		out.Subscriptions = append(out.Subscriptions, view)
 	}
 	answer(w, http.StatusOK, out)
 }
@@ -210,7 +229,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 func answerError(w http.ResponseWriter, err error) {
 	r := refuse(http.StatusInternalServerError, "%v", err)
 	errors.As(err, &r)
-	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
+	switch r.status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 		w.Header().Set("Retry-After", "1")
 	}
 	answer(w, r.status, struct {

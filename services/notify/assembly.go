@@ -11,6 +11,10 @@ import (
 func Assembly() daemon.Assembly {
 	return daemon.Assembly{
 		Seams: []daemon.Seam{
+			{Name: "ingest", Doc: "reads the requests that post one notice", Impls: []daemon.Impl{
+				{Name: "handler", Doc: "net/http: a goroutine for each connection, as for all other requests"},
+				{Name: "loop", Doc: "an event loop (Linux, parts/httploop): what has come meanwhile is stored as one; behind TLS and with --otlp it is net/http"},
+			}},
 			{Name: "log", Doc: "keeps notices and the journal", Impls: []daemon.Impl{
 				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
 				{Name: "pebble", Doc: "a Pebble store in the data folder"},
@@ -32,6 +36,7 @@ func Assembly() daemon.Assembly {
 			{Name: "client", Doc: "sends webhooks", Impls: []daemon.Impl{
 				{Name: "default", Doc: "http.Client with the default transport's 2 idle connections per host"},
 				{Name: "reuse", Doc: "as many idle connections per host as there are workers"},
+				{Name: "direct", Doc: "a worker writes its webhook and reads the answer itself, by HTTP/1.1 (parts/http1)"},
 			}},
 			{Name: "encoding", Doc: "makes signed requests of notices", Impls: []daemon.Impl{
 				{Name: "attempt", Doc: "encodes and signs afresh for every attempt"},
@@ -54,6 +59,10 @@ func Assembly() daemon.Assembly {
 				Why: "a webhook's cost is the request's, not the notice's: who asks for batches shares one among many"},
 			{Name: "group", Change: map[string]string{"commit": "group"},
 				Why: "an fsync costs the same for one notice and for a hundred: those that wait for the disk share it"},
+			{Name: "direct", Change: map[string]string{"client": "direct"},
+				Why: "net/http passes a webhook through two goroutines of its connection; a worker that writes and reads itself wakes up once"},
+			{Name: "loop", Change: map[string]string{"ingest": "loop"},
+				Why: "a request of net/http costs more than its notice, and wakes up for its own fsync; a loop reads all that has come and wakes up once for all"},
 		},
 	}
 }
@@ -96,7 +105,8 @@ func settings() []daemon.Setting {
 // FromChoice reads a resolved assembly.
 func FromChoice(c daemon.Choice) Config {
 	return Config{
-		Log: c.Get("log"), Commit: c.Get("commit"), Queue: c.Get("queue"), Client: c.Get("client"), Encoding: c.Get("encoding"), Batching: c.Get("batching"),
+		Ingest: c.Get("ingest"),
+		Log:    c.Get("log"), Commit: c.Get("commit"), Queue: c.Get("queue"), Client: c.Get("client"), Encoding: c.Get("encoding"), Batching: c.Get("batching"),
 		JetStream: JetStream{
 			URL: c.Get("jetstream_url"), Name: c.Get("jetstream_name"), Replicas: c.Int("jetstream_replicas"), Credentials: c.Get("jetstream_credentials"),
 		},

@@ -32,7 +32,7 @@ import (
 var peers sync.Map
 
 func init() {
-	newClients["memory"] = func(c Config) *http.Client {
+	newClients["memory"] = func(c Config) client {
 		return &http.Client{Transport: inMemory{}, Timeout: c.Timeout, CheckRedirect: stay}
 	}
 }
@@ -183,7 +183,9 @@ func newWorld(t *testing.T, settings map[string]string, also ...func(*Config)) *
 	w.c.Client = "memory"
 	w.c.Fail = func(err error) { w.told = append(w.told, err) }
 	w.c.openBackend = func(c Config, name string) (wal.Backend, error) {
-		files, err := segment.Open(path.Join("/", name), segment.Options{FS: w.disk, SegmentBytes: 16 << 10, Log: slog.New(slog.DiscardHandler)})
+		o := c.segmentOptions(name)
+		o.FS, o.SegmentBytes, o.Reserve, o.Log = w.disk, 16<<10, o.Reserve/16, slog.New(slog.DiscardHandler)
+		files, err := segment.Open(path.Join("/", name), o)
 		if err == nil && name == noticesLog {
 			return watched{files, &w.visited}, nil
 		}
@@ -203,12 +205,12 @@ func newWorld(t *testing.T, settings map[string]string, also ...func(*Config)) *
 
 // watched counts the records that are read.
 type watched struct {
-	wal.Backend
+	*segment.Files
 	visited *atomic.Int64
 }
 
 func (b watched) Scan(from uint64, visit func(uint64, []byte) error) error {
-	return b.Backend.Scan(from, func(seq uint64, record []byte) error {
+	return b.Files.Scan(from, func(seq uint64, record []byte) error {
 		b.visited.Add(1)
 		return visit(seq, record)
 	})

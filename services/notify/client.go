@@ -7,33 +7,77 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"dyno/parts/http1"
 )
 
-// newClients names the implementations of the seam "client".
-var newClients = map[string]func(Config) *http.Client{
-	"default": func(c Config) *http.Client {
-		return &http.Client{Transport: newTransport(c), Timeout: c.Timeout, CheckRedirect: stay}
-	},
-	"reuse": func(c Config) *http.Client {
-		t := newTransport(c)
-		// The default keeps 2 idle connections per host and closes the rest, so 16 workers that come back
-		// together make 14 new ones the next time.
-		t.MaxIdleConnsPerHost = c.Workers
-		t.MaxIdleConns = max(maxIdleConns, c.Workers)
-		return &http.Client{Transport: t, Timeout: c.Timeout, CheckRedirect: stay}
-	},
+// client sends webhooks: the seam "client". A redirect is an answer like any other. An error says nothing of the
+// URL's path and query, or is a *url.Error.
+type client interface {
+	Do(*http.Request) (*http.Response, error)
+	CloseIdleConnections()
 }
 
-// maxIdleConns bounds the connections kept for all receivers together: each is a file descriptor, two
-// goroutines and some 16 KB, for the 90 s that the transport keeps it unused.
+// newClients names the implementations of the seam "client".
+var newClients = map[string]func(Config) client{
+	"default": func(c Config) client {
+		return &http.Client{Transport: newTransport(c), Timeout: c.Timeout, CheckRedirect: stay}
+	},
+	"reuse":  func(c Config) client { return newReusing(c) },
+	"direct": newDirect,
+}
+
+func newReusing(c Config) *http.Client {
+	t := newTransport(c)
+	// The default keeps 2 idle connections per host and closes the rest, so 16 workers that come back
+	// together make 14 new ones the next time.
+	t.MaxIdleConnsPerHost = c.Workers
+	t.MaxIdleConns = max(maxIdleConns, c.Workers)
+	return &http.Client{Transport: t, Timeout: c.Timeout, CheckRedirect: stay}
+}
+
+// direct sends small webhooks by HTTP/1.1 on its worker's goroutine, and what http1 does not fit as reuse does.
+type direct struct {
+	small *http1.Client
+	other *http.Client
+}
+
+func newDirect(c Config) client {
+	return &direct{
+		small: &http1.Client{
+			Dial: newDialer(c).DialContext, Timeout: c.Timeout, MaxIdle: max(maxIdleConns, c.Workers), MaxHeader: maxAnswer, MaxAnswer: maxAnswer,
+		},
+		other: newReusing(c),
+	}
+}
+
+func (d *direct) Do(req *http.Request) (*http.Response, error) {
+	resp, err := d.small.Do(req)
+	if err == http1.ErrUnfit {
+		return d.other.Do(req)
+	}
+	return resp, err
+}
+
+func (d *direct) CloseIdleConnections() {
+	d.small.CloseIdleConnections()
+	d.other.CloseIdleConnections()
+}
+
+// maxIdleConns bounds the connections kept for all receivers together: each is a file descriptor and some 16 KB,
+// with net/http two goroutines, for the 90 s that it is kept unused.
 const maxIdleConns = 4096
 
 func newTransport(c Config) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil                        // a proxy would connect wherever it is told to, past the guard
 	t.MaxResponseHeaderBytes = maxAnswer // the default lets every receiver fill 10 MB
-	t.DialContext = (&net.Dialer{Timeout: c.Timeout, KeepAlive: 30 * time.Second, Control: guard(c.AllowPrivate)}).DialContext
+	t.DialContext = newDialer(c).DialContext
 	return t
+}
+
+func newDialer(c Config) *net.Dialer {
+	return &net.Dialer{Timeout: c.Timeout, KeepAlive: 30 * time.Second, Control: guard(c.AllowPrivate)}
 }
 
 // stay does not follow a redirect: the answer counts as a failure.
@@ -48,7 +92,7 @@ func guard(allowPrivate bool) func(network, address string, _ syscall.RawConn) e
 			return err
 		}
 		if !allowPrivate && !public(at.Addr()) {
-			return fmt.Errorf("%s is not a public address", at.Addr())
+			return fmt.Errorf("%w: %s", errNotPublic, at.Addr())
 		}
 		return nil
 	}

@@ -3,7 +3,6 @@ package notify
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -21,9 +20,9 @@ type decoder struct {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// What a payload holds is between sender and receiver: what JSON leaves open is let through, as encoding/json
-// does.
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+// What a payload holds is between sender and receiver, names that come twice among it. But it must be Unicode: bytes
+// that are not UTF-8, and escapes of half a surrogate pair (\ud800), are no text that every receiver could read.
+var lenient = jsontext.AllowDuplicateNames(true)
 
 // decodeNotice reads one notice. Its payload shares memory with data.
 func decodeNotice(data []byte) (*notice, error) {
@@ -33,7 +32,7 @@ func decodeNotice(data []byte) (*notice, error) {
 		decoders.Put(d)
 	}()
 	d.text = *bytes.NewBuffer(data)
-	d.json.Reset(&d.text, lenient...)
+	d.json.Reset(&d.text, lenient)
 	n := new(notice)
 	if err := d.read(n); err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func decodeNotice(data []byte) (*notice, error) {
 
 func (d *decoder) read(n *notice) error {
 	if d.json.PeekKind() != '{' {
-		return notNotice("it begins with no brace", nil)
+		return notNotice("", errors.New("it begins with no brace"))
 	}
 	_, err := d.json.ReadToken()
 	for err == nil && d.json.PeekKind() != '}' {
@@ -63,7 +62,9 @@ func (d *decoder) read(n *notice) error {
 			err = d.string("type", &n.Type)
 		case `"payload"`:
 			var value jsontext.Value
-			value, err = d.json.ReadValue()
+			if value, err = d.json.ReadValue(); err != nil {
+				return notNotice("payload", err)
+			}
 			n.Payload = []byte(value)
 		default:
 			field, _ := jsontext.AppendUnquote(nil, name)
@@ -86,18 +87,19 @@ func (d *decoder) string(field string, into *string) error {
 		return badField(field, "not a notice {id, key, type, payload}: %s is no string", field)
 	}
 	t, err := d.json.ReadToken()
-	if err == nil && kind == '"' {
+	if err != nil {
+		return notNotice(field, err)
+	}
+	if kind == '"' {
 		*into = t.String()
 	}
-	return err
+	return nil
 }
 
-func notNotice(why string, err error) error {
-	if err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("it ends in the middle")
-		}
-		why = fmt.Sprint(err)
+// notNotice refuses a text; field "": what is wrong lies in none.
+func notNotice(field string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends in the middle")
 	}
-	return refuse(http.StatusBadRequest, "not a notice {id, key, type, payload}: %s", why)
+	return badField(field, "not a notice {id, key, type, payload}: %v", err)
 }

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"io"
 	"testing"
+	"unicode/utf8"
 )
 
-// FuzzDecode: what is taken for a notice is what encoding/json takes for one.
+// FuzzDecode: what is taken for a notice is what encoding/json takes for one, and what a receiver gets of it is JSON
+// in UTF-8, whichever way it is encoded.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"1","key":"k","type":"t","payload":{"a" : 1}}`, ` {"key":"k\u00e9\n","type":null} `, `{"key":"k","key":"l","payload":[1,2,{"a":1,"a":2}]}`,
 		`{`, `{"key"`, `{"key":`, `{"key":1}`, `{"keys":1}`, `[]`, `null`, `{} {}`, `{"payload":}`, "{\"key\":\"\xff\"}", `{"payload":01}`,
+		"{\"key\":\"k\",\"type\":\"t\",\"payload\":{\"a\xc3\":\"\xed\xa0\x80\"}}", `{"key":"\u2028","payload":"\ud83d\ude00"}`, `{"payload":["\ud800"]}`, `{"key":"\udc00"}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -30,6 +33,15 @@ func FuzzDecode(f *testing.F) {
 		}
 		if n.ID != want.ID || n.Key != want.Key || n.Type != want.Type || !bytes.Equal(n.Payload, want.Payload) {
 			t.Fatalf("%q: %+v, encoding/json has %+v", data, n, want)
+		}
+		if n.check() != nil {
+			return
+		}
+		for name, newEncoder := range newEncoders {
+			newEncoder().prepare(n)
+			if body := n.appendEnvelope(nil); !json.Valid(body) || !utf8.Valid(body) {
+				t.Fatalf("%q: encoding=%s sends %q", data, name, body)
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,11 @@ func (w *world) refused(status int, notices ...*notice) {
 	err := w.post(notices...)
 	if r := (*refusal)(nil); !errors.As(err, &r) || r.status != status {
 		w.fail("a post came to %v, want a refusal with %d", err, status)
+		return
+	}
+	answer := httptest.NewRecorder()
+	if answerError(answer, err); answer.Code != status || answer.Header().Get("Retry-After") == "" {
+		w.fail("the answer: %d, headers %v", answer.Code, answer.Header())
 	}
 }
 
@@ -53,6 +59,101 @@ func TestFullDisk(t *testing.T) {
 		}
 		w.stop()
 	})
+}
+
+// A disk that is full of what was delivered is free again within seconds, however often that happens, and however the
+// process ends in between; what is not delivered stays.
+func TestDiskFullOfHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, q := newPeer(t, nil), newPeer(t, nil)
+		w := newWorld(t, patient(map[string]string{"max_backoff": "1s", "window": "1000"}))
+		w.subscribe(p.host)
+		w.subscribe(q.host, ofTypes("rare"))
+		fill := func(round int) (ids []string) {
+			for i := range 10_000 {
+				ns := aSeries(fmt.Sprintf("r%d-%d-", round, i), 50, "", "t")
+				if err := w.post(ns...); err != nil {
+					var r *refusal
+					if !errors.As(err, &r) || r.status != http.StatusInsufficientStorage {
+						t.Fatal(err)
+					}
+					return ids
+				}
+				ids = append(ids, idsOf(ns)...)
+				pass(10 * time.Millisecond)
+			}
+			t.Fatal("the disk is never full")
+			return nil
+		}
+		w.disk.Full(1 << 20)
+		var want []string
+		for round := range 6 {
+			if round == 3 { // what is not delivered keeps what is behind it
+				q.answers(func(hook) outcome { return outcome{status: 500} })
+			}
+			rare := aNotice(fmt.Sprintf("rare%d", round), "k", "rare")
+			w.mustPost(rare)
+			ids := append([]string{rare.ID}, fill(round)...)
+			if want = append(want, ids...); len(ids) < 500 {
+				t.Errorf("round %d: only %d notices found room", round, len(ids))
+			}
+			if round == 3 {
+				pass(10 * time.Second)
+				want = append(want, fill(100)...)
+				if s := w.sums(); s.Pending != 1 || s.LogFirstSeq > s.Seq-uint64(len(ids)) {
+					t.Errorf("what is not delivered is not kept: %+v", s)
+				}
+				q.answers(nil)
+			}
+			pass(3 * time.Second)
+			switch round {
+			case 1:
+				w.kill()
+				w.start()
+			case 4:
+				w.stop()
+				w.start()
+			}
+		}
+		if s := w.settle(); s.Accepted != int64(len(want))+6 || s.Delivered != s.Accepted || len(w.told) != 0 {
+			t.Errorf("%d were accepted: %+v, %v", len(want), s.Counts, w.told)
+		}
+		seen := map[string]bool{}
+		for _, id := range p.ids("") {
+			seen[id] = true
+		}
+		if len(seen) != len(want) {
+			t.Errorf("%d of %d came", len(seen), len(want))
+		}
+		w.stop()
+	})
+}
+
+// Delivered notices are given up also when others have taken all the space.
+func TestDiskFullOfOthers(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPeer(t, nil)
+			w := newWorld(t, patient(nil))
+			w.subscribe(p.host)
+			for i := range 20 {
+				w.mustPost(aSeries(fmt.Sprintf("n%d-", i), 50, "", "t")...)
+				synctest.Wait()
+			}
+			w.disk.Full(0)
+			if restart {
+				w.kill()
+				w.start()
+			}
+			w.refused(http.StatusInsufficientStorage, aSeries("full", 1000, "", "t")...)
+			pass(3 * time.Second)
+			w.mustPost(aSeries("m", 500, "", "t")...)
+			if s := w.settle(); s.Delivered != 1500 || s.LogFirstSeq < 1000 {
+				t.Errorf("%+v", s)
+			}
+			w.stop()
+		})
+	}
 }
 
 // After a failed fsync nothing of what was posted counts, and the next post succeeds; a subscription that

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +26,7 @@ import (
 // Config of a Dispatcher: the choice for each seam, and the settings. FromChoice reads one from an
 // assembly, where the settings' defaults and bounds are.
 type Config struct {
-	Queue, Client, Encoding, Batching, Log, Commit string // implementations, by name
+	Ingest, Queue, Client, Encoding, Batching, Log, Commit string // implementations, by name
 
 	Data      string // folder of the logs
 	JetStream JetStream
@@ -59,6 +58,8 @@ type Config struct {
 	Logger         *slog.Logger    // nil: none
 	Draining       <-chan struct{} // closed when streams are to end; nil: Close ends them
 	Fail           func(error)     // told when a log has failed for good; nil: nobody
+	AcceptDamage   bool            // start without what cannot be read
+	exists         bool            // the logs were made before
 	openBackend    func(Config, string) (wal.Backend, error)
 	withoutKeeping bool // for tests: nothing is done on a clock
 }
@@ -72,7 +73,7 @@ type Dispatcher struct {
 	config  Config
 	encode  encoder
 	pack    packer
-	client  *http.Client
+	client  client
 	lanes   *readyLanes
 	wheel   *wheel.Wheel
 	workers *workers
@@ -90,17 +91,22 @@ type Dispatcher struct {
 	owned  sync.WaitGroup // goroutines other than workers
 
 	busy       atomic.Int64  // workers that are sending
-	webhooks   atomic.Int64  // attempts answered with 2xx
+	attempts   atomic.Int64  // webhooks sent
+	webhooks   atomic.Int64  // of these, answered with 2xx
 	pending    atomic.Int64  // notices owed, per subscription
 	loaded     atomic.Int64  // bytes of those in memory
 	out        atomic.Int64  // lanes let through to the workers
-	lost       atomic.Int64  // notices that could not be read again
+	lost       atomic.Int64  // deliveries that cannot be made, found since the process began
+	full       atomic.Bool   // something was refused for want of space since house was last kept
+	hurry      atomic.Bool   // a checkpoint is due: something is lost that should be known at the next start
 	head       atomic.Uint64 // the first number that was not routed
 	complained atomic.Int64  // when an error of a log was last logged, ns, monotonic
 	tasks      *tasks
 	idle       chan struct{} // gets a token whenever no lane is out, or nothing is pending
 
 	pager pager
+
+	testing chan struct{} // holds a token for each test webhook that is under way
 
 	saving sync.Mutex // held while files may be removed from the data folder, or must not be
 
@@ -133,6 +139,7 @@ func New(c Config) (*Dispatcher, error) {
 		config: c, encode: newEncoder(), pack: newPacker(c), client: newClient(c), lanes: newReadyLanes(q), wheel: wheel.New(tick),
 		spans: newSpans(c.Tracer), tasks: newTasks(), log: c.Logger, idle: make(chan struct{}, 1),
 		ids: dedup.New(c.DedupWindow, c.DedupLimit), subs: map[string]*subscription{},
+		testing: make(chan struct{}, maxTesting),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -174,16 +181,33 @@ func (d *Dispatcher) open() error {
 	var recovered map[string]*journal.Recovered
 	d.notices = logs.notices
 	if d.journal, recovered, err = journal.Open(logs.journal); err == nil {
-		for _, damage := range d.journal.Damaged() {
-			d.log.Error("events of the journal could not be read; what they told is forgotten", "error", damage)
-		}
 		d.journal.Limit(d.config.DeadLetters, d.config.DeadBytes)
-		err = d.recover(recovered)
+		if err = d.judge(d.journal.Damaged()); err == nil {
+			err = d.recover(recovered)
+		}
 	}
 	if err != nil {
 		err = errors.Join(err, logs.notices.Close(), logs.journal.Close())
 	}
 	return err
+}
+
+// errAccept says how to go on after damage.
+const errAccept = "restore the data folder from a backup, or start with --accept-damage to go on without what is lost"
+
+// judge refuses to start when events were damaged, since no one knows what they said, unless damage is accepted.
+func (d *Dispatcher) judge(damaged []*wal.DamageError) error {
+	if len(damaged) == 0 {
+		return nil
+	}
+	if !d.config.AcceptDamage {
+		return fmt.Errorf("the journal is damaged, so subscriptions, or that they were deleted, may be forgotten: %w: %s", damaged[0], errAccept)
+	}
+	for _, damage := range damaged {
+		d.log.Error("events of the journal could not be read; what they told is forgotten", "error", damage)
+	}
+	d.hurry.Store(true) // so that the next start finds a checkpoint behind them
+	return nil
 }
 
 // pick returns the implementation of a seam called name.
@@ -273,6 +297,6 @@ func (d *Dispatcher) failing(err error) {
 		d.log.Error("a log could not be written", "error", err)
 	}
 	if d.config.Fail != nil && errors.Is(err, wal.ErrFailed) {
-		d.config.Fail(fmt.Errorf("%w; nothing acknowledged is lost: mend what the error names and start again", err))
+		d.config.Fail(fmt.Errorf("%w; nothing acknowledged is lost: fix what the error names and start again", err))
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // How often what is looked at.
 const (
-	expireEvery     = time.Second // and whether a checkpoint is due, one that failed among them
+	crowdedEvery    = 100 * time.Millisecond // whether space is short: the journal's reserve is for seconds
+	expireEvery     = time.Second            // and whether a checkpoint is due, one that failed among them
 	checkpointEvery = 30 * time.Second
 	idleEvery       = 10 * time.Minute // a checkpoint without news, so that history is trimmed by age
 	markEvery       = 10 * time.Second
@@ -28,7 +29,11 @@ const (
 type checkpoint struct {
 	at    time.Time
 	head  uint64
+	need  uint64 // notices before this number are settled, durably
 	marks []mark // when which number was reached, oldest first
+
+	crowded  bool // space is short, so no history is kept
+	relieved bool // and what can be given up was
 }
 
 type mark struct {
@@ -39,13 +44,19 @@ type mark struct {
 // keep keeps house until the dispatcher ends: it gives up what was kept too long, and writes checkpoints, after
 // which the logs are trimmed.
 func (d *Dispatcher) keep() {
-	clock := time.NewTicker(expireEvery)
+	clock, space := time.NewTicker(expireEvery), time.NewTicker(crowdedEvery)
 	defer clock.Stop()
+	defer space.Stop()
 	d.checkpoint.at = time.Now()
 	for {
 		select {
 		case <-d.ctx.Done():
 			return
+		case <-space.C:
+			if d.crowded() {
+				d.note(d.relieve())
+			}
+			continue
 		case <-clock.C:
 		}
 		now := time.Now()
@@ -56,10 +67,39 @@ func (d *Dispatcher) keep() {
 		if d.journal.Size() > 0 || d.head.Load() != c.head {
 			every = checkpointEvery
 		}
-		if d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices || now.Sub(c.at) > every {
+		if d.hurry.Swap(false) || d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices || now.Sub(c.at) > every {
 			d.note(d.save())
 		}
 	}
+}
+
+// crowded reports whether space is short.
+func (d *Dispatcher) crowded() bool {
+	c := &d.checkpoint
+	c.crowded = d.full.Swap(false) || d.notices.Low() || d.journal.Low()
+	c.relieved = c.relieved && c.crowded
+	return c.crowded
+}
+
+// relieve gives up all that was delivered, and lets the logs begin new files, so that what is in the present ones can go
+// as soon as it is delivered.
+func (d *Dispatcher) relieve() error {
+	c := &d.checkpoint
+	if c.relieved && d.journal.Size() == 0 && d.head.Load() == c.head {
+		return nil
+	}
+	err := d.notices.Trim(c.need) // first what takes no space: a checkpoint does
+	if err == nil {
+		err = d.notices.Roll()
+	}
+	if err == nil {
+		err = d.journal.Roll()
+	}
+	if err == nil {
+		err = d.save()
+	}
+	c.relieved = err == nil
+	return err
 }
 
 // oldest is the age of the oldest notice that somebody has not got, of those who can be sent to.
@@ -68,7 +108,7 @@ func (d *Dispatcher) oldest(now time.Time) (age time.Duration) {
 	defer d.mu.RUnlock()
 	for _, sub := range d.subs {
 		sub.mu.Lock()
-		if it := sub.ages.oldest; it != nil && sub.def.Disabled == "" && sub.gate.failures < breakerFailures {
+		if it := sub.ages.oldest; it != nil {
 			age = max(age, now.Sub(time.Unix(0, it.notice.accepted)))
 		}
 		sub.mu.Unlock()
@@ -177,12 +217,16 @@ func (d *Dispatcher) save() error {
 	if err != nil && !errors.Is(err, journal.ErrUnread) {
 		return err
 	}
+	d.checkpoint.need = need
 	return errors.Join(err, d.notices.Trim(min(need, d.historyBegins())))
 }
 
 // historyBegins is the first number that is kept for history.
 func (d *Dispatcher) historyBegins() uint64 {
 	first, next := d.notices.Bounds()
+	if d.checkpoint.crowded {
+		return next
+	}
 	begins := first
 	for _, m := range d.checkpoint.marks {
 		if time.Since(m.at) > d.history() {

@@ -39,13 +39,25 @@ const (
 // openBackends names the implementations of the seam "log".
 var openBackends = map[string]func(c Config, name string) (wal.Backend, error){
 	"segment": func(c Config, name string) (wal.Backend, error) {
-		return segment.Open(filepath.Join(c.Data, name), segment.Options{Log: c.Logger})
+		return segment.Open(filepath.Join(c.Data, name), c.segmentOptions(name))
 	},
 	"pebble": func(c Config, name string) (wal.Backend, error) {
 		return pebblelog.Open(filepath.Join(c.Data, name))
 	},
 	"jetstream": openStream,
 	"memory":    func(Config, string) (wal.Backend, error) { return memory.New(), nil },
+}
+
+// journalReserve is what the journal may write on a full disk, in bytes: the notes of some 80,000 deliveries, which are
+// made within seconds. A checkpoint then gives up what it can.
+const journalReserve = 4 << 20
+
+func (c Config) segmentOptions(name string) segment.Options {
+	o := segment.Options{Log: c.Logger, Exists: c.exists, AcceptDamage: c.AcceptDamage}
+	if name == journalLog {
+		o.Reserve = journalReserve
+	}
+	return o
 }
 
 // commits names the implementations of the seam "commit".
@@ -95,17 +107,20 @@ func openLogs(c Config) (l logs, err error) {
 		return l, err
 	}
 	if c.Data != "" {
-		if err := checkEngine(c.Data, c.Log); err != nil {
+		if c.exists, err = checkEngine(c.Data, c.Log); err != nil {
 			return l, err
 		}
 	}
 	notices, err := open(c, noticesLog)
 	if err != nil {
-		return l, err
+		return l, explain(err)
 	}
 	events, err := open(c, journalLog)
+	if err == nil && c.Data != "" && !c.exists { // last: it says that there are logs
+		err = daemon.WriteDurably(filepath.Join(c.Data, engineFile), []byte(c.Log+"\n"))
+	}
 	if err != nil {
-		return l, errors.Join(err, notices.Close())
+		return l, errors.Join(explain(err), notices.Close())
 	}
 	l.notices = wal.New(notices, wal.Options{Commit: commit})
 	// What the journal is told is mostly not waited for, so it is always written in groups.
@@ -113,18 +128,31 @@ func openLogs(c Config) (l logs, err error) {
 	return l, nil
 }
 
-// checkEngine keeps a folder from being taken for empty because another engine wrote it.
-func checkEngine(dir, engine string) error {
+// explain adds to an error of opening a log how to go on after damage.
+func explain(err error) error {
+	if errors.Is(err, wal.ErrDamaged) {
+		return fmt.Errorf("%w: %s", err, errAccept)
+	}
+	return err
+}
+
+// checkEngine keeps a folder from being taken for empty because another engine wrote it. It reports whether there are
+// logs in it.
+func checkEngine(dir, engine string) (exists bool, err error) {
 	path := filepath.Join(dir, engineFile)
 	was, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return daemon.WriteDurably(path, []byte(engine+"\n"))
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	if have := strings.TrimSpace(string(was)); have != engine {
-		return fmt.Errorf("the data folder %s was written with log=%s, not %s: start with --set log=%[2]s, or choose another folder with --data", dir, have, engine)
+	have := strings.TrimSpace(string(was))
+	if openBackends[have] == nil {
+		return false, fmt.Errorf("%s is damaged: it says %.20q; write the name of the log into it, %s unless another was chosen with --set log", path, have, engine)
 	}
-	return nil
+	if have != engine {
+		return false, fmt.Errorf("the data folder %s was written with log=%s, not %s: start with --set log=%[2]s, or choose another folder with --data", dir, have, engine)
+	}
+	return true, nil
 }

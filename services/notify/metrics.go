@@ -7,12 +7,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// prefix of all that Prometheus scrapes. The agent has the gauges' names without it.
+const prefix = "notifyd_"
+
 // gauges are the figures that the agent samples and Prometheus scrapes.
 func (d *Dispatcher) gauges() []gauge {
 	return []gauge{
 		{"async_queue_depth", "notices accepted and not yet delivered, per subscription", func() float64 { return float64(d.pending.Load()) }},
 		{"async_queue_bytes", "bytes of those in memory, per subscription", func() float64 { return float64(d.loaded.Load()) }},
-		{"async_oldest_age_seconds", "age of the oldest notice that a subscription which can be sent to has not got", func() float64 {
+		{"async_oldest_age_seconds", "age of the oldest notice that a subscription has not got", func() float64 {
 			return d.oldest(time.Now()).Seconds()
 		}},
 		{"async_busy_workers", "workers that are sending", func() float64 { return float64(d.busy.Load()) }},
@@ -47,9 +50,47 @@ type gauge struct {
 // collector gives a gauge to Prometheus, which wants to know what only grows.
 func collector(g gauge) prometheus.Collector {
 	if strings.HasSuffix(g.name, "_total") {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: g.name, Help: g.help}, g.read)
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + g.name, Help: g.help}, g.read)
 	}
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read)
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + g.name, Help: g.help}, g.read)
+}
+
+// totals gives Prometheus what GET /v1/stats sums up over all subscriptions, in one look.
+type totals struct{ d *Dispatcher }
+
+func total(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc(prefix+name, help, nil, nil)
+}
+
+var totalsOf = []struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(*Stats) float64
+}{
+	{total("accepted_total", "deliveries owed: one for each notice and subscription that wants it"), prometheus.CounterValue, func(s *Stats) float64 { return float64(s.Accepted) }},
+	{total("delivered_total", "of these, answered with 2xx"), prometheus.CounterValue, func(s *Stats) float64 { return float64(s.Delivered) }},
+	{total("attempts_total", "webhooks sent since the process began"), prometheus.CounterValue, func(s *Stats) float64 { return float64(s.Attempts) }},
+	{total("webhooks_total", "of these, answered with 2xx"), prometheus.CounterValue, func(s *Stats) float64 { return float64(s.Webhooks) }},
+	{total("retries_total", "attempts at a delivery after its first"), prometheus.CounterValue, func(s *Stats) float64 { return float64(s.Retried) }},
+	{total("refused_total", "deliveries not taken on because of a 429, since the process began"), prometheus.CounterValue, func(s *Stats) float64 { return float64(s.Refused) }},
+	{total("purged_total", "dead letters that were deleted, by hand or to make room"), prometheus.CounterValue, func(s *Stats) float64 { return float64(s.Purged) }},
+	{total("dead_deliveries", "deliveries given up; one whose letter is replayed is pending again"), prometheus.GaugeValue, func(s *Stats) float64 { return float64(s.Dead) }},
+	{total("dead_letters", "dead letters that are kept and can be replayed"), prometheus.GaugeValue, func(s *Stats) float64 { return float64(s.DeadLetters) }},
+	{total("async_oldest_reachable_age_seconds", "age of the oldest notice that a subscription has not got whose receiver is neither failing nor disabled"), prometheus.GaugeValue,
+		func(s *Stats) float64 { return s.OldestReachable }},
+}
+
+func (totals) Describe(out chan<- *prometheus.Desc) {
+	for _, t := range totalsOf {
+		out <- t.desc
+	}
+}
+
+func (t totals) Collect(out chan<- prometheus.Metric) {
+	s := t.d.Stats(0)
+	for _, t := range totalsOf {
+		out <- prometheus.MustNewConstMetric(t.desc, t.kind, t.of(&s))
+	}
 }
 
 func skew(depths []int) float64 {
@@ -76,7 +117,7 @@ var classes = []string{"2xx", "3xx", "4xx", "429", "5xx", "none"}
 func newTasks() *tasks {
 	t := &tasks{
 		histogram: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "async_task_duration_seconds", Help: "attempts to deliver, by type of task and class of answer",
+			Name: prefix + "async_task_duration_seconds", Help: "attempts to deliver, by type of task and class of answer",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16), // 0.5 ms to 16 s
 		}, []string{"async_type", "status"}),
 		by: map[string]prometheus.Observer{},

@@ -1,12 +1,21 @@
 package notify
 
 import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // Every gauge can be registered beside the others, and says what it is.
@@ -21,12 +30,20 @@ func TestGauges(t *testing.T) {
 			}
 			names = append(names, g.name)
 		}
-		if err := registry.Register(w.d.tasks.histogram); err != nil {
+		if err := errors.Join(registry.Register(w.d.tasks.histogram), registry.Register(totals{w.d})); err != nil {
 			t.Error(err)
 		}
 		all, err := registry.Gather()
-		if err != nil || len(all) != len(names)+1 {
-			t.Errorf("%d of %d are shown, %v", len(all), len(names)+1, err)
+		if err != nil || len(all) != len(names)+1+len(totalsOf) {
+			t.Errorf("%d of %d are shown, %v", len(all), len(names)+1+len(totalsOf), err)
+		}
+		for _, one := range all {
+			if !strings.HasPrefix(one.GetName(), "notifyd_") {
+				t.Errorf("%s has another prefix", one.GetName())
+			}
+		}
+		if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+			t.Errorf("%+v, %v", problems, err)
 		}
 		for _, name := range []string{"async_queue_depth", "async_oldest_age_seconds", "channel_dropped_total", "lost_deliveries_total"} {
 			if !slices.Contains(names, name) {
@@ -58,6 +75,57 @@ func TestGaugesTell(t *testing.T) {
 	})
 }
 
+// What Prometheus reads is what GET /v1/stats says, in a form that Prometheus reads.
+func TestMetricsAreTheStatistics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t, func(h hook) outcome {
+			return map[string]outcome{"fine": {status: 200}, "sick": {status: 500}}[h.keys[0]]
+		})
+		w := newWorld(t, map[string]string{"max_attempts": "3", "max_pending": "3"})
+		w.subscribe(p.host)
+		w.mustPost(aNotice("1", "fine", "t"), aNotice("2", "sick", "t"))
+		pass(10 * time.Second)
+		p.answers(func(hook) outcome { return outcome{} })
+		w.mustPost(aNotice("3", "fine", "t"))
+		w.refused(http.StatusTooManyRequests, aSeries("many", 3, "k", "t")...)
+		pass(2 * time.Second)
+
+		registry := prometheus.NewPedanticRegistry()
+		for _, g := range w.d.gauges() {
+			registry.MustRegister(collector(g))
+		}
+		registry.MustRegister(totals{w.d}, w.d.tasks.histogram)
+		r := httptest.NewRecorder()
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
+		parser := expfmt.NewTextParser(model.LegacyValidation)
+		families, err := parser.TextToMetricFamilies(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := w.d.Stats(1)
+		for name, want := range map[string]float64{
+			"accepted_total": float64(s.Accepted), "delivered_total": float64(s.Delivered), "attempts_total": float64(s.Attempts), "webhooks_total": float64(s.Webhooks),
+			"retries_total": float64(s.Retried), "refused_total": float64(s.Refused), "purged_total": float64(s.Purged),
+			"dead_deliveries": float64(s.Dead), "dead_letters": float64(s.DeadLetters), "async_queue_depth": float64(s.Pending),
+			"async_oldest_age_seconds": s.OldestAgeSeconds, "async_oldest_reachable_age_seconds": s.OldestReachable,
+		} {
+			family := families[prefix+name]
+			if family == nil || family.GetHelp() == "" || (family.GetType() == dto.MetricType_COUNTER) != strings.HasSuffix(name, "_total") {
+				t.Errorf("%s is shown as %v", name, family)
+				continue
+			}
+			one := family.GetMetric()[0]
+			if got := one.GetCounter().GetValue() + one.GetGauge().GetValue(); got != want {
+				t.Errorf("%s is %v, and the statistics say %v", name, got, want)
+			}
+		}
+		if s.Accepted != 3 || s.Delivered != 1 || s.Attempts != 4 || s.Retried != 2 || s.Dead != 1 || s.DeadLetters != 1 || s.Pending != 1 || s.Refused != 3 || s.OldestAgeSeconds != 2 {
+			t.Errorf("the statistics say %+v", s)
+		}
+		w.stop()
+	})
+}
+
 // Each attempt is counted under its class of answer.
 func TestTaskDurations(t *testing.T) {
 	statuses := []int{200, 204, 299, 301, 400, 404, 410, 429, 429, 500, 503, 0}
@@ -69,7 +137,7 @@ func TestTaskDurations(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(tasks.histogram)
 	families, err := registry.Gather()
-	if err != nil || len(families) != 1 || families[0].GetName() != "async_task_duration_seconds" {
+	if err != nil || len(families) != 1 || families[0].GetName() != "notifyd_async_task_duration_seconds" {
 		t.Fatalf("%v, %v", families, err)
 	}
 	got := 0

@@ -4,10 +4,13 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"dyno/services/notify/dedup"
 )
 
 // Bounds on what a client may send.
@@ -26,7 +29,9 @@ type notice struct {
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload"`
 
+	line     int                // of the batch that it came in; 0: it came alone
 	seq      uint64             // its number in the log
+	owed     int                // deliveries, one per subscription that wanted it when it was accepted
 	accepted int64              // unix time, ns
 	body     []byte             // the webhook's body, if the assembly prepares it
 	trace    *trace.SpanContext // of the request that it came with; nil: without traces
@@ -68,6 +73,12 @@ func appendString(out []byte, s string) []byte {
 	return append(append(out, s...), '"')
 }
 
+// item is what tells it from other notices. The hash is good in this process only.
+func (n *notice) item() dedup.Item {
+	parts := [...]uint64{maphash.String(hashSeed, n.Key), maphash.String(hashSeed, n.Type), maphash.Bytes(hashSeed, n.Payload)}
+	return dedup.Item{ID: n.ID, Content: maphash.Comparable(hashSeed, parts)}
+}
+
 // itemOverhead is about what an item takes in memory beside its text: itself, its notice, a part of its lane.
 const itemOverhead = 400
 
@@ -92,6 +103,13 @@ type badLine struct {
 }
 
 func (r *refusal) Error() string { return r.text }
+
+// refuseLines refuses a batch for some of its lines.
+func refuseLines(status int, bad []badLine) *refusal {
+	r := refuse(status, "line %d: %s; nothing of the batch was stored", bad[0].Line, bad[0].Error)
+	r.lines = bad
+	return r
+}
 
 func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, text: fmt.Sprintf(format, args...)}

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"flag"
 	"maps"
-	"net/http/httptest"
+	"net"
+	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"dyno/parts/daemon"
+	pages "dyno/parts/guard"
+	"dyno/parts/lameduck"
 	"dyno/parts/queue"
 	"dyno/services/notify/notifytest"
 
@@ -36,7 +40,8 @@ func assemblies(t testing.TB) map[string]Config {
 	for _, name := range Assembly().Names() {
 		add(name, name, nil)
 	}
-	delete(out, "group") // is tuned
+	ladder := Assembly().Ladder
+	delete(out, ladder[len(ladder)-1].Name) // is tuned
 	for _, q := range queue.Names() {
 		if q == "buffered" {
 			continue // the baseline's
@@ -67,13 +72,18 @@ func starter(c Config) notifytest.Start {
 		if err != nil {
 			t.Fatal(err)
 		}
-		web := httptest.NewServer(d.Handler())
+		g, err := pages.New(pages.Options{Origins: []string{l.AllowOrigin}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		url, _, end := serve(t, d, g)
 		stop := func(close func(context.Context) (int, error)) int {
+			d.tail.close() // as the process does: streams end before the server is waited for
+			if err := end(context.Background()); err != nil {
+				t.Error(err)
+			}
 			ctx, cancel := context.WithTimeout(context.Background(), l.Drain)
 			defer cancel()
-			d.tail.close() // as the process does: streams end before the server is waited for
-			web.CloseClientConnections()
-			web.Close()
 			left, err := close(ctx)
 			if err != nil {
 				t.Error(err)
@@ -84,10 +94,30 @@ func starter(c Config) notifytest.Start {
 			return left
 		}
 		return notifytest.Program{
-			URL:  web.URL,
+			URL:  url,
 			Stop: func() int { return stop(d.Close) },
 			Kill: func() { stop(d.abandon) },
 		}
+	}
+}
+
+// serve serves a dispatcher as parts/daemon does, until end.
+func serve(t testing.TB, d *Dispatcher, g *pages.Guard) (url string, f *front, end func(context.Context) error) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lameduck.Listen(tcp.(*net.TCPListener))
+	web := lameduck.NewServer(&http.Server{Handler: g.Wrap(d.Handler(), nil)}, l)
+	if f, err = d.openFront(&daemon.Env{Listen: l, Connections: l, Guard: g, ReadTimeout: time.Minute}, nil); err != nil {
+		t.Fatal(err)
+	}
+	go web.Serve(l) // until Drain
+	return "http://" + l.Addr().String(), f, func(ctx context.Context) (err error) {
+		if f != nil {
+			err = f.Drain(ctx)
+		}
+		return errors.Join(err, web.Drain(ctx))
 	}
 }
 

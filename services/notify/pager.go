@@ -372,8 +372,10 @@ func (d *Dispatcher) lose(sub *subscription, next uint64) {
 	b.backlog = int64(len(b.todo)) + left
 	lost := was - b.backlog
 	sub.counts.Dead += lost
+	sub.counts.Lost += lost
 	d.settled(lost)
 	d.lost.Add(lost)
+	d.hurry.Store(true)
 	if b.backlog == 0 {
 		d.caughtUp(sub)
 	}

@@ -301,8 +301,16 @@ func TestDamageFoundAtStart(t *testing.T) {
 				if row := s.of(well); row.Accepted != 305 || row.Delivered != 305 {
 					t.Errorf("who had got them: %+v", row)
 				}
-				if row := s.of(behind); row.Pending != 0 || row.Delivered+row.Dead != row.Accepted || checkpoint && (row.Dead != 2 || row.Accepted != 305) {
-					t.Errorf("who had not: %+v", row)
+				if row := s.of(behind); row.Pending != 0 || row.Delivered+row.Dead != row.Accepted || row.Dead != 2 || row.Accepted != 305 || s.Lost != 2 {
+					t.Errorf("who had not: %+v, %d lost", row, s.Lost)
+				}
+				pass(2 * time.Second) // for the checkpoint that a loss brings about
+				for range 2 {
+					w.kill()
+					w.start()
+					if s := w.settle(); s.Lost != 2 || s.of(behind).Lost != 2 || s.of(behind).Dead != 2 {
+						t.Errorf("after another start %d are lost, %+v", s.Lost, s.of(behind))
+					}
 				}
 				w.mustPost(aSeries("later", 5, "k", "t")...)
 				if w.settle().of(well).Delivered != 310 {

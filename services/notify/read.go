@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxBadLines bounds the lines that an answer names.
@@ -78,12 +80,13 @@ func parseBatch(data []byte, key string) ([]*notice, error) {
 				status = r.status
 			}
 		}
+		if n != nil {
+			n.line = line
+		}
 		notices = append(notices, n)
 	}
 	if len(bad) > 0 {
-		r := refuse(status, "line %d: %s; nothing of the batch was stored", bad[0].Line, bad[0].Error)
-		r.lines = bad
-		return nil, r
+		return nil, refuseLines(status, bad)
 	}
 	if len(notices) == 0 {
 		return nil, refuse(http.StatusBadRequest, "the batch is empty; send one notice a line")
@@ -110,6 +113,8 @@ func notJSON(what string, err error) error {
 	r := refuse(http.StatusBadRequest, "not %s: %v", what, err)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		r.field = wrong.Field
+	} else if text := (*jsontext.SyntacticError)(nil); errors.As(err, &text) {
+		r.field, _, _ = strings.Cut(strings.TrimPrefix(string(text.JSONPointer), "/"), "/")
 	} else if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		r.field, _ = strconv.Unquote(name)
 	}

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -16,8 +17,9 @@ import (
 func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 	first, next := d.notices.Bounds()
 	d.head.Store(next)
-	d.checkpoint.head = next
+	d.checkpoint.head, d.checkpoint.need = next, next
 	for id, r := range recovered {
+		d.checkpoint.need = min(d.checkpoint.need, r.Needs())
 		sub, err := d.newSubscription(r.Definition)
 		if err != nil {
 			return err
@@ -36,6 +38,9 @@ func (d *Dispatcher) recover(recovered map[string]*journal.Recovered) error {
 		d.pending.Add(sub.behind.backlog)
 		sub.gate.trust(len(d.subs), d.config.Workers)
 		if b := &sub.behind; b.routed > next || b.loaded > next {
+			if !d.config.AcceptDamage {
+				return fmt.Errorf("%w: the notices end before %d, and the journal knows of those up to %d: %s", wal.ErrDamaged, next, max(b.routed, b.loaded)-1, errAccept)
+			}
 			d.log.Error("the journal knows of notices that the log does not have; what they owed is lost", "subscription", sub.id, "log_ends", next, "journal", b.routed)
 			d.forgetBeyond(sub, next)
 			short = true
@@ -93,7 +98,7 @@ func (d *Dispatcher) reread(first, next uint64) error {
 			if err != nil {
 				return &wal.DamageError{From: seq, Next: seq + 1, Where: err.Error()}
 			}
-			d.ids.Load(n.ID, seq, n.timestamp())
+			d.ids.Load(n.item(), seq, n.timestamp())
 			owe := func(sub *subscription) {
 				if seq >= sub.behind.routed && sub.wanted(seq, n.Type) {
 					sub.counts.Accepted++
@@ -123,29 +128,17 @@ func (d *Dispatcher) reread(first, next uint64) error {
 	return nil
 }
 
-// unread counts notices that were not counted when they came, since they cannot be read, for those of whom the
-// journal knows that they were to get them.
+// unread counts notices that were not counted when they came and cannot be read. Their types are not known: each counts
+// for every subscription that may have wanted it.
 func (d *Dispatcher) unread(damage *wal.DamageError) {
 	for _, sub := range d.subs {
 		b := &sub.behind
-		for seq := range b.failed {
-			sub.unread(damage, seq)
-		}
-		for seq := range b.settled {
-			if sub.unread(damage, seq) {
-				delete(b.settled, seq)
-			}
-		}
+		from := max(damage.From, b.routed)
+		n := sub.offered(from, damage.Next)
+		sub.counts.Accepted += n
+		b.backlog += n
+		maps.DeleteFunc(b.settled, func(seq uint64, _ bool) bool { return seq >= from && seq < damage.Next })
 	}
-}
-
-func (sub *subscription) unread(damage *wal.DamageError, seq uint64) bool {
-	is := seq >= max(damage.From, sub.behind.routed) && seq < damage.Next
-	if is {
-		sub.counts.Accepted++
-		sub.behind.backlog++
-	}
-	return is
 }
 
 // replayAgain takes up the dead letters that were being replayed.

@@ -34,7 +34,7 @@ func (d *Dispatcher) send(p *parcel) outcome {
 	p.forwardTrace(req)
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return outcome{err: reason(err)}
+		return outcome{err: d.unanswered(p, err)}
 	}
 	io.CopyN(io.Discard, resp.Body, maxAnswer)
 	resp.Body.Close()
@@ -45,16 +45,13 @@ func (d *Dispatcher) send(p *parcel) outcome {
 	return o
 }
 
-// reason is an error of an attempt without the address, which whoever sees it knows and which may hold a
-// secret in its query.
-func reason(err error) string {
+// unanswered returns the reason why an attempt got no answer, and logs the error for the operator.
+func (d *Dispatcher) unanswered(p *parcel, err error) string {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		if wrapped.Timeout() {
-			return "no answer in time"
-		}
-		err = wrapped.Err
+		err = wrapped.Err // without the URL, which may hold a secret in its query
 	}
-	return err.Error()
+	d.log.Debug("a webhook got no answer", "subscription", p.sub.id, "error", err)
+	return reason(err)
 }
 
 // maxRetryAfter bounds how long a receiver may put us off: an hour.

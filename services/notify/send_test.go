@@ -2,6 +2,9 @@ package notify
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,9 +12,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -241,5 +247,36 @@ func BenchmarkEncoding(b *testing.B) {
 				io.Copy(io.Discard, req.Body)
 			}
 		})
+	}
+}
+
+// Each error of an attempt has its class, and none of the classes holds anything of the error but that.
+func TestReasons(t *testing.T) {
+	dial := func(err error) error {
+		return &url.Error{Op: "Post", URL: "http://internal.example/hook?token=secret", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 80}, Err: err}}
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{dial(guard(false)("tcp", "10.1.2.3:80", nil)), "address not allowed: it is not public"},
+		{dial(&os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}), "connection refused"},
+		{dial(&os.SyscallError{Syscall: "connect", Err: syscall.EHOSTUNREACH}), "receiver not reachable"},
+		{dial(&os.SyscallError{Syscall: "connect", Err: syscall.ENETUNREACH}), "receiver not reachable"},
+		{dial(&os.SyscallError{Syscall: "read", Err: syscall.ECONNRESET}), "connection closed before the answer"},
+		{dial(&net.DNSError{Err: "no such host", Name: "internal.example", Server: "10.0.0.2:53", IsNotFound: true}), "name does not resolve"},
+		{dial(&net.DNSError{Err: "server misbehaving", Name: "internal.example", Server: "10.0.0.2:53"}), "name lookup failed"},
+		{dial(&net.DNSError{Err: "i/o timeout", Name: "internal.example", Server: "10.0.0.2:53", IsTimeout: true}), "no answer in time"},
+		{dial(os.ErrDeadlineExceeded), "no answer in time"},
+		{dial(context.DeadlineExceeded), "no answer in time"},
+		{&url.Error{Op: "Post", Err: io.EOF}, "connection closed before the answer"},
+		{&url.Error{Op: "Post", Err: io.ErrUnexpectedEOF}, "connection closed before the answer"},
+		{&url.Error{Op: "Post", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"db.internal"}}, Host: "internal.example"}}}, "certificate not accepted"},
+		{&url.Error{Op: "Post", Err: tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}}, "TLS handshake failed"},
+		{&url.Error{Op: "Post", Err: errors.New(`net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0-OpenSSH at 10.1.2.3"`)}, "no HTTP answer"},
+	} {
+		if got := reason(c.err); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -48,7 +49,7 @@ func NewSender(c Config, to, secret string) (*Sender, error) {
 		return nil, err
 	}
 	s := &Sender{
-		d:   &Dispatcher{config: c, encode: newEncoder(), client: newClient(c), ctx: context.Background()},
+		d:   &Dispatcher{config: c, encode: newEncoder(), client: newClient(c), ctx: context.Background(), log: slog.New(slog.DiscardHandler)},
 		sub: &subscription{request: &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}},
 	}
 	s.sub.keys.Store(ring)

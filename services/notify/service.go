@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
@@ -48,7 +49,7 @@ to deliver it (deliver) and the wait after one that failed (retry). Webhooks car
   curl -H 'Content-Type: application/json' -d '{"key":"order-7","type":"order.paid","payload":{"total":12}}' http://127.0.0.1:8080/v1/notices
   notifyd serve --set log=jetstream --set jetstream_url=nats://127.0.0.1:4222 --set jetstream_replicas=3`,
 		Assembly: Assembly(),
-		Data:     &daemon.DataFolder{Format: 1},
+		Data:     &daemon.DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }}, // 2: the journal says when a checkpoint is complete
 		Flags:    f.declare,
 		Start:    f.start,
 	}
@@ -58,10 +59,12 @@ to deliver it (deliver) and the wait after one that failed (retry). Webhooks car
 type flags struct {
 	allowPrivate bool
 	apiKeys      string
+	acceptDamage bool
 }
 
 func (f *flags) declare(set *pflag.FlagSet) {
 	set.BoolVar(&f.allowPrivate, "allow-private-targets", false, "webhooks may go to private, loopback and link-local addresses")
+	set.BoolVar(&f.acceptDamage, "accept-damage", false, "start although logs are damaged or missing, without what they said: subscriptions and notices may be lost")
 	set.StringVar(&f.apiKeys, "api-keys", "", "let nobody in without a key of `FILE` (see the command apikey); without it everybody who reaches the address may do everything")
 }
 
@@ -70,6 +73,7 @@ const prefixDebug = "/debug/notify"
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	config := FromChoice(env.Choice)
+	config.AcceptDamage = f.acceptDamage
 	config.Data, config.AllowPrivate, config.Logger, config.Fail, config.Draining = env.Data, f.allowPrivate, env.Log, env.Fail, env.Draining
 	if env.Tracer != nil {
 		config.Tracer = env.Tracer
@@ -96,15 +100,25 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if d.volatile() {
 		env.Log.Warn("in memory only: notices that are pending when the process ends are lost")
 	}
-	var handler http.Handler = d.Handler()
+	out := daemon.Running{Handler: d.Handler()}
+	var allows func(string) bool
 	if keys != nil {
-		handler = keys.Require(handler)
+		out.Handler, allows = keys.Require(out.Handler), keys.Allows
 	}
-	return daemon.Running{Handler: handler, Drain: func(ctx context.Context) error {
+	front, err := d.openFront(env, allows)
+	if err != nil {
+		d.Close(ctx)
+		return daemon.Running{}, err
+	}
+	if front != nil {
+		out.Front = front
+	}
+	out.Drain = func(ctx context.Context) error {
 		left, err := d.Close(ctx)
 		env.Log.Info("stopped", "pending", left)
 		return err
-	}}, nil
+	}
+	return out, nil
 }
 
 // expose gives the lab and Prometheus the gauges, and the debug address the page with the API behind it.
@@ -115,8 +129,10 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 			return err
 		}
 	}
-	if err := env.Metrics.Register(d.tasks.histogram); err != nil {
-		return err
+	for _, c := range []prometheus.Collector{totals{d}, d.tasks.histogram} {
+		if err := env.Metrics.Register(c); err != nil {
+			return err
+		}
 	}
 	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
 	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.postWorkers)

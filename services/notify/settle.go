@@ -23,6 +23,7 @@ func (d *Dispatcher) work(w *worker) {
 		d.spans.begin(p)
 		began := monotonic.Now()
 		o := d.send(p)
+		d.attempts.Add(1)
 		d.tasks.observe(o, monotonic.Now()-began)
 		d.spans.end(p, o)
 		goOn := w.end()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/parts/hostport"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/topic"
 )
@@ -92,6 +93,9 @@ func checkURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || len(text) > maxURL {
 		return "", badField("url", "url: give an http or https address without user and password, of %d bytes at most", maxURL)
+	}
+	if err := hostport.CheckPort(u); err != nil {
+		return "", badField("url", "url: %v", err)
 	}
 	return text, nil
 }

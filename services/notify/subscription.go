@@ -82,6 +82,20 @@ func (sub *subscription) wanted(seq uint64, kind string) bool {
 	return false
 }
 
+// offered counts the numbers between two, the second exclusive, when the subscription was not disabled.
+func (sub *subscription) offered(from, next uint64) (n int64) {
+	for i, f := range sub.filters {
+		until := next
+		if i+1 < len(sub.filters) {
+			until = min(next, sub.filters[i+1].From)
+		}
+		if since := max(from, f.From); !f.None && since < until {
+			n += int64(until - since)
+		}
+	}
+	return n
+}
+
 // pending counts what it has not got, in the lanes and in the log.
 func (sub *subscription) pending() int {
 	n := int(sub.behind.backlog)

@@ -8,12 +8,16 @@
 // (see Command), so their hashes need no salt and no slow function: there is nothing to guess. The file is
 // read again when it changes.
 //
+// Browsers that follow a stream cannot send a key; for them a key makes tokens that are good for that only, and for
+// minutes (POST /v1/stream-tokens).
+//
 // It is not for users, roles or passwords: every key may do everything. It starts no goroutines; the file is
 // looked at in the course of a request.
 package apikey
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -33,6 +37,7 @@ type Keys struct {
 	path    string
 	log     *slog.Logger
 	entries atomic.Pointer[[]entry]
+	secret  [sha256.Size]byte // signs stream tokens
 
 	opened time.Time
 	due    atomic.Int64 // when the file is to be looked at next, in ns after opened
@@ -46,23 +51,33 @@ type Keys struct {
 func Open(path string, log *slog.Logger) (*Keys, error) {
 	k := &Keys{path: path, log: log, opened: time.Now()}
 	k.due.Store(int64(interval))
+	rand.Read(k.secret[:]) // does not fail
 	if err := k.load(); err != nil {
 		return nil, err
 	}
 	return k, nil
 }
 
-// Require passes on what brings a key of the file as "Authorization: Bearer KEY" and answers 401 to the rest.
+const challengeWrong = `Bearer realm="notifyd", error="invalid_token"`
+
+// Require passes on what brings a key of the file as "Authorization: Bearer KEY", and streams that bring a token in
+// their URL instead, and answers 401 to the rest. It serves POST /v1/stream-tokens, which makes such tokens.
 func (k *Keys) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k.refresh()
+		if token, rest := tokenOf(r); token != "" && r.Header.Get("Authorization") == "" {
+			k.admit(w, r, token, rest, next)
+			return
+		}
 		scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		key = strings.TrimSpace(key)
 		switch {
 		case !strings.EqualFold(scheme, "Bearer") || key == "":
 			refuse(w, `Bearer realm="notifyd"`, "this needs an API key: send the header Authorization: Bearer KEY")
 		case !k.known(key):
-			refuse(w, `Bearer realm="notifyd", error="invalid_token"`, "this API key is not known here; notifyd apikey NAME makes one")
+			refuse(w, challengeWrong, "this API key is not known here; notifyd apikey NAME makes one")
+		case r.URL.Path == tokensPath:
+			k.issue(w, r, sha256.Sum256([]byte(key)))
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -82,9 +97,13 @@ func (k *Keys) known(key string) bool {
 // refuse answers as RFC 6750 (section 3) has it.
 func refuse(w http.ResponseWriter, challenge, why string) {
 	w.Header().Set("WWW-Authenticate", challenge)
+	answer(w, http.StatusUnauthorized, map[string]string{"error": why})
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusUnauthorized)
-	json.NewEncoder(w).Encode(map[string]string{"error": why}) // an error means that the client has gone
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) // an error means that the client has gone
 }
 
 // refresh takes over a file that has changed. One request in an interval does it; the others go on with

@@ -1,6 +1,6 @@
 package dedup
 
-// blockLen entries are allocated together: 128 KiB, so that a window that is seldom full stays small, and none
+// blockLen entries are allocated together: 160 KiB, so that a window that is seldom full stays small, and none
 // is ever copied.
 const blockLen = 4096
 
@@ -14,9 +14,10 @@ type fifo struct {
 
 // entry is an id that was settled.
 type entry struct {
-	key fingerprint
-	seq uint64
-	at  int64 // nanoseconds since 1970
+	key     fingerprint
+	content uint64
+	seq     uint64
+	at      int64 // nanoseconds since 1970
 }
 
 func (f *fifo) init(max int) {

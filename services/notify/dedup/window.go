@@ -1,18 +1,22 @@
 // Package dedup recognises what was accepted before: ids that were given a number within a window of time.
 //
-//	seq, known, err := window.Claim(ctx, id)
-//	if known { ... }                        // accepted before, as number seq
+//	claim, err := window.Claim(ctx, item)
+//	if claim.Other { ... }                  // the id stands for something else
+//	if claim.Seq != 0 { ... }               // accepted before, as that number
 //	seq, err = store(notice)
-//	window.Settle(id, seq, time.Now())      // or window.Release(id), if it was not stored
+//	window.Settle(item, seq, time.Now())    // or window.Release(item.ID), if it was not stored
 //
 // Between Claim and Settle the id is taken: whoever claims it meanwhile waits for what becomes of it. Several
 // ids are claimed with ClaimAll, never one after the other: two callers would wait for each other.
+//
+// With each id goes a hash of what it stands for, of 64 bits: the caller's, who makes the same for Load. One that
+// differs by chance is taken for the same once in 10^19.
 //
 // Ids are kept as the first 128 bits of their SHA-256. Among a million ids two of the same fingerprint have
 // a chance of 1 in 10^27, and finding some on purpose takes 2^64 attempts.
 //
 // It is not durable: Load tells it on start what is in the log. It is not for windows so long that the ids do
-// not fit into memory; an id takes about 77 bytes (BenchmarkMemory, a million of them). It starts no goroutines.
+// not fit into memory; an id takes about 85 bytes (BenchmarkMemory, a million of them). It starts no goroutines.
 package dedup
 
 import (
@@ -35,6 +39,12 @@ type Window struct {
 
 type fingerprint [16]byte
 
+// Item is an id with a hash of what it stands for.
+type Item struct {
+	ID      string
+	Content uint64
+}
+
 // claim is an id that somebody is about to settle.
 type claim struct {
 	ended chan struct{} // closed then; nil as long as nobody waits for it
@@ -45,6 +55,7 @@ type claim struct {
 type Claim struct {
 	Seq   uint64 // the number it was given before; 0: it is the caller's now, or a repetition
 	First int    // where in the same call the id stands first: what that is given holds for this too
+	Other bool   // what has that number, or stands first, is something else
 }
 
 // New makes a Window that forgets an id a window after it was settled, or when limit others were settled since.
@@ -61,34 +72,35 @@ func identify(id string) fingerprint {
 	return fingerprint(sum[:])
 }
 
-// Claim looks an id up. known: it was given number seq. Otherwise the id is the caller's, who must Settle or
-// Release it. While it is somebody else's, Claim waits, and returns the context's error if that ends first.
-func (w *Window) Claim(ctx context.Context, id string) (seq uint64, known bool, err error) {
+// Claim looks an id up. Unless it was given a number, it is the caller's, who must Settle or Release it. While it is
+// somebody else's, Claim waits, and returns the context's error if that ends first.
+func (w *Window) Claim(ctx context.Context, item Item) (Claim, error) {
 	var keys [1]fingerprint
 	var claims [1]Claim
-	keys[0] = identify(id)
-	err = w.claim(ctx, keys[:], claims[:])
-	return claims[0].Seq, claims[0].Seq != 0, err
+	items := [1]Item{item}
+	keys[0] = identify(item.ID)
+	err := w.claim(ctx, items[:], keys[:], claims[:])
+	return claims[0], err
 }
 
 // ClaimAll looks several ids up, in one step: while any of them is somebody else's, it waits and holds none. Of
 // those that are neither known nor repeated in the call, the caller must Settle or Release each.
-func (w *Window) ClaimAll(ctx context.Context, ids []string) ([]Claim, error) {
-	keys := make([]fingerprint, len(ids))
-	for i, id := range ids {
-		keys[i] = identify(id)
+func (w *Window) ClaimAll(ctx context.Context, items []Item) ([]Claim, error) {
+	keys := make([]fingerprint, len(items))
+	for i, item := range items {
+		keys[i] = identify(item.ID)
 	}
-	claims := make([]Claim, len(ids))
-	if err := w.claim(ctx, keys, claims); err != nil {
+	claims := make([]Claim, len(items))
+	if err := w.claim(ctx, items, keys, claims); err != nil {
 		return nil, err
 	}
 	return claims, nil
 }
 
-func (w *Window) claim(ctx context.Context, keys []fingerprint, claims []Claim) error {
+func (w *Window) claim(ctx context.Context, items []Item, keys []fingerprint, claims []Claim) error {
 	free := 0 // as far as this has been waited for
 	for {
-		ended := w.try(keys, claims, &free)
+		ended := w.try(items, keys, claims, &free)
 		if ended == nil {
 			return nil
 		}
@@ -101,7 +113,7 @@ func (w *Window) claim(ctx context.Context, keys []fingerprint, claims []Claim) 
 }
 
 // try claims all keys, or returns what tells when the next that is not free has ended.
-func (w *Window) try(keys []fingerprint, claims []Claim, free *int) <-chan struct{} {
+func (w *Window) try(items []Item, keys []fingerprint, claims []Claim, free *int) <-chan struct{} {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +128,7 @@ func (w *Window) try(keys []fingerprint, claims []Claim, free *int) <-chan struc
 		return ended
 	}
 	for i, key := range keys {
-		claims[i] = w.take(key, i, now)
+		claims[i] = w.take(items, key, i, now)
 	}
 	return nil
 }
@@ -138,26 +150,27 @@ func (w *Window) busy(keys []fingerprint) (int, <-chan struct{}) {
 	return 0, nil
 }
 
-// take claims one key that nobody else has claimed.
-func (w *Window) take(key fingerprint, place int, now time.Time) Claim {
+// take claims the key of the item at a place, which nobody else has claimed.
+func (w *Window) take(items []Item, key fingerprint, place int, now time.Time) Claim {
+	content := items[place].Content
 	if at, ok := w.settled[key]; ok {
 		if e := w.order.at(at); now.UnixNano()-e.at < int64(w.window) {
-			return Claim{Seq: e.seq, First: place}
+			return Claim{Seq: e.seq, First: place, Other: e.content != content}
 		}
 	}
 	if c, ok := w.claimed[key]; ok {
-		return Claim{First: c.place}
+		return Claim{First: c.place, Other: items[c.place].Content != content}
 	}
 	w.claimed[key] = claim{place: place}
 	return Claim{First: place}
 }
 
 // Settle says that a claimed id was given a number, greater than 0, at a time.
-func (w *Window) Settle(id string, seq uint64, at time.Time) {
-	key := identify(id)
+func (w *Window) Settle(item Item, seq uint64, at time.Time) {
+	key := identify(item.ID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remember(key, seq, at)
+	w.remember(key, item.Content, seq, at)
 	w.end(key)
 }
 
@@ -170,14 +183,14 @@ func (w *Window) Release(id string) {
 }
 
 // Load says that an id was given a number in an earlier process. Older ones come first.
-func (w *Window) Load(id string, seq uint64, at time.Time) {
+func (w *Window) Load(item Item, seq uint64, at time.Time) {
 	if time.Since(at) >= w.window {
 		return
 	}
-	key := identify(id)
+	key := identify(item.ID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remember(key, seq, at)
+	w.remember(key, item.Content, seq, at)
 }
 
 // Len is how many ids are kept, of which some may be about to be forgotten.
@@ -196,12 +209,12 @@ func (w *Window) end(key fingerprint) {
 	}
 }
 
-func (w *Window) remember(key fingerprint, seq uint64, at time.Time) {
+func (w *Window) remember(key fingerprint, content, seq uint64, at time.Time) {
 	for w.order.full() {
 		w.drop()
 	}
 	if w.order.max > 0 {
-		w.settled[key] = w.order.push(entry{key: key, seq: seq, at: at.UnixNano()})
+		w.settled[key] = w.order.push(entry{key: key, content: content, seq: seq, at: at.UnixNano()})
 	}
 }
 

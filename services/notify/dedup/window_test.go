@@ -17,11 +17,43 @@ import (
 
 func claim1(t *testing.T, w *Window, id string) uint64 {
 	t.Helper()
-	seq, known, err := w.Claim(t.Context(), id)
-	if err != nil || known != (seq != 0) {
-		t.Fatalf("Claim(%s) = %d, %v, %v", id, seq, known, err)
+	c, err := w.Claim(t.Context(), Item{ID: id})
+	if err != nil || c.Other {
+		t.Fatalf("Claim(%s) = %+v, %v", id, c, err)
 	}
-	return seq
+	return c.Seq
+}
+
+func items(ids ...string) (out []Item) {
+	for _, id := range ids {
+		out = append(out, Item{ID: id})
+	}
+	return out
+}
+
+// An id stands for what it was claimed with, in a call, between calls and after Load.
+func TestOtherContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(time.Hour, 10)
+		w.Load(Item{"loaded", 7}, 3, time.Now())
+		got, err := w.ClaimAll(t.Context(), []Item{{"a", 1}, {"a", 2}, {"loaded", 7}, {"loaded", 8}, {"a", 1}})
+		want := []Claim{{0, 0, false}, {0, 0, true}, {3, 2, false}, {3, 3, true}, {0, 0, false}}
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("got %v, %v; want %v", got, err, want)
+		}
+		var waits sync.WaitGroup
+		waits.Go(func() {
+			if c, err := w.Claim(t.Context(), Item{"a", 2}); err != nil || c != (Claim{Seq: 4, Other: true}) {
+				t.Errorf("claimed as other content while it was taken: %+v, %v", c, err)
+			}
+		})
+		synctest.Wait()
+		w.Settle(Item{"a", 1}, 4, time.Now())
+		waits.Wait()
+		if c, err := w.Claim(t.Context(), Item{"a", 1}); err != nil || c != (Claim{Seq: 4}) {
+			t.Errorf("the same content: %+v, %v", c, err)
+		}
+	})
 }
 
 func TestForgets(t *testing.T) {
@@ -31,14 +63,14 @@ func TestForgets(t *testing.T) {
 			if seq := claim1(t, w, id); seq != 0 {
 				t.Fatalf("%s is known as %d before it was settled", id, seq)
 			}
-			w.Settle(id, uint64(i+1), time.Now())
+			w.Settle(Item{ID: id}, uint64(i+1), time.Now())
 			time.Sleep(time.Second)
 		}
 		if seq := claim1(t, w, "a"); seq != 1 {
 			t.Fatalf("a is %d, want 1", seq)
 		}
 		claim1(t, w, "d")
-		w.Settle("d", 4, time.Now()) // the fourth: a goes
+		w.Settle(Item{ID: "d"}, 4, time.Now()) // the fourth: a goes
 		if seq := claim1(t, w, "a"); seq != 0 {
 			t.Fatalf("a is %d, want forgotten, as three came after it", seq)
 		}
@@ -51,8 +83,8 @@ func TestForgets(t *testing.T) {
 		if n := w.Len(); n != 2 {
 			t.Fatalf("%d ids are kept, want c and d", n)
 		}
-		w.Load("e", 9, time.Now().Add(-time.Minute))
-		w.Load("f", 10, time.Now().Add(-time.Minute+1))
+		w.Load(Item{ID: "e"}, 9, time.Now().Add(-time.Minute))
+		w.Load(Item{ID: "f"}, 10, time.Now().Add(-time.Minute+1))
 		if e, f := claim1(t, w, "e"), claim1(t, w, "f"); e != 0 || f != 10 {
 			t.Fatalf("loaded: e is %d, f is %d; want e too old, and f 10", e, f)
 		}
@@ -65,7 +97,7 @@ func TestRemembersNothing(t *testing.T) {
 			if seq := claim1(t, w, "a"); seq != 0 {
 				t.Fatalf("a is known as %d", seq)
 			}
-			w.Settle("a", 1, time.Now())
+			w.Settle(Item{ID: "a"}, 1, time.Now())
 		}
 	}
 }
@@ -85,7 +117,7 @@ func TestSecondWaits(t *testing.T) {
 					got = append(got, seq)
 					mu.Unlock()
 					if seq == 0 {
-						w.Settle("a", 8, time.Now())
+						w.Settle(Item{ID: "a"}, 8, time.Now())
 					}
 				})
 			}
@@ -95,7 +127,7 @@ func TestSecondWaits(t *testing.T) {
 			}
 			want := []uint64{0, 8, 8} // one of the three claims it itself
 			if settle {
-				w.Settle("a", 7, time.Now())
+				w.Settle(Item{ID: "a"}, 7, time.Now())
 				want = []uint64{7, 7, 7}
 			} else {
 				w.Release("a")
@@ -114,7 +146,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 		claim1(t, w, "b")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := w.ClaimAll(ctx, []string{"a", "b"}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := w.ClaimAll(ctx, items("a", "b")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("ClaimAll of a taken id returned %v", err)
 		}
 		if seq := claim1(t, w, "a"); seq != 0 { // would wait for ever if a were held
@@ -126,9 +158,9 @@ func TestWaitEndsWithContext(t *testing.T) {
 func TestClaimAll(t *testing.T) {
 	w := New(time.Hour, 10)
 	claim1(t, w, "known")
-	w.Settle("known", 5, time.Now())
-	got, err := w.ClaimAll(t.Context(), []string{"a", "known", "b", "a", "known", "b", "a"})
-	want := []Claim{{0, 0}, {5, 1}, {0, 2}, {0, 0}, {5, 4}, {0, 2}, {0, 0}}
+	w.Settle(Item{ID: "known"}, 5, time.Now())
+	got, err := w.ClaimAll(t.Context(), items("a", "known", "b", "a", "known", "b", "a"))
+	want := []Claim{{First: 0}, {Seq: 5, First: 1}, {First: 2}, {First: 0}, {Seq: 5, First: 4}, {First: 2}, {First: 0}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Fatalf("got %v, %v; want %v", got, err, want)
 	}
@@ -152,7 +184,7 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 				for i := range ids {
 					ids[i] = fmt.Sprint(random.IntN(40))
 				}
-				claims, err := w.ClaimAll(t.Context(), ids)
+				claims, err := w.ClaimAll(t.Context(), items(ids...))
 				if err != nil {
 					t.Error(err)
 					return
@@ -168,7 +200,7 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 					case c.Seq == 0 && c.First == i && !release:
 						last++
 						given[ids[i]] = last
-						w.Settle(ids[i], last, time.Now())
+						w.Settle(Item{ID: ids[i]}, last, time.Now())
 					case c.Seq == 0 && c.First == i:
 						w.Release(ids[i])
 					}
@@ -219,7 +251,7 @@ func TestEqualsModel(t *testing.T) {
 			ids := rapid.SliceOfN(rapid.StringMatching(`[a-p]`), 1, 6)
 			for seq := uint64(1); seq < 60; {
 				batch := ids.Draw(rt, "batch")
-				claims, err := w.ClaimAll(context.Background(), batch)
+				claims, err := w.ClaimAll(context.Background(), items(batch...))
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -235,7 +267,7 @@ func TestEqualsModel(t *testing.T) {
 				for i, id := range batch {
 					if c := claims[i]; c.Seq == 0 && c.First == i {
 						if rapid.Bool().Draw(rt, "store") {
-							w.Settle(id, seq, time.Now())
+							w.Settle(Item{ID: id}, seq, time.Now())
 							m.add(id, seq)
 						} else {
 							w.Release(id)
@@ -255,9 +287,9 @@ func TestEqualsModel(t *testing.T) {
 func TestClaimAllocatesNothing(t *testing.T) {
 	w := New(time.Hour, 10)
 	claim1(t, w, "a-rather-long-identification-of-a-notice")
-	w.Settle("a-rather-long-identification-of-a-notice", 1, time.Now())
+	w.Settle(Item{ID: "a-rather-long-identification-of-a-notice"}, 1, time.Now())
 	ctx := t.Context()
-	if n := testing.AllocsPerRun(100, func() { w.Claim(ctx, "a-rather-long-identification-of-a-notice") }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { w.Claim(ctx, Item{ID: "a-rather-long-identification-of-a-notice"}) }); n > 0 {
 		t.Errorf("a Claim of a known id allocates %v times", n)
 	}
 }
@@ -283,7 +315,7 @@ func fill(n int) *Window {
 	w := New(time.Hour, n)
 	now := time.Now()
 	for i := range n {
-		w.Load(fmt.Sprintf("01JD8Z2X7Q-%016d", i), uint64(i+1), now)
+		w.Load(Item{ID: fmt.Sprintf("01JD8Z2X7Q-%016d", i)}, uint64(i+1), now)
 	}
 	return w
 }
@@ -299,8 +331,8 @@ func BenchmarkPost(b *testing.B) {
 		now := time.Now()
 		for i := base; pb.Next(); i++ {
 			id := fmt.Sprintf("%016x-%016x", base, i)
-			if _, known, _ := w.Claim(ctx, id); !known {
-				w.Settle(id, 1, now)
+			if c, _ := w.Claim(ctx, Item{ID: id}); c.Seq == 0 {
+				w.Settle(Item{ID: id}, 1, now)
 			}
 		}
 	})
@@ -309,11 +341,11 @@ func BenchmarkPost(b *testing.B) {
 // BenchmarkBatch is a ClaimAll of 10,000 new ids in a full window, with what settles them.
 func BenchmarkBatch(b *testing.B) {
 	w := fill(1_000_000)
-	ids := make([]string, 10_000)
+	ids := make([]Item, 10_000)
 	for n := 0; b.Loop(); n++ {
 		b.StopTimer()
 		for i := range ids {
-			ids[i] = fmt.Sprintf("%016x-%08x", n, i)
+			ids[i].ID = fmt.Sprintf("%016x-%08x", n, i)
 		}
 		b.StartTimer()
 		if _, err := w.ClaimAll(b.Context(), ids); err != nil {

@@ -67,7 +67,7 @@ func (j *Journal) write(positions func(put func(Position)), begin uint64) (unrea
 	if err != nil {
 		return unread, err
 	}
-	return unread, j.depart()
+	return unread, j.depart(begin)
 }
 
 // crowded reports whether letters are worth carrying over. At every checkpoint, that would write all of them
@@ -120,11 +120,20 @@ func (j *Journal) place(p Position) error {
 	return j.log.Lazily(batch, l.anchor.Store)
 }
 
-// depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before.
-func (j *Journal) depart() error {
+// depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before; then that it is
+// complete.
+func (j *Journal) depart(begin uint64) error {
 	j.departing.Lock()
 	defer j.departing.Unlock()
-	_, err := j.log.Append([][]byte{encodeCounts(kindDeparted, 0, j.departed)}, nil)
+	if _, err := j.log.Append([][]byte{encodeCounts(kindDeparted, 0, j.departed)}, nil); err != nil {
+		return err
+	}
+	for _, l := range j.all() {
+		if anchor := l.anchor.Load(); anchor != 0 { // else it is not committed yet, and so after begin
+			begin = min(begin, anchor)
+		}
+	}
+	_, err := j.log.Append([][]byte{encodeComplete(begin)}, nil)
 	return err
 }
 

@@ -26,6 +26,11 @@ func decode(record []byte) (event, error) {
 		r.json(&e.position.Definition)
 	case kindDelete, kindDeparted:
 		e.counts = r.counts()
+		if len(r.rest) > 0 { // journals of before have no more
+			e.counts.Lost = r.varint()
+		}
+	case kindComplete:
+		e.from = r.uvarint()
 	case kindDelivered, kindPurge, kindReplay, kindDead, kindAhead:
 		e.seqs = r.seqs()
 	case kindFailed, kindWaiting, kindReplaying:
@@ -164,6 +169,6 @@ func (r *reader) position() Position {
 	p := Position{Counts: r.counts(), Loaded: r.uvarint(), Backlog: r.varint(), Routed: r.uvarint()}
 	var f face
 	r.json(&f)
-	p.Definition, p.Filters = f.Definition, f.Filters
+	p.Definition, p.Filters, p.Counts.Lost = f.Definition, f.Filters, f.Lost
 	return p
 }

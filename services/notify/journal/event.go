@@ -33,6 +33,7 @@ const (
 	kindKeep      // a letter anew, with its record, which a checkpoint carried over
 	kindDeparted  // the counts of deleted subscriptions
 	kindAhead     // numbers that a position's Loaded has not reached and that are settled
+	kindComplete  // a checkpoint is: what came before a number counts no more, but for records of letters
 )
 
 // checkpoint reports whether the event says nothing that earlier ones did not.
@@ -42,7 +43,7 @@ func (k kind) checkpoint() bool { return k >= kindPosition }
 type event struct {
 	kind     kind
 	handle   uint64
-	from     uint64 // put
+	from     uint64 // put, complete
 	seqs     []uint64
 	waiting  []Waiting
 	counts   Counts
@@ -71,7 +72,11 @@ func encodePut(handle uint64, d Definition, from uint64) ([]byte, error) {
 }
 
 func encodeCounts(k kind, handle uint64, c Counts) []byte {
-	return appendCounts(start(k, handle, 24), c)
+	return binary.AppendVarint(appendCounts(start(k, handle, 24), c), c.Lost)
+}
+
+func encodeComplete(from uint64) []byte {
+	return binary.AppendUvarint(start(kindComplete, 0, binary.MaxVarintLen64), from)
 }
 
 func appendCounts(b []byte, c Counts) []byte {
@@ -169,13 +174,14 @@ func shorten(reason string) string {
 type face struct {
 	Definition Definition `json:"definition"`
 	Filters    []Filter   `json:"filters"`
+	Lost       int64      `json:"lost,omitempty"`
 }
 
 // encodePosition makes the events of one position, which go into one batch: a crash keeps all or none. The
 // letters follow it without their records, so that what happens to one before its record is carried over
 // counts.
 func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, error) {
-	text, err := json.Marshal(face{p.Definition, p.needed()})
+	text, err := json.Marshal(face{p.Definition, p.needed(), p.Counts.Lost})
 	if err != nil {
 		return nil, fmt.Errorf("the position of subscription %s cannot be written: %w", p.ID, err)
 	}

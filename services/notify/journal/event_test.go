@@ -17,7 +17,9 @@ func encode(e *event) ([]byte, error) {
 		return encodePut(e.handle, e.position.Definition, e.from)
 	case kindDelete, kindDeparted:
 		return encodeCounts(e.kind, e.handle, e.counts), nil
-	case kindDelivered, kindPurge, kindReplay, kindDead:
+	case kindComplete:
+		return encodeComplete(e.from), nil
+	case kindDelivered, kindPurge, kindReplay, kindDead, kindAhead:
 		return encodeSeqs(nil, e.kind, e.handle, e.seqs), nil
 	case kindFailed, kindWaiting, kindReplaying:
 		return encodeWaiting(nil, e.kind, e.handle, e.waiting), nil
@@ -45,7 +47,7 @@ var anyWaiting = rapid.Custom(func(t *rapid.T) Waiting {
 
 var anyCounts = rapid.Custom(func(t *rapid.T) Counts {
 	n := func() int64 { return rapid.Int64().Draw(t, "n") }
-	return Counts{Accepted: n(), Delivered: n(), Retried: n(), Dead: n(), Refused: n(), Purged: n()}
+	return Counts{Accepted: n(), Delivered: n(), Retried: n(), Dead: n(), Refused: n(), Purged: n(), Lost: n()}
 })
 
 var anyDefinition = rapid.Custom(func(t *rapid.T) Definition {
@@ -74,7 +76,7 @@ var anyPosition = rapid.Custom(func(t *rapid.T) Position {
 })
 
 var anyEvent = rapid.Custom(func(t *rapid.T) *event {
-	e := &event{kind: kind(rapid.IntRange(int(kindPut), int(kindDeparted)).Draw(t, "kind"))}
+	e := &event{kind: kind(rapid.IntRange(int(kindPut), int(kindComplete)).Draw(t, "kind"))}
 	e.handle = rapid.Uint64().Draw(t, "handle")
 	switch e.kind {
 	case kindPut:
@@ -82,7 +84,9 @@ var anyEvent = rapid.Custom(func(t *rapid.T) *event {
 		e.position.Definition = anyDefinition.Draw(t, "definition")
 	case kindDelete, kindDeparted:
 		e.counts = anyCounts.Draw(t, "counts")
-	case kindDelivered, kindPurge, kindReplay, kindDead:
+	case kindComplete:
+		e.handle, e.from = 0, rapid.Uint64().Draw(t, "from")
+	case kindDelivered, kindPurge, kindReplay, kindDead, kindAhead:
 		e.seqs = rapid.SliceOfN(rapid.Uint64(), 1, 9).Draw(t, "seqs")
 	case kindFailed, kindWaiting, kindReplaying:
 		e.waiting = rapid.SliceOfN(anyWaiting, 1, 9).Draw(t, "waiting")
@@ -141,10 +145,10 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{nil, "empty"},
 		{[]byte{2<<4 | 1, 1}, "version 2, and this program reads version 1: use the notifyd that wrote it"},
-		{[]byte{version<<4 | 15, 1}, "kind 15, which this program does not know: use the notifyd that wrote it"},
+		{[]byte{version << 4, 1}, "kind 0, which this program does not know: use the notifyd that wrote it"},
 		{[]byte{version<<4 | byte(kindDelivered)}, "ends in the middle"},
 		{[]byte{version<<4 | byte(kindDelivered), 1, 0x80}, "ends in the middle"},
-		{[]byte{version<<4 | byte(kindDelete), 1, 0, 0, 0, 0, 0, 0, 0}, "1 bytes too many"},
+		{[]byte{version<<4 | byte(kindDelete), 1, 0, 0, 0, 0, 0, 0, 0, 0}, "1 bytes too many"},
 		{[]byte{version<<4 | byte(kindPut), 1, 1, '{'}, "JSON"},
 		{[]byte{version<<4 | byte(kindFailed), 1, 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 0}, "small"},
 		{[]byte{version<<4 | byte(kindBury), 1, 2, 0, 0, 0, 0, 9}, "ends in the middle"},

@@ -11,6 +11,7 @@ import (
 type fold struct {
 	states   map[uint64]*state // by handle
 	departed Counts
+	complete uint64 // the last checkpoint that is complete leaves out what came before this number
 	handles  uint64 // the highest seen
 	size     int64  // bytes of events that are not a checkpoint's
 }
@@ -58,6 +59,9 @@ func (f *fold) apply(number uint64, e *event) {
 	switch e.kind {
 	case kindDeparted:
 		f.departed = e.counts
+		return
+	case kindComplete:
+		f.complete = e.from
 		return
 	case kindDelete:
 		f.departed = f.departed.Plus(e.counts)
@@ -241,5 +245,6 @@ func (c Counts) Plus(o Counts) Counts {
 		Dead:      c.Dead + o.Dead,
 		Refused:   c.Refused + o.Refused,
 		Purged:    c.Purged + o.Purged,
+		Lost:      c.Lost + o.Lost,
 	}
 }

@@ -76,6 +76,7 @@ type Counts struct {
 	Dead      int64 `json:"dead"`    // given up: all attempts failed, its subscription went, or it was kept too long
 	Refused   int64 `json:"refused"` // answered 429; since the process began
 	Purged    int64 `json:"purged"`  // of the dead: deleted by hand, or to make room
+	Lost      int64 `json:"lost"`    // of the dead: not to be read any more, since a log is damaged
 }
 
 // Position is where a subscription stands in the log of notices, at one moment.

@@ -41,7 +41,8 @@ type ledger struct {
 }
 
 // Open reads a log and returns what its events came to, by subscription. Records that are damaged are passed
-// over and told by Damaged; what they said is lost. From now on the log belongs to the Journal.
+// over and told by Damaged, unless a later checkpoint says the same; what they said is lost. From now on the log belongs
+// to the Journal.
 func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
 	j := &Journal{log: log, ledgers: make(map[string]*ledger), spare: defaultSpare}
 	j.Limit(DefaultLetters, DefaultLetterBytes)
@@ -64,6 +65,7 @@ func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
 		j.damaged = append(j.damaged, damage)
 		from = damage.Next
 	}
+	j.damaged = slices.DeleteFunc(j.damaged, func(e *wal.DamageError) bool { return e.Next <= f.complete })
 	return j, j.take(f), nil
 }
 
@@ -79,7 +81,7 @@ func (j *Journal) take(f *fold) map[string]*Recovered {
 		}
 		l := &ledger{id: s.ID, handle: handle}
 		l.anchor.Store(s.anchor)
-		l.letters.fill(s.letters)
+		s.Counts.Lost += l.letters.fill(s.letters)
 		j.ledgers[s.ID] = l
 		all[s.ID] = s.result()
 	}
@@ -93,13 +95,19 @@ func (j *Journal) Limit(letters int, bytes int64) {
 	j.bytes.Store(bytes)
 }
 
-// Damaged tells which events could not be read when the journal was opened. Notices whose delivery they told
-// are delivered again; a subscription whose definition they held is gone, and so is a letter whose record they
-// held.
+// Damaged tells which events could not be read when the journal was opened. What they said is not known: the definition
+// of a subscription, which is gone then, or that one was deleted, or that a notice was delivered, which it is again. A
+// letter whose record they held is gone, and counts as lost.
 func (j *Journal) Damaged() []*wal.DamageError { return j.damaged }
 
 // Size is how many bytes of events came since the last checkpoint.
 func (j *Journal) Size() int64 { return j.size.Load() }
+
+// Roll lets the log give up what was told before the next checkpoint, however little that is.
+func (j *Journal) Roll() error { return j.log.Roll() }
+
+// Low reports whether space ran short when the log last wanted some.
+func (j *Journal) Low() bool { return j.log.Low() }
 
 // Departed is what the subscriptions that were deleted had come to.
 func (j *Journal) Departed() Counts {

@@ -59,17 +59,19 @@ func (s *shelf) remove(seq uint64) {
 	}
 }
 
-// fill takes over what a fold found, but for letters whose record was damaged.
-func (s *shelf) fill(found map[uint64]Letter) {
+// fill takes over what a fold found, but for letters whose record was damaged: so many are lost.
+func (s *shelf) fill(found map[uint64]Letter) (lost int64) {
 	for _, seq := range slices.Sorted(maps.Keys(found)) {
 		d := &letter{Letter: found[seq]}
 		if d.Where == 0 {
+			lost++
 			continue
 		}
 		d.where.Store(d.Where)
 		d.Where = 0
 		s.add(d)
 	}
+	return lost
 }
 
 // surplus is the oldest letters that must go so that at most count and bytes stay. Those that are replayed

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -13,7 +15,7 @@ func takesOnce(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	c.subscribe(r, "/a", nil)
 	first := c.post(one, notice("1", "k", "t", "1"))
-	again := c.post(one, notice("1", "k", "t", `"other"`))
+	again := c.post(one, notice("1", "k", "t", "1"))
 	if again.status != http.StatusOK || !again.Duplicate || again.Seq != first.Seq || again.ID != "1" {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
@@ -80,5 +82,72 @@ func takesOnceFromMany(t *testing.T, start Start) {
 	}
 	if s := c.quiet(); s.Accepted != notices || len(r.sequences()["/a k"]) != notices {
 		t.Errorf("stats %+v, delivered %v", s, ids(r.sequences()["/a k"]))
+	}
+}
+
+// refusesOther holds that an id stands for one notice: with another key, type or payload it is refused, and what it
+// stood for stays as it was.
+func refusesOther(t *testing.T, start Start) {
+	c, r := open(t, start, limits), newReceiver(t, nil)
+	c.subscribe(r, "/a", nil)
+	first := c.post(one, notice("1", "k", "t", "1"))
+	for _, other := range []string{notice("1", "k", "t", "2"), notice("1", "j", "t", "1"), notice("1", "k", "u", "1"),
+		`{"id":"1","key":"k","type":"t"}`} {
+		if got := c.refused(http.StatusConflict, one, other); got.Field != "id" || !strings.Contains(got.Error, `"1"`) {
+			t.Errorf("%s: %+v", other, got)
+		}
+	}
+	for body, line := range map[string]int{
+		lines(notice("2", "k", "t", "2"), "", notice("1", "k", "t", "2")):                             3, // known with another payload
+		lines(notice("2", "k", "t", "2"), notice("3", "k", "t", "3"), notice("2", "k", "t", "other")): 3, // in one batch
+	} {
+		body = strings.Replace(body, "other", `"other"`, 1)
+		got := c.refused(http.StatusConflict, batch, body)
+		if len(got.Lines) != 1 || got.Lines[0].Line != line || got.Lines[0].Field != "id" || !strings.Contains(got.Error, "line 3") {
+			t.Errorf("%s: %+v", body, got)
+		}
+	}
+	key := http.Header{"Idempotency-Key": {"key-4"}}
+	c.postWith(one, `{"key":"k","type":"t","payload":4}`, key)
+	if resp, data, err := c.send("POST", "/v1/notices", one, `{"key":"k","type":"t","payload":5}`, key); err != nil || resp.StatusCode != http.StatusConflict {
+		t.Errorf("by Idempotency-Key: %s, %v", data, err)
+	}
+	if again := c.post(one, notice("1", "k", "t", "1")); again.status != http.StatusOK || again.Seq != first.Seq {
+		t.Errorf("first %+v, again %+v", first, again)
+	}
+	if taken := c.post(batch, lines(notice("2", "k", "t", "2"), notice("3", "k", "t", "3"))); taken.Accepted != 2 {
+		t.Errorf("ids of batches that were refused are not free: %+v", taken)
+	}
+	if s := c.quiet(); s.Accepted != 4 || len(r.sequences()["/a k"]) != 4 {
+		t.Errorf("delivered %v, stats %+v", ids(r.sequences()["/a k"]), s)
+	}
+}
+
+// refusesOtherFromMany lets clients post different notices under the same ids at the same time: one of each is taken.
+func refusesOtherFromMany(t *testing.T, start Start) {
+	c := open(t, start, limits)
+	const clients, notices = 8, 20
+	var posting sync.WaitGroup
+	var accepted [notices]atomic.Int32
+	for p := range clients {
+		posting.Go(func() {
+			for i := range notices {
+				resp, data, err := c.send("POST", "/v1/notices", one, notice(fmt.Sprintf("n%02d", i), "k", "t", fmt.Sprint(p)), nil)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case resp.StatusCode == http.StatusAccepted:
+					accepted[i].Add(1)
+				case resp.StatusCode != http.StatusConflict:
+					t.Errorf("%d %s", resp.StatusCode, data)
+				}
+			}
+		})
+	}
+	posting.Wait()
+	for i := range notices {
+		if n := accepted[i].Load(); n != 1 {
+			t.Errorf("notice %d was accepted %d times", i, n)
+		}
 	}
 }

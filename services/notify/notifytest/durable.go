@@ -152,6 +152,11 @@ func idsSurvive(t *testing.T, c *client, restart func()) {
 	if again := c.postWith(one, `{"key":"k0","type":"t"}`, key); again.status != http.StatusOK || again.Seq != header.Seq {
 		t.Errorf("before %+v, after %+v", header, again)
 	}
+	for _, other := range []string{notice("n003", "k1", "t", `"other"`), notice("n003", "k0", "t", "3"), notice("by-header", "k0", "t", "1")} {
+		if got := c.refused(http.StatusConflict, one, other); got.Field != "id" {
+			t.Errorf("%s: %+v", other, got)
+		}
+	}
 	if s := c.quiet(); s.Accepted != 12 || s.Delivered != 12 {
 		t.Errorf("stats %+v", s)
 	}

@@ -1,6 +1,7 @@
 package notifytest
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -133,6 +134,17 @@ func refusesBad(t *testing.T, start Start) {
 		{400, batch, "\n\n", "empty", ""},
 		{400, batch, lines(good, good, `{"key":"k"`, good), "line 3", ""},
 		{400, batch, lines(good, "", `{"type":"t"}`), "line 3", ""},
+		{400, one, notice("1", "k", "t", "\"\xff\""), "UTF-8", "payload"},
+		{400, one, notice("1", "k", "t", "{\"a\":[{\"\xc3(\":1}]}"), "UTF-8", "payload"},
+		{400, one, notice("1", "k", "t", "\"\xed\xa0\x80\""), "UTF-8", "payload"}, // a surrogate
+		{400, one, notice("1", "k", "t", `["\ud800"]`), "surrogate", "payload"},
+		{400, one, notice("1", "k", "t", `{"\udc00\ud800":1}`), "surrogate", "payload"},
+		{400, one, "{\"key\":\"k\xff\",\"type\":\"t\"}", "UTF-8", "key"},
+		{400, one, `{"key":"\ud800","type":"t"}`, "surrogate", "key"},
+		{400, one, "{\"key\":\"k\",\"type\":\"\x80t\"}", "UTF-8", "type"},
+		{400, one, "{\"id\":\"\xfe\",\"key\":\"k\",\"type\":\"t\"}", "UTF-8", "id"},
+		{400, one, "{\"key\":\"k\",\"type\":\"t\",\"\xff\":1}", "", ""},
+		{400, batch, lines(good, notice("2", "k", "t", "\"\xff\"")), "line 2", ""},
 		{415, "text/plain", good, "text/plain", ""},
 		{415, "", good, "application/json", ""},
 	} {
@@ -152,11 +164,39 @@ func refusesBad(t *testing.T, start Start) {
 	}
 }
 
+// refusesInJSON holds that what has no route is refused as everything else is, and that 405 says what there is.
+func refusesInJSON(t *testing.T, start Start) {
+	c := open(t, start, limits)
+	for _, test := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"GET", "/", 404, ""},
+		{"POST", "/", 404, ""},
+		{"GET", "/v1/nothing", 404, ""},
+		{"POST", "/v1/notices/", 404, ""},
+		{"GET", "/v1/subscriptions/a/b", 404, ""},
+		{"GET", "/v1/notices", 405, "POST"},
+		{"OPTIONS", "/v1/notices", 405, "POST"},
+		{"PUT", "/v1/subscriptions", 405, "GET, HEAD, POST"},
+		{"POST", "/v1/subscriptions/a", 405, "GET, HEAD, PATCH, DELETE"},
+		{"DELETE", "/v1/stats", 405, "GET, HEAD"},
+		{"GET", "/v1/dead/a/replay", 405, "POST"},
+	} {
+		status, header, data := c.do(test.method, test.path, "", "")
+		var got problem
+		if err := json.Unmarshal(data, &got); err != nil || got.Error == "" || header.Get("Content-Type") != "application/json" || status != test.status || header.Get("Allow") != test.allow {
+			t.Errorf("%s %s: %d %s, Content-Type %q, Allow %q", test.method, test.path, status, data, header.Get("Content-Type"), header.Get("Allow"))
+		}
+	}
+}
+
 // namesBadLines holds that a client learns of all that is wrong with a batch at once, within reason.
 func namesBadLines(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	good := notice("1", "k", "t", "1")
-	got := c.refused(400, batch, lines(good, `{"type":"t"}`, "", good, `{"key":"k","type":3}`, `nonsense`, good))
+	got := c.refused(400, batch, lines(good, `{"type":"t"}`, "", good, `{"key":"k","type":3}`, `nonsense`, good, notice("1", "k", "t", "\"\xff\"")))
 	var named []string
 	for _, l := range got.Lines {
 		named = append(named, fmt.Sprintf("%d:%s", l.Line, l.Field))
@@ -164,7 +204,7 @@ func namesBadLines(t *testing.T, start Start) {
 			t.Errorf("line %d without an error", l.Line)
 		}
 	}
-	if want := []string{"2:key", "5:type", "6:"}; !slices.Equal(named, want) || !strings.Contains(got.Error, "line 2") {
+	if want := []string{"2:key", "5:type", "6:", "8:payload"}; !slices.Equal(named, want) || !strings.Contains(got.Error, "line 2") {
 		t.Errorf("lines %v, want %v; %q", named, want, got.Error)
 	}
 	if got := c.refused(400, batch, strings.Repeat("{}\n", 150)); len(got.Lines) != 100 {

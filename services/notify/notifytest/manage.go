@@ -29,6 +29,10 @@ func manages(t *testing.T, start Start) {
 		{"POST", "/v1/subscriptions", `{"url":"ftp://example.com/"}`, "http", "url"},
 		{"POST", "/v1/subscriptions", `{"url":"http://u:p@example.com/"}`, "password", "url"},
 		{"POST", "/v1/subscriptions", `{"url":"http:///x"}`, "http", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"http://example.com:0/x"}`, "65535", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"https://example.com:99999"}`, "65535", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"http://127.0.0.1:65536/"}`, "65535", "url"},
+		{"PATCH", path, `{"url":"http://[::1]:0"}`, "65535", "url"},
 		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","secret":"x"}`, "whsec_", "secret"},
 		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","secret":"whsec_YWJj"}`, "24", "secret"},
 		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","batch":-1}`, "batch", "batch"},
@@ -37,6 +41,10 @@ func manages(t *testing.T, start Start) {
 		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","typs":["a"]}`, "typs", "typs"},
 		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","types":["` + strings.Repeat(`a","`, 100) + `a"]}`, "types", "types"},
 		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","types":["a*"]}`, "star", "types"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + "/\xff\"}", "UTF-8", "url"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + "\",\"types\":[\"a\",\"\xff\"]}", "UTF-8", "types"},
+		{"POST", "/v1/subscriptions", `{"url":"` + r.url + `","types":["\ud800"]}`, "surrogate", "types"},
+		{"PATCH", path, "{\"types\":[\"\xff\"]}", "UTF-8", "types"},
 		{"PATCH", path, `{"url":"nowhere"}`, "http", "url"},
 		{"PATCH", path, `{"types":["*.a"]}`, "star", "types"},
 		{"PATCH", path, `{"batch":100000}`, "batch", "batch"},
@@ -116,6 +124,20 @@ func pages(t *testing.T, start Start) {
 	if !maps.Equal(got, want) {
 		t.Errorf("page by page %v, made %v", got, want)
 	}
+	for _, kind := range []string{"Order.Paid", "order.sent", "stock.low"} {
+		id := c.subscribe(r, "/found-"+kind, map[string]any{"types": []string{kind}}).ID
+		for query, want := range map[string]int{"q=" + id: 1, "q=FOUND-" + kind: 1, "q=" + kind[2:] + "&limit=1": 1, "q=no-such": 0} {
+			got := get[page](c, "/v1/subscriptions?"+query)
+			if len(got.Subscriptions) != want || want > 0 && got.Subscriptions[0].ID != id || got.Next != "" {
+				t.Errorf("%s found %+v", query, got)
+			}
+		}
+	}
+	first := get[page](c, "/v1/subscriptions?limit=1&q=order.")
+	second := get[page](c, "/v1/subscriptions?limit=1&q=order.&after="+first.Next)
+	if len(first.Subscriptions) != 1 || len(second.Subscriptions) != 1 || second.Next != "" || first.Subscriptions[0].ID == second.Subscriptions[0].ID {
+		t.Errorf("found page by page %+v, %+v", first, second)
+	}
 	if s := get[stats](c, "/v1/stats?limit=2"); len(s.Subscriptions) != 2 {
 		t.Errorf("stats of 2 subscriptions: %+v", s)
 	}
@@ -149,6 +171,34 @@ func guards(t *testing.T, start Start) {
 	c.post(one, notice("1", "k", "t", "1"))
 	if s := c.quiet(); s.Dead != 1 {
 		t.Errorf("stats %+v", s)
+	}
+	c.showsNoAddress("not allowed")
+}
+
+// hidesAddresses holds that what is said of a receiver that cannot be reached does not tell what its name resolves to.
+func hidesAddresses(t *testing.T, start Start) {
+	l := limits
+	l.Attempts = 2
+	c := open(t, start, l)
+	status, _, data := c.do("POST", "/v1/subscriptions", one, `{"url":"http://localhost:1/a"}`) // where nothing listens
+	if status != 201 {
+		t.Fatalf("%d %s", status, data)
+	}
+	c.post(one, notice("1", "k", "t", "1"))
+	if s := c.quiet(); s.Dead != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	c.showsNoAddress("connection refused")
+}
+
+// showsNoAddress holds that statistics and dead letters name the kind of error and no address.
+func (c *client) showsNoAddress(kind string) {
+	c.t.Helper()
+	for _, path := range []string{"/v1/stats", "/v1/dead"} {
+		_, _, data := c.do("GET", path, "", "")
+		if text := string(data); !strings.Contains(text, kind) || strings.Contains(text, "127.0.0.1") || strings.Contains(text, "::1") {
+			c.t.Errorf("%s does not say %q, or names an address: %s", path, kind, text)
+		}
 	}
 }
 

@@ -43,7 +43,8 @@ type message struct {
 		ID, Key string
 		Payload json.RawMessage
 	}
-	Gap *struct{ From, To uint64 }
+	Gap   *struct{ From, To uint64 }
+	Reset *struct{ From uint64 }
 }
 
 func (m *messages) next() (out message, err error) {

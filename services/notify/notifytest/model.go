@@ -41,15 +41,18 @@ func DrawInput(t *rapid.T) Input {
 		}
 		in.Subscriptions = append(in.Subscriptions, sub)
 	}
-	id := 0
+	id, last := 0, ""
 	for range rapid.IntRange(1, 8).Draw(t, "posts") {
 		var post []string
 		for range rapid.IntRange(1, 10).Draw(t, "notices") {
-			id++
-			post = append(post, notice(fmt.Sprintf("n%d", id-rapid.SampledFrom([]int{0, 0, 0, 0, 1}).Draw(t, "again")),
-				rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"),
-				rapid.SampledFrom([]string{"x", "y.a", "y.b", "z"}).Draw(t, "type"),
-				rapid.SampledFrom([]string{`1`, `{"a": [1, 2]}`, `"<é>"`}).Draw(t, "payload")))
+			if again := rapid.SampledFrom([]bool{false, false, false, false, true}).Draw(t, "again"); !again || last == "" {
+				id++
+				last = notice(fmt.Sprintf("n%d", id),
+					rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"),
+					rapid.SampledFrom([]string{"x", "y.a", "y.b", "z"}).Draw(t, "type"),
+					rapid.SampledFrom([]string{`1`, `{"a": [1, 2]}`, `"<é>"`}).Draw(t, "payload"))
+			}
+			post = append(post, last)
 		}
 		in.Posts = append(in.Posts, post)
 		in.Restarts = append(in.Restarts, rapid.SampledFrom([]Restart{None, None, None, None, Stop, Kill}).Draw(t, "restart"))

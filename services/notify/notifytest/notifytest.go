@@ -25,6 +25,7 @@ type Limits struct {
 	Overlap      time.Duration // for which a replaced secret goes on signing
 	Workers      int
 	AllowPrivate bool
+	AllowOrigin  string // whose pages may call; "": none but the program's own
 }
 
 // limits are the suite's own, unless a test says otherwise.
@@ -59,14 +60,19 @@ type Start func(t testing.TB, dir string, l Limits) Program
 func Test(t *testing.T, start Start) {
 	run(t, start, map[string]test{
 		"delivers":                        delivers,
+		"refuses other sites' pages":      refusesPages,
+		"allows listed pages":             allowsPages,
 		"numbers notices":                 numbers,
 		"filters by type":                 filters,
 		"refuses what is no notice":       refusesBad,
 		"names the bad lines":             namesBadLines,
+		"refuses in JSON":                 refusesInJSON,
 		"takes a batch whole or not":      takesWhole,
 		"refuses beyond its bound":        refusesBeyond,
 		"takes an id once":                takesOnce,
 		"takes an id once from many":      takesOnceFromMany,
+		"an id stands for one notice":     refusesOther,
+		"an id for one notice, from many": refusesOtherFromMany,
 		"forwards traceparent":            forwardsTrace,
 		"keeps order through failures":    keepsOrder,
 		"one in flight per key":           oneInFlight,
@@ -76,6 +82,7 @@ func Test(t *testing.T, start Start) {
 		"410 disables":                    goneDisables,
 		"follows no redirect":             followsNoRedirect,
 		"guards against private targets":  guards,
+		"hides addresses":                 hidesAddresses,
 		"shows a secret once":             showsSecretOnce,
 		"rotates secrets":                 rotates,
 		"forgets replaced secrets":        forgetsSecrets,
@@ -115,7 +122,9 @@ func Push(t *testing.T, start Start) {
 		"streams by type":            streamsByType,
 		"resumes a stream":           resumes,
 		"resumes after a restart":    resumesAfterRestart,
+		"resumes from another log":   resumesElsewhere,
 		"refuses bad streams":        refusesStreams,
+		"refuses streams to pages":   refusesStreamsToPages,
 		"sends over WebSocket":       sendsMessages,
 		"resumes over WebSocket":     resumesMessages,
 		"a stream ends at its close": endsStreams,

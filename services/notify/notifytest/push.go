@@ -148,6 +148,29 @@ func resumesAfterRestart(t *testing.T, start Start) {
 	s.wants("new@4")
 }
 
+// resumesElsewhere holds that a number which is not of this log, as browsers go on sending it after the folder was
+// replaced, does not end a stream for good: the client gets all that is kept, and learns that it starts anew.
+func resumesElsewhere(t *testing.T, start Start) {
+	c := open(t, start, limits)
+	for i, seen := range []string{"1", "5000", "18446744073709551615", "99999999999999999999", "invented"} {
+		s := c.listen("?after=0", http.Header{"Last-Event-Id": {seen}})
+		if e, err := s.next(); err != nil || e.name != "reset" || e.id != 0 || e.data != `{"from":1}` {
+			t.Fatalf("Last-Event-ID %s: %+v, %v", seen, e, err)
+		}
+		if i == 0 {
+			c.post(one, notice("a", "k", "t", "1"))
+		}
+		s.wants("a@1")
+	}
+	again := c.listen("", http.Header{"Last-Event-Id": {"0"}}) // as the browser does from now on
+	again.wants("a@1")
+	m := c.dial("?after=5000")
+	if first, err := m.next(); err != nil || first.Reset == nil || first.Reset.From != 1 {
+		t.Errorf("over WebSocket: %+v, %v", first, err)
+	}
+	m.wants("a@1")
+}
+
 func refusesStreams(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	for _, path := range []string{"/v1/stream?after=x", "/v1/stream?after=-1", "/v1/stream?types=a*b", "/v1/ws?after=x", "/v1/ws?types=*.a"} {

@@ -2,12 +2,15 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -50,7 +53,7 @@ func letter(of string, seq int) object {
 
 func newMade(t *testing.T) *made {
 	m := &made{stats: object{"durable": true, "log": "segment", "seq": 53211, "accepted": 40_000, "delivered": 39_000, "retried": 120, "dead": 4,
-		"refused": 0, "purged": 0, "pending": 996, "webhooks": 38_000, "oldest_age_seconds": 0, "workers": 256, "busy_workers": 41,
+		"refused": 0, "purged": 0, "pending": 996, "backlog": 700, "webhooks": 38_000, "oldest_age_seconds": 0, "workers": 256, "busy_workers": 41,
 		"queue_depths": []int{3, 9, 4, 0, 1, 2, 7, 30}, "log_bytes": 1 << 30, "log_first_seq": 1001, "log_last_seq": 53211, "lost": 0}}
 	api := http.NewServeMux()
 	api.HandleFunc("GET /debug/notify/v1/stats", m.getStats)
@@ -58,6 +61,13 @@ func newMade(t *testing.T) *made {
 	api.HandleFunc("GET /debug/notify/v1/dead/{id}", m.getLetter)
 	api.HandleFunc("POST /debug/notify/v1/dead/{id}/replay", func(w http.ResponseWriter, r *http.Request) { m.change(w, r, http.StatusAccepted) })
 	api.HandleFunc("DELETE /debug/notify/v1/dead/{id}", func(w http.ResponseWriter, r *http.Request) { m.change(w, r, http.StatusNoContent) })
+	api.HandleFunc("POST /debug/notify/v1/subscriptions/{id}/test", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("id") == "sub_bad" {
+			reply(w, http.StatusOK, object{"id": "test_1", "status": 0, "error": "connection refused", "seconds": 0.002})
+			return
+		}
+		reply(w, http.StatusOK, object{"id": "test_2", "status": 204, "seconds": 1.5})
+	})
 	api.HandleFunc("POST /debug/notify/workers", m.setWorkers)
 	api.Handle("GET /debug/notify/{$}", Handler())
 	guarded := agent.NewGuard("").Wrap(api) // as the debug address does
@@ -104,18 +114,21 @@ func (m *made) getStats(w http.ResponseWriter, r *http.Request) {
 	m.stats["accepted"] = m.stats["accepted"].(int) + 1000 + 200*(m.asked%5)
 	m.stats["delivered"] = m.stats["delivered"].(int) + 1000 + 150*(m.asked%4)
 	m.stats["retried"] = m.stats["retried"].(int) + 10*(m.asked%3)
-	subscriptions := m.subscriptions
-	if limit > 0 && len(subscriptions) > limit {
-		subscriptions = subscriptions[:limit]
-	}
-	m.stats["subscriptions"] = append([]object{}, subscriptions...)
-	oldest := 0.0 // without those that fail, as the service counts
-	for _, s := range subscriptions {
-		if s["state"] != "failing" {
-			oldest = max(oldest, s["oldest_age_seconds"].(float64))
+	offset, _ := strconv.Atoi(r.FormValue("offset"))
+	found, states, oldest := []object{}, map[string]int{}, 0.0
+	for _, s := range m.subscriptions {
+		states[s["state"].(string)]++
+		oldest = max(oldest, s["oldest_age_seconds"].(float64))
+		if text := r.FormValue("q"); (r.FormValue("state") == "" || r.FormValue("state") == s["state"]) && strings.Contains(fmt.Sprint(s["id"], " ", s["url"], " ", s["types"]), text) {
+			found = append(found, s)
 		}
 	}
-	m.stats["oldest_age_seconds"] = oldest
+	slices.SortStableFunc(found, func(a, b object) int {
+		return cmp.Compare(b["oldest_age_seconds"].(float64), a["oldest_age_seconds"].(float64))
+	})
+	m.stats["states"], m.stats["matching"], m.stats["oldest_age_seconds"] = states, len(found), oldest
+	found = found[min(offset, len(found)):]
+	m.stats["subscriptions"] = found[:min(limit, len(found))]
 	reply(w, http.StatusOK, m.stats)
 }
 

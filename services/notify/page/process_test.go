@@ -29,7 +29,7 @@ func start(t *testing.T, args ...string) notifyd {
 		t.Fatalf("building notifyd: %v\n%s", err, out)
 	}
 	var stderr bytes.Buffer
-	c := exec.Command(program, append([]string{"serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + t.TempDir()}, args...)...)
+	c := exec.Command(program, append([]string{"serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--lame-duck=0s", "--data=" + t.TempDir()}, args...)...)
 	c.Stderr = &stderr
 	out, err := c.StdoutPipe()
 	if err == nil {
@@ -117,9 +117,22 @@ func TestReplayInProcess(t *testing.T) {
 		t.Errorf("the page says %q of a letter that died of 500", why)
 	}
 	picture(t, ctx, "process")
+	tested := func(what string) {
+		t.Helper()
+		ask[bool](t, ctx, row("queues", sub.ID)+`.part_.test.click(), true`)
+		await(t, ctx, fmt.Sprintf(`document.getElementById('tested').textContent.includes(%q)`, what))
+	}
+	tested("answered 500 Internal Server Error")
 
 	sick.mu.Lock()
 	sick.well = true
+	sick.mu.Unlock()
+	tested("answered 200")
+	sick.mu.Lock()
+	if len(sick.got) != 1 || !strings.HasPrefix(sick.got[0], "test_") {
+		t.Errorf("the receiver got %q, not a test notice", sick.got)
+	}
+	sick.got = nil
 	sick.mu.Unlock()
 	ask[bool](t, ctx, row("letters", "n1")+`.part_.replay.click(), true`)
 	await(t, ctx, fmt.Sprintf(`!%s && document.querySelectorAll('#letters tbody tr').length === %d`, row("letters", "n1"), letters-1))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -17,6 +18,7 @@ func trouble(t *testing.T) *made {
 	bad := subscription("sub_bad", "failing", 812, 341)
 	bad["last_status"], bad["last_error"], bad["backlog"], bad["retried"], bad["dead_letters"] = 500, "answered 500: "+hostile, 700, 96, 3
 	bad["url"] = "https://bad.example/" + hostile
+	bad["types"], bad["retrying"], bad["tried"], bad["next_attempt"] = []string{"order.*", hostile}, 12, 6, time.Now().Add(time.Hour+30*time.Second)
 	slow := subscription("sub_slow", "throttled", 150, 42.5)
 	slow["last_status"], slow["last_error"] = 429, "answered 429, Retry-After 60 s"
 	gone := subscription("sub_gone", "disabled", 0, 0)
@@ -42,7 +44,7 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 		"a rate":                   `/^[\d,]+\/s$/.test(document.querySelector('.figure.accepted .value').textContent)`,
 		"what waits":               `document.querySelector('.figure.pending .value').textContent === '996'`,
 		"what waits on disk":       `document.querySelector('.figure.pending').textContent.includes('700 on disk only')`,
-		"the oldest age":           `document.querySelector('.figure.oldest .value').textContent === '42 s' && document.querySelector('.figure.oldest .note-line').textContent === '5 min 41 s at sub_bad'`,
+		"the oldest age":           `document.querySelector('.figure.oldest .value').textContent === '5 min 41 s' && document.querySelector('.figure.oldest .note-line').textContent === 'at sub_bad'`,
 		"the connection":           `document.getElementById('connection').textContent === 'live'`,
 		"the title":                `document.title === '(1 failing) notifyd'`,
 		"the log":                  `document.getElementById('facts').textContent === 'log segment · 1.0 GiB · notices 1,001 to 53,211'`,
@@ -51,6 +53,8 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 		"the oldest on top":        `document.querySelector('#queues tbody tr').dataset.state === 'failing' && document.querySelector('#queues tbody code').textContent === 'sub_bad'`,
 		"the order by age":         `[...document.querySelectorAll('#queues tbody code')].map(e => e.textContent).join() === 'sub_bad,sub_slow,sub_fine,sub_gone,sub_idle'`,
 		"text of others as text":   `document.querySelector('#queues tbody .error').textContent === ` + fmt.Sprintf("%q", "answered 500: "+hostile),
+		"what a retry waits for":   `/^12 keys to retry, 6 attempts so far; next in 1 h$/.test(` + row("queues", "sub_bad") + `.part_.waits.textContent)`,
+		"what it wants":            row("queues", "sub_bad") + `.part_.types.textContent === ` + fmt.Sprintf("%q", "order.* "+hostile),
 		"no element made of it":    `document.querySelectorAll('script').length === 1 && document.querySelectorAll('img').length === 0`,
 		"no note that it may lose": `document.getElementById('volatile').hidden && document.getElementById('lost').hidden`,
 	} {
@@ -163,6 +167,24 @@ func TestAllOfASubscription(t *testing.T) {
 	w.check(t, "")
 }
 
+func TestReceiversAreTested(t *testing.T) {
+	m := trouble(t)
+	ctx, w := watch(t, m.origin, 1280, 900, "dark")
+	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5`)
+	for id, want := range map[string]string{
+		"sub_bad":  "sub_bad: the test notice failed after 2 ms: connection refused.",
+		"sub_fine": "sub_fine took the test notice test_2: answered 204 after 1,500 ms.",
+	} {
+		ask[bool](t, ctx, row("queues", id)+`.part_.test.click(), true`)
+		await(t, ctx, fmt.Sprintf(`document.getElementById('tested').textContent === %q && document.getElementById('tested').classList.contains('bad') === %v && !%s.part_.test.disabled`, want, id == "sub_bad", row("queues", id)))
+	}
+	picture(t, ctx, "tested")
+	if got := m.written(); len(got) != 2 || !slices.Contains(got, "POST /debug/notify/v1/subscriptions/sub_bad/test ") {
+		t.Errorf("the server was told %q", got)
+	}
+	w.check(t, "")
+}
+
 func TestWorkersAreSet(t *testing.T) {
 	m := trouble(t)
 	ctx, w := watch(t, m.origin, 1280, 900, "light")
@@ -211,12 +233,30 @@ func TestManyOnAPhone(t *testing.T) {
 	}
 	m.subscriptions[0]["url"], m.letters[0]["reason"], m.letters[0]["subscription"] = "https://"+long, long, long
 	ctx, w := watch(t, m.origin, 375, 800, "dark")
-	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 200`)
-	if text := ask[string](t, ctx, `document.getElementById('queues-more').textContent`); !strings.HasPrefix(text, "and 800 more") || !strings.Contains(text, "1,000 oldest") {
-		t.Errorf("of the rest the page says %q", text)
+	pages := func(text string) {
+		t.Helper()
+		await(t, ctx, fmt.Sprintf(`document.getElementById('queues-more').textContent === %q`, text))
 	}
+	pages("1 to 200 of 10,005")
 	picture(t, ctx, "phone")
 	fits(t, ctx)
+	click(t, ctx, "#queues-next")
+	pages("201 to 400 of 10,005")
+	find := func(text string) {
+		ask[bool](t, ctx, fmt.Sprintf(`(s => { s.value = %q; s.dispatchEvent(new Event('input')); return true; })(document.getElementById('search'))`, text))
+	}
+	find("sub_000") // among the youngest
+	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 100 && document.getElementById('queues-pages').hidden`)
+	if top := ask[string](t, ctx, `document.querySelector('#queues tbody code').textContent`); top != "sub_00099" {
+		t.Errorf("%s is on top", top)
+	}
+	picture(t, ctx, "phone-found")
+	find("")
+	pages("1 to 200 of 10,005")
+	click(t, ctx, "#queues-next")
+	pages("201 to 400 of 10,005")
+	click(t, ctx, "#queues-before")
+	pages("1 to 200 of 10,005")
 	w.check(t, "")
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -54,7 +55,10 @@ func traceparent(r *http.Request) string {
 func (s *server) accept(notices []*notice) (all []taken, fresh, deliveries int, err error) {
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	all, accepted := s.number(notices)
+	all, accepted, err := s.number(notices)
+	if err != nil {
+		return nil, 0, 0, err
+	}
 	if len(accepted) == 0 {
 		return all, 0, 0, nil
 	}
@@ -73,7 +77,7 @@ func (s *server) accept(notices []*notice) (all []taken, fresh, deliveries int, 
 	defer s.mu.Unlock()
 	for _, n := range accepted {
 		s.admit(n)
-		s.seen.add(n.ID, n.Seq)
+		s.seen.add(n.seenAs())
 		for _, id := range n.To {
 			if sub := s.subs[id]; sub.Disabled != "" { // while this was stored
 				s.bury(sub, "the subscription is disabled: "+sub.Disabled)
@@ -83,26 +87,38 @@ func (s *server) accept(notices []*notice) (all []taken, fresh, deliveries int, 
 	return all, len(accepted), deliveries, nil
 }
 
-// number gives numbers, and tells those that are new. The caller holds changes.
-func (s *server) number(notices []*notice) (all []taken, accepted []*notice) {
+// number gives numbers, and tells those that are new, or refuses them all if an id stands for another notice. The
+// caller holds changes.
+func (s *server) number(notices []*notice) (all []taken, accepted []*notice, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now().UTC()
-	here := map[string]uint64{} // in this request
+	here := map[string]seenID{} // in this request
+	var bad []badLine
 	for _, n := range notices {
-		seq, known := s.seen.by[n.ID]
+		was, known := s.seen.by[n.ID]
 		if !known {
-			seq, known = here[n.ID]
+			was, known = here[n.ID]
 		}
 		if !known {
-			seq = s.seq + uint64(len(accepted)) + 1
-			n.Seq, n.Accepted = seq, now
-			here[n.ID] = seq
+			n.Seq, n.Accepted = s.seq+uint64(len(accepted))+1, now
+			was = n.seenAs()
+			here[n.ID] = was
 			accepted = append(accepted, n)
 		}
-		all = append(all, taken{n.ID, seq, known})
+		if was.Hash != 0 && was.Hash != n.hash() && len(bad) < maxBadLines {
+			bad = append(bad, badLine{n.line, "id", fmt.Sprintf("id %q stands for a notice with another key, type or payload; give this one an id of its own", n.ID)})
+		}
+		all = append(all, taken{n.ID, was.Seq, known})
 	}
-	return all, accepted
+	if len(bad) == 0 {
+		return all, accepted, nil
+	}
+	out := &refusal{Status: http.StatusConflict, Text: bad[0].Text, Field: "id"}
+	if bad[0].Line > 0 {
+		out = &refusal{Status: http.StatusConflict, Text: fmt.Sprintf("line %d: %s", bad[0].Line, bad[0].Text), Lines: bad}
+	}
+	return nil, nil, out
 }
 
 // address finds out for whom the notices are, or refuses them all. The caller holds changes.

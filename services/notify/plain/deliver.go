@@ -88,7 +88,7 @@ func (s *server) post(ctx context.Context, n *notice, to target) outcome {
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return outcome{text: err.Error()}
+		return outcome{text: reason(err)}
 	}
 	defer resp.Body.Close()
 	io.CopyN(io.Discard, resp.Body, 64<<10) // read to the end, the connection can be used again

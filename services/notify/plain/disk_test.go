@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,10 @@ func TestDiskFull(t *testing.T) {
 	full.set(10, nil)
 	if err := post(t, s, "b", "c"); statusOf(err) != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("on a full disk: %v", err)
+	}
+	w := httptest.NewRecorder()
+	if answerError(w, refuseDisk(syscall.ENOSPC)); w.Code != http.StatusInsufficientStorage || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d, headers %v", w.Code, w.Header())
 	}
 	full.set(-1, nil)
 	if err := post(t, s, "c"); err != nil {

@@ -142,7 +142,7 @@ func (s *server) applyEntry(e entry) bool {
 			return false
 		}
 		s.admit(n)
-		s.seen.add(n.ID, n.Seq)
+		s.seen.add(n.seenAs())
 	}
 	if e.Last == 0 {
 		return true
@@ -150,7 +150,7 @@ func (s *server) applyEntry(e entry) bool {
 	ok := e.Last >= s.seq
 	s.seq, s.seen = e.Last, seen{}
 	for _, one := range e.Seen {
-		s.seen.add(one.ID, one.Seq)
+		s.seen.add(one)
 	}
 	return ok
 }

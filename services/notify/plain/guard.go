@@ -1,10 +1,13 @@
 package main
 
 import (
-	"fmt"
+	"errors"
+	"net"
 	"net/netip"
 	"net/url"
 	"syscall"
+
+	"dyno/parts/hostport"
 )
 
 // checkURL says what is wrong with the address of a subscription; nil: nothing.
@@ -12,6 +15,9 @@ func (s *server) checkURL(text string) *refusal {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil {
 		return refuseField("url", "give an http or https address without user and password")
+	}
+	if err := hostport.CheckPort(u); err != nil {
+		return refuseField("url", "%v", err)
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !s.allowPrivate && !public(ip) {
 		return refuseField("url", "%s is not a public address; start with --allow-private to permit it", ip)
@@ -27,9 +33,28 @@ func (s *server) guard(_, address string, _ syscall.RawConn) error {
 		return err
 	}
 	if !s.allowPrivate && !public(at.Addr()) {
-		return fmt.Errorf("%s is not a public address", at.Addr())
+		return errNotPublic
 	}
 	return nil
+}
+
+var errNotPublic = errors.New("the address is not public")
+
+// reason says why there was no answer, without the address that a name resolved to: subscribers read it.
+func reason(err error) string {
+	var late net.Error
+	var lookup *net.DNSError
+	switch {
+	case errors.Is(err, errNotPublic):
+		return "address not allowed: it is not public"
+	case errors.As(err, &late) && late.Timeout():
+		return "no answer in time"
+	case errors.As(err, &lookup):
+		return "name does not resolve"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	}
+	return "no HTTP answer"
 }
 
 // inward are networks that lead inwards and that netip's own predicates do not know.

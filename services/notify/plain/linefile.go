@@ -103,7 +103,7 @@ func refuseDisk(err error) *refusal {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return refuse(http.StatusInsufficientStorage, "the disk is full: %v; make room, then send it again", err)
 	}
-	return refuse(http.StatusServiceUnavailable, "the data folder cannot be written: %v; mend that and start again", err)
+	return refuse(http.StatusServiceUnavailable, "the data folder cannot be written: %v; fix that and start again", err)
 }
 
 // createLines makes a file.

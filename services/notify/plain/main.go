@@ -13,6 +13,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"log/slog"
 	"net"
@@ -20,10 +21,13 @@ import (
 	_ "net/http/pprof"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/guard"
+	"dyno/parts/lameduck"
 )
 
 func main() {
@@ -31,15 +35,23 @@ func main() {
 	debug := flag.String("debug", "127.0.0.1:0", "`address` of pprof and the agent")
 	data := flag.String("data", "notify-plain-data", "`folder` of the notices; made if it is missing")
 	allowPrivate := flag.Bool("allow-private", false, "let webhooks go to private and loopback addresses")
+	origins := flag.String("allow-origin", "", "`ORIGINS` whose pages may call the public address, with commas between them")
+	hosts := flag.String("allow-host", "", "`NAMES` by which clients call, with commas between them")
+	lameDuck := flag.Duration("lame-duck", 2*time.Second, "`time` after SIGTERM in which it still accepts and answers, while /readyz says 503")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	if err := run(*listen, *debug, *data, *allowPrivate); err != nil {
+	g, err := guard.New(guard.Options{Origins: []string{*origins}, Hosts: []string{*hosts}, Listen: []string{*listen, *debug}})
+	if err != nil {
+		slog.Error("notify-plain cannot start", "error", err)
+		os.Exit(2)
+	}
+	if err := run(*listen, *debug, *data, *allowPrivate, *lameDuck, g); err != nil {
 		slog.Error("notify-plain ended", "error", err)
 		os.Exit(1)
 	}
 }
 
-func run(listen, debug, data string, allowPrivate bool) error {
+func run(listen, debug, data string, allowPrivate bool, lameDuck time.Duration, g *guard.Guard) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	public, err := net.Listen("tcp", listen)
@@ -60,13 +72,20 @@ func run(listen, debug, data string, allowPrivate bool) error {
 	inside.Gauge("async_queue_depth", s.depth)
 	inside.Gauge("async_oldest_age_seconds", s.age)
 	http.Handle("/debug/dyno/", inside)
-	web := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+	var stopping atomic.Bool
+	http.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if stopping.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	ends := lameduck.Listen(public.(*net.TCPListener))
+	web := lameduck.NewServer(&http.Server{
+		Handler: s.handler(g), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-	}
-	pages := &http.Server{ReadHeaderTimeout: 10 * time.Second} // of http.DefaultServeMux
+	}, ends)
+	pages := &http.Server{Handler: g.Private().Wrap(http.DefaultServeMux, nil), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
-	go func() { failed <- web.Serve(public) }()
+	go func() { failed <- web.Serve(ends) }()
 	go func() { failed <- pages.Serve(private) }()
 	json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"ready": true, "service": "notify-plain", "listen": public.Addr().String(), "debug": private.Addr().String(), "pid": os.Getpid(),
@@ -74,10 +93,10 @@ func run(listen, debug, data string, allowPrivate bool) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
+		cancel() // the next signal ends the process
 	}
-	grace, done := context.WithTimeout(context.Background(), s.limits.drain)
-	defer done()
-	web.Shutdown(grace)
+	stopping.Store(true)
+	err = errors.Join(err, web.Stop(lameDuck, s.limits.drain))
 	left := s.close(s.limits.drain)
 	slog.Info("stopped", "left_for_the_next_start", left)
 	return err

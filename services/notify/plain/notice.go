@@ -6,12 +6,16 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"io"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Bounds on what a client may send.
@@ -33,6 +37,7 @@ type notice struct {
 	Accepted time.Time `json:"accepted"`
 	Trace    string    `json:"trace,omitempty"` // the request's traceparent
 	To       []string  `json:"to,omitempty"`    // subscriptions
+	line     int       // of the batch that it came in; 0: it came alone
 }
 
 // body is the webhook's body: the payload byte for byte as it came.
@@ -54,6 +59,14 @@ func (n *notice) body() ([]byte, error) {
 	out := append(head[:len(head)-1], `,"data":`...)
 	out = append(append(out, data[:len(data)-1]...), `,"payload":`...)
 	return append(append(out, n.Payload...), "}}"...), nil
+}
+
+// hash is of what its id stands for.
+func (n *notice) hash() uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q ", n.Key, n.Type)
+	h.Write(n.Payload)
+	return h.Sum64()
 }
 
 func (n *notice) size() int { return len(n.ID) + len(n.Key) + len(n.Type) + len(n.Payload) }
@@ -97,6 +110,7 @@ func parseBatch(data []byte) ([]*notice, error) {
 		n, bad := parseNotice(lines.Bytes(), "")
 		notices = append(notices, n)
 		if bad == nil {
+			n.line = line
 			continue
 		}
 		if first == nil {
@@ -126,10 +140,14 @@ func parseNotice(data []byte, id string) (*notice, *refusal) {
 		Type    string          `json:"type"`
 		Payload json.RawMessage `json:"payload"`
 	}
+	const wanted = "a notice {id, key, type, payload}"
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&ask); err != nil {
-		return nil, refuseJSON("a notice {id, key, type, payload}", err)
+		return nil, refuseJSON(wanted, err)
+	}
+	if err := checkText(data); err != nil {
+		return nil, refuseJSON(wanted, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, refuse(http.StatusBadRequest, "text after the notice; for several notices send one a line as application/x-ndjson")
@@ -167,11 +185,20 @@ func (n *notice) check() *refusal {
 	return nil
 }
 
+// checkText finds what encoding/json lets through: bytes that are not UTF-8, and escapes of half a surrogate pair.
+func checkText(data []byte) error {
+	_, err := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true)).ReadValue()
+	return err
+}
+
 // refuseJSON says what is wrong with a JSON text, and in which field as far as that can be told.
 func refuseJSON(wanted string, err error) *refusal {
 	out := refuse(http.StatusBadRequest, "not %s: %v", wanted, err)
 	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
 		out.Field = kind.Field
+	}
+	if text := (*jsontext.SyntacticError)(nil); errors.As(err, &text) {
+		out.Field, _, _ = strings.Cut(strings.TrimPrefix(string(text.JSONPointer), "/"), "/")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		out.Field, _ = strconv.Unquote(name)

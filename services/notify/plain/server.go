@@ -11,6 +11,9 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"dyno/parts/guard"
+	"dyno/parts/unrouted"
 )
 
 // limits bound what the program does; a test may set tighter ones.
@@ -153,7 +156,7 @@ func (s *server) checkDrained() {
 	}
 }
 
-func (s *server) handler() http.Handler {
+func (s *server) handler(g *guard.Guard) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/notices", s.postNotices)
 	mux.HandleFunc("POST /v1/subscriptions", s.subscribe)
@@ -166,7 +169,8 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /v1/dead/{id}/replay", s.replayLetter)
 	mux.HandleFunc("DELETE /v1/dead/{id}", s.purgeLetter)
 	mux.HandleFunc("GET /v1/stats", s.stats)
-	return mux
+	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, refuse(status, "%s", text)) })
+	return g.Wrap(mux, nil)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
@@ -203,7 +207,8 @@ func refuseField(field, format string, args ...any) *refusal {
 func answerError(w http.ResponseWriter, err error) {
 	r := refuse(http.StatusInternalServerError, "%v", err)
 	errors.As(err, &r)
-	if r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable {
+	switch r.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 		w.Header().Set("Retry-After", "1")
 	}
 	answer(w, r.Status, r)

@@ -162,21 +162,23 @@ const maxSeen = 100_000
 
 // seen remembers the last ids.
 type seen struct {
-	by   map[string]uint64 // number by id
+	by   map[string]seenID // by id
 	ring []seenID          // a ring: the oldest is at from
 	from int
 }
 
 type seenID struct {
-	ID  string `json:"id"`
-	Seq uint64 `json:"seq"`
+	ID   string `json:"id"`
+	Seq  uint64 `json:"seq"`
+	Hash uint64 `json:"hash,omitempty"` // of the notice; 0: an older version wrote this, and anything is the same
 }
 
-func (s *seen) add(id string, seq uint64) {
+func (n *notice) seenAs() seenID { return seenID{n.ID, n.Seq, n.hash()} }
+
+func (s *seen) add(one seenID) {
 	if s.by == nil {
-		s.by = map[string]uint64{}
+		s.by = map[string]seenID{}
 	}
-	one := seenID{id, seq}
 	if len(s.ring) < maxSeen {
 		s.ring = append(s.ring, one)
 	} else {
@@ -184,7 +186,7 @@ func (s *seen) add(id string, seq uint64) {
 		s.ring[s.from] = one
 		s.from = (s.from + 1) % maxSeen
 	}
-	s.by[id] = seq
+	s.by[one.ID] = one
 }
 
 // list returns all, the oldest first.

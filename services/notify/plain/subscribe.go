@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -93,9 +96,16 @@ func (s *server) subscribe(w http.ResponseWriter, r *http.Request) {
 }
 
 func readSubscription(w http.ResponseWriter, r *http.Request) (ask subscriptionRequest, bad *refusal) {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotice))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&ask); err != nil {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNotice))
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		err = d.Decode(&ask)
+	}
+	if err == nil {
+		err = checkText(data)
+	}
+	if err != nil {
 		return ask, refuseJSON("a subscription {url, types, secret, batch}", err)
 	}
 	return ask, nil
@@ -128,7 +138,7 @@ func (s *server) listSubscriptions(w http.ResponseWriter, r *http.Request) {
 		answerError(w, bad)
 		return
 	}
-	after := r.FormValue("after")
+	after, text := r.FormValue("after"), strings.ToLower(r.FormValue("q"))
 	var out struct {
 		Subscriptions []subscriptionView `json:"subscriptions"`
 		Next          string             `json:"next,omitempty"`
@@ -136,7 +146,7 @@ func (s *server) listSubscriptions(w http.ResponseWriter, r *http.Request) {
 	out.Subscriptions = []subscriptionView{}
 	s.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(s.subs)) {
-		if id <= after {
+		if id <= after || !s.subs[id].has(text) {
 			continue
 		}
 		if len(out.Subscriptions) == limit {
@@ -147,6 +157,12 @@ func (s *server) listSubscriptions(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	answer(w, http.StatusOK, out)
+}
+
+// has says whether a subscription's id, address or one of its types has a text.
+func (d *definition) has(text string) bool {
+	all := strings.Join(append([]string{d.ID, d.URL}, d.Types...), "\n")
+	return strings.Contains(strings.ToLower(all), text)
 }
 
 // readLimit reads how many entries a client wants at most.

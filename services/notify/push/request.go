@@ -48,8 +48,8 @@ func (s *Streams) admit(w http.ResponseWriter, r *http.Request) *position {
 		w.Header().Set("Allow", http.MethodGet)
 		return refuse(&refusal{status: http.StatusMethodNotAllowed, text: "a stream is asked for with GET"})
 	}
-	_, next := s.source.Bounds()
-	at, no := parse(r.URL.RawQuery, r.Header.Get("Last-Event-ID"), next)
+	first, next := s.source.Bounds()
+	at, no := parse(r.URL.RawQuery, r.Header.Get("Last-Event-ID"), first, next)
 	if no != nil {
 		return refuse(no)
 	}
@@ -62,9 +62,12 @@ func (s *Streams) admit(w http.ResponseWriter, r *http.Request) *position {
 	return at
 }
 
-// parse reads which notices a client wants, and from where, in a log whose next number is next. The header
-// wins, because a browser that reconnects sends it with the query of its first request.
-func parse(rawQuery, lastEventID string, next uint64) (*position, *refusal) {
+// parse reads which notices a client wants, and from where, in a log that keeps the numbers from first on and whose next
+// one is next. The header wins, because a browser that reconnects sends it with the query of its first request.
+//
+// A client that has seen what is still to come has seen another log, such as one whose folder was replaced since. It
+// gets all of this one. It is not refused: a browser would give the stream up for good, whatever the answer says.
+func parse(rawQuery, lastEventID string, first, next uint64) (*position, *refusal) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		return nil, wrong("query", "the query cannot be read: %v", err)
@@ -74,22 +77,21 @@ func parse(rawQuery, lastEventID string, next uint64) (*position, *refusal) {
 		return nil, wrong("types", "%v", err)
 	}
 	at := &position{types: types, next: next}
-	field, seen := "Last-Event-ID", lastEventID
+	seen := lastEventID
 	if seen == "" {
 		if !query.Has("after") {
 			return at, nil
 		}
-		field, seen = "after", query.Get("after")
+		seen = query.Get("after")
 	}
 	last, err := strconv.ParseUint(seen, 10, 64)
-	if err != nil {
-		return nil, wrong(field, "%s is %.40q; it is the number of the last notice seen, 0 to have all that are kept", field, seen)
+	switch {
+	case err != nil && lastEventID == "":
+		return nil, wrong("after", "after is %.40q; it is the number of the last notice seen, 0 to have all that are kept", seen)
+	case err != nil || last >= next:
+		at.next, at.reset = first, true
+	default:
+		at.next = last + 1
 	}
-	// Whoever has seen what is still to come has seen another log, and would wait for a long time and then
-	// miss the beginning of this one.
-	if last >= next {
-		return nil, wrong(field, "%s is %d, but the last notice here has number %d: that number is of another log; begin anew without %s, or with after=0", field, last, next-1, field)
-	}
-	at.next = last + 1
 	return at, nil
 }

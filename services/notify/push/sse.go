@@ -11,8 +11,8 @@ import (
 )
 
 // SSE serves GET /v1/stream?types=a,b.*&after=SEQ as server-sent events (WHATWG HTML, section 9.2). Each
-// notice is an event without a name whose id is its number; event "gap" has {"from","to"}, event "slow" comes
-// before a reader that was too slow is cut off. An id without data, at the beginning and with heartbeats,
+// notice is an event without a name whose id is its number; event "gap" has {"from","to"}, event "reset" has {"from"},
+// where the client's Last-Event-ID is not of this log, and event "slow" comes before a reader that was too slow is cut off. An id without data, at the beginning and with heartbeats,
 // moves the browser's Last-Event-ID past what the client did not ask for.
 func (s *Streams) SSE(w http.ResponseWriter, r *http.Request) {
 	at := s.admit(w, r)
@@ -77,6 +77,12 @@ func (e *events) notice(b []byte, n Notice) []byte {
 func (e *events) gap(b []byte, g gap) []byte {
 	b = e.appendID(append(b, "event: gap\n"...), g.to)
 	return appendData(b, g.appendTo(nil))
+}
+
+// reset has the id before the number, so that a browser comes back with one that is of this log.
+func (e *events) reset(b []byte, from uint64) []byte {
+	b = e.appendID(append(b, "event: reset\n"...), from-1)
+	return appendData(b, appendFrom(nil, from))
 }
 
 // appendData appends data as fields of a line each, and ends the event.

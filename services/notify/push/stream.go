@@ -32,8 +32,9 @@ var (
 
 // transport carries a stream to its client. Its methods are called by one goroutine.
 type transport interface {
-	notice(frames []byte, n Notice) []byte // appends the frame of a notice
-	gap(frames []byte, g gap) []byte       // appends the frame of a gap
+	notice(frames []byte, n Notice) []byte   // appends the frame of a notice
+	gap(frames []byte, g gap) []byte         // appends the frame of a gap
+	reset(frames []byte, from uint64) []byte // appends the frame that says that the stream begins anew, from a number on
 
 	// send writes frames; beat shows that the stream is alive, and that it has come past a number. Both
 	// return errSlow when they took too long.
@@ -55,6 +56,13 @@ func (g gap) appendTo(b []byte) []byte {
 	return append(b, '}')
 }
 
+// appendFrom appends where a stream begins that was reset, as JSON.
+func appendFrom(b []byte, from uint64) []byte {
+	b = append(b, `{"from":`...)
+	b = strconv.AppendUint(b, from, 10)
+	return append(b, '}')
+}
+
 // chunk is some frames on their way to a client.
 type chunk struct {
 	frames  []byte
@@ -72,6 +80,7 @@ func (c *chunk) ended(frames []byte) {
 type position struct {
 	types []string // wanted; none: all
 	next  uint64   // number
+	reset bool     // the client asked for another one, which is not of this log
 }
 
 // finish ends a stream.
@@ -87,6 +96,11 @@ func (s *Streams) finish(ctx context.Context, t transport, why error) {
 
 // follow runs a stream until ctx ends, the source closes or the transport fails, and says why.
 func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
+	if at.reset {
+		if err := s.restart(at.next, t); err != nil {
+			return err
+		}
+	}
 	beat := time.NewTicker(s.o.Heartbeat)
 	defer beat.Stop()
 	for {
@@ -111,6 +125,14 @@ func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
 			}
 		}
 	}
+}
+
+// restart tells the client that its stream does not go on where it thinks, but from another number on.
+func (s *Streams) restart(from uint64, t transport) error {
+	c := s.chunks.Get().(*chunk)
+	defer s.release(c)
+	c.ended(t.reset(c.frames, from))
+	return t.send(c)
 }
 
 // forward sends a chunk of what there is. The chunk is the stream's only while it does so: a stream that

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/guard"
 	"dyno/parts/tracing"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 // Command returns the command "sink".
 func Command() *cobra.Command {
 	var listen, debug, otlp string
+	var hosts []string
 	var config Config
 	cmd := &cobra.Command{
 		Use:   "sink",
@@ -31,17 +33,22 @@ answered, and one to /fail... at once with 500. On --debug:
   notifyd sink --listen 127.0.0.1:9000 --otlp http://127.0.0.1:4318`,
 		Args: daemon.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			g, err := guard.New(guard.Options{Hosts: hosts, Listen: []string{listen, debug}})
+			if err != nil {
+				return daemon.Usage(err)
+			}
 			tracer, err := startTracer(otlp, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			defer stopTracer(tracer, cmd.ErrOrStderr())
-			return run(cmd.Context(), config, tracer, listen, debug, cmd.OutOrStdout())
+			return run(cmd.Context(), config, g.Private(), tracer, listen, debug, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:0", "address for webhooks")
 	flags.StringVar(&debug, "debug", "127.0.0.1:0", "address for /stats and /receipts")
+	flags.StringArrayVar(&hosts, "allow-host", nil, "webhooks may come to the `NAME`, in addition to IP addresses, names without a dot and the machine's name; repeatable, or a list with commas")
 	flags.StringVar(&config.Secret, "secret", "", "verify signatures made with this whsec_... secret")
 	flags.DurationVar(&config.Delay, "delay", 0, "wait this long before answering, but for /hang... and /fail...")
 	flags.StringVar(&otlp, "otlp", "", "export a span (receive) for each webhook with a sampled traceparent to the collector at `URL`, such as http://127.0.0.1:4318. Headers for it go into OTEL_EXPORTER_OTLP_HEADERS")
@@ -50,11 +57,15 @@ answered, and one to /fail... at once with 500. On --debug:
 
 // Run serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is ready.
 func Run(ctx context.Context, c Config, listen, debug string, ready io.Writer) error {
-	return run(ctx, c, nil, listen, debug, ready)
+	g, err := guard.New(guard.Options{Listen: []string{listen, debug}})
+	if err != nil {
+		return err
+	}
+	return run(ctx, c, g.Private(), nil, listen, debug, ready)
 }
 
 // run is Run; a nil tracer makes no spans.
-func run(ctx context.Context, c Config, tracer *tracing.Tracer, listen, debug string, ready io.Writer) error {
+func run(ctx context.Context, c Config, g *guard.Guard, tracer *tracing.Tracer, listen, debug string, ready io.Writer) error {
 	s, err := New(c)
 	if err != nil {
 		return daemon.Usage(fmt.Errorf("--secret: %w", err))
@@ -71,8 +82,8 @@ func run(ctx context.Context, c Config, tracer *tracing.Tracer, listen, debug st
 	mux := http.NewServeMux()
 	s.Register(mux)
 	servers := []*http.Server{
-		{Handler: traced(s, tracer), ReadHeaderTimeout: 10 * time.Second},
-		{Handler: mux, ReadHeaderTimeout: 10 * time.Second},
+		{Handler: g.Wrap(traced(s, tracer), nil), ReadHeaderTimeout: 10 * time.Second},
+		{Handler: g.Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second},
 	}
 	ended := make(chan error, len(servers))
 	go func() { ended <- servers[0].Serve(hooks) }()

@@ -18,6 +18,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/parts/daemon"
+	"dyno/parts/guard/guardtest"
 
 	"github.com/spf13/cobra"
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -248,6 +249,8 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	resp.Body.Close()
+	guardtest.Refuses(t, client, "PUT", "http://"+ready.Listen+"/any/path", "")
+	guardtest.Refuses(t, client, "GET", "http://"+ready.Debug+"/stats", "")
 	resp, err = client.Get("http://" + ready.Debug + "/stats")
 	if err != nil {
 		t.Fatal(err)

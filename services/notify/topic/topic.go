@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds on what a client may ask for.
@@ -47,6 +48,8 @@ func Check(patterns []string) error {
 			return errors.New("an empty type; leave types out for all")
 		case len(p) > MaxLen:
 			return fmt.Errorf("type %.20q... is longer than %d bytes", p, MaxLen)
+		case !utf8.ValidString(p):
+			return fmt.Errorf("type %q is not UTF-8", p)
 		case star < 0 || p == "*":
 		case star != len(p)-1 || !strings.HasSuffix(p, ".*"):
 			return fmt.Errorf("type %q: a star stands alone or at the end after a full stop, as in order.*", p)

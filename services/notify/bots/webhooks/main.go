@@ -37,7 +37,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.to, "to", "", "`URL` of the receiver")
 	flag.StringVar(&o.secret, "secret", "", "whsec_... secret to sign with")
-	flag.StringVar(&o.assembly, "assembly", "group", "whose client and encoding are used")
+	flag.StringVar(&o.assembly, "assembly", "tuned", "whose client and encoding are used")
 	flag.IntVar(&o.inFlight, "in-flight", 256, "webhooks at once")
 	flag.IntVar(&o.batch, "batch", 1, "notices in a webhook")
 	flag.IntVar(&o.payload, "payload", 160, "bytes of a notice's payload, about")

@@ -16,7 +16,7 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // Every webhook is signed and of the right size, whatever the assembly, and being told to end is no error.
 func TestPosts(t *testing.T) {
-	for _, o := range []options{{assembly: "baseline", inFlight: 2, batch: 1, payload: 10}, {assembly: "group", inFlight: 3, batch: 5, payload: 1000}} {
+	for _, o := range []options{{assembly: "baseline", inFlight: 2, batch: 1, payload: 10}, {assembly: "tuned", inFlight: 3, batch: 5, payload: 1000}} {
 		others := goleak.IgnoreCurrent()
 		s, err := sink.New(sink.Config{Secret: secret})
 		if err != nil {
@@ -46,7 +46,7 @@ func TestPosts(t *testing.T) {
 func TestStopsWhenRefused(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	defer receiver.Close()
-	o := options{to: receiver.URL, secret: secret, assembly: "group", inFlight: 4, batch: 1, payload: 1}
+	o := options{to: receiver.URL, secret: secret, assembly: "tuned", inFlight: 4, batch: 1, payload: 1}
 	if err := o.run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "410") {
 		t.Errorf("error %v", err)
 	}

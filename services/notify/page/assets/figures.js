@@ -21,13 +21,10 @@ const showFigures = (stats, t) => {
     say(chart.note, count(stats[name]) + ' in all');
   }
   pending.add(t, stats.pending);
-  const backlog = stats.backlog ?? stats.subscriptions.reduce((n, s) => n + (s.backlog ?? 0), 0);
-  say(pending.note, backlog ? count(backlog) + ' on disk only' : 'all in memory');
+  say(pending.note, stats.backlog ? count(stats.backlog) + ' on disk only' : 'all in memory');
   oldest.add(t, stats.oldest_age_seconds);
-  const worst = stats.subscriptions.reduce((w, s) => s.oldest_age_seconds > (w?.oldest_age_seconds ?? 0) ? s : w, null);
-  // The total leaves out receivers that are known to fail; their queues are older then.
-  const beyond = worst && worst.oldest_age_seconds > stats.oldest_age_seconds + 1;
-  say(oldest.note, !worst ? 'nothing waits' : (beyond ? age(worst.oldest_age_seconds) + ' at ' : 'at ') + worst.id);
+  const worst = stats.subscriptions.find(s => s.oldest_age_seconds === stats.oldest_age_seconds); // unless something else is looked for
+  say(oldest.note, !stats.pending ? 'nothing waits' : worst ? 'at ' + worst.id : 'of all subscriptions');
   oldest.note.title = oldest.note.textContent;
   before = {stats, t};
   showMachinery(stats);

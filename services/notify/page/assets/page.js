@@ -1,20 +1,23 @@
 // Asks once a second, as long as somebody looks, and says when there is no answer.
-let timer = 0, asking = false, since = ''; // since when there has been no answer; '': there is one
+let timer = 0, asking = false, again = false, since = ''; // since when there has been no answer; '': there is one
 
 const look = async () => {
-  if (asking || document.hidden) return;
+  if (document.hidden) return;
+  again = asking;
+  if (asking) return; // another question has been asked meanwhile: at once when this one is answered
   asking = true;
   clearTimeout(timer);
-  const begin = performance.now();
+  const begin = performance.now(), turn = finding.turn;
   try {
-    const stats = await (await ask('v1/stats?limit=' + asked)).json();
+    const stats = await (await ask(question())).json();
     showFigures(stats, performance.now() / 1000);
-    showSubscriptions(stats.subscriptions);
+    if (turn === finding.turn) showSubscriptions(stats);
     await refreshLetters();
     heard(stats);
   } catch (err) { unheard(err); }
   asking = false;
-  timer = setTimeout(look, Math.max(1000 - (performance.now() - begin), 250));
+  timer = setTimeout(look, again ? 0 : Math.max(1000 - (performance.now() - begin), 250));
+  again = false;
 };
 
 const connection = (words, state) => {
@@ -27,7 +30,7 @@ const heard = stats => {
   connection('live', 'live');
   show(at('lost'), false);
   at('main').classList.remove('stale');
-  const failing = stats.subscriptions.filter(s => s.state === 'failing').length;
+  const failing = stats.states.failing ?? 0;
   document.title = (failing ? `(${failing} failing) ` : '') + 'notifyd';
 };
 

@@ -1,17 +1,55 @@
-// The queues by age. The server is asked for the `asked` oldest, of which at most `most` are drawn, so that
-// the page stays quick whatever there is.
-const most = 200, asked = 1000;
+// The queues by age, a page of them at a time. The server looks through all of them.
+const most = 200; // on a page, so that it stays quick whatever there is
 const states = ['all', 'failing', 'throttled', 'disabled', 'ok'];
-let known = null; // the last answer's subscriptions
+const finding = {text: '', state: 'all', offset: 0, turn: 0};
 
 const stateOf = s => states.includes(s.state) ? s.state : 'ok';
 
+const find = change => {
+  Object.assign(finding, {offset: 0}, change, {turn: finding.turn + 1});
+  look();
+};
+
+const question = () => {
+  const query = new URLSearchParams({limit: most});
+  if (finding.text) query.set('q', finding.text);
+  if (finding.state !== 'all') query.set('state', finding.state);
+  if (finding.offset) query.set('offset', finding.offset);
+  return 'v1/stats?' + query;
+};
+
 for (const name of states) {
-  const radio = el('input', {type: 'radio', name: 'state', value: name, id: 'state-' + name, onchange: () => showSubscriptions()});
+  const radio = el('input', {type: 'radio', name: 'state', value: name, id: 'state-' + name, onchange: () => find({state: name})});
   radio.checked = name === 'all';
   at('states').append(radio, el('label', {for: 'state-' + name}, name + ' ', el('span', {class: 'dim', id: 'count-' + name})));
 }
-at('search').addEventListener('input', () => showSubscriptions());
+at('search').addEventListener('input', e => find({text: e.target.value.trim()}));
+at('queues-before').addEventListener('click', () => find({offset: Math.max(finding.offset - most, 0)}));
+at('queues-next').addEventListener('click', () => find({offset: finding.offset + most}));
+
+// test sends a receiver a notice that is marked as a test, and says what it answered.
+const test = async (button, id) => {
+  const said = (text, bad = false) => {
+    at('tested').className = bad ? 'said bad' : 'said';
+    say(at('tested'), text);
+  };
+  button.disabled = true;
+  said(`Sending ${id} a test notice …`);
+  try {
+    const answer = await (await ask(`v1/subscriptions/${encodeURIComponent(id)}/test`, {method: 'POST', signal: AbortSignal.timeout(330_000)})).json(); // longer than the longest attempt
+    const took = ` after ${count(Math.round(answer.seconds * 1000))} ms`;
+    said(answer.error ? `${id}: the test notice failed${took}: ${answer.error}.` : `${id} took the test notice ${answer.id}: answered ${answer.status}${took}.`, !!answer.error);
+  } catch (err) { said(`${id} could not be sent a test notice: ${err.message}`, true); }
+  button.disabled = false;
+};
+
+// waits says what a retry waits for.
+const waits = s => {
+  const parts = [];
+  if (s.retrying) parts.push(`${plural(s.retrying, 'key')} to retry, ${plural(s.tried, 'attempt')} so far`);
+  if (s.next_attempt) parts.push('next in ' + age((Date.parse(s.next_attempt) - Date.now()) / 1000));
+  return parts.join('; ');
+};
 
 const cell = (row, name, ...children) => {
   const td = el('td', name ? {class: name} : {}, ...children);
@@ -23,7 +61,8 @@ const makeSubscription = s => {
   const row = el('tr'), part = row.part_ = {};
   part.id = el('code');
   part.url = el('small');
-  row.append(el('th', {scope: 'row'}, part.id, part.url));
+  part.types = el('small');
+  row.append(el('th', {scope: 'row'}, part.id, part.url, part.types));
   part.state = el('span', {class: 'chip'});
   cell(row, '', part.state);
   part.bar = el('i');
@@ -38,10 +77,13 @@ const makeSubscription = s => {
   cell(row, 'n', part.delivered, part.retried);
   part.status = el('span');
   part.error = el('small', {class: 'error'});
-  cell(row, 'answer', part.status, part.error);
+  part.waits = el('small', {class: 'waits'});
+  cell(row, 'answer', part.status, part.error, part.waits);
   part.dead = el('button', {class: 'link', onclick: () => lettersOf(s.id)});
   part.none = el('span', {class: 'dim'}, '0');
   cell(row, 'n', part.dead, part.none);
+  part.test = el('button', {'aria-label': 'Send a test notice to ' + s.id, title: 'send this receiver a notice that is marked as a test', onclick: () => test(part.test, s.id)}, 'Test');
+  cell(row, 'actions', part.test);
   return row;
 };
 
@@ -49,6 +91,7 @@ const updateSubscription = (row, s, top) => {
   const part = row.part_, state = stateOf(s);
   say(part.id, s.id);
   say(part.url, s.url ?? '');
+  say(part.types, (s.types ?? []).join(' '));
   say(part.state, s.state ?? 'ok');
   part.state.className = 'chip ' + state;
   row.dataset.state = state;
@@ -62,6 +105,8 @@ const updateSubscription = (row, s, top) => {
   say(part.status, s.last_status || (s.last_error ? 'no answer' : '–'));
   say(part.error, s.last_error ?? '');
   part.error.title = s.last_error ?? '';
+  say(part.waits, waits(s));
+  part.waits.title = s.next_attempt ?? '';
   const dead = s.dead_letters ?? 0;
   show(part.dead, dead > 0);
   show(part.none, !dead);
@@ -72,28 +117,18 @@ const updateSubscription = (row, s, top) => {
 let topAge = 0; // of the subscriptions, in seconds: the longest bar
 const drawSubscriptions = keyed(document.querySelector('#queues tbody'), makeSubscription, (row, s) => updateSubscription(row, s, topAge));
 
-const showSubscriptions = (list = known) => {
-  if (!list) return;
-  known = list;
-  const tally = Object.fromEntries(states.map(s => [s, 0]));
-  for (const s of list) tally[stateOf(s)]++;
-  tally.all = list.length;
-  states.forEach(s => say(at('count-' + s), count(tally[s])));
-
-  const state = document.querySelector('#states input:checked').value, text = at('search').value.trim().toLowerCase();
-  const fit = list.filter(s => (state === 'all' || stateOf(s) === state) &&
-    (!text || s.id.toLowerCase().includes(text) || (s.url ?? '').toLowerCase().includes(text)));
-  fit.sort((a, b) => b.oldest_age_seconds - a.oldest_age_seconds || (a.id < b.id ? -1 : 1));
-  topAge = list.reduce((n, s) => Math.max(n, s.oldest_age_seconds), 0);
-  drawSubscriptions(fit.slice(0, most));
-
-  show(at('queues'), fit.length > 0);
-  const rest = [];
-  if (fit.length > most) rest.push('and ' + count(fit.length - most) + ' more, whose oldest notice is younger');
-  if (list.length >= asked) rest.push('of all subscriptions the server sends the ' + count(asked) + ' oldest queues; the others are not looked through here');
-  say(at('queues-more'), rest.join('; '));
-  show(at('queues-more'), rest.length > 0);
-  showNoSubscription(list.length, fit.length);
+const showSubscriptions = stats => {
+  const list = stats.subscriptions, all = Object.values(stats.states).reduce((n, m) => n + m, 0), {offset} = finding;
+  states.forEach(s => say(at('count-' + s), count(s === 'all' ? all : stats.states[s] ?? 0)));
+  if (!list.length && offset) return find({offset: 0}); // there were more before
+  if (!offset) topAge = list.reduce((n, s) => Math.max(n, s.oldest_age_seconds), 0);
+  drawSubscriptions(list);
+  show(at('queues'), list.length > 0);
+  show(at('queues-pages'), offset > 0 || stats.matching > list.length);
+  say(at('queues-more'), `${count(offset + 1)} to ${count(offset + list.length)} of ${count(stats.matching)}`);
+  show(at('queues-before'), offset > 0);
+  show(at('queues-next'), offset + list.length < stats.matching);
+  showNoSubscription(all, list.length);
 };
 
 // command is a line for a shell, on the address that the page came from: it needs no API key.

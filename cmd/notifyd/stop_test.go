@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/parts/lameduck/lameducktest"
+)
+
+// Every notice that notifyd received before it ends is acknowledged.
+func TestLosesNoRequest(t *testing.T) {
+	data := t.TempDir()
+	for range 4 {
+		p := serve(t, data, "--lame-duck=1s")
+		lameducktest.Run(t, lameducktest.Program{
+			Dial: func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(p.api, "http://")) },
+			Request: func(connection, n int) string {
+				if n%4 == 0 {
+					return "GET /v1/stats HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+				}
+				notice := fmt.Sprintf(`{"type":"a.b","key":"k%d","payload":{"n":%d}}`, connection, n)
+				return fmt.Sprintf("POST /v1/notices HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(notice), notice)
+			},
+			Good: func(r *http.Response) bool {
+				return r.StatusCode == http.StatusOK || r.StatusCode == http.StatusAccepted
+			},
+			Ready:  lameducktest.Readyz(p.debug),
+			Window: time.Second,
+			Stop:   p.stop,
+		})
+	}
+}

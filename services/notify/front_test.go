@@ -1,0 +1,393 @@
+//go:build linux
+
+package notify
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dyno/parts/daemon"
+	pages "dyno/parts/guard"
+	"dyno/parts/httploop"
+	"dyno/parts/wal"
+	"dyno/parts/wal/memory"
+)
+
+// fronted is a dispatcher behind net/http, and behind a front if there is one.
+type fronted struct {
+	d       *Dispatcher
+	front   *front
+	address string
+}
+
+func newFronted(t testing.TB, ingest string, change func(*Config)) *fronted {
+	choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{"ingest": ingest, "log": "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := FromChoice(choice)
+	c.AllowPrivate = true
+	if change != nil {
+		change(&c)
+	}
+	d, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(t)
+	url, f, end := serve(t, d, g)
+	if (f != nil) != (ingest == "loop") {
+		t.Fatalf("ingest=%s: front %v", ingest, f)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		end(ctx) // an error says that something was still under way
+		d.Close(ctx)
+	})
+	return &fronted{d, f, strings.TrimPrefix(url, "http://")}
+}
+
+func newGuard(t testing.TB) *pages.Guard {
+	g, err := pages.New(pages.Options{Hosts: []string{"notify.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// talk sends bytes on a connection and returns what comes until it ends. What is sent asks for that.
+func (s *fronted) talk(t testing.TB, sent string) string {
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	go io.WriteString(conn, sent)
+	all, err := io.ReadAll(conn)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(all)
+}
+
+// answers are the statuses, headers that matter, and bodies of what came.
+func answers(t testing.TB, came string) (out []string) {
+	for in := bufio.NewReader(strings.NewReader(came)); ; {
+		if _, err := in.Peek(1); err != nil {
+			return out
+		}
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("%v in %q", err, came)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := map[string]any{}
+		if json.Unmarshal(body, &said) == nil && len(fmt.Sprint(said["id"])) == 26 { // one that was made
+			said["id"] = "made"
+		}
+		h := resp.Header
+		out = append(out, fmt.Sprint(resp.StatusCode, " ", h.Get("Content-Type"), " ", h.Get("Retry-After"), " ", said))
+	}
+}
+
+const aBody = `{"id":"ID","key":"k","type":"t","payload":{"a":"<b>"}}`
+
+func postOf(fields, body string) string {
+	if !strings.Contains(fields, "Content-Type") {
+		fields += "Content-Type: application/json\r\n"
+	}
+	return fmt.Sprintf("POST /v1/notices HTTP/1.1\r\nHost: 127.0.0.1:80\r\n%sContent-Length: %d\r\n\r\n%s", fields, len(body), body)
+}
+
+// A front answers as net/http's handler does, whether it serves a request or leaves it.
+func TestFrontAnswers(t *testing.T) {
+	const last = "Connection: close\r\n"
+	with := func(id string) string { return strings.Replace(aBody, "ID", id, 1) }
+	long := strings.Repeat("x", 100<<10)
+	for _, tt := range []struct {
+		name, sent string
+		served     int // requests, by the front
+	}{
+		{"one", postOf(last, with("a")), 1},
+		{"twice", postOf("", with("b")) + postOf(last, with("b")), 2},
+		{"without an id", postOf(last, `{"key":"k","type":"t"}`), 1},
+		{"an id to quote", postOf(last, with(`<\"&>\\`)), 1},
+		{"an idempotency key", postOf("Idempotency-Key: c\r\n", `{"key":"k","type":"t"}`) + postOf("idempotency-key: c\r\n"+last, `{"key":"k","type":"t"}`), 2},
+		{"a bad idempotency key", postOf("Idempotency-Key: a.b\r\n"+last, with("d")), 1},
+		{"no key", postOf(last, `{"type":"t"}`), 1},
+		{"an unknown field", postOf(last, `{"key":"k","type":"t","more":1}`), 1},
+		{"half of one", postOf(last, `{"key":"k"`), 1},
+		{"nothing", postOf(last, ""), 1},
+		{"a client's usual header", postOf("User-Agent: x\r\nAccept: */*\r\nAccept-Encoding: gzip\r\nAccept-Language: en\r\n"+last, with("e")), 1},
+		{"a name without a dot", strings.Replace(postOf(last, with("f")), "127.0.0.1:80", "localhost", 1), 1},
+		{"a batch", postOf("Content-Type: application/x-ndjson\r\n"+last, with("g")+"\n"+with("h")), 0},
+		{"another type", postOf("Content-Type: text/plain\r\n"+last, with("i")), 0},
+		{"a parameter of the type", postOf("Content-Type: application/json; charset=utf-8\r\n"+last, with("j")), 0},
+		{"a trace", postOf("traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"+last, with("k")), 0},
+		{"a page", postOf("Origin: https://example.com\r\n"+last, with("l")), 0},
+		{"a name that is known", strings.Replace(postOf(last, with("m")), "127.0.0.1:80", "notify.example", 1), 1},
+		{"a name that is not known", strings.Replace(postOf(last, with("m")), "127.0.0.1:80", "example.com", 1), 0},
+		{"a large notice", postOf(last, strings.Replace(with("n"), "<b>", long, 1)), 0},
+		{"too large a notice", postOf(last, strings.Replace(with("o"), "<b>", strings.Repeat(long, 3), 1)), 0},
+		{"chunks", "POST /v1/notices HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n" + last + "\r\n36\r\n" + with("pp") + "\r\n0\r\n\r\n", 0},
+		{"another route", "GET /v1/stats HTTP/1.1\r\nHost: x\r\nX-Y: z\r\n" + last + "\r\n", 0},
+		{"no route", "GET /v1/nothing HTTP/1.1\r\nHost: x\r\n" + last + "\r\n", 0},
+		{"no HTTP", "hello\r\n\r\n", 0},
+		{"first one of its own", postOf("", with("q")) + "GET /v1/dead HTTP/1.1\r\nHost: x\r\n\r\n" + postOf(last, with("r")), 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			plain, loop := newFronted(t, "handler", nil), newFronted(t, "loop", nil)
+			want, got := answers(t, plain.talk(t, tt.sent)), answers(t, loop.talk(t, tt.sent))
+			if fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
+				t.Errorf("got  %v\nwant %v", got, want)
+			}
+			if n := loop.front.server.Stats().Requests; n != uint64(tt.served) {
+				t.Errorf("the front served %d requests, want %d", n, tt.served)
+			}
+		})
+	}
+}
+
+// gated is a log whose syncs wait for a token.
+type gated struct {
+	wal.Backend
+	tokens chan struct{}
+	syncs  chan struct{}
+	full   atomic.Bool
+	vain   atomic.Int64 // writes while it was full
+}
+
+func (g *gated) Write(batches [][][]byte) error {
+	if g.full.Load() {
+		g.vain.Add(1)
+		return wal.ErrFull
+	}
+	return g.Backend.Write(batches)
+}
+
+func (g *gated) Sync() error {
+	g.syncs <- struct{}{}
+	<-g.tokens
+	return g.Backend.Sync()
+}
+
+// held is a dispatcher behind a front, whose log of notices waits in each sync.
+func held(t *testing.T, change func(*Config)) (*fronted, *gated) {
+	g := &gated{Backend: memory.New(), tokens: make(chan struct{}, 1000), syncs: make(chan struct{}, 1000)}
+	return newFronted(t, "loop", func(c *Config) {
+		c.openBackend = func(_ Config, name string) (wal.Backend, error) {
+			if name == noticesLog {
+				return g, nil
+			}
+			return memory.New(), nil
+		}
+		if change != nil {
+			change(c)
+		}
+	}), g
+}
+
+// posts sends requests on a connection each; the returned function waits for their statuses and counts them.
+func (s *fronted) posts(t *testing.T, requests ...string) (statuses func() map[int]int) {
+	var wg sync.WaitGroup
+	came := make([]string, len(requests))
+	for i, request := range requests {
+		wg.Go(func() { came[i] = s.talk(t, request) })
+	}
+	return func() map[int]int {
+		wg.Wait()
+		out := map[int]int{}
+		for _, text := range came {
+			resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(text)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[resp.StatusCode]++
+		}
+		return out
+	}
+}
+
+func (s *fronted) queued() int {
+	s.front.mu.Lock()
+	defer s.front.mu.Unlock()
+	return len(s.front.queue)
+}
+
+// A notice keeps its idempotency key when the buffer of its connection is used again.
+func TestFrontKeepsIdempotencyKeys(t *testing.T) {
+	s := newFronted(t, "loop", nil)
+	ids, next := make(chan string), make(chan struct{})
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ids <- r.Header.Get("webhook-id")
+		<-next
+	}))
+	defer receiver.Close()
+	defer close(next)
+	if _, _, err := s.d.subscribe(wish{URL: &receiver.URL}); err != nil {
+		t.Fatal(err)
+	}
+	const last = "Connection: close\r\n"
+	s.talk(t, postOf("Idempotency-Key: aaaa\r\n"+last, `{"key":"k","type":"t"}`))
+	if id := <-ids; id != "aaaa" {
+		t.Errorf("webhook-id %q, want aaaa", id)
+	}
+	body := `{"key":"k","type":"t"}` // of the same key: it waits
+	s.talk(t, postOf("Idempotency-Key: bbbb\r\n"+last, body))
+	s.talk(t, postOf("Idempotency-Key: cccc\r\n"+last, body))
+	for _, want := range []string{"bbbb", "cccc"} {
+		next <- struct{}{}
+		if id := <-ids; id != want {
+			t.Errorf("webhook-id %q, want %s", id, want)
+		}
+	}
+}
+
+// What comes while a sync is under way shares the next one.
+func TestFrontStoresTogether(t *testing.T) {
+	s, g := held(t, nil)
+	const last = "Connection: close\r\n"
+	first := s.posts(t, postOf(last, `{"key":"k","type":"t"}`))
+	<-g.syncs
+	const n = 50
+	var others []string
+	for range n {
+		others = append(others, postOf(last, `{"key":"k","type":"t"}`))
+	}
+	rest := s.posts(t, others...)
+	for s.queued() < n {
+		time.Sleep(time.Millisecond) // until all were read
+	}
+	close(g.tokens)
+	if got := first()[202] + rest()[202]; got != n+1 {
+		t.Errorf("%d were accepted", got)
+	}
+	if syncs := 1 + len(g.syncs); syncs != 2 {
+		t.Errorf("%d notices took %d syncs", n+1, syncs)
+	}
+}
+
+// oneThenTen posts a notice, and ten more that wait together while the log syncs the first.
+func (s *fronted) oneThenTen(t *testing.T, g *gated) (first, rest func() map[int]int) {
+	const last = "Connection: close\r\n"
+	first = s.posts(t, postOf(last, `{"key":"k","type":"t"}`))
+	<-g.syncs
+	var others []string
+	for range 10 {
+		others = append(others, postOf(last, `{"key":"k","type":"t"}`))
+	}
+	rest = s.posts(t, others...)
+	for s.queued() < len(others) {
+		time.Sleep(time.Millisecond) // until all were read
+	}
+	return first, rest
+}
+
+// What is refused together is accepted as far as each for itself may be, and counted once.
+func TestFrontRefusesAsFewAsCanBe(t *testing.T) {
+	s, g := held(t, func(c *Config) { c.MaxPending = 4 })
+	url := "http://192.0.2.1/hook" // which never answers
+	if _, _, err := s.d.subscribe(wish{URL: &url}); err != nil {
+		t.Fatal(err)
+	}
+	first, rest := s.oneThenTen(t, g)
+	close(g.tokens)
+	if a, b := first(), rest(); a[202] != 1 || b[202] != 3 || b[429] != 7 {
+		t.Errorf("statuses %v, then %v", a, b)
+	}
+	for _, sub := range s.d.subscriptions() {
+		sub.mu.Lock()
+		if sub.counts.Accepted != 4 || sub.counts.Refused != 7 {
+			t.Errorf("counts %+v", sub.counts)
+		}
+		sub.mu.Unlock()
+	}
+}
+
+// A full disk is asked once for all that is stored together.
+func TestFrontDiskFull(t *testing.T) {
+	s, g := held(t, nil)
+	first, rest := s.oneThenTen(t, g)
+	g.full.Store(true)
+	close(g.tokens)
+	if a, b := first(), rest(); a[202] != 1 || b[507] != 10 {
+		t.Errorf("statuses %v, then %v", a, b)
+	}
+	if got := g.vain.Load(); got != 1 {
+		t.Errorf("%d writes", got)
+	}
+}
+
+// A stop answers what has arrived.
+func TestFrontDrain(t *testing.T) {
+	s, g := held(t, nil)
+	done := s.posts(t, postOf("", `{"key":"k","type":"t"}`))
+	<-g.syncs
+	stopped := make(chan error)
+	go func() { s.front.LameDuck(); stopped <- s.front.Drain(t.Context()) }()
+	close(g.tokens)
+	if got := done(); got[202] != 1 {
+		t.Errorf("statuses %v", got)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// Only requests with a known key are the front's.
+func TestFrontKeys(t *testing.T) {
+	f := &front{guard: newGuard(t), allows: func(authorization string) bool { return authorization == "Bearer good" }}
+	r := func(fields ...httploop.Field) *httploop.Request {
+		return &httploop.Request{Method: "POST", Target: "/v1/notices", Host: "x",
+			Fields: append(fields, httploop.Field{Name: "Content-Type", Value: "application/json"}, httploop.Field{Name: "Content-Length", Value: "1"})}
+	}
+	for value, want := range map[string]bool{"Bearer good": true, "Bearer bad": false} {
+		if got := f.serves(r(httploop.Field{Name: "authorization", Value: value})); got != want {
+			t.Errorf("%s: %v", value, got)
+		}
+	}
+	if f.serves(r()) {
+		t.Error("a request without a key")
+	}
+}
+
+// What a request allocates, from the socket to the answer. It was 45 and 13 when this was written.
+func TestFrontAllocations(t *testing.T) {
+	for ingest, most := range map[string]float64{"handler": 80, "loop": 20} {
+		s := newFronted(t, ingest, nil)
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		request, answer := []byte(postOf("", `{"key":"k","type":"t","payload":{"note":"x"}}`)), make([]byte, 4096)
+		got := testing.AllocsPerRun(500, func() {
+			if _, err := conn.Write(request); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := conn.Read(answer); err != nil || !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 202 ") {
+				t.Fatal(string(answer[:n]), err)
+			}
+		})
+		t.Logf("%s: %v allocations", ingest, got)
+		if got > most+raceAllocs {
+			t.Errorf("%s: %v allocations, more than %v", ingest, got, most)
+		}
+	}
+}
