@@ -33,6 +33,7 @@ type bench struct {
 	tokens   []request // that answers are compared by
 	pool     int       // connections of the peer to the database
 	counts   struct{ runs, disturbed int }
+	began    time.Time // the measurement
 }
 
 // Sides, by their names in the tables.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
@@ -42,12 +44,12 @@ func (b *bench) measure(ctx context.Context, r *report) error {
 	if err := b.sameAnswers(ctx); err != nil {
 		return err
 	}
-	expected, err := b.prepare(ctx)
-	if err != nil {
+	if err := b.prepare(ctx); err != nil {
 		return err
 	}
 	r.prepared(b)
-	for round := range b.pairs {
+	expected := map[string]float64{} // per second; 0: not known yet
+	for round := 0; round < b.pairs && !b.over(forRounds); round++ {
 		for _, i := range order(len(r.sides), round) {
 			side := r.sides[i]
 			say("round %d of %d: %s", round+1, b.pairs, side)
@@ -70,12 +72,23 @@ type datum struct {
 	capacity float64 // pgbench has none
 }
 
+// forRounds is the share of the budget for capacities; the rest is for latencies at one rate.
+const forRounds = 0.8
+
+// over reports whether a share of the budget is used up.
+func (b *bench) over(share float64) bool {
+	return time.Since(b.began) > time.Duration(share*float64(b.budget))
+}
+
 func (b *bench) turn(ctx context.Context, side string, expected float64, seed uint64) (d datum, err error) {
+	if b.over(1) {
+		return d, nil
+	}
 	if side == bare {
 		d.peak, err = b.tps(ctx, b.pgbench.clients)
 		return d, err
 	}
-	if d.peak, err = b.peak(ctx, side); err != nil {
+	if d.peak, err = b.peak(ctx, side); err != nil || d.peak == 0 {
 		return d, err
 	}
 	s := capacity.Search{Bracket: capacity.Around(expected)}
@@ -94,19 +107,19 @@ func (b *bench) tps(ctx context.Context, clients int) (float64, error) {
 	return r.Totals.AchievedPerS, nil
 }
 
-// fromNothing is a search that begins where the objective is sure to be met, and one doubling leads to the peak. It
-// only has to find the bracket for the turns.
+// fromNothing is a search that begins where the objective should be met, and one doubling leads to the peak. It is a side's
+// first; later ones begin around what it found.
 func (b *bench) fromNothing(peak float64) capacity.Search {
 	return capacity.Search{Start: peak / 2, Tolerance: 0.20}
 }
 
-// prepare finds what pgbench and the peer do best with, and about what each server carries.
-func (b *bench) prepare(ctx context.Context) (expected map[string]float64, err error) {
+// prepare finds what pgbench and the peer do best with.
+func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.pgbench != nil {
 		say("looking for pgbench's best number of clients")
 		b.pgbench.clients, err = best(b.clientCounts(), func(n int) (float64, error) { return b.tps(ctx, n) })
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	say("looking for the best number of database connections of %s", peer)
@@ -114,21 +127,7 @@ func (b *bench) prepare(ctx context.Context) (expected map[string]float64, err e
 		b.pool = n
 		return b.peak(ctx, peer)
 	})
-	if err != nil {
-		return nil, err
-	}
-	expected = map[string]float64{}
-	for _, side := range servers {
-		say("looking for the capacity of %s", side)
-		peak, err := b.peak(ctx, side)
-		if err != nil {
-			return nil, err
-		}
-		if expected[side], err = b.capacity(ctx, side, b.fromNothing(peak), 0); err != nil {
-			return nil, err
-		}
-	}
-	return expected, nil
+	return err
 }
 
 // best returns the number with the highest rate.
@@ -152,11 +151,11 @@ const share = 0.7
 
 // equalRate compares ordersd and the peer at one rate.
 func (b *bench) equalRate(ctx context.Context, r *report) error {
-	r.rate = share * median(r.capacities(peer))
+	r.rate = share * cmp.Or(median(r.capacities(peer)), median(r.peaks(peer))/2) // a capacity may be more than neighbours let be found
 	if r.rate == 0 {
 		return nil
 	}
-	for round := range b.pairs {
+	for round := 0; round < b.pairs && !b.over(1); round++ {
 		sides := []string{peer, ordersd}
 		if round%2 == 1 { // A B B A
 			slices.Reverse(sides)

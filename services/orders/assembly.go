@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"runtime"
 	"time"
 
 	"dyno/parts/daemon"
@@ -11,9 +12,10 @@ import (
 func Assembly() daemon.Assembly {
 	return daemon.Assembly{
 		Seams: []daemon.Seam{
-			{Name: "server", Doc: "reads HTTP", Impls: []daemon.Impl{
+			{Name: "web", Doc: "reads HTTP", Impls: []daemon.Impl{
 				{Name: "nethttp", Doc: "net/http: HTTP/2 over TLS, requests end with their clients"},
 				{Name: "fasthttp", Doc: "fasthttp: HTTP/1.1 only, memory used again"},
+				{Name: "loop", Doc: "event loops (Linux, parts/httploop): reads of all sockets that are ready join one batch; behind TLS it is fasthttp"},
 			}},
 			{Name: "driver", Doc: "talks to PostgreSQL", Impls: []daemon.Impl{
 				{Name: "sql", Doc: "database/sql over pgx"},
@@ -60,7 +62,7 @@ func Assembly() daemon.Assembly {
 		Ladder: []daemon.Step{
 			{Name: "pgxpool", Change: map[string]string{"driver": "pgxpool"},
 				Why: "database/sql locks, converts and allocates for every row; pgx alone does not"},
-			{Name: "fasthttp", Change: map[string]string{"server": "fasthttp"},
+			{Name: "fasthttp", Change: map[string]string{"web": "fasthttp"},
 				Why: "net/http makes a request, its headers and a context anew each time"},
 			{Name: "append", Change: map[string]string{"json": "append"},
 				Why: "an order is ten fields: no need to look at its type each time"},
@@ -70,6 +72,8 @@ func Assembly() daemon.Assembly {
 				Why: "the same token comes again and again; its signature need be verified once"},
 			{Name: "fitted", Change: map[string]string{"chain": "fitted"},
 				Why: "a timer and a context for each read cost more than what they guard, once reads are batched"},
+			{Name: "loop", Change: map[string]string{"web": "loop"},
+				Why: "what is left of a read is two goroutine switches and a read of an empty socket: a loop that reads all sockets that are ready needs neither"},
 		},
 	}
 }
@@ -79,13 +83,14 @@ func settings() []daemon.Setting {
 		daemon.Int("reads", 16, 1, 1000, "connections to the database for order queries (lookup=single)"),
 		daemon.Int("lists", 4, 1, 1000, "connections for lists"),
 		daemon.Int("writes", 8, 1, 1000, "connections for submits"),
-		daemon.Int("batches", 3, 1, 64, "connections for batched order queries (lookup=batch); one is a batch under way"),
+		daemon.Int("batches", 0, 0, 64, "connections for batched order queries (lookup=batch), each for a batch under way; 0: one for each core, 2 to 16"),
 		daemon.Int("max_batch", 256, 1, 10_000, "order queries in one batch"),
 		daemon.Duration("timeout", 2*time.Second, 10*time.Millisecond, time.Minute, "of a request; the database is told"),
 
+		daemon.Int("loops", 0, 0, 256, "event loops (web=loop); 0: one for every two cores, as the others answer"),
 		daemon.Int("workers", 0, 0, 10_000, "of the pool that answers requests (dispatch); 0: two for each core"),
 		daemon.Int("queue_capacity", 65_536, 1, 1<<24, "requests that wait for a worker (dispatch); beyond: 503"),
-		daemon.Int("max_connections", 65_536, 1, 1<<24, "clients at once (server=fasthttp); beyond: 503"),
+		daemon.Int("max_connections", 65_536, 1, 1<<24, "clients at once (web=fasthttp); beyond: 503"),
 		daemon.Int("max_inflight", 16_384, 1, 1<<24, "requests that are being answered; beyond: 503"),
 		daemon.Int("max_waiting", 8192, 1, 1<<24, "order queries that wait for a batch, or requests of a class for their admission; beyond: 503"),
 		daemon.Int("admit_reads", 1024, 1, 1<<20, "order queries at once (admission)"),
@@ -110,13 +115,22 @@ func settings() []daemon.Setting {
 	}
 }
 
+// batches is how many batches are under way together: PostgreSQL works on each with a core of its own, and with more than
+// one, another waits in it while the answers to one are read.
+func batches(set int) int {
+	if set > 0 {
+		return set
+	}
+	return min(max(2, runtime.GOMAXPROCS(0)), 16)
+}
+
 // FromChoice reads a resolved assembly.
 func FromChoice(c daemon.Choice) Config {
 	return Config{
-		Server: c.Get("server"), Driver: c.Get("driver"), Lookup: c.Get("lookup"), JSON: c.Get("json"), Tokens: c.Get("tokens"),
+		Web: c.Get("web"), Driver: c.Get("driver"), Lookup: c.Get("lookup"), JSON: c.Get("json"), Tokens: c.Get("tokens"),
 		Dispatch: c.Get("dispatch"), Admission: c.Get("admission"), Chain: c.Get("chain"), Counters: c.Get("counters"), Cache: c.Get("cache"),
-		Reads: c.Int("reads"), Lists: c.Int("lists"), Writes: c.Int("writes"), Batches: c.Int("batches"), MaxBatch: c.Int("max_batch"),
-		Timeout: c.Duration("timeout"), Workers: c.Int("workers"), QueueCapacity: c.Int("queue_capacity"), MaxConnections: c.Int("max_connections"),
+		Reads: c.Int("reads"), Lists: c.Int("lists"), Writes: c.Int("writes"), Batches: batches(c.Int("batches")), MaxBatch: c.Int("max_batch"),
+		Timeout: c.Duration("timeout"), Loops: c.Int("loops"), Workers: c.Int("workers"), QueueCapacity: c.Int("queue_capacity"), MaxConnections: c.Int("max_connections"),
 		MaxInFlight: c.Int("max_inflight"), MaxWaiting: c.Int("max_waiting"),
 		AdmitReads: c.Int("admit_reads"), AdmitLists: c.Int("admit_lists"), AdmitWrites: c.Int("admit_writes"),
 		MaxWait: c.Duration("max_wait"), TargetLatency: c.Duration("target_latency"),

@@ -104,6 +104,14 @@ func (b *breaker) Order(ctx context.Context, uid int64) (order.Order, error) {
 	return guard(b.ofUID(uid), func() (order.Order, error) { return b.store.Order(ctx, uid) })
 }
 
+// closed reports whether the database is asked for an order without further ado.
+func (b *breaker) closed(uid int64) bool { return b.ofUID(uid).State() == gobreaker.StateClosed }
+
+// learn takes in how a read ended that began when the breaker was closed.
+func (b *breaker) learn(uid int64, err error) {
+	b.ofUID(uid).Execute(func() (struct{}, error) { return struct{}{}, err })
+}
+
 // OrderAtLeast reads an order where it has that version.
 func (b *breaker) OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error) {
 	return guard(b.ofUID(uid), func() (order.Order, error) { return b.store.OrderAtLeast(ctx, uid, version) })

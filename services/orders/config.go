@@ -18,15 +18,18 @@ import (
 // Assembly's.
 type Config struct {
 	DSNs             []string // of the database; several: one a shard, in this order for ever
+	Owners           []string // the same as their owners, for the schema; none: DSNs do that
+	Feed             string   // the same with a role that may follow changes, for cache=live; "": the DSN
 	Replica          string   // that reads with min_version may go to; "": none
 	Keys             string   // JWKS file
 	Audience, Issuer string   // that tokens must be for and from; "": any
 	Foreign          string   // 404 or 403
 
-	Server, Driver, Lookup, JSON, Tokens, Dispatch, Admission, Chain, Counters, Cache string
+	Web, Driver, Lookup, JSON, Tokens, Dispatch, Admission, Chain, Counters, Cache string
 
 	Reads, Lists, Writes                   int // connections
 	Batches, MaxBatch                      int
+	Loops                                  int // 0: one for every two cores
 	Workers, QueueCapacity, MaxConnections int
 	MaxInFlight, MaxWaiting                int
 	AdmitReads, AdmitLists, AdmitWrites    int
@@ -49,6 +52,8 @@ func (c Config) check() error {
 	switch {
 	case slices.Contains(c.DSNs, ""):
 		return errors.New("--dsn is empty; give a URL such as postgres://user@host:5432/orders, or leave it out for a PostgreSQL of its own")
+	case len(c.Owners) > 0 && len(c.Owners) != len(c.DSNs):
+		return fmt.Errorf("--owner-dsn is given %d times and --dsn %d times; give both for each database, in the same order", len(c.Owners), len(c.DSNs))
 	case sharded && c.Replica != "":
 		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
 	case sharded && c.Cache == "live":
@@ -60,7 +65,7 @@ func (c Config) check() error {
 }
 
 func (c Config) store(log *slog.Logger) store.Options {
-	return store.Options{DSNs: c.DSNs, Replica: c.Replica, Driver: c.Driver, Lookup: c.Lookup,
+	return store.Options{DSNs: c.DSNs, Owners: c.Owners, Replica: c.Replica, Driver: c.Driver, Lookup: c.Lookup,
 		Reads: c.Reads, Lists: c.Lists, Writes: c.Writes, Batches: c.Batches, MaxBatch: c.MaxBatch, MaxWaiting: c.MaxWaiting,
 		Timeout: c.Timeout, AuditRetention: c.AuditRetention, Log: log}
 }

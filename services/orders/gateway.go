@@ -1,11 +1,13 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"dyno/parts/daemon"
@@ -38,6 +40,7 @@ type Gateway struct {
 	closers  []func()     // of the caches and the pool of workers, the last first
 	known    *cache.LastKnown
 	breaker  *breaker
+	thrift   *thrift
 	counters counters
 	limiters [classes]limiter.Limiter // nil: admission=none
 	latency  *latencies
@@ -89,14 +92,22 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 		return err
 	}
 	g.closers = append(g.closers, g.store.Close)
-	if err := g.openSources(); err != nil {
+	g.thrift = newThrift(g.store.Stats())
+	watching, stop := context.WithCancel(context.Background())
+	var watcher sync.WaitGroup
+	watcher.Go(func() { g.watchThrift(watching) })
+	g.closers = append(g.closers, func() {
+		stop()
+		watcher.Wait()
+	})
+	if err := g.openSources(ctx); err != nil {
 		return err
 	}
 	return g.openRoutes()
 }
 
 // openSources builds what answers order queries: memory, if any, before a breaker before the database.
-func (g *Gateway) openSources() error {
+func (g *Gateway) openSources(ctx context.Context) error {
 	c := g.config
 	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
 	g.orders = g.breaker
@@ -105,7 +116,12 @@ func (g *Gateway) openSources() error {
 	case "terminal":
 		g.orders = cache.NewTerminal(g.orders, c.CacheSize)
 	case "live":
-		live, err := cache.NewLive(g.orders, cache.LiveOptions{DSN: c.DSNs[0], Size: c.CacheSize, Log: g.log})
+		if len(c.Owners) > 0 {
+			if err := cache.Publish(ctx, c.Owners[0]); err != nil {
+				return err
+			}
+		}
+		live, err := cache.NewLive(g.orders, cache.LiveOptions{DSN: cmp.Or(c.Feed, c.DSNs[0]), Size: c.CacheSize, Log: g.log})
 		if err != nil {
 			return err
 		}
@@ -185,17 +201,33 @@ func (g *Gateway) authenticate(next web.Handler) web.Handler {
 
 // order answers GET /api/v1/order.
 func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Response) {
-	q, err := parseOrderQuery(req.Query)
+	q, err := g.parseOrder(req)
 	if err != nil {
 		g.refuse(req, resp, err)
 		return
 	}
+	began := time.Now()
+	o, err := g.find(ctx, q)
+	g.show(req, resp, q, began, o, err)
+}
+
+// parseOrder reads what an order query asks, and in which format.
+func (g *Gateway) parseOrder(req *web.Request) (orderQuery, error) {
+	q, err := parseOrderQuery(req.Query)
+	if err != nil {
+		return q, err
+	}
 	enc, ok := g.encoder(req)
 	if !ok {
-		g.refuse(req, resp, errNotAcceptable)
-		return
+		return q, errNotAcceptable
 	}
-	o, staleSince, err := g.find(ctx, req, q)
+	q.enc = enc
+	return q, nil
+}
+
+// show answers an order query with what a read found that began at that time.
+func (g *Gateway) show(req *web.Request, resp *web.Response, q orderQuery, began time.Time, o order.Order, err error) {
+	o, staleSince, err := g.orKnown(req, q, began, o, err)
 	switch {
 	case err != nil:
 	case o.UID != q.uid:
@@ -211,7 +243,7 @@ func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Respons
 		return
 	}
 	if staleSince.IsZero() {
-		resp.ETag = etag(o.UID, o.Version, enc.ContentType() != g.json.ContentType())
+		resp.ETag = etag(o.UID, o.Version, q.enc.ContentType() != g.json.ContentType())
 		if matches(req.IfNoneMatch, resp.ETag) {
 			resp.Status, resp.Vary = http.StatusNotModified, vary
 			return
@@ -219,24 +251,28 @@ func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Respons
 	} else {
 		resp.Warning = `110 - "Response is Stale"`
 	}
-	resp.Body = enc.Order(resp.Body, &o, staleSince)
-	g.answer(req, resp, http.StatusOK, enc)
+	resp.Body = q.enc.Order(resp.Body, &o, staleSince)
+	g.answer(req, resp, http.StatusOK, q.enc)
 }
 
-// find reads an order, or finds what was known of it last when the database does not answer and the caller allowed
-// that; then it says since when.
-func (g *Gateway) find(ctx context.Context, req *web.Request, q orderQuery) (o order.Order, staleSince time.Time, err error) {
-	if q.minVersion > 0 { // may come from a replica, so it is not kept
-		o, err = g.breaker.OrderAtLeast(ctx, q.uid, q.minVersion)
-	} else if g.known == nil {
-		o, err = g.orders.Order(ctx, q.uid)
-	} else {
-		began := time.Now()
-		if o, err = g.orders.Order(ctx, q.uid); err == nil {
-			g.known.Put(o, began)
-		}
+// find reads an order.
+func (g *Gateway) find(ctx context.Context, q orderQuery) (order.Order, error) {
+	if q.minVersion > 0 {
+		return g.breaker.OrderAtLeast(ctx, q.uid, q.minVersion)
 	}
-	if err == nil || g.known == nil || !unavailable(err) && !errors.Is(err, order.ErrBusy) {
+	return g.orders.Order(ctx, q.uid)
+}
+
+// orKnown remembers what was read, or finds what was known of the order last when the database does not answer and the
+// caller allowed that; then it says since when.
+func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o order.Order, err error) (order.Order, time.Time, error) {
+	switch {
+	case g.known == nil:
+		return o, time.Time{}, err
+	case err == nil && q.minVersion == 0: // what has a version may come from a replica, so it is not kept
+		g.known.Put(o, began)
+	}
+	if err == nil || !unavailable(err) && !errors.Is(err, order.ErrBusy) {
 		return o, time.Time{}, err
 	}
 	if allowed, most := maxStale(req.CacheControl); allowed {

@@ -7,6 +7,7 @@ import (
 
 	"dyno/agent"
 	"dyno/parts/daemon"
+	"dyno/parts/httploop"
 	"dyno/services/orders/order"
 	"dyno/services/orders/release"
 	"dyno/services/orders/store"
@@ -26,22 +27,40 @@ func newLatencies() *latencies {
 	}, []string{"route", "status"})}
 }
 
+// meter counts and times the requests of a route.
+type meter struct {
+	g         *Gateway
+	observers [6]prometheus.Observer
+}
+
+func (g *Gateway) meter(path string) *meter {
+	m := &meter{g: g}
+	for h := range m.observers {
+		m.observers[h] = g.latency.of.WithLabelValues(path, strconv.Itoa(h)+"xx")
+	}
+	return m
+}
+
+// begin reports whether the request is within max_inflight. It is counted in any case, until end.
+func (m *meter) begin() bool { return m.g.counters.begin() <= int64(m.g.config.MaxInFlight) }
+
+func (m *meter) end(began time.Time, status int) {
+	m.g.counters.end(status)
+	m.observers[classOf(status)].Observe(time.Since(began).Seconds())
+}
+
 // measure counts requests and times them, and refuses those beyond max_inflight.
 func (g *Gateway) measure(path string) middleware {
-	var observers [6]prometheus.Observer
-	for h := range observers {
-		observers[h] = g.latency.of.WithLabelValues(path, strconv.Itoa(h)+"xx")
-	}
+	m := g.meter(path)
 	return func(next web.Handler) web.Handler {
 		return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
 			began := time.Now()
-			if g.counters.begin() > int64(g.config.MaxInFlight) {
-				g.refuse(req, resp, order.ErrBusy)
-			} else {
+			if m.begin() {
 				next.Serve(ctx, req, resp)
+			} else {
+				g.refuse(req, resp, order.ErrBusy)
 			}
-			g.counters.end(resp.Status)
-			observers[classOf(resp.Status)].Observe(time.Since(began).Seconds())
+			m.end(began, resp.Status)
 		})
 	}
 }
@@ -67,6 +86,8 @@ func (g *Gateway) gauges() []gauge {
 		{"orders_tokens_verified_total", "tokens whose signature was verified", true, func() float64 { return float64(g.verifier.Stats().Verified) }},
 		{"orders_tokens_hits_total", "tokens whose signature was known", true, func() float64 { return float64(g.verifier.Stats().Hits) }},
 		{"orders_tokens_rejected_total", "tokens that were not accepted", true, func() float64 { return float64(g.verifier.Stats().Rejected) }},
+		{"orders_connection_reuse", "share of the connections handed out in the last 10 s that were there before; below 0.85 the log warns", false, g.thrift.reuse.get},
+		{"orders_statement_cache_hits", "share of the statements of the last 10 s that their connection knew; below 0.92 the log warns", false, g.thrift.cached.get},
 		{"orders_batched_total", "order queries that shared a statement's round trip", true, func() float64 { return float64(g.store.Stats().Batch.Calls) }},
 		{"orders_batches_total", "statements that they shared", true, func() float64 { return float64(g.store.Stats().Batch.Fetches) }},
 	}
@@ -84,6 +105,19 @@ func (g *Gateway) admissionGauges() (out []gauge) {
 		}
 	}
 	return out
+}
+
+// loopGauges are of event loops.
+func loopGauges(l *web.Loop) []gauge {
+	read := func(name, help string, counter bool, read func(httploop.Stats) float64) gauge {
+		return gauge{"orders_loop_" + name, help, counter, func() float64 { return read(l.Stats()) }}
+	}
+	return []gauge{
+		read("connections", "clients that are connected", false, func(s httploop.Stats) float64 { return float64(s.Connections) }),
+		read("requests_total", "requests that event loops have read", true, func(s httploop.Stats) float64 { return float64(s.Requests) }),
+		read("turns_total", "turns in which they have read some", true, func(s httploop.Stats) float64 { return float64(s.Turns) }),
+		read("refused_total", "clients that were refused or cut off before there was a request", true, func(s httploop.Stats) float64 { return float64(s.Refused) }),
+	}
 }
 
 // releaseGauges are of a second version.

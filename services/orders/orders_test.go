@@ -35,7 +35,7 @@ func variants() []daemon.Variant {
 			all[i].Set["workers"] = "64" // as many as requests wait in the suite: with fewer, one kind holds up the other
 		}
 	}
-	for _, set := range []string{"filter=true", "server=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
+	for _, set := range []string{"filter=true", "web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
 		name, value, _ := strings.Cut(set, "=")
 		all = append(all, daemon.Variant{Label: daemon.Tuned + "," + set, Assembly: daemon.Tuned, Set: map[string]string{name: value}})
 	}
@@ -46,9 +46,9 @@ func variants() []daemon.Variant {
 func starter(v daemon.Variant) ordertest.Start {
 	return func(t testing.TB, e ordertest.Env) ordertest.Program {
 		t.Helper()
-		args := []string{"serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
-			"--dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
-			"--assembly", v.Assembly}
+		args := []string{"serve", "--lame-duck", e.LameDuck.String(), "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
+			"--dsn", pgtest.Role(t, e.DSN, "gateway", ""), "--feed-dsn", pgtest.Role(t, e.DSN, "feed", "REPLICATION"), "--owner-dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
+			"--allow-origin", e.AllowOrigin, "--assembly", v.Assembly}
 		set := map[string]string{"foreign": e.Foreign, "leeway": e.Leeway.String(), "keys_reload": e.Reload.String(), "timeout": e.Timeout.String(), "last_known": "1000",
 			"max_wait": e.Timeout.String(),                               // on a busy machine, too, a request is admitted
 			"reads":    "4", "lists": "2", "writes": "2", "batches": "2"} // many run at once
@@ -99,6 +99,15 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			ordertest.Core(t, starter(v))
 			ordertest.Full(t, starter(v))
+		})
+	}
+}
+
+// Each server answers what it has received when it has to stop.
+func TestStops(t *testing.T) {
+	for _, web := range []string{"nethttp", "fasthttp", "loop"} {
+		t.Run(web, func(t *testing.T) {
+			ordertest.Stops(t, starter(daemon.Variant{Assembly: daemon.Tuned, Set: map[string]string{"web": web}}))
 		})
 	}
 }

@@ -31,7 +31,7 @@ type process struct {
 // startProcess starts ordersd with a PostgreSQL of its own and returns when it is ready.
 func startProcess(t *testing.T, program, data, bin string) *process {
 	t.Helper()
-	p := &process{t: t, command: exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data, "--postgres-bin", bin, "--log-level", "warn")}
+	p := &process{t: t, command: exec.Command(program, "serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data, "--postgres-bin", bin, "--log-level", "warn")}
 	var stderr bytes.Buffer
 	p.command.Stderr = &stderr
 	out, err := p.command.StdoutPipe()
@@ -151,7 +151,7 @@ func TestUsage(t *testing.T) {
 		"--assembly fast":                                           "there are baseline",
 	} {
 		var stdout, stderr bytes.Buffer
-		full := append([]string{"serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir()}, strings.Fields(args)...)
+		full := append([]string{"serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir()}, strings.Fields(args)...)
 		code := daemon.Run(context.Background(), Service(), full, os.LookupEnv, &stdout, &stderr)
 		lines := strings.Count(strings.TrimSpace(stderr.String()), "\n")
 		if code != 2 || !strings.Contains(stderr.String(), says) || lines > 0 || stdout.Len() > 0 {

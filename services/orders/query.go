@@ -11,11 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"dyno/services/orders/encode"
 	"dyno/services/orders/order"
 )
 
 // orderQuery is what GET /api/v1/order asks.
-type orderQuery struct{ uid, minVersion int64 }
+type orderQuery struct {
+	uid, minVersion int64
+	enc             encode.Encoder // of the answer
+}
 
 func parseOrderQuery(raw string) (q orderQuery, err error) {
 	err = eachParameter(raw, func(name, value string) error {

@@ -17,7 +17,7 @@ func TestParseOrderQuery(t *testing.T) {
 	for raw, want := range map[string]orderQuery{
 		"uid=7":                   {uid: 7},
 		"uid=9223372036854775807": {uid: math.MaxInt64},
-		"min_version=3&uid=7":     {7, 3},
+		"min_version=3&uid=7":     {uid: 7, minVersion: 3},
 		"utm=x&uid=%37&other":     {uid: 7},
 		"&&uid=7&":                {uid: 7},
 	} {

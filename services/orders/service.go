@@ -14,14 +14,19 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 
 	"dyno/parts/daemon"
+	"dyno/parts/httploop"
+	"dyno/parts/lameduck"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres"
 	"dyno/services/orders/release"
@@ -54,10 +59,10 @@ key there: "ordersd token" signs with it.`,
 		Commands: []*cobra.Command{auth.TokenCommand(), auth.FeedCommand(), store.SeedCommand(), postgres.Command(store.Prepare)},
 		Flags:    f.declare,
 		Protocols: func(c daemon.Choice) []string {
-			if c.Get("server") == "fasthttp" {
-				return []string{"http/1.1"}
+			if c.Get("web") == "nethttp" {
+				return []string{"h2", "http/1.1"}
 			}
-			return []string{"h2", "http/1.1"}
+			return []string{"http/1.1"}
 		},
 		Start: f.start,
 	}
@@ -65,7 +70,8 @@ key there: "ordersd token" signs with it.`,
 
 // flags are ordersd's own.
 type flags struct {
-	dsns             []string
+	dsns, owners     []string
+	feed             string
 	replica          string
 	keys             string
 	audience, issuer string
@@ -74,6 +80,8 @@ type flags struct {
 
 func (f *flags) declare(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.dsns, "dsn", nil, "PostgreSQL to use, as a `URL` or keyword=value, several hosts in one for a primary and its standbys; repeated: one for each shard, always in the same order")
+	set.StringArrayVar(&f.owners, "owner-dsn", nil, "the same database as `URL` of its owner, who brings the schema up to date, gives the role of --dsn the few rights that a gateway needs, and drops what is past audit_retention; repeated as --dsn is. Without it the role of --dsn does that")
+	set.StringVar(&f.feed, "feed-dsn", "", "the same database as `URL` of a role with REPLICATION, for cache=live; without it that of --dsn")
 	set.StringVar(&f.replica, "replica", "", "`URL` of a replica that answers reads with min_version, if it has that version")
 	set.StringVar(&f.keys, "jwt-keys", "", "JWKS `FILE` with the keys of tokens (oct, RSA, OKP, each with kid and alg), read again when it changes; without it jwks.json in the data folder, which is made")
 	set.StringVar(&f.audience, "jwt-audience", "", "tokens must be for this `NAME` (aud)")
@@ -89,7 +97,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		debug.SetMemoryLimit(n)
 	}
 	c := FromChoice(env.Choice)
-	c.DSNs, c.Replica, c.Audience, c.Issuer, c.Logger = f.dsns, f.replica, f.audience, f.issuer, env.Log
+	c.DSNs, c.Owners, c.Feed, c.Replica, c.Audience, c.Issuer, c.Logger = f.dsns, f.owners, f.feed, f.replica, f.audience, f.issuer, env.Log
 	if err := c.check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}
@@ -102,7 +110,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	}
 	r := &running{env: env}
 	if len(c.DSNs) == 0 {
-		if c.DSNs, err = r.startPostgres(ctx, f.postgresBin); err != nil {
+		if err = r.startPostgres(ctx, f.postgresBin, &c); err != nil {
 			return daemon.Running{}, err
 		}
 	}
@@ -110,13 +118,55 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 	}
 	out := daemon.Running{Ready: r.gateway.Ready, WriteTimeout: env.ReadTimeout, Drain: r.stop}
-	if c.Server == "nethttp" {
+	if c.Web == "nethttp" {
 		out.Handler = r.gateway.handler(r.release.Wrap(r.gateway))
-	} else {
-		r.fast = web.NewFast(r.release.Wrap(r.gateway), web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ClientTimeout: env.ReadTimeout, Log: env.Log, Trace: r.gateway.trace()})
-		r.fast.Start(env.Listen, env.Fail)
+		return out, nil
 	}
+	if r.server, err = r.newServer(c); err != nil {
+		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
+	}
+	if l, ok := r.server.(*web.Loop); ok {
+		if err := exposeAll(env, loopGauges(l)); err != nil {
+			return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
+		}
+	}
+	r.server.Start(env.Listen, env.Connections, env.Fail)
+	out.Front = r.server
 	return out, nil
+}
+
+// server is what serves the public address by itself.
+type server interface {
+	Start(l net.Listener, under *lameduck.Listener, failed func(error))
+	daemon.Front
+}
+
+// newServer puts the gateway on event loops or on fasthttp, which also stands in where there can be no loops: behind TLS,
+// and beyond Linux.
+func (r *running) newServer(c Config) (server, error) {
+	handler := web.Guarded(r.release.Wrap(r.gateway), r.env.Guard)
+	o := web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ClientTimeout: r.env.ReadTimeout, Log: r.env.Log, Trace: r.gateway.trace()}
+	if c.Web != "loop" {
+		return web.NewFast(handler, o), nil
+	}
+	if r.env.Listen != net.Listener(r.env.Connections) {
+		r.env.Log.Info("fasthttp serves this address, as event loops (web=loop) do not speak TLS")
+		return web.NewFast(handler, o), nil
+	}
+	loops := web.LoopOptions{FastOptions: o, Guard: r.env.Guard, Loops: cmp.Or(c.Loops, max(1, runtime.GOMAXPROCS(0)/2)), MaxConcurrent: c.MaxInFlight}
+	if b := r.gateway.openBeginner(loops.Loops); b != nil {
+		loops.Begin = func(loop int, call *web.Call) bool { return r.release.Idle() && b.begin(loop, call) }
+		loops.Tick = b.tick
+	}
+	l, err := web.NewLoop(handler, loops)
+	switch {
+	case errors.Is(err, httploop.ErrUnsupported):
+		r.env.Log.Info("fasthttp serves this address, as there are no event loops (web=loop) on this system")
+		return web.NewFast(handler, o), nil
+	case err != nil:
+		return nil, err
+	}
+	return l, nil
 }
 
 // keysOf returns the file of keys, and makes one if none was named.
@@ -137,7 +187,7 @@ type running struct {
 	postgres *postgres.Server // nil: somebody else's
 	gateway  *Gateway
 	release  *release.Release
-	fast     *web.Fast // nil: net/http, which parts/daemon serves
+	server   server // nil: net/http, which parts/daemon serves
 	watched  chan struct{}
 	stopping chan struct{}
 }
@@ -145,15 +195,16 @@ type running struct {
 // postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed too.
 const postgresFolder = "postgres"
 
-func (r *running) startPostgres(ctx context.Context, bin string) (dsns []string, err error) {
+// startPostgres starts it and has c name its databases: as its owner, and as roles that may do what a gateway does.
+func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err error) {
 	if os.Geteuid() == 0 { // PostgreSQL runs as somebody else then, who is to reach its own folder, and sees no other
 		if err := os.Chmod(r.env.Data, 0o751); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	r.postgres, err = postgres.Start(ctx, postgres.Options{Folder: filepath.Join(r.env.Data, postgresFolder), Bin: bin, Progress: os.Stderr, Log: r.env.Log})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.watched, r.stopping = make(chan struct{}), make(chan struct{})
 	go func() {
@@ -164,7 +215,15 @@ func (r *running) startPostgres(ctx context.Context, bin string) (dsns []string,
 		case <-r.stopping:
 		}
 	}()
-	return []string{r.postgres.DSN()}, nil
+	gateway, err := r.postgres.Role(ctx, "orders_gateway", false)
+	if err == nil && c.Cache == "live" {
+		c.Feed, err = r.postgres.Role(ctx, "orders_feed", true)
+	}
+	if err != nil {
+		return errors.Join(err, r.stop(context.WithoutCancel(ctx)))
+	}
+	c.DSNs, c.Owners = []string{gateway}, []string{r.postgres.DSN()}
+	return nil
 }
 
 func (r *running) start(ctx context.Context, c Config) (err error) {
@@ -187,9 +246,6 @@ const prefixRelease = "/debug/orders/release"
 
 // stop ends everything, the last first; what does not end in time is cut off.
 func (r *running) stop(ctx context.Context) (err error) {
-	if r.fast != nil {
-		err = r.fast.Shutdown(ctx)
-	}
 	if r.release != nil {
 		r.release.Close()
 	}

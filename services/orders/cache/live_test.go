@@ -108,6 +108,18 @@ func TestLive(t *testing.T) {
 			d.do(t, `INSERT INTO unrelated VALUES (1)`) // else there is nothing to switch
 		}
 	})
+	t.Run("a publication that is dropped", func(t *testing.T) {
+		hit(t, l, uid)
+		d.do(t, `DROP PUBLICATION orders_cache`)
+		want, err := fill(t.Context(), d, uid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := version(t, l, uid); got != want {
+			t.Fatalf("version %d, and %d is committed", got, want)
+		}
+		hit(t, l, uid) // it was made again
+	})
 	t.Run("a change of the table's definition", func(t *testing.T) {
 		hit(t, l, uid)
 		before := l.Stats().Reconnects

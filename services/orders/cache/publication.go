@@ -30,11 +30,7 @@ func prepare(ctx context.Context, conn *pgx.Conn) (g ground, err error) {
 	if err != nil || exists {
 		return g, err
 	}
-	_, err = conn.Exec(ctx, `CREATE PUBLICATION `+publication+` FOR TABLE orders (uid)`)
-	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && (e.Code == "42710" || e.Code == "23505") {
-		err = nil // another gateway was faster
-	}
-	if err != nil {
+	if err := publish(ctx, conn); err != nil {
 		return g, fmt.Errorf("making the publication (the owner of orders may, with CREATE on the database; or do it by hand: "+
 			"CREATE PUBLICATION %s FOR TABLE orders (uid)): %w", publication, err)
 	}
@@ -46,6 +42,35 @@ func prepare(ctx context.Context, conn *pgx.Conn) (g ground, err error) {
 		err = fmt.Errorf("the publication %s was dropped as soon as it was made", publication)
 	}
 	return g, err
+}
+
+// publish makes the publication, unless another gateway is faster.
+func publish(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `CREATE PUBLICATION `+publication+` FOR TABLE orders (uid)`)
+	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && (e.Code == "42710" || e.Code == "23505") {
+		return nil
+	}
+	return err
+}
+
+// Publish makes what a Live with a role of few rights follows; dsn is of the tables' owner.
+func Publish(ctx context.Context, dsn string) error {
+	config, err := primary(dsn, "orders_cache")
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("making the publication %s: %w", publication, err)
+	}
+	defer hangUp(conn)
+	if exists, err := published(ctx, conn); err != nil || exists {
+		return err
+	}
+	if err := publish(ctx, conn); err != nil {
+		return fmt.Errorf("making the publication %s: %w", publication, err)
+	}
+	return nil
 }
 
 func examine(ctx context.Context, conn *pgx.Conn) (g ground, err error) {
@@ -80,9 +105,10 @@ func examine(ctx context.Context, conn *pgx.Conn) (g ground, err error) {
 	return g, nil
 }
 
-// shapeOf is what changes when a table is altered, rewritten, truncated or replaced: none of that is in the feed
-// as changes of rows.
-const shapeOf = `c.oid || '/' || c.xmin || '/' || c.relfilenode`
+// shapeOf is what changes when a table is altered, rewritten, truncated or replaced, or the publication is altered or
+// dropped: none of that is in the feed as changes of rows.
+const shapeOf = `c.oid || '/' || c.xmin || '/' || c.relfilenode || coalesce((SELECT '/' || p.oid || '/' || p.xmin || '/' || coalesce(l.xmin::text, '')
+	FROM pg_publication p LEFT JOIN pg_publication_rel l ON l.prpubid = p.oid AND l.prrelid = c.oid WHERE p.pubname = '` + publication + `'), '')`
 
 // published reports whether the publication exists, and fails if it leaves something out.
 func published(ctx context.Context, conn *pgx.Conn) (bool, error) {

@@ -86,7 +86,7 @@ func negotiates(c *client) {
 		} else if r.status != http.StatusOK || !strings.Contains(r.header.Get("Content-Type"), want) {
 			c.t.Errorf("Accept %q: %s, want %s", accept, r, want)
 		}
-		vary := strings.Split(strings.ReplaceAll(r.header.Get("Vary"), " ", ""), ",")
+		vary := strings.Split(strings.ReplaceAll(strings.Join(r.header.Values("Vary"), ","), " ", ""), ",")
 		if !slices.Contains(vary, "Accept") || !slices.Contains(vary, "Accept-Encoding") {
 			c.t.Errorf("Accept %q: Vary %q", accept, vary)
 		}

@@ -31,13 +31,18 @@ type Env struct {
 	// that, if it is below patience.
 	Client time.Duration
 
-	Drain time.Duration // for the requests under way when it is told to stop
+	LameDuck time.Duration // for which it goes on answering when it receives SIGTERM
+
+	Drain time.Duration // for the requests under way when it receives SIGTERM
+
+	AllowOrigin string // whose pages may call
 }
 
 // env is the suite's own, unless a test says otherwise.
 var env = Env{
 	Audience: "orders", Issuer: "https://issuer.test", Foreign: "404",
 	Leeway: time.Second, Reload: 10 * time.Millisecond, Timeout: 10 * time.Second, Client: 10 * time.Second, Drain: 20 * time.Second,
+	AllowOrigin: "https://shop.example",
 }
 
 // Program is a running gateway.
@@ -64,6 +69,7 @@ func Core(t *testing.T, start Start) {
 		"waits for no version":                   refusesVersionsToCome,
 		"answers HEAD without a body":            answersHead,
 		"refuses other methods and paths":        refusesMethods,
+		"refuses other sites' pages":             refusesPages,
 		"lists the newest first":                 listsNewest,
 		"lists by status":                        listsByStatus,
 		"lists all while orders are added":       listsAll,
@@ -86,6 +92,7 @@ func Core(t *testing.T, start Start) {
 		"a token expires":                        tokenExpires,
 		"bounds headers":                         boundsHeaders,
 		"answers pipelined requests in order":    answersPipelined,
+		"refuses two lengths":                    refusesTwoLengths,
 		"keeps accounts apart on one connection": keepsConnectionsApart,
 		"never gives a foreign answer":           neverForeign,
 		"shows what was committed":               showsCommitted,
@@ -111,6 +118,12 @@ func SlowClients(t *testing.T, start Start) {
 		"bounds who sends slowly":  boundsSlow,
 		"bounds who does not read": boundsUnread,
 	})
+}
+
+// Stops runs what a program must do when it receives SIGTERM. It says something of its HTTP server only: once for each
+// server is enough.
+func Stops(t *testing.T, start Start) {
+	alone(t, start, map[string]test{"loses no request": losesNone})
 }
 
 // Full runs what ordersd has beyond the plain program.

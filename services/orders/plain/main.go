@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/guard"
+	"dyno/parts/lameduck"
 )
 
 func main() {
@@ -35,20 +37,28 @@ func main() {
 	flag.StringVar(&c.audience, "jwt-audience", "", "whom a token must be meant for; empty: anybody")
 	flag.StringVar(&c.issuer, "jwt-issuer", "", "who must have issued a token; empty: anybody")
 	flag.IntVar(&c.foreign, "foreign", c.foreign, "`status` for somebody else's order: 404, as if there were none, or 403")
+	flag.DurationVar(&c.lameDuck, "lame-duck", c.lameDuck, "`time` after SIGTERM in which it still accepts and answers, while /readyz says 503")
 	flag.IntVar(&c.connections, "connections", c.connections, "to the database, at most")
+	origins := flag.String("allow-origin", "", "`ORIGINS` whose pages may call the public address, with commas between them")
+	hosts := flag.String("allow-host", "", "`NAMES` by which clients call, with commas between them")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	if c.foreign != http.StatusNotFound && c.foreign != http.StatusForbidden {
 		fmt.Fprintln(os.Stderr, "orders-plain: --foreign is 404 or 403")
 		os.Exit(2)
 	}
-	if err := run(*listen, *debug, c); err != nil {
+	g, err := guard.New(guard.Options{Origins: []string{*origins}, Hosts: []string{*hosts}, Listen: []string{*listen, *debug}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "orders-plain:", err)
+		os.Exit(2)
+	}
+	if err := run(*listen, *debug, c, g); err != nil {
 		slog.Error("orders-plain ended", "error", err)
 		os.Exit(1)
 	}
 }
 
-func run(listen, debug string, c config) error {
+func run(listen, debug string, c config, g *guard.Guard) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	public, err := net.Listen("tcp", listen)
@@ -70,10 +80,11 @@ func run(listen, debug string, c config) error {
 	inside.DBStats("db", s.db.Stats)
 	http.Handle("/debug/dyno/", inside)
 	http.HandleFunc("GET /readyz", s.ready)
-	web := s.web()
-	pages := &http.Server{ReadHeaderTimeout: 10 * time.Second} // of http.DefaultServeMux
+	ends := lameduck.Listen(public.(*net.TCPListener))
+	web := lameduck.NewServer(s.web(g), ends)
+	pages := &http.Server{Handler: g.Private().Wrap(http.DefaultServeMux, nil), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
-	go func() { failed <- web.Serve(public) }()
+	go func() { failed <- web.Serve(ends) }()
 	go func() { failed <- pages.Serve(private) }()
 	json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"ready": true, "service": "orders-plain", "listen": public.Addr().String(), "debug": private.Addr().String(), "pid": os.Getpid(),
@@ -81,8 +92,8 @@ func run(listen, debug string, c config) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
+		cancel() // the next signal ends the process
 	}
-	grace, done := context.WithTimeout(context.Background(), c.drain)
-	defer done()
-	return errors.Join(err, web.Shutdown(grace))
+	s.stopping.Store(true)
+	return errors.Join(err, web.Stop(c.lameDuck, c.drain))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 
+	"dyno/parts/guard"
+	"dyno/parts/lameduck"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/postgres/pgtest"
 )
@@ -35,15 +36,19 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web, served := s.web(), make(chan error, 1)
-	go func() { served <- web.Serve(public) }()
-	pages := httptest.NewServer(http.HandlerFunc(s.ready))
+	g, err := guard.New(guard.Options{Origins: []string{e.AllowOrigin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := lameduck.Listen(public.(*net.TCPListener))
+	web, served := lameduck.NewServer(s.web(g), ends), make(chan error, 1)
+	go func() { served <- web.Serve(ends) }()
+	pages := httptest.NewServer(g.Private().Wrap(http.HandlerFunc(s.ready), nil))
 	return ordertest.Program{
 		URL: "http://" + public.Addr().String(), Debug: pages.URL,
 		Stop: func() {
-			ctx, cancel := context.WithTimeout(context.Background(), c.drain)
-			defer cancel()
-			if err := web.Shutdown(ctx); err != nil {
+			s.stopping.Store(true)
+			if err := web.Stop(e.LameDuck, c.drain); err != nil {
 				t.Error(err)
 			}
 			if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -59,4 +64,5 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 func TestSuite(t *testing.T) {
 	ordertest.Core(t, start)
 	ordertest.SlowClients(t, start)
+	ordertest.Stops(t, start)
 }

@@ -9,7 +9,10 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"dyno/parts/guard"
 )
 
 // config is what the program is started with.
@@ -22,7 +25,8 @@ type config struct {
 	client      time.Duration // within which a client must have sent its request, and again taken the answer
 	leeway      time.Duration // by which the clock of whoever issues tokens may be off
 	reload      time.Duration // after which the file of keys is looked at again
-	drain       time.Duration // for requests under way at SIGTERM
+	lameDuck    time.Duration // after SIGTERM, in which it goes on as before but for /readyz
+	drain       time.Duration // for requests under way after that
 }
 
 var defaults = config{
@@ -32,6 +36,7 @@ var defaults = config{
 	client:      10 * time.Second,
 	leeway:      30 * time.Second,
 	reload:      5 * time.Second,
+	lameDuck:    2 * time.Second,
 	drain:       10 * time.Second,
 }
 
@@ -42,9 +47,10 @@ const (
 
 // server answers requests. It starts no goroutines of its own.
 type server struct {
-	config config
-	db     *sql.DB
-	keys   *keys
+	config   config
+	db       *sql.DB
+	keys     *keys
+	stopping atomic.Bool
 }
 
 // newServer connects to the database and makes what is missing there.
@@ -63,9 +69,9 @@ func newServer(ctx context.Context, c config) (*server, error) {
 func (s *server) close() { s.db.Close() }
 
 // web returns the HTTP server with its bounds.
-func (s *server) web() *http.Server {
+func (s *server) web(g *guard.Guard) *http.Server {
 	return &http.Server{
-		Handler: s.handler(), MaxHeaderBytes: maxHeader, IdleTimeout: 2 * time.Minute,
+		Handler: g.Wrap(s.handler(), nil), MaxHeaderBytes: maxHeader, IdleTimeout: 2 * time.Minute,
 		ReadHeaderTimeout: s.config.client, ReadTimeout: s.config.client, WriteTimeout: s.config.timeout + 2*s.config.client,
 	}
 }
@@ -88,7 +94,7 @@ func (s *server) handler() http.Handler {
 func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.config.timeout)
 	defer cancel()
-	if err := s.db.PingContext(ctx); err != nil {
+	if err := s.db.PingContext(ctx); err != nil || s.stopping.Load() {
 		answerError(w, errAway)
 		return
 	}

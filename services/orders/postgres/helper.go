@@ -31,8 +31,6 @@ func Helper() {
 	switch job, args := os.Args[1], os.Args[2:]; job {
 	case "keep":
 		err = keep(args, os.Stdin)
-	case "download":
-		err = fetchInHelper(args, os.Stdin)
 	default:
 		err = fmt.Errorf("unknown helper %q", job)
 	}

@@ -20,14 +20,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-var anyInstalled = sync.OnceValues(Installed)
+var shipped = sync.OnceValues(func() (string, error) { return Find(context.Background(), os.Stderr) })
 
 // testOptions returns those of a server whose data need not survive the machine.
 func testOptions(t *testing.T) Options {
 	t.Helper()
-	bin, ok := anyInstalled()
-	if !ok {
-		t.Skip("there is no PostgreSQL here; install one (Debian: apt install postgresql)")
+	bin, err := shipped()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return Options{Folder: testFolder(t), Bin: bin, Settings: map[string]string{"fsync": "off"}}
 }

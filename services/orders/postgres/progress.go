@@ -46,3 +46,25 @@ func (w *waiting) end() {
 }
 
 func (w *waiting) elapsed() time.Duration { return time.Since(w.begun).Round(100 * time.Millisecond) }
+
+// every has it tick until stop is called.
+func (w *waiting) every(period time.Duration) (stop func()) {
+	quit, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		ticks := time.NewTicker(period)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				w.tick()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-stopped
+	}
+}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"syscall"
-
-	embedded "github.com/fergusstrange/embedded-postgres"
 )
 
 // source is where binaries come from.
@@ -37,28 +37,37 @@ func newSource(c cluster, log *slog.Logger, p progress) source {
 	return s
 }
 
-// Installed returns the folder of a PostgreSQL that can be started without a download: the newest that a package
-// manager has put on the machine, else one that Start downloaded earlier.
-func Installed() (folder string, ok bool) {
+// Find returns the folder of the PostgreSQL that Start would use for a new cluster, and downloads it if that was not done
+// before. Progress gets lines about that; nil: none.
+func Find(ctx context.Context, to io.Writer) (folder string, err error) {
 	c := cluster{}
 	if os.Geteuid() == 0 {
 		c.user = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
-	s := newSource(c, slog.New(slog.DiscardHandler), progress{})
-	if found := s.installed(context.Background()); len(found) > 0 {
-		return found[0].folder, true
-	}
-	b, ok := s.downloaded(context.Background(), newMajor)
-	return b.folder, ok
+	b, err := newSource(c, slog.New(slog.DiscardHandler), progress{to}).search(ctx, "")
+	return b.folder, err
 }
 
-// releases are what can be downloaded, by major version.
-var releases = map[string]embedded.PostgresVersion{
-	"14": embedded.V14, "15": embedded.V15, "16": embedded.V16, "17": embedded.V17, "18": embedded.V18,
+// InstalledWith returns the folder of the newest PostgreSQL that a package manager has put on the machine and that has a
+// program that the downloaded ones lack, such as pg_basebackup.
+func InstalledWith(ctx context.Context, program string) (folder string, ok bool) {
+	var user *syscall.Credential
+	if os.Geteuid() == 0 {
+		user = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	for _, b := range installed(ctx, user) {
+		if _, err := exec.LookPath(b.path(program)); err == nil {
+			return b.folder, true
+		}
+	}
+	return "", false
 }
+
+// releases are what is downloaded, by major version: each is there for every platform.
+var releases = map[string]string{"14": "14.18.0", "15": "15.13.0", "16": "16.9.0", "17": "17.5.0", "18": "18.4.0"}
 
 // newMajor is the major version of a new cluster when binaries are downloaded.
-const newMajor = "17"
+const newMajor = "18"
 
 // Causes of Start's errors.
 var (
@@ -141,7 +150,8 @@ func (s source) downloaded(ctx context.Context, major string) (binaries, bool) {
 		return binaries{}, false
 	}
 	for _, cache := range s.caches {
-		if b, err := examine(ctx, filepath.Join(cache, string(release), "bin"), s.cluster.user); err == nil {
+		folder := filepath.Join(cache, release)
+		if b, err := examine(ctx, filepath.Join(folder, "bin"), s.cluster.user); err == nil && complete(folder) {
 			return b, true
 		}
 	}

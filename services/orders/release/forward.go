@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"dyno/parts/hostport"
 	"dyno/services/orders/web"
 )
 
@@ -54,6 +55,9 @@ func parseTarget(s string) (*url.URL, error) {
 		return nil, errors.New("the url holds a user name or a password; leave them out: requests carry their own tokens")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("the url has a query or a fragment; give the origin, and a path if there is one")
+	}
+	if err := hostport.CheckPort(u); err != nil {
+		return nil, fmt.Errorf("the url: %w", err)
 	}
 	return u, nil
 }

@@ -112,7 +112,7 @@ func TestMalformedRequest(t *testing.T) {
 func TestParseTarget(t *testing.T) {
 	for s, want := range map[string]string{
 		"http://127.0.0.1:8081": "", "https://[::1]/base": "",
-		"": "http://", "127.0.0.1:8081": "", "ftp://a": "http://", "file:///etc/passwd": "http://", "http://": "host", "http://:80": "host",
+		"": "http://", "127.0.0.1:8081": "", "ftp://a": "http://", "file:///etc/passwd": "http://", "http://": "host", "http://:80": "host", "http://a:0": "65535", "http://a:99999": "65535",
 		"http://name:secret@host": "password", "http://a?token=secret": "query", "http://a/#b": "fragment",
 		"http://a/%zz": "cannot be read", "http://" + strings.Repeat("a", 3000): "longer",
 	} {

@@ -118,6 +118,10 @@ func (r *Release) Wrap(next web.Handler) web.Handler {
 	})
 }
 
+// Idle reports whether nothing is being released: then Wrap's Handler does what the stable version does, and nothing
+// more.
+func (r *Release) Idle() bool { return r.course.Load() == nil }
+
 // Close passes everything to the stable version again, and waits until no copy is under way.
 func (r *Release) Close() {
 	r.course.Store(nil)

@@ -101,7 +101,7 @@ const connections = 16 + 4 + 8 + 4
 // start runs ordersd in this process until the test ends, and returns its URL when it is ready.
 func start(t *testing.T, v daemon.Variant, args ...string) (url string) {
 	t.Helper()
-	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
+	args = append([]string{"serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
 		"--assembly", v.Assembly, "--set", "last_known=1000"}, args...)
 	for name, value := range v.Set {
 		args = append(args, "--set", name+"="+value)

@@ -29,7 +29,7 @@ func (s *Store) keepAudit(ctx context.Context) {
 	for {
 		pause := 24 * time.Hour
 		for i, d := range s.shards {
-			if err := s.keepAuditOf(ctx, s.options.DSNs[i]); err != nil && ctx.Err() == nil {
+			if err := s.keepAuditOf(ctx, s.options.owners()[i]); err != nil && ctx.Err() == nil {
 				s.options.Log.Warn("the audit's partitions could not be looked after; next try in 10 minutes", "database", d.where, "err", err)
 				pause = 10 * time.Minute
 			}
@@ -53,7 +53,7 @@ func (s *Store) keepAuditOf(ctx context.Context, dsn string) error {
 		dropped := 0
 		if s.options.AuditRetention > 0 {
 			if err := conn.QueryRow(ctx, "SELECT audit_expire($1)", s.options.AuditRetention).Scan(&dropped); err != nil {
-				return fmt.Errorf("dropping old partitions: %w", err)
+				return fmt.Errorf("dropping old partitions, which takes --owner-dsn: %w", err)
 			}
 		}
 		if made+dropped > 0 {

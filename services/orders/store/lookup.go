@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"dyno/parts/batcher"
 	"dyno/services/orders/order"
@@ -12,6 +13,8 @@ import (
 // lookup is how one order is read from a database.
 type lookup interface {
 	order(ctx context.Context, uid int64) (order.Order, error)
+	begin(uid int64, w Waiter) error // errors.ErrUnsupported: it cannot
+	late(uid int64) error
 	stats() batcher.Stats
 	close()
 }
@@ -24,6 +27,10 @@ func newSingle(d *database, _ Options) lookup { return single{d} }
 func (l single) order(ctx context.Context, uid int64) (order.Order, error) {
 	return l.d.order(ctx, uid)
 }
+
+func (single) begin(int64, Waiter) error { return errors.ErrUnsupported }
+
+func (single) late(int64) error { return errors.ErrUnsupported }
 
 func (single) stats() batcher.Stats { return batcher.Stats{} }
 
@@ -66,14 +73,40 @@ func (l batched) order(ctx context.Context, uid int64) (order.Order, error) {
 	return o, nil
 }
 
-// explain says what an error of the batcher, or the end of the caller's context, means. One of the database has been
-// explained.
-func (l batched) explain(ctx context.Context, uid int64, err error) error {
+// Waiter is a caller of Begin.
+type Waiter = batcher.Waiter[order.Order]
+
+func (l batched) begin(uid int64, w Waiter) error {
+	if err := l.b.Begin(uid, w); err != nil {
+		return l.refused(err)
+	}
+	return nil
+}
+
+func (l batched) late(uid int64) error {
+	ended, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	defer cancel()
+	return l.explain(ended, uid, context.DeadlineExceeded)
+}
+
+// refused says what an error of the batcher means; nil: it is none of its own.
+func (l batched) refused(err error) error {
 	switch {
 	case errors.Is(err, batcher.ErrFull):
 		return fmt.Errorf("%w for %s: send less, or allow more to wait", order.ErrBusy, l.d.where)
 	case errors.Is(err, batcher.ErrClosed):
 		return fmt.Errorf("%w: the store of %s was closed", order.ErrUnavailable, l.d.where)
+	}
+	return nil
+}
+
+// explain says what an error of the batcher, or the end of the caller's context, means. One of the database has been
+// explained.
+func (l batched) explain(ctx context.Context, uid int64, err error) error {
+	if refused := l.refused(err); refused != nil {
+		return refused
+	}
+	switch {
 	case ctx.Err() == nil, ctx.Err() == context.DeadlineExceeded && err != context.DeadlineExceeded: // the fetch's
 		return err
 	}

@@ -101,7 +101,7 @@ func TestFailover(t *testing.T) {
 	for _, driver := range Drivers() {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
-			first := pgtest.Server(t, nil)
+			first := pgtest.Primary(t)
 			second := pgtest.Standby(t, first)
 			s, _ := open(t, Options{DSNs: []string{both(first, second)}, Driver: driver})
 			acknowledged := &sync.Map{} // n -> uid

@@ -93,7 +93,7 @@ func (s seeding) run(ctx context.Context, out, progress io.Writer) (err error) {
 		}
 		added += rows
 	}
-	fmt.Fprintf(progress, "\r%d orders in %v\n", added, time.Since(start).Round(time.Millisecond))
+	fmt.Fprintf(progress, "\n%d orders in %v\n", added, time.Since(start).Round(time.Millisecond))
 	_, err = fmt.Fprintf(out, "A token:  TOKEN=$(ordersd token --sub A1)\nA query:  %s\n",
 		`curl -H "Authorization: Bearer $TOKEN" 'http://127.0.0.1:8080/api/v1/orders?limit=3'`)
 	return err

@@ -33,6 +33,7 @@ import (
 // Options say where the orders are and how to get at them. A zero is the default given.
 type Options struct {
 	DSNs    []string // at least one; several are shards, in order
+	Owners  []string // the same databases as their owner, who migrates; none: the roles of DSNs do
 	Replica string   // of the only DSN: answers OrderAtLeast when it has come that far
 
 	Driver string // a name of Drivers; "pgxpool"
@@ -95,10 +96,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	case len(o.DSNs) == 0:
 		return nil, fmt.Errorf("%w: the store needs the DSN of a database, such as postgres://user@host:5432/orders", ErrOptions)
+	case len(o.Owners) > 0 && len(o.Owners) != len(o.DSNs):
+		return nil, fmt.Errorf("%w: %d databases have %d DSNs of owners: give each one, in the same order, or none", ErrOptions, len(o.DSNs), len(o.Owners))
 	case o.Replica != "" && len(o.DSNs) > 1:
 		return nil, fmt.Errorf("%w: a replica can only stand beside a single DSN, not beside several shards", ErrOptions)
 	}
-	if err := migrateShards(ctx, o.DSNs); err != nil {
+	if err := o.prepare(ctx); err != nil {
 		return nil, err
 	}
 	s := &Store{options: o}
@@ -131,6 +134,20 @@ func (s *Store) Order(ctx context.Context, uid int64) (order.Order, error) {
 		return order.Order{}, order.ErrNotFound
 	}
 	return s.shards[UIDShard(uid, len(s.shards))].lookup.order(ctx, uid)
+}
+
+// Begin is Order without the wait: w gets the answer, whose error is one of Order's. With an error here it does not;
+// errors.ErrUnsupported says that this store does not batch.
+func (s *Store) Begin(uid int64, w Waiter) error {
+	if uid < 1 {
+		return order.ErrNotFound
+	}
+	return s.shards[UIDShard(uid, len(s.shards))].lookup.begin(uid, w)
+}
+
+// Late is the error of a call of Begin that was given up after its time.
+func (s *Store) Late(uid int64) error {
+	return s.shards[UIDShard(uid, len(s.shards))].lookup.late(uid)
 }
 
 // OrderAtLeast reads an order from the replica if there is one that has this version of it already, else from the

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -67,7 +68,11 @@ func TestHeadersAgree(t *testing.T) {
 			for _, name := range fields {
 				for _, spelt := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
 					head := strings.ReplaceAll(strings.ReplaceAll(lines, "%[1]s", spelt), "%s", spelt)
-					send(t, address, "POST / HTTP/1.1\r\nHost: x\r\n"+head+"Content-Length: 0\r\n\r\n", 1)
+					got = Request{}
+					answers, _ := send(t, address, "POST / HTTP/1.1\r\nHost: x\r\n"+head+"Content-Length: 0\r\n\r\n", 1)
+					if refusable(head) && answers[0].StatusCode == 400 {
+						continue
+					}
 					if *got.field(name) != want {
 						t.Errorf("%q: %q, want %q", head, *got.field(name), want)
 					}
@@ -77,7 +82,8 @@ func TestHeadersAgree(t *testing.T) {
 	})
 }
 
-var fields = []string{"Authorization", "Accept", "Accept-Encoding", "Cache-Control", "Content-Type", "If-None-Match", "Traceparent"}
+var fields = []string{"Authorization", "Accept", "Accept-Encoding", "Cache-Control", "Content-Type", "If-None-Match", "Traceparent",
+	"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Access-Control-Request-Method"}
 
 // A trailer is no header, or what checks headers could be passed by.
 func TestTrailersAreNoHeaders(t *testing.T) {
@@ -113,8 +119,8 @@ func TestFraming(t *testing.T) {
 			"Transfer-Encoding: chunked\r\n\r\n" + chunk:                                "a",
 			"Transfer-Encoding: \t Chunked \r\n\r\n" + chunk:                            "a",
 			"Transfer-Encoding:\r\n chunked\r\n\r\n" + chunk:                            "a",
-			"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n" + chunk:           "a",
-			"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk:           "a",
+			"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n" + chunk:           "",
+			"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk:           "",
 			"Transfer-Encoding: chunked\r\n\r\n1;x=y\r\na\r\n0\r\n\r\n":                 "a",
 			"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc":                         "abc",
 			"Content-Length: 3\r\nContent-Length: 2\r\n\r\nabc":                         "",
@@ -145,12 +151,20 @@ func TestFraming(t *testing.T) {
 			statuses := exchange(t, address, "POST /first HTTP/1.1\r\nHost: x\r\n"+text+last)
 			served := len(statuses) == 2 && statuses[0] == 200 && statuses[1] == 200 && want != "" && strings.Join(seen, "|") == "/first "+want+"|/next "
 			refused := len(statuses) == 1 && statuses[0] >= 400 && len(seen) == 0
-			if !served && !refused || want != "" && refused && !strings.Contains(text, "3\r\nContent-Length: 3") {
+			if !served && !refused || want != "" && refused && !refusable(text) {
 				t.Errorf("%q: %v, served %q", text, statuses, seen)
 			}
 		}
 	})
 }
+
+// refusable reports whether a server may refuse a framing that another one accepts: one that is said twice, or on a
+// line that is continued.
+func refusable(head string) bool {
+	return strings.Count(head, "Content-Length")+strings.Count(head, "Transfer-Encoding") > 1 || continued.MatchString(head)
+}
+
+var continued = regexp.MustCompile(`\r\n[ \t]`)
 
 // What follows an HTTP/1.0 request is never read as another when its length is in doubt.
 func TestFramingOfHTTP10(t *testing.T) {
@@ -205,7 +219,7 @@ func FuzzTarget(f *testing.F) {
 			}
 		}
 		var r Request
-		got := r.target(uri)
+		_, got := r.target(uri)
 		u, err := url.ParseRequestURI(uri)
 		if (got == nil) != (err == nil) || err == nil && (r.Path != u.Path || r.Query != u.RawQuery) {
 			t.Errorf("%q: %q %q %v; net/url: %v %v", uri, r.Path, r.Query, got, u, err)

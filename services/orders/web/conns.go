@@ -7,26 +7,28 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"dyno/parts/lameduck"
 )
 
-// listener knows its connections: it refuses those beyond its bound, and it can tell those with a request under way
-// from those without. fasthttp's own shutdown waits for both alike, and its own refusal is no JSON.
+// listener knows its connections: it refuses those beyond its bound, as fasthttp's own refusal is no JSON, and can cut off
+// those that are left at the end.
 type listener struct {
 	net.Listener
-	max int
-	log *slog.Logger
-
-	draining atomic.Bool
+	under *lameduck.Listener // Listener, or what is below its TLS
+	max   int
+	log   *slog.Logger
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
-	empty chan struct{} // closed when the last one is gone, once draining
+	gone  sync.Cond // len(conns) went to 0
 }
 
-func newListener(l net.Listener, most int, log *slog.Logger) *listener {
-	return &listener{Listener: l, max: most, log: log, conns: map[*conn]struct{}{}, empty: make(chan struct{})}
+func newListener(l net.Listener, under *lameduck.Listener, most int, log *slog.Logger) *listener {
+	out := &listener{Listener: l, under: under, max: most, log: log, conns: map[*conn]struct{}{}}
+	out.gone.L = &out.mu
+	return out
 }
 
 // acceptPause is how long to wait when the process has no file descriptors left: connections that end give some back.
@@ -66,7 +68,7 @@ func (l *listener) add(c net.Conn) *conn {
 	if len(l.conns) >= l.max {
 		return nil
 	}
-	known := &conn{Conn: c, owner: l}
+	known := &conn{Conn: c, under: lameduck.Of(c), owner: l}
 	known.ctx, known.cancel = context.WithCancel(context.Background())
 	l.conns[known] = struct{}{}
 	return known
@@ -75,89 +77,72 @@ func (l *listener) add(c net.Conn) *conn {
 func (l *listener) remove(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.conns, c)
-	if l.draining.Load() && len(l.conns) == 0 {
-		close(l.empty)
+	if delete(l.conns, c); len(l.conns) == 0 {
+		l.gone.Broadcast()
 	}
 }
 
-// drain ends all connections: those without a request under way at once, each other when its request is answered,
-// or when patience ends. It returns when fasthttp has let go of all of them, which is when their handlers have
-// returned, and says how many requests were cut off. It is called once, when nothing more is accepted.
-func (l *listener) drain(patience context.Context) (cut int) {
+// cutOff ends all connections, and says how many requests were under way on them. It returns when fasthttp has let go of
+// all of them, which is when their handlers have returned.
+func (l *listener) cutOff() (cut int) {
 	l.mu.Lock()
-	l.draining.Store(true)
+	defer l.mu.Unlock()
 	for c := range l.conns {
-		c.endWaiting()
-	}
-	if len(l.conns) == 0 {
-		close(l.empty)
-	}
-	l.mu.Unlock()
-	select {
-	case <-l.empty:
-		return 0
-	case <-patience.Done():
-	}
-	l.mu.Lock()
-	for c := range l.conns {
-		if c.cutOff() {
+		if c.under.Busy() {
 			cut++
 		}
 	}
 	l.mu.Unlock()
-	<-l.empty
+	l.under.CutOff() // before handlers hear of it, so that none has time for an answer
+	l.mu.Lock()
+	for c := range l.conns {
+		c.cancel()
+	}
+	for len(l.conns) > 0 {
+		l.gone.Wait()
+	}
 	return cut
 }
 
-// conn is a connection that knows whether a request is under way on it: from when a handler is called until the
-// answer is sent. A request that has not arrived whole is not under way: nothing of it was done.
+// conn is a connection of which it is known whether a request is under way: from when a handler is called until the answer
+// is sent. A request that has not arrived whole is not under way: nothing of it was done.
 //
-// fasthttp serves a connection in one goroutine, which calls all methods but endWaiting and cutOff.
+// fasthttp serves a connection in one goroutine, which calls all methods.
 type conn struct {
 	net.Conn
+	under *lameduck.Conn // Conn, or what is below its TLS
 	owner *listener
-	state atomic.Int32 // waiting...
+	sent  bool // since a handler was called something was sent, maybe all
+	over  bool // no request follows, and half a one is not answered
 
 	ctx    context.Context // of its requests: ends when they are cut off
 	cancel context.CancelFunc
 }
 
-const (
-	waiting   = int32(iota) // for a request, or for the rest of one
-	answering               // a handler was called, or its answer is in fasthttp's buffer
-	sending                 // of the answer something is sent, maybe all
-	ended                   // by drain
-)
-
-// begin says that a handler is about to be called, and reports whether it may.
-func (c *conn) begin() bool {
-	if c.state.CompareAndSwap(waiting, answering) {
-		return true
-	}
-	if c.state.Load() == ended {
-		return false
-	}
-	c.state.Store(answering) // pipelined: it came together with the one before
-	return true
+// begin says that a handler is about to be called.
+func (c *conn) begin() {
+	c.under.Begin()
+	c.sent = false
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if c.state.Load() == answering {
-		c.state.Store(sending)
+	if c.over {
+		return 0, net.ErrClosed
 	}
+	c.sent = true
 	return c.Conn.Write(p)
 }
 
-// Read is called when all answers are sent, as fasthttp keeps none back while it waits for a request.
+// Read is called when all answers are sent, as fasthttp keeps none back while it waits for a request; or for the rest of
+// one that came together with another, whose answer is not sent yet.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.state.Load() == sending {
-		c.state.Store(waiting)
-		if c.owner.draining.Load() { // drain may have looked a moment too early
-			return 0, io.EOF
-		}
+	if c.sent {
+		c.sent = false
+		c.under.End()
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	c.over = err != nil && c.owner.under.Leaving()
+	return n, err
 }
 
 // Close is called by fasthttp when it is done with the connection.
@@ -166,18 +151,4 @@ func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.owner.remove(c)
 	return err
-}
-
-func (c *conn) endWaiting() {
-	if c.state.CompareAndSwap(waiting, ended) {
-		c.Conn.Close()
-	}
-}
-
-// cutOff ends it whatever is under way, and reports whether something was.
-func (c *conn) cutOff() bool {
-	c.cancel()
-	c.Conn.Close()
-	state := c.state.Load()
-	return state == answering || state == sending
 }

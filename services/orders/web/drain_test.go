@@ -14,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/lameduck"
+
 	"go.uber.org/goleak"
 )
 
 const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// drained is a Fast whose shutdown is what a test is about.
+// drained is a Fast whose drain is what a test is about.
 type drained struct {
 	*Fast
 	t       *testing.T
@@ -30,12 +32,18 @@ func startDrained(t *testing.T, h HandlerFunc) drained {
 	t.Helper()
 	verifyNoLeak(t)
 	f := NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 10, ClientTimeout: time.Hour})
+	l := listen(t)
+	f.Start(l, l, func(err error) { t.Error(err) })
+	return drained{f, t, l.Addr().String()}
+}
+
+func listen(t *testing.T) *lameduck.Listener {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Start(l, func(err error) { t.Error(err) })
-	return drained{f, t, l.Addr().String()}
+	return lameduck.Listen(l.(*net.TCPListener))
 }
 
 // dial connects, sends text, and waits until the server has the connection and n answers are read.
@@ -79,12 +87,11 @@ func (d drained) answer(in *bufio.Reader) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// waitDraining returns when Shutdown has looked at all connections.
+// waitDraining returns when Drain has begun.
 func (d drained) waitDraining() {
-	for !d.conns.draining.Load() {
+	for !d.conns.under.Leaving() {
 		runtime.Gosched()
 	}
-	d.open() // as drain holds the lock until then
 }
 
 func ok(_ context.Context, _ *Request, resp *Response) {
@@ -92,8 +99,8 @@ func ok(_ context.Context, _ *Request, resp *Response) {
 	resp.Body = append(resp.Body, "whole"...)
 }
 
-// Whoever has sent no whole request holds nothing: Shutdown would otherwise never return here, as no time ends it.
-func TestShutdownEndsWhatWaits(t *testing.T) {
+// A client that has sent no whole request holds nothing up, and Drain would otherwise never return here, as no time ends it.
+func TestDrainEndsWhatWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		text    string
 		answers int
@@ -109,7 +116,7 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := startDrained(t, ok)
 			_, in := d.dial(c.text, c.answers)
-			if err := d.Shutdown(context.Background()); err != nil {
+			if err := d.Drain(context.Background()); err != nil {
 				t.Error(err)
 			}
 			if _, err := in.ReadByte(); err == nil {
@@ -120,7 +127,7 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 }
 
 // What is being answered is answered wholly, with the word that nothing follows; so is what was sent together with it.
-func TestShutdownWaits(t *testing.T) {
+func TestDrainWaits(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	d := startDrained(t, func(ctx context.Context, req *Request, resp *Response) {
 		close(began)
@@ -131,7 +138,7 @@ func TestShutdownWaits(t *testing.T) {
 	_, in := d.dial(get, 0)
 	<-began
 	down := make(chan error)
-	go func() { down <- d.Shutdown(context.Background()) }()
+	go func() { down <- d.Drain(context.Background()) }()
 	d.waitDraining()
 	if _, err := idle.ReadByte(); err == nil {
 		t.Error("the silent connection is still served")
@@ -146,7 +153,7 @@ func TestShutdownWaits(t *testing.T) {
 }
 
 // Answers that fasthttp keeps back, because more was sent with their requests, are not lost.
-func TestShutdownSendsWhatWasKeptBack(t *testing.T) {
+func TestDrainSendsWhatWasKeptBack(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	d := startDrained(t, func(ctx context.Context, req *Request, resp *Response) {
 		if req.Path == "/last" {
@@ -158,7 +165,7 @@ func TestShutdownSendsWhatWasKeptBack(t *testing.T) {
 	_, in := d.dial(get+get+"GET /last HTTP/1.1\r\nHost: x\r\n\r\n", 0)
 	<-began
 	down := make(chan error)
-	go func() { down <- d.Shutdown(context.Background()) }()
+	go func() { down <- d.Drain(context.Background()) }()
 	d.waitDraining()
 	close(finish)
 	for range 3 {
@@ -171,55 +178,9 @@ func TestShutdownSendsWhatWasKeptBack(t *testing.T) {
 	}
 }
 
-// Between a connection and drain it is decided once whether a request is under way.
-func TestConnStates(t *testing.T) {
-	start := func() (*listener, *conn) {
-		served, client := net.Pipe()
-		t.Cleanup(func() { client.Close(); served.Close() })
-		go io.Copy(io.Discard, client)
-		l := newListener(nil, 1, nil)
-		return l, l.add(served)
-	}
-	read := func(c *conn) error {
-		c.SetReadDeadline(time.Unix(1, 0)) // nothing comes
-		_, err := c.Read(make([]byte, 1))
-		return err
-	}
-
-	_, c := start()
-	c.endWaiting()
-	if c.begin() || c.cutOff() {
-		t.Error("a handler may begin on a connection that was ended")
-	}
-
-	l, c := start()
-	for range 2 {
-		if !c.begin() {
-			t.Error("no handler may begin")
-		}
-	}
-	c.endWaiting()
-	if _, err := c.Write([]byte("answer")); err != nil {
-		t.Errorf("an answer under way was cut off: %v", err)
-	}
-	l.draining.Store(true) // drain comes when the answer is written and nothing is awaited yet
-	c.endWaiting()
-	if err := read(c); err != io.EOF {
-		t.Errorf("it waits for another request: %v", err)
-	}
-
-	_, c = start()
-	c.begin()
-	read(c) // the body of a request behind it, whose answer waits in a buffer
-	c.endWaiting()
-	if !c.cutOff() {
-		t.Error("a request under way is not counted")
-	}
-}
-
-// A request that does not end is cut off: its context ends, Shutdown says how many there were, and it returns after
+// A request that does not end is cut off: its context ends, Drain says how many there were, and it returns after
 // their handlers have.
-func TestShutdownCutsOff(t *testing.T) {
+func TestDrainCutsOff(t *testing.T) {
 	began, returned := make(chan struct{}), make(chan struct{}, 2)
 	d := startDrained(t, func(ctx context.Context, _ *Request, resp *Response) {
 		began <- struct{}{}
@@ -234,7 +195,7 @@ func TestShutdownCutsOff(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithCancel(context.Background())
 	down := make(chan error)
-	go func() { down <- d.Shutdown(ctx) }()
+	go func() { down <- d.Drain(ctx) }()
 	d.waitDraining()
 	select {
 	case err := <-down:
@@ -256,7 +217,7 @@ func TestShutdownCutsOff(t *testing.T) {
 }
 
 // A handler that does not heed its context is waited for, so that it never uses what is closed after Shutdown.
-func TestShutdownOutlastsHandlers(t *testing.T) {
+func TestDrainOutlastsHandlers(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	d := startDrained(t, func(context.Context, *Request, *Response) {
 		close(began)
@@ -267,7 +228,7 @@ func TestShutdownOutlastsHandlers(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	down := make(chan error)
-	go func() { down <- d.Shutdown(ctx) }()
+	go func() { down <- d.Drain(ctx) }()
 	if _, err := in.ReadByte(); err == nil {
 		t.Error("an answer came after the cut")
 	}
@@ -298,23 +259,6 @@ func TestTracedContext(t *testing.T) {
 	}
 }
 
-// A quarter of the time is left for what is shut down next.
-func TestPatience(t *testing.T) {
-	now := time.Now()
-	ctx, cancel := context.WithDeadline(context.Background(), now.Add(time.Hour))
-	defer cancel()
-	got, stop := patienceOf(ctx, now)
-	defer stop()
-	if end, _ := got.Deadline(); !end.Equal(now.Add(45 * time.Minute)) {
-		t.Errorf("it ends after %v of an hour", end.Sub(now))
-	}
-	got, stop = patienceOf(context.Background(), now)
-	defer stop()
-	if end, ok := got.Deadline(); ok {
-		t.Errorf("it ends after %v", end.Sub(now))
-	}
-}
-
 // Beyond the bound there is a JSON error; a connection that ends makes room for another.
 func TestMaxConnections(t *testing.T) {
 	d := startDrained(t, ok)
@@ -335,7 +279,7 @@ func TestMaxConnections(t *testing.T) {
 		runtime.Gosched()
 	}
 	d.dial(get, 1)
-	if err := d.Shutdown(context.Background()); err != nil {
+	if err := d.Drain(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
@@ -345,16 +289,13 @@ const overfullBody = "{\"error\":\"too many connections are open here; try again
 // Without file descriptors a server waits until there are some.
 func TestAcceptGoesOn(t *testing.T) {
 	verifyNoLeak(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	f := NewFast(HandlerFunc(ok), FastOptions{MaxBody: testMaxBody})
-	f.Start(&starved{Listener: l, times: 2}, func(err error) { t.Error(err) })
+	f.Start(&starved{Listener: l, times: 2}, l, func(err error) { t.Error(err) })
 	if _, bodies := send(t, l.Addr().String(), get, 1); bodies[0] != "whole" {
 		t.Errorf("%q", bodies)
 	}
-	if err := f.Shutdown(context.Background()); err != nil {
+	if err := f.Drain(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
@@ -382,14 +323,11 @@ func verifyNoLeak(t *testing.T) {
 }
 
 // A listener that was never served is let go of.
-func TestShutdownAtOnce(t *testing.T) {
+func TestDrainAtOnce(t *testing.T) {
 	f := NewFast(HandlerFunc(func(context.Context, *Request, *Response) {}), FastOptions{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Start(l, func(error) {})
-	if err := f.Shutdown(context.Background()); err != nil {
+	l := listen(t)
+	f.Start(l, l, func(error) {})
+	if err := f.Drain(context.Background()); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"time"
 
+	"dyno/parts/lameduck"
+
 	"github.com/valyala/fasthttp"
 )
 
 // Fast serves a Handler with fasthttp. A request's context does not end when its client goes away, as fasthttp
-// does not look; it ends when Shutdown cuts the request off.
+// does not look; it ends when Drain cuts the request off.
 type Fast struct {
 	handler Handler
 	options FastOptions
@@ -75,9 +77,10 @@ func NewFast(h Handler, o FastOptions) *Fast {
 	return f
 }
 
-// Start serves a listener until Shutdown; failed is told if that ends by itself.
-func (f *Fast) Start(l net.Listener, failed func(error)) {
-	f.conns = newListener(l, cmp.Or(f.options.MaxConnections, defaultConnections), f.options.Log)
+// Start serves a listener until Drain: one of connections of under, which is itself or below its TLS. failed is called if
+// that ends by itself.
+func (f *Fast) Start(l net.Listener, under *lameduck.Listener, failed func(error)) {
+	f.conns = newListener(l, under, cmp.Or(f.options.MaxConnections, defaultConnections), f.options.Log)
 	go func() {
 		defer close(f.served)
 		err := f.server.Serve(f.conns)
@@ -87,37 +90,27 @@ func (f *Fast) Start(l net.Listener, failed func(error)) {
 	}()
 }
 
-// Shutdown ends what Start began, once. It takes no more connections, ends at once those without a request under way,
-// waits for the others for three quarters of the time that ctx has left (without a deadline: until it ends), and
-// then cuts them off, which is an error. When it returns no handler runs any more: one that does not heed
-// its context holds it.
-func (f *Fast) Shutdown(ctx context.Context) error {
-	f.conns.Close()
-	<-f.served
+// LameDuck has all answers say Connection: close from now on.
+func (f *Fast) LameDuck() { f.conns.under.LameDuck() }
+
+// Drain ends what Start began, once. It takes no more connections, answers what is under way, ends the connections on which
+// nothing happens, and cuts off what is left when ctx ends, which is an error. When it returns no handler runs any more:
+// one that does not heed its context holds it.
+func (f *Fast) Drain(ctx context.Context) error {
 	began := time.Now()
-	patience, cancel := patienceOf(ctx, began)
-	defer cancel()
-	if cut := f.conns.drain(patience); cut > 0 {
+	f.conns.under.Seal()
+	<-f.served
+	f.conns.under.Drain(ctx)
+	if cut := f.conns.cutOff(); cut > 0 {
 		return fmt.Errorf("%d requests were still under way after %v and were cut off", cut, time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }
 
-// patienceOf is three quarters of the time that ctx has left: the rest is for what is shut down next.
-func patienceOf(ctx context.Context, now time.Time) (context.Context, context.CancelFunc) {
-	if end, ok := ctx.Deadline(); ok {
-		return context.WithDeadline(ctx, now.Add(end.Sub(now)*3/4))
-	}
-	return context.WithCancel(ctx)
-}
-
 // serve is called by fasthttp, at the same time for each connection.
 func (f *Fast) serve(in *fasthttp.RequestCtx) {
 	from := in.Conn().(*conn)
-	if !from.begin() {
-		in.SetConnectionClose()
-		return // nobody reads it
-	}
+	from.begin()
 	c := calls.Get().(*call)
 	defer c.free()
 	if err := readFast(&c.req, &in.Request, f.options.MaxBody); err != nil {
@@ -136,7 +129,7 @@ func (f *Fast) serve(in *fasthttp.RequestCtx) {
 	}
 	writeFast(&in.Response, &c.resp)
 	done(c.resp.Status)
-	if f.conns.draining.Load() {
+	if f.conns.under.Leaving() {
 		in.SetConnectionClose()
 	}
 }

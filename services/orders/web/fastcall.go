@@ -7,12 +7,14 @@ import (
 	"strings"
 	"unsafe"
 
+	"dyno/parts/lameduck"
+
 	"github.com/valyala/fasthttp"
 )
 
 // errFraming says that it is not sure where a request ends. To guess would let one client's request be read as a
 // part of another's, where something stands between that guesses otherwise.
-var errFraming = errors.New("a Transfer-Encoding that is not chunked, or one in HTTP/1.0, or no empty line after the headers")
+var errFraming = errors.New("a Transfer-Encoding that is not chunked, or beside a Content-Length, or in HTTP/1.0, or no empty line after the headers")
 
 // readFast gives what net/http would give. The error says that it is no request.
 func readFast(to *Request, from *fasthttp.Request, maxBody int) error {
@@ -21,7 +23,8 @@ func readFast(to *Request, from *fasthttp.Request, maxBody int) error {
 	if len(to.Body) > maxBody {
 		to.Body, to.BodyErr = nil, ErrTooLarge
 	}
-	if err := to.target(text(h.RequestURI())); err != nil {
+	authority, err := to.target(text(h.RequestURI()))
+	if err != nil {
 		return err
 	}
 	if raw := h.RawHeaders(); len(raw) > 0 && !bytes.HasSuffix(raw, []byte("\r\n\r\n")) {
@@ -29,32 +32,30 @@ func readFast(to *Request, from *fasthttp.Request, maxBody int) error {
 	}
 	// As they came: of several Content-Types fasthttp knows the last, and it counts trailers among the headers.
 	for name, value := range h.AllInOrder() {
-		if field := to.field(text(name)); field == nil {
-			if string(name) == fasthttp.HeaderTransferEncoding && !(h.IsHTTP11() && strings.EqualFold(text(value), "chunked")) {
-				return errFraming
-			}
-		} else if *field == "" {
-			*field = text(value)
-		} else if len(value) > 0 {
-			*field += ", " + text(value) // of at most maxHeader bytes in all
+		if string(name) == fasthttp.HeaderTransferEncoding && (!h.IsHTTP11() || !strings.EqualFold(text(value), "chunked") || lameduck.HasLength(h.RawHeaders())) {
+			return errFraming
 		}
+		to.add(text(name), text(value))
+	}
+	if authority != "" {
+		to.Host = authority // RFC 9112, section 3.2.2: whatever the header says
 	}
 	return nil
 }
 
 // target splits what stands in a request's first line. fasthttp's own would make a/../b and //b into /b: which
-// net/http does not.
-func (r *Request) target(uri string) error {
+// net/http does not. The authority is that of a whole URL, which clients send to proxies; "": there is none.
+func (r *Request) target(uri string) (authority string, err error) {
 	if strings.HasPrefix(uri, "/") && strings.IndexByte(uri, '%') < 0 {
 		r.Path, r.Query, _ = strings.Cut(uri, "?")
-		return nil
+		return "", nil
 	}
 	u, err := url.ParseRequestURI(uri)
 	if err != nil {
-		return err
+		return "", err
 	}
 	r.Path, r.Query = u.Path, u.RawQuery
-	return nil
+	return u.Host, nil
 }
 
 // text is b without a copy: good as long as b is, which is what Request promises.
@@ -79,6 +80,9 @@ func writeFast(to *fasthttp.Response, r *Response) {
 	set(fasthttp.HeaderWarning, r.Warning)
 	if r.RetryAfter > 0 {
 		h.Set(fasthttp.HeaderRetryAfter, seconds(r.RetryAfter))
+	}
+	for _, field := range r.Share {
+		h.Add(field.Name, field.Value)
 	}
 	to.SetBody(r.Body)
 	h.SetContentLength(len(r.Body)) // fasthttp forgets it where a HEAD's GET is empty

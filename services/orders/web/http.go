@@ -53,17 +53,21 @@ func (c *call) free() {
 	calls.Put(c)
 }
 
+func (c *call) serve(ctx context.Context, h Handler) error {
+	return serve(ctx, h, &c.req, &c.resp)
+}
+
 // serve lets h answer. A panic is answered too, whatever was written before it, and is the error: net/http would
-// close the connection, and with fasthttp the process would end.
-func (c *call) serve(ctx context.Context, h Handler) (err error) {
+// close the connection, and with the others the process would end.
+func serve(ctx context.Context, h Handler, req *Request, resp *Response) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			c.resp = Response{Status: http.StatusInternalServerError, ContentType: "application/json",
+			*resp = Response{Status: http.StatusInternalServerError, ContentType: "application/json",
 				Body: []byte(errorBody("this went wrong here; it has been logged"))}
 		}
 	}()
-	h.Serve(ctx, &c.req, &c.resp)
+	h.Serve(ctx, req, resp)
 	return nil
 }
 
@@ -80,7 +84,7 @@ func logTo(r *http.Request, err error) {
 }
 
 func (c *call) read(w http.ResponseWriter, r *http.Request, maxBody int64) {
-	c.req = Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery}
+	c.req = Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Host: r.Host}
 	for name, values := range r.Header {
 		if field := c.req.field(name); field != nil {
 			*field = joined(values)
@@ -117,12 +121,19 @@ func (c *call) write(w http.ResponseWriter) {
 	set("Allow", r.Allow)
 	set("Www-Authenticate", r.Challenge)
 	set("Etag", r.ETag)
-	set("Vary", r.Vary)
+	vary := r.Vary
+	if guards := h.Get("Vary"); vary != "" && guards != "" {
+		vary += ", " + guards
+	}
+	set("Vary", vary)
 	set("Warning", r.Warning)
 	if r.RetryAfter > 0 {
 		set("Retry-After", seconds(r.RetryAfter))
 	}
-	if r.Status != http.StatusNotModified {
+	for _, field := range r.Share {
+		h.Add(field.Name, field.Value)
+	}
+	if r.Status != http.StatusNotModified && r.Status != http.StatusNoContent {
 		set("Content-Length", strconv.Itoa(len(r.Body)))
 	}
 	w.WriteHeader(r.Status)

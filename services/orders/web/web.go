@@ -1,5 +1,6 @@
 // Package web lets the gateway answer HTTP without knowing which server reads it: Request and Response are what
-// both have in common; HTTP makes a Handler net/http's, and Fast serves it with fasthttp.
+// all have in common; HTTP makes a Handler net/http's, Fast serves it with fasthttp, and Loop with event loops
+// (parts/httploop), which let it begin many requests before any is answered.
 //
 // It is not a router and knows nothing of orders.
 package web
@@ -25,6 +26,13 @@ type Request struct {
 	IfNoneMatch    string
 	Traceparent    string
 
+	// Host to AskedMethod are for Guarded.
+	Host        string
+	Origin      string
+	Site        string // Sec-Fetch-Site
+	Dest        string // Sec-Fetch-Dest
+	AskedMethod string // Access-Control-Request-Method
+
 	Body    []byte
 	BodyErr error // why there is no whole Body: ErrTooLarge, or reading it failed
 
@@ -48,8 +56,29 @@ func (r *Request) field(name string) *string {
 		return &r.IfNoneMatch
 	case "Traceparent":
 		return &r.Traceparent
+	case "Host":
+		return &r.Host
+	case "Origin":
+		return &r.Origin
+	case "Sec-Fetch-Site":
+		return &r.Site
+	case "Sec-Fetch-Dest":
+		return &r.Dest
+	case "Access-Control-Request-Method":
+		return &r.AskedMethod
 	}
 	return nil
+}
+
+// add takes a header field in, whose name is in its canonical form: of several of a name, all count, as a list.
+func (r *Request) add(name, value string) {
+	switch field := r.field(name); {
+	case field == nil:
+	case *field == "":
+		*field = value
+	case value != "":
+		*field += ", " + value // of the bytes that a head may have in all
+	}
 }
 
 // ErrTooLarge says that a body exceeds its bound.
@@ -67,10 +96,14 @@ type Response struct {
 	RetryAfter      time.Duration // in whole seconds, rounded up
 	Vary            string
 	Warning         string
+	Share           []Field // what lets a page of another origin read it
 	Body            []byte
 
 	Err error // why it is a refusal, for who is around the handler; not sent
 }
+
+// Field is one more header field.
+type Field struct{ Name, Value string }
 
 // Reset makes it empty and keeps Body's memory.
 func (r *Response) Reset() { *r = Response{Body: r.Body[:0]} }

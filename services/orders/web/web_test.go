@@ -9,10 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
+
 	"strings"
 	"testing"
 	"time"
+
+	"dyno/parts/httploop"
+	"dyno/parts/lameduck"
 )
 
 const testMaxBody = 1000
@@ -20,24 +23,44 @@ const testMaxBody = 1000
 // servers serve a handler until the test ends, and say where.
 var servers = map[string]func(t *testing.T, h Handler) (address string){
 	"nethttp": func(t *testing.T, h Handler) string {
-		s := httptest.NewServer(HTTP(h, testMaxBody))
-		t.Cleanup(s.Close)
-		return s.Listener.Addr().String()
-	},
-	"fasthttp": func(t *testing.T, h Handler) string {
-		f := NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ClientTimeout: time.Minute})
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Start(l, func(err error) { t.Error(err) })
+		l := listen(t)
+		s := lameduck.NewServer(&http.Server{Handler: HTTP(h, testMaxBody)}, l) // as parts/daemon does
+		go s.Serve(l)
 		t.Cleanup(func() {
-			if err := f.Shutdown(context.Background()); err != nil {
+			if err := s.Drain(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
 		return l.Addr().String()
 	},
+	"fasthttp": func(t *testing.T, h Handler) string {
+		return start(t, NewFast(h, FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ClientTimeout: time.Minute}))
+	},
+	"loop": func(t *testing.T, h Handler) string {
+		l, err := NewLoop(h, LoopOptions{FastOptions: FastOptions{MaxBody: testMaxBody, MaxConnections: 100, ClientTimeout: time.Minute}})
+		if errors.Is(err, httploop.ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return start(t, l)
+	},
+}
+
+// start serves until the end of the test.
+func start(t *testing.T, s interface {
+	Start(net.Listener, *lameduck.Listener, func(error))
+	Drain(context.Context) error
+}) string {
+	l := listen(t)
+	s.Start(l, l, func(err error) { t.Error(err) })
+	t.Cleanup(func() {
+		if err := s.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
 }
 
 func onEach(t *testing.T, test func(t *testing.T, serve func(Handler) string)) {

@@ -106,12 +106,32 @@ func start(ctx context.Context, conn *pgconn.PgConn, publication string) (lineag
 	if lineage, err = identify(ctx, conn); err != nil {
 		return "", fmt.Errorf("asking the server who it is: %w", err)
 	}
+	if err := exists(ctx, conn, publication); err != nil {
+		return "", err
+	}
 	slot := "orders_" + strings.ToLower(rand.Text())
 	_, err = conn.Exec(ctx, "CREATE_REPLICATION_SLOT "+slot+" TEMPORARY LOGICAL pgoutput (SNAPSHOT 'nothing')").ReadAll()
 	if err != nil {
 		return "", fmt.Errorf("making a replication slot: %w", err)
 	}
 	return lineage, stream(ctx, conn, slot, publication)
+}
+
+// exists returns an error unless the publication is there: from 18 on, PostgreSQL streams nothing of one that is not,
+// instead of an error.
+func exists(ctx context.Context, conn *pgconn.PgConn, publication string) error {
+	name, err := conn.EscapeString(publication)
+	if err != nil {
+		return err
+	}
+	results, err := conn.Exec(ctx, "SELECT FROM pg_publication WHERE pubname = '"+name+"'").ReadAll()
+	if err == nil && (len(results) != 1 || len(results[0].Rows) == 0) {
+		err = errors.New("there is none")
+	}
+	if err != nil {
+		return fmt.Errorf("looking for the publication %s: %w", publication, err)
+	}
+	return nil
 }
 
 func stream(ctx context.Context, conn *pgconn.PgConn, slot, publication string) error {

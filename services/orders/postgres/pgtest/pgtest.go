@@ -1,6 +1,6 @@
 // Package pgtest gives tests a PostgreSQL: a fresh database each on one server that the test process shares, or a
-// server of their own to stop and kill. It uses the PostgreSQL that is installed on the machine, and skips a test,
-// saying what to install, when there is none.
+// server of their own to stop and kill. It uses the PostgreSQL that ordersd ships with, which is downloaded once on
+// a machine; without a network the one that is installed, and without one the test fails, saying what to install.
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
@@ -13,8 +13,6 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -106,15 +104,19 @@ func options(folder, bin string, settings map[string]string) postgres.Options {
 	return postgres.Options{Folder: folder, Bin: bin, Settings: all}
 }
 
-// installed looks for a PostgreSQL once: it asks each it finds for its version.
-var installed = sync.OnceValues(postgres.Installed)
+// shipped finds the PostgreSQL that tests use once, which is the one that ordersd starts by itself.
+var shipped = sync.OnceValues(func() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	return postgres.Find(ctx, os.Stderr)
+})
 
-// Bin returns the folder of the PostgreSQL that tests use, and skips the test when the machine has none.
+// Bin returns the folder of the PostgreSQL that tests use. The first test on a machine downloads it.
 func Bin(t testing.TB) string {
 	t.Helper()
-	bin, ok := installed()
-	if !ok {
-		t.Skip("there is no PostgreSQL here; install one (Debian: apt install postgresql), or have one downloaded with: ordersd postgres --data DIR")
+	bin, err := shipped()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }
@@ -190,13 +192,28 @@ func execute(t testing.TB, dsn, statement string) {
 // stopped, killed and restarted on the same port, and is stopped after the test.
 func Server(t testing.TB, settings map[string]string) *postgres.Server {
 	t.Helper()
-	bin := Bin(t)
+	return serverOf(t, Bin(t), settings)
+}
+
+func serverOf(t testing.TB, bin string, settings map[string]string) *postgres.Server {
+	t.Helper()
 	pg, err := start(Folder(t), bin, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopAfter(t, pg)
 	return pg
+}
+
+// Primary starts a server of which Standby can make a copy. That takes pg_basebackup, which a downloaded PostgreSQL lacks:
+// it is one that is installed, and the test is skipped when there is none.
+func Primary(t testing.TB) *postgres.Server {
+	t.Helper()
+	bin, ok := postgres.InstalledWith(t.Context(), "pg_basebackup")
+	if !ok {
+		t.Skip("a standby needs pg_basebackup; install it (Debian: apt install postgresql)")
+	}
+	return serverOf(t, bin, nil)
 }
 
 func stopAfter(t testing.TB, pg *postgres.Server) {
@@ -208,12 +225,9 @@ func stopAfter(t testing.TB, pg *postgres.Server) {
 }
 
 // Standby starts a copy of primary, as which commits on primary are now also on disk before they are acknowledged.
-// Its method Promote makes it a primary. It skips the test when the machine has no pg_basebackup.
+// Its method Promote makes it a primary.
 func Standby(t testing.TB, primary *postgres.Server) *postgres.Server {
 	t.Helper()
-	if _, err := exec.LookPath(filepath.Join(primary.Bin(), "pg_basebackup")); err != nil {
-		t.Skip("a standby needs pg_basebackup, which a downloaded PostgreSQL lacks; install one (Debian: apt install postgresql)")
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	pg, err := primary.Standby(ctx, options(Folder(t), primary.Bin(), nil))

@@ -41,7 +41,7 @@ func TestDatabasesAreFreshAndApart(t *testing.T) {
 
 // What was acknowledged is on the standby when the primary dies.
 func TestFailover(t *testing.T) {
-	primary := Server(t, nil)
+	primary := Primary(t)
 	execute(t, primary.DSN(), "create table t (i int)")
 	standby := Standby(t, primary)
 	execute(t, primary.DSN(), "insert into t values (42)")

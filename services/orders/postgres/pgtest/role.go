@@ -1,0 +1,39 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Role returns a DSN with another role, which is made on its server unless it is there, with attributes such as
+// REPLICATION. It lasts as long as the server.
+func Role(t testing.TB, dsn, name, attributes string) string {
+	t.Helper()
+	const password = "role"
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, "CREATE ROLE "+name+" LOGIN PASSWORD '"+password+"' "+attributes)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == "42710" || e.Code == "23505") {
+		err = nil // another test was faster
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(name, password)
+	return u.String()
+}
