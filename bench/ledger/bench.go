@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"dyno/agent/monotonic"
 	"dyno/lab/probe"
+	"dyno/lab/probe/pmqos"
 	"dyno/lab/record"
 	"dyno/lab/target"
 )
@@ -24,6 +26,7 @@ type bench struct {
 	programs map[string]string
 	server   *target.Process // the simulator, without limits
 	machine  record.Machine
+	release  func() // of the CPUs' wake-up latency
 	counts   struct{ runs, disturbed int }
 }
 
@@ -36,6 +39,7 @@ const (
 
 func newBench(ctx context.Context, o options) (b *bench, err error) {
 	b = &bench{options: o, programs: map[string]string{}, machine: probe.Machine()}
+	b.release, b.machine.WakeLatencyHeld, _ = pmqos.Hold()
 	const out = "dyno-out" // a store on a RAM disk proves nothing
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
@@ -66,6 +70,7 @@ func (b *bench) close() error {
 	if b.server != nil {
 		b.server.Stop(grace)
 	}
+	b.release()
 	return os.RemoveAll(b.work)
 }
 
@@ -95,12 +100,15 @@ type summary struct {
 	Rate      float64 `json:"ledgers_per_s"`
 	BoundBy   string  `json:"bound_by"`
 	Refetched int     `json:"refetched"`
+
+	cpu float64 // of the process, us for each ledger
 }
 
 // job runs a program to its end and reads its last line, which has to be of at least so many ledgers. Why the run does not
 // count, if it does not, is returned, too.
 func (b *bench) job(ctx context.Context, ledgers int, command ...string) (s summary, invalid string, err error) {
 	var out bytes.Buffer
+	before := children()
 	p, err := target.Start(ctx, target.Spec{Name: filepath.Base(command[0]), Command: command, Stdout: &out})
 	if err != nil {
 		return s, "", err
@@ -129,7 +137,17 @@ func (b *bench) job(ctx context.Context, ledgers int, command ...string) (s summ
 	if s.Ledgers < ledgers || s.Rate <= 0 {
 		return s, "", fmt.Errorf("%s: %+v, of %d ledgers", command[0], s, ledgers)
 	}
+	s.cpu = float64((children() - before).Microseconds()) / float64(s.Ledgers)
 	return s, run.Invalid, nil
+}
+
+// children is the CPU time of processes that have ended: the simulator, which goes on, is none.
+func children() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // tries is how often a run may turn out not to count, and calm how long to wait before the next.
@@ -138,29 +156,29 @@ const (
 	calm  = 3 * time.Second
 )
 
-// counted repeats a run until it counts; 0: it never did, and why was said.
-func (b *bench) counted(ctx context.Context, name string, run func() (summary, string, error)) (float64, error) {
+// counted repeats a run until it counts; the zero summary: it never did, and why was said.
+func (b *bench) counted(ctx context.Context, name string, run func() (summary, string, error)) (summary, error) {
 	for try := 1; ; try++ {
 		s, invalid, err := run()
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", name, err)
+			return s, fmt.Errorf("%s: %w", name, err)
 		}
 		b.counts.runs++
 		if invalid == "" {
-			return s.Rate, nil
+			return s, nil
 		}
 		b.counts.disturbed++
 		if b.quick { // nothing is claimed then
-			return s.Rate, nil
+			return s, nil
 		}
 		say("  %s: this run does not count: %s", name, invalid)
 		if try == tries {
-			return 0, nil
+			return summary{}, nil
 		}
 		select {
 		case <-time.After(calm):
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return summary{}, ctx.Err()
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestOrder(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ args, wrong string }{
-		{"--pairs 6", ""}, {"--quick", ""}, {"--pairs 5", "at least 6"}, {"--ledgers 99", "--ledgers"}, {"now", "no arguments"},
+		{"--pairs 6", ""}, {"--quick", ""}, {"--pairs 3", "at least 4"}, {"--ledgers 99", "--ledgers"}, {"now", "no arguments"},
 		{"--only clio", ""}, {"--only speed", "turns, clio, rippled or failures"},
 	} {
 		if _, err := parse(strings.Fields(c.args)); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {

@@ -48,7 +48,7 @@ type options struct {
 }
 
 var defaults = options{
-	pairs: compare.MinPairs, ledgers: 8000, length: 4 * time.Second, warm: 15 * time.Second, long: 15 * time.Second, assembly: "tuned", signatures: "libsecp256k1",
+	pairs: 6, ledgers: 8000, length: 4 * time.Second, warm: 15 * time.Second, long: 15 * time.Second, assembly: "tuned", signatures: "libsecp256k1",
 }
 
 func main() {

@@ -15,12 +15,13 @@ import (
 type report struct {
 	*bench
 	rates     map[string][]float64 // ledgers/s by side and round; 0: it could not be measured
+	cpu       map[string][]float64 // us for each ledger, likewise
 	usage     map[string][]usage   // by limits
 	elsewhere []time.Duration
 }
 
 func newReport(b *bench) *report {
-	return &report{bench: b, rates: map[string][]float64{}, usage: map[string][]usage{}}
+	return &report{bench: b, rates: map[string][]float64{}, cpu: map[string][]float64{}, usage: map[string][]usage{}}
 }
 
 // bar is a bound of a figure; the zero bar asks for nothing.
@@ -70,7 +71,8 @@ func (r *report) over(what, a, b string, bound bar) row {
 // ratios are of sides, each over the rounds in which both count.
 func (r *report) ratios() []row {
 	return []row{
-		r.over(syncL2+" over "+memory, memory, syncL2, bar{atLeast: 0.6}),
+		{syncL2 + " over " + memory + ", CPU for a ledger", compare.Ratio(compare.MetricCPU, r.cpu[memory], r.cpu[syncL2]), bar{atMost: 1.6}},
+		r.over(syncL2+" over "+memory, memory, syncL2, bar{}),
 		r.over(syncL4+" over "+signatures, signatures, syncL4, bar{atLeast: 0.85}),
 		r.over(syncL2+" over "+plainL2, plainL2, syncL2, bar{}),
 	}

@@ -21,18 +21,19 @@ var sides = []string{syncL2, memory, plainL2, syncL4, signatures}
 // turns measures all sides in every round, until each ratio has so many rounds that count, or twice as many are over.
 func (b *bench) turns(ctx context.Context, r *report) error {
 	for round := 0; round < b.pairs || round < 2*b.pairs && r.fewest() < b.pairs; round++ {
-		rates := map[string]float64{}
+		measured := map[string]summary{}
 		for _, i := range order(len(sides), round) {
 			side := sides[i]
-			rate, err := b.counted(ctx, side, func() (summary, string, error) { return b.side(ctx, side) })
+			s, err := b.counted(ctx, side, func() (summary, string, error) { return b.side(ctx, side) })
 			if err != nil {
 				return err
 			}
-			say("round %d: %s: %.0f ledgers/s", round+1, side, rate)
-			rates[side] = rate
+			say("round %d: %s: %.0f ledgers/s, %.0f us of CPU for each", round+1, side, s.Rate, s.cpu)
+			measured[side] = s
 		}
-		for side, rate := range rates { // of whole rounds, which can be paired
-			r.rates[side] = append(r.rates[side], rate)
+		for side, s := range measured { // of whole rounds, which can be paired
+			r.rates[side] = append(r.rates[side], s.Rate)
+			r.cpu[side] = append(r.cpu[side], s.cpu)
 		}
 	}
 	return nil

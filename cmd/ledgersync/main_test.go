@@ -86,7 +86,7 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serves ARG...")
 	}
 	cmd := ts.Value(service{}).(*exec.Cmd)
-	*cmd = *exec.Command("ledgersync", append([]string{"serve"}, args...)...)
+	*cmd = *exec.Command("ledgersync", append([]string{"serve", "--lame-duck=0s"}, args...)...)
 	cmd.Dir = ts.Getenv("WORK")
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)

@@ -36,13 +36,13 @@ func Assembly() daemon.Assembly {
 				{Name: "batch", Doc: "a synced batch for all that wait, store_batch at most"},
 			}},
 			{Name: "compression", Doc: "of ledgers in the store", Impls: []daemon.Impl{
-				{Name: "s2", Doc: "some 40% of the bytes, for little"},
 				{Name: "none", Doc: "as they are"},
+				{Name: "s2", Doc: "some 40% of the bytes, for a tenth of the CPU"},
 				{Name: "zstd", Doc: "a little less to write than s2, more to compute"},
 			}},
 			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []daemon.Impl{
 				{Name: "off", Doc: "none"},
-				{Name: "on", Doc: "a few keys more for each transaction; decided when the store is made"},
+				{Name: "on", Doc: "a few keys more for each transaction; serve and sync index what is stored without, too"},
 			}},
 			{Name: "signatures", Doc: "checks signatures (L4)", Impls: checkers()},
 			{Name: "snapshot", Doc: "what serve keeps in memory", Impls: []daemon.Impl{

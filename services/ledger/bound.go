@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"time"
@@ -44,10 +45,11 @@ type reading struct {
 	cpu                           time.Duration // that the process used, or waited for while others did
 	answering, verifying, sinking time.Duration
 	requests, bytes, pace         time.Duration // that somebody waited for a budget, or for a server to be free
+	ledgers                       uint64
 }
 
 func (p *pipeline) read() reading {
-	r := reading{at: time.Now()}
+	r := reading{at: time.Now(), ledgers: p.watch.Ledgers.Load()}
 	used, _ := agent.ProcessCPU()
 	r.cpu = time.Duration(used*float64(time.Second)) + delayed()
 	r.answering, r.verifying, r.sinking = p.watch.Times()
@@ -74,28 +76,69 @@ func (p *pipeline) between(a, b reading) shares {
 	}
 }
 
-// bound keeps the shares of the last second, for who looks on, and of the whole.
+// Readings are taken once a second, however often they are read; the rate of ledgers is that of rateWindow.
+const (
+	readEvery  = time.Second
+	rateWindow = 10 * time.Second
+)
+
+// bound keeps the readings of the last rateWindow, and the first one.
 type bound struct {
-	mu          sync.Mutex
-	first, last reading
-	now         shares
+	first reading
+
+	mu   sync.Mutex
+	last []reading // the oldest first; two at least, unless there was but one
 }
 
-// begin starts the clock.
+// begin takes the first reading.
 func (b *bound) begin(p *pipeline) {
 	b.first = p.read()
-	b.last = b.first
+	b.take(b.first)
 }
 
-// recent are the shares of about the last second.
+// run takes readings until ctx is done.
+func (b *bound) run(ctx context.Context, p *pipeline) {
+	tick := time.NewTicker(readEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			b.take(p.read())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take keeps a reading, and lets go of those that are older than the window needs.
+func (b *bound) take(r reading) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = append(b.last, r)
+	for len(b.last) > 2 && r.at.Sub(b.last[1].at) >= rateWindow {
+		b.last = b.last[1:]
+	}
+}
+
+// recent are the shares of the time between the last two readings.
 func (b *bound) recent(p *pipeline) shares {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if time.Since(b.last.at) >= time.Second {
-		r := p.read()
-		b.now, b.last = p.between(b.last, r), r
+	if n := len(b.last); n > 1 {
+		return p.between(b.last[n-2], b.last[n-1])
 	}
-	return b.now
+	return shares{}
+}
+
+// rate is how many ledgers a second were proved in the window.
+func (b *bound) rate() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	oldest, newest := b.last[0], b.last[len(b.last)-1]
+	if took := newest.at.Sub(oldest.at); took > 0 {
+		return float64(newest.ledgers-oldest.ledgers) / took.Seconds()
+	}
+	return 0
 }
 
 // whole are the shares since begin.

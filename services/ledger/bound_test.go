@@ -59,3 +59,28 @@ func TestShares(t *testing.T) {
 		t.Errorf("of no time: %+v", got)
 	}
 }
+
+// The rate is that of the last ten seconds, however often, and by how many, it is looked at.
+func TestRateDoesNotDependOnLooking(t *testing.T) {
+	for _, looks := range []int{0, 1, 50} {
+		var b bound
+		begin := time.Now()
+		for second := range 31 {
+			ledgers := uint64(100 * second) // for 20 s, and then none
+			if second > 20 {
+				ledgers = 2000
+			}
+			b.take(reading{at: begin.Add(time.Duration(second) * time.Second), ledgers: ledgers})
+			for range looks {
+				b.rate()
+			}
+			want := map[int]float64{0: 0, 1: 100, 20: 100, 25: 50, 30: 0}
+			if rate, told := want[second]; told && b.rate() != rate {
+				t.Errorf("with %d looks a second, after %d s: %v ledgers/s, want %v", looks, second, b.rate(), rate)
+			}
+		}
+		if len(b.last) != 11 {
+			t.Errorf("%d readings are kept", len(b.last))
+		}
+	}
+}

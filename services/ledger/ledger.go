@@ -38,7 +38,7 @@ killed at any moment. What it stores it serves again in the shape of a rippled s
   ledgersync verify ledgers.jsonl --level L4
   ledgersync sim --listen 127.0.0.1:5005              a server to try all this with`,
 		Assembly: Assembly(),
-		Data:     &daemon.DataFolder{Format: store.Format},
+		Data:     &daemon.DataFolder{Format: store.Format, Upgrade: store.Upgrade},
 		Jobs:     []daemon.Job{syncJob(), followJob()},
 		Commands: []*cobra.Command{
 			trust.Command(), store.CheckCommand(), store.EvidenceCommand(), export.Command(), pack.Command(), pack.UnpackCommand(), sim.Command(), template.Command(),

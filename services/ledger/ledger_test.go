@@ -30,11 +30,14 @@ func TestMain(m *testing.M) {
 // variants are all that the suite runs on: every assembly, and what the ladder leaves out.
 func variants() []daemon.Variant {
 	all := slices.DeleteFunc(Assembly().Variants(), func(v daemon.Variant) bool {
-		return v.Set["accounts"] != "" // decided when a store is made: what unpack makes has none (see store)
+		return v.Set["accounts"] != "" // it changes what account_tx answers, and nothing else: see store and TestAccountsAreIndexedLater
 	})
 	return append(all, daemon.Variant{Label: "tuned,small", Assembly: daemon.Tuned, // everything comes to its limits
 		Set: map[string]string{"window": "8", "store_queue": "1", "store_batch": "3", "store_writers": "2", "verify_batch": "1", "verifiers": "3", "shard_size": "2"}})
 }
+
+// hasty makes a sync that has to fail give up soon. The others wait for as long as a busy machine may take.
+var hasty = []string{"--set", "patience=10s"}
 
 // starter starts ledgersync in this process.
 func starter(v daemon.Variant) ledgertest.Start { return ledgertest.Inside(program(v)) }
@@ -43,10 +46,11 @@ func starter(v daemon.Variant) ledgertest.Start { return ledgertest.Inside(progr
 func program(v daemon.Variant) ledgertest.Program {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if args[0] == "sync" {
-			args = append(args, "--assembly", v.Assembly, "--set", "attempts=5", "--set", "patience=10s", "--debug", "127.0.0.1:0")
+			with := []string{"sync", "--assembly", v.Assembly, "--set", "attempts=5", "--set", "patience=2m", "--debug", "127.0.0.1:0"}
 			for name, value := range v.Set {
-				args = append(args, "--set", name+"="+value)
+				with = append(with, "--set", name+"="+value)
 			}
+			args = append(with, args[1:]...)
 		}
 		return daemon.Run(ctx, Service(), args, os.LookupEnv, stdout, stderr)
 	}
@@ -60,8 +64,8 @@ func TestSuite(t *testing.T) {
 		}
 		t.Run(v.Label, func(t *testing.T) {
 			t.Parallel()
-			ledgertest.Core(t, starter(v))
-			ledgertest.Full(t, starter(v))
+			ledgertest.Core(t, starter(v), hasty...)
+			ledgertest.Full(t, starter(v), hasty...)
 			if v.Label == daemon.Baseline || v.Label == daemon.Tuned { // one request on a socket, or many
 				ledgertest.Sockets(t, ledgertest.Inside(ledgertest.Tidy(program(v))))
 			}

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,19 +23,18 @@ func (p *pipeline) measure() {
 			p.windows.Done(took, bytes, false)
 		}
 	}
-	var rate rate
 	for _, g := range []struct {
 		name, help string
 		read       func() float64
 	}{
-		{"ripple_ledger_sync_rate", "ledgers per second, lately", func() float64 { return rate.of(p.watch.Ledgers.Load()) }},
+		{"ripple_ledger_sync_rate", "ledgers/s that were proved in the last 10 s", p.bound.rate},
 		{"ripple_sync_bound_server", "share of the time that is waited for servers", func() float64 { return p.bound.recent(p).server }},
 		{"ripple_sync_bound_bytes", "share of the time that is waited for what servers allow in bytes", func() float64 { return p.bound.recent(p).bytes }},
 		{"ripple_sync_bound_cpu", "share of the processors, or of the verifiers, that is used, or waited for while others use it", func() float64 { return p.bound.recent(p).cpu }},
 		{"ripple_sync_bound_pace", "share of the time that requests wait because their rate is still being raised", func() float64 { return p.bound.recent(p).pace }},
 		{"ripple_sync_bound_disk", "share of the time that is waited for the store", func() float64 { return p.bound.recent(p).disk }},
 		{"ripple_sync_shard_ledgers", "ledgers of the next shard", func() float64 { return float64(p.watch.Shards().Size) }},
-		{"ripple_sync_shard_p95_ms", "P95 of the time that recent shards took, in ms", func() float64 { return p.watch.Shards().P95.Seconds() * 1000 }},
+		{"ripple_sync_shard_p95_seconds", "P95 of the time that recent shards took", func() float64 { return p.watch.Shards().P95.Seconds() }},
 	} {
 		p.env.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read))
 	}
@@ -46,6 +44,7 @@ func (p *pipeline) measure() {
 	}{
 		{"ripple_sync_ledgers_total", "ledgers that were proved", p.watch.Ledgers.Load},
 		{"ripple_sync_bytes_total", "bytes of their answers", p.watch.Bytes.Load},
+		{"ripple_sync_marked_total", "ledgers that have their hashes and do not verify at L4", p.watch.Marked.Load},
 		{"ripple_sync_signatures_total", "signatures that were checked", p.watch.Signatures.Load},
 		{"ripple_sync_refetched_total", "ledgers that were asked for again: the answer was wrong, or did not come", p.watch.Refetched.Load},
 		{"ripple_sync_wrong_total", "answers that were proved wrong", p.watch.Wrong.Load},
@@ -99,25 +98,4 @@ func (p *pipeline) note() string {
 		return *waits
 	}
 	return "bound by: " + p.bound.recent(p).binding()
-}
-
-// rate is how fast a count grows, between two looks that are a second apart or more.
-type rate struct {
-	mu    sync.Mutex
-	at    time.Time
-	count uint64
-	last  float64
-}
-
-func (r *rate) of(count uint64) float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if took := now.Sub(r.at); took >= time.Second {
-		if !r.at.IsZero() {
-			r.last = float64(count-r.count) / took.Seconds()
-		}
-		r.at, r.count = now, count
-	}
-	return r.last
 }

@@ -83,6 +83,7 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	refreshing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
 	p.runs.Go(func() { p.pool.Run(refreshing) })
+	p.runs.Go(func() { p.bound.run(refreshing, p) })
 	return p, nil
 }
 
@@ -95,7 +96,7 @@ func client(c daemon.Choice, url string) rippled.Config {
 // configure makes the pipeline's settings of an assembly.
 func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config {
 	return backfill.Config{
-		Servers: p.pool, Level: level, Watch: p.watch, Wrong: p.wrong,
+		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
 		Fetches: c.Int("fetches"), Verifiers: c.Int("verifiers"), VerifyBatch: c.Int("verify_batch"), Queue: c.Get("queue"),
 		Window: c.Int("window"), WindowBytes: c.Bytes("window_bytes"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), Patience: c.Duration("patience"), Tree: c.Get("tree"),
 		Signatures: xrpl.Checkers()[c.Get("signatures")], Sample: c.Int("signature_sample"),
@@ -135,6 +136,12 @@ func (p *pipeline) wrong(server string, a *rippled.Answer, reason error) {
 	}
 }
 
+// mark notes that a ledger has its hash and does not verify at L4.
+func (p *pipeline) mark(index uint32, why error) error {
+	p.env.Log.Warn("a ledger has its hash and does not verify at L4: it is stored and marked", "ledger", index, "error", why)
+	return p.store.Mark(index, why.Error())
+}
+
 func (p *pipeline) close() error {
 	var errs []error
 	if p.bar != nil {
@@ -152,8 +159,8 @@ func (p *pipeline) close() error {
 }
 
 // summary says how a sync went.
-func (p *pipeline) summary(took time.Duration, span history.Range) summary {
-	s := summary{
+func (p *pipeline) summary(took time.Duration, span history.Range) (s summary, err error) {
+	s = summary{
 		Ledgers: p.watch.Ledgers.Load(), Bytes: p.watch.Bytes.Load(), Signatures: p.watch.Signatures.Load(), Refetched: p.watch.Refetched.Load(),
 		Elapsed: took.Seconds(), P95: float64(p.watch.Quantile(0.95)) / 1e6, BoundBy: p.bound.whole(p).binding(), Blamed: []blamed{}, Gaps: []string{}, Trusted: p.word, Proved: p.store.Progress().Proof(),
 	}
@@ -171,5 +178,7 @@ func (p *pipeline) summary(took time.Duration, span history.Range) summary {
 	for _, gap := range p.store.Stored().Missing(span) {
 		s.Gaps = append(s.Gaps, gap.String())
 	}
-	return s
+	s.Marks, err = p.store.Marks(span)
+	s.Proved = s.But(s.Proved)
+	return s, err
 }

@@ -45,7 +45,7 @@ func (s *server) start(ctx context.Context, env *daemon.Env) (daemon.Running, er
 	if err := s.open(ctx, running); err != nil {
 		return daemon.Running{}, errors.Join(err, s.stop(ctx))
 	}
-	return daemon.Running{Handler: s.http, WriteTimeout: env.ReadTimeout, Ready: s.http.Ready, Drain: s.stop}, nil
+	return daemon.Running{Handler: s.http, Refuse: s.http.Forbid, WriteTimeout: env.ReadTimeout, Ready: s.http.Ready, Drain: s.stop}, nil
 }
 
 func (s *server) open(ctx, running context.Context) (err error) {
@@ -71,6 +71,11 @@ func (s *server) open(ctx, running context.Context) (err error) {
 			}
 		})
 	}
+	s.runs.Go(func() {
+		if err := indexAccounts(running, s.env, s.store); err != nil && running.Err() == nil {
+			s.env.Log.Error("account_tx does not find all that is stored", "error", err)
+		}
+	})
 	if !s.follow {
 		s.warnEmpty()
 		return nil
@@ -107,6 +112,9 @@ func (s *server) stored(ledgers []*xrpl.Ledger) {
 
 func (s *server) stop(ctx context.Context) error {
 	s.cancel()
+	if s.http != nil {
+		s.http.Close(ctx)
+	}
 	if s.mirror != nil {
 		s.mirror.Stop(ctx)
 	}

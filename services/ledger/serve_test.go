@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
+	"dyno/parts/guard/guardtest"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/ledgertest"
@@ -98,7 +103,93 @@ func ends(t testing.TB, p *ledgertest.Process) {
 }
 
 func serving(dir string, more ...string) []string {
-	return append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0"}, more...)
+	return append([]string{"serve", "--data", dir, "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0"}, more...)
+}
+
+// Neither address of serve answers pages of other sites, unless they are listed.
+func TestRefusesOtherSitesPages(t *testing.T) {
+	dir := t.TempDir()
+	s := serveChain(t, sim.Config{})
+	run(t, 0, syncing(dir, first, first+1, s.URL())...)
+	const listed = "https://explorer.example"
+	p := ledgersync(t, serving(dir, "--allow-origin", listed)...)
+	url, debug := ready(t, p)
+	guardtest.Refuses(t, asker, "POST", url, `{"method":"ping"}`)
+	guardtest.Allows(t, asker, "POST", url, `{"method":"ping"}`, listed)
+	guardtest.Refuses(t, asker, "GET", url+"/api/ledger/validated", "")
+	guardtest.Refuses(t, asker, "GET", url+"/", "") // where WebSockets begin
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/pprof/cmdline", "/debug/vars"} {
+		guardtest.Refuses(t, asker, "GET", debug+path, "")
+	}
+	ends(t, p)
+}
+
+// What was synced without an index by account gets one when serve is started with it, whenever it is killed.
+func TestAccountsAreIndexedLater(t *testing.T) {
+	dir := t.TempDir()
+	s := serveChain(t, sim.Config{})
+	run(t, 0, syncing(dir, first, last, s.URL())...)
+	p := ledgertest.Binary(built(t))(t, serving(dir, "--set", "accounts=on")...)
+	ready(t, p)
+	p.Kill()
+	<-p.Ended()
+	p = ledgersync(t, serving(dir)...)
+	url, _ := ready(t, p)
+	account := payer(t, s)
+	type answer struct {
+		Error        string
+		Min          uint32 `json:"ledger_index_min"`
+		Max          uint32 `json:"ledger_index_max"`
+		Transactions []any
+	}
+	var a answer
+	for begin := time.Now(); a.Min != first && time.Since(begin) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		a = answer{} // while nothing is indexed it is an error
+		ask(t, url, "account_tx", map[string]any{"account": account}, &a)
+	}
+	if a.Error != "" || a.Min != first || a.Max != last || len(a.Transactions) == 0 {
+		t.Errorf("%s, ledgers %d to %d, %d transactions", a.Error, a.Min, a.Max, len(a.Transactions))
+	}
+	ends(t, p)
+	run(t, 0, "check", "--data", dir)
+}
+
+// payer is an account that has sent something.
+func payer(t testing.TB, s *sim.Sim) (account string) {
+	t.Helper()
+	tx := truth(t, s, first).Transactions[0]
+	if err := xrpl.Accounts(tx.Blob, tx.Meta, func(a xrpl.AccountID) { account = a.String() }); err != nil {
+		t.Fatal(err)
+	}
+	return account
+}
+
+// A client over WebSocket is answered, and told when serve stops.
+func TestServesOverWebSocket(t *testing.T) {
+	dir := t.TempDir()
+	s := serveChain(t, sim.Config{})
+	run(t, 0, syncing(dir, first, first+1, s.URL())...)
+	p := ledgersync(t, serving(dir)...)
+	url, _ := ready(t, p)
+	conn, _, err := websocket.Dial(t.Context(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	var a struct {
+		ID     string
+		Status string
+		Result ledgerAnswer
+	}
+	err = errors.Join(wsjson.Write(t.Context(), conn, map[string]any{"id": "x", "command": "ledger", "ledger_index": "validated"}), wsjson.Read(t.Context(), conn, &a))
+	if err != nil || a.ID != "x" || a.Status != "success" || a.Result.Index != first+1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	p.Stop()
+	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("when serve stops: %v", err)
+	}
+	ends(t, p)
 }
 
 func TestServesWhatIsStored(t *testing.T) {

@@ -38,8 +38,8 @@ var figures = []struct {
 }{
 	{ofServer("score", "how well a server does, from 0 to 1"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Score }},
 	{ofServer("in_flight", "requests to a server that are under way"), prometheus.GaugeValue, func(s pace.Standing) float64 { return float64(s.InFlight) }},
-	{ofServer("latency_ms", "average time of a server's last good answers, in ms"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Latency.Seconds() * 1000 }},
-	{ofServer("cooling_s", "time until a server is asked again, in s; 0: it may be now"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Cooling.Seconds() }},
+	{ofServer("latency_seconds", "average time of a server's last good answers"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Latency.Seconds() }},
+	{ofServer("cooling_seconds", "time until a server is asked again; 0: it may be now"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Cooling.Seconds() }},
 	{ofServer("request_rate", "requests/s to a server that are permitted now"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.RequestRate }},
 	{ofServer("request_edge", "requests/s at which a server's budget was last met; 0: it was not"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.RequestEdge }},
 	{ofServer("byte_rate", "bytes/s from a server that are permitted now"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.ByteRate }},

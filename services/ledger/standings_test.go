@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,11 @@ func TestStandings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := told(t, p.env.Metrics)
+	for name := range got {
+		if !strings.HasPrefix(name, "ripple_") {
+			t.Errorf("%s has another prefix than the rest", name)
+		}
+	}
 	for _, name := range []string{s.URL(), s.URL() + " #2", s.WS()} {
 		of := func(metric, more string) float64 {
 			key := fmt.Sprintf("ripple_server_%s%s server=%s", metric, more, name)
@@ -56,10 +62,10 @@ func TestStandings(t *testing.T) {
 		if n := of("requests_total", ""); n < 1 || n > 2 || of("good_total", "") > n || of("bytes_total", "") == 0 {
 			t.Errorf("%s: %v requests", name, n)
 		}
-		if of("request_rate", "") <= 0 || of("byte_rate", "") <= 0 || of("latency_ms", "") <= 0 || of("score", "") <= 0 {
+		if of("request_rate", "") <= 0 || of("byte_rate", "") <= 0 || of("latency_seconds", "") <= 0 || of("score", "") <= 0 {
 			t.Errorf("%s: %v", name, got)
 		}
-		if of("request_edge", "") != 0 || of("byte_edge", "") != 0 || of("cooling_s", "") != 0 || of("slowed_total", "") != 0 || of("warned_total", "") != 0 || of("in_flight", "") != 0 {
+		if of("request_edge", "") != 0 || of("byte_edge", "") != 0 || of("cooling_seconds", "") != 0 || of("slowed_total", "") != 0 || of("warned_total", "") != 0 || of("in_flight", "") != 0 {
 			t.Errorf("%s: %v", name, got)
 		}
 		protocol, reused := "HTTP/1.1", of("connections_reused_total", "")
@@ -145,7 +151,7 @@ func TestShardsAreTold(t *testing.T) {
 	got, is := told(t, p.env.Metrics), p.watch.Shards()
 	for name, want := range map[string]float64{
 		"ripple_sync_shards_total": float64(is.Shards), "ripple_sync_shard_retries_total": float64(is.Retries), "ripple_sync_shard_splits_total": float64(is.Splits),
-		"ripple_sync_hedges_total": 0, "ripple_sync_spare_total": 0, "ripple_sync_shard_ledgers": float64(is.Size), "ripple_sync_shard_p95_ms": is.P95.Seconds() * 1000,
+		"ripple_sync_hedges_total": 0, "ripple_sync_spare_total": 0, "ripple_sync_shard_ledgers": float64(is.Size), "ripple_sync_shard_p95_seconds": is.P95.Seconds(),
 	} {
 		if told, ok := got[name]; !ok || told != want {
 			t.Errorf("%s is %v, want %v", name, told, want)

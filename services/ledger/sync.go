@@ -28,7 +28,8 @@ func syncJob() daemon.Job {
 		Long: `Sync downloads ledgers --from to --to from the servers, proves them and stores them in --data. It may be stopped or
 killed at any moment: without further flags it goes on where it was. Its last line on stdout says how it went.
 
-The exit code is 0 when the whole range is stored, 1 when something is missing.`,
+The exit code is 0 when the whole range is stored, 1 when something is missing. It is 1, too, when at L4 ledgers are
+stored that have their hashes and do not verify: they are marked, and no server is blamed for them.`,
 		Example: `  ledgersync sync --from 90000000 --to 90000999 --server https://xrplcluster.com --server wss://s2.ripple.com --data history
   ledgersync sync --data history
   ledgersync sync --from 90000000 --to 90000999 --level L4 --anchor quorum --unl vl.json --server wss://xrplcluster.com --data history`,
@@ -73,6 +74,9 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	}
 	if err == nil {
 		err = p.fill(ctx, s.span(), p.anchor)
+	}
+	if err == nil {
+		err = indexAccounts(ctx, env, st)
 	}
 	err = s.tell(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && st.Progress().Range() == s.span() {
@@ -153,6 +157,9 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 	if err != nil {
 		return err
 	}
+	if err := p.store.Unmark(gap); err != nil {
+		return errors.Join(err, w.Close())
+	}
 	c.Sink = w
 	err = backfill.Run(ctx, c, gap)
 	if e := w.Close(); !errors.Is(err, e) { // the pipeline passes on what the writer could not do
@@ -175,6 +182,8 @@ type summary struct {
 	Signatures uint64   `json:"signatures"`
 	Trusted    string   `json:"trusted"` // on whose word the top's hash stands; empty when nothing was linked to anything new
 	Proved     string   `json:"proved"`  // how far what is stored was; empty when nothing is
+
+	trust.Marks // of the range
 }
 
 type blamed struct {
@@ -188,7 +197,10 @@ func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error)
 	if s.windows {
 		return errors.Join(err, p.windows.Close(err))
 	}
-	sum := p.summary(took, s.span())
+	sum, e := p.summary(took, s.span())
+	if err = errors.Join(err, e); err == nil && sum.Len() > 0 && p.config.Level >= trust.L4 {
+		err = fmt.Errorf("all is stored, and %d ledgers do not verify at L4 though their hashes fit; the first is %d: %s", sum.Len(), sum.Marked[0].Index, sum.Marked[0].Reason)
+	}
 	if s.json {
 		if e := json.NewEncoder(out).Encode(sum); e != nil {
 			return errors.Join(err, e)
@@ -196,14 +208,15 @@ func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error)
 		return err
 	}
 	var text bytes.Buffer
-	if err == nil && sum.Ledgers == 0 {
+	if whole := len(sum.Gaps) == 0; whole && sum.Ledgers == 0 {
 		fmt.Fprintf(&text, "nothing to do: ledgers %v are stored\n", s.span())
-	} else if err == nil {
+	} else if whole {
 		fmt.Fprintf(&text, "%d ledgers in %s, %.1f/s, P95 %.0f ms, bound by: %s; %s\n", sum.Ledgers, took.Round(time.Millisecond), sum.Rate, sum.P95, sum.BoundBy, sum.Trusted)
 	}
 	if p.store.Progress().Sample > 1 {
 		fmt.Fprintf(&text, "proved at %s: check --level L4 checks them all\n", sum.Proved)
 	}
+	text.WriteString(sum.Summary())
 	for _, b := range sum.Blamed {
 		fmt.Fprintf(&text, "%s answered wrongly %d times: %s\n", b.Server, b.Count, b.Reason)
 	}

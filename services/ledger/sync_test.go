@@ -20,7 +20,7 @@ import (
 // keys are those of sync --json, in order, with the kind of their values. They are a promise: keys may be added below.
 var keys = []string{
 	"ledgers number", "bytes number", "elapsed_s number", "ledgers_per_s number", "p95_ms number", "bound_by string",
-	"refetched number", "blamed array", "gaps array", "signatures number", "trusted string", "proved string",
+	"refetched number", "blamed array", "gaps array", "signatures number", "trusted string", "proved string", "marked array",
 }
 
 // members are the keys of a JSON object, in order, with the kind of their values.

@@ -2,6 +2,7 @@ package backfill
 
 import (
 	"dyno/parts/xrpl"
+	"fmt"
 )
 
 // doubtful is how many answers, all the same, it takes to doubt the trusted hash rather than the servers, when not
@@ -9,7 +10,7 @@ import (
 const doubtful = 4
 
 // doubts are answers for the range's top, sound in themselves, that are not what Config.Trusted says. One of the two is
-// wrong, so nobody is blamed before it is known which. They are the linker's alone.
+// wrong, so no server is blamed before it is known which. They are the linker's alone.
 type doubts struct {
 	answers []*item
 	settled bool // it is not the trusted hash: servers said different things
@@ -18,7 +19,11 @@ type doubts struct {
 // misfit deals with an answer that has not the hash that it must have. The error says that it is the hash that is wrong.
 func (r *run) misfit(it *item, expect xrpl.Hash) error {
 	if it.index != r.gap.To || it.index != r.Trusted.Index || r.doubts.settled {
-		r.wrong(it, ErrFork)
+		why := error(ErrFork)
+		if it.doubt != nil {
+			why = fmt.Errorf("%w, and %w", ErrFork, it.doubt)
+		}
+		r.wrong(it, why)
 		return nil
 	}
 	r.refetch(it, ErrFork)

@@ -2,12 +2,15 @@ package backfill
 
 import (
 	"errors"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/pace"
+	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/sim"
 )
 
@@ -51,10 +54,24 @@ func TestWrongAnchorBlamesNobody(t *testing.T) {
 // Who lies about the top is blamed as soon as somebody says what is trusted.
 func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
 	w := newWorld(t)
-	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
-	honest := w.server(t, sim.Config{})
-	p := pool(t, liar, honest)
-	prefer(t, p, liar)
+	var held atomic.Pointer[pace.Member] // the honest server's one connection, so that the liar is asked first
+	liar := before(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}}), func(http.ResponseWriter, *http.Request) bool {
+		if m := held.Load(); m != nil {
+			m.Done(0, 0, nil)
+		}
+		return false
+	})
+	honest, err := rippled.Open(t.Context(), rippled.Config{URL: w.server(t, sim.Config{}).URL(), InFlight: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { honest.Close() })
+	p := served(t, liar, honest)
+	m, err := p.AcquireOf(t.Context(), honest, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.Store(m)
 	var k keeper
 	var h heard
 	c := w.config(p, &k)
@@ -65,23 +82,7 @@ func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
 	}
 	k.holds(t, w, top)
 	n := int(c.Watch.Wrong.Load())
-	if guilty := blames(p); n != 1 || guilty[liar.URL()] != 1 || guilty[honest.URL()] != 1 || h.servers[liar.URL()] != 1 || h.bare > 0 {
+	if guilty := blames(p); n != 1 || len(guilty) != 1 || guilty[liar.Name()] != 1 || h.servers[liar.Name()] != 1 || h.bare > 0 {
 		t.Errorf("%d wrong, blamed: %v, told of %v", n, guilty, h.servers)
-	}
-}
-
-// prefer makes a server the one that is asked first: all others are blamed once.
-func prefer(t *testing.T, p *pace.Pool, first *sim.Sim) {
-	t.Helper()
-	var not []*pace.Member
-	for range p.Report() {
-		m, err := p.Acquire(t.Context(), last, not...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Done(0, 0, nil)
-		if not = append(not, m); m.Name() != first.URL() {
-			m.Blame("before the test")
-		}
 	}
 }

@@ -6,7 +6,8 @@
 // A range is worked through from its top down, because that is the way proof goes: a header holds its parent's
 // hash, so from an anchor (Trusted) on, the linker knows what the next lower ledger must hash to before it looks at an answer. A
 // wrong answer is therefore noticed when it comes, put to the account of the server that gave it, and asked of another; the Sink gets
-// every ledger once, in descending order, and nothing that was not proved as far as Config.Level asks.
+// every ledger once, in descending order, and nothing that was not proved as far as Config.Level asks, but for what has its
+// hash and does not verify at L4: Config.Mark says which that is.
 //
 // Fetching and hashing go on out of order within a window below the last ledger that was linked, which bounds the
 // memory; so does Config.WindowBytes, beyond which only the ledger that is to be linked next is asked for. What goes beyond
@@ -59,8 +60,15 @@ type Config struct {
 
 	Shards shard.Config
 
+	// Inbox keeps answers from when they come, so that who is killed need not ask for them again. Nil: nothing does.
+	Inbox Inbox
+
 	// Wrong is told of every wrong answer, by several goroutines; what it keeps of the answer it copies. Nil: nobody is.
 	Wrong func(server string, a *rippled.Answer, reason error)
+
+	// Mark receives each ledger that is linked and does not verify at L4, with the reason, before the Sink gets it. Its error
+	// ends the run. Nil: none does.
+	Mark func(index uint32, why error) error
 
 	Watch *Watch // what is counted; nil: nobody looks
 
@@ -77,6 +85,17 @@ type Trusted struct {
 // calls release, which it does once, from any goroutine.
 type Sink interface {
 	Put(ctx context.Context, l *xrpl.Ledger, release func()) error
+}
+
+// Inbox keeps answers that wait for their proof. Its methods are called from many goroutines.
+type Inbox interface {
+	// Keep writes an answer down; it may put its transactions in order. An id of 0: it was not kept.
+	Keep(server string, l *xrpl.Ledger) (id uint64)
+	// Take reads an answer that was kept by a process before this one, each once.
+	Take(index uint32, into *xrpl.Ledger) (server string, id uint64, ok bool)
+	// Accept says that an answer is what the Sink gets next for its index, Drop that it was wrong.
+	Accept(id uint64)
+	Drop(id uint64)
 }
 
 func (c Config) withDefaults() Config {

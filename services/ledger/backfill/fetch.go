@@ -83,7 +83,7 @@ func (r *run) fetch(ctx context.Context, s shard.Shard) {
 			return
 		}
 		it := &item{index: index, shard: s, answer: r.answers.Get().(*rippled.Answer)}
-		if err := r.ask(ctx, it); err != nil {
+		if err := r.get(ctx, it); err != nil {
 			r.recycle(it)
 			r.failed(s, index, err)
 			return
@@ -94,6 +94,28 @@ func (r *run) fetch(ctx context.Context, s shard.Shard) {
 			return
 		}
 	}
+}
+
+// get gets an answer: one that is in the inbox since an earlier run, or a server's, which goes there.
+func (r *run) get(ctx context.Context, it *item) error {
+	inbox := r.Inbox
+	if inbox == nil || r.headers {
+		return r.ask(ctx, it)
+	}
+	a := it.answer
+	a.Bytes = 0 // it costs no server anything
+	if server, id, ok := inbox.Take(it.index, &a.Ledger); ok {
+		it.from, it.kept, it.asked = r.Servers.Earlier(server), id, time.Now()
+		r.mu.Lock()
+		r.planner.Asking(it.shard, it.index, it.from, it.asked)
+		r.mu.Unlock()
+		return ctx.Err()
+	}
+	if err := r.ask(ctx, it); err != nil {
+		return err
+	}
+	it.kept = inbox.Keep(it.from.Name(), &a.Ledger)
+	return nil
 }
 
 // ask gets an answer from the best server that is not known to be wrong of it.

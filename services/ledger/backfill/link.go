@@ -42,14 +42,26 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 			}
 			continue
 		}
+		if links && it.doubt != nil && expect.IsZero() { // no ledger above names it
+			r.wrong(it, it.doubt)
+			continue
+		}
 		r.believe()
 		if err := r.joins(it, links); err != nil {
 			r.recycle(it)
 			return err
 		}
+		if err := r.mark(it); err != nil {
+			r.recycle(it)
+			return err
+		}
 		r.accept(it)
 		expect = it.header.Parent
+		it.from.Linked()
 		r.Watch.linked(it)
+		if it.kept != 0 {
+			r.Inbox.Accept(it.kept)
+		}
 		begin := time.Now()
 		err := r.Sink.Put(ctx, &it.answer.Ledger, func() { r.recycle(it) })
 		since(&r.Watch.sinking, begin)
@@ -60,6 +72,18 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 		index--
 	}
 	return missing.err()
+}
+
+// mark passes on that a ledger is what the one above names, and does not verify at L4.
+func (r *run) mark(it *item) error {
+	if it.doubt == nil {
+		return nil
+	}
+	r.Watch.Marked.Add(1)
+	if r.Mark == nil {
+		return nil
+	}
+	return r.Mark(it.index, it.doubt)
 }
 
 // take is the proved answer of an index if it is there, or why it will not be; all: nor will any below it.

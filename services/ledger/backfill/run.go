@@ -27,7 +27,9 @@ type item struct {
 	proved time.Time
 	header xrpl.Header
 	hash   xrpl.Hash
-	held   int64 // bytes that it is counted as
+	doubt  error  // why it does not verify at L4; nil: it does, or that was not asked
+	held   int64  // bytes that it is counted as
+	kept   uint64 // by the inbox, as; 0: it is not
 }
 
 // run is one gap being filled.

@@ -81,6 +81,51 @@ func TestLiesNeverReachTheSink(t *testing.T) {
 	}
 }
 
+// A server that lies in 30% of its answers costs one more answer for each lie and no other, alone and beside a good one.
+func TestLiesCostOneAnswerEach(t *testing.T) {
+	t.Parallel()
+	chain, err := sim.NewChain(sim.ChainConfig{First: first, Ledgers: 300, Transactions: transactions, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { chain.Close() })
+	gap := history.Range{From: first, To: first + 299}
+	top, err := chain.Ledger(t.Context(), gap.To)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{chain: chain, truth: map[uint32]*xrpl.Ledger{last: top}}
+	for _, alone := range []bool{true, false} {
+		t.Run(fmt.Sprintf("alone %v", alone), func(t *testing.T) {
+			t.Parallel()
+			// What the anchor says of the top is another test's.
+			liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Partial: 0.1, sim.Other: 0.1}})
+			sims := []*sim.Sim{liar}
+			if !alone {
+				sims = append(sims, w.server(t, sim.Config{}))
+			}
+			p := pool(t, sims...)
+			var k keeper
+			c := w.config(p, &k)
+			c.Trusted, c.Watch, c.Timeout, c.Attempts = Trusted{gap.To, top.Hash}, NewWatch(), 5*time.Minute, 1000
+			if err := Run(t.Context(), c, gap); err != nil {
+				t.Fatal(err)
+			}
+			asked := -len(sims) // for what they have
+			for _, s := range p.Report() {
+				asked += int(s.Requests)
+			}
+			n := int(c.Watch.Wrong.Load())
+			if len(k.order) != gap.Len() || n == 0 || asked != gap.Len()+n {
+				t.Errorf("%d answers for %d ledgers, %d of them wrong", asked, len(k.order), n)
+			}
+			if most := float64(gap.Len()) / 0.7 * 1.1; float64(asked) > most {
+				t.Errorf("%d answers, want %.0f at most", asked, most)
+			}
+		})
+	}
+}
+
 // A fork is sound in itself: an answer of it is wrong because the ledger above says so.
 func TestForkIsBlamedAsOne(t *testing.T) {
 	t.Parallel()

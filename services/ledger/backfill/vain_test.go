@@ -73,10 +73,10 @@ func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http
 	return server
 }
 
-// served is a pool of one server.
-func served(t *testing.T, s *rippled.Server) *pace.Pool {
+// served is a pool of servers.
+func served(t *testing.T, servers ...*rippled.Server) *pace.Pool {
 	t.Helper()
-	p := pace.New(pace.Config{Servers: []*rippled.Server{s}})
+	p := pace.New(pace.Config{Servers: servers})
 	t.Cleanup(p.Close)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)

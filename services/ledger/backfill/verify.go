@@ -42,7 +42,8 @@ func (r *run) verify(ctx context.Context, worker int) error {
 	}
 }
 
-// prove checks an answer as far as that needs no other ledger.
+// prove checks an answer as far as that needs no other ledger. What does not verify at L4 is a wrong answer only where it
+// is not the ledger that the one above names.
 func (r *run) prove(it *item, tree tree, signatures *xrpl.Verifier) (err error) {
 	l := &it.answer.Ledger
 	if r.Level == trust.L0 || r.headers {
@@ -59,11 +60,9 @@ func (r *run) prove(it *item, tree tree, signatures *xrpl.Verifier) (err error) 
 	it.hash = it.header.Hash()
 	l.Index, l.Hash = it.index, it.hash
 	if r.Level >= trust.L4 && !r.headers && (r.Sample <= 1 || it.index%uint32(r.Sample) == 0) {
-		n, err := signatures.Signatures(l, r.Signatures)
+		n := 0
+		n, it.doubt = signatures.Signatures(l, r.Signatures) // whose fault that is, its hash says, when it is known
 		r.Watch.Signatures.Add(uint64(n))
-		if err != nil {
-			return err
-		}
 	}
 	it.proved = time.Now()
 	return nil
@@ -79,6 +78,9 @@ func (r *run) wrong(it *item, err error) {
 // blame puts a wrong answer to the account of who gave it.
 func (r *run) blame(it *item, err error) {
 	r.Watch.Wrong.Add(1)
+	if it.kept != 0 {
+		r.Inbox.Drop(it.kept)
+	}
 	it.from.Blame(reason(err))
 	if r.Wrong != nil {
 		r.Wrong(it.from.Name(), it.answer, err)
@@ -129,6 +131,7 @@ func reason(err error) string {
 
 // arrive hands a proved answer to the linker, unless there is one already.
 func (r *run) arrive(it *item) {
+	it.from.Proved()
 	r.mu.Lock()
 	r.good, r.bad = it.proved, nil
 	first := r.planner.Arrived(it.shard, it.index, it.proved)

@@ -18,6 +18,7 @@ type Watch struct {
 	Signatures   atomic.Uint64 // that were checked
 	Refetched    atomic.Uint64 // ledgers that were asked for again because the answer was wrong, or did not come; hedges are none of these
 	Wrong        atomic.Uint64 // answers that were proved wrong
+	Marked       atomic.Uint64 // ledgers that were linked and do not verify at L4
 
 	// How long the stages' goroutines were in what they wait for or work at, in ns, summed over them.
 	answering atomic.Int64 // fetchers: for a server's answer

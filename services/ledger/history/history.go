@@ -137,6 +137,15 @@ func (s Set) With(r Range) Set {
 	return append(slices.Clone(s), r).normal()
 }
 
+// Without is what is in the set and not in another.
+func (s Set) Without(other Set) Set {
+	var rest Set
+	for _, r := range s {
+		rest = append(rest, other.Missing(r)...)
+	}
+	return rest
+}
+
 // Missing are the ranges of r that are not in the set, in ascending order: its gaps.
 func (s Set) Missing(r Range) Set {
 	var gaps Set

@@ -13,6 +13,7 @@ import (
 type client struct {
 	t     testing.TB
 	start Start
+	hasty []string // arguments with which a sync that has to fail gives up soon
 	world *world
 	dir   string
 }
@@ -30,7 +31,14 @@ type Result struct {
 		Server, Reason string
 		Count          int
 	}
-	Gaps []string
+	Gaps   []string
+	Marked []mark
+}
+
+// mark is a ledger that has its hash and does not verify at L4.
+type mark struct {
+	Index  uint32 `json:"ledger_index"`
+	Reason string
 }
 
 // gaps are the ranges that are said to be missing.
@@ -119,7 +127,7 @@ func (c *client) sync(args ...[]string) Result {
 // fails runs a sync that has to fail.
 func (c *client) fails(args ...[]string) (Result, string) {
 	c.t.Helper()
-	p := c.begin(args...)
+	p := c.begin(append(args, c.hasty)...)
 	return c.ends(p, 1), p.Stderr.String()
 }
 

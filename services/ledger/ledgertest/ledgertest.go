@@ -26,9 +26,9 @@ const (
 	seed         = 7
 )
 
-// Core runs what every client must do.
-func Core(t *testing.T, start Start) {
-	run(t, start, nil, map[string]test{
+// Core runs what every client must do. hasty are arguments with which a sync that has to fail gives up soon.
+func Core(t *testing.T, start Start, hasty ...string) {
+	run(t, start, hasty, nil, map[string]test{
 		"stores a range":                      storesRange,
 		"has nothing to do twice":             doesNothingTwice,
 		"goes on after it was stopped":        goesOnStopped,
@@ -46,16 +46,16 @@ func Core(t *testing.T, start Start) {
 
 // Alone runs what a client with one server must do when that answers wrongly now and then: it takes as long as the client
 // leaves a liar alone.
-func Alone(t *testing.T, start Start) { run(t, start, neverStoresWrong, map[string]test{}) }
+func Alone(t *testing.T, start Start) { run(t, start, nil, neverStoresWrong, map[string]test{}) }
 
 // Deaths runs what every client must do when it is killed. It must be a process of its own.
 func Deaths(t *testing.T, start Start) {
-	run(t, start, nil, map[string]test{"goes on after it was killed": goesOnKilled})
+	run(t, start, nil, nil, map[string]test{"goes on after it was killed": goesOnKilled})
 }
 
-// Full runs what ledgersync has beyond the plain program.
-func Full(t *testing.T, start Start) {
-	run(t, start, blamesGuilty, map[string]test{
+// Full runs what ledgersync has beyond the plain program, with the same hasty as Core.
+func Full(t *testing.T, start Start, hasty ...string) {
+	run(t, start, hasty, blamesGuilty, map[string]test{
 		"fetches from several servers":          fetchesFromSeveral,
 		"goes round a server that hangs":        goesRoundHanging,
 		"goes round a server that is gone":      goesRoundGone,
@@ -77,7 +77,7 @@ func Full(t *testing.T, start Start) {
 type test = func(*client)
 
 // run runs tests at the same time, and one for every kind of fault, over one chain and with a folder for each.
-func run(t *testing.T, start Start, fault func(*client, sim.Kind), tests map[string]test) {
+func run(t *testing.T, start Start, hasty []string, fault func(*client, sim.Kind), tests map[string]test) {
 	w := newWorld(t)
 	if fault != nil {
 		for kind := range rates {
@@ -88,7 +88,7 @@ func run(t *testing.T, start Start, fault func(*client, sim.Kind), tests map[str
 		for name, do := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				do(&client{t: t, start: start, world: w, dir: filepath.Join(t.TempDir(), "history")})
+				do(&client{t: t, start: start, hasty: hasty, world: w, dir: filepath.Join(t.TempDir(), "history")})
 			})
 		}
 	})

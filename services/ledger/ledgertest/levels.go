@@ -1,10 +1,16 @@
 package ledgertest
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"dyno/services/ledger/history"
+	"dyno/services/ledger/sim"
 )
 
 // linksFromAbove: the hash of a ledger above the range proves the range.
@@ -19,7 +25,7 @@ func linksFromAbove(c *client) {
 }
 
 // storesAtEveryLevel: an honest server satisfies all of them, and a server with wrong signatures, to which its whole chain
-// is linked, all but L4 as long as nobody knows better.
+// is linked, all but L4, which marks those ledgers.
 func storesAtEveryLevel(c *client) {
 	dir, forged := c.dir, forged(c.t)
 	for _, level := range []string{"L0", "L1", "L2", "L4"} {
@@ -32,9 +38,67 @@ func storesAtEveryLevel(c *client) {
 			c.sync(args...)
 			continue
 		}
-		got, _ := c.fails(args...)
-		c.expect(got.Guilty()[forged.URL()] > 0, "nobody is blamed for wrong signatures: %+v", got)
+		c.marks(forged, args...)
 	}
+}
+
+// marks: ledgers that have their hashes and do not verify at L4 are stored, no server is blamed, and all commands agree on how
+// many they are, and which.
+func (c *client) marks(forged *sim.Sim, args ...[]string) {
+	c.t.Helper()
+	truth := readChain(c.t, forged.URL(), first, last)
+	want := slices.Sorted(maps.Keys(forged.Injected().Faults[sim.Forged].Ledgers))
+	agrees := func(who, said string, got []mark) {
+		c.t.Helper()
+		var which []uint32
+		for _, m := range got {
+			which = append(which, m.Index)
+			c.expect(strings.Contains(m.Reason, "wrong signature"), "%s says of ledger %d: %s", who, m.Index, m.Reason)
+		}
+		slices.Sort(which) // what failed is in the order in which it was found
+		c.expect(len(want) > 0 && slices.Equal(which, want), "%s marks %v, not %v", who, which, want)
+		c.expect(strings.Contains(said, "L4"), "%s says %q", who, said)
+	}
+	for range 2 { // the second time there is nothing to do, and as much to say
+		got, said := c.fails(args...)
+		agrees("sync", said, got.Marked)
+		c.expect(len(got.Blamed) == 0 && len(got.Gaps) == 0 && got.Refetched == 0, "sync says %+v", got)
+	}
+	out, _ := c.run(0, "export", "--data", c.dir)
+	stored := readLines(c.t, out)
+	c.expect(maps.Equal(stored, truth), "%d ledgers are stored, not the %d of the server", len(stored), len(truth))
+
+	var report struct {
+		Ledgers, Signatures int
+		Marked, Failed      []mark
+	}
+	read := func(out string) {
+		c.t.Helper()
+		report.Marked, report.Failed = nil, nil
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			c.t.Fatalf("%v: %q", err, out)
+		}
+	}
+	text, said := c.run(1, "check", "--data", c.dir, "--json")
+	read(text)
+	agrees("check", said, report.Marked)
+	agrees("check", said, report.Failed)
+	c.expect(report.Signatures > 0, "check after a sync at L4 checks no signatures")
+	signatures := report.Signatures
+	text, _ = c.run(0, "check", "--data", c.dir, "--level", "L2", "--json")
+	read(text)
+	agrees("check at L2", "L4", report.Marked)
+	text, _ = c.run(0, "evidence", "--data", c.dir)
+	c.expect(strings.Contains(text, fmt.Sprintf("L4: %d (%d", len(want), want[0])), "evidence says %q", text)
+
+	path := filepath.Join(c.t.TempDir(), "forged.jsonl")
+	if err := os.WriteFile(path, []byte(out), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	text, said = c.run(1, "verify", path, "--level", "L4", "--json")
+	read(text)
+	agrees("verify", said+" L4", report.Marked)
+	c.expect(report.Signatures == signatures, "verify checks %d signatures, check %d", report.Signatures, signatures)
 }
 
 // exported syncs the chain and exports it to a file.

@@ -310,7 +310,7 @@ func TestStandardServices(t *testing.T) {
 	for _, f := range families {
 		names = append(names, f.GetName())
 	}
-	for _, want := range []string{"grpc_server_started_total", "grpc_server_msg_sent_total", "grpc_server_handling_seconds", "ledgersync_mirror_ledgers_sent_total", "ledgersync_mirror_subscribers"} {
+	for _, want := range []string{"ripple_grpc_server_started_total", "ripple_grpc_server_msg_sent_total", "ripple_grpc_server_handling_seconds", "ripple_mirror_ledgers_sent_total", "ripple_mirror_subscribers"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no metric is called %s; there are %v", want, names)
 		}

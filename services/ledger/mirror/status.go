@@ -27,16 +27,16 @@ func (m *Mirror) Status(context.Context, *mirrorpb.StatusRequest) (*mirrorpb.Sta
 	return out, nil
 }
 
-// metrics are the mirror's own beside gRPC's standard ones.
+// metrics are the mirror's own beside gRPC's standard ones, which have the service's prefix here.
 type metrics struct{ live, store prometheus.Counter }
 
 func newMetrics(m *Mirror, calls *grpcprom.ServerMetrics, to prometheus.Registerer) *metrics {
 	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ledgersync_mirror_ledgers_sent_total",
+		Name: "ripple_mirror_ledgers_sent_total",
 		Help: "Ledgers sent to subscribers, by where they came from: memory (live) or the store (backfill, or a slow subscriber).",
 	}, []string{"source"})
 	subscribers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ledgersync_mirror_subscribers",
+		Name: "ripple_mirror_subscribers",
 		Help: "Subscribers that follow now.",
 	}, func() float64 {
 		m.mu.Lock()
@@ -44,7 +44,8 @@ func newMetrics(m *Mirror, calls *grpcprom.ServerMetrics, to prometheus.Register
 		return float64(len(m.followers))
 	})
 	if to != nil {
-		to.MustRegister(calls, sent, subscribers)
+		to.MustRegister(sent, subscribers)
+		prometheus.WrapRegistererWithPrefix("ripple_", to).MustRegister(calls)
 	}
 	return &metrics{live: sent.WithLabelValues("live"), store: sent.WithLabelValues("store")}
 }

@@ -15,7 +15,38 @@ type Member struct {
 	index  uint32
 	size   float64 // bytes that were taken of its budget
 	done   bool
+	stage  stage
 }
+
+// stage is how far an answer is proved. Much later than that it is right in itself, for which others need not be there, it
+// is known to be the ledger that the one above names; so wrong answers in a row are counted by stage.
+type stage uint8
+
+const (
+	unproved stage = iota
+	inItself
+	linked
+)
+
+// Earlier is the server of an answer that came before there was this pool, to be blamed for it: one of the pool's, if it is
+// there, or one that is never asked.
+func (p *Pool) Earlier(name string) *Member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.servers {
+		if s.name == name {
+			return &Member{pool: p, server: s, done: true}
+		}
+	}
+	return &Member{pool: p, server: newServer(gone(name), 0), done: true}
+}
+
+// gone is a server that is not asked any more.
+type gone string
+
+func (g gone) Name() string                             { return string(g) }
+func (gone) InFlight() int                              { return 0 }
+func (gone) Info(context.Context) (rippled.Info, error) { return rippled.Info{}, ErrNone }
 
 // Server is whom to ask.
 func (m *Member) Server() *rippled.Server {
@@ -76,12 +107,25 @@ func (m *Member) giveBack(now time.Time) {
 	m.server.bytes.Take(now, -m.size)
 }
 
+// Proved says that the answer is right in itself.
+func (m *Member) Proved() { m.reach(inItself) }
+
+// Linked says that the answer is the ledger that the one above names.
+func (m *Member) Linked() { m.reach(linked) }
+
+func (m *Member) reach(s stage) {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	m.stage = s
+	m.server.lies[s-1] = 0
+}
+
 // Blame says that the answer was wrong. It may come long after Done. Reasons should be few: they are counted each.
 func (m *Member) Blame(reason string) {
 	p := m.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	m.server.blame(now, reason)
+	m.server.blame(now, reason, min(m.stage, inItself))
 	p.dispatch(now)
 }

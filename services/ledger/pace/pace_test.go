@@ -210,12 +210,67 @@ func TestCoolsDown(t *testing.T) {
 	})
 }
 
+// A server that lies now and then stays in use, however much later than its answers the blame comes; one that does so all
+// the time does not.
+func TestLiesNowAndThen(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p, _ := pool(t, 1, 1000)
+			const answers = 1000
+			var all []*Member
+			for range answers {
+				m := acquire(t, p, 7)
+				answered(m, time.Millisecond)
+				all = append(all, m)
+			}
+			took := waits(func() {
+				for i, m := range all {
+					lie := i*7%10 < 3 // 30%
+					switch {
+					case lie && late:
+						m.Proved()
+						m.Blame("not the parent")
+					case lie:
+						m.Blame("hash")
+					default:
+						m.Proved()
+						m.Linked()
+					}
+				}
+				acquire(t, p, 7).Done(0, 0, context.Canceled)
+			})
+			if took > time.Second/10 {
+				t.Errorf("late: %v: away for %v", late, took)
+			}
+			if n := p.Report()[0].Blamed; n["hash"]+n["not the parent"] != answers*3/10 {
+				t.Errorf("blamed: %v", n)
+			}
+			for range 20 {
+				m := acquire(t, p, 7)
+				if late {
+					m.Proved()
+				}
+				m.Blame("hash")
+				m.Done(0, 0, context.Canceled)
+			}
+			if took := waits(func() { acquire(t, p, 7) }); took < 5*time.Second {
+				t.Errorf("late: %v: away for %v after nothing but lies", late, took)
+			}
+		})
+	}
+}
+
 // Blame counts by reason, costs trust, and keeps a server away for longer when there is more of it.
 func TestBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 1, 8)
 		before := p.Report()[0].Score
 		last := time.Duration(0)
+		row := acquire(t, p, 7)
+		for range liesInARow - 1 {
+			row.Blame("another hash")
+		}
+		row.Done(0, 0, context.Canceled)
 		for n := 1; n < 4; n++ {
 			m := acquire(t, p, 7)
 			for range n {
@@ -229,7 +284,7 @@ func TestBlame(t *testing.T) {
 			last = took
 		}
 		r := p.Report()[0]
-		if r.Blamed["another hash"] != 6 || r.Score > before/32 {
+		if r.Blamed["another hash"] != 6+liesInARow-1 || r.Score > before/32 {
 			t.Errorf("got %+v, and score %v before", r, before)
 		}
 		for i := range 100 {

@@ -27,9 +27,11 @@ const (
 	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
 	// At most, so that it is tried again within the time for which a download waits for somebody who answers (30 s).
 	coolFirst, coolMost = time.Second, 15 * time.Second
-	// coolBlamed is for one that lied; less again when it answers well. Its score keeps it last, so this is for when
-	// there is nobody else.
+	// coolBlamed is for one that gave liesInARow wrong answers; less again when it answers well. One that lies now and then
+	// stays in use: its score keeps it last, every lie is found, and what else it says is worth having. Of a server that
+	// lies in 30% of its answers, one in 400 begins such a row.
 	coolBlamed, coolBlamedMost = 50 * time.Millisecond, 10 * time.Second
+	liesInARow                 = 5
 	// failures in a row after which a server cools down.
 	failures = 3
 	// pauseSlow is how long nobody asks a server that said slowDown and not until when: the rest of a window.
@@ -66,6 +68,7 @@ type server struct {
 	took     float64 // average, seconds
 	size     float64 // average, bytes
 	trust    float64 // 0 to 1
+	lies     [2]int  // in a row: answers that were wrong in themselves, and such as were not what the ledger above names
 	warned   warnings
 	standing Standing
 }
@@ -266,13 +269,16 @@ func (s *server) bad(now time.Time, index uint32, kind rippled.Kind, after time.
 	}
 }
 
-func (s *server) blame(now time.Time, reason string) {
+func (s *server) blame(now time.Time, reason string, stage stage) {
 	if len(s.standing.Blamed) < maxReasons || s.standing.Blamed[reason] > 0 {
 		s.standing.Blamed[reason]++
 	} else {
 		s.standing.Blamed["other"]++
 	}
 	s.trust = math.Max(s.trust/2, 1e-6)
+	if s.lies[stage]++; s.lies[stage] < liesInARow {
+		return
+	}
 	s.cool(now, s.lying)
 	s.lying = min(2*s.lying, coolBlamedMost)
 }

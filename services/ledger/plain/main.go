@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/guard"
 	"dyno/parts/progress"
 )
 
@@ -104,7 +105,7 @@ func syncCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	}
 	a.Server, a.From, a.To = *server, uint32(*from), uint32(*to)
 	if *debug != "" {
-		stop, err := serveDebug(*debug)
+		_, stop, err := serveDebug(*debug)
 		if err != nil {
 			return err
 		}
@@ -134,21 +135,25 @@ func syncCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 }
 
 // serveDebug shows the inside of the program until stop.
-func serveDebug(address string) (stop func(), err error) {
+func serveDebug(address string) (bound string, stop func(), err error) {
+	g, err := guard.New(guard.Options{Listen: []string{address}})
+	if err != nil {
+		return "", nil, err
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/debug/pprof/", http.DefaultServeMux)
 	mux.Handle("/debug/dyno/", agent.New(agent.Config{Service: "ledgersync-plain"}))
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: g.Private().Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		web.Serve(l)
 	}()
-	return func() {
+	return l.Addr().String(), func() {
 		web.Close()
 		<-done
 	}, nil

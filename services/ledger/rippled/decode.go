@@ -2,13 +2,14 @@ package rippled
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tmthrgd/go-hex"
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
@@ -175,7 +176,8 @@ func (a *Answer) reset(answer []byte) error {
 }
 
 // unhex appends the bytes that hex digits stand for to the answer's memory, which has room (see reset), and gives
-// them. It says whether they were hex digits, and keeps nothing where they were not.
+// them. It says whether they were hex digits, and keeps nothing where they were not. An answer is nearly all hex: this
+// library decodes it in a sixth of the time of encoding/hex (BenchmarkHex).
 func (a *Answer) unhex(digits []byte) ([]byte, bool) {
 	from, to := len(a.memory), len(a.memory)+len(digits)/2
 	if to > cap(a.memory) {

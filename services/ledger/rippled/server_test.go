@@ -307,6 +307,8 @@ func TestURLs(t *testing.T) {
 		"http://":            `server URL "http://" names no host; ` + forms,
 		"":                   "server URL names no host; " + forms,
 		"/etc":               "server URL names no host; " + forms,
+		"http://h:99999":     "server URL: there is no port 99999; ports are 1 to 65535",
+		"ws://h:0":           "server URL: there is no port 0; ports are 1 to 65535",
 		"http://%zz":         "server URL: cannot be read; " + forms,
 	} {
 		if _, err := Open(t.Context(), Config{URL: url}); err == nil || err.Error() != want {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dyno/parts/hostport"
 )
 
 // Kind is what kind of trouble there is with a server.
@@ -102,6 +104,9 @@ func parseURL(text string, schemes ...string) (*url.URL, error) {
 		return nil, fmt.Errorf("%q has no scheme; write %s", name, anyOf([]string{schemes[0] + "://" + name, "ws://" + name}))
 	case !slices.Contains(schemes, u.Scheme):
 		return nil, fmt.Errorf("server URL %q: write it as %s", nameOf(u), anyOf(forms))
+	}
+	if err := hostport.CheckPort(u); err != nil {
+		return nil, fmt.Errorf("server URL: %w", err)
 	}
 	return u, nil
 }

@@ -32,6 +32,7 @@ type accountQuery struct {
 	forward bool
 	marker  *store.Place
 	version int
+	binary  bool
 }
 
 // accountTransactions is the method account_tx.
@@ -76,9 +77,7 @@ func (p params) account(version int) (q accountQuery, err error) {
 		}
 		q.marker = &store.Place{Index: *m.Ledger, Position: int(*m.Seq)}
 	}
-	if !p.flag("binary") {
-		return q, errOnlyBinary
-	}
+	q.binary = p.flag("binary")
 	return q, nil
 }
 
@@ -94,8 +93,8 @@ func (p params) limit() (int, error) {
 	return int(min(max(n, minPage), maxPage)), nil
 }
 
-// ledgersOf is which ledgers are asked about: one, or a range. A range is cut to stored ledgers without a hole (those
-// around its end, or the newest), so that a page never leaves out silently what is not stored.
+// ledgersOf is which ledgers are asked about: one, or a range. A range is cut to indexed ledgers without a hole (those
+// around its end, or the newest), so that a page never leaves out silently what is not stored, or not indexed yet.
 func (s *Server) ledgersOf(ctx context.Context, c *call) (history.Range, error) {
 	p := c.params
 	ranged := p.has("ledger_index_min") || p.has("ledger_index_max")
@@ -111,6 +110,9 @@ func (s *Server) ledgersOf(ctx context.Context, c *call) (history.Range, error) 
 		page, err := s.find(ctx, at, c.version)
 		if errors.Is(err, store.ErrMissing) {
 			err = errNotValidated
+		}
+		if err == nil && !s.config.Store.Indexed().Has(page.header.Index) {
+			err = s.whileIndexing(errNotValidated)
 		}
 		if err != nil {
 			return history.Range{}, err
@@ -130,28 +132,37 @@ func (p params) bound(name string, all uint32) uint32 {
 	return uint32(n)
 }
 
-// cut brings a range to ledgers that are stored without a hole.
+// whileIndexing is a fault of asking for what is not indexed, and says what is where that is less than what is stored.
+func (s *Server) whileIndexing(f *fault) *fault {
+	indexed := s.config.Store.Indexed()
+	if indexed.Len() == s.config.Store.Stored().Len() {
+		return f
+	}
+	return f.saying(fmt.Sprintf("%s The index by account is being made; ledgers in it so far: %.200s.", f.message, indexed))
+}
+
+// cut brings a range to ledgers that are indexed without a hole.
 func (s *Server) cut(from, to uint32, version int) (history.Range, error) {
-	stored := s.hot.view.Summary().stored
+	indexed := s.config.Store.Indexed()
 	empty, malformed, invalid := errNotSynced, errIndexMalformed, errInvalidRange
 	if version == 1 {
 		empty, malformed, invalid = errIndexesInvalid, nil, errIndexesInvalid
 	}
-	if len(stored) == 0 {
-		return history.Range{}, empty
+	if len(indexed) == 0 {
+		return history.Range{}, s.whileIndexing(empty)
 	}
-	whole := stored[len(stored)-1]
-	for _, r := range stored {
+	whole := indexed[len(indexed)-1]
+	for _, r := range indexed {
 		if r.Has(to) {
 			whole = r
 		}
 	}
 	if malformed != nil && (to > whole.To && to != math.MaxUint32 || from < whole.From && from != 0) {
-		return history.Range{}, malformed
+		return history.Range{}, s.whileIndexing(malformed)
 	}
 	whole.From, whole.To = max(whole.From, from), min(whole.To, to)
 	if whole.To < whole.From {
-		return history.Range{}, invalid
+		return history.Range{}, s.whileIndexing(invalid)
 	}
 	return whole, nil
 }
@@ -184,7 +195,9 @@ func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = p.appendAccountTransaction(list, p.Transactions[at.Position], q.version)
+		if list, err = p.appendAccountTransaction(list, p.Transactions[at.Position], q); err != nil {
+			return nil, nil, err
+		}
 	}
 	b := append(make([]byte, 0, len(list)+512), `{"account":`...)
 	b = append(b, address...)
@@ -215,13 +228,16 @@ func (s *Server) nextPage(p *page, at store.Place) (*page, error) {
 	return p, nil
 }
 
-func (p *page) appendAccountTransaction(b []byte, tx xrpl.Transaction, version int) []byte {
+func (p *page) appendAccountTransaction(b []byte, tx xrpl.Transaction, q accountQuery) ([]byte, error) {
+	if !q.binary {
+		return p.appendDecodedOf(b, tx, q.version)
+	}
 	b = strconv.AppendUint(append(b, `{"ledger_index":`...), uint64(p.header.Index), 10)
-	if version == 1 {
+	if q.version == 1 {
 		b = append(b, `,"meta":`...)
 	} else {
 		b = append(b, `,"meta_blob":`...)
 	}
 	b = appendHex(append(appendHex(b, tx.Meta), `,"tx_blob":`...), tx.Blob)
-	return append(b, `,"validated":true}`...)
+	return append(b, `,"validated":true}`...), nil
 }

@@ -47,9 +47,8 @@ var (
 	errNotSupported    = &fault{token: "notSupported", code: 75, message: "Operation not supported.", status: 400}
 	errExcessiveRange  = &fault{token: "excessiveLgrRange", code: 78, message: "Ledger range exceeds 1000.", status: 400}
 	errInvalidRange    = &fault{token: "invalidLgrRange", code: 79, message: "Ledger range is invalid.", status: 400}
-	errOnlyBinary      = errNotSupported.saying(`This server has transactions in binary only: ask with "binary": true and decode them yourself.`)
 	errOnlyByHash      = errNotSupported.saying(`This server finds transactions by their hash only: give "transaction" instead of "ctid".`)
-	errNoAccounts      = errNotEnabled.saying("This store has no index by account: it is made when the store is, with accounts=on.")
+	errNoAccounts      = errNotEnabled.saying("This store has no index by account: start serve with --set accounts=on, which makes it.")
 	errLedgerTwice     = errInvalidParams.saying("Exactly one of 'ledger_hash' or 'ledger_index' can be specified.")
 	errHashNotText     = errInvalidParams.saying("ledgerHashNotString")
 	errHashMalformed   = errInvalidParams.saying("ledgerHashMalformed")
@@ -76,6 +75,8 @@ func explain(err error, missing *fault) *fault {
 		return missing
 	case errors.Is(err, store.ErrNoAccounts):
 		return errNoAccounts
+	case errors.Is(err, store.ErrLacking):
+		return errNotSynced.saying("The index by account is being made and has not all of these ledgers yet.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, store.ErrClosed):
 		return errTooBusy
 	}

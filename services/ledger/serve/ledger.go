@@ -19,14 +19,12 @@ func (s *Server) ledger(ctx context.Context, c *call) ([]byte, error) {
 		return nil, errNoPermission // the state is not history; rippled gives it to admins only
 	case c.params.flag("queue"):
 		return nil, errInvalidParams // a ledger that is validated has no queue
-	case want.transactions && want.expand && !want.binary:
-		return nil, errOnlyBinary
 	}
 	p, err := s.find(ctx, at, c.version)
 	if err != nil {
 		return nil, err
 	}
-	return p.result(want), nil
+	return p.result(want)
 }
 
 // find finds a ledger, or says in rippled's way why there is none.

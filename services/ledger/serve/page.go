@@ -29,7 +29,7 @@ func newPage(l xrpl.Ledger) (*page, error) {
 // render prepares the most usual answers.
 func (p *page) render() {
 	for i := range p.rendered {
-		p.rendered[i] = p.result(shape{version: i + 1, binary: true, transactions: true, expand: true})
+		p.rendered[i], _ = p.result(shape{version: i + 1, binary: true, transactions: true, expand: true}) // fails only without binary
 	}
 }
 
@@ -49,11 +49,12 @@ type shape struct {
 }
 
 // result is the answer to the method ledger. Members come in the order of their names, as rippled has them.
-func (p *page) result(s shape) []byte {
+// The error is that of a transaction that cannot be decoded.
+func (p *page) result(s shape) (b []byte, err error) {
 	if s.binary && s.transactions && s.expand && p.rendered[s.version-1] != nil {
-		return p.rendered[s.version-1]
+		return p.rendered[s.version-1], nil
 	}
-	b := append(p.room(s), `{"ledger":{`...)
+	b = append(p.room(s), `{"ledger":{`...)
 	if s.binary {
 		b = appendHex(append(b, `"closed":true,"ledger_data":`...), p.Header)
 	} else {
@@ -65,13 +66,15 @@ func (p *page) result(s shape) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = p.appendTransaction(b, i, s)
+			if b, err = p.appendTransaction(b, i, s); err != nil {
+				return nil, err
+			}
 		}
 		b = append(b, ']')
 	}
 	b = appendHex(append(b, `},"ledger_hash":`...), p.hash[:])
 	b = strconv.AppendUint(append(b, `,"ledger_index":`...), uint64(p.header.Index), 10)
-	return append(b, `,"status":"success","validated":true}`...)
+	return append(b, `,"status":"success","validated":true}`...), nil
 }
 
 // room is an empty buffer that the answer fits into.
@@ -89,11 +92,13 @@ func (p *page) room(s shape) []byte {
 	return make([]byte, 0, n)
 }
 
-func (p *page) appendTransaction(b []byte, i int, s shape) []byte {
+func (p *page) appendTransaction(b []byte, i int, s shape) ([]byte, error) {
 	tx := p.Transactions[i]
 	switch id := xrpl.TransactionID(tx.Blob); {
 	case !s.expand:
-		return appendHex(b, id[:])
+		return appendHex(b, id[:]), nil
+	case !s.binary:
+		return p.appendDecoded(b, tx, id, s.version)
 	case s.version == 1:
 		b = appendHex(append(b, `{"meta":`...), tx.Meta)
 	default:
@@ -101,7 +106,7 @@ func (p *page) appendTransaction(b []byte, i int, s shape) []byte {
 		b = appendHex(append(b, `,"meta_blob":`...), tx.Meta)
 	}
 	b = appendHex(append(b, `,"tx_blob":`...), tx.Blob)
-	return append(b, '}')
+	return append(b, '}'), nil
 }
 
 // noConsensus is the close flag of a ledger whose close time was not agreed upon.

@@ -43,6 +43,61 @@ func TestTransaction(t *testing.T) {
 	})
 }
 
+// While the index by account is being made, account_tx answers for what it has, says so, and refuses the rest with the reason.
+func TestAccountWhileIndexing(t *testing.T) {
+	dir := t.TempDir()
+	ledgers := chain(t, 100, 110)
+	for i, accounts := range []string{"off", "on"} {
+		st, err := store.Open(dir, store.Options{Accounts: accounts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		s := warmed(t, Config{Store: st})
+		account := `"account":"` + payers[0].Account().String() + `"`
+		said := func(params, want string) {
+			t.Helper()
+			if got := ask(t, s, "account_tx", "{"+account+params+"}"); !strings.Contains(got, want) {
+				t.Errorf("accounts=%s, account_tx %s: %.300s, want %s", accounts, params, got, want)
+			}
+		}
+		if i == 0 {
+			if err := st.Append(ledgers[:10], store.Progress{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Stored(ledgers[:10]...); err != nil {
+				t.Fatal(err)
+			}
+			said("", "notEnabled")
+			if err := st.Close(); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		const making = "The index by account is being made; ledgers in it so far: "
+		said("", making+"empty")
+		said(`,"api_version":2`, making+"empty")
+		said(`,"ledger_index":105`, making+"empty")
+		if err := st.Append(ledgers[10:], store.Progress{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Stored(ledgers[10:]...); err != nil {
+			t.Fatal(err)
+		}
+		said("", `"ledger_index_max":110,"ledger_index_min":110,`)
+		said(`,"ledger_index_min":100,"ledger_index_max":110`, `"ledger_index_max":110,"ledger_index_min":110,`)
+		said(`,"ledger_index_min":100,"ledger_index_max":105`, making+"110")
+		said(`,"ledger_index_min":100,"ledger_index_max":110,"api_version":2`, making+"110")
+		said(`,"ledger_index":105`, making+"110")
+		said(`,"ledger_index":110`, `"ledger_index_max":110,"ledger_index_min":110,`)
+		if err := st.IndexAccounts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		said("", `"ledger_index_max":110,"ledger_index_min":100,`)
+		said(`,"ledger_index":105`, `"ledger_index_max":105,"ledger_index_min":105,`)
+	}
+}
+
 // Who searches a range learns whether all of it was there to be searched.
 func TestSearchedAll(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, chain(t, 100, 110)...)})

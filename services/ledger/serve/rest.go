@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dyno/parts/guard"
 	"dyno/parts/xrpl"
 )
 
@@ -18,10 +19,16 @@ func welcome(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `Verified XRP Ledger history.
 
 POST /                                      JSON-RPC as rippled speaks it: ledger, tx, account_tx, server_info, ping
+GET  /                                      the same over WebSocket
 GET  /api/ledger/INDEX|HASH|validated       a ledger's header and the hashes of its transactions; ?binary=true: all of it
 GET  /api/tx/HASH                           a transaction
 GET  /api/accounts/ADDRESS/transactions     an account's, newest first; ?forward=true &limit=N &from=INDEX &to=INDEX &marker=
 `)
+}
+
+// Forbid answers what the guard before the server refuses, in the form of its other errors.
+func (s *Server) Forbid(w http.ResponseWriter, _ *http.Request, no *guard.Refusal) {
+	s.refuse(w, &fault{token: errNoPermission.token, code: errNoPermission.code, message: no.Text, status: no.Status})
 }
 
 // getLedger is the method ledger of API version 2: decoded with hashes, or in binary with everything.
@@ -47,7 +54,7 @@ func (s *Server) getLedger(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	want := shape{version: 2, binary: binary, transactions: true, expand: binary}
-	s.give(w, r, func() ([]byte, error) { return p.result(want), nil }, fmt.Sprintf(`"%v-%t"`, p.hash, binary), !at.newest)
+	s.give(w, r, func() ([]byte, error) { return p.result(want) }, fmt.Sprintf(`"%v-%t"`, p.hash, binary), !at.newest)
 }
 
 func orDefault(text, otherwise string) string {

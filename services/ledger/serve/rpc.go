@@ -121,6 +121,15 @@ func (c *call) parseVersion() error {
 
 // failed is the result of a call that failed: the fault and the request as it came.
 func failed(f *fault, c *call) []byte {
+	request := c.echo()
+	request["command"], _ = json.Marshal(c.method)
+	result := f.members()
+	result["request"], result["status"] = request, "error"
+	return encode(result)
+}
+
+// echo is what was asked, without secrets.
+func (c *call) echo() map[string]json.RawMessage {
 	request := map[string]json.RawMessage{}
 	for name, v := range c.params {
 		request[name] = v
@@ -130,10 +139,7 @@ func failed(f *fault, c *call) []byte {
 			request[secret] = json.RawMessage(`"<masked>"`)
 		}
 	}
-	request["command"], _ = json.Marshal(c.method)
-	result := f.members()
-	result["request"], result["status"] = request, "error"
-	return encode(result)
+	return request
 }
 
 // members are a fault's own part of a result.

@@ -43,9 +43,18 @@ func TestEnvelope(t *testing.T) {
 	if code, got := get(t, s, "/"); code != 200 || !strings.Contains(got, "JSON-RPC") {
 		t.Errorf("GET /: %d %s", code, got)
 	}
-	for _, path := range []string{"/api", "/api/ledger", "/x"} {
-		if code, _ := get(t, s, path); code != 404 {
-			t.Errorf("GET %s: %d, want 404", path, code)
+	for _, c := range []struct {
+		method, path string
+		code         int
+		allow        string
+	}{
+		{"GET", "/api", 404, ""}, {"GET", "/api/ledger", 404, ""}, {"POST", "/x", 404, ""},
+		{"DELETE", "/", 405, "GET, HEAD, POST"}, {"POST", "/api/tx/1", 405, "GET, HEAD"},
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
+		if text := w.Body.String(); w.Code != c.code || w.Header().Get("Allow") != c.allow || !json.Valid(w.Body.Bytes()) || !strings.Contains(text, `"status":"error"`) {
+			t.Errorf("%s %s: %d, Allow %q, %s", c.method, c.path, w.Code, w.Header().Get("Allow"), text)
 		}
 	}
 }

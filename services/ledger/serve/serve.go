@@ -1,14 +1,15 @@
 // Package serve answers questions about what is stored, over HTTP: JSON-RPC with the methods, shapes and errors of
-// rippled (POST /), and a few plain resources for people with curl (GET /api/...).
+// rippled (POST /), the same over WebSocket (GET /), and a few plain resources for people with curl (GET /api/...).
 //
 //	s, err := serve.New(serve.Config{Store: st, Snapshot: "atomic"})
 //	err = s.Warm(ctx)     // before readiness
 //	http.Serve(l, s)
 //	s.Stored(ledgers...)  // after each batch that is durable
+//	s.Close(ctx)          // after the HTTP server
 //
 // The methods are ledger, tx, account_tx, server_info and ping, in api_version 1 and 2. As rippled does, it answers
-// errors with status 200 and result.error. Transactions go out in binary only, which is the form that can be proved;
-// who asks for them decoded is told so. Ledger headers come either way.
+// errors with status 200 and result.error. Transactions go out in binary, which is the form that can be proved, or decoded
+// (parts/xrpl/xrpljson), as it is asked for.
 //
 // What "validated" means here: the newest ledger that is stored. All that is stored has been proved as far as the sync
 // was asked to.
@@ -17,7 +18,8 @@
 // Beyond that, so many requests at once read the store, and the rest wait or are told tooBusy. Bodies and pages are
 // bounded.
 //
-// It is not for streams (services/ledger/mirror) and holds nobody's keys. It starts no goroutines.
+// It is not for streams (services/ledger/mirror) and holds nobody's keys. Its goroutines are those of WebSocket
+// connections, which Close ends.
 package serve
 
 import (
@@ -29,6 +31,7 @@ import (
 	"time"
 
 	"dyno/parts/snapshot"
+	"dyno/parts/unrouted"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/store"
@@ -37,6 +40,7 @@ import (
 // Store is where answers come from: *store.Store.
 type Store interface {
 	Stored() history.Set
+	Indexed() history.Set // of them, those that AccountTransactions finds
 	Ledger(index uint32, into *xrpl.Ledger) error
 	ByHash(xrpl.Hash) (uint32, error)
 	Transaction(id xrpl.Hash) (store.Place, error)
@@ -88,6 +92,7 @@ type Server struct {
 	reads   chan struct{} // holds a token for each request that reads the store
 	started time.Time
 	mux     *http.ServeMux
+	sockets *sockets
 }
 
 // New makes a server that is not ready before Warm.
@@ -97,13 +102,18 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, reads: make(chan struct{}, c.Reads), started: c.Now(), mux: http.NewServeMux()}
+	s := &Server{config: c, reads: make(chan struct{}, c.Reads), started: c.Now(), mux: http.NewServeMux(), sockets: newSockets()}
 	s.hot = &hot{view: view, store: c.Store, count: c.Hot, bytes: c.HotBytes}
 	s.mux.HandleFunc("POST /{$}", s.rpc)
-	s.mux.HandleFunc("GET /{$}", welcome)
+	s.mux.HandleFunc("GET /{$}", s.root)
 	s.mux.HandleFunc("GET /api/ledger/{ledger}", s.getLedger)
 	s.mux.HandleFunc("GET /api/tx/{hash}", s.getTransaction)
 	s.mux.HandleFunc("GET /api/accounts/{account}/transactions", s.getAccount)
+	unrouted.Refuse(s.mux, func(w http.ResponseWriter, status int, text string) {
+		f := errUnknownMethod.saying(text)
+		f.status = status
+		s.refuse(w, f)
+	})
 	return s, nil
 }
 

@@ -30,9 +30,6 @@ func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	if err != nil {
 		return nil, errNotImplemented // rippled's answer to what is no hash
 	}
-	if !c.params.flag("binary") {
-		return nil, errOnlyBinary
-	}
 	searched, err := c.params.search()
 	if err != nil {
 		return nil, err
@@ -43,6 +40,9 @@ func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !c.params.flag("binary") {
+		return p.decodedResult(id, tx, c.version)
 	}
 	return p.transactionResult(id, tx, c.version), nil
 }

@@ -42,7 +42,8 @@ Clio would: by JSON-RPC and WebSocket on one port, with their limits if it is to
 way that the same seeds repeat. It prints one JSON line when all ledgers are made; who asks earlier waits. Besides:
   GET /unl             the list of its validators, as a publisher has it on the web
   GET /sim/injected    what it has sent and which faults, as JSON
-Faults: ` + words(Kinds()) + ".",
+Faults (--fault KIND=RATE), each with the probability RATE, from 0 to 1:
+` + faultHelp(),
 		Example: `  ledgersync sim --listen 127.0.0.1:5005 --ledgers 1000
   ledgersync sim --ledgers 100000 --distinct 256 --limits clio
   ledgersync sim --ledgers 500 --fault flip=0.01 --fault cut=0.02 --fault error=0.05 --fault-seed 7
@@ -61,6 +62,15 @@ Faults: ` + words(Kinds()) + ".",
 	return cmd
 }
 
+// faultHelp is the table of faults, a line each.
+func faultHelp() string {
+	var out strings.Builder
+	for _, k := range kinds {
+		fmt.Fprintf(&out, "  %-11s of each %s: %s\n", k.Kind, k.drawn, k.does)
+	}
+	return strings.TrimRight(out.String(), "\n")
+}
+
 func words(kinds []Kind) string {
 	var out []string
 	for _, k := range kinds {
@@ -76,7 +86,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.Ledgers, "ledgers", defaultLedgers, "how many ledgers")
 	fs.IntVar(&f.Transactions, "transactions", defaultTransactions, "transactions in each ledger")
 	fs.Uint64Var(&f.Seed, "seed", 0, "of the chain: the same one gives the same bytes")
-	fs.IntVar(&f.Distinct, "distinct", 0, "sign transactions for so many ledgers, which the others repeat under headers of their own, so that a check finds ids twice (0: for all)")
+	fs.IntVar(&f.Distinct, "distinct", 0, "sign transactions for so many ledgers, which the others repeat under headers of their own, so that a transaction is in several ledgers (0: for all)")
 	fs.Int64Var(&f.memory, "memory", defaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
 	fs.StringVar(&f.Replay, "replay", "", "serve the ledgers in `FILE`, one answer to ledger with binary: true a line")
 	fs.StringVar(&f.complete, "complete", "", "the `RANGES` of ledgers that it has, such as 100-200,300-400 (default all)")

@@ -16,30 +16,59 @@ import (
 // Kind is a way in which a server goes wrong.
 type Kind string
 
-// The kinds. Each is drawn for an answer with ledgers, unless it says otherwise.
+// The kinds: see kinds.
 const (
-	Error      Kind = "error"      // HTTP 200 with result.error: slowDown, tooBusy, noCurrent, internal or lgrNotFound
-	Unsynced   Kind = "unsynced"   // HTTP 200 with what a server says that has lost the network
-	Overloaded Kind = "overloaded" // as if over its limit: HTTP 503 with text; WebSocket closed with 1008
-	Empty      Kind = "empty"      // "success" with no transactions
-	Partial    Kind = "partial"    // "success" with some transactions missing
-	Flip       Kind = "flip"       // one byte of the header, a transaction or its metadata is another
-	Parent     Kind = "parent"     // another parent, and the ledger's hash made to fit
-	Fork       Kind = "fork"       // the ledger of a fork, which is linked and hashed right all along
-	Signature  Kind = "signature"  // one wrong signature, and tree and hash made to fit
-	Other      Kind = "other"      // the neighbour's ledger, whole and right
-	Latency    Kind = "latency"    // comes late, by a heavy-tailed time
-	Stall      Kind = "stall"      // never comes
-	Cut        Kind = "cut"        // ends in the middle of the body, and so does the connection
-	Dead       Kind = "dead"       // drawn for a WebSocket connection: it is accepted and says nothing any more
-	Forged     Kind = "forged"     // drawn for a ledger of the chain: a wrong signature in it, and the whole chain above linked to that
+	Error      Kind = "error"
+	Unsynced   Kind = "unsynced"
+	Overloaded Kind = "overloaded"
+	Empty      Kind = "empty"
+	Partial    Kind = "partial"
+	Flip       Kind = "flip"
+	Parent     Kind = "parent"
+	Fork       Kind = "fork"
+	Signature  Kind = "signature"
+	Other      Kind = "other"
+	Latency    Kind = "latency"
+	Stall      Kind = "stall"
+	Cut        Kind = "cut"
+	Dead       Kind = "dead"
+	Forged     Kind = "forged"
 )
 
-// kinds are all, in the order in which they are drawn: the first one drawn is what happens.
-var kinds = []Kind{Error, Unsynced, Overloaded, Empty, Partial, Flip, Parent, Fork, Signature, Other, Latency, Stall, Cut, Dead, Forged}
+// kinds are all, in the order in which they are drawn: the first one drawn is what happens. Help and docs show this
+// table.
+var kinds = []struct {
+	Kind
+	drawn string // for what
+	does  string // what the server does
+}{
+	{Error, "answer", "HTTP 200 with `result.error`: slowDown, tooBusy, noCurrent, internal or lgrNotFound"},
+	{Unsynced, "answer", "HTTP 200 with what a server says that has lost the network"},
+	{Overloaded, "answer", "as if over its limit: HTTP 503 with text, WebSocket closed with 1008"},
+	{Empty, "answer", "\"success\" with no transactions"},
+	{Partial, "answer", "\"success\" with some transactions missing"},
+	{Flip, "answer", "one byte of the header, a transaction or its metadata is another"},
+	{Parent, "answer", "another parent, and the ledger's own hash fits"},
+	{Fork, "answer", "the ledger of a fork, which is linked and hashed right all along"},
+	{Signature, "answer", "one wrong signature, and tree and the ledger's own hash fit"},
+	{Other, "answer", "the neighbour's ledger, whole and right"},
+	{Latency, "answer", "it comes late, by 50 ms to 20 s, heavy-tailed"},
+	{Stall, "answer", "it never comes (`--stall-for`)"},
+	{Cut, "answer", "it ends in the middle of the body, and so does the connection"},
+	{Dead, "WebSocket connection", "it is accepted and says nothing any more"},
+	{Forged, "ledger of the chain", "a wrong signature in it, to which the whole chain above is linked: all hashes fit, and only L4 sees it"},
+}
 
 // Kinds lists the kinds of fault there are.
-func Kinds() []Kind { return slices.Clone(kinds) }
+func Kinds() (all []Kind) {
+	for _, k := range kinds {
+		all = append(all, k.Kind)
+	}
+	return all
+}
+
+// ofAnswers says whether a kind is drawn for answers.
+func (k Kind) ofAnswers() bool { return k != Dead && k != Forged }
 
 // Rates are the probabilities (0 to 1) with which answers go wrong, by kind.
 type Rates map[Kind]float64
@@ -62,11 +91,11 @@ func (r Rates) check() error {
 	sum := 0.0
 	for _, kind := range slices.Sorted(maps.Keys(r)) {
 		switch rate := r[kind]; {
-		case !slices.Contains(kinds, kind):
-			return fmt.Errorf("there is no fault %q; there are %s", kind, words(kinds))
+		case !slices.Contains(Kinds(), kind):
+			return fmt.Errorf("there is no fault %q; there are %s", kind, words(Kinds()))
 		case !(rate >= 0 && rate <= 1):
 			return fmt.Errorf("the rate of fault %s is %v, not 0 to 1", kind, rate)
-		case kind != Dead && kind != Forged:
+		case kind.ofAnswers():
 			sum += rate
 		}
 	}
@@ -121,12 +150,12 @@ func (d dice) draw(index, attempt uint32) Kind {
 		return ""
 	}
 	at := d.share("draw", uint64(index), uint64(attempt))
-	for _, kind := range kinds {
-		if kind == Dead || kind == Forged {
+	for _, k := range kinds {
+		if !k.ofAnswers() {
 			continue
 		}
-		if at -= d.rates[kind]; at < 0 {
-			return kind
+		if at -= d.rates[k.Kind]; at < 0 {
+			return k.Kind
 		}
 	}
 	return ""

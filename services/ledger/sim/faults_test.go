@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -317,6 +319,23 @@ func TestFaultsThatCannotBe(t *testing.T) {
 		}
 		if _, err := xrpl.NewVerifier().Ledger(&a.Ledger); err != nil || len(s.Injected().Faults) != 0 {
 			t.Errorf("%s: %v, injected %v", kind, err, s.Injected().Faults)
+		}
+	}
+}
+
+// The documentation shows the faults as the code has them.
+func TestFaultsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/ledgersync.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := Command().Long
+	for _, k := range kinds {
+		if row := fmt.Sprintf("| `%s` | %s | %s |", k.Kind, k.drawn, k.does); !bytes.Contains(text, []byte(row)) {
+			t.Errorf("docs/ledgersync.md has no row\n%s", row)
+		}
+		if !strings.Contains(help, k.does) {
+			t.Errorf("sim --help does not say what %s does", k.Kind)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 var (
 	kills   = flag.Int("kills", 4, "how often TestKill kills the client")
 	faults  = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
-	again   = flag.Int("again", ledgertest.Batch, "how many proved ledgers a kill may cost")
+	again   = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
 	seed    = flag.Uint64("seed", 0, "of what is random; 0: another each time")
 	program = flag.String("program", "cmd/ledgersync", "the folder of the client to soak: cmd/ledgersync or services/ledger/plain")
 	set     settings
@@ -52,6 +52,19 @@ func TestKill(t *testing.T) {
 		t.Skip("it kills a client for several seconds")
 	}
 	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
+}
+
+// What comes ahead of its turn is not fetched again either.
+func TestAhead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes several seconds")
+	}
+	if filepath.Base(*program) == "plain" {
+		t.Skip("the plain program has one request at a time")
+	}
+	if n := Ahead(t, subject(t), 400, chooseSeed(t)); n > *again {
+		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
+	}
 }
 
 // Whatever servers answer, nothing but the truth is stored, all of it, and nobody is blamed but who has lied.

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
 )
 
 // touch is that a transaction touches an account.
@@ -72,10 +73,14 @@ const maxPage = 10_000
 
 // AccountTransactions finds the transactions that touch an account, in the ledgers from one to another: oldest first
 // (forward) or newest first, at most limit and at most 10,000. Next, if it is not nil, is the marker for the call
-// that goes on. ErrNoAccounts: the store has no index by account.
+// that goes on. ErrNoAccounts: the store has no index by account; ErrLacking: that has not all of these ledgers yet.
 func (s *Store) AccountTransactions(account xrpl.AccountID, from, to uint32, marker *Place, limit int, forward bool) (places []Place, next *Place, err error) {
 	if !s.accounts {
 		return nil, nil, ErrNoAccounts
+	}
+	asked := history.Range{From: from, To: to}
+	if rest := s.durable.Load().lacking.Missing(asked); rest.Len() != asked.Len() {
+		return nil, nil, ErrLacking
 	}
 	if marker != nil && forward {
 		from = max(from, marker.Index)
@@ -116,7 +121,7 @@ func (s *Store) scanAccount(account xrpl.AccountID, from, to uint32, forward boo
 	if from > to {
 		return nil
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: accountKey(account, from), UpperBound: append(accountKey(account, to), 0)})
+	it, err := s.index.NewIter(&pebble.IterOptions{LowerBound: accountKey(account, from), UpperBound: append(accountKey(account, to), 0)})
 	if err != nil {
 		return err
 	}

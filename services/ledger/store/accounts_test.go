@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/store/flat"
 	"dyno/services/ledger/store/storetest"
 )
 
@@ -17,19 +18,7 @@ func TestAccountTransactions(t *testing.T) {
 	chain := storetest.Chain(1, 101, 30, 40)
 	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
 	mustAppend(t, s, chain...)
-	all := map[xrpl.AccountID][]Place{}
-	for _, l := range chain {
-		for i, tx := range l.Transactions {
-			err := xrpl.Accounts(tx.Blob, tx.Meta, func(a xrpl.AccountID) {
-				if p := (Place{l.Index, i}); !slices.Contains(all[a], p) {
-					all[a] = append(all[a], p)
-				}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	all := placesOf(t, chain)
 	if len(all) < 100 {
 		t.Fatalf("only %d accounts are touched", len(all))
 	}
@@ -74,31 +63,32 @@ func FuzzParsePlaces(f *testing.F) {
 	})
 }
 
-// A ledger's value that is damaged anywhere is an error or another ledger, and never a panic.
-func FuzzParseRecord(f *testing.F) {
+// A record that is damaged anywhere is an error or another record, and never a panic.
+func FuzzParseRecords(f *testing.F) {
 	s := mustOpen(f, vfs.NewMem(), Options{})
 	chain := storetest.Chain(1, 5, 1, 3)
 	for _, s.encoding = range []byte{encodingRaw, encodingZstd, encodingS2} {
-		var mem scratch
-		b := s.db.NewBatch()
-		if err := s.setLedger(b, 5, chain[0].Hash, chain[0], &mem); err != nil {
-			f.Fatal(err)
-		}
-		reader := b.Reader()
-		_, _, value, _, err := reader.Next()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(value)
+		f.Add(s.frameLedger(nil, "http://a", chain[0].Hash, chain[0], new(scratch))[flat.HeaderSize:])
 	}
+	said, err := frameProved(proved{"on", Progress{From: 5}}, []entry{{5, chain[0].Hash, flat.Ref{File: 1, Offset: 2, Size: 3}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(said[flat.HeaderSize:])
 	f.Fuzz(func(t *testing.T, value []byte) {
-		r, err := parseRecord(value)
+		if len(value) > 0 && value[0] == recordProved {
+			_, entries, err := parseProved(value)
+			if err != nil && !errors.Is(err, flat.ErrDamaged) || len(entries) > len(value)/entrySize {
+				t.Fatal(entries, err)
+			}
+		}
+		_, r, err := parseLedger(value)
 		if err != nil {
 			return
 		}
 		var l xrpl.Ledger
-		if err := s.into(5, r, &l); err != nil {
-			if !errors.Is(err, errDamaged) {
+		if err := s.into(r, &l); err != nil {
+			if !errors.Is(err, flat.ErrDamaged) {
 				t.Fatal(err)
 			}
 			return

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,70 +11,80 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
+	"dyno/services/ledger/store/flat"
 )
 
-// Append stores ledgers with their indexes, together with the set of all that are stored and the progress, in one
-// batch, which is durable when Append returns without an error. It sorts the transactions of each ledger by their place
-// in it, which is the order in which they are read, and sets the IDs that are not set yet. A ledger that is stored
-// already is left out if its bytes are the same; with other bytes it is an ErrConflict. After an error nothing of the
-// batch is stored, but for ErrFailed, which leaves open whether it is, until the store is opened again.
+// Append stores ledgers that are proved, together with the progress, and then indexes them; they are durable when Append
+// returns without an error. It sorts the transactions of each ledger by their place in it, which is the order in which they are
+// read, and sets the IDs that are not set yet. A ledger that is stored already is left out if its bytes are the same; with other bytes
+// it is an ErrConflict. After an error nothing of the batch is stored, but for ErrFailed, which leaves open whether it
+// is, until the store is opened again.
 func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
 	b, err := s.prepare(ledgers)
-	if err == nil {
-		b, err = s.begin(b, ledgers, p)
-	}
 	if err != nil {
 		return err
 	}
-	return s.finish(b)
+	return s.commit(b, ledgers, p)
 }
 
-// batch is ledgers on their way to the disk.
+// batch is ledgers on their way to the disk, with their indexes.
 type batch struct {
 	*pebble.Batch
-	indexes []uint32 // which are new
-	size    int      // bytes
-
-	after state
+	ledgers []prepared // that are new
 }
 
-func (b *batch) close() { b.Batch.Close() }
+// prepared is a ledger that is to be stored.
+type prepared struct {
+	entry
+	header []byte
+	frame  []byte // nil: it is in the packs already, at ref
+}
 
-// retained is how large a batch's memory may be to be used again, in bytes: 32 large ledgers.
-const retained = 16 << 20
+// indexes of the ledgers.
+func (b *batch) indexes() []uint32 {
+	out := make([]uint32, len(b.ledgers))
+	for i := range b.ledgers {
+		out[i] = b.ledgers[i].index
+	}
+	return out
+}
 
 // prepare encodes ledgers. It changes nothing, so that several may be prepared at once.
 func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 	if !s.writable {
 		return nil, errReadOnly
 	}
-	size := 0
+	size, index := 0, 0
 	for _, l := range ledgers {
-		size += maxHead + bodySize(l) + len(l.Transactions)*perTransaction
+		size += maxHead + bodySize(l)
+		index += perLedger + len(l.Transactions)*perTransaction
 	}
-	if err := s.room(size); err != nil {
+	if err := s.room(size + index); err != nil {
 		return nil, err
 	}
-	b := &batch{Batch: s.db.NewBatchWithSize(size, pebble.WithMaxRetainedSizeBytes(retained)), size: size}
+	b := &batch{Batch: s.db.NewBatchWithSize(index)}
 	mem := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(mem)
 	mem.places = mem.places[:0]
 	seen := make(map[uint32]*xrpl.Ledger, len(ledgers))
 	for _, l := range ledgers {
 		if err := s.add(b, l, seen, mem); err != nil {
-			b.close()
+			b.Close()
 			return nil, fmt.Errorf("storing ledger %d: %w", l.Index, err)
 		}
 	}
 	if err := setTransactions(b.Batch, mem.places); err != nil {
-		b.close()
+		b.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-// perTransaction is about what a transaction takes in the index, in bytes.
-const perTransaction = 64
+// perLedger and perTransaction are about what they take in the indexes, in bytes.
+const (
+	perLedger      = 256
+	perTransaction = 64
+)
 
 // add puts a ledger into a batch, unless it is there or stored already.
 func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem *scratch) error {
@@ -90,25 +101,35 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 	case len(l.Transactions) > xrpl.MaxTransactions:
 		return fmt.Errorf("it has %d transactions, more than %d", len(l.Transactions), xrpl.MaxTransactions)
 	}
-	if err := xrpl.SortByIndex(l.Transactions); err != nil {
-		return err
+	ref, kept := s.accepted(h.Index, hash)
+	if !kept {
+		if err := xrpl.SortByIndex(l.Transactions); err != nil {
+			return err
+		}
 	}
 	if twin := seen[l.Index]; twin != nil {
 		return conflict(twin, l)
 	}
 	seen[l.Index] = l
-	if s.taken().Has(l.Index) {
+	if s.Stored().Has(l.Index) {
 		var stored xrpl.Ledger
 		if err := s.Ledger(l.Index, &stored); err != nil {
 			return fmt.Errorf("comparing it with the one that is stored: %w", err)
 		}
 		return conflict(&stored, l)
 	}
-	b.indexes = append(b.indexes, l.Index)
-	if err := s.setLedger(b.Batch, l.Index, hash, l, mem); err != nil {
-		return err
+	one := prepared{entry: entry{h.Index, hash, ref}, header: l.Header}
+	if !kept {
+		one.frame = s.frameLedger(nil, "", hash, l, mem)
 	}
-	if err := setHash(b.Batch, hash, l.Index); err != nil {
+	b.ledgers = append(b.ledgers, one)
+	return s.addIndexes(b.Batch, l, hash, mem)
+}
+
+// addIndexes puts all into a batch by which a ledger is found, but for its place in the packs, and its transactions'
+// into mem.
+func (s *Store) addIndexes(b *pebble.Batch, l *xrpl.Ledger, hash xrpl.Hash, mem *scratch) error {
+	if err := setHash(b, hash, l.Index); err != nil {
 		return err
 	}
 	for i := range l.Transactions {
@@ -121,7 +142,7 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 	if !s.accounts {
 		return nil
 	}
-	return setAccounts(b.Batch, l, mem)
+	return setAccounts(b, l, mem)
 }
 
 func conflict(a, b *xrpl.Ledger) error {
@@ -164,79 +185,86 @@ func setTransactions(b *pebble.Batch, places []placed) error {
 	return nil
 }
 
-// taken is what is stored with what is on its way.
-func (s *Store) taken() history.Set {
-	s.apply.Lock()
-	defer s.apply.Unlock()
-	return s.applied
-}
-
-// begin applies a batch of these ledgers: from here on it is read, and durable after every batch that was applied
-// before. It answers with the batch, which finish has to end.
-func (s *Store) begin(b *batch, ledgers []*xrpl.Ledger, p Progress) (*batch, error) {
+// commit stores a batch of these ledgers. When another has stored one of them since it was prepared, they are compared.
+func (s *Store) commit(b *batch, ledgers []*xrpl.Ledger, p Progress) error {
 	for {
 		again, err := s.try(b, p)
-		if err == nil && !again {
-			return b, nil
-		}
 		if err != nil {
-			return nil, err // what became of the batch's memory is pebble's to know
+			return err // what became of the batch's memory is pebble's to know
 		}
-		b.close()
+		if err := b.Close(); err != nil || !again {
+			return err
+		}
 		if b, err = s.prepare(ledgers); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-// try applies a batch. It answers again when somebody else has applied one of the ledgers since it was prepared: they
-// have to be compared.
 func (s *Store) try(b *batch, p Progress) (again bool, err error) {
-	s.open.RLock() // until finish: Close waits
-	defer func() {
-		if again || err != nil {
-			s.open.RUnlock()
-		}
-	}()
+	s.open.RLock()
+	defer s.open.RUnlock()
 	if s.closed {
 		return false, ErrClosed
 	}
 	s.apply.Lock()
 	defer s.apply.Unlock()
-	next := s.applied
-	for _, i := range b.indexes {
-		if next.Has(i) {
+	next := state{stored: s.Stored(), lacking: s.durable.Load().lacking, progress: p}
+	for _, r := range runs(b.indexes()) {
+		if len(next.stored.Missing(r)) != 1 || next.stored.Missing(r)[0] != r {
 			return true, nil
 		}
+		next.stored = next.stored.With(r)
 	}
-	for _, r := range runs(b.indexes) {
-		next = next.With(r)
+	if len(next.stored) > maxRanges {
+		return false, fmt.Errorf("the stored ledgers would be %d ranges, more than %d: fill gaps before you begin new ones", len(next.stored), maxRanges)
 	}
-	if err := setState(b.Batch, next, p); err != nil {
+	var end flat.Position
+	if err := s.guard(func() (err error) { end, err = s.write(b, p); return err }); err != nil {
 		return false, err
 	}
-	if err := s.guard(func() error { return s.db.ApplyNoSyncWait(b.Batch, pebble.Sync) }); err != nil {
+	s.received.stored(b.ledgers)
+	if err := errors.Join(setEntries(b), s.setState(b.Batch, &next, end)); err != nil {
 		return false, err
 	}
-	s.sequence++
-	s.applied = next
-	b.after = state{sequence: s.sequence, stored: next, progress: p}
+	if err := s.guard(func() error { return s.db.Apply(b.Batch, pebble.NoSync) }); err != nil {
+		return false, err
+	}
+	s.durable.Store(&next)
 	return false, nil
 }
 
-// finish waits until a batch that was begun is durable, and says so.
-func (s *Store) finish(b *batch) error {
-	defer s.open.RUnlock()
-	if err := s.guard(b.SyncWait); err != nil {
-		return err
+// write makes a batch durable in the packs. It answers with where they end then.
+func (s *Store) write(b *batch, p Progress) (end flat.Position, err error) {
+	entries := make([]entry, len(b.ledgers))
+	for i := range b.ledgers {
+		l := &b.ledgers[i]
+		if l.frame != nil {
+			if l.ref, err = s.packs.Append(l.frame); err != nil {
+				return end, err
+			}
+		}
+		entries[i] = l.entry
 	}
-	b.close()
-	for {
-		old := s.durable.Load()
-		if old.sequence >= b.after.sequence || s.durable.CompareAndSwap(old, &b.after) {
-			return nil
+	frame, err := frameProved(proved{onOff(s.accounts), p}, entries)
+	if err != nil {
+		return end, err
+	}
+	ref, err := s.packs.Append(frame)
+	if err != nil {
+		return end, err
+	}
+	return ref.End(), errors.Join(s.packs.Sync(), s.evidence.Sync())
+}
+
+// setEntries puts into a batch where its ledgers are.
+func setEntries(b *batch) error {
+	for i := range b.ledgers {
+		if err := setEntry(b.Batch, b.ledgers[i].entry, b.ledgers[i].header); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // runs are the ranges that some ledgers make up, which come in any order but once.

@@ -21,16 +21,12 @@ func BenchmarkAppend(b *testing.B) {
 		name    string
 		options Options
 	}{
-		{"s2", Options{}},
-		{"none", Options{Compression: "none"}},
+		{"none", Options{}},
+		{"s2", Options{Compression: "s2"}},
 		{"zstd", Options{Compression: "zstd"}},
-		{"s2-accounts", Options{Accounts: "on"}},
-		{"s2-inline", Options{Pebble: inline}},
-		{"none-inline", Options{Compression: "none", Pebble: inline}},
-		{"s2-memtable-16MB", Options{Pebble: func(o *pebble.Options) { o.MemTableSize = 16 << 20 }}},
-		{"none-defaults", Options{Compression: "none", Pebble: func(o *pebble.Options) {
-			*o = pebble.Options{FS: o.FS, FormatMajorVersion: o.FormatMajorVersion, Logger: o.Logger}
-		}}},
+		{"accounts", Options{Accounts: "on"}},
+		{"memtable-2MB", Options{Pebble: func(o *pebble.Options) { o.MemTableSize = 2 << 20 }}},
+		{"memtable-64MB", Options{Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 20 }}},
 	}
 	chain := storetest.Chain(1, 1000, 256, 90)
 	size := 0
@@ -68,8 +64,6 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
-
-func inline(o *pebble.Options) { o.Experimental.ValueSeparationPolicy = nil }
 
 // spent is the CPU time of this process, and where Linux tells it how many bytes it wrote to the disk.
 func spent() (cpu time.Duration, written int64) {

@@ -25,6 +25,9 @@ type CheckReport struct {
 	Gaps         []string  `json:"gaps"`             // of the range that the last sync was asked for, as FROM-TO: what it has still to do
 	Failed       []Failure `json:"failed"`           // at most 1,000
 	More         int       `json:"more_failed,omitempty"`
+	trust.Marks            // at L4, those that failed and whose hashes fit; below, those that a sync marked
+	Received     int       `json:"received,omitempty"` // ledgers that came and wait for their proof
+	Repaired     *Repaired `json:"repaired,omitempty"` // before; nil: nothing was
 }
 
 // Failure is what is wrong with a ledger, or with the store (LedgerIndex 0).
@@ -56,6 +59,7 @@ type checker struct {
 	done     int         // ledgers; guarded by mu
 	found    CheckReport // guarded by mu
 	accounts int         // guarded by mu: keys that there should be
+	ids      int         // guarded by mu: likewise, of transactions
 }
 
 // Check proves again what is stored: that every ledger that should be there is, and no other; that its header and its
@@ -67,6 +71,12 @@ func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, 
 	stored := s.Stored()
 	c := &checker{store: s, level: level, report: report, total: stored.Len()}
 	c.found = CheckReport{Gaps: []string{}, Failed: []Failure{}}
+	if level < trust.L4 {
+		var err error
+		if c.found.Marks, err = s.Marks(Everything); err != nil {
+			return c.found, err
+		}
+	}
 	if level >= trust.L4 {
 		_, c.signature = xrpl.FastestChecker()
 	}
@@ -82,6 +92,9 @@ func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, 
 		return c.found, err
 	}
 	c.progress(stored)
+	c.found.Sort()
+	c.found.Synced = c.found.But(c.found.Synced)
+	c.found.Received = len(s.Received())
 	return c.found, nil
 }
 
@@ -169,6 +182,7 @@ func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrp
 	if c.signature != nil {
 		if signatures, err = v.Signatures(&l, c.signature); err != nil {
 			c.fail(index, err.Error())
+			c.mark(index, err.Error())
 		}
 	}
 	linked := 0
@@ -178,7 +192,7 @@ func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrp
 			c.fail(index, fmt.Sprintf("its parent is %v, and ledger %d is %v", h.Parent, index-1, below))
 		}
 	}
-	accounts, err := c.indexes(&l, mem)
+	accounts, ids, err := c.indexes(&l, mem)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.found.Ledgers++
@@ -186,23 +200,28 @@ func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrp
 	c.found.Signatures += signatures
 	c.found.Links += linked
 	c.accounts += accounts
+	c.ids += ids
 	return l.Hash, err
 }
 
 // indexes checks that a ledger is found by its hash, its transactions and their accounts. It answers with how many
-// keys there should be of accounts.
-func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts int, err error) {
+// keys there should be of accounts, and of transactions. Of one that is in several ledgers, as in what a simulator repeats,
+// each of its places will do.
+func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts, ids int, err error) {
 	if index, err := c.store.ByHash(l.Hash); err != nil || index != l.Index {
 		c.fail(l.Index, fmt.Sprintf("by its hash %v one finds %s", l.Hash, found(err, "ledger %d", index)))
 	}
 	for i := range l.Transactions {
 		id := xrpl.TransactionID(l.Transactions[i].Blob)
-		if p, err := c.store.Transaction(id); err != nil || p != (Place{l.Index, i}) {
+		p, err := c.store.Transaction(id)
+		if err == nil && p == (Place{l.Index, i}) {
+			ids++
+		} else if err != nil || !c.store.holds(p, id) {
 			c.fail(l.Index, fmt.Sprintf("by its id %v of transaction %d one finds %s", id, i, found(err, "place %d of ledger %d", p.Position, p.Index)))
 		}
 	}
-	if !c.store.accounts {
-		return 0, nil
+	if !c.store.accounts || c.store.durable.Load().lacking.Has(l.Index) {
+		return 0, ids, nil
 	}
 	err = eachAccount(mem, l, func(account xrpl.AccountID, places []byte) error {
 		accounts++
@@ -215,7 +234,13 @@ func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts int, err error
 	if err != nil {
 		c.fail(l.Index, err.Error())
 	}
-	return accounts, nil
+	return accounts, ids, nil
+}
+
+// holds says whether a transaction is at a place.
+func (s *Store) holds(p Place, id xrpl.Hash) bool {
+	var l xrpl.Ledger
+	return s.Ledger(p.Index, &l) == nil && p.Position < len(l.Transactions) && xrpl.TransactionID(l.Transactions[p.Position].Blob) == id
 }
 
 // found is what one finds in an index: that, or why nothing.
@@ -235,14 +260,16 @@ func (c *checker) counts(ctx context.Context, stored history.Set) error {
 	}{
 		{kindLedger, "ledgers", c.found.Ledgers},
 		{kindHash, "hashes of ledgers", c.found.Ledgers},
-		{kindTransaction, "transactions in the index", c.found.Transactions},
+		{kindTransaction, "transactions in the index", c.ids},
 		{kindAccount, "places in the index by account", c.accounts},
 	} {
 		n, err := c.keys(ctx, kind.key)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return err
-		}
-		if n != kind.want {
+		case err != nil:
+			c.fail(0, fmt.Sprintf("the index of %s cannot be read: %v", kind.what, firstLine{err}))
+		case n != kind.want:
 			c.fail(0, fmt.Sprintf("there are %d %s, and the ledgers that are stored (%v) have %d", n, kind.what, stored, kind.want))
 		}
 	}
@@ -257,7 +284,7 @@ func (c *checker) keys(ctx context.Context, kind byte) (n int, err error) {
 	if s.closed {
 		return 0, ErrClosed
 	}
-	it, err := s.db.NewIter(bounds(kind))
+	it, err := s.index.NewIter(bounds(kind))
 	if err != nil {
 		return 0, err
 	}
@@ -283,6 +310,12 @@ func (c *checker) progress(stored history.Set) {
 	for _, gap := range stored.Missing(p.Range()) {
 		c.found.Gaps = append(c.found.Gaps, gap.String())
 	}
+}
+
+func (c *checker) mark(index uint32, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found.Add(index, reason)
 }
 
 func (c *checker) fail(index uint32, reason string) {

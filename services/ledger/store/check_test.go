@@ -54,7 +54,7 @@ func TestCheckWithoutAnything(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	text, err := json.Marshal(report)
-	if want := `{"ledgers":0,"transactions":0,"signatures":0,"links":0,"gaps":[],"failed":[]}`; err != nil || string(text) != want {
+	if want := `{"ledgers":0,"transactions":0,"signatures":0,"links":0,"gaps":[],"failed":[],"marked":[]}`; err != nil || string(text) != want {
 		t.Fatalf("%s, want %s", text, want)
 	}
 }
@@ -68,15 +68,16 @@ func TestCheckFindsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			change(&l)
+			ref, err := s.packs.Append(s.frameLedger(nil, "", l.Hash, &l, new(scratch)))
 			b := s.db.NewBatch()
-			return errors.Join(s.setLedger(b, index, l.Hash, &l, new(scratch)), b.Commit(pebble.Sync))
+			return errors.Join(err, setEntry(b, entry{index, l.Hash, ref}, l.Header), b.Commit(pebble.NoSync))
 		}
 	}
 	remove := func(key []byte) func(*testing.T, *Store) error {
-		return func(_ *testing.T, s *Store) error { return s.db.Delete(key, pebble.Sync) }
+		return func(_ *testing.T, s *Store) error { return s.db.Delete(key, pebble.NoSync) }
 	}
 	set := func(key, value []byte) func(*testing.T, *Store) error {
-		return func(_ *testing.T, s *Store) error { return s.db.Set(key, value, pebble.Sync) }
+		return func(_ *testing.T, s *Store) error { return s.db.Set(key, value, pebble.NoSync) }
 	}
 	chain := storetest.Chain(1, 101, 200, 3)
 	id := xrpl.TransactionID(chain[9].Transactions[1].Blob)
@@ -151,7 +152,13 @@ func TestEvidence(t *testing.T) {
 	s := mustOpen(t, disk, Options{})
 	chain := storetest.Chain(1, 5, 2, 2)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for range maxEvidence + 2 {
+	for i := range maxEvidence + 2 {
+		if i == 2 { // a file with what is too old alone
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = mustOpen(t, disk, Options{})
+		}
 		if err := s.Evidence(Evidence{Server: "http://a", Index: 5, Reason: "wrong", Time: at, Ledger: *chain[0]}); err != nil {
 			t.Fatal(err)
 		}
@@ -171,22 +178,24 @@ func TestEvidence(t *testing.T) {
 	if _, err := s.Answer(2); !errors.Is(err, ErrMissing) {
 		t.Fatalf("the oldest is there: %v", err)
 	}
-	if n, err := (&checker{store: s}).keys(t.Context(), kindAnswer); n != maxEvidence || err != nil {
-		t.Fatalf("%d answers, %v", n, err)
+	if files := s.evidence.List(0); len(files) != 1 || files[0].Number != 2 {
+		t.Fatalf("the files are %v", files)
 	}
 }
 
 // Large answers push out the oldest, and one that is too large is cut.
 func TestEvidenceIsBounded(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
-	s.shelf.items = []Evidence{{Sequence: 1, Stored: maxEvidenceBytes - 100}}
-	s.shelf.bytes = maxEvidenceBytes - 100
+	if err := s.Evidence(Evidence{}); err != nil {
+		t.Fatal(err)
+	}
+	s.evidence.items[0].Stored, s.evidence.bytes = maxEvidenceBytes-100, maxEvidenceBytes-100
 	huge := xrpl.Ledger{Transactions: []xrpl.Transaction{{Blob: make([]byte, maxAnswer)}}}
 	if err := s.Evidence(Evidence{Ledger: huge}); err != nil {
 		t.Fatal(err)
 	}
-	if wrong := s.Wrong(); len(wrong) != 1 || wrong[0].Sequence != 2 || wrong[0].Kept != maxAnswer || wrong[0].Size <= 2*maxAnswer || s.shelf.bytes != wrong[0].Stored {
-		t.Fatalf("%+v, %d bytes", wrong, s.shelf.bytes)
+	if wrong := s.Wrong(); len(wrong) != 1 || wrong[0].Sequence != 2 || wrong[0].Kept != maxAnswer || wrong[0].Size <= 2*maxAnswer || s.evidence.bytes != wrong[0].Stored {
+		t.Fatalf("%+v, %d bytes", wrong, s.evidence.bytes)
 	}
 }
 
@@ -282,7 +291,7 @@ func TestCommands(t *testing.T) {
 	}
 	out, _, err := execute(CheckCommand(), "--data", dir, "--json", "--level", "L4")
 	var report CheckReport
-	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || !strings.Contains(err.Error(), "not clean: 3 failures") || len(report.Failed) != 3 {
+	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || !strings.Contains(err.Error(), "not clean: 3 ledgers have their hashes") || len(report.Failed) != 3 {
 		t.Fatalf("%s, %v, %v", out, err, e)
 	}
 	if out, _, err := execute(EvidenceCommand(), "--data", dir); err != nil || !strings.Contains(out, "too short") {
@@ -305,5 +314,28 @@ func TestCommands(t *testing.T) {
 	}
 	if _, err := os.Stat(missing); !os.IsNotExist(err) {
 		t.Errorf("looking made the folder: %v", err)
+	}
+}
+
+// A transaction that is in several ledgers, as a simulator repeats them, is found in one of them, and that is no failure.
+func TestCheckOfRepeatedTransactions(t *testing.T) {
+	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
+	chain := storetest.Chain(1, 100, 4, 3)
+	parent := chain[0].Hash
+	for _, l := range chain[1:] {
+		l.Transactions = chain[0].Transactions
+		h, err := xrpl.ParseHeader(l.Header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _ := xrpl.ParseHeader(chain[0].Header)
+		h.Transactions, h.Parent = first.Transactions, parent
+		l.Header, l.Hash = h.Append(nil), h.Hash()
+		parent = l.Hash
+	}
+	mustAppend(t, s, chain...)
+	report, err := s.Check(t.Context(), trust.L2, nil)
+	if err != nil || !report.Clean() || report.Ledgers != 4 || report.Transactions != 12 || report.Links != 3 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }

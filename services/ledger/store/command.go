@@ -21,27 +21,34 @@ import (
 // CheckCommand returns the command "check".
 func CheckCommand() *cobra.Command {
 	var data, level string
-	var asJSON bool
+	var asJSON, repair bool
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Prove again what is stored",
 		Long: `Check reads every ledger that is stored and proves it again: that its bytes hash to what they did, that it is the
-parent of the one above it, that its transactions are signed (--level L4), and that all indexes have all of it. It
-exits with 1 if anything is wrong. What a sync has still to do is said, and is not wrong.`,
+parent of the one above it, that its transactions are signed (after a sync at L4, or with --level L4), and that all
+indexes have all of it. It exits with 1 if anything is wrong, also where a ledger that has its hash does not verify at L4.
+What a sync has still to do is said, and is not wrong. It only reads.
+
+With --repair it takes out what is damaged before: bytes that are no records go to DIR/quarantine, the index is made
+again, and what was lost is still to be synced.`,
 		Example: `  ledgersync check --data history
+  ledgersync check --data history --repair
   ledgersync check --data history --level L4 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := trust.ParseLevel(level)
-			if err != nil {
-				return daemon.Usage(fmt.Errorf("--level: %w", err))
+			if level != "" {
+				if _, err := trust.ParseLevel(level); err != nil {
+					return daemon.Usage(fmt.Errorf("--level: %w", err))
+				}
 			}
-			return check(cmd, data, l, asJSON)
+			return check(cmd, data, level, repair, asJSON)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&data, "data", DefaultFolder, "the data folder `DIR`")
-	flags.StringVar(&level, "level", "L2", "how much is proved: `LEVEL` L0 (bytes parsed) to L4 (signatures, too)")
+	flags.StringVar(&level, "level", "", "how much is proved: `LEVEL` L0 (bytes parsed) to L4 (signatures, too); without it, as far as the sync proved it, and L2 at least")
+	flags.BoolVar(&repair, "repair", false, "take out what is damaged, so that sync fetches it again")
 	flags.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
 	return cmd
 }
@@ -53,8 +60,15 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func check(cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err error) {
-	s, err := OpenFolder(data, Options{ReadOnly: true})
+func check(cmd *cobra.Command, data, asked string, repair, asJSON bool) (err error) {
+	var s *Store
+	var repaired *Repaired
+	if repair {
+		repaired = new(Repaired)
+		s, *repaired, err = RepairFolder(data, Options{})
+	} else {
+		s, err = OpenFolder(data, Options{ReadOnly: true})
+	}
 	if err != nil {
 		return err
 	}
@@ -63,6 +77,13 @@ func check(cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err
 			err = e
 		}
 	}()
+	if asked == "" {
+		asked = s.Progress().Level
+	}
+	level, err := trust.ParseLevel(asked)
+	if err != nil || level < trust.L2 && cmd.Flag("level").Value.String() == "" {
+		level = trust.L2
+	}
 	var done, total atomic.Int64
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State {
 		return progress.State{Done: done.Load(), Total: total.Load()}
@@ -75,20 +96,33 @@ func check(cmd *cobra.Command, data string, level trust.Level, asJSON bool) (err
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", data, err)
 	}
+	report.Repaired = repaired
 	if asJSON {
 		err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
 	} else {
 		err = report.print(cmd.OutOrStdout(), s)
 	}
 	if err == nil && !report.Clean() {
-		err = fmt.Errorf("the store in %s is not clean: %d failures; fetch what is damaged into a new folder, or restore it from a pack", data, len(report.Failed)+report.More)
+		err = fmt.Errorf("the store in %s is not clean: %s", data, report.advice())
 	}
 	return err
+}
+
+// advice says what to do about a store that is not clean.
+func (r CheckReport) advice() string {
+	failures := len(r.Failed) + r.More
+	if marked := r.Marks.Len(); marked == failures {
+		return fmt.Sprintf("%d ledgers have their hashes and do not verify at L4: no other server has them otherwise", marked)
+	}
+	return fmt.Sprintf("%d failures%s", failures, repairHint)
 }
 
 // print says a report to people.
 func (r CheckReport) print(w io.Writer, s *Store) error {
 	var text bytes.Buffer
+	if r.Repaired != nil {
+		fmt.Fprintf(&text, "repaired: %d bytes are no records; in quarantine: %v\n", r.Repaired.Bytes, r.Repaired.Quarantined)
+	}
 	for _, f := range r.Failed {
 		fmt.Fprintf(&text, "ledger %d: %s\n", f.LedgerIndex, f.Reason)
 	}
@@ -97,6 +131,7 @@ func (r CheckReport) print(w io.Writer, s *Store) error {
 	}
 	fmt.Fprintf(&text, "%d ledgers (%v), %d transactions, %d links, %d signatures: %d failures\n",
 		r.Ledgers, s.Stored(), r.Transactions, r.Links, r.Signatures, len(r.Failed)+r.More)
+	text.WriteString(r.Summary())
 	if r.Synced != "" {
 		fmt.Fprintf(&text, "synced at %s\n", r.Synced)
 	}
@@ -115,7 +150,8 @@ func EvidenceCommand() *cobra.Command {
 		Use:   "evidence [NUMBER]",
 		Short: "List the wrong answers that servers gave, or show one",
 		Long: `Evidence lists the wrong answers that are kept in a data folder, the newest last. With a number it prints that
-answer as JSON, as a server would send it; verify says again what is wrong with it.`,
+answer as JSON, as a server would send it; verify says again what is wrong with it. Ledgers that are marked, since they
+have their hashes and do not verify at L4, are no wrong answers; they are listed after those.`,
 		Example: `  ledgersync evidence --data history
   ledgersync evidence 17 --data history | ledgersync verify - --level L1`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -137,7 +173,7 @@ answer as JSON, as a server would send it; verify says again what is wrong with 
 			if len(args) == 1 {
 				return s.show(cmd.OutOrStdout(), args[0])
 			}
-			return list(cmd.OutOrStdout(), s.Wrong(), asJSON)
+			return s.list(cmd.OutOrStdout(), asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -162,7 +198,12 @@ func (s *Store) show(w io.Writer, number string) error {
 	return err
 }
 
-func list(w io.Writer, wrong []Evidence, asJSON bool) error {
+func (s *Store) list(w io.Writer, asJSON bool) error {
+	wrong := s.Wrong()
+	marks, err := s.Marks(Everything)
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		e := json.NewEncoder(w)
 		for _, one := range wrong {
@@ -170,10 +211,15 @@ func list(w io.Writer, wrong []Evidence, asJSON bool) error {
 				return err
 			}
 		}
+		for _, one := range marks.Marked {
+			if err := e.Encode(map[string]any{"marked": true, "ledger_index": one.Index, "reason": one.Reason}); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	if len(wrong) == 0 {
-		_, err := fmt.Fprintln(w, "no wrong answers are kept")
+		_, err := fmt.Fprint(w, "no wrong answers are kept\n"+marks.Summary())
 		return err
 	}
 	var text bytes.Buffer
@@ -185,6 +231,7 @@ func list(w io.Writer, wrong []Evidence, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := text.WriteTo(w)
+	text.WriteString(marks.Summary())
+	_, err = text.WriteTo(w)
 	return err
 }

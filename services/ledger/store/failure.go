@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -47,11 +48,11 @@ func (s *Store) guard(write func() error) (err error) {
 			if _, orderly := said.(gaveUp); !orderly {
 				s.failure.stuck.Store(true)
 			}
-			err = s.fail(fmt.Errorf("%w: %s could not be written (%v); make room or mend the disk, then start again", ErrFailed, s.dir, said))
+			err = s.fail(fmt.Errorf("%w: %s could not be written (%v); make room or fix the disk, then start again", ErrFailed, s.dir, said))
 		}
 	}()
 	if err := write(); err != nil {
-		return s.fail(fmt.Errorf("%w: writing %s: %w; start again when the cause is mended", ErrFailed, s.dir, err))
+		return s.fail(fmt.Errorf("%w: writing %s: %w; start again when the cause is fixed", ErrFailed, s.dir, err))
 	}
 	return nil
 }
@@ -87,6 +88,12 @@ func (s *Store) existing() string {
 	}
 }
 
+// firstLine is an error of pebble's, which says the same again in each line that follows.
+type firstLine struct{ error }
+
+func (f firstLine) Error() string { line, _, _ := strings.Cut(f.error.Error(), "\n"); return line }
+func (f firstLine) Unwrap() error { return f.error }
+
 func isLocked(err error) bool {
 	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || err.Error() == "lock held by current process"
 }
@@ -98,8 +105,11 @@ func (s *Store) closePebble() (err error) {
 			err = fmt.Errorf("closing %s: %v", s.dir, said)
 		}
 	}()
+	if s.writable && s.failure.cause.Load() == nil {
+		err = s.db.Flush() // there is no log
+	}
 	if err := s.db.Close(); err != nil && !errors.Is(err, pebble.ErrClosed) {
 		return fmt.Errorf("closing %s: %w", s.dir, err)
 	}
-	return nil
+	return err
 }

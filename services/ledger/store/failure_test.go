@@ -63,7 +63,7 @@ func TestFailingDisk(t *testing.T) {
 			mem := vfs.NewCrashableMem()
 			var broken atomic.Bool
 			disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-				if broken.Load() && strings.HasSuffix(op.Path, ".log") && slices.Contains(kinds, op.Kind) {
+				if broken.Load() && strings.HasSuffix(op.Path, ".pack") && slices.Contains(kinds, op.Kind) {
 					return syscall.ENOSPC
 				}
 				return nil

@@ -16,7 +16,7 @@ const DefaultFolder = service + "-data"
 // checks its format. It is for commands that run outside of the service, whose folder is locked for it. A folder without data is
 // refused if it is opened for reading, else it is made.
 func OpenFolder(dir string, o Options) (*Store, error) {
-	data := daemon.DataFolder{Format: Format}
+	data := daemon.DataFolder{Format: Format, Upgrade: Upgrade}
 	take := data.Open
 	if o.ReadOnly {
 		take = data.OpenExisting

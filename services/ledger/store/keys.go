@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/store/flat"
 )
 
 // The first byte of a key says what it is.
@@ -16,8 +18,8 @@ const (
 	kindHash        = 'h'
 	kindTransaction = 't'
 	kindAccount     = 'a'
-	kindEvidence    = 'e'
-	kindAnswer      = 'E'
+	kindPack        = 'p'
+	kindMark        = 'u'
 )
 
 func metaKey(name string) []byte { return []byte("m/" + name) }
@@ -25,6 +27,8 @@ func metaKey(name string) []byte { return []byte("m/" + name) }
 func ledgerKey(index uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{kindLedger}, index)
 }
+
+func packKey(number uint32) []byte { return binary.BigEndian.AppendUint32([]byte{kindPack}, number) }
 
 func hashKey(h xrpl.Hash) []byte { return append([]byte{kindHash}, h[:]...) }
 
@@ -58,29 +62,47 @@ func bounds(kind byte) *pebble.IterOptions {
 	return &pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}}
 }
 
-// get reads a copy of what is under a key.
-func (s *Store) get(key []byte) ([]byte, error) {
-	var out []byte
-	err := s.view(key, func(value []byte) error {
-		out = append(out, value...)
-		return nil
-	})
-	return out, err
+// indexed is what is under a ledger's index.
+type indexed struct {
+	entry
+	header []byte
 }
 
-// view shows what is under a key, which is pebble's and only good until visit returns.
-func (s *Store) view(key []byte, visit func([]byte) error) error {
+// setEntry makes a ledger known by its index.
+func setEntry(b *pebble.Batch, e entry, header []byte) error {
+	op := b.SetDeferred(5, len(e.hash)+len(header)+refSize)
+	op.Key[0] = kindLedger
+	binary.BigEndian.PutUint32(op.Key[1:], e.index)
+	appendRef(append(append(op.Value[:0], e.hash[:]...), header...), e.ref)
+	return op.Finish()
+}
+
+// lookUp finds a ledger by its index.
+func (s *Store) lookUp(index uint32) (x indexed, err error) {
+	value, err := s.get(ledgerKey(index))
+	if err == nil && len(value) != len(x.hash)+xrpl.HeaderSize+refSize {
+		err = fmt.Errorf("%w: its place in the index has %d bytes", flat.ErrDamaged, len(value))
+	}
+	if err != nil {
+		return x, err
+	}
+	header := value[len(x.hash) : len(x.hash)+xrpl.HeaderSize]
+	return indexed{entry{index, xrpl.Hash(value), parseRef(value[len(value)-refSize:])}, header}, nil
+}
+
+// get reads a copy of what is under a key.
+func (s *Store) get(key []byte) ([]byte, error) {
 	s.open.RLock()
 	defer s.open.RUnlock()
 	if s.closed {
-		return ErrClosed
+		return nil, ErrClosed
 	}
-	value, closer, err := s.db.Get(key)
+	value, closer, err := s.index.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
-		return ErrMissing
+		return nil, ErrMissing
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", s.dir, err)
+		return nil, fmt.Errorf("reading %s: %w%s", s.dir, firstLine{err}, repairHint)
 	}
-	return errors.Join(visit(value), closer.Close())
+	return bytes.Clone(value), closer.Close()
 }

@@ -3,23 +3,22 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/store/flat"
 )
 
-// A ledger's value is
+// A ledger is kept as
 //
 //	encoding1 | hash32 | header118 | transactions (varint) | bytes that follow, when decompressed (varint) | body
 //
 // and the body, which may be compressed, for each transaction: size of blob, size of metadata (varints),
-// blob, metadata. What is asked for most, hash and header, is never compressed.
+// blob, metadata. Hash and header are never compressed.
 const (
 	encodingRaw  = 0
 	encodingZstd = 1
@@ -32,8 +31,6 @@ const (
 	maxLedger = 64 << 20
 )
 
-var errDamaged = errors.New("damaged")
-
 // record is what the value of a ledger says of itself before its transactions are read.
 type record struct {
 	hash         xrpl.Hash
@@ -44,13 +41,16 @@ type record struct {
 	body         []byte // as it is stored
 }
 
+// index is the ledger's, by its header.
+func (r record) index() uint32 { return binary.BigEndian.Uint32(r.header) }
+
 // encodings are the settings of compression. Of the bytes of real ledgers of 20 KB and more, s2 leaves 38% and zstd, at
 // its fastest level, 34%, for several times the CPU time. See BenchmarkCodec.
 var encodings = map[string]byte{"none": encodingRaw, "zstd": encodingZstd, "s2": encodingS2}
 
 func (s *Store) openCodec(compression string) error {
 	if compression == "" {
-		compression = "s2"
+		compression = "none"
 	}
 	var ok bool
 	if s.encoding, ok = encodings[compression]; !ok {
@@ -103,27 +103,22 @@ const maxHead = bodyAt + 2*binary.MaxVarintLen64
 
 // scratch is memory to work in, from one batch to the next.
 type scratch struct {
-	body, value []byte
-	places      []placed // of the whole batch's transactions
-	touches     []touch
-	distances   []byte
+	body      []byte
+	frame     []byte
+	places    []placed // of the whole batch's transactions
+	touches   []touch
+	distances []byte
 }
 
-// setLedger puts a ledger into a batch.
-func (s *Store) setLedger(b *pebble.Batch, index uint32, hash xrpl.Hash, l *xrpl.Ledger, mem *scratch) error {
+// appendLedger appends a ledger's value.
+func (s *Store) appendLedger(b []byte, hash xrpl.Hash, l *xrpl.Ledger, mem *scratch) []byte {
 	size := bodySize(l)
-	key := ledgerKey(index)
-	if s.encoding == encodingRaw { // straight to where the batch has it
-		var head [maxHead]byte
-		h := appendHead(head[:0], encodingRaw, hash, l, size)
-		op := b.SetDeferred(len(key), len(h)+size)
-		copy(op.Key, key)
-		appendBody(append(op.Value[:0], h...), l)
-		return op.Finish()
+	b = appendHead(slices.Grow(b, maxHead+size), s.encoding, hash, l, size)
+	if s.encoding == encodingRaw {
+		return appendBody(b, l)
 	}
 	mem.body = appendBody(mem.body[:0], l)
-	mem.value = s.compress(appendHead(mem.value[:0], s.encoding, hash, l, size), mem.body)
-	return b.Set(key, mem.value, nil)
+	return s.compress(b, mem.body)
 }
 
 // compress appends a body, compressed.
@@ -135,26 +130,25 @@ func (s *Store) compress(value, body []byte) []byte {
 	return value[:len(value)+len(s2.Encode(value[len(value):cap(value)], body))]
 }
 
-// decompress returns a record's body, as it was, with room for its header.
+// decompress returns a record's body, as it was; the record's own memory where it is not compressed.
 func (s *Store) decompress(r record) (body []byte, err error) {
-	room := r.size + xrpl.HeaderSize
 	switch r.encoding {
 	case encodingRaw:
-		return append(make([]byte, 0, room), r.body...), nil
+		return r.body, nil
 	case encodingS2:
 		if size, err := s2.DecodedLen(r.body); err != nil || size != r.size {
-			return nil, fmt.Errorf("%w: it has %d bytes of %d (%v)", errDamaged, size, r.size, err)
+			return nil, fmt.Errorf("%w: it has %d bytes of %d (%v)", flat.ErrDamaged, size, r.size, err)
 		}
-		body, err = s2.Decode(make([]byte, r.size, room), r.body)
+		body, err = s2.Decode(make([]byte, r.size), r.body)
 	default:
 		const usual = 16 // a size that claims to be more times the compressed one may be damaged, and then memory would be wasted
-		body, err = s.decoder.DecodeAll(r.body, make([]byte, 0, min(room, usual*len(r.body)+xrpl.HeaderSize)))
+		body, err = s.decoder.DecodeAll(r.body, make([]byte, 0, min(r.size, usual*len(r.body))))
 	}
 	if err == nil && len(body) != r.size {
 		err = fmt.Errorf("it has %d bytes of %d", len(body), r.size)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, fmt.Errorf("%w: %w", flat.ErrDamaged, err)
 	}
 	return body, nil
 }
@@ -162,7 +156,7 @@ func (s *Store) decompress(r record) (body []byte, err error) {
 // parseRecord reads all but the transactions. It keeps referring to value.
 func parseRecord(value []byte) (r record, err error) {
 	if len(value) < bodyAt+2 || value[0] > encodingS2 {
-		return r, fmt.Errorf("%w: its %d bytes begin wrongly", errDamaged, len(value))
+		return r, fmt.Errorf("%w: its %d bytes begin wrongly", flat.ErrDamaged, len(value))
 	}
 	r.encoding = value[0]
 	r.hash = xrpl.Hash(value[1:headerAt])
@@ -170,30 +164,28 @@ func parseRecord(value []byte) (r record, err error) {
 	rest := value[bodyAt:]
 	count, n := binary.Uvarint(rest)
 	if n <= 0 || count > xrpl.MaxTransactions {
-		return r, fmt.Errorf("%w: how many transactions it has is unreadable", errDamaged)
+		return r, fmt.Errorf("%w: how many transactions it has is unreadable", flat.ErrDamaged)
 	}
 	rest = rest[n:]
 	size, n := binary.Uvarint(rest)
 	if n <= 0 || size > maxLedger {
-		return r, fmt.Errorf("%w: its size is unreadable", errDamaged)
+		return r, fmt.Errorf("%w: its size is unreadable", flat.ErrDamaged)
 	}
 	r.transactions, r.size, r.body = int(count), int(size), rest[n:]
 	if r.encoding == encodingRaw && r.size != len(r.body) {
-		return r, fmt.Errorf("%w: it has %d bytes of %d", errDamaged, len(r.body), r.size)
+		return r, fmt.Errorf("%w: it has %d bytes of %d", flat.ErrDamaged, len(r.body), r.size)
 	}
 	return r, nil
 }
 
-// into copies a record into a ledger. The bytes are new, so that the ledger may be handed on.
-func (s *Store) into(index uint32, r record, l *xrpl.Ledger) error {
-	memory, err := s.decompress(r)
+// into makes a ledger of a record, to whose memory it keeps referring.
+func (s *Store) into(r record, l *xrpl.Ledger) error {
+	body, err := s.decompress(r)
 	if err != nil {
 		return err
 	}
-	memory = append(memory, r.header...)
-	l.Index, l.Hash = index, r.hash
-	l.Header = memory[r.size:]
-	l.Transactions, err = cutBody(l.Transactions[:0], memory[:r.size:r.size], r.transactions)
+	l.Index, l.Hash, l.Header = r.index(), r.hash, r.header
+	l.Transactions, err = cutBody(l.Transactions[:0], body, r.transactions)
 	return err
 }
 
@@ -202,12 +194,12 @@ func cutBody(txs []xrpl.Transaction, body []byte, count int) ([]xrpl.Transaction
 	for i := range count {
 		blob, n := binary.Uvarint(body)
 		if n <= 0 {
-			return txs, fmt.Errorf("%w: transaction %d of %d is missing", errDamaged, i+1, count)
+			return txs, fmt.Errorf("%w: transaction %d of %d is missing", flat.ErrDamaged, i+1, count)
 		}
 		body = body[n:]
 		meta, n := binary.Uvarint(body)
 		if n <= 0 || blob > uint64(len(body)) || meta > uint64(len(body)) || uint64(n)+blob+meta > uint64(len(body)) {
-			return txs, fmt.Errorf("%w: transaction %d of %d is cut off", errDamaged, i+1, count)
+			return txs, fmt.Errorf("%w: transaction %d of %d is cut off", flat.ErrDamaged, i+1, count)
 		}
 		body = body[n:]
 		end := blob + meta
@@ -215,7 +207,7 @@ func cutBody(txs []xrpl.Transaction, body []byte, count int) ([]xrpl.Transaction
 		body = body[end:]
 	}
 	if len(body) > 0 {
-		return txs, fmt.Errorf("%w: %d bytes follow its transactions", errDamaged, len(body))
+		return txs, fmt.Errorf("%w: %d bytes follow its transactions", flat.ErrDamaged, len(body))
 	}
 	return txs, nil
 }

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/trust"
@@ -49,18 +46,3 @@ func (p Progress) Range() history.Range { return history.Range{From: p.From, To:
 // maxRanges bounds the set of stored ledgers, which is written with every batch. A sync fills ranges; it does not
 // scatter ledgers.
 const maxRanges = 50_000
-
-// setState puts the set of stored ledgers and the progress into a batch.
-func setState(b *pebble.Batch, stored history.Set, p Progress) error {
-	if len(stored) > maxRanges {
-		return fmt.Errorf("the stored ledgers would be %d ranges, more than %d: fill gaps before you begin new ones", len(stored), maxRanges)
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("progress: %w", err)
-	}
-	if err := b.Set(metaKey("stored"), []byte(stored.String()), nil); err != nil {
-		return err
-	}
-	return b.Set(metaKey("progress"), text, nil)
-}

@@ -7,36 +7,51 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
+	"dyno/services/ledger/store/flat"
 )
 
 // Ledger reads a ledger, with its transactions in their order. The bytes are new; of the ledger that is read into only
 // the slice of transactions is used again. ErrMissing: it is not stored.
 func (s *Store) Ledger(index uint32, into *xrpl.Ledger) error {
-	return s.viewLedger(index, func(r record) error { return s.into(index, r, into) })
-}
-
-// Header reads a ledger's header and hash. ErrMissing: it is not stored.
-func (s *Store) Header(index uint32) (h xrpl.Header, hash xrpl.Hash, err error) {
-	err = s.viewLedger(index, func(r record) error {
-		hash = r.hash
-		h, err = xrpl.ParseHeader(r.header)
-		return err
-	})
-	return h, hash, err
-}
-
-func (s *Store) viewLedger(index uint32, visit func(record) error) error {
-	err := s.view(ledgerKey(index), func(value []byte) error {
-		r, err := parseRecord(value)
-		if err != nil {
-			return err
-		}
-		return visit(r)
-	})
+	x, err := s.lookUp(index)
+	if err == nil {
+		err = s.read(x.entry, into)
+	}
 	if err != nil {
 		return fmt.Errorf("ledger %d: %w", index, err)
 	}
 	return nil
+}
+
+// read reads a ledger from the packs.
+func (s *Store) read(e entry, into *xrpl.Ledger) error {
+	b, err := s.packs.Read(e.ref, nil)
+	if errors.Is(err, flat.ErrClosed) {
+		return ErrClosed
+	}
+	if err != nil {
+		return fmt.Errorf("%w%s", err, repairHint)
+	}
+	_, r, err := parseLedger(b)
+	if err != nil {
+		return err
+	}
+	if r.hash != e.hash || r.index() != e.index {
+		return fmt.Errorf("%w: by the index it is %v, and what is there is ledger %d, %v", flat.ErrDamaged, e.hash, r.index(), r.hash)
+	}
+	return s.into(r, into)
+}
+
+// Header reads a ledger's header and hash. ErrMissing: it is not stored.
+func (s *Store) Header(index uint32) (h xrpl.Header, hash xrpl.Hash, err error) {
+	x, err := s.lookUp(index)
+	if err == nil {
+		h, err = xrpl.ParseHeader(x.header)
+	}
+	if err != nil {
+		return h, hash, fmt.Errorf("ledger %d: %w", index, err)
+	}
+	return h, x.hash, nil
 }
 
 // ByHash finds a ledger by its hash. ErrMissing: it is not stored.

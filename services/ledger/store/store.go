@@ -1,28 +1,43 @@
-// Package store keeps proved ledgers on disk, in pebble: a blob per ledger, an index of transactions by their id and,
-// where it was asked for, one by account. It knows which ledgers it has, and what the sync that fills it was asked for.
+// Package store keeps proved ledgers on disk: each as one record of flat files, the packs, which is written once and
+// never again (services/ledger/store/flat), and in pebble what finds it: an index of ledgers, of transactions by their
+// id and, where it was asked for, one by account. It knows which ledgers it has, and what the sync that fills it was asked for.
 //
 //	s, err := store.Open(dir, store.Options{})
 //	err = s.Append(ledgers, progress) // durable on return
 //	err = s.Ledger(90_000_000, &ledger)
 //	err = s.Close()
 //
-// What belongs together is written together: ledgers, their indexes, the set of ledgers that are stored and the
-// progress are one batch of pebble's, whole or not at all, and batches become durable in the order in which they were
-// applied. A process that is killed therefore loses what was under way and nothing before it.
+// The packs are all that counts. That ledgers are proved is said there, too, behind them, and synced with them; the
+// indexes are written afterwards and without a log, since what a crash takes of them is made again from the packs when
+// the store is opened, from where the indexes know of on. Made from nothing they are the same: Repair does that. A
+// process that is killed therefore loses what was under way and nothing before it.
+//
+// Answers are in the packs before they are proved (Keep), so that they need not be fetched again (Take). They are not
+// stored, and nothing serves them, until Append says so.
 //
 // It is not for proving: Append stores what it is given, Check proves again what is there. It is not for two processes
 // at once: the folder is locked.
 //
 // The goroutines are pebble's, of which Close waits, a Writer's, which its Close ends, and Check's, which it waits for.
 //
+// # Folder
+//
+//	packs/       flat files of records: see records.go
+//	index/       pebble
+//	evidence/    flat files of wrong answers: see evidence.go
+//	quarantine/  what Repair took away
+//
 // # Keys
 //
-//	l INDEX4              ledger: see ledger.go
+//	l INDEX4              ledger: HASH32 HEADER118 REF12
 //	h HASH32              INDEX4
 //	t ID32                INDEX4 and the transaction's place in the ledger, as a varint
 //	a ACCOUNT20 INDEX4    the places of its transactions in that ledger: varints, each the distance to the one before
-//	e, E SEQ8             what is known of a wrong answer; the answer itself
-//	m/NAME                format, accounts, stored (the set of ledgers, as servers write it), progress (JSON)
+//	u INDEX4              why a ledger does not verify at L4 though its hash fits
+//	p FILE4               how many bytes a pack has at least, as 8 bytes
+//	m/NAME                format, accounts, stored (the set of ledgers, as servers write it), lacking (those of them
+//	                      that the index by account lacks), progress (JSON), and read (FILE4 OFFSET8: from where on the
+//	                      packs have to be read)
 //
 // Numbers are big-endian.
 package store
@@ -33,7 +48,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -42,13 +56,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"dyno/services/ledger/history"
+	"dyno/services/ledger/store/flat"
 )
 
 // Format is the version of what is described above. Raise it whenever an older program could not read it.
-const Format = 1
+const Format = 2
 
-// folder is where pebble's files are in the data folder: apart, since it has a LOCK of its own.
-const folder = "ledgers"
+// What is in the data folder.
+const (
+	packsFolder      = "packs"
+	indexFolder      = "index"
+	evidenceFolder   = "evidence"
+	quarantineFolder = "quarantine"
+)
 
 var (
 	// ErrMissing is for a ledger, a hash or a transaction that is not stored.
@@ -56,7 +76,9 @@ var (
 	// ErrConflict is for a ledger that is stored already, with other bytes.
 	ErrConflict = errors.New("stored already with other bytes")
 	// ErrNoAccounts is for questions by account to a store that has no such index.
-	ErrNoAccounts = errors.New("this store has no index by account; it is made when the store is, with accounts=on")
+	ErrNoAccounts = errors.New("this store has no index by account; serve and sync make it with --set accounts=on")
+	// ErrLacking is for questions by account about ledgers that the index by account does not have yet.
+	ErrLacking = errors.New("the index by account is not complete")
 	// ErrFull is for a disk with too little room. Nothing was written; it may be tried again.
 	ErrFull = errors.New("the disk is full")
 	// ErrFailed is for a store that could not write, until it is opened again.
@@ -68,10 +90,11 @@ var (
 
 // Options is how a store is opened.
 type Options struct {
-	// Accounts is "on" for an index by account, "off" for none, and "" for what the store has; a new one has none.
+	// Accounts is "on" for an index by account, "off" for none, and "" for what the store has; a new one has none. What a
+	// store has without one is indexed by IndexAccounts, what it gets from now on when it comes.
 	Accounts string
 
-	// Compression of what is written from now on: "none", "s2" or "zstd"; "" is s2. Each is read by all.
+	// Compression of what is written from now on: "none", "s2" or "zstd"; "" is none. Each is read by all.
 	Compression string
 
 	// ReadOnly is for a look at it: nothing is written, and a store that does not exist is not made.
@@ -82,13 +105,16 @@ type Options struct {
 
 	// Pebble may change pebble's options. It is for benchmarks.
 	Pebble func(*pebble.Options)
+
+	maxPack int64 // bytes; for tests
 }
 
 // Store is ledgers on disk. Its methods may be called from many goroutines.
 type Store struct {
 	db       *pebble.DB
+	index    pebble.Reader // db; where it must not be written, with what its index lacks on top
 	fs       vfs.FS
-	dir      string // pebble's
+	dir      string // the data folder
 	accounts bool
 	encoding byte // of ledgers that are written
 	encoder  *zstd.Encoder
@@ -97,83 +123,109 @@ type Store struct {
 	writable bool
 	lock     io.Closer // of the data folder; nil: it is the caller's
 
+	packs    *flat.Files
+	received received
+	evidence shelf
+
 	// open is held for reading by what uses db, and for writing by Close.
 	open   sync.RWMutex
 	closed bool
 
-	apply    sync.Mutex  // held while a batch is applied: batches are applied, and become durable, one after another
-	applied  history.Set // guarded by apply: what is stored with what is on its way to the disk
-	sequence uint64      // guarded by apply: of the last batch that was applied
-
+	apply   sync.Mutex // held while a batch is stored: one after another
+	full    uint32     // guarded by apply: the highest pack whose size is in the index and stays
 	durable atomic.Pointer[state]
 	failure failure
-	shelf   shelf
 }
 
 // state is what the store knows of itself as of a batch.
 type state struct {
-	sequence uint64
 	stored   history.Set
+	lacking  history.Set // of them, those that the index by account lacks
 	progress Progress
 }
 
 // Open opens the store in a data folder and makes it if it is missing.
-func Open(dir string, o Options) (*Store, error) {
-	s, err := open(dir, o)
-	if err != nil {
-		return nil, fmt.Errorf("store in %s: %w", dir, err)
-	}
-	return s, nil
-}
+func Open(dir string, o Options) (*Store, error) { return openStore(dir, o, false) }
 
-func open(dir string, o Options) (*Store, error) {
-	s := &Store{fs: o.FS, dir: filepath.Join(dir, folder), writable: !o.ReadOnly}
+// openStore opens a store. It may prove again what it reads in the packs to make the index.
+func openStore(dir string, o Options, prove bool) (*Store, error) {
+	s := &Store{fs: o.FS, dir: dir, writable: !o.ReadOnly, received: newReceived()}
 	s.scratch.New = func() any { return new(scratch) }
 	if s.fs == nil {
 		s.fs = vfs.Default
 	}
-	if err := s.openCodec(o.Compression); err != nil {
-		return nil, err
+	err := s.openCodec(o.Compression)
+	if err == nil {
+		err = s.openAll(o, prove)
 	}
-	options := pebbleOptions(s.fs, o.ReadOnly)
-	if o.Pebble != nil {
-		o.Pebble(options)
-	}
-	if err := s.ready(); err != nil {
-		return nil, err
-	}
-	db, err := pebble.Open(s.dir, options)
 	if err != nil {
-		return nil, explain(err)
-	}
-	s.db = db
-	if err := s.recover(o.Accounts); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, fmt.Errorf("store in %s: %w", dir, errors.Join(err, s.closeAll()))
 	}
 	return s, nil
 }
 
-// ready says whether there is something to open, or room for it.
-func (s *Store) ready() error {
-	if s.writable {
-		return s.room(0)
+func (s *Store) openAll(o Options, prove bool) (err error) {
+	if s.packs, err = flat.Open(s.fs.PathJoin(s.dir, packsFolder), flat.Options{FS: s.fs, MaxFile: o.maxPack}); err != nil {
+		return err
 	}
-	there, err := pebble.Peek(s.dir, s.fs)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !there.Exists {
-		return errors.New("there is none; name a folder that sync has filled")
+	if err := s.openIndex(o); err != nil {
+		return err
 	}
-	return err
+	if err := s.recover(o.Accounts); err != nil {
+		return err
+	}
+	if err := s.complete(); err != nil {
+		return err
+	}
+	if err := s.replay(prove); err != nil {
+		return err
+	}
+	if err := s.openShelf(s.dir); err != nil {
+		return err
+	}
+	if o.Accounts == "on" && !s.accounts {
+		return s.beginAccounts()
+	}
+	return nil
 }
+
+// openIndex opens pebble. One that must not be made, of packs that are there, is made in memory.
+func (s *Store) openIndex(o Options) error {
+	options := pebbleOptions(s.fs, o.ReadOnly)
+	if o.Pebble != nil {
+		o.Pebble(options)
+	}
+	dir := s.fs.PathJoin(s.dir, indexFolder)
+	if s.writable {
+		if err := s.room(0); err != nil {
+			return err
+		}
+	} else if there, err := pebble.Peek(dir, s.fs); errors.Is(err, fs.ErrNotExist) || err == nil && !there.Exists {
+		if len(s.packs.List(0)) == 0 {
+			return errors.New("there is none; name a folder that sync has filled")
+		}
+		options.ReadOnly, options.FS = false, vfs.NewMem()
+	}
+	var err error
+	s.db, err = openPebble(dir, options)
+	s.index = s.db
+	return explain(err)
+}
+
+// repairHint is what to do about bytes that are not what was written.
+const repairHint = "; ledgersync check --repair takes out what is damaged, and sync fetches it again"
 
 // explain says what to do about pebble's refusal.
 func explain(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case isLocked(err):
 		return fmt.Errorf("another process has it open; stop that one or choose another folder (%w)", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; run it as the user who owns the folder", err)
 	}
-	return err
+	return fmt.Errorf("its index cannot be read: %w%s", firstLine{err}, repairHint)
 }
 
 // recover reads what the store knows of itself.
@@ -193,14 +245,18 @@ func (s *Store) recover(accounts string) error {
 		if err := s.known(string(format), accounts); err != nil {
 			return err
 		}
+		if s.writable { // what the upgrade of a folder leaves
+			if err := s.fs.RemoveAll(s.fs.PathJoin(s.dir, oldFolder)); err != nil {
+				return err
+			}
+		}
 	}
 	st, err := s.readState()
 	if err != nil {
 		return err
 	}
-	s.applied = st.stored
 	s.durable.Store(st)
-	return s.openShelf()
+	return nil
 }
 
 // create makes an empty store, in a folder that holds nothing else of pebble's.
@@ -214,22 +270,44 @@ func (s *Store) create(accounts string) error {
 		return err
 	}
 	if foreign {
-		return fmt.Errorf("%s is a pebble database of another program's; choose another folder", s.dir)
+		return fmt.Errorf("%s is a pebble database of another program's; choose another folder", s.fs.PathJoin(s.dir, indexFolder))
 	}
-	if !s.writable {
-		return errors.New("it was never written; run sync first")
-	}
-	if accounts == "" {
-		accounts = "off"
-	}
-	s.accounts = accounts == "on"
-	b := s.db.NewBatch()
-	defer b.Close()
-	err = errors.Join(b.Set(metaKey("format"), fmt.Append(nil, Format), nil), b.Set(metaKey("accounts"), []byte(accounts), nil))
+	had, found, err := s.said()
 	if err != nil {
 		return err
 	}
-	return s.guard(func() error { return b.Commit(pebble.Sync) })
+	switch {
+	case found && accounts == "off" && had.Accounts == "on":
+		return errAccountsStay
+	case found:
+		accounts = had.Accounts
+	}
+	s.accounts = accounts == "on"
+	if !s.writable && !found {
+		return errors.New("it was never written; run sync first")
+	}
+	if !s.writable {
+		return nil
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	if err = errors.Join(b.Set(metaKey("format"), fmt.Append(nil, Format), nil), s.setOnOff(b)); err != nil {
+		return err
+	}
+	return s.guard(func() error { return b.Commit(pebble.NoSync) })
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+var errAccountsStay = errors.New("it has an index by account, so it cannot be opened with accounts=off; leave that away, or pack it and unpack it into a new folder")
+
+func (s *Store) setOnOff(b *pebble.Batch) error {
+	return b.Set(metaKey("accounts"), []byte(onOff(s.accounts)), nil)
 }
 
 // known checks a store that exists against this program and what it was asked for.
@@ -245,8 +323,8 @@ func (s *Store) known(format, accounts string) error {
 	if err != nil {
 		return fmt.Errorf("whether it has an index by account: %w", err)
 	}
-	if accounts != "" && accounts != string(has) {
-		return fmt.Errorf("it was made with accounts=%s, so it cannot be opened with accounts=%s; leave that away, or pack it and unpack it into a new folder", has, accounts)
+	if accounts == "off" && string(has) == "on" {
+		return errAccountsStay
 	}
 	s.accounts = string(has) == "on"
 	return nil
@@ -263,6 +341,15 @@ func (s *Store) readState() (*state, error) {
 	}
 	if st.stored, err = history.ParseSet(string(text)); err != nil {
 		return nil, fmt.Errorf("which ledgers it has is damaged: %w", err)
+	}
+	switch text, err = s.meta("lacking"); {
+	case errors.Is(err, ErrMissing):
+	case err != nil:
+		return nil, err
+	default:
+		if st.lacking, err = history.ParseSet(string(text)); err != nil {
+			return nil, fmt.Errorf("which ledgers the index by account lacks is damaged: %w", err)
+		}
 	}
 	if text, err = s.meta("progress"); err != nil {
 		return nil, fmt.Errorf("progress: %w", err)
@@ -290,10 +377,21 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.closeCodec()
-	var err error
-	if !s.failure.stuck.Load() { // else pebble holds its own locks; the error was said when it gave up
-		err = s.closePebble()
+	return s.closeAll()
+}
+
+// closeAll closes what is open: all of it, or what an Open that failed has opened.
+func (s *Store) closeAll() (err error) {
+	if s.encoder != nil {
+		s.closeCodec()
+	}
+	for _, files := range []*flat.Files{s.packs, s.evidence.Files} {
+		if files != nil {
+			err = errors.Join(err, files.Close())
+		}
+	}
+	if s.db != nil && !s.failure.stuck.Load() { // else pebble holds its own locks; the error was said when it gave up
+		err = errors.Join(err, s.closePebble())
 	}
 	if s.lock != nil {
 		err = errors.Join(err, s.lock.Close())

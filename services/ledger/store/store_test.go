@@ -186,21 +186,23 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	set := func(key, value string) func(*pebble.DB) error {
-		return func(db *pebble.DB) error { return db.Set([]byte(key), []byte(value), pebble.Sync) }
+		return func(db *pebble.DB) error { return db.Set([]byte(key), []byte(value), pebble.NoSync) }
 	}
 	for name, test := range map[string]struct {
 		disk func(*testing.T) vfs.FS
 		o    Options
 		want string
 	}{
-		"newer format": {fresh(set("m/format", "2")), Options{}, "newer program"},
+		"newer format": {fresh(set("m/format", "3")), Options{}, "newer program"},
 		"no format":    {fresh(set("m/format", "x")), Options{}, "which is none"},
 		"foreign": {fresh(func(db *pebble.DB) error {
-			return errors.Join(set("zebra", "")(db), db.Delete(metaKey("format"), pebble.Sync))
+			return errors.Join(set("zebra", "")(db), db.Delete(metaKey("format"), pebble.NoSync))
 		}), Options{}, "another program's"},
 		"damaged set":      {fresh(set("m/stored", "7-3")), Options{}, "damaged"},
 		"damaged progress": {fresh(func(db *pebble.DB) error { return errors.Join(set("m/stored", "3")(db), set("m/progress", "{")(db)) }), Options{}, "damaged"},
-		"other accounts":   {fresh(func(*pebble.DB) error { return nil }), Options{Accounts: "on"}, "made with accounts=off"},
+		"damaged lacking":  {fresh(func(db *pebble.DB) error { return errors.Join(set("m/stored", "3")(db), set("m/lacking", "7-3")(db)) }), Options{}, "lacks is damaged"},
+		"accounts off":     {fresh(set("m/accounts", "on")), Options{Accounts: "off"}, "has an index by account"},
+		"accounts to come": {fresh(func(*pebble.DB) error { return nil }), Options{Accounts: "on", ReadOnly: true}, "no index by account"},
 		"unknown accounts": {fresh(func(*pebble.DB) error { return nil }), Options{Accounts: "yes"}, "want on or off"},
 		"unknown codec":    {fresh(func(*pebble.DB) error { return nil }), Options{Compression: "lzw"}, "want none, s2 or zstd"},
 		"missing":          {func(*testing.T) vfs.FS { return vfs.NewMem() }, Options{ReadOnly: true}, "there is none"},

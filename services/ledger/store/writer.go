@@ -25,7 +25,7 @@ type Writer interface {
 // WriterOptions is how a Writer works. Its zero values are the documented defaults.
 type WriterOptions struct {
 	Progress Progress
-	Writers  int // batches under way to the disk at once; 0: 1
+	Writers  int // batches that are prepared at once; 0: 1
 	Queue    int // ledgers that wait; 0: 128
 	Batch    int // most ledgers in a batch; 0: 32
 
@@ -167,22 +167,16 @@ func (w *writer) append(ledgers []*xrpl.Ledger, turn uint64) bool {
 	select {
 	case <-w.failed: // what comes after a batch that failed would leave a hole
 		if err == nil {
-			b.close()
+			b.Close()
 		}
 		w.pass(w.err)
 		return false
 	default:
 	}
 	if err == nil {
-		b, err = w.store.begin(b, ledgers, w.o.Progress)
+		err = w.store.commit(b, ledgers, w.o.Progress)
 	}
 	w.pass(err)
-	if err != nil {
-		return false
-	}
-	if err = w.store.finish(b); err != nil {
-		w.fail(err)
-	}
 	return err == nil
 }
 

@@ -25,7 +25,7 @@ func mint(t testing.TB, n int) []*xrpl.Ledger {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := xrpl.Meta{Index: uint32(place)}
+			m := xrpl.Meta{Index: uint32(place), Accounts: []xrpl.AccountChange{{Account: k.Account(), Before: uint32(i + 1), Sequence: uint32(i + 2)}}}
 			l.Transactions = append(l.Transactions, xrpl.Transaction{Blob: blob, Meta: m.Append(nil)})
 		}
 		all = append(all, l)

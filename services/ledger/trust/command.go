@@ -151,7 +151,7 @@ func (r *Report) print(w io.Writer, level Level) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d of %d ledgers verified at %v: %d transactions, %d signatures, %d links\n",
-		r.Verified, r.Ledgers, level, r.Transactions, r.Signatures, r.Links)
+	_, err := fmt.Fprintf(w, "%d of %d ledgers verified at %v: %d transactions, %d signatures, %d links\n%s",
+		r.Verified, r.Ledgers, level, r.Transactions, r.Signatures, r.Links, r.Summary())
 	return err
 }

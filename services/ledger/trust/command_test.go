@@ -39,7 +39,7 @@ func TestCommand(t *testing.T) {
 		want, wrong string // in what is printed, in the error
 	}{
 		{"JSON", "", []string{path, "--level", "L4", "--json"},
-			`{"ledgers":3,"verified":3,"transactions":6,"signatures":6,"links":2,"failed":[]}` + "\n", ""},
+			`{"ledgers":3,"verified":3,"transactions":6,"signatures":6,"links":2,"failed":[],"marked":[]}` + "\n", ""},
 		{"text", "", []string{path, "--level", "l2"}, "3 of 3 ledgers verified at L2: 6 transactions, 0 signatures, 2 links\n", ""},
 		{"the pure checker", "", []string{path, "--signatures", "pure", "--workers", "1"}, "6 signatures", ""},
 		{"stdin", good, []string{"-", "--json"}, `"verified":3`, ""},

@@ -15,6 +15,7 @@ type Report struct {
 	Signatures   int       `json:"signatures"`   // that fit
 	Links        int       `json:"links"`        // between neighbours in the file
 	Failed       []Failure `json:"failed"`       // by line; maxFailures at most, those that were found first
+	Marks                  // of them, those whose hashes fit
 }
 
 // Failure is a line that failed.

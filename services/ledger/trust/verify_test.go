@@ -45,11 +45,11 @@ func TestWhatEachLevelCounts(t *testing.T) {
 	backwards := slices.Clone(all)
 	slices.Reverse(backwards)
 	for level, want := range map[Level]Report{
-		L0: {6, 6, 12, 0, 0, []Failure{}},
-		L1: {6, 6, 12, 0, 0, []Failure{}},
-		L2: {6, 6, 12, 0, 5, []Failure{}},
-		L3: {6, 6, 12, 0, 5, []Failure{}},
-		L4: {6, 6, 12, 12, 5, []Failure{}},
+		L0: {6, 6, 12, 0, 0, []Failure{}, Marks{Marked: []Mark{}}},
+		L1: {6, 6, 12, 0, 0, []Failure{}, Marks{Marked: []Mark{}}},
+		L2: {6, 6, 12, 0, 5, []Failure{}, Marks{Marked: []Mark{}}},
+		L3: {6, 6, 12, 0, 5, []Failure{}, Marks{Marked: []Mark{}}},
+		L4: {6, 6, 12, 12, 5, []Failure{}, Marks{Marked: []Mark{}}},
 	} {
 		for _, text := range []string{text, file(backwards), text + "\n \r\n\n", strings.TrimSpace(text)} {
 			if got := verify(t, text, level); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -218,12 +218,24 @@ func TestShapesOfAnswers(t *testing.T) {
 	}
 }
 
-func TestUnreadableFieldsFailAtL0(t *testing.T) {
-	l := mint(t, 1)[0]
-	l.Transactions[1].Meta = []byte{0xe1}
-	seal(t, l, xrpl.Hash{})
-	if got := verify(t, line(l), L0); len(got.Failed) != 1 || !strings.Contains(got.Failed[0].Reason, "transaction 2 of 2") {
-		t.Errorf("%+v", got)
+// What no field can be read of is what its hash says all the same, as for a sync. It is marked at L4, and those above and
+// below are linked to it.
+func TestUnreadableFieldsAreMarkedAtL4(t *testing.T) {
+	for level := L0; level <= L4; level++ {
+		all := mint(t, 5)
+		all[2].Transactions[1].Meta = append(all[2].Transactions[1].Meta, 0xc1)
+		relink(t, all, 2)
+		got := verify(t, file(all), level)
+		var want []int
+		if level == L4 {
+			want = []int{3}
+		}
+		if !slices.Equal(got.lines(), want) || got.Marks.Len() != len(want) || level >= L2 && got.Links != 4 {
+			t.Errorf("%v: %+v", level, got)
+		}
+		if said := got.Summary(); level == L4 && !strings.Contains(said, "1 (102); the first: transaction ") {
+			t.Errorf("it says %q", said)
+		}
 	}
 }
 
@@ -235,7 +247,6 @@ func TestMetadataThatFitsItsHashes(t *testing.T) {
 		reason string
 	}{
 		{"none", func(txs []xrpl.Transaction) { txs[1].Meta = nil }, "TransactionIndex"},
-		{"unreadable", func(txs []xrpl.Transaction) { txs[1].Meta = append(txs[1].Meta, 0xe1) }, "malformed"},
 		{"a place twice", func(txs []xrpl.Transaction) { txs[1].Meta = txs[0].Meta }, "place is 0, as another"},
 		{"a place beyond the last", func(txs []xrpl.Transaction) { m := xrpl.Meta{Index: 2}; txs[1].Meta = m.Append(nil) }, "place is 2"},
 	} {

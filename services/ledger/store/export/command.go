@@ -59,6 +59,11 @@ func export(cmd *cobra.Command, data, format, out string, r history.Range) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	marks, err := s.Marks(store.Everything)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), marks.Summary())
 	ledgers := s.Stored() // gaps are left out, unless somebody asks for a range
 	if r != (history.Range{}) || len(ledgers) == 0 {
 		if r, err = s.Span(r); err != nil {

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/history"
+)
+
+// beginAccounts switches the index by account on: what is stored from now on is in it, what was stored before is lacking
+// until IndexAccounts. The packs say so, so that it stays on.
+func (s *Store) beginAccounts() error {
+	if !s.writable {
+		return ErrNoAccounts
+	}
+	next := *s.durable.Load()
+	s.accounts, next.lacking = true, next.stored
+	s.durable.Store(&next)
+	return s.Append(nil, next.progress)
+}
+
+// indexedBytes is how large a batch of IndexAccounts may become: what others wait for at most while it is written.
+const indexedBytes = 64 << 10
+
+func setLacking(b *pebble.Batch, lacking history.Set) error {
+	return b.Set(metaKey("lacking"), []byte(lacking.String()), nil)
+}
+
+// Indexed is which of the stored ledgers the index by account has, if there is one. It only grows.
+func (s *Store) Indexed() history.Set {
+	st := s.durable.Load()
+	if len(st.lacking) == 0 {
+		return st.stored
+	}
+	return st.stored.Without(st.lacking)
+}
+
+// Lacking is how many of the stored ledgers the index by account lacks.
+func (s *Store) Lacking() int { return s.durable.Load().lacking.Len() }
+
+// IndexAccounts puts into the index by account what it lacks, the newest ledgers first. Other calls may go on meanwhile, and
+// what was indexed when it is interrupted need not be again, but for the last 8 MiB of the index. A ledger that cannot be
+// read is left out, and the error says which.
+func (s *Store) IndexAccounts(ctx context.Context) error {
+	var unreadable error
+	for _, r := range slices.Backward(s.durable.Load().lacking) {
+		for r.Len() > 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			done, bad, err := s.indexSome(r)
+			if err != nil {
+				return fmt.Errorf("the index by account: %w", err)
+			}
+			if bad != nil && unreadable == nil {
+				unreadable = fmt.Errorf("the index by account lacks ledger %d, and perhaps more: %w%s", done.From, bad, repairHint)
+			}
+			if done.From == r.From {
+				break
+			}
+			r.To = done.From - 1
+		}
+	}
+	return unreadable
+}
+
+// indexSome puts ledgers into the index by account, from the top of a range down. If bad is not nil, the lowest of those that
+// are done could not be read, and is still lacking.
+func (s *Store) indexSome(r history.Range) (done history.Range, bad, err error) {
+	b := s.db.NewBatch()
+	defer b.Close()
+	mem := s.scratch.Get().(*scratch)
+	defer s.scratch.Put(mem)
+	done, indexed := history.Range{From: r.To, To: r.To}, history.Range{From: r.To + 1, To: r.To}
+	for ; ; done.From-- {
+		var l xrpl.Ledger
+		if bad = s.Ledger(done.From, &l); bad == nil {
+			bad = setAccounts(b, &l, mem)
+		}
+		if errors.Is(bad, ErrClosed) {
+			return done, nil, bad
+		}
+		if bad != nil {
+			break
+		}
+		indexed.From = done.From
+		if done.From == r.From || b.Len() > indexedBytes {
+			break
+		}
+	}
+	return done, bad, s.addIndexed(b, indexed)
+}
+
+// addIndexed writes a batch that holds what the index by account has of a range.
+func (s *Store) addIndexed(b *pebble.Batch, r history.Range) error {
+	if r.Len() == 0 {
+		return nil
+	}
+	if err := s.room(b.Len()); err != nil {
+		return err
+	}
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.apply.Lock()
+	defer s.apply.Unlock()
+	next := *s.durable.Load()
+	next.lacking = next.lacking.Without(history.Set{r})
+	if err := setLacking(b, next.lacking); err != nil {
+		return err
+	}
+	if err := s.guard(func() error { return s.db.Apply(b, pebble.NoSync) }); err != nil {
+		return err
+	}
+	s.durable.Store(&next)
+	return nil
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"dyno/parts/xrpl"
+	"dyno/services/ledger/store/storetest"
+	"dyno/services/ledger/trust"
+)
+
+// placesOf are the places of each account's transactions.
+func placesOf(t *testing.T, chain []*xrpl.Ledger) map[xrpl.AccountID][]Place {
+	t.Helper()
+	all := map[xrpl.AccountID][]Place{}
+	for _, l := range chain {
+		for i, tx := range l.Transactions {
+			err := xrpl.Accounts(tx.Blob, tx.Meta, func(a xrpl.AccountID) {
+				if p := (Place{l.Index, i}); !slices.Contains(all[a], p) {
+					all[a] = append(all[a], p)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return all
+}
+
+// indexes holds that a store's index by account has all that it says it has, and refuses the rest.
+func indexes(t *testing.T, s *Store, all map[xrpl.AccountID][]Place) {
+	t.Helper()
+	if _, _, err := s.AccountTransactions(xrpl.AccountID{}, 1, 1000, nil, 1, true); errors.Is(err, ErrLacking) != (s.Lacking() > 0) {
+		t.Errorf("it lacks %d: %v", s.Lacking(), err)
+	}
+	indexed := s.Indexed()
+	for account, places := range all {
+		want := slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return !indexed.Has(p.Index) })
+		var got []Place
+		for _, r := range indexed {
+			places, _, err := s.AccountTransactions(account, r.From, r.To, nil, maxPage, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, places...)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("of ledgers %v account %v has %v, want %v", indexed, account, got, want)
+		}
+	}
+}
+
+// An index by account can be switched on for what is stored: after any crash it stays on, what is stored then is in it, what
+// it says it has it has, and in the end it has all. A lost index begins anew.
+func TestAccountsLater(t *testing.T) {
+	const ledgers = 120
+	chain := storetest.Chain(1, 101, ledgers+2, 40)
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, disk, Options{})
+	mustAppend(t, s, chain[:ledgers/2]...)
+	mustAppend(t, s, chain[ledgers/2+1:ledgers]...) // with a gap
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, disk, Options{Accounts: "on"})
+	if s.Lacking() != ledgers-1 || len(s.Indexed()) != 0 {
+		t.Errorf("it lacks %d, has %v", s.Lacking(), s.Indexed())
+	}
+	mustAppend(t, s, chain[ledgers])
+	clone := func(n uint64) vfs.FS { return disk.CrashClone(vfs.CrashCloneCfg{RNG: rand.New(rand.NewPCG(n, 1))}) }
+	states := []vfs.FS{clone(0)}
+	for s.Lacking() > 0 { // batch by batch, as IndexAccounts does
+		lacking := s.durable.Load().lacking
+		if _, bad, err := s.indexSome(lacking[len(lacking)-1]); bad != nil || err != nil {
+			t.Fatal(bad, err)
+		}
+		if len(states) == 2 { // in between
+			if err := s.db.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		states = append(states, clone(uint64(len(states))))
+	}
+	if len(states) < 5 {
+		t.Fatalf("it was done in %d batches", len(states)-1)
+	}
+	all := placesOf(t, chain)
+	for i, fs := range states {
+		for _, lost := range []bool{false, true} {
+			if lost {
+				if err := fs.RemoveAll("data/" + indexFolder); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := mustOpen(t, fs, Options{ReadOnly: lost})
+			if !s.accounts || lost && s.Lacking() != ledgers-1 || !lost && i >= 2 && s.Lacking() > ledgers-20 {
+				t.Errorf("state %d, index lost: %v: it lacks %d", i, lost, s.Lacking())
+			}
+			indexes(t, s, all)
+			if report, err := s.Check(t.Context(), trust.L2, nil); err != nil || !report.Clean() {
+				t.Errorf("while it is being made: %+v, %v", report, err)
+			}
+			if lost {
+				continue
+			}
+			if err := s.IndexAccounts(t.Context()); err != nil || s.Lacking() != 0 {
+				t.Errorf("%v, it lacks %d", err, s.Lacking())
+			}
+			mustAppend(t, s, chain[ledgers+1])
+			indexes(t, s, all)
+			if report, err := s.Check(t.Context(), trust.L2, nil); err != nil || !report.Clean() {
+				t.Errorf("in the end: %+v, %v", report, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 2 {
+			break // the rest is alike
+		}
+	}
+}
+
+// A ledger that cannot be read stays out of the index by account, and the rest is in it; who interrupts it is heard.
+func TestAccountsOfWhatIsDamaged(t *testing.T) {
+	dir := t.TempDir()
+	open := func(o Options) *Store {
+		t.Helper()
+		s, err := Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open(Options{})
+	chain := storetest.Chain(1, 101, 9, 4)
+	mustAppend(t, s, chain...)
+	x, err := s.lookUp(105)
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := scratched(dir, packsFolder, "*.pack", int64(x.ref.Offset)+100); err != nil {
+		t.Fatal(err)
+	}
+	s = open(Options{Accounts: "on"})
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.IndexAccounts(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	err = s.IndexAccounts(t.Context())
+	if fmt.Sprint(s.Indexed()) != "101-104,106-109" || err == nil {
+		t.Errorf("it has %v, %v", s.Indexed(), err)
+	}
+}

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"dyno/parts/daemon"
+	"dyno/services/ledger/store/flat"
+)
+
+// Repaired is what RepairFolder did.
+type Repaired struct {
+	Quarantined []string `json:"quarantined"` // in the folder of that name: bytes that are no records, and the old index
+	Bytes       int64    `json:"bytes"`       // of the packs that are no records
+}
+
+// RepairFolder opens the store of a data folder that nothing else uses, whatever became of its files. It copies bytes of
+// the packs that are no records to the quarantine, moves the index there, and makes a new one of all ledgers that were proved and
+// prove again to be what they were. What is lost is missing then, to be synced; answers that wait for their proof still
+// do. It may be interrupted, and done again.
+func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
+	lock, err := daemon.DataFolder{Format: Format, Upgrade: Upgrade}.OpenExisting(dir, service)
+	if err != nil {
+		return nil, r, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, lock.Close())
+		}
+	}()
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	had, err := r.clear(o.FS, dir)
+	if err != nil {
+		return nil, r, fmt.Errorf("repairing %s: %w", dir, err)
+	}
+	o.ReadOnly, o.Accounts = false, ""
+	if had.Accounts == "on" {
+		o.Accounts = "on"
+	}
+	if s, err = openStore(dir, o, true); err != nil {
+		return nil, r, err
+	}
+	// What the packs say of the progress may be lost with them.
+	if had.Progress.Range().Len() > 0 && had.Progress.Range() != s.Progress().Range() {
+		if err = s.Append(nil, had.Progress); err != nil {
+			return nil, r, errors.Join(err, s.Close())
+		}
+	}
+	s.lock = lock
+	return s, r, nil
+}
+
+// clear puts into the quarantine what is damaged, and answers with what could be read in the index.
+func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, err error) {
+	quarantine := fs.PathJoin(dir, quarantineFolder)
+	if err := fs.MkdirAll(quarantine, 0o755); err != nil {
+		return had, err
+	}
+	r.Quarantined = []string{}
+	packs, err := flat.Open(fs.PathJoin(dir, packsFolder), flat.Options{FS: fs})
+	if err != nil {
+		return had, err
+	}
+	err = packs.Scan(flat.Position{}, func(flat.Ref, []byte) error { return nil }, func(d flat.Damage) error {
+		name := fmt.Sprintf("%s.%d-%d", d.File.Name, d.From, d.To)
+		r.Quarantined = append(r.Quarantined, name)
+		r.Bytes += d.To - d.From
+		return packs.Copy(d, fs.PathJoin(quarantine, name))
+	})
+	if err = errors.Join(err, packs.Close()); err != nil {
+		return had, err
+	}
+	index := fs.PathJoin(dir, indexFolder)
+	if _, missing := fs.Stat(index); missing != nil {
+		return had, nil
+	}
+	had = salvage(fs, index)
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s-%d", indexFolder, n)
+		to := fs.PathJoin(quarantine, name)
+		if _, missing := fs.Stat(to); missing != nil {
+			r.Quarantined = append(r.Quarantined, name)
+			return had, fs.Rename(index, to)
+		}
+	}
+}
+
+// salvage reads what an index says of itself, where it can be read.
+func salvage(fs vfs.FS, dir string) (had proved) {
+	db, err := openPebble(dir, pebbleOptions(fs, true))
+	if err != nil {
+		return had
+	}
+	defer db.Close()
+	old := &older{db: db}
+	had.Accounts = old.text("accounts")
+	if json.Unmarshal([]byte(old.text("progress")), &had.Progress) != nil {
+		had.Progress = Progress{}
+	}
+	return had
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyno/services/ledger/trust"
+)
+
+// older unpacks a data folder of format 1: ten ledgers with an index by account, synced at L4, and a wrong answer.
+func olderFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("tar", "-xzf", filepath.Join("testdata", "format1.tar.gz"), "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+func TestUpgrade(t *testing.T) {
+	dir := olderFolder(t)
+	for name, file := range map[string]string{packsFolder: "000001-0000000000000001.pack", indexFolder: "000001.sst"} { // as it was interrupted
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, file), []byte("half"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the second time it is what it became
+		s, err := OpenFolder(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := s.Check(t.Context(), trust.L4, nil)
+		if err != nil || !report.Clean() || report.Ledgers != 10 || report.Signatures != 40 || report.Synced != "L4" || len(report.Gaps) > 0 {
+			t.Errorf("%+v, %v", report, err)
+		}
+		if p := s.Progress(); s.Stored().String() != "70001-70010" || p.From != 70001 || p.To != 70010 || len(p.Servers) != 2 || !s.accounts {
+			t.Errorf("%v, %+v", s.Stored(), p)
+		}
+		wrong := s.Wrong()
+		if len(wrong) != 1 || wrong[0].Index != 70005 || !strings.HasPrefix(wrong[0].Reason, "wrong transaction tree") {
+			t.Fatalf("%+v", wrong)
+		}
+		if answer, err := s.Answer(1); err != nil || len(answer) != wrong[0].Kept {
+			t.Errorf("%.100s, %v", answer, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, oldFolder)); !os.IsNotExist(err) {
+		t.Errorf("the old store is there: %v", err)
+	}
+}
+
+// What cannot be read is left as it is.
+func TestUpgradeOfWhatIsDamaged(t *testing.T) {
+	dir := olderFolder(t)
+	logs, err := filepath.Glob(filepath.Join(dir, oldFolder, "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	b, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[1000] ^= 1
+	if err := os.WriteFile(logs[0], b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenFolder(dir, Options{})
+	if err == nil {
+		defer s.Close()
+		t.Fatalf("opened: %v", s.Stored())
+	}
+	if !strings.Contains(err.Error(), "from format 1 to 2") || !strings.Contains(err.Error(), "sync into a new folder") {
+		t.Error(err)
+	}
+	if after, err := os.ReadFile(logs[0]); err != nil || string(after) != string(b) {
+		t.Errorf("it was changed: %v", err)
+	}
+}
