@@ -33,14 +33,14 @@ soak-orders: ## a million reads of every variant of ordersd while orders change 
 soak-ledger: ## kill ledgersync at 100 random moments, and lie to it 10,000 times (25 minutes)
 	go test ./services/ledger/soak -run 'TestKill|TestFaults' -count 1 -timeout 2h -kills 100 -faults 10000 -v
 
-run: ## the main job, about 6 minutes
+run: ## the main job, about 4 minutes
 	go run ./cmd/dyno run scenarios/notify.yaml
 
-quick: ## the main job in two minutes, without intervals
+quick: ## the main job in two minutes, with wider intervals
 	go run ./cmd/dyno run --quick scenarios/notify.yaml
 
 # Those of notifyd, its queues, what its users meet, and those of ordersd but for the long claims.
-SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept orders orders-messages orders-restart orders-canary
+SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept orders orders-messages orders-restart orders-overload orders-canary
 
 scenarios: ## the scenarios of docs/notify-scenarios.md and docs/orders-scenarios.md, quickly, one after the other (20 minutes)
 	@failed=; for s in $(SCENARIOS); do \
