@@ -16,16 +16,6 @@ func poll(epoll int, events []unix.EpollEvent) (n int) {
 	return int(got)
 }
 
-func receive(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
-	return int(n), errno
-}
-
-func send(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	return int(n), errno
-}
-
 // signal makes an eventfd's counter grow, which ends a wait for it. It is never read: each signal is an event by itself.
 func signal(fd int) {
 	one := uint64(1)

@@ -140,6 +140,7 @@ func TestDiskFullOfOthers(t *testing.T) {
 				w.mustPost(aSeries(fmt.Sprintf("n%d-", i), 50, "", "t")...)
 				synctest.Wait()
 			}
+			w.settle()
 			w.disk.Full(0)
 			if restart {
 				w.kill()
