@@ -97,7 +97,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.tcp.AcceptTCP()
 		if err == nil {
-			return l.add(c, nil), nil
+			return l.add(c, nil, func() {}), nil
 		}
 		if !l.sealed.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, err
@@ -110,8 +110,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *Listener) add(tcp *net.TCPConn, unread []byte) *Conn {
-	c := &Conn{TCPConn: tcp, owner: l, unread: unread}
+func (l *Listener) add(tcp *net.TCPConn, unread []byte, gone func()) *Conn {
+	c := &Conn{TCPConn: tcp, owner: l, unread: unread, gone: gone}
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()
@@ -181,6 +181,7 @@ type Conn struct {
 	head  heads         // of what is read
 
 	unread []byte // which another server read before it handed the connection over
+	gone   func() // called when it is closed
 
 	mu    sync.Mutex // so that a connection is asked only while no request is under way
 	asked asked      // to give up waiting for a request
@@ -325,5 +326,6 @@ func (c *Conn) Close() error {
 	}
 	err := c.TCPConn.Close()
 	c.owner.remove(c)
+	c.gone()
 	return err
 }

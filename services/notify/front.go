@@ -25,7 +25,7 @@ type front struct {
 	guard  *pages.Guard
 	allows func(authorization string) bool // nil: without API keys
 	server *httploop.Server
-	leave  func(c *net.TCPConn, unread []byte)
+	leave  func(c *net.TCPConn, unread []byte, gone func())
 	owned  sync.WaitGroup // goroutines
 
 	mu      sync.Mutex // guards the fields below
@@ -41,6 +41,10 @@ const (
 
 	// maxSmall is the largest body that the front reads: each connection may hold one in memory.
 	maxSmall = 64 << 10
+
+	// minBuffered is the least that clients of the front may have sent and have no answer to, in bytes. It is the setting
+	// "memory" otherwise: what is not stored yet has as much as what is.
+	minBuffered = 16 << 20
 )
 
 // newFront begins to serve what connects to l. The error is httploop.ErrUnsupported where the system has no event loops.
@@ -49,8 +53,9 @@ func newFront(d *Dispatcher, l *lameduck.Listener, g *pages.Guard, allows func(s
 	f.changed.L = &f.mu
 	var err error
 	f.server, err = httploop.New(httploop.Options{
-		Turn: f.turn, Serves: f.serves, Leave: func(c *net.TCPConn, unread []byte) { f.leave(c, unread) }, Loops: 1, MaxBody: maxSmall,
-		ReadTimeout: readTimeout, WriteTimeout: readTimeout, Log: d.log,
+		Turn: f.turn, Serves: f.serves, Loops: 1,
+		Leave:   func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
+		MaxBody: maxSmall, MaxBuffered: int(max(d.config.Memory, minBuffered)), ReadTimeout: readTimeout, WriteTimeout: readTimeout, Log: d.log,
 		Refuse: func(resp *httploop.Response, text string) { respond(resp, &refusal{status: resp.Status, text: text}) },
 	})
 	if err != nil {
