@@ -49,6 +49,8 @@ type Listener struct {
 	conns map[*Conn]struct{}
 
 	handed *handed // nil: Accept accepts
+
+	accepted atomic.Bool // Accept has returned its last connection
 }
 
 // Listen returns a Listener over l.
@@ -74,12 +76,12 @@ func (l *Listener) Close() error {
 	return l.tcp.Close()
 }
 
-// Seal has Accept return the connections that are queued, and then net.ErrClosed. It returns immediately.
+// Seal has Accept return the connections that are queued, and then net.ErrClosed; with HandOver, those until its end. It
+// returns immediately.
 func (l *Listener) Seal() {
 	l.LameDuck()
 	if l.handed != nil {
 		l.sealed.Store(true)
-		l.handed.end()
 		return
 	}
 	if raw, err := l.tcp.SyscallConn(); err == nil {
@@ -91,6 +93,14 @@ func (l *Listener) Seal() {
 
 // Accept returns the next connection, a *Conn.
 func (l *Listener) Accept() (net.Conn, error) {
+	c, err := l.accept()
+	if errors.Is(err, net.ErrClosed) {
+		l.accepted.Store(true)
+	}
+	return c, err
+}
+
+func (l *Listener) accept() (net.Conn, error) {
 	if l.handed != nil {
 		return l.handed.next()
 	}
@@ -125,12 +135,14 @@ func (l *Listener) remove(c *Conn) {
 }
 
 // Drain ends each connection on which no request is under way when nothing has happened on it for a lull. It returns
-// when none is left, or when ctx ends, and says how many are left. Seal comes before it.
+// when none is left and Accept has returned net.ErrClosed, or when ctx ends, and says how many are left. Seal comes
+// before it, and Accept is called meanwhile: connections that end make room for those that are queued.
 func (l *Listener) Drain(ctx context.Context) (left int) {
 	tick := time.NewTicker(lull / looks)
 	defer tick.Stop()
 	for {
-		if left = l.endQuiet(); left == 0 {
+		accepted := l.accepted.Load()
+		if left = l.endQuiet(); left == 0 && accepted {
 			return 0
 		}
 		select {

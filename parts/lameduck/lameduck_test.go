@@ -260,3 +260,50 @@ func TestHTTP2(t *testing.T) {
 	<-slow
 	<-drained
 }
+
+// A server that gets its connections from another serves what it gets while it drains, and meanwhile ends those without a
+// request. It has drained when no more will come.
+func TestDrainsWhileConnectionsAreHandedOver(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lameduck.Listen(tcp.(*net.TCPListener))
+	give, end := l.HandOver()
+	p := program{lameduck.NewServer(&http.Server{Handler: http.HandlerFunc(hello)}, l), l, l.Addr().String()}
+	go p.Serve(l)
+	gone := make(chan bool, 2)
+	hand := func(text string) *bufio.Reader {
+		_, in := p.dial(t, "", 0)
+		c, err := tcp.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		give(c.(*net.TCPConn), []byte(text), func() { gone <- true })
+		return in
+	}
+	idle := hand(get)
+	answer(t, idle)
+	drained := make(chan bool)
+	go func() {
+		defer close(drained)
+		p.drain(t)
+	}()
+	if _, err := idle.ReadByte(); err != io.EOF {
+		t.Errorf("a connection without a request: %v, want EOF", err)
+	}
+	select {
+	case <-drained:
+		t.Error("more may come")
+	default:
+	}
+	in := hand(get)
+	end()
+	if resp := answer(t, in); !resp.Close {
+		t.Error("the answer does not say that the connection ends")
+	}
+	<-drained
+	for range 2 {
+		<-gone
+	}
+}

@@ -26,6 +26,7 @@ type front struct {
 	allows func(authorization string) bool // nil: without API keys
 	server *httploop.Server
 	leave  func(c *net.TCPConn, unread []byte, gone func())
+	left   func()         // says that no more leave
 	owned  sync.WaitGroup // goroutines
 
 	mu      sync.Mutex // guards the fields below
@@ -61,7 +62,7 @@ func newFront(d *Dispatcher, l *lameduck.Listener, g *pages.Guard, allows func(s
 	if err != nil {
 		return nil, err
 	}
-	f.leave = l.HandOver()
+	f.leave, f.left = l.HandOver()
 	f.owned.Go(func() {
 		if err := f.server.Serve(l.TCP()); err != nil && d.config.Fail != nil {
 			d.config.Fail(err)
@@ -238,6 +239,7 @@ func (f *front) LameDuck() { f.server.LameDuck() }
 // Drain answers what arrives, as httploop.Server's does, and ends the front.
 func (f *front) Drain(ctx context.Context) error {
 	err := f.server.Drain(ctx)
+	f.left()
 	f.mu.Lock()
 	f.ended = true
 	f.mu.Unlock()
