@@ -74,11 +74,12 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 		c.abort()
 		return
 	}
-	if overfull {
+	switch {
+	case l.cut:
+		c.abort()
+	case overfull:
 		c.refuse(errOverfull)
-		return
-	}
-	if l.draining {
+	case l.draining:
 		l.touch(c)
 	}
 }

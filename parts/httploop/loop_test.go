@@ -3,7 +3,9 @@
 package httploop
 
 import (
+	"context"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,5 +92,69 @@ func TestNoWakeAfterTheEnd(t *testing.T) {
 	var b [8]byte
 	if n, _ := unix.Read(peer, b[:]); n > 0 {
 		t.Errorf("%d bytes were written", n)
+	}
+}
+
+// accepting has a server that runs accept connections by f.
+func (s *served) accepting(f func(fd, flags int) (int, unix.Sockaddr, error)) (idle *client) {
+	idle = s.dial()
+	idle.send(get)
+	idle.answer("GET")
+	s.mu.Lock()
+	first := s.loops[0]
+	s.mu.Unlock()
+	set := make(chan bool)
+	first.post(func() {
+		first.accept.accept = f
+		close(set)
+	})
+	<-set
+	return idle
+}
+
+// A drain without file descriptors ends connections that have no request, and answers those that waited to be accepted.
+func TestDrainAcceptsWhenItCan(t *testing.T) {
+	s := serve(t, Options{Loops: 2})
+	var full atomic.Bool
+	full.Store(true)
+	idle := s.accepting(func(fd, flags int) (int, unix.Sockaddr, error) {
+		if full.Load() {
+			return -1, nil, unix.EMFILE
+		}
+		return unix.Accept4(fd, flags)
+	})
+	var waiting []*client
+	for range 5 {
+		c := s.dial()
+		c.send(get)
+		waiting = append(waiting, c)
+	}
+	drained := make(chan error)
+	go func() { drained <- s.Drain(t.Context()) }()
+	idle.end()
+	full.Store(false)
+	for _, c := range waiting {
+		if resp, _ := c.answer("GET"); resp.StatusCode != 200 || !resp.Close {
+			t.Errorf("%s, closes %t", resp.Status, resp.Close)
+		}
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
+// A drain that never gets a file descriptor ends with its time.
+func TestDrainEndsWithoutDescriptors(t *testing.T) {
+	s := serve(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	s.accepting(func(int, int) (int, unix.Sockaddr, error) {
+		if s.lame.Load() {
+			cancel()
+		}
+		return -1, nil, unix.EMFILE
+	})
+	s.dial()
+	if err := s.Drain(ctx); err != nil {
+		t.Error(err)
 	}
 }

@@ -29,9 +29,9 @@ const (
 
 	looks = 5 // at each connection within a lull
 
-	// handshake is how long a client may take to complete a connection that the kernel has begun when the listener is
+	// Handshake is how long a client may take to complete a connection that the kernel has begun when the listener is
 	// sealed: a round trip to the other side of a continent.
-	handshake = 100 * time.Millisecond
+	Handshake = 100 * time.Millisecond
 
 	// lingering bounds what is read, and thrown away, of a client that goes on sending after the last answer. A close
 	// with unread bytes would have the kernel reset the connection, and the reset would overtake the answer.
@@ -88,7 +88,7 @@ func (l *Listener) Seal() {
 		raw.Control(func(fd uintptr) { SealSocket(int(fd)) })
 	}
 	l.sealed.Store(true)
-	l.tcp.SetDeadline(time.Now().Add(handshake))
+	l.tcp.SetDeadline(time.Now().Add(Handshake))
 }
 
 // Accept returns the next connection, a *Conn.
@@ -116,7 +116,7 @@ func (l *Listener) accept() (net.Conn, error) {
 			l.tcp.Close()
 			return nil, net.ErrClosed
 		}
-		l.tcp.SetDeadline(time.Now().Add(handshake)) // its client may be gone before it is accepted
+		l.tcp.SetDeadline(time.Now().Add(Handshake)) // its client may be gone before it is accepted
 	}
 }
 
