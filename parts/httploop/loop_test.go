@@ -4,6 +4,7 @@ package httploop
 
 import (
 	"context"
+	"net"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -157,4 +158,43 @@ func TestDrainEndsWithoutDescriptors(t *testing.T) {
 	if err := s.Drain(ctx); err != nil {
 		t.Error(err)
 	}
+}
+
+// Sockets have the options that those of net have.
+func TestTCPOptions(t *testing.T) {
+	requests := make(chan *Request, 1)
+	s := serve(t, Options{Turn: func(_ int, batch []*Request) { requests <- batch[0] }})
+	c := s.dial()
+	c.send(get)
+	r := <-requests
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	other, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	raw, err := other.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range tcpOptions {
+		got, err := unix.GetsockoptInt(r.conn.fd, o.level, o.name)
+		var want int
+		var err2 error
+		raw.Control(func(fd uintptr) { want, err2 = unix.GetsockoptInt(int(fd), o.level, o.name) })
+		if got != want || err != nil || err2 != nil {
+			t.Errorf("option %d of level %d: %d, net has %d (%v, %v)", o.name, o.level, got, want, err, err2)
+		}
+	}
+	Done(r)
+	c.answer("GET")
 }
