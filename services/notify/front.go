@@ -23,7 +23,7 @@ import (
 type front struct {
 	d      *Dispatcher
 	guard  *pages.Guard
-	allows func(authorization string) bool // nil: without API keys
+	allows func(authorization string) bool // nil: without API keys. It does not block
 	server *httploop.Server
 	leave  func(c *net.TCPConn, unread []byte, gone func())
 	left   func()         // says that no more leave
@@ -78,7 +78,7 @@ func (f *front) serves(r *httploop.Request) bool {
 	if r.Target != "/v1/notices" || r.Method != http.MethodPost || f.guard.Check(pages.Request{Method: r.Method, Host: r.Host}) != nil {
 		return false
 	}
-	small, kind, allowed := false, false, f.allows == nil
+	small, kind, keyed, allowed := false, false, false, f.allows == nil
 	for i := range r.Fields {
 		field := &r.Fields[i]
 		is := func(name string) bool { return strings.EqualFold(field.Name, name) }
@@ -95,7 +95,10 @@ func (f *front) serves(r *httploop.Request) bool {
 				return false
 			}
 		case is("Authorization"):
-			allowed = f.allows == nil || f.allows(field.Value)
+			if keyed {
+				return false // net/http's handler says what it thinks of two
+			}
+			keyed, allowed = true, allowed || f.allows(field.Value)
 		default:
 			return false
 		}
