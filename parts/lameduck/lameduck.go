@@ -1,7 +1,8 @@
 // Package lameduck ends an HTTP server without losing a request. A server that receives SIGTERM is a lame duck for a
 // while: it still accepts and answers, so that load balancers have the time to see that it is no longer ready, and each
 // answer says Connection: close. Then the listener is sealed: the kernel takes no further connections, and those that it
-// took are accepted. At the end, connections on which nothing happens are closed, one by one, when no byte waits on them.
+// took are accepted. At the end, connections on which nothing happens are closed, one by one, when no byte waits on
+// them and no TLS handshake is under way.
 //
 // Listener does that for connections, whatever reads HTTP from them; Server does it for net/http's server. What cannot be
 // closed is the race of TCP itself: a request that is still on its way when an idle connection is closed. HTTP clients
@@ -13,6 +14,7 @@ package lameduck
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -162,7 +164,7 @@ func (l *Listener) endQuiet() int {
 		if c.quiet++; now != c.seen {
 			c.seen, c.quiet = now, 0
 		}
-		if c.quiet >= looks {
+		if c.quiet >= looks && !c.shakesHands() {
 			c.ask()
 		}
 	}
@@ -197,6 +199,9 @@ type Conn struct {
 
 	mu    sync.Mutex // so that a connection is asked only while no request is under way
 	asked asked      // to give up waiting for a request
+	own   time.Time  // the server's deadline for reads
+
+	handshake handshake // of TLS over it
 
 	seen  uint64 // turns and reads when Drain looked last
 	quiet int    // looks since they changed
@@ -204,10 +209,14 @@ type Conn struct {
 
 // Of returns the Conn that c is, or that c carries TLS over; nil: neither.
 func Of(c net.Conn) *Conn {
-	if over, ok := c.(interface{ NetConn() net.Conn }); ok {
+	over, ok := c.(*tls.Conn)
+	if ok {
 		c = over.NetConn()
 	}
 	known, _ := c.(*Conn)
+	if known != nil && over != nil {
+		known.handshake.of.Store(over)
+	}
 	return known
 }
 
@@ -255,12 +264,25 @@ func (c *Conn) ask() {
 	}
 }
 
-// unask is called with mu held, when bytes came after all. CutOff is the last limit then.
+// unask is called with mu held, when bytes came after all. The server's own deadline holds again.
 func (c *Conn) unask() {
 	if c.asked != notAsked {
 		c.asked = notAsked
-		c.TCPConn.SetReadDeadline(time.Time{})
+		c.TCPConn.SetReadDeadline(c.own)
 	}
+}
+
+// SetDeadline sets the server's deadlines, as SetReadDeadline does.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline sets the server's deadline for reads.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own = t
+	return c.TCPConn.SetReadDeadline(t)
 }
 
 // Read returns io.EOF when the connection is to end and no byte waits on it.
