@@ -9,7 +9,7 @@
 // send such a request again (RFC 9112, 9.3.1).
 //
 // It does not decide when a process stops (parts/daemon does), and knows nothing of streams: their handlers end them. A
-// Server owns no goroutines but those of the http.Server.
+// Server owns no goroutines but those of the http.Server and, while it drains, one for each TLS handshake under way.
 package lameduck
 
 import (
