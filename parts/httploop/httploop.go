@@ -30,6 +30,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"dyno/parts/lameduck"
 )
 
 // ErrUnsupported is returned where there is no epoll, and for listeners that are no plain sockets, such as those of TLS.
@@ -68,7 +70,7 @@ type Options struct {
 
 	Log *slog.Logger // nil: none
 
-	lull time.Duration // for which nothing has happened on a connection that Drain ends; 250 ms
+	lull time.Duration // for which nothing has happened on a connection that Drain ends; lameduck.Lull
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -93,7 +95,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
-	o.lull = cmp.Or(o.lull, 250*time.Millisecond)
+	o.lull = cmp.Or(o.lull, lameduck.Lull)
 	if o.Refuse == nil {
 		o.Refuse = func(resp *Response, text string) {
 			resp.Add("Content-Type", "text/plain; charset=utf-8")

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// lull is for how long nothing must have happened on a connection before it is closed: a client that keeps sending
+	// Lull is for how long nothing must have happened on a connection before it is closed: a client that keeps sending
 	// has its next request on the way well before that, and an answer has arrived.
-	lull = 250 * time.Millisecond
+	Lull = 250 * time.Millisecond
 
 	looks = 5 // at each connection within a lull
 
@@ -140,7 +140,7 @@ func (l *Listener) remove(c *Conn) {
 // when none is left and Accept has returned net.ErrClosed, or when ctx ends, and says how many are left. Seal comes
 // before it, and Accept is called meanwhile: connections that end make room for those that are queued.
 func (l *Listener) Drain(ctx context.Context) (left int) {
-	tick := time.NewTicker(lull / looks)
+	tick := time.NewTicker(Lull / looks)
 	defer tick.Stop()
 	for {
 		accepted := l.accepted.Load()
@@ -347,7 +347,7 @@ func (c *Conn) ends() bool {
 		return true
 	default:
 		c.asked = waiting
-		c.TCPConn.SetReadDeadline(time.Now().Add(lull))
+		c.TCPConn.SetReadDeadline(time.Now().Add(Lull))
 	}
 	return false
 }
@@ -355,7 +355,7 @@ func (c *Conn) ends() bool {
 // Close waits, on the way out, until the client has read the last answer, or for a lull.
 func (c *Conn) Close() error {
 	if c.Busy() && c.owner.Leaving() && !c.owner.cut.Load() && c.CloseWrite() == nil {
-		c.TCPConn.SetReadDeadline(time.Now().Add(lull))
+		c.TCPConn.SetReadDeadline(time.Now().Add(Lull))
 		io.CopyN(io.Discard, c.TCPConn, lingering)
 	}
 	err := c.TCPConn.Close()
