@@ -34,3 +34,16 @@ func TestLosesNoRequest(t *testing.T) {
 		})
 	}
 }
+
+// A request that may end in two places is refused, whichever front reads it.
+func TestRefusesTwoLengths(t *testing.T) {
+	for _, ingest := range []string{"loop", "handler"} {
+		t.Run(ingest, func(t *testing.T) {
+			p := serve(t, t.TempDir(), "--lame-duck=0s", "--set", "ingest="+ingest)
+			for _, path := range []string{"/v1/notices", "/"} {
+				lameducktest.Framing(t, path, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(p.api, "http://")) })
+			}
+			p.stop()
+		})
+	}
+}

@@ -114,7 +114,8 @@ type Running struct {
 	// Refuse answers what the guard before Handler refuses. Nil: it is {"error":TEXT}.
 	Refuse guard.Refuse
 	// Front is what serves Env.Listen by itself where Handler is nil. Beside a Handler it accepts the connections of
-	// Env.Listen and hands over to Handler those that it does not serve (lameduck.Listener.HandOver). Nil beside a nil
+	// Env.Listen and hands over to Handler those that it does not serve (lameduck.Listener.HandOver); both are drained
+	// concurrently. Nil beside a nil
 	// Handler: the service closes Env.Listen first thing in Drain, and loses what is on its way then.
 	Front Front
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"dyno/parts/lameduck"
@@ -100,34 +101,31 @@ func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public 
 		p.start("listen", ends, l)
 		public = ends
 		if r.Front != nil {
-			public = inTurn{r.Front, ends}
+			public = fronts{r.Front, ends}
 		}
 	}
 	p.phase.Store(ready)
 	return public, p.announce(stdout)
 }
 
-// inTurn are fronts of which each hands connections to the next.
-type inTurn []Front
+// fronts serve one address: the first hands connections over to the next.
+type fronts []Front
 
-func (fronts inTurn) LameDuck() {
-	for _, f := range fronts {
+func (all fronts) LameDuck() {
+	for _, f := range all {
 		f.LameDuck()
 	}
 }
 
-// Drain gives each half of the time that the ones before have left, so that a client which holds up one does not cost
-// the next its requests. The last has the rest.
-func (fronts inTurn) Drain(ctx context.Context) (err error) {
-	for i, f := range fronts {
-		own, cancel := ctx, context.CancelFunc(func() {})
-		if end, ok := ctx.Deadline(); ok && i < len(fronts)-1 {
-			own, cancel = context.WithTimeout(ctx, time.Until(end)/2)
-		}
-		err = errors.Join(err, f.Drain(own))
-		cancel()
+// Drain drains all concurrently, so that each has the whole time.
+func (all fronts) Drain(ctx context.Context) error {
+	errs := make([]error, len(all))
+	var drains sync.WaitGroup
+	for i, f := range all {
+		drains.Go(func() { errs[i] = f.Drain(ctx) })
 	}
-	return err
+	drains.Wait()
+	return errors.Join(errs...)
 }
 
 // drain stops accepting, waits for the requests under way and lets the service finish, all before ctx ends

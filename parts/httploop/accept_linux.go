@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,9 @@ type acceptor struct {
 	loops  []*loop
 	next   int
 	paused bool // there were no file descriptors left
+	sealed time.Time
+
+	accept func(fd, flags int) (int, unix.Sockaddr, error) // unix.Accept4, but for tests
 }
 
 func newAcceptor(l net.Listener, loops []*loop) (*acceptor, error) {
@@ -33,7 +37,7 @@ func newAcceptor(l net.Listener, loops []*loop) (*acceptor, error) {
 	if err := errors.Join(err, dupErr); err != nil {
 		return nil, fmt.Errorf("taking the listener's socket: %w", err)
 	}
-	return &acceptor{fd: fd, loops: loops}, nil
+	return &acceptor{fd: fd, loops: loops, accept: unix.Accept4}, nil
 }
 
 // owner is the loop that accepts.
@@ -57,11 +61,11 @@ func (a *acceptor) again() {
 // acceptsPerTurn bounds what one turn accepts, so that a flood of connections does not keep requests waiting.
 const acceptsPerTurn = 256
 
-// some accepts what there is, up to so many. What passes (a client was gone before it was accepted) does not end it; without file
+// some accepts what there is, up to a number. What passes (a client was gone before it was accepted) does not end it; without file
 // descriptors it pauses until the next tick, as connections that end give some back.
 func (a *acceptor) some(most int) {
 	for range most {
-		fd, address, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		fd, address, err := a.accept(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
 			a.hand(fd, remoteOf(address))

@@ -32,6 +32,9 @@ type conn struct {
 
 	out []byte // what the socket did not take
 
+	held int // bytes of its buffers, as Stats has them
+	left int // of these, of a buffer that only the views of a head still have
+
 	phase    phase
 	deadline time.Time // zero: none
 
@@ -51,6 +54,15 @@ type conn struct {
 // it.
 const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 
+// tcpOptions are what net.ListenConfig sets: a client that is gone without a word is noticed after 15 s and 9 probes.
+var tcpOptions = []struct{ level, name, value int }{
+	{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+	{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 15},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9},
+}
+
 // add begins with an accepted socket.
 func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 	var index int32
@@ -66,16 +78,19 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 	c.deadline = l.now.Add(l.server.options.ReadTimeout)
 	l.conns[index] = c
 	l.open++
-	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // fails where it is no TCP, which needs none
+	for _, o := range tcpOptions {
+		unix.SetsockoptInt(fd, o.level, o.name, o.value) // fails where it is no TCP, which needs none
+	}
 	if err := l.watch(fd, index, c.generation, interest); err != nil {
 		c.abort()
 		return
 	}
-	if overfull {
+	switch {
+	case l.cut:
+		c.abort()
+	case overfull:
 		c.refuse(errOverfull)
-		return
-	}
-	if l.draining {
+	case l.draining:
 		l.touch(c)
 	}
 }
@@ -97,6 +112,7 @@ func (c *conn) abort() {
 		return
 	}
 	c.dead, c.closing, c.out, c.deadline = true, true, nil, time.Time{}
+	c.count()
 	unix.Close(c.fd) // which another file may have from now on
 	c.loop.server.counts.connections.Add(-1)
 	if c.current != nil {
@@ -125,7 +141,27 @@ func (c *conn) letGo() {
 	if l := c.loop; cap(c.buf) == l.server.options.MaxHead && len(l.buffers) < maxBuffers {
 		l.buffers = append(l.buffers, c.buf[:0])
 	}
-	c.buf, c.start, c.scanned = nil, 0, 0
+	c.buf, c.start, c.scanned, c.left = nil, 0, 0, 0
+	c.count()
+}
+
+// count counts its buffers, after a change.
+func (c *conn) count() {
+	held := cap(c.buf) + c.left + cap(c.out)
+	c.loop.server.counts.buffered.Add(int64(held - c.held))
+	c.held = held
+}
+
+// fits reports whether there may be more bytes of buffers; otherwise the client is refused. Loops may be a buffer each
+// beyond the bound, as they look concurrently.
+func (c *conn) fits(more int) bool {
+	s := c.loop.server
+	if s.counts.buffered.Load()+int64(more) <= int64(s.options.MaxBuffered) {
+		return true
+	}
+	s.counts.overfull.Add(1)
+	c.refuse(errBuffered)
+	return false
 }
 
 func (l *loop) buffer() []byte {
@@ -232,7 +268,11 @@ func (c *conn) read() {
 func (c *conn) room() bool {
 	switch {
 	case c.buf == nil:
+		if !c.fits(c.loop.server.options.MaxHead) {
+			return false
+		}
 		c.buf = c.loop.buffer()
+		c.count()
 	case len(c.buf) < cap(c.buf):
 	case c.current != nil:
 		// The head stays where it is, for its views; the body moves. It grows as it comes, not as it was announced.
@@ -241,8 +281,15 @@ func (c *conn) room() bool {
 		if c.framing.length != chunked {
 			size = min(size, c.framing.length)
 		}
+		if !c.fits(size) {
+			return false
+		}
+		if c.body > 0 {
+			c.left = cap(c.buf)
+		}
 		c.buf = append(make([]byte, 0, size), body...)
 		c.start, c.body = 0, 0
+		c.count()
 	case c.inFlight > 0:
 		return false // they have views of what would be moved
 	default:
@@ -362,7 +409,7 @@ func (c *conn) refuse(err *refusal) {
 	l.server.counts.refused.Add(1)
 	r := l.request(c)
 	r.Response.Status = err.status
-	if err == errOverfull {
+	if err == errOverfull || err == errBuffered {
 		r.Response.Add("Retry-After", "1")
 	}
 	l.server.options.Refuse(&r.Response, err.text)
@@ -404,6 +451,7 @@ func (c *conn) flush() bool {
 			return false
 		}
 		c.out = nil
+		c.count()
 	}
 	for c.first != nil && c.first.answered {
 		b := l.out[:0]
@@ -418,6 +466,7 @@ func (c *conn) flush() bool {
 		l.out = b
 		if rest := c.write(b); len(rest) > 0 && !c.dead {
 			c.out = append([]byte(nil), rest...)
+			c.count()
 			c.settle()
 			return false
 		}

@@ -30,6 +30,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"dyno/parts/lameduck"
 )
 
 // ErrUnsupported is returned where there is no epoll, and for listeners that are no plain sockets, such as those of TLS.
@@ -48,7 +50,8 @@ type Options struct {
 	Loops          int // event loops; half of GOMAXPROCS: goroutines that complete requests need processors, too
 	MaxHead        int // bytes of a request's first line and headers; 16 KiB. It is also the size of a read buffer
 	MaxBody        int // bytes; 64 KiB. Beyond: 413
-	MaxConnections int // beyond, a client is answered 503; 65,536
+	MaxConnections int // with those that left, until they are closed; beyond, a client is answered 503; 65,536
+	MaxBuffered    int // bytes of all connections' buffers: of requests without an answer, and answers that clients do not take; beyond, a client that sends is answered 503; MaxHead for each of MaxConnections
 	MaxPipelined   int // requests of one connection that are not yet answered; more wait in its socket; 64
 
 	ReadTimeout  time.Duration // within which a request must arrive whole; 30 s
@@ -56,9 +59,10 @@ type Options struct {
 	IdleTimeout  time.Duration // between requests; 2 min
 
 	// Leave receives the connections on which something comes that Serves does not want, or that is no request, with
-	// what was read of it: for a server that knows more, such as net/http's. They are no longer the loop's.
+	// what was read of it: for a server that knows more, such as net/http's. They are no longer the loop's, and count among
+	// MaxConnections until gone is called, from any goroutine, once or more often.
 	// Both are called by the loops, and must not block. Nil: all requests are served, and what is none is refused.
-	Leave  func(c *net.TCPConn, unread []byte)
+	Leave  func(c *net.TCPConn, unread []byte, gone func())
 	Serves func(r *Request) bool // looks at a request without its body
 
 	// Refuse writes the answer to what is no request, or not one that is served. Nil: the text, as text/plain.
@@ -66,7 +70,7 @@ type Options struct {
 
 	Log *slog.Logger // nil: none
 
-	lull time.Duration // for which nothing has happened on a connection that Drain ends; 250 ms
+	lull time.Duration // for which nothing has happened on a connection that Drain ends; lameduck.Lull
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -85,10 +89,13 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	o.MaxHead = max(o.MaxHead, minHead)
+	if o.MaxBuffered = cmp.Or(o.MaxBuffered, o.MaxConnections*o.MaxHead); o.MaxBuffered < o.MaxHead {
+		return o, fmt.Errorf("httploop: MaxBuffered is %d bytes, less than one request's head of %d", o.MaxBuffered, o.MaxHead)
+	}
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
-	o.lull = cmp.Or(o.lull, 250*time.Millisecond)
+	o.lull = cmp.Or(o.lull, lameduck.Lull)
 	if o.Refuse == nil {
 		o.Refuse = func(resp *Response, text string) {
 			resp.Add("Content-Type", "text/plain; charset=utf-8")
@@ -106,9 +113,10 @@ const minHead = 512
 
 // Stats are counts since the start.
 type Stats struct {
-	Connections int64  // open now
+	Connections int64  // open now, with those that left
+	Buffered    int64  // bytes of their buffers
 	Accepted    uint64 // connections
-	Overfull    uint64 // of these, refused because MaxConnections were open
+	Overfull    uint64 // connections refused because MaxConnections were open or MaxBuffered bytes taken
 	Requests    uint64 // handed to Turn
 	Turns       uint64 // calls of Turn
 	Refused     uint64 // answered 4xx or 5xx without the service, or cut off by a time-out
@@ -116,7 +124,7 @@ type Stats struct {
 
 // counts are what Stats reads.
 type counts struct {
-	connections                                  atomic.Int64
+	connections, buffered                        atomic.Int64
 	accepted, overfull, requests, turns, refused atomic.Uint64
 }
 
@@ -211,6 +219,6 @@ func (s *Server) Drain(ctx context.Context) error {
 // Stats returns the counts.
 func (s *Server) Stats() Stats {
 	c := &s.counts
-	return Stats{Connections: c.connections.Load(), Accepted: c.accepted.Load(), Overfull: c.overfull.Load(),
+	return Stats{Connections: c.connections.Load(), Buffered: c.buffered.Load(), Accepted: c.accepted.Load(), Overfull: c.overfull.Load(),
 		Requests: c.requests.Load(), Turns: c.turns.Load(), Refused: c.refused.Load()}
 }

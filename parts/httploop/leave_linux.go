@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,10 +23,13 @@ func (c *conn) leave() {
 	conn, err := net.FileConn(file) // over a duplicate
 	file.Close()
 	c.dead, c.closing, c.deadline = true, true, time.Time{}
-	l.server.counts.connections.Add(-1)
 	c.letGo()
 	c.remove()
-	if tcp, ok := conn.(*net.TCPConn); ok && err == nil { // else there are no file descriptors left, and it is closed
-		l.server.options.Leave(tcp, unread)
+	gone := sync.OnceFunc(func() { l.server.counts.connections.Add(-1) })
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok || err != nil { // there are no file descriptors left, and it is closed
+		gone()
+		return
 	}
+	l.server.options.Leave(tcp, unread, gone)
 }

@@ -11,18 +11,22 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // leaving serves /a in the loop and all else by net/http.
 func leaving(t *testing.T) *served {
 	type left struct {
 		net.Conn
-		in io.Reader
+		in   io.Reader
+		gone func()
 	}
 	others := make(chan left, 16)
 	s := serve(t, Options{
 		Serves: func(r *Request) bool { return r.Path == "/a" && r.Field("X-Other") == "" },
-		Leave:  func(c *net.TCPConn, unread []byte) { others <- left{c, io.MultiReader(bytes.NewReader(unread), c)} },
+		Leave: func(c *net.TCPConn, unread []byte, gone func()) {
+			others <- left{c, io.MultiReader(bytes.NewReader(unread), c), gone}
+		},
 	})
 	served := make(chan struct{})
 	go func() {
@@ -42,6 +46,7 @@ func leaving(t *testing.T) *served {
 					break
 				}
 			}
+			c.gone()
 			c.Close()
 		}
 	}()
@@ -88,7 +93,7 @@ func TestLeaves(t *testing.T) {
 				rest = after
 			}
 			if n := s.Stats().Connections; n != 0 {
-				t.Errorf("%d connections are the loop's", n)
+				t.Errorf("%d connections are counted", n)
 			}
 		})
 	}
@@ -100,7 +105,7 @@ func TestLeavesBehindRequestsUnderWay(t *testing.T) {
 	s := serve(t, Options{
 		Turn:   func(_ int, batch []*Request) { requests <- batch[0] },
 		Serves: func(r *Request) bool { return r.Path == "/a" },
-		Leave: func(c *net.TCPConn, unread []byte) {
+		Leave: func(c *net.TCPConn, unread []byte, _ func()) {
 			others <- string(unread)
 			c.Close()
 		},
@@ -125,7 +130,42 @@ func TestLeavesBehindRequestsUnderWay(t *testing.T) {
 }
 
 func TestOneOfLeaveAndServes(t *testing.T) {
-	if _, err := New(Options{Turn: func(int, []*Request) {}, Leave: func(*net.TCPConn, []byte) {}}); err == nil {
+	if _, err := New(Options{Turn: func(int, []*Request) {}, Leave: func(*net.TCPConn, []byte, func()) {}}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// Connections that left count until they are gone.
+func TestLeftConnectionsCount(t *testing.T) {
+	type left struct {
+		c    *net.TCPConn
+		gone func()
+	}
+	others := make(chan left, 1)
+	s := serve(t, Options{
+		MaxConnections: 1,
+		Serves:         func(r *Request) bool { return r.Path == "/a" },
+		Leave:          func(c *net.TCPConn, _ []byte, gone func()) { others <- left{c, gone} },
+	})
+	s.dial().send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+	one := <-others
+	c := s.dial()
+	if resp, _ := c.answer("GET"); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("beside it: %s", resp.Status)
+	}
+	c.end()
+	one.c.Close()
+	one.gone()
+	one.gone()
+	for s.Stats().Connections > 0 {
+		time.Sleep(time.Millisecond) // until the loop has seen that the refused client went
+	}
+	if n := s.Stats().Connections; n < 0 {
+		t.Errorf("%d connections", n)
+	}
+	c = s.dial()
+	c.send(get)
+	if resp, _ := c.answer("GET"); resp.StatusCode != http.StatusOK {
+		t.Errorf("after it: %s", resp.Status)
 	}
 }

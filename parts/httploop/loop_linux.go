@@ -54,7 +54,9 @@ type loop struct {
 	events []unix.EpollEvent
 	out    []byte // what is written next; used again for each connection
 
-	draining bool
+	draining bool // connections without a request end
+	sealed   bool // no more connections come
+	cut      bool // what still comes is closed
 
 	asleep atomic.Bool // in epoll, or about to be: a goroutine that completes something wakes it
 
@@ -151,7 +153,7 @@ func (l *loop) run() error {
 		if l.now.Sub(l.ticked) >= tickEvery {
 			l.tick()
 		}
-		if l.draining && l.open == 0 {
+		if l.sealed && l.open == 0 {
 			return nil
 		}
 	}
@@ -292,7 +294,11 @@ func (l *loop) tick() {
 		}
 	}
 	l.part = (l.part + 1) % tickParts
-	if l.accept != nil {
+	switch {
+	case l.accept == nil:
+	case l.draining:
+		l.acceptLast()
+	default:
 		l.accept.again()
 	}
 	if l.server.options.Tick != nil {
@@ -300,14 +306,31 @@ func (l *loop) tick() {
 	}
 }
 
-// drain stops accepting, after what waits was accepted, and then has each loop end. It is called on the first.
+// drain stops accepting, after what waits was accepted, and has each loop end. It is called on the first.
 func (l *loop) drain() {
 	lameduck.SealSocket(l.accept.fd)
-	l.accept.some(math.MaxInt)
+	l.accept.sealed = l.now
+	for _, each := range l.server.loops {
+		each.post(each.end)
+	}
+	l.acceptLast()
+}
+
+// acceptLast accepts what waits at a sealed socket, and then closes it. It is called again each tick until clients have had
+// the time to complete what the kernel had begun, and while there are no file descriptors: connections that end give some back.
+func (l *loop) acceptLast() {
+	l.accept.again()
+	if l.accept.some(math.MaxInt); !l.accept.paused && l.now.Sub(l.accept.sealed) >= lameduck.Handshake {
+		l.seal()
+	}
+}
+
+// seal ends accepting.
+func (l *loop) seal() {
 	l.accept.close()
 	l.accept = nil
-	for _, other := range l.server.loops { // after the connections that were posted to it
-		other.post(other.end)
+	for _, each := range l.server.loops { // after the connections that were posted to it
+		each.post(func() { each.sealed = true })
 	}
 }
 
@@ -323,6 +346,10 @@ func (l *loop) end() {
 
 // cutOff ends all connections and returns how many requests were under way.
 func (l *loop) cutOff() (cut int) {
+	l.cut = true
+	if l.accept != nil {
+		l.seal()
+	}
 	for _, c := range l.conns {
 		if c != nil && !c.dead {
 			cut += c.inFlight

@@ -3,7 +3,10 @@
 package httploop
 
 import (
+	"context"
+	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,4 +94,107 @@ func TestNoWakeAfterTheEnd(t *testing.T) {
 	if n, _ := unix.Read(peer, b[:]); n > 0 {
 		t.Errorf("%d bytes were written", n)
 	}
+}
+
+// accepting has a server that runs accept connections by f.
+func (s *served) accepting(f func(fd, flags int) (int, unix.Sockaddr, error)) (idle *client) {
+	idle = s.dial()
+	idle.send(get)
+	idle.answer("GET")
+	s.mu.Lock()
+	first := s.loops[0]
+	s.mu.Unlock()
+	set := make(chan bool)
+	first.post(func() {
+		first.accept.accept = f
+		close(set)
+	})
+	<-set
+	return idle
+}
+
+// A drain without file descriptors ends connections that have no request, and answers those that waited to be accepted.
+func TestDrainAcceptsWhenItCan(t *testing.T) {
+	s := serve(t, Options{Loops: 2})
+	var full atomic.Bool
+	full.Store(true)
+	idle := s.accepting(func(fd, flags int) (int, unix.Sockaddr, error) {
+		if full.Load() {
+			return -1, nil, unix.EMFILE
+		}
+		return unix.Accept4(fd, flags)
+	})
+	var waiting []*client
+	for range 5 {
+		c := s.dial()
+		c.send(get)
+		waiting = append(waiting, c)
+	}
+	drained := make(chan error)
+	go func() { drained <- s.Drain(t.Context()) }()
+	idle.end()
+	full.Store(false)
+	for _, c := range waiting {
+		if resp, _ := c.answer("GET"); resp.StatusCode != 200 || !resp.Close {
+			t.Errorf("%s, closes %t", resp.Status, resp.Close)
+		}
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
+// A drain that never gets a file descriptor ends with its time.
+func TestDrainEndsWithoutDescriptors(t *testing.T) {
+	s := serve(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	s.accepting(func(int, int) (int, unix.Sockaddr, error) {
+		if s.lame.Load() {
+			cancel()
+		}
+		return -1, nil, unix.EMFILE
+	})
+	s.dial()
+	if err := s.Drain(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// Sockets have the options that those of net have.
+func TestTCPOptions(t *testing.T) {
+	requests := make(chan *Request, 1)
+	s := serve(t, Options{Turn: func(_ int, batch []*Request) { requests <- batch[0] }})
+	c := s.dial()
+	c.send(get)
+	r := <-requests
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	other, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	raw, err := other.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range tcpOptions {
+		got, err := unix.GetsockoptInt(r.conn.fd, o.level, o.name)
+		var want int
+		var err2 error
+		raw.Control(func(fd uintptr) { want, err2 = unix.GetsockoptInt(int(fd), o.level, o.name) })
+		if got != want || err != nil || err2 != nil {
+			t.Errorf("option %d of level %d: %d, net has %d (%v, %v)", o.name, o.level, got, want, err, err2)
+		}
+	}
+	Done(r)
+	c.answer("GET")
 }

@@ -39,6 +39,7 @@ var (
 	errLongHead = &refusal{http.StatusRequestHeaderFieldsTooLarge, "the head is too long, or has too many fields"}
 	errLongBody = &refusal{http.StatusRequestEntityTooLarge, "the body is too large"}
 	errOverfull = &refusal{http.StatusServiceUnavailable, "too many connections are open here; try again later"}
+	errBuffered = &refusal{http.StatusServiceUnavailable, "too many requests are being read here; try again later"}
 	errLate     = &refusal{http.StatusRequestTimeout, "the request did not arrive in time"}
 )
 

@@ -22,7 +22,7 @@ func TestTwoLengths(t *testing.T) {
 	}
 	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	defer p.drain(t)
-	lameducktest.Framing(t, func() (net.Conn, error) { return net.Dial("tcp", p.address) })
+	lameducktest.Framing(t, "/", func() (net.Conn, error) { return net.Dial("tcp", p.address) })
 	for name, c := range map[string]struct {
 		requests []string // sent one after another's answer
 		statuses []int

@@ -6,16 +6,17 @@ import (
 )
 
 // HandOver has Accept return nothing but the connections that give is called with, for a server that accepts the
-// connections of TCP itself and leaves some of them to another. unread is what it has read of them. It is called before
-// Accept. give does not block; after Seal it closes what it gets.
-func (l *Listener) HandOver() (give func(c *net.TCPConn, unread []byte)) {
+// connections of TCP itself and leaves some of them to another. unread is what it has read of them, and gone is called
+// when they are closed. HandOver is called before Accept. give does not block. The server calls end after the last give,
+// since Drain waits for it; after end or Close, give closes what it gets.
+func (l *Listener) HandOver() (give func(c *net.TCPConn, unread []byte, gone func()), end func()) {
 	l.handed = &handed{}
 	l.handed.changed.L = &l.handed.mu
-	return func(c *net.TCPConn, unread []byte) {
-		if !l.handed.give(l.add(c, unread)) {
+	return func(tcp *net.TCPConn, unread []byte, gone func()) {
+		if c := l.add(tcp, unread, gone); !l.handed.give(c) {
 			c.Close()
 		}
-	}
+	}, l.handed.end
 }
 
 // handed holds connections until they are accepted: as many at most as the other server accepts.
@@ -30,7 +31,6 @@ func (h *handed) give(c *Conn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
-		c.Release()
 		return false
 	}
 	h.conns = append(h.conns, c)

@@ -1,18 +1,20 @@
 // Package lameduck ends an HTTP server without losing a request. A server that receives SIGTERM is a lame duck for a
 // while: it still accepts and answers, so that load balancers have the time to see that it is no longer ready, and each
 // answer says Connection: close. Then the listener is sealed: the kernel takes no further connections, and those that it
-// took are accepted. At the end, connections on which nothing happens are closed, one by one, when no byte waits on them.
+// took are accepted. At the end, connections on which nothing happens are closed, one by one, when no byte waits on
+// them and no TLS handshake is under way.
 //
 // Listener does that for connections, whatever reads HTTP from them; Server does it for net/http's server. What cannot be
 // closed is the race of TCP itself: a request that is still on its way when an idle connection is closed. HTTP clients
 // send such a request again (RFC 9112, 9.3.1).
 //
 // It does not decide when a process stops (parts/daemon does), and knows nothing of streams: their handlers end them. A
-// Server owns no goroutines but those of the http.Server.
+// Server owns no goroutines but those of the http.Server and, while it drains, one for each TLS handshake under way.
 package lameduck
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -23,15 +25,15 @@ import (
 )
 
 const (
-	// lull is for how long nothing must have happened on a connection before it is closed: a client that keeps sending
+	// Lull is for how long nothing must have happened on a connection before it is closed: a client that keeps sending
 	// has its next request on the way well before that, and an answer has arrived.
-	lull = 250 * time.Millisecond
+	Lull = 250 * time.Millisecond
 
 	looks = 5 // at each connection within a lull
 
-	// handshake is how long a client may take to complete a connection that the kernel has begun when the listener is
+	// Handshake is how long a client may take to complete a connection that the kernel has begun when the listener is
 	// sealed: a round trip to the other side of a continent.
-	handshake = 100 * time.Millisecond
+	Handshake = 100 * time.Millisecond
 
 	// lingering bounds what is read, and thrown away, of a client that goes on sending after the last answer. A close
 	// with unread bytes would have the kernel reset the connection, and the reset would overtake the answer.
@@ -49,6 +51,8 @@ type Listener struct {
 	conns map[*Conn]struct{}
 
 	handed *handed // nil: Accept accepts
+
+	accepted atomic.Bool // Accept has returned its last connection
 }
 
 // Listen returns a Listener over l.
@@ -74,30 +78,38 @@ func (l *Listener) Close() error {
 	return l.tcp.Close()
 }
 
-// Seal has Accept return the connections that are queued, and then net.ErrClosed. It returns immediately.
+// Seal has Accept return the connections that are queued, and then net.ErrClosed; with HandOver, those until its end. It
+// returns immediately.
 func (l *Listener) Seal() {
 	l.LameDuck()
 	if l.handed != nil {
 		l.sealed.Store(true)
-		l.handed.end()
 		return
 	}
 	if raw, err := l.tcp.SyscallConn(); err == nil {
 		raw.Control(func(fd uintptr) { SealSocket(int(fd)) })
 	}
 	l.sealed.Store(true)
-	l.tcp.SetDeadline(time.Now().Add(handshake))
+	l.tcp.SetDeadline(time.Now().Add(Handshake))
 }
 
 // Accept returns the next connection, a *Conn.
 func (l *Listener) Accept() (net.Conn, error) {
+	c, err := l.accept()
+	if errors.Is(err, net.ErrClosed) {
+		l.accepted.Store(true)
+	}
+	return c, err
+}
+
+func (l *Listener) accept() (net.Conn, error) {
 	if l.handed != nil {
 		return l.handed.next()
 	}
 	for {
 		c, err := l.tcp.AcceptTCP()
 		if err == nil {
-			return l.add(c, nil), nil
+			return l.add(c, nil, func() {}), nil
 		}
 		if !l.sealed.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, err
@@ -106,12 +118,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 			l.tcp.Close()
 			return nil, net.ErrClosed
 		}
-		l.tcp.SetDeadline(time.Now().Add(handshake)) // its client may be gone before it is accepted
+		l.tcp.SetDeadline(time.Now().Add(Handshake)) // its client may be gone before it is accepted
 	}
 }
 
-func (l *Listener) add(tcp *net.TCPConn, unread []byte) *Conn {
-	c := &Conn{TCPConn: tcp, owner: l, unread: unread}
+func (l *Listener) add(tcp *net.TCPConn, unread []byte, gone func()) *Conn {
+	c := &Conn{TCPConn: tcp, owner: l, unread: unread, gone: gone}
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()
@@ -125,12 +137,14 @@ func (l *Listener) remove(c *Conn) {
 }
 
 // Drain ends each connection on which no request is under way when nothing has happened on it for a lull. It returns
-// when none is left, or when ctx ends, and says how many are left. Seal comes before it.
+// when none is left and Accept has returned net.ErrClosed, or when ctx ends, and says how many are left. Seal comes
+// before it, and Accept is called meanwhile: connections that end make room for those that are queued.
 func (l *Listener) Drain(ctx context.Context) (left int) {
-	tick := time.NewTicker(lull / looks)
+	tick := time.NewTicker(Lull / looks)
 	defer tick.Stop()
 	for {
-		if left = l.endQuiet(); left == 0 {
+		accepted := l.accepted.Load()
+		if left = l.endQuiet(); left == 0 && accepted {
 			return 0
 		}
 		select {
@@ -150,7 +164,7 @@ func (l *Listener) endQuiet() int {
 		if c.quiet++; now != c.seen {
 			c.seen, c.quiet = now, 0
 		}
-		if c.quiet >= looks {
+		if c.quiet >= looks && !c.shakesHands() {
 			c.ask()
 		}
 	}
@@ -181,9 +195,13 @@ type Conn struct {
 	head  heads         // of what is read
 
 	unread []byte // which another server read before it handed the connection over
+	gone   func() // called when it is closed
 
 	mu    sync.Mutex // so that a connection is asked only while no request is under way
 	asked asked      // to give up waiting for a request
+	own   time.Time  // the server's deadline for reads
+
+	handshake handshake // of TLS over it
 
 	seen  uint64 // turns and reads when Drain looked last
 	quiet int    // looks since they changed
@@ -191,10 +209,14 @@ type Conn struct {
 
 // Of returns the Conn that c is, or that c carries TLS over; nil: neither.
 func Of(c net.Conn) *Conn {
-	if over, ok := c.(interface{ NetConn() net.Conn }); ok {
+	over, ok := c.(*tls.Conn)
+	if ok {
 		c = over.NetConn()
 	}
 	known, _ := c.(*Conn)
+	if known != nil && over != nil {
+		known.handshake.of.Store(over)
+	}
 	return known
 }
 
@@ -242,12 +264,25 @@ func (c *Conn) ask() {
 	}
 }
 
-// unask is called with mu held, when bytes came after all. CutOff is the last limit then.
+// unask is called with mu held, when bytes came after all. The server's own deadline holds again.
 func (c *Conn) unask() {
 	if c.asked != notAsked {
 		c.asked = notAsked
-		c.TCPConn.SetReadDeadline(time.Time{})
+		c.TCPConn.SetReadDeadline(c.own)
 	}
+}
+
+// SetDeadline sets the server's deadlines, as SetReadDeadline does.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline sets the server's deadline for reads.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own = t
+	return c.TCPConn.SetReadDeadline(t)
 }
 
 // Read returns io.EOF when the connection is to end and no byte waits on it.
@@ -312,7 +347,7 @@ func (c *Conn) ends() bool {
 		return true
 	default:
 		c.asked = waiting
-		c.TCPConn.SetReadDeadline(time.Now().Add(lull))
+		c.TCPConn.SetReadDeadline(time.Now().Add(Lull))
 	}
 	return false
 }
@@ -320,10 +355,11 @@ func (c *Conn) ends() bool {
 // Close waits, on the way out, until the client has read the last answer, or for a lull.
 func (c *Conn) Close() error {
 	if c.Busy() && c.owner.Leaving() && !c.owner.cut.Load() && c.CloseWrite() == nil {
-		c.TCPConn.SetReadDeadline(time.Now().Add(lull))
+		c.TCPConn.SetReadDeadline(time.Now().Add(Lull))
 		io.CopyN(io.Discard, c.TCPConn, lingering)
 	}
 	err := c.TCPConn.Close()
 	c.owner.remove(c)
+	c.gone()
 	return err
 }

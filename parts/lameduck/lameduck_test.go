@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -30,14 +31,18 @@ type program struct {
 	address  string
 }
 
-func start(t *testing.T, config *tls.Config, h http.HandlerFunc) program {
+func start(t *testing.T, config *tls.Config, h http.HandlerFunc, change ...func(*http.Server)) program {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := lameduck.Listen(tcp.(*net.TCPListener))
-	p := program{lameduck.NewServer(&http.Server{Handler: h}, l), l, l.Addr().String()}
+	server := &http.Server{Handler: h}
+	for _, f := range change {
+		f(server)
+	}
+	p := program{lameduck.NewServer(server, l), l, l.Addr().String()}
 	over := net.Listener(l)
 	if config != nil {
 		over = tls.NewListener(l, config)
@@ -214,6 +219,70 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// stalls is a connection whose second write, which ends a TLS handshake, waits.
+type stalls struct {
+	net.Conn
+	writes        int
+	reached, goOn chan bool
+}
+
+func (s *stalls) Write(p []byte) (int, error) {
+	if s.writes++; s.writes == 2 {
+		s.reached <- true
+		<-s.goOn
+	}
+	return s.Conn.Write(p)
+}
+
+// A connection in the middle of a TLS handshake does not count as idle: its client sends a request as soon as that is over.
+func TestHandshakeUnderWay(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	p := start(t, &tls.Config{Certificates: certified.TLS.Certificates}, hello)
+	tcp, err := net.Dial("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := &stalls{Conn: tcp, reached: make(chan bool), goOn: make(chan bool)}
+	c := tls.Client(slow, &tls.Config{InsecureSkipVerify: true})
+	defer c.Close()
+	asked := make(chan error)
+	go func() {
+		_, err := io.WriteString(c, get)
+		asked <- err
+	}()
+	<-slow.reached
+	drained := make(chan bool)
+	go func() {
+		defer close(drained)
+		p.drain(t)
+	}()
+	select {
+	case <-drained:
+		t.Error("a handshake is under way")
+	case <-time.After(time.Second): // an idle connection ends after half of that
+	}
+	close(slow.goOn)
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	if resp := answer(t, bufio.NewReader(c)); !resp.Close {
+		t.Error("the answer does not say that the connection ends")
+	}
+	<-drained
+}
+
+// A handshake that does not go on ends with the server's own time-out, although the server drains.
+func TestHandshakeThatHangs(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	p := start(t, &tls.Config{Certificates: certified.TLS.Certificates}, hello, func(s *http.Server) {
+		s.ReadHeaderTimeout, s.ErrorLog = 2*time.Second, log.New(io.Discard, "", 0)
+	})
+	p.dial(t, "\x16\x03", 0)
+	p.drain(t)
+}
+
 // An HTTP/2 client receives GOAWAY, and its requests are answered.
 func TestHTTP2(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
@@ -259,4 +328,51 @@ func TestHTTP2(t *testing.T) {
 	close(finish)
 	<-slow
 	<-drained
+}
+
+// A server that gets its connections from another serves what it gets while it drains, and meanwhile ends those without a
+// request. It has drained when no more will come.
+func TestDrainsWhileConnectionsAreHandedOver(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lameduck.Listen(tcp.(*net.TCPListener))
+	give, end := l.HandOver()
+	p := program{lameduck.NewServer(&http.Server{Handler: http.HandlerFunc(hello)}, l), l, l.Addr().String()}
+	go p.Serve(l)
+	gone := make(chan bool, 2)
+	hand := func(text string) *bufio.Reader {
+		_, in := p.dial(t, "", 0)
+		c, err := tcp.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		give(c.(*net.TCPConn), []byte(text), func() { gone <- true })
+		return in
+	}
+	idle := hand(get)
+	answer(t, idle)
+	drained := make(chan bool)
+	go func() {
+		defer close(drained)
+		p.drain(t)
+	}()
+	if _, err := idle.ReadByte(); err != io.EOF {
+		t.Errorf("a connection without a request: %v, want EOF", err)
+	}
+	select {
+	case <-drained:
+		t.Error("more may come")
+	default:
+	}
+	in := hand(get)
+	end()
+	if resp := answer(t, in); !resp.Close {
+		t.Error("the answer does not say that the connection ends")
+	}
+	<-drained
+	for range 2 {
+		<-gone
+	}
 }

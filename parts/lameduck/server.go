@@ -72,8 +72,9 @@ func (s *Server) LameDuck() { s.listener.LameDuck() }
 func (s *Server) Drain(ctx context.Context) error {
 	began := time.Now()
 	s.listener.Seal()
-	<-s.served
 	s.listener.Drain(ctx)
+	s.listener.Close() // to what comes after the end of ctx
+	<-s.served
 	err := s.Server.Shutdown(ctx)
 	if err == nil {
 		return nil

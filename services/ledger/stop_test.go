@@ -33,3 +33,14 @@ func TestServeLosesNoRequest(t *testing.T) {
 		})
 	}
 }
+
+// A question that may end in two places is refused.
+func TestServeRefusesTwoLengths(t *testing.T) {
+	s := serveChain(t, sim.Config{})
+	dir := t.TempDir()
+	run(t, 0, syncing(dir, first, first+1, s.URL())...)
+	p := ledgersync(t, serving(dir)...)
+	url, _ := ready(t, p)
+	lameducktest.Framing(t, "/", func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(url, "http://")) })
+	ends(t, p)
+}

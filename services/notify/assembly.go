@@ -77,7 +77,7 @@ func settings() []daemon.Setting {
 		daemon.Bytes("max_log", 16<<30, 1<<10, 1<<50, "bytes of the log of notices; beyond: 429"),
 		daemon.Duration("max_age", time.Minute, time.Millisecond, 24*time.Hour, "for which the oldest notice may wait for a worker; beyond: 429"),
 		daemon.Int("window", 20_000, 1, 1<<24, "notices of one subscription in memory; more stay in the log"),
-		daemon.Bytes("memory", 256<<20, 1<<10, 1<<40, "bytes of pending notices in memory, of all together; more stay in the log"),
+		daemon.Bytes("memory", 256<<20, 1<<10, 1<<40, "bytes of pending notices in memory, of all together; more stay in the log; event loops may have read as many that are not stored"),
 
 		daemon.Duration("keep_age", 24*time.Hour, time.Second, 365*24*time.Hour, "for which a notice is owed to a subscription; beyond: its dead letters"),
 		daemon.Bytes("keep_bytes", 1<<30, 1<<10, 1<<50, "that are owed to one subscription; beyond, the oldest: its dead letters"),

@@ -23,9 +23,10 @@ import (
 type front struct {
 	d      *Dispatcher
 	guard  *pages.Guard
-	allows func(authorization string) bool // nil: without API keys
+	allows func(authorization string) bool // nil: without API keys. It does not block
 	server *httploop.Server
-	leave  func(c *net.TCPConn, unread []byte)
+	leave  func(c *net.TCPConn, unread []byte, gone func())
+	left   func()         // says that no more leave
 	owned  sync.WaitGroup // goroutines
 
 	mu      sync.Mutex // guards the fields below
@@ -41,6 +42,10 @@ const (
 
 	// maxSmall is the largest body that the front reads: each connection may hold one in memory.
 	maxSmall = 64 << 10
+
+	// minBuffered is the least that clients of the front may have sent and have no answer to, in bytes. It is the setting
+	// "memory" otherwise: what is not stored yet has as much as what is.
+	minBuffered = 16 << 20
 )
 
 // newFront begins to serve what connects to l. The error is httploop.ErrUnsupported where the system has no event loops.
@@ -49,14 +54,15 @@ func newFront(d *Dispatcher, l *lameduck.Listener, g *pages.Guard, allows func(s
 	f.changed.L = &f.mu
 	var err error
 	f.server, err = httploop.New(httploop.Options{
-		Turn: f.turn, Serves: f.serves, Leave: func(c *net.TCPConn, unread []byte) { f.leave(c, unread) }, Loops: 1, MaxBody: maxSmall,
-		ReadTimeout: readTimeout, WriteTimeout: readTimeout, Log: d.log,
+		Turn: f.turn, Serves: f.serves, Loops: 1,
+		Leave:   func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
+		MaxBody: maxSmall, MaxBuffered: int(max(d.config.Memory, minBuffered)), ReadTimeout: readTimeout, WriteTimeout: readTimeout, Log: d.log,
 		Refuse: func(resp *httploop.Response, text string) { respond(resp, &refusal{status: resp.Status, text: text}) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.leave = l.HandOver()
+	f.leave, f.left = l.HandOver()
 	f.owned.Go(func() {
 		if err := f.server.Serve(l.TCP()); err != nil && d.config.Fail != nil {
 			d.config.Fail(err)
@@ -72,7 +78,7 @@ func (f *front) serves(r *httploop.Request) bool {
 	if r.Target != "/v1/notices" || r.Method != http.MethodPost || f.guard.Check(pages.Request{Method: r.Method, Host: r.Host}) != nil {
 		return false
 	}
-	small, kind, allowed := false, false, f.allows == nil
+	small, kind, keyed, allowed := false, false, false, f.allows == nil
 	for i := range r.Fields {
 		field := &r.Fields[i]
 		is := func(name string) bool { return strings.EqualFold(field.Name, name) }
@@ -89,7 +95,10 @@ func (f *front) serves(r *httploop.Request) bool {
 				return false
 			}
 		case is("Authorization"):
-			allowed = f.allows == nil || f.allows(field.Value)
+			if keyed {
+				return false // net/http's handler says what it thinks of two
+			}
+			keyed, allowed = true, allowed || f.allows(field.Value)
 		default:
 			return false
 		}
@@ -233,6 +242,7 @@ func (f *front) LameDuck() { f.server.LameDuck() }
 // Drain answers what arrives, as httploop.Server's does, and ends the front.
 func (f *front) Drain(ctx context.Context) error {
 	err := f.server.Drain(ctx)
+	f.left()
 	f.mu.Lock()
 	f.ended = true
 	f.mu.Unlock()

@@ -365,6 +365,9 @@ func TestFrontKeys(t *testing.T) {
 	if f.serves(r()) {
 		t.Error("a request without a key")
 	}
+	if two := []httploop.Field{{Name: "Authorization", Value: "Bearer bad"}, {Name: "authorization", Value: "Bearer good"}}; f.serves(r(two...)) {
+		t.Error("a request with two keys")
+	}
 }
 
 // What a request allocates, from the socket to the answer. It was 45 and 13 when this was written.

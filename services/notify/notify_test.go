@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,10 +115,13 @@ func serve(t testing.TB, d *Dispatcher, g *pages.Guard) (url string, f *front, e
 	}
 	go web.Serve(l) // until Drain
 	return "http://" + l.Addr().String(), f, func(ctx context.Context) (err error) {
+		var fronts sync.WaitGroup
 		if f != nil {
-			err = f.Drain(ctx)
+			fronts.Go(func() { err = f.Drain(ctx) })
 		}
-		return errors.Join(err, web.Drain(ctx))
+		handler := web.Drain(ctx)
+		fronts.Wait()
+		return errors.Join(err, handler)
 	}
 }
 

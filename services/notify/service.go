@@ -19,6 +19,7 @@ package notify
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -113,7 +114,14 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if front != nil {
 		out.Front = front
 	}
+	watch, stop := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	if front != nil && keys != nil {
+		watching.Go(func() { keys.Watch(watch) })
+	}
 	out.Drain = func(ctx context.Context) error {
+		defer watching.Wait()
+		stop()
 		left, err := d.Close(ctx)
 		env.Log.Info("stopped", "pending", left)
 		return err

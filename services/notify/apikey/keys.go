@@ -12,7 +12,7 @@
 // minutes (POST /v1/stream-tokens).
 //
 // It is not for users, roles or passwords: every key may do everything. It starts no goroutines; the file is
-// looked at in the course of a request.
+// looked at in the course of a request, and by Watch, which a server that must not wait for it runs.
 package apikey
 
 import (
@@ -65,11 +65,12 @@ const challengeWrong = `Bearer realm="notifyd", error="invalid_token"`
 func (k *Keys) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k.refresh()
-		if token, rest := tokenOf(r); token != "" && r.Header.Get("Authorization") == "" {
+		authorization := strings.Join(r.Header.Values("Authorization"), ", ") // of two, neither counts
+		if token, rest := tokenOf(r); token != "" && authorization == "" {
 			k.admit(w, r, token, rest, next)
 			return
 		}
-		scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		scheme, key, _ := strings.Cut(authorization, " ")
 		key = strings.TrimSpace(key)
 		switch {
 		case !strings.EqualFold(scheme, "Bearer") || key == "":
@@ -110,7 +111,14 @@ func answer(w http.ResponseWriter, status int, v any) {
 // the keys as they are.
 func (k *Keys) refresh() {
 	now, due := int64(time.Since(k.opened)), k.due.Load()
-	if now < due || !k.due.CompareAndSwap(due, now+int64(interval)) || !k.mu.TryLock() {
+	if now >= due && k.due.CompareAndSwap(due, now+int64(interval)) {
+		k.reload()
+	}
+}
+
+// reload looks at the file, unless that is under way.
+func (k *Keys) reload() {
+	if !k.mu.TryLock() {
 		return
 	}
 	defer k.mu.Unlock()

@@ -2,6 +2,7 @@ package apikey
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,9 +79,38 @@ func TestRequire(t *testing.T) {
 			t.Errorf("%q: answered %s", c.authorization, w.Body)
 		}
 	}
+	r := httptest.NewRequest("GET", "/v1/stats", nil)
+	r.Header["Authorization"] = []string{"Bearer alpha", "Bearer alpha"}
+	w := httptest.NewRecorder()
+	k.Require(http.NotFoundHandler()).ServeHTTP(w, r)
+	if w.Code != 401 {
+		t.Errorf("two Authorization fields: %d", w.Code)
+	}
 	if log.Len() > 0 {
 		t.Errorf("logged: %s", log)
 	}
+}
+
+// Allows waits for nothing; Watch takes a changed file over for it, whether requests come or not.
+func TestAllowsAndWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, _, path := opened(t, line("shop", "old"))
+		write(t, path, line("shop", "new"))
+		time.Sleep(2 * interval)
+		if !k.Allows("Bearer old") || k.Allows("Bearer new") || k.Allows("Basic old") {
+			t.Error("Allows has read the file")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { k.Watch(ctx) })
+		time.Sleep(interval)
+		synctest.Wait()
+		if k.Allows("Bearer old") || !k.Allows("bearer  new") {
+			t.Error("Watch has not read the file")
+		}
+		cancel()
+		watching.Wait()
+	})
 }
 
 func TestChangedFileIsTakenOver(t *testing.T) {

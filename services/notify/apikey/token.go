@@ -140,6 +140,8 @@ func (k *Keys) issue(w http.ResponseWriter, r *http.Request, hash [sha256.Size]b
 	}
 	types := strings.Join(ask.Types, ",")
 	switch err := topic.Check(ask.Types); {
+	case ask.Types != nil && len(ask.Types) == 0:
+		answer(w, http.StatusBadRequest, map[string]string{"error": "types: name one at least; without the field the token is good for all types", "field": "types"})
 	case err != nil:
 		answer(w, http.StatusBadRequest, map[string]string{"error": "types: " + err.Error(), "field": "types"})
 	case len(types) > maxTypes:

@@ -82,7 +82,7 @@ func TestStreamTokens(t *testing.T) {
 			t.Errorf("%s %s: %d %v %s", c.method, c.target, status, query, says)
 		}
 	}
-	for _, wrong := range []string{`{"types":["a*"]}`, `{"types":["a,b"]}`, `{"expires_in":0}`, `{"expires_in":3601}`, `{"expires_in":-9223372036854775808}`,
+	for _, wrong := range []string{`{"types":[]}`, `{"types":["a*"]}`, `{"types":["a,b"]}`, `{"expires_in":0}`, `{"expires_in":3601}`, `{"expires_in":-9223372036854775808}`,
 		`{"types":["` + strings.Repeat("a", 250) + strings.Repeat(`","`+strings.Repeat("b", 250), 9) + `"]}`, `{"tipes":[]}`, `[`} {
 		if status, _, _ := made(t, k, "alpha", wrong); status != 400 {
 			t.Errorf("%s: %d", wrong, status)

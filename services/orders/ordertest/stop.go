@@ -40,5 +40,5 @@ func losesNone(c *client) {
 
 // refusesTwoLengths: what is not sure to end where it says is no request.
 func refusesTwoLengths(c *client) {
-	lameducktest.Framing(c.t, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(c.program.URL, "http://")) })
+	lameducktest.Framing(c.t, "/", func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(c.program.URL, "http://")) })
 }

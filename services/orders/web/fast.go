@@ -99,8 +99,9 @@ func (f *Fast) LameDuck() { f.conns.under.LameDuck() }
 func (f *Fast) Drain(ctx context.Context) error {
 	began := time.Now()
 	f.conns.under.Seal()
-	<-f.served
 	f.conns.under.Drain(ctx)
+	f.conns.under.Close() // to what comes after the end of ctx
+	<-f.served
 	if cut := f.conns.cutOff(); cut > 0 {
 		return fmt.Errorf("%d requests were still under way after %v and were cut off", cut, time.Since(began).Round(time.Millisecond))
 	}

@@ -2,11 +2,14 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"dyno/parts/guard"
 	"dyno/parts/guard/guardtest"
+	"dyno/parts/httploop"
 )
 
 func TestGuarded(t *testing.T) {
@@ -43,5 +46,27 @@ func TestGuardedAllocatesNothing(t *testing.T) {
 	req, resp := Request{Method: "GET", Host: "127.0.0.1:8080"}, Response{}
 	if n := testing.AllocsPerRun(100, func() { h.Serve(t.Context(), &req, &resp) }); n != 0 {
 		t.Errorf("%g allocations for a request", n)
+	}
+}
+
+// Without a Guard everything may be begun.
+func TestLoopWithoutGuard(t *testing.T) {
+	l, err := NewLoop(HandlerFunc(func(_ context.Context, _ *Request, resp *Response) { resp.Status = 500 }), LoopOptions{
+		FastOptions: FastOptions{MaxBody: testMaxBody, ClientTimeout: time.Minute},
+		Begin: func(_ int, c *Call) bool {
+			c.Response.Status = 204
+			c.Finish()
+			return true
+		},
+	})
+	if errors.Is(err, httploop.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, _ := send(t, start(t, l), "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 1)
+	if got := answers[0].StatusCode; got != 204 {
+		t.Errorf("%d, want what Begin answered", got)
 	}
 }

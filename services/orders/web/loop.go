@@ -38,7 +38,7 @@ type LoopOptions struct {
 	// Begin is called on a loop's goroutine for requests that have a whole body and that Guard lets pass. It
 	// reports whether it has taken the request: then it must call Finish, once, at any time and from any goroutine. It
 	// must not block, or panic. All others, and all when it is nil, are answered by the Handler, which must be behind the
-	// same guard, on a goroutine each.
+	// same guard, on a goroutine each. A nil Guard checks nothing.
 	Begin func(loop int, c *Call) bool
 	Guard *guard.Guard
 
@@ -144,7 +144,10 @@ func (l *Loop) turn(loop int, requests []*httploop.Request) {
 
 // passes reports whether a request may be begun: it is whole, and of no page.
 func (l *Loop) passes(c *Call) bool {
-	return l.options.Begin != nil && c.BodyErr == nil && c.Origin == "" && c.Site == "" && l.options.Guard.Check(guard.Request{Method: c.Method, Host: c.Host}) == nil
+	if l.options.Begin == nil || c.BodyErr != nil || c.Origin != "" || c.Site != "" {
+		return false
+	}
+	return l.options.Guard == nil || l.options.Guard.Check(guard.Request{Method: c.Method, Host: c.Host}) == nil
 }
 
 func (l *Loop) serve(c *Call) {

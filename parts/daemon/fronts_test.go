@@ -19,16 +19,16 @@ func (h *stuckFront) Drain(ctx context.Context) error {
 	return nil
 }
 
-// A front that a client holds up leaves time to the next.
-func TestFrontsShareTheTime(t *testing.T) {
+// A front that a client holds up takes no time from the next.
+func TestFrontsDrainConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 		defer cancel()
 		first, second := &stuckFront{}, &stuckFront{}
-		if err := (inTurn{first, second}).Drain(ctx); err != nil {
+		if err := (fronts{first, second}).Drain(ctx); err != nil {
 			t.Error(err)
 		}
-		if first.lasted != 4*time.Second || second.lasted != 4*time.Second {
+		if first.lasted != 8*time.Second || second.lasted != 8*time.Second {
 			t.Errorf("%v and %v of 8 s", first.lasted, second.lasted)
 		}
 	})

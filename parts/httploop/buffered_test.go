@@ -1,0 +1,91 @@
+//go:build linux
+
+package httploop
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What connections hold in all is bounded: beyond, a client that begins or continues a request is refused, and the others go on.
+func TestMaxBuffered(t *testing.T) {
+	const head, bound = 1024, 8 * 1024
+	release := make(chan []*Request, 100)
+	s := serve(t, Options{MaxHead: head, MaxBody: 1 << 20, MaxBuffered: bound, Turn: func(_ int, requests []*Request) {
+		release <- append([]*Request(nil), requests...)
+	}})
+	half := "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 500000\r\n\r\n"
+	var halves []*client
+	for i := range bound / head {
+		c := s.dial()
+		c.send(half)
+		halves = append(halves, c)
+		for s.Stats().Buffered < int64((i+1)*head) {
+			time.Sleep(time.Millisecond) // until it was read
+		}
+	}
+	refused := func(c *client) {
+		t.Helper()
+		if resp, body := c.answer("POST"); resp.StatusCode != http.StatusServiceUnavailable || !resp.Close || resp.Header.Get("Retry-After") == "" || body == "" {
+			t.Errorf("%s %q", resp.Status, body)
+		}
+	}
+	one := s.dial()
+	one.send(get)
+	refused(one)
+	halves[0].send(strings.Repeat("x", 2*head)) // a larger buffer
+	refused(halves[0])
+	halves[0].end()
+	if n := s.Stats(); n.Buffered > bound || n.Overfull != 2 {
+		t.Errorf("%+v", n)
+	}
+	again := s.dial() // where the refused body was
+	again.send(get)
+	requests := <-release
+	echo(requests[0])
+	Done(requests...)
+	if resp, _ := again.answer("GET"); resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+	for _, c := range halves[1:] {
+		c.Close()
+	}
+	again.Close()
+	for s.Stats().Connections > 1 { // one of the refused lingers
+		time.Sleep(time.Millisecond)
+	}
+	if n := s.Stats().Buffered; n != 0 {
+		t.Errorf("%d bytes are counted without a request", n)
+	}
+}
+
+// A body that grows in its buffer, and an answer that is not taken, are counted and forgotten.
+func TestBufferedIsGivenBack(t *testing.T) {
+	s := serve(t, Options{MaxHead: 1024, MaxBody: 8 << 20})
+	c := s.dial()
+	body := strings.Repeat("x", 4<<20)
+	c.send(fmt.Sprintf("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(body)))
+	c.send(body)
+	for s.Stats().Buffered < int64(len(body)) {
+		time.Sleep(time.Millisecond) // its answer is larger than what the sockets take
+	}
+	c.answer("POST")
+	c.send(get)
+	c.answer("GET")
+	c.Close()
+	for s.Stats().Connections > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if n := s.Stats().Buffered; n != 0 {
+		t.Errorf("%d bytes are counted", n)
+	}
+}
+
+func TestMaxBufferedHoldsAHead(t *testing.T) {
+	if _, err := New(Options{Turn: func(int, []*Request) {}, MaxBuffered: 1000}); err == nil {
+		t.Error("no error")
+	}
+}
