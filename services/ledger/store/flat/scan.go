@@ -15,6 +15,7 @@ import (
 type Damage struct {
 	File     File
 	From, To int64 // bytes
+	Torn     bool  // it is what a crash leaves at a file's end: the beginning of a record, or zeros
 }
 
 func (d Damage) String() string {
@@ -71,7 +72,7 @@ func (f *Files) scan(is File, at int64, visit func(Ref, []byte) error, damaged f
 				return err
 			}
 			if damaged != nil {
-				if err := damaged(Damage{is, at, next}); err != nil {
+				if err := damaged(Damage{is, at, next, next == is.Size && s.torn(at)}); err != nil {
 					return err
 				}
 			}
@@ -116,6 +117,25 @@ func (s *scan) record(at int64) ([]byte, error) {
 	}
 	return s.memory[HeaderSize:], nil
 }
+
+// torn says whether what is left of the file from an offset on is the beginning of a record whose rest was never written,
+// or room that was never written.
+func (s *scan) torn(at int64) bool {
+	begin := make([]byte, min(1<<20, s.size-at))
+	if s.bytes(begin, at) != nil {
+		return false
+	}
+	if len(begin) < HeaderSize {
+		return bytes.HasPrefix(begin, s.nonce[:min(nonceSize, len(begin))]) || zero(begin)
+	}
+	size := int64(binary.BigEndian.Uint32(begin[nonceSize:]))
+	if [nonceSize]byte(begin) == s.nonce {
+		return size <= MaxRecord && at+HeaderSize+size > s.size
+	}
+	return zero(begin) && s.size-at == int64(len(begin))
+}
+
+func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 // next finds the first record from an offset on: where it begins, or where the file ends.
 func (s *scan) next(at int64) (int64, error) {
