@@ -77,7 +77,7 @@ var (
 	// ErrConflict is for a ledger that is stored already, with other bytes.
 	ErrConflict = errors.New("stored already with other bytes")
 	// ErrNoAccounts is for questions by account to a store that has no such index.
-	ErrNoAccounts = errors.New("this store has no index by account; serve and sync make it with --set accounts=on")
+	ErrNoAccounts   = errors.New("this store has no index by account; serve and sync make it with --set accounts=on")
 	errAccountsStay = errors.New("it has an index by account, so it cannot be opened with accounts=off; leave that away, or pack it and unpack it into a new folder")
 	// ErrLacking is for questions by account about ledgers that the index by account does not have yet.
 	ErrLacking = errors.New("the index by account is not complete")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -253,5 +254,41 @@ func TestReadRefuses(t *testing.T) {
 	}
 	if _, err := f.Append(Begin(nil)); !errors.Is(err, ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// A copy is whole or not there: a partial one, of this process or of one that was killed, is replaced.
+func TestCopyIsWhole(t *testing.T) {
+	broken := true
+	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken && op.Kind == errorfs.OpFileSync && strings.HasPrefix(op.Path, "copy") {
+			return errors.New("the disk is broken")
+		}
+		return nil
+	}))
+	f := mustOpen(t, disk)
+	mustAppend(t, f, []byte("record"))
+	d := Damage{File: f.List(0)[0], From: HeaderSize, To: HeaderSize + 6}
+	if err := f.Copy(d, "copy"); err == nil {
+		t.Fatal("copied")
+	}
+	if names, err := disk.List(""); err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "copy") }) {
+		t.Errorf("left: %v, %v", names, err)
+	}
+	broken = false
+	partial, err := disk.Create("copy", vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = partial.Write([]byte("rec"))
+	}
+	if err := errors.Join(err, partial.Close(), f.Copy(d, "copy")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := disk.Open("copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	if b, err := io.ReadAll(got); err != nil || string(b) != "record" {
+		t.Errorf("%q, %v", b, err)
 	}
 }

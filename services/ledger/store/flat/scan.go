@@ -22,21 +22,28 @@ func (d Damage) String() string {
 	return fmt.Sprintf("bytes %d to %d of %s are no records", d.From, d.To, d.File.Name)
 }
 
-// Copy copies the bytes of damage into a file, unless that is there already.
+// Copy copies the bytes of damage into a file, unless that is there already and whole. After an error it is not there.
 func (f *Files) Copy(d Damage, to string) error {
-	if _, err := f.fs.Stat(to); err == nil {
+	if info, err := f.fs.Stat(to); err == nil && info.Size() == d.To-d.From {
 		return nil
 	}
 	_, from, err := f.reader(d.File.Number)
 	if err != nil {
 		return err
 	}
-	out, err := f.fs.Create(to, vfs.WriteCategoryUnspecified)
+	begun := to + ".tmp"
+	out, err := f.fs.Create(begun, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, io.NewSectionReader(from, d.From, d.To-d.From))
-	return errors.Join(err, out.Sync(), out.Close())
+	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
+		err = f.fs.Rename(begun, to)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("copying bytes %d to %d of %s: %w", d.From, d.To, d.File.Name, err), f.fs.Remove(begun))
+	}
+	return f.syncFolder(f.fs.PathDir(to))
 }
 
 // Scan visits all records from a position on, in the order in which they were written; a record is only good until visit
