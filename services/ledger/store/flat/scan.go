@@ -27,10 +27,11 @@ func (f *Files) Copy(d Damage, to string) error {
 	if info, err := f.fs.Stat(to); err == nil && info.Size() == d.To-d.From {
 		return nil
 	}
-	_, from, err := f.reader(d.File.Number)
+	one, from, err := f.reader(d.File.Number)
 	if err != nil {
 		return err
 	}
+	defer f.done(one)
 	begun := to + ".tmp"
 	out, err := f.fs.Create(begun, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -67,6 +68,7 @@ func (f *Files) scan(is File, at int64, visit func(Ref, []byte) error, damaged f
 	if err != nil {
 		return err
 	}
+	defer f.done(one)
 	s := scan{file: one, from: from, size: is.Size}
 	for at < is.Size {
 		record, err := s.record(at)
