@@ -21,15 +21,33 @@ const asks = 5
 // alone, does not hold up the others.
 const askWithin = 3 * time.Second
 
+// sure is by how many answers a hash must lead each other one before it is the word of a server that is not believed on one
+// answer: a lone server, and servers that do not agree. Of a server that gives the same wrong hash in 30% of its answers,
+// (3/7)^5, which is one in 70, has the wrong word.
+const sure = 5
+
+// errDisagree is why servers have no common word.
+var errDisagree = errors.New("the servers do not agree")
+
 // byServers takes the hash that most of the servers that answer give to a ledger. When more than half of all agree, the
-// rest is not waited for.
+// rest is not waited for; when they disagree, all are asked again, until each is sure.
 func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trusted, err error) {
+	if len(p.servers) > 1 {
+		if t, err = p.vote(ctx, index, 1); !errors.Is(err, errDisagree) {
+			return t, err
+		}
+	}
+	return p.vote(ctx, index, sure)
+}
+
+// vote asks all servers for their word; lead is by how many answers a server's hash must lead.
+func (p *pipeline) vote(ctx context.Context, index uint32, lead int) (t backfill.Trusted, err error) {
 	patience, cancel := context.WithTimeoutCause(ctx, p.config.Patience, p.outOfPatience())
 	defer cancel()
 	answers := make(chan answer, len(p.servers))
 	for _, s := range p.servers {
 		go func() { // answers has room for all, and each is waited for
-			h, err := p.wordOf(patience, s, index)
+			h, err := p.wordOf(patience, s, index, lead)
 			answers <- answer{s.Name(), h, err}
 		}()
 	}
@@ -60,7 +78,7 @@ func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trus
 		return t, fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
 	case 2*votes[most] <= len(said):
 		slices.Sort(said)
-		return t, fmt.Errorf("the servers do not agree on ledger %d: %s; name what you trust with --anchor", index, strings.Join(said, "; "))
+		return t, fmt.Errorf("%w on ledger %d: %s; name what you trust with --anchor", errDisagree, index, strings.Join(said, "; "))
 	}
 	p.word = fmt.Sprintf("ledger %d is %v on the word of %d of %d servers", index, most, votes[most], len(p.servers))
 	return backfill.Trusted{Index: index, Hash: most}, nil
@@ -78,52 +96,96 @@ type answer struct {
 	err    error
 }
 
-// wordOf is the hash that a server gives to a ledger.
-func (p *pipeline) wordOf(ctx context.Context, s *rippled.Server, index uint32) (h xrpl.Hash, err error) {
-	for try := range asks {
+// given is one answer of a server.
+type given struct {
+	hash   xrpl.Hash
+	answer *rippled.Answer
+	member *pace.Member
+}
+
+// wordOf is the hash that a server gives to a ledger more often than any other, by lead answers. It is blamed for the others.
+func (p *pipeline) wordOf(ctx context.Context, s *rippled.Server, index uint32, lead int) (h xrpl.Hash, err error) {
+	var all []given
+	times, failed := map[xrpl.Hash]int{}, 0 // failed: in a row
+	for range asks * lead {
 		select {
-		case <-time.After(time.Duration(try) * 200 * time.Millisecond):
+		case <-time.After(time.Duration(failed) * 200 * time.Millisecond):
 		case <-ctx.Done():
 		}
-		h, e := p.ask(ctx, s, index)
+		g, e := p.ask(ctx, s, index)
 		switch {
 		case e == nil:
-			return h, nil
+			failed, all = 0, append(all, g)
+			if times[g.hash]++; leads(times, g.hash, lead) {
+				p.contradicted(s, all, g.hash)
+				return g.hash, nil
+			}
 		case ctx.Err() == nil:
-			err = e
+			if err, failed = e, failed+1; failed == asks {
+				return h, err
+			}
 		case err == nil:
 			return h, fmt.Errorf("%s: %w", s.Name(), context.Cause(ctx))
 		default:
 			return h, err // it says more than that the time is over
 		}
 	}
+	if err == nil || len(times) > 1 {
+		err = fmt.Errorf("%s: of %d answers for ledger %d no hash leads by %d; %d different hashes came", s.Name(), len(all), index, lead, len(times))
+	}
 	return h, err
 }
 
+// leads says whether a hash came more often than each other one, by lead times.
+func leads(times map[xrpl.Hash]int, h xrpl.Hash, lead int) bool {
+	for other, n := range times {
+		if other != h && times[h]-n < lead {
+			return false
+		}
+	}
+	return times[h] >= lead
+}
+
+var errContradicted = errors.New("another hash than the same server gives to the ledger most often")
+
+// contradicted puts the answers that are not a server's word to its account.
+func (p *pipeline) contradicted(s *rippled.Server, all []given, word xrpl.Hash) {
+	for _, g := range all {
+		if g.hash != word {
+			p.blame(s, g.member, g.answer, errContradicted)
+		}
+	}
+}
+
+// blame puts an answer to the account of the server that gave it.
+func (p *pipeline) blame(s *rippled.Server, m *pace.Member, a *rippled.Answer, why error) {
+	m.Blame(why.Error())
+	p.watch.Wrong.Add(1)
+	p.wrong(s.Name(), a, why)
+}
+
 // ask asks a server for a ledger's hash, once, as its budget and its troubles allow.
-func (p *pipeline) ask(ctx context.Context, s *rippled.Server, index uint32) (h xrpl.Hash, err error) {
+func (p *pipeline) ask(ctx context.Context, s *rippled.Server, index uint32) (g given, err error) {
 	m, err := p.pool.AcquireOf(ctx, s, index)
 	switch {
 	case errors.Is(err, pace.ErrNone):
-		return h, err // it names the server
+		return g, err // it names the server
 	case err != nil:
-		return h, fmt.Errorf("%s: %w", s.Name(), err)
+		return g, fmt.Errorf("%s: %w", s.Name(), err)
 	}
 	begin := time.Now()
 	a, err := s.Header(ctx, index)
 	if err != nil {
 		m.Done(0, time.Since(begin), err)
-		return h, err // it names the server
+		return g, err // it names the server
 	}
 	m.Answered(a, time.Since(begin))
 	h, kind := hashOf(a, index)
 	if kind != nil {
-		m.Blame(kind.Error())
-		p.watch.Wrong.Add(1)
-		p.wrong(s.Name(), a, kind)
-		return h, fmt.Errorf("%s: asked for ledger %d: %w", s.Name(), index, kind)
+		p.blame(s, m, a, kind)
+		return g, fmt.Errorf("%s: asked for ledger %d: %w", s.Name(), index, kind)
 	}
-	return h, nil
+	return given{h, a, m}, nil
 }
 
 // hashOf is the hash of the ledger that an answer holds the header of. The error is what is wrong with the answer.

@@ -174,3 +174,42 @@ func TestWordIsInterrupted(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A server that gives a fork's header now and then, alone or beside an honest one, does not decide what the sync trusts.
+func TestWordOfWhoIsWrongNowAndThen(t *testing.T) {
+	t.Parallel()
+	honest := serveChain(t, sim.Config{})
+	wrong := int64(0)
+	for _, alone := range []bool{true, false} {
+		for seed := range uint64(6) {
+			liar := serveChain(t, sim.Config{Chain: honest.Chain(), FaultSeed: 1 + seed, Faults: sim.Rates{sim.Fork: 0.3}})
+			urls := []string{liar.URL()}
+			if !alone {
+				urls = append(urls, honest.URL())
+			}
+			p := opened(t, nil, urls...)
+			got, err := p.byServers(t.Context(), last)
+			if err != nil || got.Hash != truth(t, honest, last).Hash {
+				t.Errorf("alone %v, seed %d: %v, %v", alone, seed, got, err)
+			}
+			sent := liar.Injected().Faults[sim.Fork].Sent
+			if n := p.standing()[liar.URL()].Blamed[errContradicted.Error()]; alone && int64(n) != sent {
+				t.Errorf("seed %d: blamed for %d of %d wrong answers", seed, n, sent)
+			}
+			wrong += sent
+		}
+	}
+	if wrong == 0 {
+		t.Error("no answer was wrong")
+	}
+}
+
+// A server whose answers never settle is named, with how many hashes it gave.
+func TestWordThatIsNone(t *testing.T) {
+	t.Parallel()
+	s := serveChain(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}}) // each time another parent
+	p := opened(t, nil, s.URL())
+	if _, err := p.byServers(t.Context(), last); err == nil || !strings.Contains(err.Error(), "no hash leads by 5") {
+		t.Error(err)
+	}
+}

@@ -157,6 +157,44 @@ func TestDiskFullOfOthers(t *testing.T) {
 	}
 }
 
+// What was not delivered when the disk was full is given up when it is, without another refusal.
+func TestDiskFullOfWhatIsOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, q := newPeer(t, nil), newPeer(t, nil)
+		q.answers(func(hook) outcome { return outcome{status: 500} })
+		w := newWorld(t, patient(map[string]string{"max_backoff": "1s", "window": "1000"}))
+		w.subscribe(p.host, ofTypes("t"))
+		w.subscribe(q.host, ofTypes("owed"))
+		post := func(id, of string) {
+			for i := range 20 {
+				w.mustPost(aSeries(fmt.Sprintf("%s%d-", id, i), 50, "", of)...)
+				pass(10 * time.Millisecond)
+			}
+		}
+		post("delivered", "t")
+		post("owed", "owed")
+		w.disk.Full(0)
+		w.refused(http.StatusInsufficientStorage, aSeries("full", 1000, "", "t")...)
+		pass(3 * time.Second)
+		if s := w.sums(); s.Pending != 1000 || s.LogFirstSeq > 1001 || s.LogFirstSeq < 1001-segmentHolds {
+			t.Errorf("what is not delivered is not kept, or what is delivered: %+v", s)
+		}
+		q.answers(nil)
+		w.settle()
+		pass(10 * time.Second)
+		if s := w.sums(); s.LogFirstSeq < 2000-segmentHolds {
+			t.Errorf("what was delivered since is kept: %+v", s)
+		}
+		w.disk.Full(-1)
+		post("history", "t")
+		pass(time.Minute)
+		if s := w.settle(); s.LogFirstSeq > 2001 {
+			t.Errorf("what came after the disk was full is not kept as history: %+v", s)
+		}
+		w.stop()
+	})
+}
+
 // After a failed fsync nothing of what was posted counts, and the next post succeeds; a subscription that
 // could not be stored is not there.
 func TestFailedSync(t *testing.T) {

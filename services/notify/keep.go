@@ -16,6 +16,7 @@ const (
 	crowdedEvery    = 100 * time.Millisecond // whether space is short: the journal's reserve is for seconds
 	expireEvery     = time.Second            // and whether a checkpoint is due, one that failed among them
 	checkpointEvery = 30 * time.Second
+	shortEvery      = 5 * time.Second  // the same, while notices are owed that space was short beside
 	idleEvery       = 10 * time.Minute // a checkpoint without news, so that history is trimmed by age
 	markEvery       = 10 * time.Second
 
@@ -32,8 +33,8 @@ type checkpoint struct {
 	need  uint64 // notices before this number are settled, durably
 	marks []mark // when which number was reached, oldest first
 
-	crowded  bool // space is short, so no history is kept
-	relieved bool // and what can be given up was
+	short    uint64 // notices before this number are no history: space was short when it was the next one's
+	relieved bool   // since space became short, what can be given up was
 }
 
 type mark struct {
@@ -66,6 +67,9 @@ func (d *Dispatcher) keep() {
 		every := idleEvery
 		if d.journal.Size() > 0 || d.head.Load() != c.head {
 			every = checkpointEvery
+			if c.need < c.short {
+				every = shortEvery
+			}
 		}
 		if d.hurry.Swap(false) || d.journal.Size() > checkpointBytes || d.head.Load()-c.head > checkpointNotices || now.Sub(c.at) > every {
 			d.note(d.save())
@@ -73,12 +77,14 @@ func (d *Dispatcher) keep() {
 	}
 }
 
-// crowded reports whether space is short.
+// crowded reports whether space is short, so that no history is kept of what is in the log.
 func (d *Dispatcher) crowded() bool {
 	c := &d.checkpoint
-	c.crowded = d.full.Swap(false) || d.notices.Low() || d.journal.Low()
-	c.relieved = c.relieved && c.crowded
-	return c.crowded
+	crowded := d.full.Swap(false) || d.notices.Low() || d.journal.Low()
+	if c.relieved = c.relieved && crowded; crowded {
+		_, c.short = d.notices.Bounds()
+	}
+	return crowded
 }
 
 // relieve gives up all that was delivered, and lets the logs begin new files, so that what is in the present ones can go
@@ -224,10 +230,7 @@ func (d *Dispatcher) save() error {
 // historyBegins is the first number that is kept for history.
 func (d *Dispatcher) historyBegins() uint64 {
 	first, next := d.notices.Bounds()
-	if d.checkpoint.crowded {
-		return next
-	}
-	begins := first
+	begins := min(max(first, d.checkpoint.short), next)
 	for _, m := range d.checkpoint.marks {
 		if time.Since(m.at) > d.history() {
 			begins = max(begins, m.seq)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"dyno/parts/wal"
@@ -17,6 +18,10 @@ const (
 	// maxDamages bounds how many places are remembered and copied: damage is rare, and where it is not,
 	// a thousand are enough to see what is going on.
 	maxDamages = 1000
+	// maxUnfinished bounds how many copies of appends that were not finished are kept, besides those.
+	maxUnfinished = 100
+	unfinished    = "-unfinished" // ends their names
+	copying       = "copying.tmp" // a copy that is not whole yet
 )
 
 // damage is bytes that are not the records they should be.
@@ -51,18 +56,39 @@ func (f *Files) Quarantined() []*wal.DamageError {
 
 // add reports damage that is met: the first time it is logged and its bytes are copied.
 func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.DamageError {
+	e, _ := d.keep(found, s, func() (string, error) {
+		if len(d.known) >= maxDamages {
+			return "", errors.New("too much is damaged to copy it")
+		}
+		return f.copyOut(s, file, found.from.off, found.to.off, "")
+	}, f)
+	return e
+}
+
+// addTail is add for damage that is going to be cut off: the error says that its bytes are kept nowhere else.
+func (d *damages) addTail(f *Files, s *segment, file File, found damage) error {
+	_, err := d.keep(found, s, func() (string, error) { return f.copyTail(s, file, found.from.off, found.to.off, "") }, f)
+	if err != nil {
+		err = fmt.Errorf("bytes %d to %d are damaged, and were left where they are, since they cannot be copied before they are cut off: %w; make room or repair the folder, then start again",
+			found.from.off, found.to.off, err)
+	}
+	return err
+}
+
+// keep takes note of damage whose bytes copyOut copies.
+func (d *damages) keep(found damage, s *segment, copyOut func() (string, error), f *Files) (*wal.DamageError, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := place{s.path, found.from.off}
 	if known := d.known[at]; known != nil && known.Next == found.to.number {
-		return known
+		return known, nil
 	}
 	where := fmt.Sprintf("%s, bytes %d to %d", s.path, found.from.off, found.to.off)
-	if len(d.known) >= maxDamages {
-		where += "; too much is damaged to copy it"
-	} else if found.from.off == found.to.off {
+	var err error
+	if found.from.off == found.to.off {
 		where += ": they are missing"
-	} else if to, err := f.copyOut(s, file, found.from.off, found.to.off, ""); err != nil {
+	} else if to, e := copyOut(); e != nil {
+		err = e
 		where += fmt.Sprintf("; copying them failed: %v", err)
 	} else {
 		where += ", copied to " + to
@@ -72,7 +98,7 @@ func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.Damage
 		d.known[at] = e
 		f.log.Error("the log is damaged", "from", e.From, "next", e.Next, "where", where)
 	}
-	return e
+	return e, err
 }
 
 // whole reports a segment none of which can be read.
@@ -110,36 +136,71 @@ func (f *Files) putAway(s *segment, cause error) error {
 	return errors.Join(f.fs.SyncDir(dir), f.fs.SyncDir(f.dir))
 }
 
-// quarantine makes the folder of damaged bytes, and returns its path.
+// quarantine makes the folder of damaged bytes, and returns its path, unless it holds too much.
 func (f *Files) quarantine() (dir string, err error) {
 	dir = filepath.Join(f.dir, quarantine)
 	if err := f.fs.MkdirAll(dir); err != nil {
 		return "", err
 	}
-	if have, err := f.fs.ReadDir(dir); err != nil || len(have) >= maxDamages {
-		return "", cmp.Or(err, fmt.Errorf("%s holds %d files; see to them and move them elsewhere", dir, len(have)))
+	have, err := f.fs.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	have = slices.DeleteFunc(have, func(e Entry) bool { return e.Name == copying || strings.HasSuffix(e.Name, unfinished) })
+	if len(have) >= maxDamages {
+		return "", fmt.Errorf("%s holds %d files; see to them and move them elsewhere", dir, len(have))
 	}
 	return dir, nil
 }
 
-// copyOut copies bytes of a segment to the quarantine and returns the path.
+// forgetUnfinished removes the first of too many copies of appends that were not finished: no record in them was promised.
+func (f *Files) forgetUnfinished(dir string) error {
+	have, err := f.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	have = slices.DeleteFunc(have, func(e Entry) bool { return !strings.HasSuffix(e.Name, unfinished) })
+	slices.SortFunc(have, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	for len(have) > maxUnfinished {
+		if err := f.fs.Remove(filepath.Join(dir, have[0].Name)); err != nil {
+			return err
+		}
+		have = have[1:]
+	}
+	return nil
+}
+
+// copyOut copies bytes of a segment to the quarantine and returns the path, under which there is a whole copy or none.
 func (f *Files) copyOut(s *segment, file File, from, to int64, suffix string) (string, error) {
 	dir, err := f.quarantine()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%s-%d%s", filepath.Base(s.path), from, suffix))
-	out, err := f.fs.Create(path)
+	begun := filepath.Join(dir, copying)
+	out, err := f.fs.Create(begun)
 	if err != nil {
 		return "", err
 	}
-	defer out.Close()
 	_, err = io.Copy(io.NewOffsetWriter(out, 0), io.NewSectionReader(file, from, to-from))
 	if err == nil {
 		err = out.Sync()
 	}
+	err = errors.Join(err, out.Close())
+	path := filepath.Join(dir, fmt.Sprintf("%s-%d%s", filepath.Base(s.path), from, suffix))
 	if err == nil {
-		err = f.fs.SyncDir(dir)
+		err = f.fs.Rename(begun, path)
+	}
+	if err != nil {
+		return "", errors.Join(err, f.fs.Remove(begun))
+	}
+	return path, f.fs.SyncDir(dir)
+}
+
+// copyTail is copyOut while the log is opened, which may take the reserve for it.
+func (f *Files) copyTail(s *segment, file File, from, to int64, suffix string) (string, error) {
+	path, err := f.copyOut(s, file, from, to, suffix)
+	if full(err) && f.release() {
+		path, err = f.copyOut(s, file, from, to, suffix)
 	}
 	return path, err
 }

@@ -47,13 +47,16 @@
 // opening takes the same time whatever the size of the log.
 //
 // Damage is never passed over in silence: it is logged, the bytes are copied to the folder "quarantine", and
-// whoever scans gets a wal.DamageError that names the numbers lost. The numbers go on behind it.
+// whoever scans gets a wal.DamageError that names the numbers lost. The numbers go on behind it. Open cuts off damage only
+// when its bytes are in the quarantine, and refuses to open the log otherwise. Copies of appends that were not finished are
+// kept there, too, the last 100 of them, where there is space.
 //
 // # Failures
 //
 // On a full disk a segment can still be begun, since the file for it is made ahead ("begun.tmp"), so that those before it
 // can be given up; and a log may have a reserve (Options.Reserve, the file "reserve"), which Write takes to when there is
-// nothing else. The next Trim that made space sets it aside again.
+// nothing else, as do the beginning of a segment and the copy of damage. The next Trim that made space sets it aside again.
+// Where the disk has no space even for the file "synced", Trim empties that, which takes none.
 //
 // After a failed sync nobody knows what the file holds, and asking again is no help: the kernel has dropped
 // what it could not write. The segment ends where the last successful sync left it, which the header of the

@@ -200,6 +200,9 @@ func (f *Files) Trim(before uint64) error {
 		}
 		f.setSegments(all[1:], all[1].first) // first, so that no reader looks for what is gone
 		err := errors.Join(f.noteSynced(), f.syncedFile.Sync())
+		if full(err) { // to say nothing takes no space, and what is missing after a crash before the next note goes unnoticed
+			err = errors.Join(f.syncedFile.Truncate(0), f.syncedFile.Sync())
+		}
 		if err == nil {
 			err = f.fs.Remove(all[0].path)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 
 	"dyno/parts/wal"
 )
@@ -93,7 +94,9 @@ func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, e
 		}
 		if !ok && at.number < f.reach { // it was synced, and nothing can be read behind it
 			end, err := r.written(at.off)
-			f.damages.add(f, s, file, damage{from: at, to: mark{f.reach, end}})
+			if err == nil {
+				err = f.damages.addTail(f, s, file, damage{from: at, to: mark{f.reach, end}})
+			}
 			return at, err
 		}
 		if !ok {
@@ -145,7 +148,10 @@ func (f *Files) tellCut(r *recovery, file File, at mark) error {
 	if err != nil || at == r.good && end == at.off {
 		return err
 	}
-	kept, err := f.copyOut(r.seg, file, r.good.off, end, "-unfinished")
+	kept, err := f.copyTail(r.seg, file, r.good.off, end, unfinished)
+	if err == nil {
+		err = f.forgetUnfinished(filepath.Dir(kept))
+	}
 	f.log.Warn("the log ends with an append that was not finished; it is cut off",
 		"file", r.seg.path, "offset", r.good.off, "bytes", end-r.good.off, "next", r.good.number, "kept", kept, "error", err)
 	return nil

@@ -53,5 +53,6 @@ func (f *Files) release() bool {
 		return false
 	}
 	f.w.reserved = false
+	f.low.Store(true)
 	return f.fs.Remove(filepath.Join(f.dir, reserveName)) == nil
 }

@@ -10,7 +10,7 @@ import (
 // syncedName is a file beside the segments that says which records there are: the last group has no other proof that
 // it was synced, and a segment that is missing before the first none at all. It is written in place after each sync,
 // and synced itself only before a segment is removed: so it survives the death of the process, and after that of the
-// machine it says too little, never too much.
+// machine it says too little, never too much. It says nothing while the disk has no space for it.
 //
 //	 0  uint64   the number after the last record that was synced
 //	 8  uint64   the number of the first record kept

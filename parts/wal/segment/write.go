@@ -246,6 +246,9 @@ func (f *Files) begin() error {
 	}
 	s := &segment{first: h.first, path: filepath.Join(f.dir, fileName(h.first)), size: headerBytes, end: headerBytes, head: &h}
 	file, err := f.create(s, h)
+	if full(err) && f.release() {
+		file, err = f.create(s, h)
+	}
 	switch {
 	case full(err):
 		return f.failure("beginning a segment of", err)

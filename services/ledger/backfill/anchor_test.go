@@ -86,3 +86,40 @@ func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
 		t.Errorf("%d wrong, blamed: %v, told of %v", n, guilty, h.servers)
 	}
 }
+
+// A lone server that is wrong about the top now and then is asked again, and blamed for each wrong answer; one that always
+// is ends the run after a bounded number of answers.
+func TestLoneServerIsAskedForTheTopAgain(t *testing.T) {
+	w := newWorld(t)
+	again := 0
+	for seed := range uint64(10) {
+		liar := w.server(t, sim.Config{FaultSeed: 1 + seed, Faults: sim.Rates{sim.Fork: 0.3}})
+		p := pool(t, liar)
+		var k keeper
+		c := w.config(p, &k)
+		c.Fetches, c.Timeout = 1, 5*time.Minute
+		top := history.Range{From: last, To: last}
+		if err := Run(t.Context(), c, top); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		k.holds(t, w, top)
+		sent := int(liar.Injected().Faults[sim.Fork].Sent)
+		if blamed := blames(p)[liar.URL()]; blamed != sent {
+			t.Errorf("seed %d: blamed for %d of %d wrong answers", seed, blamed, sent)
+		}
+		again += sent
+	}
+	if again == 0 {
+		t.Error("no server was ever wrong")
+	}
+	persistent := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
+	c := w.config(pool(t, persistent), &keeper{})
+	c.Fetches = 1
+	var d *Disowned
+	if err := Run(t.Context(), c, all); !errors.As(err, &d) || d.Servers != 1 {
+		t.Errorf("%v", err)
+	}
+	if n := persistent.Injected().Faults[sim.Fork].Ledgers[last]; n != doubtful {
+		t.Errorf("asked for the top %d times, want %d", n, doubtful)
+	}
+}

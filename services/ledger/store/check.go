@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -89,6 +90,9 @@ func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, 
 		return c.found, err
 	}
 	if err := c.counts(ctx, stored); err != nil {
+		return c.found, err
+	}
+	if err := c.damage(); err != nil {
 		return c.found, err
 	}
 	c.progress(stored)
@@ -294,6 +298,34 @@ func (c *checker) keys(ctx context.Context, kind byte) (n int, err error) {
 		}
 	}
 	return n, errors.Join(ctx.Err(), it.Error(), it.Close())
+}
+
+// damage says which bytes of the packs the index could not be made of: they held ledgers, which are missing now, or marks.
+func (c *checker) damage() error {
+	s := c.store
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	it, err := s.index.NewIter(bounds(kindDamage))
+	if err != nil {
+		return err
+	}
+	for it.First(); it.Valid(); it.Next() {
+		switch key, value := it.Key(), it.Value(); {
+		case len(key) == 1+4+8 && len(value) == 8+1: // repaired
+		case len(key) == 1+4+8 && len(value) == 8:
+			c.fail(0, fmt.Sprintf("bytes %d to %d of pack %d are no records: the ledgers or marks that they held are lost%s",
+				binary.BigEndian.Uint64(key[5:]), binary.BigEndian.Uint64(value), binary.BigEndian.Uint32(key[1:]), repairHint))
+		default:
+			c.fail(0, fmt.Sprintf("the note %x of damage is itself damaged%s", key, repairHint))
+		}
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		c.fail(0, fmt.Sprintf("the index of damage cannot be read: %v", firstLine{err}))
+	}
+	return nil
 }
 
 // progress says what the last sync has still to do, and whether what it was asked for makes sense.

@@ -93,6 +93,9 @@ func check(cmd *cobra.Command, data, asked string, repair, asJSON bool) (err err
 		total.Store(int64(of))
 	})
 	bar.Close()
+	if err == nil && repair && level >= trust.L4 { // marks may have been lost with what was damaged
+		err = s.markAgain(report.reasons())
+	}
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", data, err)
 	}
@@ -106,6 +109,15 @@ func check(cmd *cobra.Command, data, asked string, repair, asJSON bool) (err err
 		err = fmt.Errorf("the store in %s is not clean: %s", data, report.advice())
 	}
 	return err
+}
+
+// reasons are the marks, by ledger.
+func (r CheckReport) reasons() map[uint32]string {
+	m := map[uint32]string{}
+	for _, one := range r.Marked {
+		m[one.Index] = one.Reason
+	}
+	return m
 }
 
 // advice says what to do about a store that is not clean.

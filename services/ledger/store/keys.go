@@ -20,6 +20,7 @@ const (
 	kindAccount     = 'a'
 	kindPack        = 'p'
 	kindMark        = 'u'
+	kindDamage      = 'd'
 )
 
 func metaKey(name string) []byte { return []byte("m/" + name) }
@@ -29,6 +30,10 @@ func ledgerKey(index uint32) []byte {
 }
 
 func packKey(number uint32) []byte { return binary.BigEndian.AppendUint32([]byte{kindPack}, number) }
+
+func damageKey(d flat.Damage) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32([]byte{kindDamage}, d.File.Number), uint64(d.From))
+}
 
 func hashKey(h xrpl.Hash) []byte { return append([]byte{kindHash}, h[:]...) }
 

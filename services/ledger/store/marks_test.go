@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/store/storetest"
+	"dyno/services/ledger/trust"
 )
 
 // A mark stays when the store is opened again, counts for what is stored alone, and goes when it is proved again.
@@ -126,4 +128,79 @@ func scratched(dir, folder, name string, at int64) error {
 	}
 	_, err = f.WriteAt([]byte("damaged"), at)
 	return errors.Join(err, f.Close())
+}
+
+// Damage that the index is not yet made of, as a process leaves it that is killed, is no clean store, whatever opens it first; a
+// repair takes it out, marks what the index or a check at L4 still knows, and leaves the rest to be synced.
+func TestDamageBehindTheIndexIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenFolder(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	chain := storetest.Chain(1, 100, 10, 2)
+	all := Progress{From: 100, To: 109, Level: "L4"}
+	if err := errors.Join(s.Append(chain[5:], all), s.Mark(103, "reason 103")); err != nil {
+		t.Fatal(err)
+	}
+	note := s.packs.End().Offset - 20
+	if err := s.Append(chain[:5], all); err != nil {
+		t.Fatal(err)
+	}
+	tail := s.packs.End().Offset - 20
+	for what, at := range map[string]int64{"a mark": note, "the last record": tail} {
+		left := t.TempDir()
+		if err := errors.Join(os.CopyFS(left, os.DirFS(dir)), scratched(left, packsFolder, "*.pack", at)); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []Options{{ReadOnly: true}, {}, {ReadOnly: true}} {
+			s, err := OpenFolder(left, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := s.Check(t.Context(), trust.L2, nil)
+			if err != nil || len(report.Failed) != 1 || !strings.Contains(report.Failed[0].Reason, "of pack 1 are no records") {
+				t.Errorf("%s, %+v: %+v, %v", what, o, report, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		out, _, err := execute(CheckCommand(), "--data", left, "--repair") // nothing here is signed, so that L4 marks it all
+		if err == nil {
+			t.Errorf("%s: %s", what, out)
+		}
+		s, err := OpenFolder(left, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := s.Check(t.Context(), trust.L2, nil)
+		if err != nil || !report.Clean() || report.Marks.Len() != report.Ledgers || len(report.Gaps) != map[string]int{"a mark": 0, "the last record": 1}[what] {
+			t.Errorf("%s, repaired: %+v, %v", what, report, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A mark that only the index still has survives a repair.
+func TestMarkOfTheIndexAlone(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenFolder(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Append(storetest.Chain(1, 100, 10, 2), Progress{From: 100, To: 109, Level: "L2"}), s.Mark(103, "reason 103"), s.Close(),
+		scratched(dir, packsFolder, "*.pack", s.packs.End().Offset-20)); err != nil {
+		t.Fatal(err)
+	}
+	if s, _, err = RepairFolder(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := marked(t, s, Everything); got != "[{103 reason 103}] 0" {
+		t.Errorf("marked: %s", got)
+	}
 }

@@ -1,13 +1,17 @@
 package store
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dyno/parts/daemon"
+	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/flat"
 )
 
@@ -20,7 +24,7 @@ type Repaired struct {
 // RepairFolder opens the store of a data folder that nothing else uses, whatever became of its files. It copies bytes of
 // the packs that are no records to the quarantine, moves the index there, and makes a new one of all ledgers that were proved and
 // prove again to be what they were. What is lost is missing then, to be synced; answers that wait for their proof still
-// do. It may be interrupted, and done again.
+// do. Marks that the packs have lost come from the old index; a Check at L4 finds those that it had not. It may be interrupted, and done again.
 func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 	lock, err := daemon.DataFolder{Format: Format, Upgrade: Upgrade}.OpenExisting(dir, service)
 	if err != nil {
@@ -34,7 +38,7 @@ func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	had, err := r.clear(o.FS, dir)
+	had, marks, err := r.clear(o.FS, dir)
 	if err != nil {
 		return nil, r, fmt.Errorf("repairing %s: %w", dir, err)
 	}
@@ -51,20 +55,24 @@ func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 			return nil, r, errors.Join(err, s.Close())
 		}
 	}
+	if err = s.markAgain(marks); err != nil {
+		return nil, r, errors.Join(err, s.Close())
+	}
 	s.lock = lock
 	return s, r, nil
 }
 
-// clear puts into the quarantine what is damaged, and answers with what could be read in the index.
-func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, err error) {
+// clear puts into the quarantine what is damaged, and answers with what could be read in the index: of its marks
+// those that the packs may have lost.
+func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, marks map[uint32]string, err error) {
 	quarantine := fs.PathJoin(dir, quarantineFolder)
 	if err := fs.MkdirAll(quarantine, 0o755); err != nil {
-		return had, err
+		return had, nil, err
 	}
 	r.Quarantined = []string{}
 	packs, err := flat.Open(fs.PathJoin(dir, packsFolder), flat.Options{FS: fs})
 	if err != nil {
-		return had, err
+		return had, nil, err
 	}
 	err = packs.Scan(flat.Position{}, func(flat.Ref, []byte) error { return nil }, func(d flat.Damage) error {
 		name := fmt.Sprintf("%s.%d-%d", d.File.Name, d.From, d.To)
@@ -73,28 +81,31 @@ func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, err error) {
 		return packs.Copy(d, fs.PathJoin(quarantine, name))
 	})
 	if err = errors.Join(err, packs.Close()); err != nil {
-		return had, err
+		return had, nil, err
 	}
 	index := fs.PathJoin(dir, indexFolder)
 	if _, missing := fs.Stat(index); missing != nil {
-		return had, nil
+		return had, nil, nil
 	}
-	had = salvage(fs, index)
+	had, marks = salvage(fs, index)
+	if r.Bytes == 0 {
+		marks = nil // the packs have them all
+	}
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s-%d", indexFolder, n)
 		to := fs.PathJoin(quarantine, name)
 		if _, missing := fs.Stat(to); missing != nil {
 			r.Quarantined = append(r.Quarantined, name)
-			return had, fs.Rename(index, to)
+			return had, marks, fs.Rename(index, to)
 		}
 	}
 }
 
 // salvage reads what an index says of itself, where it can be read.
-func salvage(fs vfs.FS, dir string) (had proved) {
+func salvage(fs vfs.FS, dir string) (had proved, marks map[uint32]string) {
 	db, err := openPebble(dir, pebbleOptions(fs, true))
 	if err != nil {
-		return had
+		return had, nil
 	}
 	defer db.Close()
 	old := &older{db: db}
@@ -102,5 +113,35 @@ func salvage(fs vfs.FS, dir string) (had proved) {
 	if json.Unmarshal([]byte(old.text("progress")), &had.Progress) != nil {
 		had.Progress = Progress{}
 	}
-	return had
+	marks = map[uint32]string{}
+	it, err := db.NewIter(bounds(kindMark))
+	if err != nil {
+		return had, marks
+	}
+	defer it.Close()
+	for it.First(); it.Valid(); it.Next() {
+		if len(it.Key()) == 1+4 {
+			marks[binary.BigEndian.Uint32(it.Key()[1:])] = string(it.Value())
+		}
+	}
+	return had, marks
+}
+
+// markAgain marks ledgers that an index had marked before it was made again, as far as they are stored and do not verify.
+func (s *Store) markAgain(marks map[uint32]string) error {
+	_, signature := xrpl.FastestChecker()
+	v := xrpl.NewVerifier()
+	for _, index := range slices.Sorted(maps.Keys(marks)) {
+		var l xrpl.Ledger
+		if s.Ledger(index, &l) != nil {
+			continue
+		}
+		if _, err := v.Signatures(&l, signature); err == nil {
+			continue
+		}
+		if err := s.Mark(index, marks[index]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

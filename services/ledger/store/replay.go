@@ -99,7 +99,7 @@ type replay struct {
 const replayed = 1 << 20
 
 // replay reads what the packs hold beyond what the index knows: it indexes what was proved, and takes note of what
-// waits for its proof. Where the store must not be written that stays in memory.
+// waits for its proof, and of damage, for Check. Where the store must not be written that stays in memory.
 func (s *Store) replay(prove bool) error {
 	from, err := s.readFrom()
 	if err != nil {
@@ -128,7 +128,13 @@ func (s *Store) replay(prove bool) error {
 			return r.note(record)
 		}
 		return nil
-	}, nil)
+	}, func(d flat.Damage) error {
+		if d.Torn {
+			return nil
+		}
+		changed = true
+		return r.damaged(d)
+	})
 	if err != nil {
 		return err
 	}
@@ -219,6 +225,17 @@ func (r *replay) index(e entry) error {
 		return err
 	}
 	return r.addIndexes(r.batch, &l, e.hash, &r.mem)
+}
+
+// damaged takes note of damage, for Check, unless a repair did before and has it in the quarantine.
+func (r *replay) damaged(d flat.Damage) error {
+	key, value := damageKey(d), binary.BigEndian.AppendUint64(nil, uint64(d.To))
+	if r.prove != nil {
+		value = append(value, 1)
+	} else if _, err := r.get(key); !errors.Is(err, ErrMissing) {
+		return err
+	}
+	return r.batch.Set(key, value, nil)
 }
 
 // finish completes the batch.

@@ -34,6 +34,7 @@
 //	t ID32                INDEX4 and the transaction's place in the ledger, as a varint
 //	a ACCOUNT20 INDEX4    the places of its transactions in that ledger: varints, each the distance to the one before
 //	u INDEX4              why a ledger does not verify at L4 though its hash fits
+//	d FILE4 OFFSET8       damage of a pack that the index could not be made of: where it ends, as 8 bytes; a 1 behind: repaired
 //	p FILE4               how many bytes a pack has at least, as 8 bytes
 //	m/NAME                format, accounts, stored (the set of ledgers, as servers write it), lacking (those of them
 //	                      that the index by account lacks), progress (JSON), and read (FILE4 OFFSET8: from where on the
@@ -76,7 +77,8 @@ var (
 	// ErrConflict is for a ledger that is stored already, with other bytes.
 	ErrConflict = errors.New("stored already with other bytes")
 	// ErrNoAccounts is for questions by account to a store that has no such index.
-	ErrNoAccounts = errors.New("this store has no index by account; serve and sync make it with --set accounts=on")
+	ErrNoAccounts   = errors.New("this store has no index by account; serve and sync make it with --set accounts=on")
+	errAccountsStay = errors.New("it has an index by account, so it cannot be opened with accounts=off; leave that away, or pack it and unpack it into a new folder")
 	// ErrLacking is for questions by account about ledgers that the index by account does not have yet.
 	ErrLacking = errors.New("the index by account is not complete")
 	// ErrFull is for a disk with too little room. Nothing was written; it may be tried again.
@@ -303,8 +305,6 @@ func onOff(b bool) string {
 	}
 	return "off"
 }
-
-var errAccountsStay = errors.New("it has an index by account, so it cannot be opened with accounts=off; leave that away, or pack it and unpack it into a new folder")
 
 func (s *Store) setOnOff(b *pebble.Batch) error {
 	return b.Set(metaKey("accounts"), []byte(onOff(s.accounts)), nil)

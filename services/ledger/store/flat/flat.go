@@ -45,6 +45,9 @@ const (
 	MaxRecord = 128 << 20
 	// maxFile is from which size on a file is followed by the next, in bytes, unless Options say otherwise.
 	maxFile = 256 << 20
+	// maxOpen is how many files are kept open for reading: 64 GiB of them. A million ledgers of 90 transactions make some 400
+	// files, and a process may often have no more than 1,024 open.
+	maxOpen = 256
 )
 
 var (
@@ -105,6 +108,7 @@ type Files struct {
 	now    *file            // guarded by mu: what is appended to; nil: nothing yet
 	write  vfs.File         // guarded by mu: of now
 	loose  []vfs.File       // guarded by mu: written, not synced yet, and followed by others
+	open   []*file          // guarded by mu: for reading; the one that was asked for last is at the end
 
 	syncing sync.Mutex // held during a Sync
 }
@@ -113,7 +117,8 @@ type Files struct {
 type file struct {
 	File
 	nonce [nonceSize]byte
-	read  vfs.File // nil until it is read; guarded by Files.mu
+	read  vfs.File // nil: it is not open for reading; guarded by Files.mu
+	users int      // who read it now; guarded by Files.mu
 }
 
 // Open opens the files of a folder. One that is missing is made with the first record.
@@ -290,6 +295,7 @@ func (f *Files) Read(ref Ref, into []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer f.done(one)
 	if ref.Size > MaxRecord {
 		return nil, fmt.Errorf("%w: a record of %d bytes in %s is larger than %d", ErrDamaged, ref.Size, one.Name, MaxRecord)
 	}
@@ -312,26 +318,6 @@ func (f *file) whole(frame []byte) bool {
 		binary.BigEndian.Uint32(frame[nonceSize+4:]) == checksum(frame)
 }
 
-// reader opens a file for reading, once.
-func (f *Files) reader(number uint32) (*file, vfs.File, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return nil, nil, ErrClosed
-	}
-	one := f.list[number]
-	if one == nil {
-		return nil, nil, fmt.Errorf("%w: file %d of %s is missing", ErrDamaged, number, f.dir)
-	}
-	if one.read == nil {
-		var err error
-		if one.read, err = f.fs.Open(f.path(one.Name)); err != nil {
-			return nil, nil, err
-		}
-	}
-	return one, one.read, nil
-}
-
 // Remove gives up a file with all that is in it. It must not be the one that is appended to.
 func (f *Files) Remove(number uint32) error {
 	f.mu.Lock()
@@ -340,11 +326,8 @@ func (f *Files) Remove(number uint32) error {
 	if one == nil || one == f.now {
 		return fmt.Errorf("file %d of %s is not there, or is written to", number, f.dir)
 	}
-	if one.read != nil {
-		if err := one.read.Close(); err != nil {
-			return err
-		}
-		one.read = nil
+	if err := f.shut(one); err != nil {
+		return err
 	}
 	if err := f.fs.Remove(f.path(one.Name)); err != nil {
 		return err
@@ -365,10 +348,8 @@ func (f *Files) Close() error {
 	if f.write != nil {
 		err = errors.Join(err, f.write.Close())
 	}
-	for _, one := range f.list {
-		if one.read != nil {
-			err = errors.Join(err, one.read.Close())
-		}
+	for len(f.open) > 0 {
+		err = errors.Join(err, f.shut(f.open[0]))
 	}
 	return err
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -253,5 +256,96 @@ func TestReadRefuses(t *testing.T) {
 	}
 	if _, err := f.Append(Begin(nil)); !errors.Is(err, ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// A copy is whole or not there: a partial one, of this process or of one that was killed, is replaced.
+func TestCopyIsWhole(t *testing.T) {
+	broken := true
+	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken && op.Kind == errorfs.OpFileSync && strings.HasPrefix(op.Path, "copy") {
+			return errors.New("the disk is broken")
+		}
+		return nil
+	}))
+	f := mustOpen(t, disk)
+	mustAppend(t, f, []byte("record"))
+	d := Damage{File: f.List(0)[0], From: HeaderSize, To: HeaderSize + 6}
+	if err := f.Copy(d, "copy"); err == nil {
+		t.Fatal("copied")
+	}
+	if names, err := disk.List(""); err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "copy") }) {
+		t.Errorf("left: %v, %v", names, err)
+	}
+	broken = false
+	partial, err := disk.Create("copy", vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = partial.Write([]byte("rec"))
+	}
+	if err := errors.Join(err, partial.Close(), f.Copy(d, "copy")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := disk.Open("copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	if b, err := io.ReadAll(got); err != nil || string(b) != "record" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// counting is a file system that counts the files that are open.
+type counting struct {
+	vfs.FS
+	open, most atomic.Int64
+}
+
+func (c *counting) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := c.FS.Open(name, opts...)
+	if err == nil {
+		if n := c.open.Add(1); n > c.most.Load() {
+			c.most.Store(n)
+		}
+	}
+	return &counted{f, c}, err
+}
+
+type counted struct {
+	vfs.File
+	of *counting
+}
+
+func (c *counted) Close() error { c.of.open.Add(-1); return c.File.Close() }
+
+// However many files there are, few of them are open, and none is closed while it is read.
+func TestFewAreOpen(t *testing.T) {
+	disk := &counting{FS: vfs.NewMem()}
+	f := mustOpen(t, disk)
+	var refs []Ref
+	for i := range 2 * maxOpen {
+		refs = append(refs, mustAppend(t, f, bytes.Repeat([]byte{byte(i)}, 1000)))
+	}
+	var readers sync.WaitGroup
+	for seed := range uint64(8) {
+		readers.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 0))
+			for range 4 * len(refs) {
+				i := random.IntN(len(refs))
+				if got, err := f.Read(refs[i], nil); err != nil || got[0] != byte(i) {
+					t.Errorf("record %d: %v", i, err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if got, _, _ := all(t, f, Position{}); len(got) != len(refs) {
+		t.Errorf("%d records", len(got))
+	}
+	if most := disk.most.Load(); refs[len(refs)-1].File < 2*maxOpen || most > maxOpen {
+		t.Errorf("%d of %d files were open", most, refs[len(refs)-1].File)
+	}
+	if err := f.Close(); err != nil || disk.open.Load() != 0 {
+		t.Errorf("%d are open, %v", disk.open.Load(), err)
 	}
 }

@@ -15,27 +15,36 @@ import (
 type Damage struct {
 	File     File
 	From, To int64 // bytes
+	Torn     bool  // it is what a crash leaves at a file's end: the beginning of a record, or zeros
 }
 
 func (d Damage) String() string {
 	return fmt.Sprintf("bytes %d to %d of %s are no records", d.From, d.To, d.File.Name)
 }
 
-// Copy copies the bytes of damage into a file, unless that is there already.
+// Copy copies the bytes of damage into a file, unless that is there already and whole. After an error it is not there.
 func (f *Files) Copy(d Damage, to string) error {
-	if _, err := f.fs.Stat(to); err == nil {
+	if info, err := f.fs.Stat(to); err == nil && info.Size() == d.To-d.From {
 		return nil
 	}
-	_, from, err := f.reader(d.File.Number)
+	one, from, err := f.reader(d.File.Number)
 	if err != nil {
 		return err
 	}
-	out, err := f.fs.Create(to, vfs.WriteCategoryUnspecified)
+	defer f.done(one)
+	begun := to + ".tmp"
+	out, err := f.fs.Create(begun, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, io.NewSectionReader(from, d.From, d.To-d.From))
-	return errors.Join(err, out.Sync(), out.Close())
+	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
+		err = f.fs.Rename(begun, to)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("copying bytes %d to %d of %s: %w", d.From, d.To, d.File.Name, err), f.fs.Remove(begun))
+	}
+	return f.syncFolder(f.fs.PathDir(to))
 }
 
 // Scan visits all records from a position on, in the order in which they were written; a record is only good until visit
@@ -59,6 +68,7 @@ func (f *Files) scan(is File, at int64, visit func(Ref, []byte) error, damaged f
 	if err != nil {
 		return err
 	}
+	defer f.done(one)
 	s := scan{file: one, from: from, size: is.Size}
 	for at < is.Size {
 		record, err := s.record(at)
@@ -71,7 +81,7 @@ func (f *Files) scan(is File, at int64, visit func(Ref, []byte) error, damaged f
 				return err
 			}
 			if damaged != nil {
-				if err := damaged(Damage{is, at, next}); err != nil {
+				if err := damaged(Damage{is, at, next, next == is.Size && s.torn(at)}); err != nil {
 					return err
 				}
 			}
@@ -116,6 +126,25 @@ func (s *scan) record(at int64) ([]byte, error) {
 	}
 	return s.memory[HeaderSize:], nil
 }
+
+// torn says whether what is left of the file from an offset on is the beginning of a record whose rest was never written,
+// or room that was never written.
+func (s *scan) torn(at int64) bool {
+	begin := make([]byte, min(1<<20, s.size-at))
+	if s.bytes(begin, at) != nil {
+		return false
+	}
+	if len(begin) < HeaderSize {
+		return bytes.HasPrefix(begin, s.nonce[:min(nonceSize, len(begin))]) || zero(begin)
+	}
+	size := int64(binary.BigEndian.Uint32(begin[nonceSize:]))
+	if [nonceSize]byte(begin) == s.nonce {
+		return size <= MaxRecord && at+HeaderSize+size > s.size
+	}
+	return zero(begin) && s.size-at == int64(len(begin))
+}
+
+func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 // next finds the first record from an offset on: where it begins, or where the file ends.
 func (s *scan) next(at int64) (int64, error) {
