@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 
 	"dyno/parts/wal"
-	"dyno/parts/wal/pebblelog"
 	"dyno/parts/wal/segment"
 )
 
@@ -40,11 +39,6 @@ func segmentLog(commit wal.Commit) func(context.Context, environment) (*opened, 
 		b, err := segment.Open(e.dir, segment.Options{})
 		return logOf(b, err, e, commit)
 	}
-}
-
-func pebbleLog(_ context.Context, e environment) (*opened, error) {
-	b, err := pebblelog.Open(e.dir)
-	return logOf(b, err, e, group)
 }
 
 // pebbleNative is pebble as its users use it: it groups concurrent commits by itself.

@@ -48,7 +48,6 @@ const (
 var subjects = []subject{
 	{"segment-group", "parts/wal on files, one fsync for all that wait", producers, 1, "", segmentLog(group)},
 	{"segment-each", "parts/wal on files, an fsync for each", producers, 1, "", segmentLog(each)},
-	{"pebble-group", "parts/wal on pebble, one fsync for all that wait", producers, 1, "", pebbleLog},
 	{"pebble-native", "pebble, Commit(Sync) by each", producers, 1, "", pebbleNative},
 	{"tidwall-native", "tidwall/wal behind a mutex, Write by each", producers, 1, "", tidwallNative},
 	{"tidwall-group", "tidwall/wal, one WriteBatch for all that wait", producers, 1, "", tidwallGroup},

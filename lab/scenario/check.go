@@ -42,7 +42,6 @@ func (c *checker) check() {
 	c.load()
 	c.schedule()
 	c.measure()
-	c.knobs()
 	c.placeholders()
 }
 

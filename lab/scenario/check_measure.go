@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"dyno/lab/record"
@@ -85,35 +84,5 @@ func (c *checker) ramp(p path, most float64) {
 	c.withinMaxRate(p.to("to"), r.To*most)
 	if c.s.Load.Kind == Jobs && !c.told("${ramp_to}") {
 		c.faultName(p, "load.args never mentions ${ramp_to}, so that the job would not know of it; write for example args: [--rate, \"${rate}\", --ramp-to, \"${ramp_to}\"]")
-	}
-}
-
-func (c *checker) knobs() {
-	names := make([]string, len(c.s.Knobs))
-	for i, k := range c.s.Knobs {
-		p := at("knobs", i)
-		names[i] = k.Name
-		c.needOne(p, "values: [1, 8, 32]", "values", "range")
-		c.unique(k.Values, func(j int) path { return p.to("values", j) })
-		if len(k.Values) > 0 && !slices.Contains(k.Values, k.Default) {
-			c.faultAt(p.to("default"), "%s is not one of values; %s", clip(k.Default), didYouMean(k.Default, k.Values))
-		}
-		if k.Range != nil {
-			c.knobRange(p, *k.Range, k.Default)
-		}
-	}
-	c.unique(names, func(i int) path { return at("knobs", i, "name") })
-}
-
-func (c *checker) knobRange(p path, r Range, start string) {
-	switch v, err := strconv.ParseFloat(start, 64); {
-	case !c.has(p.to("range", "from")) || !c.has(p.to("range", "to")):
-		// the schema asks for both
-	case r.From >= r.To:
-		c.faultAt(p.to("range", "to"), "%g is not above from, %g", r.To, r.From)
-	case r.Scale == "log" && r.From <= 0:
-		c.faultAt(p.to("range", "from"), "a log scale begins above 0")
-	case err != nil || !(v >= r.From && v <= r.To):
-		c.faultAt(p.to("default"), "%s is not within %g ... %g", clip(start), r.From, r.To)
 	}
 }

@@ -28,9 +28,6 @@ func (c *checker) placeholders() {
 	c.process(at("target"), c.s.Target.Process, started, "target")
 	c.text(at("target", "debug"), c.s.Target.Debug, running)
 	c.variantTexts(before)
-	for i, k := range c.s.Knobs {
-		c.text(at("knobs", i, "arg"), k.Arg, scope{owners: started, plain: []string{"value", Scratch}})
-	}
 	c.setupTexts(at("setup"), c.s.Setup, running)
 	for i, v := range c.s.Variants {
 		c.setupTexts(at("variants", i, "setup"), v.Setup, running)

@@ -26,10 +26,8 @@ func (c *checker) target() {
 		}
 	}
 	const runs = "the target already runs (url) and cannot be started another way; name build or command instead"
-	for _, name := range []string{"sweep", "knobs"} {
-		if c.has(at(name)) {
-			c.faultName(at(name), runs)
-		}
+	if c.has(at("sweep")) {
+		c.faultName(at("sweep"), runs)
 	}
 	if i := slices.IndexFunc(c.s.Variants, shared); i >= 0 {
 		c.faultAt(at("variants", i), runs)

@@ -51,11 +51,7 @@ func TestParseEveryField(t *testing.T) {
 			{Name: "tuned", Why: "because", Args: []string{"--assembly", "tuned"}, Env: map[string]string{"GOGC": "off", "B": "1"}, Undo: []string{"--slow"}},
 		},
 		Measure: Measure{StartRate: 100, MaxRate: 20000, Length: 10 * time.Second, Warmup: 2 * time.Second, Hold: time.Minute, Rounds: 6},
-		Knobs: []Knob{
-			{Name: "workers", Arg: "--set workers=${value}", Values: []string{"1", "8"}, Default: "8"},
-			{Name: "batch", Arg: "--batch ${value}", Range: &Range{From: 1, To: 64, Scale: "log"}, Default: "8"},
-		},
-		Path: "everything.yaml", Text: string(text),
+		Path:    "everything.yaml", Text: string(text),
 	}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", s, want)

@@ -27,7 +27,6 @@ type Scenario struct {
 	Variants    []Variant   `yaml:"variants"` // in ladder order; the first is the baseline of every ratio
 	Sweep       *Sweep      `yaml:"sweep"`    // instead of variants
 	Measure     Measure     `yaml:"measure"`
-	Knobs       []Knob      `yaml:"knobs"` // what a search over settings may change
 	// Exclusive says that variants cannot run side by side (a fixed port, all of the memory): each is started for its turn.
 	Exclusive bool `yaml:"exclusive"`
 
@@ -304,20 +303,4 @@ type Sweep struct {
 type Axis struct {
 	Name   string   `yaml:"name"`
 	Values []string `yaml:"values"`
-}
-
-// Knob is a setting that a search may change.
-type Knob struct {
-	Name    string   `yaml:"name"`
-	Arg     string   `yaml:"arg"` // arguments, parted at spaces, with ${value} in place of the value
-	Values  []string `yaml:"values"`
-	Range   *Range   `yaml:"range"` // instead of Values
-	Default string   `yaml:"default"`
-}
-
-// Range is a knob's values from From to To, both included.
-type Range struct {
-	From  float64 `yaml:"from"`
-	To    float64 `yaml:"to"`
-	Scale string  `yaml:"scale"` // linear (also when empty) | log
 }

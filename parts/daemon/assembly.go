@@ -229,11 +229,6 @@ func (c Choice) Get(name string) string {
 // Int returns a setting declared with Int.
 func (c Choice) Int(name string) int { return parsed(c, name, strconv.Atoi) }
 
-// Float returns a setting declared with Float.
-func (c Choice) Float(name string) float64 {
-	return parsed(c, name, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
-}
-
 // Bool returns a setting declared with Bool.
 func (c Choice) Bool(name string) bool { return parsed(c, name, strconv.ParseBool) }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Setting is a figure or a choice that a service can be started with (--set NAME=VALUE). Make one with
-// Int, Float, Bool, Duration, Bytes, OneOf or Text. As JSON it is what a search over settings needs.
+// Int, Bool, Duration, Bytes, OneOf or Text. As JSON it is what a search over settings needs.
 type Setting struct {
 	Name    string   `json:"name"`
 	Doc     string   `json:"doc"`  // one line, with the unit
@@ -27,20 +27,6 @@ type Setting struct {
 // Int declares a whole number between min and max.
 func Int(name string, value, min, max int, doc string) Setting {
 	return bounded(name, "int", doc, value, min, max, strconv.Atoi, strconv.Itoa)
-}
-
-// Float declares a number between min and max.
-func Float(name string, value, min, max float64, doc string) Setting {
-	parse := func(s string) (float64, error) {
-		v, err := strconv.ParseFloat(s, 64)
-		if math.IsNaN(v) {
-			return 0, strconv.ErrSyntax // it would compare as within any bounds
-		}
-		return v, err
-	}
-	return bounded(name, "float", doc, value, min, max, parse, func(v float64) string {
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	})
 }
 
 // Duration declares a time such as 250ms between min and max.

@@ -100,9 +100,6 @@ func Names() []string { return slices.Sorted(maps.Keys(Constructors[struct{}]())
 
 const roundRobin = "round-robin"
 
-// KeepsOrder reports whether one worker takes values of one hash in the order in which they were put.
-func KeepsOrder(name string) bool { return name != roundRobin }
-
 // New makes the queue of that name.
 func New[T any](name string, c Config) (Queue[T], error) {
 	build, ok := Constructors[T]()[name]

@@ -8,7 +8,7 @@
 //
 // A Log is a Backend, which keeps records, and a way to commit: every append by itself (Each), or what many
 // callers append at the same time together, with one fsync for all (Group). Backends are packages of their
-// own: segment (files; the one to use), memory, pebblelog and jetstream. All pass waltest.
+// own: segment (files; the one to use), memory and jetstream. All pass waltest.
 //
 // It is not a queue: it knows nothing of consumers. It is not for random access by anything but the number.
 //

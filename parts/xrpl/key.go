@@ -1,9 +1,7 @@
 package xrpl
 
 import (
-	"bytes"
 	"crypto/ed25519"
-	"fmt"
 	"slices"
 
 	"github.com/decred/dcrd/dcrec/secp256k1/v4"
@@ -63,31 +61,4 @@ func SignTransaction(unsigned Fields, k *Key) ([]byte, error) {
 		return nil, err
 	}
 	return slices.Insert(slices.Clone(unsigned), at, Fields(nil).Blob(codeTxnSignature, k.Sign(data))...), nil
-}
-
-// MultiSignTransaction puts the signatures of several keys, each for its own account, into a transaction, which has an
-// empty SigningPubKey and no signature.
-func MultiSignTransaction(unsigned Fields, keys ...*Key) ([]byte, error) {
-	if len(keys) == 0 || len(keys) > maxSigners {
-		return nil, fmt.Errorf("%d keys are not 1 to %d", len(keys), maxSigners)
-	}
-	keys = slices.SortedFunc(slices.Values(keys), func(a, b *Key) int {
-		x, y := a.Account(), b.Account()
-		return bytes.Compare(x[:], y[:])
-	})
-	signers := Fields(nil).Array(codeSigners)
-	for _, k := range keys {
-		id := k.Account()
-		data, err := MultiSigningData(nil, unsigned, id[:])
-		if err != nil {
-			return nil, err
-		}
-		signers = signers.Object(codeSigner).Blob(codeSigningPubKey, k.public).
-			Blob(codeTxnSignature, k.Sign(data)).Account(codeAccount, id).EndObject()
-	}
-	at, err := unsigned.place(typeArray, codeSigners)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Insert(slices.Clone(unsigned), at, signers.EndArray()...), nil
 }

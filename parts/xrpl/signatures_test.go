@@ -45,7 +45,7 @@ func TestFastestChecker(t *testing.T) {
 // No bit of a signed transaction can change without its signature failing, whatever the hashes are made to say.
 func TestEveryFlippedBitBreaksTheSignature(t *testing.T) {
 	alice, bob := NewKey([]byte("alice")), NewKeyEd25519([]byte("bob"))
-	several, err := MultiSignTransaction((&Payment{Account: AccountID{9}, Fee: 10}).Unsigned(nil), alice, bob)
+	several, err := multiSign((&Payment{Account: AccountID{9}, Fee: 10}).Unsigned(nil), alice, bob)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func signed1(t *testing.T, b Fields, k *Key) []byte {
 
 func signedBy(t *testing.T, b Fields, keys ...*Key) []byte {
 	t.Helper()
-	blob, err := MultiSignTransaction(b, keys...)
+	blob, err := multiSign(b, keys...)
 	if err != nil {
 		t.Fatal(err)
 	}

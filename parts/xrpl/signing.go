@@ -1,20 +1,9 @@
 package xrpl
 
-import "fmt"
-
 // SigningData appends what the only signer of a transaction signs: the transaction without its signatures. The blob
 // may have them or not.
 func SigningData(dst, blob []byte) ([]byte, error) {
 	return appendUnsigned(append(dst, prefixSign...), blob)
-}
-
-// MultiSigningData appends what one of several signers of a transaction signs. account20 is the signer's own account.
-func MultiSigningData(dst, blob, account20 []byte) ([]byte, error) {
-	if len(account20) != accountSize {
-		return dst, fmt.Errorf("%w: an account has %d bytes, this one %d", ErrMalformed, accountSize, len(account20))
-	}
-	dst, err := appendUnsigned(append(dst, prefixMultiSign...), blob)
-	return append(dst, account20...), err
 }
 
 // isSignature says whether a field of the outermost level is no part of what is signed. Fields further in are, whatever

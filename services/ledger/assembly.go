@@ -45,10 +45,6 @@ func Assembly() daemon.Assembly {
 				{Name: "on", Doc: "a few keys more for each transaction; serve and sync index what is stored without, too"},
 			}},
 			{Name: "signatures", Doc: "checks signatures (L4)", Impls: checkers()},
-			{Name: "snapshot", Doc: "what serve keeps in memory", Impls: []daemon.Impl{
-				{Name: "mutex", Doc: "a map behind a mutex"},
-				{Name: "atomic", Doc: "an atomic pointer to an immutable snapshot: readers never lock"},
-			}},
 		},
 		Settings: []daemon.Setting{
 			daemon.Int("fetches", 1, 1, 4096, "requests under way at once, to all servers together"),

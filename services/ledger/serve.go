@@ -52,9 +52,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	if s.store, err = openStore(s.env); err != nil {
 		return err
 	}
-	if s.http, err = serve.New(serve.Config{Store: s.store, Snapshot: s.env.Choice.Get("snapshot"), Log: s.env.Log}); err != nil {
-		return err
-	}
+	s.http = serve.New(serve.Config{Store: s.store, Log: s.env.Log})
 	if err := s.http.Warm(ctx); err != nil {
 		return err
 	}

@@ -196,40 +196,36 @@ func TestServesWhatIsStored(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	dir := t.TempDir()
 	run(t, 0, syncing(dir, first, last, s.URL())...)
-	for _, snapshot := range []string{"mutex", "atomic"} {
-		t.Run(snapshot, func(t *testing.T) {
-			p := ledgersync(t, serving(dir, "--set", "snapshot="+snapshot)...)
-			url, debug := ready(t, p)
-			for _, index := range []uint32{first, first + 7, last} {
-				isTrue(t, url, s, index)
-			}
-			var info infoAnswer
-			ask(t, url, "server_info", struct{}{}, &info)
-			if is := info.Info; is.Complete != fmt.Sprintf("%d-%d", first, last) || is.State != "full" || is.Validated.Seq != last || is.Validated.Hash != truth(t, s, last).Hash.String() {
-				t.Errorf("%+v", is)
-			}
-			id := xrpl.TransactionID(truth(t, s, first).Transactions[1].Blob).String()
-			var tx struct {
-				Hash, Error string
-				Index       uint32 `json:"ledger_index"`
-			}
-			if ask(t, url, "tx", map[string]any{"transaction": id, "binary": true}, &tx); tx.Hash != id || tx.Index != first {
-				t.Errorf("tx: %+v", tx)
-			}
-			var none ledgerAnswer
-			if ask(t, url, "ledger", map[string]any{"ledger_index": last + 1}, &none); none.Error != "lgrNotFound" {
-				t.Errorf("a ledger that is not stored: %+v", none)
-			}
-			if resp, err := asker.Get(debug + "/readyz"); err != nil {
-				t.Error(err)
-			} else if resp.Body.Close(); resp.StatusCode != http.StatusOK {
-				t.Errorf("readyz: %d", resp.StatusCode)
-			}
-			ends(t, p)
-			if _, err := asker.Get(url); err == nil {
-				t.Error("it serves although it has ended")
-			}
-		})
+	p := ledgersync(t, serving(dir)...)
+	url, debug := ready(t, p)
+	for _, index := range []uint32{first, first + 7, last} {
+		isTrue(t, url, s, index)
+	}
+	var info infoAnswer
+	ask(t, url, "server_info", struct{}{}, &info)
+	if is := info.Info; is.Complete != fmt.Sprintf("%d-%d", first, last) || is.State != "full" || is.Validated.Seq != last || is.Validated.Hash != truth(t, s, last).Hash.String() {
+		t.Errorf("%+v", is)
+	}
+	id := xrpl.TransactionID(truth(t, s, first).Transactions[1].Blob).String()
+	var tx struct {
+		Hash, Error string
+		Index       uint32 `json:"ledger_index"`
+	}
+	if ask(t, url, "tx", map[string]any{"transaction": id, "binary": true}, &tx); tx.Hash != id || tx.Index != first {
+		t.Errorf("tx: %+v", tx)
+	}
+	var none ledgerAnswer
+	if ask(t, url, "ledger", map[string]any{"ledger_index": last + 1}, &none); none.Error != "lgrNotFound" {
+		t.Errorf("a ledger that is not stored: %+v", none)
+	}
+	if resp, err := asker.Get(debug + "/readyz"); err != nil {
+		t.Error(err)
+	} else if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+		t.Errorf("readyz: %d", resp.StatusCode)
+	}
+	ends(t, p)
+	if _, err := asker.Get(url); err == nil {
+		t.Error("it serves although it has ended")
 	}
 }
 

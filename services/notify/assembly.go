@@ -17,7 +17,6 @@ func Assembly() daemon.Assembly {
 			}},
 			{Name: "log", Doc: "keeps notices and the journal", Impls: []daemon.Impl{
 				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
-				{Name: "pebble", Doc: "a Pebble store in the data folder"},
 				{Name: "jetstream", Doc: "two streams of NATS JetStream, for more than one machine; see jetstream_url"},
 				{Name: "memory", Doc: "nothing is durable: what is pending when the process ends is lost"},
 			}},

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,6 @@ import (
 	"dyno/parts/wal"
 	"dyno/parts/wal/jetstream"
 	"dyno/parts/wal/memory"
-	"dyno/parts/wal/pebblelog"
 	"dyno/parts/wal/segment"
 )
 
@@ -40,9 +41,6 @@ const (
 var openBackends = map[string]func(c Config, name string) (wal.Backend, error){
 	"segment": func(c Config, name string) (wal.Backend, error) {
 		return segment.Open(filepath.Join(c.Data, name), c.segmentOptions(name))
-	},
-	"pebble": func(c Config, name string) (wal.Backend, error) {
-		return pebblelog.Open(filepath.Join(c.Data, name))
 	},
 	"jetstream": openStream,
 	"memory":    func(Config, string) (wal.Backend, error) { return memory.New(), nil },
@@ -149,7 +147,8 @@ func checkEngine(dir, engine string) (exists bool, err error) {
 	}
 	have := strings.TrimSpace(string(was))
 	if openBackends[have] == nil {
-		return false, fmt.Errorf("%s is damaged: it says %.20q; write the name of the log into it, %s unless another was chosen with --set log", path, have, engine)
+		return false, fmt.Errorf("%s says that log=%.20q wrote this data folder, and there are only %s: choose another folder with --data, or start the version that wrote it; if the file is damaged, write the log's name into it, %s unless another was chosen with --set log",
+			path, have, strings.Join(slices.Sorted(maps.Keys(openBackends)), ", "), engine)
 	}
 	if have != engine {
 		return false, fmt.Errorf("the data folder %s was written with log=%s, not %s: start with --set log=%[2]s, or choose another folder with --data", dir, have, engine)

@@ -55,7 +55,6 @@ func assemblies(t testing.TB) map[string]Config {
 	add("tuned,queue=shards,capacity=1", daemon.Tuned, map[string]string{"queue": "shards", "queue_capacity": "1"})
 	// memory for next to nothing: almost all of it waits in the log
 	add("tuned,window=8", daemon.Tuned, map[string]string{"window": "8", "queue_capacity": "1"})
-	add("tuned,log=pebble", daemon.Tuned, map[string]string{"log": "pebble"})
 	return out
 }
 

@@ -153,8 +153,8 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 func (d *Dispatcher) backup() http.Handler {
 	if d.config.Log != "segment" {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			answerError(w, refuse(http.StatusNotImplemented, "log=%s is not backed up while it is used: of pebble stop notifyd and copy the data folder; "+
-				"of jetstream use `nats stream backup` or replicas; memory has nothing to keep", d.config.Log))
+			answerError(w, refuse(http.StatusNotImplemented, "log=%s is not backed up while it is used: of jetstream use `nats stream backup` or replicas; "+
+				"memory has nothing to keep", d.config.Log))
 		})
 	}
 	return backup.Handler(func() (*backup.Snapshot, error) {

@@ -55,7 +55,6 @@ func Assembly() daemon.Assembly {
 			{Name: "cache", Doc: "answers without the database what cannot be out of date", Impls: []daemon.Impl{
 				{Name: "off", Doc: "nothing is kept"},
 				{Name: "terminal", Doc: "orders that are filled or cancelled, which never change again"},
-				{Name: "live", Doc: "all orders, kept up to date by logical replication; bypassed while that lags"},
 			}},
 		},
 		Settings: settings(),

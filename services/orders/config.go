@@ -19,7 +19,6 @@ import (
 type Config struct {
 	DSNs             []string // of the database; several: one a shard, in this order for ever
 	Owners           []string // the same as their owners, for the schema; none: DSNs do that
-	Feed             string   // the same with a role that may follow changes, for cache=live; "": the DSN
 	Replica          string   // that reads with min_version may go to; "": none
 	Keys             string   // JWKS file
 	Audience, Issuer string   // that tokens must be for and from; "": any
@@ -56,8 +55,6 @@ func (c Config) check() error {
 		return fmt.Errorf("--owner-dsn is given %d times and --dsn %d times; give both for each database, in the same order", len(c.Owners), len(c.DSNs))
 	case sharded && c.Replica != "":
 		return errors.New("--replica can only stand beside a single --dsn, not beside several shards")
-	case sharded && c.Cache == "live":
-		return errors.New("cache=live follows one database; with several shards use cache=terminal or cache=off")
 	case sharded && c.Filter:
 		return errors.New("filter=true knows the uids of one database; leave it off with several shards")
 	}

@@ -1,7 +1,6 @@
 package orders
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,14 +99,14 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 		stop()
 		watcher.Wait()
 	})
-	if err := g.openSources(ctx); err != nil {
+	if err := g.openSources(); err != nil {
 		return err
 	}
 	return g.openRoutes()
 }
 
 // openSources builds what answers order queries: memory, if any, before a breaker before the database.
-func (g *Gateway) openSources(ctx context.Context) error {
+func (g *Gateway) openSources() error {
 	c := g.config
 	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
 	g.orders = g.breaker
@@ -115,20 +114,8 @@ func (g *Gateway) openSources(ctx context.Context) error {
 	case "off":
 	case "terminal":
 		g.orders = cache.NewTerminal(g.orders, c.CacheSize)
-	case "live":
-		if len(c.Owners) > 0 {
-			if err := cache.Publish(ctx, c.Owners[0]); err != nil {
-				return err
-			}
-		}
-		live, err := cache.NewLive(g.orders, cache.LiveOptions{DSN: cmp.Or(c.Feed, c.DSNs[0]), Size: c.CacheSize, Log: g.log})
-		if err != nil {
-			return err
-		}
-		g.orders = live
-		g.closers = append(g.closers, live.Close)
 	default:
-		return unknown("cache", c.Cache, "off", "terminal", "live")
+		return unknown("cache", c.Cache, "off", "terminal")
 	}
 	if c.Filter {
 		filter, err := cache.NewFilter(g.orders, cache.FilterOptions{DSN: c.DSNs[0], Every: c.FilterEvery, Log: g.log})

@@ -47,7 +47,7 @@ func starter(v daemon.Variant) ordertest.Start {
 	return func(t testing.TB, e ordertest.Env) ordertest.Program {
 		t.Helper()
 		args := []string{"serve", "--lame-duck", e.LameDuck.String(), "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
-			"--dsn", pgtest.Role(t, e.DSN, "gateway", ""), "--feed-dsn", pgtest.Role(t, e.DSN, "feed", "REPLICATION"), "--owner-dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
+			"--dsn", pgtest.Role(t, e.DSN, "gateway"), "--owner-dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
 			"--allow-origin", e.AllowOrigin, "--assembly", v.Assembly}
 		set := map[string]string{"foreign": e.Foreign, "leeway": e.Leeway.String(), "keys_reload": e.Reload.String(), "timeout": e.Timeout.String(), "last_known": "1000",
 			"max_wait": e.Timeout.String(),                               // on a busy machine, too, a request is admitted

@@ -139,16 +139,16 @@ func TestKilled(t *testing.T) {
 // What the user can mend on the command line is said in one line, at once, with exit code 2.
 func TestUsage(t *testing.T) {
 	for args, says := range map[string]string{
-		"--dsn=":                                                    "--dsn is empty",
-		"--dsn=a --dsn=b --replica=c":                               "--replica can only stand beside a single --dsn",
-		"--dsn=a --dsn=b --set cache=live":                          "cache=live follows one database",
-		"--dsn=a --dsn=b --set filter=true":                         "filter=true knows the uids of one database",
-		"--dsn=a --jwt-keys=/nowhere/jwks.json":                     "--jwt-keys",
-		"--dsn=postgres://%zz":                                      "postgres://",
+		"--dsn=":                                "--dsn is empty",
+		"--dsn=a --dsn=b --replica=c":           "--replica can only stand beside a single --dsn",
+		"--set cache=live":                      "there are off, terminal",
+		"--dsn=a --dsn=b --set filter=true":     "filter=true knows the uids of one database",
+		"--dsn=a --jwt-keys=/nowhere/jwks.json": "--jwt-keys",
+		"--dsn=postgres://%zz":                  "postgres://",
 		"--jwt-keys=process_test.go --dsn=postgres://127.0.0.1:1/x": "process_test.go",
-		"--set lookup=bach":                                         "there are single, batch",
-		"--set foreign=500":                                         "404",
-		"--assembly fast":                                           "there are baseline",
+		"--set lookup=bach": "there are single, batch",
+		"--set foreign=500": "404",
+		"--assembly fast":   "there are baseline",
 	} {
 		var stdout, stderr bytes.Buffer
 		full := append([]string{"serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir()}, strings.Fields(args)...)

@@ -71,7 +71,6 @@ key there: "ordersd token" signs with it.`,
 // flags are ordersd's own.
 type flags struct {
 	dsns, owners     []string
-	feed             string
 	replica          string
 	keys             string
 	audience, issuer string
@@ -81,7 +80,6 @@ type flags struct {
 func (f *flags) declare(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.dsns, "dsn", nil, "PostgreSQL to use, as a `URL` or keyword=value, several hosts in one for a primary and its standbys; repeated: one for each shard, always in the same order")
 	set.StringArrayVar(&f.owners, "owner-dsn", nil, "the same database as `URL` of its owner, who brings the schema up to date, gives the role of --dsn the few rights that a gateway needs, and drops what is past audit_retention; repeated as --dsn is. Without it the role of --dsn does that")
-	set.StringVar(&f.feed, "feed-dsn", "", "the same database as `URL` of a role with REPLICATION, for cache=live; without it that of --dsn")
 	set.StringVar(&f.replica, "replica", "", "`URL` of a replica that answers reads with min_version, if it has that version")
 	set.StringVar(&f.keys, "jwt-keys", "", "JWKS `FILE` with the keys of tokens (oct, RSA, OKP, each with kid and alg), read again when it changes; without it jwks.json in the data folder, which is made")
 	set.StringVar(&f.audience, "jwt-audience", "", "tokens must be for this `NAME` (aud)")
@@ -97,7 +95,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		debug.SetMemoryLimit(n)
 	}
 	c := FromChoice(env.Choice)
-	c.DSNs, c.Owners, c.Feed, c.Replica, c.Audience, c.Issuer, c.Logger = f.dsns, f.owners, f.feed, f.replica, f.audience, f.issuer, env.Log
+	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Logger = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
 	if err := c.check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}
@@ -195,7 +193,7 @@ type running struct {
 // postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed too.
 const postgresFolder = "postgres"
 
-// startPostgres starts it and has c name its databases: as its owner, and as roles that may do what a gateway does.
+// startPostgres starts it and has c name its databases: as its owner, and as a role that may do what a gateway does.
 func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err error) {
 	if os.Geteuid() == 0 { // PostgreSQL runs as somebody else then, who is to reach its own folder, and sees no other
 		if err := os.Chmod(r.env.Data, 0o751); err != nil {
@@ -215,10 +213,7 @@ func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err
 		case <-r.stopping:
 		}
 	}()
-	gateway, err := r.postgres.Role(ctx, "orders_gateway", false)
-	if err == nil && c.Cache == "live" {
-		c.Feed, err = r.postgres.Role(ctx, "orders_feed", true)
-	}
+	gateway, err := r.postgres.Role(ctx, "orders_gateway")
 	if err != nil {
 		return errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 	}

@@ -7,7 +7,6 @@ package fit
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Models.
@@ -101,32 +100,4 @@ func check(points []Point, leastN float64, distinct int) error {
 		return fmt.Errorf("%d different points do not make a curve: measure at least %d", len(seen), distinct)
 	}
 	return nil
-}
-
-// Best returns the curve with the smallest residual standard error among those that were drawn through the
-// same points with some to spare, and the comparison in words. Without any it returns a zero Curve.
-func Best(curves ...Curve) (Curve, string) {
-	var fair []Curve
-	for _, c := range curves {
-		if len(c.Residuals) > c.parameters() {
-			fair = append(fair, c)
-		}
-	}
-	if len(fair) == 0 {
-		return Curve{}, "there are too few points to compare fits"
-	}
-	slices.SortStableFunc(fair, func(a, b Curve) int {
-		switch {
-		case a.StdError < b.StdError:
-			return -1
-		case a.StdError > b.StdError:
-			return 1
-		}
-		return 0
-	})
-	words := fmt.Sprintf("%s fits best, with a residual standard error of %.3g/s", fair[0].Model, fair[0].StdError)
-	for _, c := range fair[1:] {
-		words += fmt.Sprintf("; %s has %.3g/s", c.Model, c.StdError)
-	}
-	return fair[0], words
 }

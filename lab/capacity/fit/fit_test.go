@@ -129,7 +129,7 @@ func TestLogRecoversItsParametersAndHasNoKnee(t *testing.T) {
 	})
 }
 
-func TestBestNamesTheModelThatMadeThePoints(t *testing.T) {
+func TestSmallestErrorHasTheModelThatMadeThePoints(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	peaked := sweep(1000, 0.05, 0.01, 0.02, rng, doublings[1:]...)
 	if got := bestOf(t, peaked); got.Model != ModelUSL {
@@ -141,9 +141,6 @@ func TestBestNamesTheModelThatMadeThePoints(t *testing.T) {
 	}
 	if got := bestOf(t, logs); got.Model != ModelLog {
 		t.Errorf("a logarithm is said to be %s", got.Model)
-	}
-	if _, words := Best(); !strings.Contains(words, "too few") {
-		t.Errorf("nothing to compare: %q", words)
 	}
 }
 
@@ -157,11 +154,10 @@ func bestOf(t *testing.T, points []Point) Curve {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, words := Best(u, l)
-	if !strings.HasPrefix(words, best.Model+" fits best") {
-		t.Errorf("words %q for %s", words, best.Model)
+	if u.StdError <= l.StdError {
+		return u
 	}
-	return best
+	return l
 }
 
 func warns(c Curve, part string) bool {

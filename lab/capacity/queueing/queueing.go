@@ -28,11 +28,8 @@ const (
 	maxLoad = 1e9
 )
 
-// MM1N is the queue with one server of rate mu and room for n, the one in service included; a channel of
-// capacity k before one consumer is n = k+1. See MMcN for units and limits.
-func MM1N(lambda, mu float64, n int) (Prediction, error) { return MMcN(lambda, mu, 1, n) }
-
-// MMcN is the queue with c servers of rate mu each and room for n, those in service included. Rates are in
+// MMcN is the queue with c servers of rate mu each and room for n, those in service included: a channel of
+// capacity k before one consumer is c = 1, n = k+1. Rates are in
 // 1/s and above 0, at most 1e9 apart; 1 <= c <= n <= MaxRoom.
 func MMcN(lambda, mu float64, c, n int) (Prediction, error) {
 	if a := lambda / mu; !(lambda > 0 && mu > 0 && a <= maxLoad && a >= 1/maxLoad) {

@@ -16,10 +16,10 @@ func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 	few, many := made("few", diagnose.Unknown, figures{cpu: 1, lock: 0.1 * 32}), locked("many", 0.4*32)
 	few.Family, many.Family = "lock", "lock"
 	cases := []Case{few, many, computing("hash", 0.1), collecting("churn", 0.9)}
-	if got := Fit(cases, diagnose.Defaults)[lockWaiting].Value; !near(got, 0.2) {
+	if got := fit(read(cases), diagnose.Defaults)[lockWaiting].Value; !near(got, 0.2) {
 		t.Fatalf("all cases fit the lock's threshold to %g, want 0.2: the test would show nothing", got)
 	}
-	if got := outcomes(Insider(cases, Fit(cases, diagnose.Defaults))); slices.ContainsFunc(got, func(o Outcome) bool { return o != Right }) {
+	if got := outcomes(Insider(cases, fit(read(cases), diagnose.Defaults))); slices.ContainsFunc(got, func(o Outcome) bool { return o != Right }) {
 		t.Fatalf("fitted to all: %v", got)
 	}
 	judged := Outsider(cases, diagnose.Defaults)

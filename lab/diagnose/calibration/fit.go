@@ -8,14 +8,12 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// Fit moves each threshold to the middle of the gap that the cases leave it: between the highest signal
+// fit moves each threshold to the middle of the gap that the cases leave it: between the highest signal
 // of those that must not pass and the lowest of those that must, on a logarithmic scale. A threshold that
 // no case bounds from both sides stays where the prior has it.
 //
 // Thresholds move one after the other, each with those before it moved. A case that the rules judge right
 // under the prior they therefore judge right under what is returned.
-func Fit(cases []Case, prior diagnose.Thresholds) diagnose.Thresholds { return fit(read(cases), prior) }
-
 func fit(readings []reading, prior diagnose.Thresholds) diagnose.Thresholds {
 	out := maps.Clone(prior)
 	for _, name := range slices.Sorted(maps.Keys(prior)) {

@@ -27,7 +27,7 @@ func TestFitMovesToTheMiddleOfTheGap(t *testing.T) {
 		t.Errorf("room %+v, want 0.1 by hash to 0.9 by churn", room)
 	}
 	prior := maps.Clone(diagnose.Defaults)
-	fitted := Fit(cases, diagnose.Defaults)
+	fitted := fit(read(cases), diagnose.Defaults)
 	if got := fitted[allocating].Value; !near(got, 0.3) {
 		t.Errorf("fitted to %g, want 0.3", got)
 	}
@@ -44,7 +44,7 @@ func TestFitLeaves(t *testing.T) {
 		"an overlap":              {computing("hash", 0.6), collecting("churn", 0.3)},
 		"a signal of nothing":     {computing("hash", 0), collecting("churn", 0.9)},
 	} {
-		if got := Fit(cases, diagnose.Defaults)[allocating]; got != diagnose.Defaults[allocating] {
+		if got := fit(read(cases), diagnose.Defaults)[allocating]; got != diagnose.Defaults[allocating] {
 			t.Errorf("%s: moved to %g", name, got.Value)
 		}
 	}
@@ -55,7 +55,7 @@ func TestFitLeavesHiddenCasesOut(t *testing.T) {
 	blind := collecting("churn", 0.12)
 	blind.Hidden = true
 	cases := []Case{computing("hash", 0.1), collecting("strings", 0.9), blind}
-	if got := Fit(cases, diagnose.Defaults)[allocating].Value; !near(got, 0.3) {
+	if got := fit(read(cases), diagnose.Defaults)[allocating].Value; !near(got, 0.3) {
 		t.Errorf("fitted to %g, want 0.3", got)
 	}
 }

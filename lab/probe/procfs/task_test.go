@@ -16,6 +16,9 @@ func TestTask(t *testing.T) {
 	if waits, preemptions, err := Switches(status); waits != 4711 || preemptions != 9 || err != nil {
 		t.Errorf("Switches = %d, %d, %v, want 4711 and 9", waits, preemptions, err)
 	}
+	if n := testing.AllocsPerRun(10, func() { _, _, _ = Switches(status) }); n > 8 {
+		t.Errorf("Switches takes %v allocations; lines with other names should take none", n)
+	}
 	for _, bad := range []string{"", "voluntary_ctxt_switches:\t1\n", "voluntary_ctxt_switches:\t1\nnonvoluntary_ctxt_switches:\t-1\n"} {
 		if waits, preemptions, err := Switches([]byte(bad)); err == nil {
 			t.Errorf("Switches(%q) = %d, %d", bad, waits, preemptions)

@@ -21,7 +21,7 @@ type Value struct{ Hash, Seq uint64 }
 type New = queue.Constructor[Value]
 
 // Test runs the suite. Whether the queue has a buffer is found out by asking it; ordered says whether it
-// keeps the order of values of one hash (queue.KeepsOrder).
+// keeps the order of values of one hash.
 func Test(t *testing.T, build New, ordered bool) {
 	t.Run("refuses what does not fit", func(t *testing.T) { refuses(t, build) })
 	t.Run("gives what was put", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { gives(t, build, ordered) }) })

@@ -214,8 +214,7 @@ func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte
 // nextPage is the ledger of a place: the one before, where that is it.
 func (s *Server) nextPage(p *page, at store.Place) (*page, error) {
 	if p == nil || p.header.Index != at.Index {
-		var ok bool
-		if p, ok = s.hot.view.Get(key{index: at.Index}); !ok {
+		if p = s.hot.view.Load().pages[key{index: at.Index}]; p == nil {
 			var err error
 			if p, err = s.read(at.Index); err != nil {
 				return nil, fmt.Errorf("the index by account names a ledger that cannot be read (%v); run check", err)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/snapshot"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/store"
 )
@@ -76,10 +75,7 @@ func filled(t testing.TB, ledgers ...*xrpl.Ledger) *store.Store {
 func warmed(t testing.TB, c Config) *Server {
 	t.Helper()
 	c.Now = func() time.Time { return now }
-	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(c)
 	if s.Ready(t.Context()) == nil {
 		t.Error("it is ready before it is warm")
 	}
@@ -92,12 +88,10 @@ func warmed(t testing.TB, c Config) *Server {
 	return s
 }
 
-// eachSnapshot runs a test under every implementation of the seam, with all ledgers rendered and with next to none.
-func eachSnapshot(t *testing.T, f func(t *testing.T, c Config)) {
-	for _, name := range snapshot.Names() {
-		for _, hot := range []int{1, 100} {
-			t.Run(fmt.Sprintf("%s/hot=%d", name, hot), func(t *testing.T) { f(t, Config{Snapshot: name, Hot: hot}) })
-		}
+// hotAndCold runs a test with all ledgers rendered and with next to none.
+func hotAndCold(t *testing.T, f func(t *testing.T, c Config)) {
+	for _, hot := range []int{1, 100} {
+		t.Run(fmt.Sprintf("hot=%d", hot), func(t *testing.T) { f(t, Config{Hot: hot}) })
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
-	"dyno/parts/snapshot"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 )
@@ -16,29 +16,30 @@ type key struct {
 	hash  xrpl.Hash
 }
 
-// summary is what readers know of the whole. It is a value of its own: nobody changes what it holds.
-type summary struct {
+// view is what readers see. It is never changed once it is published.
+type view struct {
 	stored history.Set
 	warm   bool
+	pages  map[key]*page
 }
 
 // newest is the index of the newest ledger that is stored, or 0.
-func (s summary) newest() uint32 {
-	if len(s.stored) == 0 {
+func (v *view) newest() uint32 {
+	if len(v.stored) == 0 {
 		return 0
 	}
-	return s.stored[len(s.stored)-1].To
+	return v.stored[len(v.stored)-1].To
 }
 
-// hot keeps the newest ledgers rendered.
+// hot keeps the newest ledgers rendered. Readers load the view and take no lock; a writer replaces it.
 type hot struct {
-	view  snapshot.Snapshot[summary, key, *page]
+	view  atomic.Pointer[view]
 	store Store
 	count int
 	bytes int64
 
 	mu     sync.Mutex // one writer at a time
-	window []*page    // what view holds, ascending
+	window []*page    // the pages of view, ascending
 	size   int64
 	warm   bool
 }
@@ -47,8 +48,7 @@ type hot struct {
 func (h *hot) add(ledgers ...*xrpl.Ledger) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	put := map[key]*page{}
-	defer func() { h.publish(put) }()
+	defer h.publish()
 	for _, l := range ledgers {
 		at, known := slices.BinarySearchFunc(h.window, l.Index, byIndex)
 		if known || at == 0 && len(h.window) >= h.count {
@@ -63,7 +63,6 @@ func (h *hot) add(ledgers ...*xrpl.Ledger) (err error) {
 			return fmt.Errorf("ledger %d: %w", l.Index, err)
 		}
 		p.render()
-		put[key{index: p.header.Index}], put[key{hash: p.hash}] = p, p
 		h.window = slices.Insert(h.window, at, p)
 		h.size += p.size()
 	}
@@ -72,28 +71,25 @@ func (h *hot) add(ledgers ...*xrpl.Ledger) (err error) {
 
 func byIndex(p *page, index uint32) int { return int(int64(p.header.Index) - int64(index)) }
 
-// publish drops what is too much, the oldest first, and swaps the snapshot.
-func (h *hot) publish(put map[key]*page) {
-	var remove []key
+// publish drops what is too much, the oldest first, and shows readers the rest.
+func (h *hot) publish() {
 	for len(h.window) > h.count || h.size > h.bytes && len(h.window) > 1 {
-		oldest := h.window[0]
-		h.window = h.window[1:]
-		h.size -= oldest.size()
-		for _, k := range []key{{index: oldest.header.Index}, {hash: oldest.hash}} {
-			remove = append(remove, k)
-			delete(put, k)
-		}
+		h.size -= h.window[0].size()
+		h.window = slices.Delete(h.window, 0, 1)
 	}
-	h.view.Update(snapshot.Change[summary, key, *page]{Summary: summary{h.store.Stored(), h.warm}, Remove: remove, Put: put})
+	v := &view{stored: h.store.Stored(), warm: h.warm, pages: make(map[key]*page, 2*len(h.window))}
+	for _, p := range h.window {
+		v.pages[key{index: p.header.Index}], v.pages[key{hash: p.hash}] = p, p
+	}
+	h.view.Store(v)
 }
 
 // warmed makes the server ready.
-func (h *hot) warmed() error {
+func (h *hot) warmed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.warm = true
-	h.publish(nil)
-	return nil
+	h.publish()
 }
 
 // cloned is a ledger with bytes of its own.

@@ -13,7 +13,7 @@ func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
 	now := s.config.Now()
 	info := map[string]any{
 		"build_version":    s.config.Version,
-		"complete_ledgers": s.hot.view.Summary().stored.String(),
+		"complete_ledgers": s.hot.view.Load().stored.String(),
 		"load_factor":      1,
 		"server_state":     "connected", // rippled's word for one that has no ledger yet
 		"time":             now.UTC().Format("2006-Jan-02 15:04:05.000000 UTC"),

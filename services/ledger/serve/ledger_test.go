@@ -56,7 +56,7 @@ func expected(l *xrpl.Ledger, version int, binary, transactions, expand bool) st
 
 func TestLedgerShapes(t *testing.T) {
 	ledgers := chain(t, 1990, 2000)
-	eachSnapshot(t, func(t *testing.T, c Config) {
+	hotAndCold(t, func(t *testing.T, c Config) {
 		c.Store = filled(t, ledgers...)
 		s := warmed(t, c)
 		for _, l := range []*xrpl.Ledger{ledgers[10], ledgers[3]} {
@@ -170,7 +170,7 @@ func TestSecretsAreNotEchoed(t *testing.T) {
 
 // A new ledger is told of by all methods as soon as Stored returns, rendered, while older ones change the ranges alone.
 func TestStored(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, c Config) {
+	hotAndCold(t, func(t *testing.T, c Config) {
 		st := filled(t, chain(t, 100, 105)...)
 		c.Store = st
 		s := warmed(t, c)

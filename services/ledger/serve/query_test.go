@@ -18,7 +18,7 @@ import (
 
 func TestTransaction(t *testing.T) {
 	ledgers := chain(t, 1990, 2000)
-	eachSnapshot(t, func(t *testing.T, c Config) {
+	hotAndCold(t, func(t *testing.T, c Config) {
 		c.Store = filled(t, ledgers...)
 		s := warmed(t, c)
 		for _, l := range []*xrpl.Ledger{ledgers[0], ledgers[10]} {
@@ -157,7 +157,7 @@ func TestAccountPages(t *testing.T) {
 	for i := range oldest {
 		newest = append(newest, oldest[len(oldest)-1-i])
 	}
-	eachSnapshot(t, func(t *testing.T, c Config) {
+	hotAndCold(t, func(t *testing.T, c Config) {
 		c.Store = filled(t, ledgers...)
 		s := warmed(t, c)
 		for version := 1; version <= 2; version++ {

@@ -1,8 +1,8 @@
 // Package serve answers questions about what is stored, over HTTP: JSON-RPC with the methods, shapes and errors of
 // rippled (POST /), the same over WebSocket (GET /), and a few plain resources for people with curl (GET /api/...).
 //
-//	s, err := serve.New(serve.Config{Store: st, Snapshot: "atomic"})
-//	err = s.Warm(ctx)     // before readiness
+//	s := serve.New(serve.Config{Store: st})
+//	err := s.Warm(ctx)    // before readiness
 //	http.Serve(l, s)
 //	s.Stored(ledgers...)  // after each batch that is durable
 //	s.Close(ctx)          // after the HTTP server
@@ -14,7 +14,7 @@
 // What "validated" means here: the newest ledger that is stored. All that is stored has been proved as far as the sync
 // was asked to.
 //
-// The newest ledgers are kept rendered in a parts/snapshot, so that readers of the tip take no lock and read no disk.
+// The newest ledgers are kept rendered behind an atomic pointer, so that readers of the tip take no lock and read no disk.
 // Beyond that, so many requests at once read the store, and the rest wait or are told tooBusy. Bodies and pages are
 // bounded.
 //
@@ -30,7 +30,6 @@ import (
 	"net/http"
 	"time"
 
-	"dyno/parts/snapshot"
 	"dyno/parts/unrouted"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
@@ -49,9 +48,8 @@ type Store interface {
 
 // Config is how a server runs. The zero values are the documented defaults.
 type Config struct {
-	Store    Store
-	Snapshot string // a name of parts/snapshot: how the newest ledgers are kept; "": atomic
-	Version  string // what server_info says; "": ledgersync
+	Store   Store
+	Version string // what server_info says; "": ledgersync
 
 	Hot      int          // ledgers kept rendered; 0: 32, two minutes of the tip
 	HotBytes int64        // of these at most, but for one; 0: 64 MiB
@@ -61,9 +59,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Snapshot == "" {
-		c.Snapshot = "atomic"
-	}
 	if c.Version == "" {
 		c.Version = "ledgersync"
 	}
@@ -96,14 +91,11 @@ type Server struct {
 }
 
 // New makes a server that is not ready before Warm.
-func New(c Config) (*Server, error) {
+func New(c Config) *Server {
 	c = c.withDefaults()
-	view, err := snapshot.New[summary, key, *page](c.Snapshot)
-	if err != nil {
-		return nil, err
-	}
 	s := &Server{config: c, reads: make(chan struct{}, c.Reads), started: c.Now(), mux: http.NewServeMux(), sockets: newSockets()}
-	s.hot = &hot{view: view, store: c.Store, count: c.Hot, bytes: c.HotBytes}
+	s.hot = &hot{store: c.Store, count: c.Hot, bytes: c.HotBytes}
+	s.hot.view.Store(&view{})
 	s.mux.HandleFunc("POST /{$}", s.rpc)
 	s.mux.HandleFunc("GET /{$}", s.root)
 	s.mux.HandleFunc("GET /api/ledger/{ledger}", s.getLedger)
@@ -114,7 +106,7 @@ func New(c Config) (*Server, error) {
 		f.status = status
 		s.refuse(w, f)
 	})
-	return s, nil
+	return s
 }
 
 // ServeHTTP answers.
@@ -138,12 +130,13 @@ func (s *Server) Warm(ctx context.Context) error {
 			}
 		}
 	}
-	return s.hot.warmed()
+	s.hot.warmed()
+	return nil
 }
 
 // Ready says why requests should not come yet.
 func (s *Server) Ready(context.Context) error {
-	if !s.hot.view.Summary().warm {
+	if !s.hot.view.Load().warm {
 		return errors.New("the newest ledgers are still being rendered")
 	}
 	return nil
@@ -174,7 +167,7 @@ func (s *Server) turn(ctx context.Context) (done func(), err error) {
 
 // page finds a ledger among the newest, or in the store.
 func (s *Server) page(ctx context.Context, index uint32) (*page, error) {
-	if p, ok := s.hot.view.Get(key{index: index}); ok {
+	if p := s.hot.view.Load().pages[key{index: index}]; p != nil {
 		return p, nil
 	}
 	done, err := s.turn(ctx)
@@ -196,7 +189,7 @@ func (s *Server) read(index uint32) (*page, error) {
 
 // pageByHash finds a ledger by its hash.
 func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
-	if p, ok := s.hot.view.Get(key{hash: h}); ok {
+	if p := s.hot.view.Load().pages[key{hash: h}]; p != nil {
 		return p, nil
 	}
 	index, err := s.config.Store.ByHash(h)
@@ -208,7 +201,7 @@ func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
 
 // newest finds the newest ledger that is stored.
 func (s *Server) newest(ctx context.Context) (*page, error) {
-	index := s.hot.view.Summary().newest()
+	index := s.hot.view.Load().newest()
 	if index == 0 {
 		return nil, store.ErrMissing
 	}

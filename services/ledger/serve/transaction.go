@@ -67,7 +67,7 @@ func (p params) search() (*history.Range, error) {
 func (s *Server) notFound(searched *history.Range) *fault {
 	f := *errNoTransaction
 	if searched != nil {
-		all := len(s.hot.view.Summary().stored.Missing(*searched)) == 0
+		all := len(s.hot.view.Load().stored.Missing(*searched)) == 0
 		f.searchedAll = &all
 	}
 	return &f

@@ -55,16 +55,8 @@ answered, and one to /fail... at once with 500. On --debug:
 	return cmd
 }
 
-// Run serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is ready.
-func Run(ctx context.Context, c Config, listen, debug string, ready io.Writer) error {
-	g, err := guard.New(guard.Options{Listen: []string{listen, debug}})
-	if err != nil {
-		return err
-	}
-	return run(ctx, c, g.Private(), nil, listen, debug, ready)
-}
-
-// run is Run; a nil tracer makes no spans.
+// run serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is ready. A nil tracer makes
+// no spans.
 func run(ctx context.Context, c Config, g *guard.Guard, tracer *tracing.Tracer, listen, debug string, ready io.Writer) error {
 	s, err := New(c)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/parts/daemon"
+	"dyno/parts/guard"
 	"dyno/parts/guard/guardtest"
 
 	"github.com/spf13/cobra"
@@ -226,8 +227,12 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	out, in := io.Pipe()
+	g, err := guard.New(guard.Options{Listen: []string{"127.0.0.1:0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, Config{}, "127.0.0.1:0", "127.0.0.1:0", in) }()
+	go func() { ended <- run(ctx, Config{}, g.Private(), nil, "127.0.0.1:0", "127.0.0.1:0", in) }()
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)

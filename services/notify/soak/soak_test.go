@@ -26,7 +26,7 @@ var (
 	set     settings
 )
 
-func init() { flag.Var(&set, "set", "a setting or seam of notifyd, such as log=pebble; repeatable") }
+func init() { flag.Var(&set, "set", "a setting or seam of notifyd, such as commit=each; repeatable") }
 
 // settings is the value of a flag that can be repeated.
 type settings []string

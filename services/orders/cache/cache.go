@@ -2,17 +2,15 @@
 // than the caller may rely on: a read that begins after a commit was acknowledged sees that commit, whoever wrote.
 //
 //   - Terminal keeps orders that can never change again.
-//   - Live keeps any order, and serves one from memory only when it has heard of every commit that the primary
-//     had made when the call came.
 //   - Filter knows which uids do not exist, and says so without asking.
 //   - LastKnown keeps answers that may be outdated, under the time of their reading, for who accepts that.
 //
-// The first three are Sources over a Source, and can be stacked. Each is for one database; several shards take one
+// Terminal and Filter are Sources over a Source, and can be stacked. Each is for one database; several shards take one
 // of each per shard. They hold as long as the schema's rules do: terminal orders do not change, and no uid is
 // given by hand (see each for what else it rests on). None is for pages of orders, or for anything of who may see
 // an order: that is checked on what they return.
 //
-// Terminal and LastKnown start no goroutines. Live and Filter own theirs, which end with Close.
+// Terminal and LastKnown start no goroutines. Filter owns one, which ends with Close.
 package cache
 
 import (

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
 )
 
@@ -31,7 +32,7 @@ func TestFIXAccepted(t *testing.T) {
 		{"59=0|", "453=0|"},
 		{"34=1|", "90=3|91=\x01\x01\x01|34=1|"},
 	} {
-		body := frame(fields(strings.Replace(validFIX, c[0], c[1], 1)))
+		body := messagetest.Frame(fields(strings.Replace(validFIX, c[0], c[1], 1)))
 		if got, err := Parse("application/fix", body); err != nil || !equal(got, want) {
 			t.Errorf("%q: %+v %v", body, got, err)
 		}
@@ -46,7 +47,7 @@ func TestFIXAccepted(t *testing.T) {
 	} {
 		want := want
 		c.change(&want)
-		if got, err := Parse("application/fix", frame(fields(strings.Replace(validFIX, c.old, c.new, 1)))); err != nil || !equal(got, want) {
+		if got, err := Parse("application/fix", messagetest.Frame(fields(strings.Replace(validFIX, c.old, c.new, 1)))); err != nil || !equal(got, want) {
 			t.Errorf("%s: %+v %v", c.new, got, err)
 		}
 	}
@@ -139,17 +140,17 @@ func TestFIXRefused(t *testing.T) {
 		if inner == validFIX {
 			t.Fatalf("%s is not in it", c.old)
 		}
-		refused(t, "application/fix", frame(fields(inner)), http.StatusBadRequest, c.field, c.text)
+		refused(t, "application/fix", messagetest.Frame(fields(inner)), http.StatusBadRequest, c.field, c.text)
 	}
 	many := new(strings.Builder)
 	for tag := range 1000 {
 		fmt.Fprintf(many, "%d=x|", 10000+tag)
 	}
-	refused(t, "application/fix", frame(fields(validFIX+many.String())), http.StatusBadRequest, "", "more than 1000 fields")
+	refused(t, "application/fix", messagetest.Frame(fields(validFIX+many.String())), http.StatusBadRequest, "", "more than 1000 fields")
 }
 
 func TestFIXFrame(t *testing.T) {
-	valid := string(frame(fields(validFIX)))
+	valid := string(messagetest.Frame(fields(validFIX)))
 	sum := valid[len(valid)-4 : len(valid)-1]
 	length := fmt.Sprintf("\x019=%d\x01", len(validFIX))
 	longer, shorter := fmt.Sprintf("\x019=%d\x01", len(validFIX)+1), fmt.Sprintf("\x019=%d\x01", len(validFIX)-1)
@@ -184,12 +185,12 @@ func TestFIXFrame(t *testing.T) {
 		}
 		refused(t, "application/fix", []byte(body), http.StatusBadRequest, c.field, c.text)
 	}
-	refused(t, "application/fix", frame(""), http.StatusBadRequest, "MsgType (35)", "missing")
+	refused(t, "application/fix", messagetest.Frame(""), http.StatusBadRequest, "MsgType (35)", "missing")
 }
 
 // A message of which any one byte is another is refused.
 func TestFIXEveryByteCounts(t *testing.T) {
-	valid := Sample(order.FIX, "c1", "A1")
+	valid := messagetest.Sample(order.FIX, "c1", "A1")
 	for i := range valid {
 		for _, change := range []byte{1, 0x80, 0xff} {
 			body := bytes.Clone(valid)

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
 )
 
@@ -38,7 +39,7 @@ func parsed(t *testing.T, kind order.Kind, body []byte) (order.Submission, bool)
 
 // FuzzJSON: what is accepted is an order for encoding/json too, and the same.
 func FuzzJSON(f *testing.F) {
-	f.Add(Sample(order.JSON, "c1", "A1"))
+	f.Add(messagetest.Sample(order.JSON, "c1", "A1"))
 	f.Add([]byte(`{"client_order_id":"c","symbol":"S","side":"SELL","order_type":"MARKET","qty":1}`))
 	f.Add([]byte(`{"client_order_id":"c","\u0073ymbol":"S","side":"SELL","price":0.10,"qty":1,"metadata":{"a":[{}]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -66,7 +67,7 @@ func FuzzJSON(f *testing.F) {
 
 // FuzzPacs008: what is accepted is a payment for encoding/xml's Unmarshal too, and the same.
 func FuzzPacs008(f *testing.F) {
-	f.Add(Sample(order.Pacs008, "c1", "A1"))
+	f.Add(messagetest.Sample(order.Pacs008, "c1", "A1"))
 	f.Add([]byte(validPacs008))
 	f.Add([]byte(strings.Replace(validPacs008, "<MsgId>", "<!DOCTYPE x><!-- --><MsgId><![CDATA[]]>", 1)))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -102,10 +103,10 @@ func FuzzPacs008(f *testing.F) {
 func FuzzFIX(f *testing.F) {
 	f.Add([]byte(fields(validFIX)), true)
 	f.Add([]byte(fields(strings.Replace(validFIX, "59=0|", "95=3|96=\x01\x01\x01|453=1|448=x|802=1|523=y|", 1))), true)
-	f.Add(Sample(order.FIX, "c1", "A1"), false)
+	f.Add(messagetest.Sample(order.FIX, "c1", "A1"), false)
 	f.Fuzz(func(t *testing.T, body []byte, inner bool) {
 		if inner {
-			body = frame(body)
+			body = messagetest.Frame(body)
 		}
 		s, ok := parsed(t, order.FIX, body)
 		if !ok {
@@ -130,7 +131,7 @@ func FuzzFIX(f *testing.F) {
 func FuzzContentType(f *testing.F) {
 	f.Add("application/json; charset=utf-8")
 	f.Add(`text/xml;charset="utf-8";;`)
-	body := Sample(order.JSON, "c1", "A1")
+	body := messagetest.Sample(order.JSON, "c1", "A1")
 	f.Fuzz(func(t *testing.T, contentType string) {
 		if _, err := Parse(contentType, body); err == nil && !strings.Contains(strings.ToLower(contentType), "application/json") {
 			t.Fatalf("%q is accepted", contentType)
@@ -163,7 +164,7 @@ func TestJSONAndFIXAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, errA := Parse("application/json", text)
-		b, errB := Parse("application/fix", frame([]byte(fix)))
+		b, errB := Parse("application/fix", messagetest.Frame([]byte(fix)))
 		if (errA == nil) != (errB == nil) {
 			t.Fatalf("JSON: %v\nFIX: %v", errA, errB)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
 )
 
@@ -26,7 +27,7 @@ func TestSamples(t *testing.T) {
 	}
 	for kind, want := range want {
 		for _, account := range []string{"A1", ""} {
-			body := Sample(kind, `c-"<1>&\`, account)
+			body := messagetest.Sample(kind, `c-"<1>&\`, account)
 			got, err := Parse(contentTypes[kind], body)
 			if err != nil {
 				t.Errorf("%s: %v", kind, err)
@@ -74,7 +75,7 @@ func refused(t *testing.T, contentType string, body []byte, status int, field, t
 }
 
 func TestContentType(t *testing.T) {
-	body := Sample(order.JSON, "1", "A1")
+	body := messagetest.Sample(order.JSON, "1", "A1")
 	for _, contentType := range []string{
 		"application/json", "Application/JSON", "application/json;charset=utf-8", `application/json; charset="UTF-8"`, " application/json ; Charset=utf-8 ;",
 	} {
@@ -93,7 +94,7 @@ func TestContentType(t *testing.T) {
 	} {
 		refused(t, contentType, body, http.StatusUnsupportedMediaType, "", text)
 	}
-	if _, err := Parse("text/xml; charset=utf-8", Sample(order.Pacs008, "1", "A1")); err != nil {
+	if _, err := Parse("text/xml; charset=utf-8", messagetest.Sample(order.Pacs008, "1", "A1")); err != nil {
 		t.Error(err)
 	}
 }
@@ -105,7 +106,7 @@ func TestSize(t *testing.T) {
 		if kind == order.FIX {
 			continue // its values are shorter
 		}
-		long := Sample(kind, "1", "A1")
+		long := messagetest.Sample(kind, "1", "A1")
 		long = append(long, bytes.Repeat([]byte(" "), MaxSize-len(long))...)
 		if _, err := Parse(contentType, long); err != nil {
 			t.Errorf("%s of %d bytes: %v", kind, len(long), err)
@@ -121,7 +122,7 @@ func TestParallel(t *testing.T) {
 			for i := range 200 {
 				id := fmt.Sprintf("%d-%d", worker, i)
 				for kind, contentType := range contentTypes {
-					if s, err := Parse(contentType, Sample(kind, id, "A-"+id)); err != nil || s.ClientOrderID != id || s.Account != "A-"+id {
+					if s, err := Parse(contentType, messagetest.Sample(kind, id, "A-"+id)); err != nil || s.ClientOrderID != id || s.Account != "A-"+id {
 						t.Errorf("%s %s: %+v %v", kind, id, s, err)
 					}
 				}
@@ -134,7 +135,7 @@ func TestParallel(t *testing.T) {
 // What a message costs on the heap. Most is encoding/xml's: it makes a value of every token.
 func TestAllocations(t *testing.T) {
 	for kind, most := range map[order.Kind]float64{order.JSON: 8, order.Pacs008: 354, order.FIX: 10} {
-		body, contentType := Sample(kind, "order-1", "A1"), contentTypes[kind]
+		body, contentType := messagetest.Sample(kind, "order-1", "A1"), contentTypes[kind]
 		got := testing.AllocsPerRun(100, func() {
 			if _, err := Parse(contentType, body); err != nil {
 				t.Fatal(err)
@@ -149,7 +150,7 @@ func TestAllocations(t *testing.T) {
 
 func BenchmarkParse(b *testing.B) {
 	for kind, contentType := range contentTypes {
-		body := Sample(kind, "order-1", "A1")
+		body := messagetest.Sample(kind, "order-1", "A1")
 		b.Run(kind.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(body)))

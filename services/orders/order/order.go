@@ -4,6 +4,7 @@ package order
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -42,9 +43,6 @@ var sides = [...]string{Buy: "BUY", Sell: "SELL", Pay: "PAY"}
 // String gives the side as answers spell it.
 func (s Side) String() string { return name(sides[:], int(s)) }
 
-// ParseSide reads what String wrote.
-func ParseSide(text string) (Side, bool) { return parse[Side](sides[:], text) }
-
 // Status is how far an order has come.
 type Status uint8
 
@@ -62,7 +60,10 @@ var statuses = [...]string{New: "NEW", PartiallyFilled: "PARTIALLY_FILLED", Fill
 func (s Status) String() string { return name(statuses[:], int(s)) }
 
 // ParseStatus reads what String wrote.
-func ParseStatus(text string) (Status, bool) { return parse[Status](statuses[:], text) }
+func ParseStatus(text string) (Status, bool) {
+	i := slices.Index(statuses[:], text)
+	return Status(max(i, 0)), i > 0
+}
 
 // Terminal reports whether the order never changes again.
 func (s Status) Terminal() bool { return s == Filled || s == Cancelled }
@@ -72,15 +73,6 @@ func name(names []string, i int) string {
 		return "UNKNOWN"
 	}
 	return names[i]
-}
-
-func parse[T ~uint8](names []string, text string) (T, bool) {
-	for i, n := range names {
-		if i > 0 && n == text {
-			return T(i), true
-		}
-	}
-	return 0, false
 }
 
 // Filter says which of an account's orders are wanted, the newest first.

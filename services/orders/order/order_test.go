@@ -38,11 +38,6 @@ func TestNames(t *testing.T) {
 			t.Errorf("%d: %s is %d", s, s, got)
 		}
 	}
-	for s := Buy; s <= Pay; s++ {
-		if got, ok := ParseSide(s.String()); !ok || got != s {
-			t.Errorf("%d: %s is %d", s, s, got)
-		}
-	}
 	if _, ok := ParseStatus(""); ok || Status(9).String() != "UNKNOWN" {
 		t.Error("what does not exist has a name")
 	}

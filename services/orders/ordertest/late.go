@@ -35,7 +35,7 @@ const (
 func (c *client) blocked() int {
 	c.t.Helper()
 	return value[int](c, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-		AND application_name NOT IN ('orders_filter', 'orders_cache')`)
+		AND application_name <> 'orders_filter'`)
 }
 
 // givesUp: what takes the database too long is answered in time, and does not go on there.

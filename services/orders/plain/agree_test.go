@@ -15,6 +15,7 @@ import (
 
 	"dyno/services/orders/auth"
 	"dyno/services/orders/message"
+	"dyno/services/orders/message/messagetest"
 	domain "dyno/services/orders/order"
 	"dyno/services/orders/postgres/pgtest"
 	"dyno/services/orders/store"
@@ -25,8 +26,8 @@ var kinds = map[domain.Kind]string{domain.JSON: "application/json", domain.Pacs0
 // What ordersd takes, the plain program takes for the same order. It may take more: it looks at fewer fields.
 func FuzzReaders(f *testing.F) {
 	for kind := range kinds {
-		f.Add(uint8(kind), message.Sample(kind, "id-1", "A1"))
-		f.Add(uint8(kind), message.Sample(kind, "id-1", ""))
+		f.Add(uint8(kind), messagetest.Sample(kind, "id-1", "A1"))
+		f.Add(uint8(kind), messagetest.Sample(kind, "id-1", ""))
 	}
 	f.Add(uint8(domain.JSON), []byte(`{"client_order_id":"a","symbol":"B","side":"SELL","order_type":"MARKET","qty":1.50}`))
 	f.Add(uint8(domain.JSON), []byte(`{"client_order_id":"a","symbol":"B","side":"SELL","price":"\u0031","qty":"0.00000001"} `))
@@ -76,7 +77,7 @@ func TestSharesDatabase(t *testing.T) {
 	defer s.close()
 	token := issue(t, s.keys.set.Keys[0], "A1")
 	for kind, contentType := range kinds {
-		both, mine := message.Sample(kind, "both-"+contentType, "A1"), message.Sample(kind, "mine-"+contentType, "A1")
+		both, mine := messagetest.Sample(kind, "both-"+contentType, "A1"), messagetest.Sample(kind, "mine-"+contentType, "A1")
 		m, err := message.Parse(contentType, both)
 		if err != nil {
 			t.Fatal(err)

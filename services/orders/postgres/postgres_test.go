@@ -135,7 +135,7 @@ func TestSettings(t *testing.T) {
 	o.Settings["max_connections"] = "17"
 	s := mustStart(t, o)
 	for name, want := range map[string]string{
-		"max_connections": "17", "fsync": "off", "wal_level": "logical", "max_wal_senders": "10", "max_replication_slots": "10",
+		"max_connections": "17", "fsync": "off", "wal_level": "replica",
 		"shared_buffers": "128MB", "synchronous_commit": "on", "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
 		"server_encoding": "UTF8", "TimeZone": "UTC", "port": strings.TrimPrefix(s.Address(), "127.0.0.1:"),
 	} {

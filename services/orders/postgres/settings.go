@@ -11,9 +11,6 @@ var defaults = map[string]string{
 	"max_connections":         "100",
 	"shared_buffers":          "128MB",
 	"synchronous_commit":      "on",
-	"wal_level":               "logical", // for a cache that follows the log
-	"max_replication_slots":   "10",
-	"max_wal_senders":         "10",
 	"unix_socket_directories": "", // TCP only: a socket's name may have some 100 bytes, and data folders lie deep
 	"timezone":                "UTC",
 	"log_timezone":            "UTC",

@@ -28,7 +28,9 @@ var (
 	set      settings
 )
 
-func init() { flag.Var(&set, "set", "a setting or seam of ordersd, such as cache=live; repeatable") }
+func init() {
+	flag.Var(&set, "set", "a setting or seam of ordersd, such as cache=terminal; repeatable")
+}
 
 // settings is the value of a flag that can be repeated.
 type settings []string

@@ -12,7 +12,7 @@ import (
 // An attacker who has taken over a gateway cannot make the database forget what was submitted, nor change what became of it.
 func TestTheGatewaysRoleCannotTurnOffTheAudit(t *testing.T) {
 	owner := pgtest.Database(t)
-	dsn := pgtest.Role(t, owner, "gateway", "")
+	dsn := pgtest.Role(t, owner, "gateway")
 	var log bytes.Buffer
 	s, err := Open(t.Context(), Options{DSNs: []string{dsn}, Owners: []string{owner}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

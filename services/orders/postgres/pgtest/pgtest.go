@@ -28,9 +28,8 @@ import (
 // order and visibility are those of real life.
 var careless = map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "on", "max_wal_size": "128MB"}
 
-// crowded are the settings of the shared server: each of the tests that run side by side has some twenty connections,
-// and some follow the log.
-var crowded = map[string]string{"max_connections": "500", "max_replication_slots": "50", "max_wal_senders": "50"}
+// crowded are the settings of the shared server: each of the tests that run side by side has some twenty connections.
+var crowded = map[string]string{"max_connections": "500"}
 
 // Main runs the tests, stops the shared server, looks for leaked goroutines but for those that options say to ignore,
 // and exits. It does not return.
@@ -156,7 +155,7 @@ func administrator(t testing.TB) (dsn string) {
 func create(t testing.TB, name, options string) (dsn string) {
 	t.Helper()
 	admin := administrator(t)
-	patiently(t, admin, "create database "+name+options, func(context.Context, *pgx.Conn) error { return nil }) // the server waits by itself
+	patiently(t, admin, "create database "+name+options)
 	u, err := url.Parse(admin)
 	if err != nil {
 		t.Fatal(err)
@@ -165,13 +164,10 @@ func create(t testing.TB, name, options string) (dsn string) {
 	return u.String()
 }
 
-// drop drops a database. It ends those that follow its changes.
+// drop drops a database, and ends the connections to it.
 func drop(t testing.TB, name string) {
 	t.Helper()
-	patiently(t, administrator(t), "drop database if exists "+name+" with (force)", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "select pg_terminate_backend(active_pid) from pg_replication_slots where active and database = $1", name)
-		return err
-	})
+	patiently(t, administrator(t), "drop database if exists "+name+" with (force)")
 }
 
 func execute(t testing.TB, dsn, statement string) {

@@ -11,9 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Role returns a DSN with another role, which is made on its server unless it is there, with attributes such as
-// REPLICATION. It lasts as long as the server.
-func Role(t testing.TB, dsn, name, attributes string) string {
+// Role returns a DSN with another role, which is made on its server unless it is there. It lasts as long as the server.
+func Role(t testing.TB, dsn, name string) string {
 	t.Helper()
 	const password = "role"
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -23,7 +22,7 @@ func Role(t testing.TB, dsn, name, attributes string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, "CREATE ROLE "+name+" LOGIN PASSWORD '"+password+"' "+attributes)
+	_, err = conn.Exec(ctx, "CREATE ROLE "+name+" LOGIN PASSWORD '"+password+"'")
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == "42710" || e.Code == "23505") {
 		err = nil // another test was faster
 	}

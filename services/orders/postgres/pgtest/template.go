@@ -47,8 +47,8 @@ func (p *Template) made(t testing.TB) string {
 }
 
 // patiently executes a statement that needs a database for itself, until the server has noticed that whoever was
-// connected to it is gone; busy is called before each further try.
-func patiently(t testing.TB, dsn, statement string, busy func(context.Context, *pgx.Conn) error) {
+// connected to it is gone.
+func patiently(t testing.TB, dsn, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -60,10 +60,7 @@ func patiently(t testing.TB, dsn, statement string, busy func(context.Context, *
 	for {
 		_, err := conn.Exec(ctx, statement)
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == inUse {
-			err = busy(ctx, conn)
-			if err == nil {
-				continue
-			}
+			continue // the server has waited for 5 s
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -72,6 +69,5 @@ func patiently(t testing.TB, dsn, statement string, busy func(context.Context, *
 	}
 }
 
-// inUse is object_in_use: somebody is connected to the database that is to be copied, or a replication slot of the
-// one that is to be dropped is active.
+// inUse is object_in_use: a connection to the database that must be copied or dropped is still open.
 const inUse = "55006"

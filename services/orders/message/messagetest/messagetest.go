@@ -1,4 +1,5 @@
-package message
+// Package messagetest makes up messages for tests and their seeds. It is not for a running gateway, and starts no goroutines.
+package messagetest
 
 import (
 	"bytes"
@@ -12,8 +13,7 @@ import (
 	"dyno/services/orders/order"
 )
 
-// Sample gives a message of about 1.2 KB, as one comes from a trading desk or a bank; for tests, documentation
-// and load. It is valid if the id and the account are; a payment's have at most 35 and 34 characters. With the
+// Sample gives a message of about 1.2 KB, as one comes from a trading desk or a bank. It is valid if the id and the account are; a payment's have at most 35 and 34 characters. With the
 // account "" the message has none. The JSON and the FIX message ask for the same order.
 func Sample(k order.Kind, clientOrderID, account string) []byte {
 	switch k {
@@ -106,18 +106,22 @@ func sampleFIX(id, account string) []byte {
 	field(9004, "9f2c4a1e7b3d4c5f8a60/184223")
 	field(9005, "RFPT,NLIQ")
 	field(9006, "EQ-UK-01 and EQ-UK-02 settle at Euroclear, EQ-UK-07 at Crest")
-	return frame(b.String())
+	return Frame(b.String())
 }
 
-// frame puts BeginString, BodyLength and CheckSum around a message.
-func frame[T string | []byte](inner T) []byte {
+// Frame puts BeginString, BodyLength and CheckSum around a message.
+func Frame[T string | []byte](inner T) []byte {
 	b := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(inner), inner)
-	return fmt.Appendf(b, "10=%03d\x01", checkSum(b))
+	var sum byte
+	for _, c := range b {
+		sum += c
+	}
+	return fmt.Appendf(b, "10=%03d\x01", sum)
 }
 
 func samplePacs008(id, account string) []byte {
 	var b bytes.Buffer
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><Document xmlns="` + pacs008Space + `08"><FIToFICstmrCdtTrf>` +
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08"><FIToFICstmrCdtTrf>` +
 		`<GrpHdr><MsgId>EMEA20260102000184223</MsgId><CreDtTm>2026-01-02T08:59:58.120Z</CreDtTm><NbOfTxs>1</NbOfTxs><SttlmInf><SttlmMtd>INDA</SttlmMtd></SttlmInf></GrpHdr>` +
 		`<CdtTrfTxInf><PmtId><InstrId>I20260102184223</InstrId><EndToEndId>`)
 	_ = xml.EscapeText(&b, []byte(id)) // a buffer takes all
