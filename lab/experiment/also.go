@@ -21,7 +21,7 @@ type also struct {
 }
 
 // alsoAnswers returns an error if nothing answers at --also, before any time is spent.
-func (b *bench) alsoAnswers(ctx context.Context) error {
+func (b *runner) alsoAnswers(ctx context.Context) error {
 	if b.Also == "" {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (b *bench) alsoAnswers(ctx context.Context) error {
 }
 
 // watchAlso begins to watch the process behind --also; nil: none was named.
-func (b *bench) watchAlso(ctx context.Context, beside int, dir string) (*also, error) {
+func (b *runner) watchAlso(ctx context.Context, beside int, dir string) (*also, error) {
 	if b.Also == "" {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func (a *also) finish(r *record.Run) error {
 	if a == nil {
 		return nil
 	}
-	below := &record.Downstream{Target: a.target, Around: a.watch.Surroundings(r.Begin, r.Begin+int64(r.Length))}
+	below := &record.Downstream{Target: a.target, Environment: a.watch.Environment(r.Begin, r.Begin+int64(r.Length))}
 	below.Profiles = a.entered(r, "the downstream")
 	r.Downstream = below
 	if a.trace == nil {

@@ -83,7 +83,7 @@ func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Varian
 			rotation.Floor = variants[0].Name
 		}
 		if x.Depth == Thorough && x.exp.Kind == record.KindLadder {
-			rotation.Leave = x.bench.leavable()
+			rotation.Leave = x.runner.leavable()
 		}
 		if err := x.follow(ctx, rotation.Next); err != nil {
 			return err
@@ -103,7 +103,7 @@ const fewer = 0.75
 func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) func(record.Step, []*record.Run) (record.Step, bool) {
 	return func(slot record.Step, runs []*record.Run) (record.Step, bool) {
 		variant := slot.Variant
-		if slot.Role == record.RoleLeave {
+		if slot.Role == record.RoleAblation {
 			variant = last
 		}
 		n := found[variant].Concurrency

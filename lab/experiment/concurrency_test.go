@@ -48,7 +48,7 @@ func onJob(t *testing.T, text, kind string) *executor {
 		t.Fatal(err)
 	}
 	o := Options{Scenario: sc, Progress: silent{}}
-	b, err := newBench(t.Context(), o, variants)
+	b, err := newRunner(t.Context(), o, variants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func onJob(t *testing.T, text, kind string) *executor {
 	if err := record.NewExperiment(filepath.Join(t.TempDir(), "out"), exp); err != nil {
 		t.Fatal(err)
 	}
-	return &executor{Options: o, exp: exp, variants: variants, bench: b}
+	return &executor{Options: o, exp: exp, variants: variants, runner: b}
 }
 
 func TestLadderOverAJob(t *testing.T) {
@@ -133,7 +133,7 @@ load: {kind: jobs, axis: concurrency, args: [--workers, "${concurrency}", --debu
 slo: p95=5s
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
 `, record.KindDiagnose)
-	x.Depth, x.bench.Depth = Quick, Quick
+	x.Depth, x.runner.Depth = Quick, Quick
 	if err := x.execute(t.Context()); err != nil {
 		t.Fatal(err)
 	}

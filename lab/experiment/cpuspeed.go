@@ -36,8 +36,8 @@ func machineSpeed() float64 {
 func speedWarning(runs []*record.Run) string {
 	var speeds []float64
 	for _, r := range runs {
-		if r.Around.Speed > 0 {
-			speeds = append(speeds, r.Around.Speed)
+		if r.Environment.Speed > 0 {
+			speeds = append(speeds, r.Environment.Speed)
 		}
 	}
 	if len(speeds) < 5 {

@@ -38,7 +38,7 @@ const locateBudget = 20 * time.Second
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
-	if err := x.bench.alsoAnswers(ctx); err != nil {
+	if err := x.runner.alsoAnswers(ctx); err != nil {
 		return err
 	}
 	plan, found := x.looking(name, 0), 0.0
@@ -72,7 +72,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	return x.breakDown(ctx, x.variants[0], found)
+	return x.traceRun(ctx, x.variants[0], found)
 }
 
 // unanswered returns an error when the first run, with a single client, was given no good answer: there is
@@ -168,7 +168,7 @@ func (x *executor) profileLadder(ctx context.Context) error {
 	if x.lost[last.Name] || time.Since(x.began) > x.exp.Budget {
 		return nil
 	}
-	return x.breakDown(ctx, last, x.found(last.Name))
+	return x.traceRun(ctx, last, x.found(last.Name))
 }
 
 // inFlight is twice the requests that were under way where a variant met its SLO in its fastest slice, or missed it in

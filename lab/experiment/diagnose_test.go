@@ -53,10 +53,10 @@ func TestDiagnose(t *testing.T) {
 			if c.inside == "agent" {
 				keeps = give(t, sc.Target.Debug)
 			}
-			b, exp := benchOf(t, sc, silent{})
+			b, exp := runnerOf(t, sc, silent{})
 			exp.Machine.Cores = 1 << 10 // of which neighbours take no share, so that no run is repeated
 			b.Clients = c.clients
-			x := &executor{Options: b.Options, exp: exp, variants: b.variants, bench: b}
+			x := &executor{Options: b.Options, exp: exp, variants: b.variants, runner: b}
 			if err := x.execute(t.Context()); err != nil {
 				t.Fatal(err)
 			}

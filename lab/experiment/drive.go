@@ -32,7 +32,7 @@ type drive struct {
 }
 
 // newDrive starts the target, sets it up and makes the driver that will load it.
-func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *record.Run) (*drive, error) {
+func (b *runner) newDrive(ctx context.Context, s *environment, v scenario.Variant, r *record.Run) (*drive, error) {
 	t := b.Scenario.TargetOf(v)
 	d := &drive{close: func() {}}
 	var err error
@@ -61,7 +61,7 @@ func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *r
 }
 
 // startTarget starts the target's process, or notes where it runs already.
-func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r *record.Run) error {
+func (b *runner) startTarget(ctx context.Context, s *environment, t scenario.Target, r *record.Run) error {
 	const name = "target"
 	if t.URL != "" {
 		s.fields[name+".url"] = t.URL
@@ -88,7 +88,7 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 
 // pidOf returns the process that listens at a URL on this machine, so that it can be watched from outside;
 // 0: it is not known.
-func (b *bench) pidOf(address string) int {
+func (b *runner) pidOf(address string) int {
 	if b.PID != 0 {
 		return b.PID
 	}
@@ -133,7 +133,7 @@ func cpus(granted float64) []int {
 }
 
 // debugOf returns the base URL of the target's debug address.
-func (s *stand) debugOf(t scenario.Target) (string, error) {
+func (s *environment) debugOf(t scenario.Target) (string, error) {
 	if t.Debug != "" {
 		return s.expand("target.debug", t.Debug)
 	}
@@ -154,7 +154,7 @@ const (
 )
 
 // plan says when to offer work in a run.
-func (b *bench) plan(r *record.Run) (load.Plan, error) {
+func (b *runner) plan(r *record.Run) (load.Plan, error) {
 	l := b.Scenario.Load
 	p := load.Plan{Connections: l.Connections, Timeout: l.Timeout, Length: r.Step.Length, Warmup: b.pace().warmup}
 	if r.Step.Connections > 0 {
@@ -172,7 +172,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if r.Step.RampTo > 0 {
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
-	if r.Step.ForCause() {
+	if r.Step.Diagnostic() {
 		p.Warmup = looks[b.Depth].warmup
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
@@ -188,7 +188,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 		return p, err
 	}
 	if l.Receipts != "" {
-		p.Deliveries = awaiting(max(r.Step.Rate, r.Step.RampTo))
+		p.Deliveries = pendingReceipts(max(r.Step.Rate, r.Step.RampTo))
 	}
 	r.Load = record.Load{Kind: l.Kind, Model: "open", Schedule: describeSchedule(l, r.Step),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
@@ -198,7 +198,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if !p.Open() {
 		r.Load.Model = "closed"
 	}
-	if !p.Open() && !r.Step.ForCause() && !r.ByConcurrency() {
+	if !p.Open() && !r.Step.Diagnostic() && !r.ByConcurrency() {
 		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a connection that waits offers nothing meanwhile")
 	}
 	return p, nil
@@ -219,7 +219,7 @@ func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 
 // awaiting is how many offers may await their receipt at once: what is offered in 20 s, longer than a run
 // lets anything age.
-func awaiting(rate float64) int { return max(1<<14, int(20*rate)) }
+func pendingReceipts(rate float64) int { return max(1<<14, int(20*rate)) }
 
 // seedOf gives every variant of a round the same arrivals, and every round others.
 func seedOf(stated uint64, name string, round int) uint64 {
@@ -232,7 +232,7 @@ func seedOf(stated uint64, name string, round int) uint64 {
 }
 
 // schedule sets the plan's schedule. Kinds that state their own times have no warm-up before them.
-func (b *bench) schedule(p *load.Plan, step record.Step, seed uint64) error {
+func (b *runner) schedule(p *load.Plan, step record.Step, seed uint64) error {
 	s, rate := b.Scenario.Load.Schedule, step.Rate
 	span := p.Warmup + p.Length
 	if step.Closed {
@@ -270,7 +270,7 @@ func (b *bench) schedule(p *load.Plan, step record.Step, seed uint64) error {
 	return nil
 }
 
-func (b *bench) scheduleFile(p *load.Plan, file string) error {
+func (b *runner) scheduleFile(p *load.Plan, file string) error {
 	f, err := os.Open(b.Scenario.Resolve(file))
 	if err != nil {
 		return fmt.Errorf("load.schedule.file: %w", err)

@@ -106,7 +106,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	exp := &record.Experiment{
 		Name: o.Scenario.Name, Kind: o.Scenario.Mode, Started: time.Now(), Command: o.Command,
 		Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO,
-		Machine: probe.Machine(), UnderWay: &record.UnderWay{PID: os.Getpid()},
+		Machine: probe.Machine(), InProgress: &record.InProgress{PID: os.Getpid()},
 	}
 	if !o.NoPMQoS {
 		var release func()
@@ -121,13 +121,13 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 		return nil, err
 	}
 	x := &executor{Options: o, exp: exp, variants: variants, lost: map[string]bool{}}
-	bench, err := newBench(ctx, o, variants)
+	bench, err := newRunner(ctx, o, variants)
 	if err != nil {
-		exp.UnderWay, exp.Outcome = nil, x.outcome(ctx, err)
+		exp.InProgress, exp.Outcome = nil, x.outcome(ctx, err)
 		return exp, errors.Join(err, exp.Save())
 	}
 	defer bench.close()
-	x.bench = bench
+	x.runner = bench
 	if err = bench.feed(ctx); err == nil {
 		err = x.reach(ctx)
 	}
@@ -135,7 +135,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 		x.began, exp.Budget = time.Now(), x.budget()
 		err = x.execute(ctx)
 	}
-	exp.UnderWay = nil
+	exp.InProgress = nil
 	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 && len(exp.Slices) == 0 {
 		return nil, errors.Join(err, os.RemoveAll(o.Out)) // nothing was measured, and the message says it all
 	}
@@ -195,7 +195,7 @@ type executor struct {
 	Options
 	exp      *record.Experiment
 	variants []scenario.Variant
-	bench    *bench
+	runner   *runner
 	began    time.Time       // once everything was built
 	expected int             // estimate of the number of runs
 	lost     map[string]bool // variants that were given up
@@ -225,11 +225,11 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 	for try := 1; ; try++ {
 		total := max(x.expected, len(x.exp.Order)+1)
 		x.Progress.Step(len(x.exp.Order)+1, total, s)
-		x.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Step: s, Expected: total}
+		x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Step: s, Expected: total}
 		if err := x.exp.Save(); err != nil {
 			return err
 		}
-		r, err := x.bench.run(ctx, s, x.exp)
+		r, err := x.runner.run(ctx, s, x.exp)
 		if err != nil && r != nil {
 			err = errors.Join(err, x.exp.Add(r))
 		}
@@ -241,7 +241,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		}
 		x.Progress.Done(r)
 		switch {
-		case r.Invalid == "", s.ForCause(), s.Hold, x.exp.Kind == record.KindLoad:
+		case r.Invalid == "", s.Diagnostic(), s.Hold, x.exp.Kind == record.KindLoad:
 			return nil
 		case try == tries:
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)

@@ -20,7 +20,7 @@ const feedTimeout = 5 * time.Minute
 
 // feed reads the feeder's rows, once for all runs. They may hold secrets: they stay in memory, and nothing of them
 // is recorded.
-func (b *bench) feed(ctx context.Context) error {
+func (b *runner) feed(ctx context.Context) error {
 	f := b.Scenario.Load.Feeder
 	if f == nil {
 		return nil
@@ -34,7 +34,7 @@ func (b *bench) feed(ctx context.Context) error {
 		b.rows, err = readFile(b.Scenario, f.File, read)
 	} else {
 		b.Progress.Say("running the feeder " + f.String())
-		b.rows, err = b.printed(ctx, f, read)
+		b.rows, err = b.runFeeder(ctx, f, read)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -43,7 +43,7 @@ func (b *bench) feed(ctx context.Context) error {
 }
 
 // printed runs the feeder's program and reads the rows that it prints.
-func (b *bench) printed(ctx context.Context, f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
+func (b *runner) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, feedTimeout, fmt.Errorf("it did not end within %v; have it print fewer rows, or make a file of them", feedTimeout))
 	defer cancel()
 	command, err := b.feedCommand(f)
@@ -82,7 +82,7 @@ func exited(p *target.Process) bool {
 	}
 }
 
-func (b *bench) feedCommand(f *scenario.Feeder) ([]string, error) {
+func (b *runner) feedCommand(f *scenario.Feeder) ([]string, error) {
 	command := append(append([]string(nil), f.Command...), f.Args...)
 	for i, word := range command {
 		var err error

@@ -18,10 +18,10 @@ import (
 )
 
 // feeding is a bench whose feeder is this shell script.
-func feeding(script, format string) *bench {
+func feeding(script, format string) *runner {
 	sc := &scenario.Scenario{}
 	sc.Load.Feeder = &scenario.Feeder{Command: []string{"/bin/sh", "-c"}, Args: []string{script}, Format: format}
-	return &bench{Options: Options{Scenario: sc, Progress: silent{}}}
+	return &runner{Options: Options{Scenario: sc, Progress: silent{}}}
 }
 
 func TestFeed(t *testing.T) {

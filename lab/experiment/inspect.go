@@ -25,7 +25,7 @@ type inspection struct {
 const settle = 200 * time.Millisecond
 
 // inspect begins to take profiles once the warm-up is over, and calls done when it has.
-func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
+func (b *runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
 	in := &inspection{}
 	in.ended.Go(func() {
 		defer done()
@@ -53,13 +53,13 @@ func (in *inspection) take(ctx context.Context, how probe.Inspection, t record.T
 	case t.NotGo:
 		// Its functions have no names that perf could read.
 	case t.PID != 0:
-		in.err = in.fromOutside(ctx, t.PID, how.Dir)
+		in.err = in.sampleExternally(ctx, t.PID, how.Dir)
 	}
 }
 
 // recordContention has the target note who waits for which lock, from before the load: of a lock whose queue
 // never empties the runtime would otherwise say nothing.
-func (b *bench) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {
+func (b *runner) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {
 	if !r.Target.Agent {
 		return func() {}
 	}
@@ -76,11 +76,11 @@ func (b *bench) recordContention(ctx context.Context, d *drive, r *record.Run) (
 }
 
 // outside is how long a process is sampled that offers no profiles of its own.
-const outside = 2 * time.Second
+const externalSampling = 2 * time.Second
 
 // fromOutside has the kernel sample the target.
-func (in *inspection) fromOutside(ctx context.Context, pid int, dir string) error {
-	encoded, err := perf.Profile(ctx, pid, outside)
+func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string) error {
+	encoded, err := perf.Profile(ctx, pid, externalSampling)
 	if errors.Is(err, perf.ErrUnsupported) {
 		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
 		return nil
@@ -88,7 +88,7 @@ func (in *inspection) fromOutside(ctx context.Context, pid int, dir string) erro
 	if err != nil {
 		return err
 	}
-	file, err := record.AddProfile(dir, record.ProfileCPU, encoded, outside.Seconds())
+	file, err := record.AddProfile(dir, record.ProfileCPU, encoded, externalSampling.Seconds())
 	in.profiles = []record.ProfileFile{file}
 	return err
 }
@@ -117,7 +117,7 @@ func (in *inspection) entered(r *record.Run, whose string) (out []record.Profile
 // intervene changes the target's runtime settings through its agent, and returns what restores them. Both are
 // carried through also when ctx ends: the service goes on without us, and must not be left with a setting of
 // which nobody knows what it was.
-func (b *bench) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
+func (b *runner) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
 	var c agent.Control
 	if change.GOGC != 0 {
 		c.GOGC = &change.GOGC
@@ -151,7 +151,7 @@ const (
 )
 
 // rescale corrects a GOGC that was just set for what was set before: off stays off.
-func (b *bench) rescale(ctx context.Context, debug string, before, set int) error {
+func (b *runner) rescale(ctx context.Context, debug string, before, set int) error {
 	if before == gogcDefault {
 		return nil
 	}

@@ -73,7 +73,7 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 		})
 	})
 	measured := 0
-	b, exp := benchOf(t, sc, onWindow{call: func(w record.Window) {
+	b, exp := runnerOf(t, sc, onWindow{call: func(w record.Window) {
 		if w.Phase == record.PhaseMeasure {
 			if measured++; measured == 3 {
 				profile()
@@ -88,7 +88,7 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 		t.Errorf("%d of %d requests failed: %v", r.Totals.Failed, r.Totals.Ended, r.Totals.Errors)
 	}
 	for _, w := range r.Series {
-		live := w.Server != nil && w.Server.ProfileLive
+		live := w.Server != nil && w.Server.Profiling
 		if live != (w.Phase == record.PhaseProfile) {
 			t.Errorf("a window lies in phase %q; a profile was running: %v", w.Phase, live)
 		}
@@ -122,7 +122,7 @@ func TestPIDOf(t *testing.T) {
 		t.Skip("the process that listens at an address is looked up in /proc")
 	}
 	url, stop := serve(t, http.NotFoundHandler())
-	b := &bench{}
+	b := &runner{}
 	if got := b.pidOf(url + "/path?x=1"); got != os.Getpid() {
 		t.Errorf("%s is served by process %d, want %d", url, got, os.Getpid())
 	}

@@ -20,7 +20,7 @@ import (
 
 // driveJob starts a target that drives itself and reports what it does on stdout. It may begin at once:
 // what it prints waits in the pipe until the plan's driver reads it.
-func (b *bench) driveJob(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, d *drive) error {
+func (b *runner) driveJob(ctx context.Context, s *environment, v scenario.Variant, r *record.Run, d *drive) error {
 	told := b.Scenario.LoadOf(v)
 	debug, err := s.tellJob(told, r.Step, d.plan)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *bench) driveJob(ctx context.Context, s *stand, v scenario.Variant, r *r
 }
 
 // tellJob sets what the arguments of a job may name, and returns the address at which it is to be looked into.
-func (s *stand) tellJob(told scenario.Load, step record.Step, plan load.Plan) (debug string, err error) {
+func (s *environment) tellJob(told scenario.Load, step record.Step, plan load.Plan) (debug string, err error) {
 	s.fields["rate"] = strconv.FormatFloat(step.Rate, 'g', -1, 64)
 	s.fields["ramp_to"] = strconv.FormatFloat(step.RampTo, 'g', -1, 64)
 	s.fields["concurrency"], s.fields["units"] = strconv.Itoa(step.Connections), strconv.Itoa(told.Units)
@@ -100,7 +100,7 @@ const (
 
 // awaitDebug returns once something answers at a job's debug address, or the job has ended: then its output says
 // why, or there was too little to do to look into it.
-func (s *stand) awaitDebug(ctx context.Context, url string) error {
+func (s *environment) awaitDebug(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, debugPatience)
 	defer cancel()
 	client := &http.Client{Timeout: time.Second}

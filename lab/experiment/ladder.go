@@ -55,8 +55,8 @@ func (x *executor) ladder(ctx context.Context) error {
 	}
 	last := places[len(places)-1]
 	if x.Depth == Thorough {
-		for _, name := range x.bench.leavable() {
-			p := place{record.RoleLeave, name}
+		for _, name := range x.runner.leavable() {
+			p := place{record.RoleAblation, name}
 			places, pairs = append(places, p), append(pairs, [2]place{p, last})
 		}
 	}

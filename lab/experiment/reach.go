@@ -27,7 +27,7 @@ func (x *executor) reach(ctx context.Context) error {
 			continue
 		}
 		seen[t.URL] = true
-		warning, err := x.bench.try(ctx, t.URL, v)
+		warning, err := x.runner.try(ctx, t.URL, v)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -44,8 +44,8 @@ func (x *executor) reach(ctx context.Context) error {
 
 // try sends a variant's first request to a target that runs already. The warning says that the answer does
 // not count as a success, unless it may once the setup was sent.
-func (b *bench) try(ctx context.Context, target string, v scenario.Variant) (warning string, err error) {
-	s := &stand{bench: b, fields: map[string]string{"target.url": target}}
+func (b *runner) try(ctx context.Context, target string, v scenario.Variant) (warning string, err error) {
+	s := &environment{runner: b, fields: map[string]string{"target.url": target}}
 	u, err := b.address(s, v)
 	if err != nil {
 		return "", err

@@ -24,23 +24,23 @@ import (
 )
 
 // bench is what stays the same over the runs of an experiment.
-type bench struct {
+type runner struct {
 	Options
 	variants []scenario.Variant
 	bins     map[string]string // Go package -> its binary
 	rows     *corpus.Rows      // the feeder's; nil: there is none
 	tmp      string            // binaries live here, not with the record
 	// standing is what stays up between runs, by variant; nil: each run has processes of its own.
-	standing map[string]*stand
+	environments map[string]*environment
 }
 
 // newBench builds every program that the scenario names.
-func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*bench, error) {
+func newRunner(ctx context.Context, o Options, variants []scenario.Variant) (*runner, error) {
 	tmp, err := os.MkdirTemp("", "dyno-")
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Options: o, variants: variants, bins: map[string]string{}, tmp: tmp}
+	b := &runner{Options: o, variants: variants, bins: map[string]string{}, tmp: tmp}
 	packages := []string{}
 	for _, c := range o.Scenario.Companions {
 		packages = append(packages, c.Build)
@@ -67,11 +67,11 @@ func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*ben
 	return b, nil
 }
 
-func (b *bench) close() { os.RemoveAll(b.tmp) }
+func (b *runner) close() { os.RemoveAll(b.tmp) }
 
 // run carries out one step: a fresh process, its companions, one steady load. With an error it returns the
 // run as well if part of it was measured; that run is invalid.
-func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
+func (b *runner) run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
 	variant, err := b.variant(step)
 	if err != nil {
 		return nil, err
@@ -83,9 +83,9 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, err
 	}
-	s, up := b.standing[step.Variant]
+	s, up := b.environments[step.Variant]
 	if !up {
-		s = &stand{bench: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
+		s = &environment{runner: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
 	}
 	if step.Role == record.RoleTraced {
 		if err := s.takeTraces(b.OTLP); err != nil {
@@ -101,11 +101,11 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	}
 	profiled, err := b.drive(ctx, s, variant, r, dir)
 	switch {
-	case b.standing == nil || err != nil:
+	case b.environments == nil || err != nil:
 		defer s.down()
-		delete(b.standing, step.Variant)
+		delete(b.environments, step.Variant)
 	default: // it stays up for its next turn, and must not work on this one meanwhile
-		b.standing[step.Variant] = s
+		b.environments[step.Variant] = s
 		awaitIdle(ctx, probe.NewMeter(probe.Options{PID: r.Target.PID, Companions: s.companionPIDs()}))
 	}
 	if err != nil {
@@ -144,12 +144,12 @@ func leaveOut(r *record.Run, profiled int) error {
 
 // variant returns what a step starts. A step that leaves something out starts the last variant with that
 // change taken back.
-func (b *bench) variant(step record.Step) (scenario.Variant, error) {
+func (b *runner) variant(step record.Step) (scenario.Variant, error) {
 	for _, v := range b.variants {
 		if v.Name != step.Variant {
 			continue
 		}
-		if step.Role != record.RoleLeave {
+		if step.Role != record.RoleAblation {
 			return v, nil
 		}
 		last := b.variants[len(b.variants)-1]
@@ -162,7 +162,7 @@ func (b *bench) variant(step record.Step) (scenario.Variant, error) {
 
 // leavable lists the steps of the ladder that say how to take them back, but for the last: the ladder
 // without that one is the step before it.
-func (b *bench) leavable() []string {
+func (b *runner) leavable() []string {
 	var names []string
 	for _, v := range b.variants[:len(b.variants)-1] {
 		if len(v.Undo) > 0 {
@@ -174,7 +174,7 @@ func (b *bench) leavable() []string {
 
 // drive starts the target, loads it, and writes the run's folder. It returns the number of windows in
 // which somebody took a profile of the target.
-func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
+func (b *runner) drive(ctx context.Context, s *environment, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
 	d, err := b.newDrive(ctx, s, v, r)
 	if err != nil {
 		return 0, err
@@ -199,7 +199,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		return 0, err
 	}
 	speed := machineSpeed()
-	defer holdGarbage()()
+	defer pauseGC()()
 	sink := &join{writer: w, watch: watch, progress: b.Progress, profiling: r.Step.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
@@ -222,8 +222,8 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	r.Totals = totals
 	r.Load.Engine = d.driver.Engine()
 	r.Begin, r.Length = plan.MeasureFrom(), plan.Length
-	r.Around = watch.Surroundings(plan.MeasureFrom(), plan.OfferUntil())
-	r.Around.Speed = speed
+	r.Environment = watch.Environment(plan.MeasureFrom(), plan.OfferUntil())
+	r.Environment.Speed = speed
 	r.Totals.Server = watch.Totals(plan.MeasureFrom(), plan.OfferUntil(), served(r))
 	if r.Totals.Server != nil && len(sink.peaks) > 0 {
 		r.Totals.Server.Gauges = sink.peaks
@@ -236,7 +236,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		}
 	}
 	r.Judge()
-	if r.Step.ForCause() && !r.Totals.Generator.Limited && r.Invalid != "" {
+	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {
 		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // which is said beside what it shows, and not instead
 	}
 	ended := b.died(s.target)
@@ -286,7 +286,7 @@ const garbage = 1 << 30
 // holdGarbage collects now and then not again until the returned function is called, unless memory runs
 // short. A collection stops the sending threads until every other thread has noticed, and one that waits
 // for a CPU behind the target notices late: requests would be sent tens of milliseconds after their time.
-func holdGarbage() (release func()) {
+func pauseGC() (release func()) {
 	runtime.GC()
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(garbage)
 	return func() {
@@ -301,7 +301,7 @@ func served(r *record.Run) int64 {
 }
 
 // died returns an error if the target ended although nobody told it to. A job ends when it is done.
-func (b *bench) died(p *target.Process) error {
+func (b *runner) died(p *target.Process) error {
 	if p == nil || b.Scenario.Load.Kind == scenario.Jobs && p.Err() == nil {
 		return nil
 	}
@@ -333,7 +333,7 @@ const serverWait = 300 * time.Millisecond
 
 func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	w.Server = j.merge(w.Server, j.watch.Server(w.Start, serverWait), w.Phase)
-	if j.profiling || w.Server != nil && w.Server.ProfileLive {
+	if j.profiling || w.Server != nil && w.Server.Profiling {
 		w.Phase = record.PhaseProfile
 		j.profiled++
 	}

@@ -42,7 +42,7 @@ const (
 
 // plan is what all slices of a seat share.
 func (s *seat) plan() load.Plan {
-	l := s.bench.Scenario.Load
+	l := s.runner.Scenario.Load
 	return load.Plan{
 		Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout),
 		Classes: s.drive.plan.Classes, FirstSeq: s.seq, Lead: s.lead(cmp.Or(l.Connections, defaultConnections)),
@@ -92,20 +92,20 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	p.Length = min(time.Duration(seconds*float64(time.Second)), voteLimit)
 	p.Length = (p.Length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
 	p.Schedule = func() load.Schedule { return load.Poisson(rate, p.Length, seed) }
-	if s.bench.Scenario.Load.Schedule.Kind == scenario.Constant {
+	if s.runner.Scenario.Load.Schedule.Kind == scenario.Constant {
 		p.Schedule = func() load.Schedule { return load.Constant(rate, p.Length) }
 	}
 	p.Drain = min(longestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate
 	// The process is left to the meter: looking at its threads ten times a second would cost more than a slice can spare.
-	watch, err := probe.Watch(ctx, probe.Options{Debug: s.drive.debug, Token: s.bench.Token})
+	watch, err := probe.Watch(ctx, probe.Options{Debug: s.drive.debug, Token: s.runner.Token})
 	if err != nil {
 		return out, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
 	seen := &seen{watch: watch}
-	totals, carried, before, err := s.send(ctx, p, seen, awaiting(rate))
+	totals, carried, before, err := s.send(ctx, p, seen, pendingReceipts(rate))
 	if err != nil {
 		return out, err
 	}
@@ -240,7 +240,7 @@ type seen struct {
 
 func (s *seen) Window(w record.Window, _ map[string]*hdrhistogram.Histogram) error {
 	w.Server = s.watch.Server(w.Start, serverWait)
-	s.profiled = s.profiled || w.Server != nil && w.Server.ProfileLive
+	s.profiled = s.profiled || w.Server != nil && w.Server.Profiling
 	s.series = append(s.series, w)
 	return nil
 }

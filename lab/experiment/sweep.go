@@ -26,11 +26,11 @@ const (
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
 	// A shared companion would be started once for each variant that stays up.
-	shares := len(x.bench.companions(true)) > 0
+	shares := len(x.runner.companions(true)) > 0
 	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.Exclusive && !x.oneAddress() && !shares {
-		x.bench.standing = map[string]*stand{}
+		x.runner.environments = map[string]*environment{}
 		defer func() {
-			for _, s := range x.bench.standing {
+			for _, s := range x.runner.environments {
 				s.down()
 			}
 		}()

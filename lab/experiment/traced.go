@@ -22,7 +22,7 @@ func (x *executor) traced(v scenario.Variant) bool {
 const underCapacity = 0.7
 
 // breakDown runs a variant once while it sends its traces, so that its latency can be told by stage.
-func (x *executor) breakDown(ctx context.Context, v scenario.Variant, found float64) error {
+func (x *executor) traceRun(ctx context.Context, v scenario.Variant, found float64) error {
 	if !x.traced(v) {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (x *executor) breakDown(ctx context.Context, v scenario.Variant, found floa
 }
 
 // takeTraces begins to take traces at an address; empty: any free port.
-func (s *stand) takeTraces(addr string) error {
+func (s *environment) takeTraces(addr string) error {
 	var err error
 	if s.traces, err = otlp.Listen(cmp.Or(addr, "127.0.0.1:0")); err != nil {
 		return err
@@ -52,7 +52,7 @@ const lastTraces = 6 * time.Second
 
 // stages enters the latency by stage into a run, once everything was sent: a target that was started for
 // the run sends what is left when it is told to end.
-func (s *stand) stages(ctx context.Context, r *record.Run) error {
+func (s *environment) stages(ctx context.Context, r *record.Run) error {
 	if s.target != nil {
 		s.target.Stop(lastTraces)
 		for _, p := range slices.Backward(s.companions) {

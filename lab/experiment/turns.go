@@ -70,7 +70,7 @@ func (x *executor) takeTurns(ctx context.Context, places []place, pairs [][2]pla
 		t.block, t.number = max(t.block, s.Block), max(t.number, s.Generation)
 	}
 	t.look()
-	x.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Ends: ends}
+	x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: ends}
 	if err := x.exp.Save(); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (t *turns) running() bool { return t.Scenario.Target.URL != "" }
 // generation starts every place and lets them take turns for several times as long as that took.
 func (t *turns) generation(ctx context.Context) error {
 	began := time.Now()
-	shared, err := t.bench.shared(ctx, t.exp, t.number)
+	shared, err := t.runner.shared(ctx, t.exp, t.number)
 	if err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func (t *turns) generation(ctx context.Context) error {
 
 // seat starts a place and warms it up. A place that cannot be started is given up, unless it never could: that is an
 // error of the scenario.
-func (t *turns) seat(ctx context.Context, p place, shared *stand) (*seat, error) {
-	s, err := t.bench.sit(ctx, p, t.number, shared, t.exp)
+func (t *turns) seat(ctx context.Context, p place, shared *environment) (*seat, error) {
+	s, err := t.runner.sit(ctx, p, t.number, shared, t.exp)
 	if err == nil {
 		if err = t.warmUp(ctx, s); err != nil {
 			s.close()
@@ -211,7 +211,7 @@ func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
 	kind := t.kind()
 	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !t.due(s.place, kind) })
 	t.rng.Shuffle(len(visited), func(i, j int) { visited[i], visited[j] = visited[j], visited[i] })
-	defer holdGarbage()()
+	defer pauseGC()()
 	for _, s := range visited {
 		if !time.Now().Before(t.ends) && len(t.exp.Slices) > 0 {
 			return nil // what was visited in this block counts for those that were
@@ -245,7 +245,7 @@ func (t *turns) visits(ctx context.Context) error {
 }
 
 func (t *turns) visit(ctx context.Context, p place) error {
-	shared, err := t.bench.shared(ctx, t.exp, t.number)
+	shared, err := t.runner.shared(ctx, t.exp, t.number)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (t *turns) visit(ctx context.Context, p place) error {
 		return err
 	}
 	defer s.close()
-	defer holdGarbage()()
+	defer pauseGC()()
 	var kinds []string
 	switch {
 	case t.rate > 0:
@@ -365,8 +365,8 @@ func (t *turns) say(text string) {
 }
 
 // shared starts the companions that all places of a generation use.
-func (b *bench) shared(ctx context.Context, exp *record.Experiment, generation int) (*stand, error) {
-	s, err := b.stand(exp, fmt.Sprintf("%d-shared", generation), nil)
+func (b *runner) shared(ctx context.Context, exp *record.Experiment, generation int) (*environment, error) {
+	s, err := b.environment(exp, fmt.Sprintf("%d-shared", generation), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +378,7 @@ func (b *bench) shared(ctx context.Context, exp *record.Experiment, generation i
 }
 
 // companions are those of the scenario that all places share, or the others.
-func (b *bench) companions(shared bool) (out []scenario.Companion) {
+func (b *runner) companions(shared bool) (out []scenario.Companion) {
 	for _, c := range b.Scenario.Companions {
 		if c.Shared == shared {
 			out = append(out, c)
@@ -388,8 +388,8 @@ func (b *bench) companions(shared bool) (out []scenario.Companion) {
 }
 
 // stand makes the folders of what is up for some turns; what processes of above are called is known to it.
-func (b *bench) stand(exp *record.Experiment, name string, above *stand) (*stand, error) {
+func (b *runner) environment(exp *record.Experiment, name string, above *environment) (*environment, error) {
 	dir := filepath.Join(exp.Dir, "turns", fileName(name))
-	s := &stand{bench: b, fields: above.copyFields(), logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
+	s := &environment{runner: b, fields: above.copyFields(), logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
 	return s, os.MkdirAll(s.logs, 0o755)
 }

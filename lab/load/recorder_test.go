@@ -49,7 +49,7 @@ func (s *memorySink) at(start int64) record.Client {
 	return record.Client{}
 }
 
-// madeUp returns a recorder whose instants the test makes up.
+// madeUp returns a recorder whose instants the test chooses.
 func madeUp(p Plan) (*Recorder, *memorySink) {
 	sink := &memorySink{}
 	p.Start = start
@@ -58,7 +58,7 @@ func madeUp(p Plan) (*Recorder, *memorySink) {
 
 func measured(windows int) Plan { return Plan{Length: time.Duration(windows) * record.WindowLength} }
 
-// finish ends a made-up run after its drain.
+// finish ends a recording after its drain.
 func finish(r *Recorder) record.Totals { return r.finish(r.plan.OfferUntil() + 100*window) }
 
 func done(s *Shard, seq uint64, intended, at int64, status Status) {
@@ -98,7 +98,7 @@ func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
 	near(t, "achieved per second", totals.AchievedPerS, 2)
 }
 
-// near allows what a histogram of three digits rounds.
+// near allows for the rounding of a histogram of three digits.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 0.002*math.Abs(want)+1e-9 {
@@ -157,7 +157,7 @@ func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
 	}
 }
 
-// Whatever happens in which shard and in which order, every offer is accounted for once.
+// Whatever happens in which shard and in which order, every offer is counted once.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := measured(10)
@@ -255,7 +255,7 @@ func TestErrorsByKind(t *testing.T) {
 	}
 }
 
-// Where there were several statuses, each has latencies of its own: refusals are quick.
+// If there were several statuses, each has its own latencies: refusals are quick.
 func TestStatuses(t *testing.T) {
 	r, _ := madeUp(measured(1))
 	s := r.Shards(1)[0]
@@ -300,7 +300,7 @@ func TestDeliveries(t *testing.T) {
 	r.Delivered(seqs[0], start+110*ms)
 	r.Delivered(seqs[0], start+120*ms)
 	r.Delivered(4711, start+121*ms)
-	done(s, seqs[1], start+ms, start+130*ms, 500) // not accepted: nobody delivers it
+	done(s, seqs[1], start+ms, start+130*ms, 500) // not accepted, so not delivered
 	r.Delivered(seqs[2], start+102*ms)
 	totals := r.finish(start + 303*ms)
 	r.Delivered(seqs[3], start+400*ms) // after the end
@@ -316,7 +316,7 @@ func TestDeliveries(t *testing.T) {
 	near(t, "delivered per second", totals.DeliveredPerS, 10)
 }
 
-// A sink with another clock ends the run, and cannot make it write windows for years.
+// A sink with another clock ends the run, and cannot make it write years of windows.
 func TestDeliveryByAForeignClock(t *testing.T) {
 	for _, at := range []int64{1, start - 2*window, math.MaxInt64} {
 		p := measured(2)
@@ -332,14 +332,14 @@ func TestDeliveryByAForeignClock(t *testing.T) {
 	}
 }
 
-// An offer whose slot is taken over counts as undelivered, and its late receipt is not taken for the
-// other's.
+// An offer whose slot is reused counts as undelivered, and its late receipt does not count for
+// the offer that reused the slot.
 func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 10
 	r, _ := madeUp(p)
 	s := r.Shards(1)[0]
-	n := int64(len(r.awaiting.slots)) + 3
+	n := int64(len(r.pendingReceipts.slots)) + 3
 	for i := range n {
 		s.Offer(start + i)
 	}
@@ -369,7 +369,7 @@ func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	}
 }
 
-// Windows that are written in one burst show the CPU that was used while they lasted.
+// Windows that are written in one burst show the CPU used in each of them.
 func TestCPUByWindow(t *testing.T) {
 	r, sink := madeUp(measured(6))
 	used := time.Duration(0)
@@ -416,7 +416,7 @@ func TestVariation(t *testing.T) {
 	near(t, "coefficient", v.coefficient(), 115.47/1000)
 }
 
-// A run that was stopped early is measured by the time that it lasted.
+// A run that was stopped early is measured over the time that it lasted.
 func TestStoppedEarly(t *testing.T) {
 	r, _ := madeUp(measured(100))
 	s := r.Shards(1)[0]
@@ -432,7 +432,7 @@ func TestStoppedEarly(t *testing.T) {
 	}
 }
 
-// A quiet run is as long as it was planned, with every window.
+// A quiet run has its planned length, with every window.
 func TestQuietRun(t *testing.T) {
 	r, sink := madeUp(measured(20))
 	seq := r.Shards(1)[0].Offer(start)
@@ -452,7 +452,7 @@ func (f driverFunc) Drive(ctx context.Context, p *Plan, rec *Recorder) error { r
 
 func follow(ctx context.Context, _ *Recorder) error { <-ctx.Done(); return ctx.Err() }
 
-// However a driver misses its duties, Run returns, with complete totals and no goroutine left.
+// Whatever a driver does wrong, Run returns, with complete totals and no goroutine left.
 func TestRunEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {

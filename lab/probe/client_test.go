@@ -61,12 +61,12 @@ func TestControlFails(t *testing.T) {
 	}{
 		{"refused", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "needs a token", http.StatusForbidden) }, "403 Forbidden: needs a token"},
 		{"no agent", http.NotFound, ErrNoAgent.Error()},
-		{"no JSON", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "not what was asked for"},
+		{"no JSON", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "not in the expected form"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "302"},
 		{"endless", func(w http.ResponseWriter, r *http.Request) {
 			w.Write(bytes.Repeat([]byte(" "), maxAnswer+10))
 			io.WriteString(w, "{}")
-		}, "not what was asked for"},
+		}, "not in the expected form"},
 	}
 	for _, tt := range tests {
 		_, err := Control(t.Context(), serve(t, tt.answer), "", agent.Control{})

@@ -21,7 +21,7 @@ func TestServerOfTwoSamples(t *testing.T) {
 	var got record.Server
 	a.server(b, &got)
 	want := record.Server{CPU: 1.5, Delay: 0.2, Goroutines: 70, HeapLive: 1 << 20, HeapGoal: 2 << 20, Allocs: 5000, AllocBytes: 400_000, GCCycles: 10, GCPauseMs: 2.5,
-		GCCPU: 0.3, MutexWait: 4, SchedP99Us: 250, ProfileLive: true, AgentSeen: true}
+		GCCPU: 0.3, MutexWait: 4, SchedP99Us: 250, Profiling: true, AgentSeen: true}
 	if got.Gauges["depth"] != 7 {
 		t.Errorf("gauges %v", got.Gauges)
 	}
@@ -44,7 +44,7 @@ func flat(s record.Server) []float64 {
 		return 0
 	}
 	return []float64{s.CPU, s.Delay, float64(s.Goroutines), float64(s.HeapLive), float64(s.HeapGoal), s.Allocs, s.AllocBytes, s.GCCycles, s.GCPauseMs,
-		s.GCCPU, s.MutexWait, s.SchedP99Us, flag(s.ProfileLive), flag(s.AgentSeen)}
+		s.GCCPU, s.MutexWait, s.SchedP99Us, flag(s.Profiling), flag(s.AgentSeen)}
 }
 
 func TestFilledSampleLiesBetween(t *testing.T) {

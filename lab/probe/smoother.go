@@ -1,22 +1,22 @@
 package probe
 
-// drip is a sum that is read now and then but shown at every reading: what it grew by is spread evenly over
-// the readings until it is read again. It is late by that long, but a rate taken from it does not depend on
-// where between two readings of the sum its span begins and ends.
-type drip struct {
+// smoother is a sum that is read rarely but reported at every reading: each increase is spread
+// evenly over the readings until the next one. It lags by that time, but a rate computed from it
+// does not depend on where a span begins and ends between two readings of the sum.
+type smoother struct {
 	sum  float64
-	each float64 // added at each of the readings left
+	each float64 // increase at each of the remaining readings
 	left int
 }
 
-// add takes in what the sum grew by, to be spread over so many readings.
-func (d *drip) add(grown float64, over int) {
-	d.sum += d.each * float64(d.left) // of before, when this came early
+// add takes an increase of the sum and spreads it over the given number of readings.
+func (d *smoother) add(grown float64, over int) {
+	d.sum += d.each * float64(d.left) // the rest of the previous increase, if this one came early
 	d.each, d.left = grown/float64(over), over
 }
 
-// next is the sum at the next reading.
-func (d *drip) next() float64 {
+// next returns the sum at the next reading.
+func (d *smoother) next() float64 {
 	if d.left > 0 {
 		d.sum += d.each
 		d.left--

@@ -68,8 +68,8 @@ func TestServer(t *testing.T) {
 		t.Errorf("the future is %+v", got)
 	}
 	for k, want := range map[int64]bool{1018: false, 1019: true, 1020: false} {
-		if got := w.Server(k*window, 0); got.ProfileLive != want {
-			t.Errorf("window %d: profile live %v, want %v", k, got.ProfileLive, want)
+		if got := w.Server(k*window, 0); got.Profiling != want {
+			t.Errorf("window %d: profile live %v, want %v", k, got.Profiling, want)
 		}
 	}
 }
@@ -107,14 +107,14 @@ func TestServerGivesUpWaiting(t *testing.T) {
 }
 
 func TestSurroundings(t *testing.T) {
-	want := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05,
+	want := record.Environment{NoiseCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05,
 		TargetSystem: 0.25, Switches: 900, Preempted: 40, PressureIO: 0.02, BlockedIO: 0.03, ListenOverflows: 3, AcceptQueue: 77, AcceptLimit: 4096,
 		CacheMisses: 1e6, TLBMisses: 2e5, Seen: true}
-	figures := func(s record.Surroundings) []float64 {
-		return []float64{s.OthersCPU, s.StealCPU, s.TargetCPU, s.CompanionCPU, s.TargetDelay, s.PressureCPU, s.TargetSystem, s.Switches, s.Preempted,
+	figures := func(s record.Environment) []float64 {
+		return []float64{s.NoiseCPU, s.StealCPU, s.TargetCPU, s.CompanionCPU, s.TargetDelay, s.PressureCPU, s.TargetSystem, s.Switches, s.Preempted,
 			s.PressureIO, s.BlockedIO, s.ListenOverflows, float64(s.AcceptQueue), float64(s.AcceptLimit), s.CacheMisses, s.TLBMisses}
 	}
-	same := func(name string, got, want record.Surroundings) {
+	same := func(name string, got, want record.Environment) {
 		t.Helper()
 		w := figures(want)
 		for i, g := range figures(got) {
@@ -125,37 +125,37 @@ func TestSurroundings(t *testing.T) {
 		}
 	}
 	const from, to = 1010 * window, 1090 * window
-	same("process", made(true, false).Surroundings(from, to), want)
+	same("process", made(true, false).Environment(from, to), want)
 
 	w := made(false, true)
-	agentAlone := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.15, PressureCPU: 0.05,
+	agentAlone := record.Environment{NoiseCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.15, PressureCPU: 0.05,
 		TargetSystem: 0.3, PressureIO: 0.02, ListenOverflows: 3, Seen: true}
-	same("agent alone", w.Surroundings(from, to), agentAlone)
+	same("agent alone", w.Environment(from, to), agentAlone)
 	w.foreign = true
 	elsewhere := agentAlone
-	elsewhere.Elsewhere, elsewhere.OthersCPU = true, 1.2 // the target's 0.8 were not used on this machine
-	same("agent on another machine", w.Surroundings(from, to), elsewhere)
+	elsewhere.Elsewhere, elsewhere.NoiseCPU = true, 1.2 // the target's 0.8 were not used on this machine
+	same("agent on another machine", w.Environment(from, to), elsewhere)
 
 	w = made(true, true)
 	w.foreign = true
-	same("a process in another time namespace", w.Surroundings(from, to), want)
+	same("a process in another time namespace", w.Environment(from, to), want)
 
-	unseen := record.Surroundings{PressureCPU: -1, PressureIO: -1}
-	same("unknown target", made(false, false).Surroundings(from, to), unseen)
-	same("not watched then", made(true, true).Surroundings(10, 20), unseen)
+	unseen := record.Environment{PressureCPU: -1, PressureIO: -1}
+	same("unknown target", made(false, false).Environment(from, to), unseen)
+	same("not watched then", made(true, true).Environment(10, 20), unseen)
 	w = made(true, false)
 	w.machine = false
-	same("no /proc/stat", w.Surroundings(from, to), unseen)
+	same("no /proc/stat", w.Environment(from, to), unseen)
 	w = made(true, false)
 	w.psi, w.psiIO = false, false
 	want.PressureCPU, want.PressureIO = -1, -1
-	same("no PSI", w.Surroundings(from, to), want)
+	same("no PSI", w.Environment(from, to), want)
 	w = made(true, false)
 	w.proc = timeline[reading]{}
 	w.addReading(reading{at: 1000 * window, cpu: 1, self: 1, busy: 1})
 	w.addReading(reading{at: 1001 * window, cpu: 1.1, system: 0.11, self: 1.1, busy: 1.15}) // the clocks disagree a little
-	if got := w.Surroundings(1000*window, 1001*window); got.OthersCPU != 0 || got.TargetSystem > got.TargetCPU {
-		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.OthersCPU, got.TargetSystem, got.TargetCPU)
+	if got := w.Environment(1000*window, 1001*window); got.NoiseCPU != 0 || got.TargetSystem > got.TargetCPU {
+		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.NoiseCPU, got.TargetSystem, got.TargetCPU)
 	}
 }
 

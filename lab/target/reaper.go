@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// guardianScript keeps a list of process groups and kills those that are left when its input ends,
-// which it does when the lab does, however that came about.
-const guardianScript = `
+// reaperScript keeps a list of process groups and kills those that are left when its input ends,
+// which happens when the lab ends, for whatever reason.
+const reaperScript = `
 trap '' HUP INT TERM
 groups=
 while read -r line; do
@@ -26,47 +26,47 @@ done
 for g in $groups; do kill -s KILL -- "-$g"; done
 `
 
-// guardian is a shell in a session of its own, out of reach of whatever ends the lab. It starts with the
-// first process and ends with the lab, so nobody waits for it. One serves the whole lab: it stands for
-// the lab's own life.
-type guardian struct {
+// reaper is a shell in a session of its own, out of reach of whatever ends the lab. It starts
+// with the first process and ends with the lab, so the lab does not wait for it. One reaper
+// serves the whole lab.
+type reaper struct {
 	mu     sync.Mutex
 	shell  *exec.Cmd
-	pipe   *os.File     // no child inherits it: the lab's end is its end
-	groups map[int]bool // what the shell was told
+	pipe   *os.File     // no child inherits it, so it closes when the lab ends
+	groups map[int]bool // the groups on the shell's list
 }
 
-var theGuardian = guardian{groups: map[int]bool{}}
+var theReaper = reaper{groups: map[int]bool{}}
 
-// watch has the group killed should the lab die.
-func (g *guardian) watch(pgid int) error {
+// watch adds a group to those that are killed if the lab dies.
+func (g *reaper) watch(pgid int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.groups[pgid] = true
 	if g.pipe != nil && g.tell("+", pgid) == nil {
 		return nil
 	}
-	if err := g.start(); err != nil { // the first, or one in place of a shell that somebody killed
+	if err := g.start(); err != nil { // the first shell, or the replacement of one that was killed
 		delete(g.groups, pgid)
-		return fmt.Errorf("starting the guardian that would stop it should dyno be killed: %w", err)
+		return fmt.Errorf("starting the shell that stops it if dyno is killed: %w", err)
 	}
 	return nil
 }
 
-// forget takes a group that is gone off the list.
-func (g *guardian) forget(pgid int) {
+// forget removes a group that has ended from the list.
+func (g *reaper) forget(pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.groups, pgid)
 	g.tell("-", pgid) // a shell that is gone has no list
 }
 
-func (g *guardian) tell(what string, pgid int) error {
+func (g *reaper) tell(what string, pgid int) error {
 	_, err := g.pipe.WriteString(what + strconv.Itoa(pgid) + "\n")
 	return err
 }
 
-func (g *guardian) start() error {
+func (g *reaper) start() error {
 	if g.shell != nil {
 		g.pipe.Close()
 		g.shell.Process.Kill()
@@ -78,7 +78,7 @@ func (g *guardian) start() error {
 		return err
 	}
 	defer r.Close()
-	shell := exec.Command("/bin/sh", "-c", guardianScript)
+	shell := exec.Command("/bin/sh", "-c", reaperScript)
 	shell.Stdin, shell.Dir, shell.Env = r, "/", []string{}
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := shell.Start(); err != nil {
