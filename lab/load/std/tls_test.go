@@ -167,7 +167,7 @@ func TestConfigErrors(t *testing.T) {
 		"write http://HOST:PORT":  {Target: "ftp://x", Corpus: get},
 		"target":                  {Target: "http://[", Corpus: get},
 		"the corpus is empty":     {Target: "http://x"},
-		"write 1.2 or 1.3":   {Target: "https://x", Corpus: get, TLS: TLS{Version: "1.1"}},
+		"write 1.2 or 1.3":        {Target: "https://x", Corpus: get, TLS: TLS{Version: "1.1"}},
 		"certificate authority":   {Target: "https://x", Corpus: get, TLS: TLS{CAFile: "absent.pem"}},
 		"holds no certificate":    {Target: "https://x", Corpus: get, TLS: TLS{CAFile: empty}},
 		"class 3 of 1":            {Target: "http://x", Corpus: corpus(load.Request{Method: "GET", Path: "/", Class: 3})},
