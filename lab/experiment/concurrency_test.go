@@ -75,7 +75,7 @@ func TestLadderOverAJob(t *testing.T) {
 	}{{"serial", 100, 1}, {"parallel", 400, 4}, {"raised", 1000, 11}} { // 10 reach it; the search tries 8, 11 and 16
 		got := capacity.Summarise(x.exp, want.name)
 		if !got.Valid || math.Abs(got.CapacityPerS-want.perS) > 1e-6 || got.Concurrency != want.n {
-			t.Errorf("%s carries %g/s with %d at once, want %g with %d (%s)", want.name, got.CapacityPerS, got.Concurrency, want.perS, want.n, got.Reason)
+			t.Errorf("%s carries %g/s with %d concurrent units, want %g with %d (%s)", want.name, got.CapacityPerS, got.Concurrency, want.perS, want.n, got.Reason)
 		}
 	}
 	datum := func(role, variant string, round int) (float64, bool) {
@@ -89,7 +89,7 @@ func TestLadderOverAJob(t *testing.T) {
 		t.Errorf("the baseline was measured against itself in %d runs of round 2", len(floor))
 	}
 	r := x.runsOf(record.RoleMeasure, "raised", 1)[0]
-	if !r.ByConcurrency() || r.Load.Schedule != "11 units at once" || r.Length != 300*time.Millisecond || !r.Target.Agent {
+	if !r.ByConcurrency() || r.Load.Schedule != "11 concurrent units" || r.Length != 300*time.Millisecond || !r.Target.Agent {
 		t.Errorf("a run's load is %+v over %v, agent seen: %v", r.Load, r.Length, r.Target.Agent)
 	}
 	if limits := r.Limits(); len(limits) != 2 || limits[0].Name != "server" || limits[0].Share < 0.05 {
@@ -116,7 +116,7 @@ measure: {concurrency: [2, 4]}
 	for i, r := range x.exp.Runs {
 		got := r.Totals
 		if int64(r.Step.Connections) != want[i].n || got.Completed != want[i].done || got.Offered != want[i].done || r.Invalid != "" {
-			t.Errorf("%s with %d at once did %d of %d units, want %v (%s)", r.Step.Variant, r.Step.Connections, got.Completed, got.Offered, want[i], r.Invalid)
+			t.Errorf("%s with %d concurrent units did %d of %d units, want %v (%s)", r.Step.Variant, r.Step.Connections, got.Completed, got.Offered, want[i], r.Invalid)
 		}
 	}
 	if x.exp.Variants[0].Units != 40 || x.exp.Variants[1].Units != 80 {

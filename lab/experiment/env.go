@@ -16,20 +16,20 @@ import (
 	"dyno/lab/target"
 )
 
-// stand is what is up during one run: the companions and the target.
+// environment is everything that is up during one run: the companions and the target.
 type environment struct {
 	runner     *runner
 	companions []*target.Process
-	target     *target.Process   // nil: it ran already, or a job has not begun
+	target     *target.Process   // nil: it already ran, or a job has not started
 	fields     map[string]string // ${NAME.FIELD} -> value
-	logs       string            // the folder that the processes log to
-	scratch    string            // holds a folder of each process's own; removed with what is in it
+	logs       string            // folder of the processes' logs
+	scratch    string            // contains a folder for each process; removed with its content
 	traces     *otlp.Receiver    // nil: the run is not traced
-	ready      *record.Target    // the target, once it was set up; nil: it was not
+	ready      *record.Target    // the target after its setup; nil: not set up
 }
 
-// grace is how long a process may take to end after SIGTERM. Targets are stopped after their run was
-// recorded; what an overloaded one still wants to finish is of no interest.
+// grace is the time that a process has to end after SIGTERM. Targets are stopped after their run
+// was recorded, so an overloaded one need not finish its work.
 const grace = 500 * time.Millisecond
 
 func (s *environment) lookup(name string) (string, bool) {
@@ -46,12 +46,13 @@ func (s *environment) expand(what, text string) (string, error) {
 	return out, nil
 }
 
-// unknown says what could have been named instead.
+// unknown adds the known names to an error.
 func (s *environment) unknown(what string, err error) error {
 	return fmt.Errorf("%s: %w (known here: %s)", what, err, strings.Join(s.known(), ", "))
 }
 
-// copyFields returns the fields that processes of a stand above may name; a nil stand has none.
+// copyFields returns the fields that processes of an outer environment provide; a nil environment
+// has none.
 func (s *environment) copyFields() map[string]string {
 	if s == nil {
 		return map[string]string{}
@@ -68,7 +69,7 @@ func (s *environment) known() []string {
 	return names
 }
 
-// process turns a scenario's process into what target starts.
+// process turns a scenario's process into a Spec of package target.
 func (s *environment) process(name string, p scenario.Process) (target.Spec, error) {
 	command := slices.Clone(p.Command)
 	if p.Build != "" {
@@ -119,7 +120,7 @@ func (s *environment) ownFolder(name string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// started notes the fields of a process's ready line.
+// started stores the fields of a process's ready line.
 func (s *environment) started(name string, line map[string]string) {
 	for field, value := range line {
 		s.fields[name+"."+field] = value
@@ -143,8 +144,8 @@ func (s *environment) up(ctx context.Context, companions []scenario.Companion) e
 	return nil
 }
 
-// down stops the target first, then the companions, last started first. How they end no longer matters:
-// what they did was recorded.
+// down stops the target first, then the companions, last started first. It ignores how they end:
+// their results were recorded.
 func (s *environment) down() {
 	if s.target != nil {
 		s.target.Stop(grace)

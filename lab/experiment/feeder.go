@@ -14,12 +14,13 @@ import (
 	"dyno/lab/target"
 )
 
-// feedTimeout bounds a feeder's program: a million tokens with RSA signatures, one for each row, would take longer,
-// and can be made once, into a file. How much it may print is bounded as for a file (see corpus.ReadCSV).
+// feedTimeout bounds a feeder's program. A million tokens with an RSA signature per row would
+// take longer; write those into a file once. The output is bounded like a file (see
+// corpus.ReadCSV).
 const feedTimeout = 5 * time.Minute
 
-// feed reads the feeder's rows, once for all runs. They may hold secrets: they stay in memory, and nothing of them
-// is recorded.
+// feed reads the feeder's rows, once for all runs. They may contain secrets: they stay in memory,
+// and are not recorded.
 func (b *runner) feed(ctx context.Context) error {
 	f := b.Scenario.Load.Feeder
 	if f == nil {
@@ -42,9 +43,9 @@ func (b *runner) feed(ctx context.Context) error {
 	return &ScenarioError{fmt.Errorf("load.feeder %s: %w", f, err)}
 }
 
-// printed runs the feeder's program and reads the rows that it prints.
+// runFeeder runs the feeder's program and reads the rows that it prints.
 func (b *runner) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, feedTimeout, fmt.Errorf("it did not end within %v; have it print fewer rows, or make a file of them", feedTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, feedTimeout, fmt.Errorf("it did not end within %v; print fewer rows, or write them to a file", feedTimeout))
 	defer cancel()
 	command, err := b.feedCommand(f)
 	if err != nil {
@@ -64,11 +65,11 @@ func (b *runner) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io
 	}()
 	rows, err := read(out)
 	byItself := exited(p)
-	out.Close() // one that still prints is told that nobody listens
+	out.Close() // a program that still prints receives SIGPIPE
 	p.Stop(grace)
 	<-ended
 	if byItself && p.Err() != nil {
-		return nil, p.Err() // which shows the end of what it said, and is why rows are missing
+		return nil, p.Err() // it shows the end of the output, and explains the missing rows
 	}
 	return rows, err
 }
@@ -96,7 +97,7 @@ func (b *runner) feedCommand(f *scenario.Feeder) ([]string, error) {
 	return command, nil
 }
 
-// readFile reads a file that the scenario names.
+// readFile reads a file of the scenario.
 func readFile[T any](sc *scenario.Scenario, name string, read func(io.Reader) (T, error)) (T, error) {
 	f, err := os.Open(sc.Resolve(name))
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 	"dyno/lab/scenario"
 )
 
-// driveRequests makes the HTTP engine for a target that is ready, and opens the sink's stream of receipts.
+// driveRequests makes the load generator for a ready target, and opens the sink's stream of
+// receipts.
 func (b *runner) driveRequests(ctx context.Context, s *environment, v scenario.Variant, r *record.Run, d *drive) error {
 	if err := b.makeRequests(s, v, r, d); err != nil {
 		return err
@@ -32,7 +33,7 @@ func (b *runner) driveRequests(ctx context.Context, s *environment, v scenario.V
 	return b.followReceipts(ctx, s, d.run, d)
 }
 
-// makeRequests makes the HTTP engine for a target that is ready.
+// makeRequests makes the load generator for a ready target.
 func (b *runner) makeRequests(s *environment, v scenario.Variant, r *record.Run, d *drive) error {
 	u, err := b.address(s, v)
 	if err != nil {
@@ -51,7 +52,7 @@ func (b *runner) makeRequests(s *environment, v scenario.Variant, r *record.Run,
 	return nil
 }
 
-// address returns the URL that a variant is loaded at.
+// address returns the URL of a variant's load.
 func (b *runner) address(s *environment, v scenario.Variant) (*url.URL, error) {
 	t := b.Scenario.TargetOf(v)
 	address, err := s.expand("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL))
@@ -83,7 +84,7 @@ func runName(id string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// engine makes the driver: raw where it can, std for the rest.
+// engine makes the driver: raw if possible, std otherwise.
 func (b *runner) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
 	l := b.Scenario.Load
 	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
@@ -99,7 +100,7 @@ func (b *runner) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) 
 	return b.standard(u, requests)
 }
 
-// standard makes the driver of net/http.
+// standard makes the net/http driver.
 func (b *runner) standard(u *url.URL, requests *load.Corpus) (*std.Driver, error) {
 	l := b.Scenario.Load
 	c := std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: std.TLS{Insecure: l.TLS.Insecure}}
@@ -133,7 +134,7 @@ func keysOf(l scenario.Load) scenario.Keys {
 	return *l.Keys
 }
 
-// class completes a class of the scenario by what the load says for all of them.
+// class completes a class of the scenario with the load's common fields.
 func (b *runner) class(s *environment, l scenario.Load, u *url.URL, c scenario.Class) (corpus.Class, error) {
 	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: cmp.Or(c.Path, u.RequestURI()), Header: map[string]string{}}
 	var err error
@@ -176,8 +177,8 @@ func (b *runner) class(s *environment, l scenario.Load, u *url.URL, c scenario.C
 	return out, nil
 }
 
-// lines replaces the placeholders in a body's template, and writes it as many times, a line each. With 0 it
-// stands alone.
+// lines replaces the placeholders in a body's template, and repeats it, one copy per line. With 0
+// there is just the template.
 func (s *environment) lines(template string, repeat int) (string, error) {
 	if repeat == 0 {
 		return s.expand("body", template)
@@ -189,7 +190,7 @@ func (s *environment) lines(template string, repeat int) (string, error) {
 			return "", err
 		}
 		if out.Len()+len(line) >= maxBody {
-			return "", fmt.Errorf("body: %d lines of it are more than %d MiB; lower repeat", repeat, maxBody>>20)
+			return "", fmt.Errorf("body: %d lines take more than %d MiB; lower repeat", repeat, maxBody>>20)
 		}
 		out.WriteString(line)
 		out.WriteByte('\n')

@@ -16,7 +16,7 @@ import (
 	"dyno/lab/scenario"
 )
 
-// place is a variant that takes turns: in a role, since the baseline has a twin.
+// place is a variant in a role that takes turns: the baseline has a twin in another role.
 type place struct{ role, variant string }
 
 func (p place) String() string {
@@ -31,17 +31,17 @@ func (p place) String() string {
 
 func (p place) side() compare.Side { return compare.Side{Role: p.role, Variant: p.variant} }
 
-// seat is one process of a place, with what stands beside it, warm between its turns. What runs already at a URL is a
-// seat as well, but is neither started nor stopped.
+// seat is one process of a place, with its companions, warm between its turns. A service that
+// already runs at a URL is a seat as well, but is neither started nor stopped.
 type seat struct {
 	place
 	runner   *runner
 	env      *environment
-	run      *record.Run // what all slices of the seat have in common: target, load, SLO
+	run      *record.Run // the part that all slices of the seat share: target, load, SLO
 	drive    *drive      // engine and debug address
-	name     string      // of the seat in request bodies
+	name     string      // name of the seat in request bodies
 	seq      uint64      // the next offer's number
-	requests int64       // of a work slice
+	requests int64       // number of requests in a work slice
 	meter    *probe.Meter
 }
 
@@ -89,7 +89,7 @@ func (s *seat) open(ctx context.Context, v scenario.Variant, shared *environment
 	return nil
 }
 
-// close stops what the seat started.
+// close stops the processes that the seat started.
 func (s *seat) close() { s.env.down() }
 
 // ended returns an error if the target ended although it was not stopped.
@@ -111,7 +111,7 @@ func (s *seat) receipts(ctx context.Context) (follow []load.Receipts, end func()
 	return []load.Receipts{stream.Follow}, stream.Close, nil
 }
 
-// fileName makes a folder's name of what users call something.
+// fileName turns a user's name into a folder's name.
 func fileName(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {

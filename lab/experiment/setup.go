@@ -20,15 +20,15 @@ import (
 const (
 	// setupTimeout bounds one request of the setup.
 	setupTimeout = 10 * time.Second
-	// setupConnections is over how many a repeated request is sent: enough to share a target's fsyncs among
-	// many, few enough for any target's accept queue.
+	// setupConnections is the number of connections for a repeated request: enough to share a
+	// target's fsyncs among many, few enough for any target's accept queue.
 	setupConnections = 32
-	// setupSays is how often a setup that goes on says how far it is.
+	// setupSays is the interval of a setup's progress reports.
 	setupSays = 2 * time.Second
 )
 
-// setup sends the scenario's setup requests, one after the other; those that are repeated go out side by
-// side.
+// setup sends the scenario's setup requests, one after the other; copies of a repeated request
+// are sent concurrently.
 func (s *environment) setup(ctx context.Context, requests []scenario.Request) error {
 	transport := &http.Transport{MaxConnsPerHost: setupConnections, MaxIdleConnsPerHost: setupConnections}
 	client := &http.Client{Transport: transport, Timeout: setupTimeout}
@@ -47,7 +47,7 @@ func (s *environment) setup(ctx context.Context, requests []scenario.Request) er
 	return nil
 }
 
-// sendMany sends a request of the setup as often as it says. The first that fails ends the others.
+// sendMany sends a repeated request of the setup. The first failure ends the others.
 func (s *environment) sendMany(ctx context.Context, client *http.Client, number int, r scenario.Request) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -81,7 +81,7 @@ func (s *environment) sendMany(ctx context.Context, client *http.Client, number 
 	}
 }
 
-// send sends a request of the setup, the n-th of those that are repeated.
+// send sends a request of the setup, the n-th copy of a repeated one.
 func (s *environment) send(ctx context.Context, client *http.Client, r scenario.Request, n int) error {
 	url, err := s.repeated("url", r.URL, n)
 	if err != nil {
