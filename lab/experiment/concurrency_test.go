@@ -14,7 +14,7 @@ import (
 	"dyno/lab/scenario"
 )
 
-// batches is a ladder of a job whose counts are exact: 400 units/s from 4 at once on, 1,000/s from 10 on, and one
+// batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on, 1,000/s from 10 on, and one
 // after the other 100/s.
 const batches = `
 name: batches
@@ -29,7 +29,7 @@ measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 `
 
 // onJob carries scenarios of the toy job out. What it counts does not depend on who else uses the machine, so
-// nobody judges that here: the record knows of no cores.
+// it is not judged here: the record has no number of cores.
 func onJob(t *testing.T, text, kind string) *executor {
 	t.Helper()
 	if testing.Short() {
@@ -146,6 +146,6 @@ measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
 		found = found || f.Kind == "limit" && f.Evidence[0].Value > 0.9
 	}
 	if !found {
-		t.Errorf("nobody finds that the server's budget is the limit: bound by %s, findings %+v", d[0].Bound, d[0].Findings)
+		t.Errorf("the server's budget is not found to be the limit:  bound by %s, findings %+v", d[0].Bound, d[0].Findings)
 	}
 }

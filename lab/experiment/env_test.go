@@ -21,7 +21,7 @@ func TestReadyURLKnowsItsOwnLine(t *testing.T) {
 		t.Errorf("asks %q, %v", url, err)
 	}
 	if _, err := (&environment{runner: &runner{}, fields: map[string]string{}}).expand("x", "${target.listen}"); err == nil {
-		t.Error("a field of nobody's was expanded")
+		t.Error("a field without an owner was expanded")
 	}
 }
 

@@ -23,7 +23,7 @@ func set(t *testing.T, debug string, c agent.Control) agent.Control {
 	return before
 }
 
-// Settings of a target that runs already: no default, so that "as it was" is told from "as Go has it".
+// Settings of a target that runs already: no default, so that restored values differ from Go's defaults.
 const (
 	ownGOGC  = 150
 	ownProcs = 3
@@ -106,7 +106,7 @@ func TestSettingsAreRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 		if role == record.RoleProfile {
-			tellsNoLatency(t, r)
+			hasNoLatency(t, r)
 		}
 		keeps("after an interrupted run, " + role)
 	}

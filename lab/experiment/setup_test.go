@@ -86,7 +86,7 @@ func TestSetupStopsAtTheFirstThatFails(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.setup(ended, c.requests()[1:]); err == nil {
-		t.Error("a setup that was told to stop succeeded")
+		t.Error("a cancelled setup succeeded")
 	}
 }
 

@@ -65,7 +65,7 @@ func TestQuickSweepSteps(t *testing.T) {
 	}
 }
 
-// A job is told of a rate that rises; the rate of a service's requests rises by itself.
+// A job receives the rising rate as an argument; for a service, the lab raises the rate.
 func TestRampPlan(t *testing.T) {
 	x := sweepOf(t, Default)
 	b := &runner{Options: x.Options}

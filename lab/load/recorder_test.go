@@ -462,7 +462,7 @@ func TestRunEnds(t *testing.T) {
 		want  error
 	}{
 		"never records":      {drive: func(context.Context, *Plan, *Recorder) error { return nil }},
-		"fails at once":      {drive: func(context.Context, *Plan, *Recorder) error { return broken }, want: broken},
+		"fails immediately":  {drive: func(context.Context, *Plan, *Recorder) error { return broken }, want: broken},
 		"no shards":          {drive: func(_ context.Context, _ *Plan, r *Recorder) error { r.Shards(0); return nil }},
 		"silent shards":      {drive: func(_ context.Context, _ *Plan, r *Recorder) error { r.Shards(3); return nil }},
 		"fails while it may": {drive: func(_ context.Context, p *Plan, r *Recorder) error { r.Shards(2)[1].Offer(p.Start); return broken }, want: broken},

@@ -100,6 +100,6 @@ func TestReadInfo(t *testing.T) {
 		}
 	}
 	if _, err := readInfo(t.Context(), c, "127.0.0.1:1", ""); err == nil || errors.Is(err, ErrNoAgent) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 }

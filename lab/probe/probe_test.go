@@ -177,7 +177,7 @@ func TestWatchWithoutAnAgent(t *testing.T) {
 func TestWatchFails(t *testing.T) {
 	if w, err := Watch(t.Context(), Options{Debug: "127.0.0.1:1"}); err == nil {
 		w.Close()
-		t.Error("a debug address where nobody is was accepted")
+		t.Error("a debug address without a listener was accepted")
 	}
 }
 

@@ -86,7 +86,7 @@ func TestSpanOfSamplesHasTheExtremes(t *testing.T) {
 	}
 }
 
-// Every pause that the agent tells of counts once, also when samples were missed and filled in.
+// Every pause that the agent reports counts once, also if samples were missed and filled in.
 func TestPausesOfASpan(t *testing.T) {
 	var tl timeline[sample]
 	add := func(k int64, pauses ...agent.Pauses) {

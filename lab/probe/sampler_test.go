@@ -36,7 +36,7 @@ func (f *fakeHost) write(path, text string) {
 	}
 }
 
-// thread writes a thread that has waited so long for a CPU and has these children.
+// thread writes a thread with its time of waiting for a CPU and its children.
 func (f *fakeHost) thread(pid, tid int, delay float64, children string) {
 	dir := fmt.Sprintf("%d/task/%d/", pid, tid)
 	f.write(dir+"schedstat", fmt.Sprintf("5 %d 7\n", int64(delay*1e9)))

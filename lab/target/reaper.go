@@ -43,7 +43,7 @@ func (g *reaper) watch(pgid int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.groups[pgid] = true
-	if g.pipe != nil && g.tell("+", pgid) == nil {
+	if g.pipe != nil && g.send("+", pgid) == nil {
 		return nil
 	}
 	if err := g.start(); err != nil { // the first shell, or the replacement of one that was killed
@@ -58,10 +58,10 @@ func (g *reaper) forget(pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.groups, pgid)
-	g.tell("-", pgid) // a shell that is gone has no list
+	g.send("-", pgid) // a shell that is gone has no list
 }
 
-func (g *reaper) tell(what string, pgid int) error {
+func (g *reaper) send(what string, pgid int) error {
 	_, err := g.pipe.WriteString(what + strconv.Itoa(pgid) + "\n")
 	return err
 }
@@ -87,7 +87,7 @@ func (g *reaper) start() error {
 	}
 	g.shell, g.pipe = shell, w
 	for pgid := range g.groups {
-		if err := g.tell("+", pgid); err != nil {
+		if err := g.send("+", pgid); err != nil {
 			return err
 		}
 	}

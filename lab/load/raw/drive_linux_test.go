@@ -248,7 +248,7 @@ func TestManyConnections(t *testing.T) {
 func TestUnknownHost(t *testing.T) {
 	const many = 5
 	totals := run(t, load.Plan{Schedule: at(many), Connections: 2, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
-		driver(t, Config{Target: "http://nobody.invalid:80", Corpus: small()}))
+		driver(t, Config{Target: "http://absent.invalid:80", Corpus: small()}))
 	if totals.Errors["connect"] != many {
 		t.Errorf("errors %v, want %d of kind connect", totals.Errors, many)
 	}
