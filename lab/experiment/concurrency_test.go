@@ -28,7 +28,7 @@ variants:
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 `
 
-// onJob carries scenarios of the toy job out. What it counts does not depend on who else uses the machine, so
+// onJob carries scenarios of the fake job out. What it counts does not depend on who else uses the machine, so
 // it is not judged here: the record has no number of cores.
 func onJob(t *testing.T, text, kind string) *executor {
 	t.Helper()

@@ -65,7 +65,7 @@ func (b *runner) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io
 	}()
 	rows, err := read(out)
 	byItself := exited(p)
-	out.Close() // a program that still prints receives SIGPIPE
+	out.Close() // later output of the program is discarded, so that it does not block
 	p.Stop(grace)
 	<-ended
 	if byItself && p.Err() != nil {

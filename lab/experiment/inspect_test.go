@@ -49,7 +49,7 @@ func hasNoLatency(t *testing.T, r *record.Run) {
 		}
 		for _, w := range r.Series {
 			if w.Phase != record.PhaseProfile {
-				t.Errorf("a window of %s lies in phase %q", r.ID, w.Phase)
+				t.Errorf("a window of %s is in phase %q", r.ID, w.Phase)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 	for _, w := range r.Series {
 		live := w.Server != nil && w.Server.Profiling
 		if live != (w.Phase == record.PhaseProfile) {
-			t.Errorf("a window lies in phase %q; a profile was running: %v", w.Phase, live)
+			t.Errorf("a window is in phase %q;  a profile was running: %v", w.Phase, live)
 		}
 	}
 	latencies := func(phases ...string) *hdrhistogram.Histogram {

@@ -53,7 +53,7 @@ func (b *runner) driveJob(ctx context.Context, s *environment, v scenario.Varian
 	}
 	d.close = func() {
 		stop()
-		out.Close() // a job that still prints receives SIGPIPE
+		out.Close() // later output of the job is discarded, so that it does not block
 		s.target.Stop(grace)
 		<-ended
 	}

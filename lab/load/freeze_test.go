@@ -16,7 +16,7 @@ func TestFreezeArithmetic(t *testing.T) {
 	for _, connections := range []int{8, 64} {
 		t.Run(strconv.Itoa(connections), func(t *testing.T) {
 			p := Plan{Length: 20 * time.Second, Timeout: 10 * time.Second}
-			r, _ := madeUp(p)
+			r, _ := fakeRecorder(p)
 			s := r.Shards(1)[0]
 			schedule := Constant(2000, p.Length)
 			free := &instants{}

@@ -34,7 +34,7 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 }
 
 func bubblePool(d Doer) *Pool {
-	return &Pool{Name: "made-up", Doer: d, sleep: func(until int64) { time.Sleep(time.Duration(until - monotonic.Now())) }}
+	return &Pool{Name: "fake", Doer: d, sleep: func(until int64) { time.Sleep(time.Duration(until - monotonic.Now())) }}
 }
 
 func constantly(perSecond float64, length time.Duration) func() Schedule {
@@ -59,7 +59,7 @@ func TestPoolFreeze(t *testing.T) {
 				}
 				checkFreeze(t, totals.Response.At)
 				if totals.Lag.P99 > 0.1 {
-					t.Errorf("send-lag of %v us on a made-up clock", totals.Lag.P99)
+					t.Errorf("send-lag of %v us on a fake clock", totals.Lag.P99)
 				}
 			})
 		})

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	ms    = int64(time.Millisecond)
-	start = 1000 * window // of the made-up runs
+	start = 1000 * window // of the fake runs
 )
 
 // memorySink keeps the windows and the number of values in their histograms.
@@ -49,8 +49,8 @@ func (s *memorySink) at(start int64) record.Client {
 	return record.Client{}
 }
 
-// madeUp returns a recorder whose instants the test chooses.
-func madeUp(p Plan) (*Recorder, *memorySink) {
+// fakeRecorder returns a recorder whose instants the test chooses.
+func fakeRecorder(p Plan) (*Recorder, *memorySink) {
 	sink := &memorySink{}
 	p.Start = start
 	return newRecorder(&p, sink, func() {}), sink
@@ -66,7 +66,7 @@ func done(s *Shard, seq uint64, intended, at int64, status Status) {
 }
 
 func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
-	r, sink := madeUp(measured(5))
+	r, sink := fakeRecorder(measured(5))
 	s := r.Shards(1)[0]
 	seq := s.Offer(start + 50*ms)
 	s.Sent(start+50*ms, start+51*ms, ms)
@@ -109,7 +109,7 @@ func near(t *testing.T, what string, got, want float64) {
 func TestWarmupDoesNotCount(t *testing.T) {
 	p := measured(2)
 	p.Warmup = record.WindowLength
-	r, sink := madeUp(p)
+	r, sink := fakeRecorder(p)
 	s := r.Shards(1)[0]
 	for _, intended := range []int64{start + 10*ms, start + 20*ms, start + 130*ms} {
 		s.Offer(intended)
@@ -137,7 +137,7 @@ func TestWarmupDoesNotCount(t *testing.T) {
 }
 
 func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
-	r, sink := madeUp(measured(20))
+	r, sink := fakeRecorder(measured(20))
 	shards := r.Shards(2)
 	shards[1].Offer(start + 10*window) // ahead of the other shard
 	done(shards[1], 1, start+10*window, start+17*window, 200)
@@ -163,7 +163,7 @@ func TestNothingIsLost(t *testing.T) {
 		p := measured(10)
 		p.Warmup = 3 * record.WindowLength
 		p.Classes = []string{"read", "write"}
-		r, sink := madeUp(p)
+		r, sink := fakeRecorder(p)
 		n := rapid.IntRange(1, 4).Draw(t, "shards")
 		shards := r.Shards(n)
 		var warm, offered, completed, failed int64
@@ -232,7 +232,7 @@ func TestNothingIsLost(t *testing.T) {
 }
 
 func TestErrorsByKind(t *testing.T) {
-	r, sink := madeUp(measured(1))
+	r, sink := fakeRecorder(measured(1))
 	s := r.Shards(1)[0]
 	end := func(status Status, checked bool) {
 		seq := s.Offer(start)
@@ -257,7 +257,7 @@ func TestErrorsByKind(t *testing.T) {
 
 // If there were several statuses, each has its own latencies: refusals are quick.
 func TestStatuses(t *testing.T) {
-	r, _ := madeUp(measured(1))
+	r, _ := fakeRecorder(measured(1))
 	s := r.Shards(1)[0]
 	for status, latency := range map[Status]int64{200: 10 * ms, 503: 2 * ms} {
 		seq := s.Offer(start)
@@ -271,7 +271,7 @@ func TestStatuses(t *testing.T) {
 func TestClasses(t *testing.T) {
 	p := measured(1)
 	p.Classes = []string{"read", "write"}
-	r, sink := madeUp(p)
+	r, sink := fakeRecorder(p)
 	s := r.Shards(1)[0]
 	for class, latency := range []int64{10 * ms, 20 * ms} {
 		seq := s.Offer(start)
@@ -289,7 +289,7 @@ func TestClasses(t *testing.T) {
 func TestDeliveries(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 100
-	r, sink := madeUp(p)
+	r, sink := fakeRecorder(p)
 	r.Delivered(0, start) // before the recording: nothing to match
 	s := r.Shards(1)[0]
 	var seqs []uint64
@@ -321,7 +321,7 @@ func TestDeliveryByAForeignClock(t *testing.T) {
 	for _, at := range []int64{1, start - 2*window, math.MaxInt64} {
 		p := measured(2)
 		p.Deliveries = 10
-		r, sink := madeUp(p)
+		r, sink := fakeRecorder(p)
 		cancelled := false
 		r.cancel = func() { cancelled = true }
 		s := r.Shards(1)[0]
@@ -337,7 +337,7 @@ func TestDeliveryByAForeignClock(t *testing.T) {
 func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 10
-	r, _ := madeUp(p)
+	r, _ := fakeRecorder(p)
 	s := r.Shards(1)[0]
 	n := int64(len(r.pendingReceipts.slots)) + 3
 	for i := range n {
@@ -356,7 +356,7 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 5000
-	r, _ := madeUp(p)
+	r, _ := fakeRecorder(p)
 	s := r.Shards(7)[0]
 	for i := range int64(5000) {
 		s.Offer(start + i)
@@ -371,7 +371,7 @@ func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 
 // Windows that are written in one burst show the CPU used in each of them.
 func TestCPUByWindow(t *testing.T) {
-	r, sink := madeUp(measured(6))
+	r, sink := fakeRecorder(measured(6))
 	used := time.Duration(0)
 	r.cpu = func() time.Duration { return used }
 	shards := r.Shards(2)
@@ -392,7 +392,7 @@ func TestCPUByWindow(t *testing.T) {
 }
 
 func TestBusiestThread(t *testing.T) {
-	r, _ := madeUp(measured(10))
+	r, _ := fakeRecorder(measured(10))
 	shards := r.Shards(2)
 	for i := range int64(11) {
 		for k, s := range shards {
@@ -418,7 +418,7 @@ func TestVariation(t *testing.T) {
 
 // A run that was stopped early is measured over the time that it lasted.
 func TestStoppedEarly(t *testing.T) {
-	r, _ := madeUp(measured(100))
+	r, _ := fakeRecorder(measured(100))
 	s := r.Shards(1)[0]
 	for i := range int64(20) {
 		seq := s.Offer(start + i*50*ms)
@@ -434,7 +434,7 @@ func TestStoppedEarly(t *testing.T) {
 
 // A quiet run has its planned length, with every window.
 func TestQuietRun(t *testing.T) {
-	r, sink := madeUp(measured(20))
+	r, sink := fakeRecorder(measured(20))
 	seq := r.Shards(1)[0].Offer(start)
 	done(r.shards[0], seq, start, start+ms, 200)
 	totals := finish(r)
@@ -446,7 +446,7 @@ func TestQuietRun(t *testing.T) {
 
 type driverFunc func(ctx context.Context, p *Plan, rec *Recorder) error
 
-func (driverFunc) Engine() string { return "made-up" }
+func (driverFunc) Engine() string { return "fake" }
 
 func (f driverFunc) Drive(ctx context.Context, p *Plan, rec *Recorder) error { return f(ctx, p, rec) }
 

@@ -26,7 +26,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 
 const secret = "open sesame"
 
-// guarded lets those in who bring the token.
+// guarded admits requests with the token.
 func guarded(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+secret {

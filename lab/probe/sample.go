@@ -12,8 +12,8 @@ import (
 	"dyno/lab/record"
 )
 
-// sample is what the agent said at one boundary. As a span's, its goroutines, gauges and longest pause
-// are the maxima.
+// sample holds the agent's figures at one boundary. For a span, its goroutines, gauges and
+// longest pause are the maxima.
 type sample struct {
 	agent.Sample
 	pauses *pauses // for a span: all pauses in it

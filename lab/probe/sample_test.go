@@ -135,7 +135,7 @@ func TestPausesAreBounded(t *testing.T) {
 	}
 }
 
-// A pause lies in its bucket: the quantile is not below it and at most 9% above.
+// A pause is in its bucket: the quantile is not below it and at most 9% above.
 func TestPauseBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := math.Pow(10, rapid.Float64Range(-6, 1.2).Draw(t, "exponent"))

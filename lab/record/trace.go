@@ -19,7 +19,7 @@ type Trace struct {
 	Syscall  float64 `json:"syscall_s"`  // blocked in a system call, without a processor
 
 	GCStopped float64 `json:"gc_stopped_s"` // stop-the-world time, s
-	GCRunning float64 `json:"gc_running_s"` // time in which a GC cycle was under way, s
+	GCRunning float64 `json:"gc_running_s"` // time in which a GC cycle was in progress, s
 
 	// Groups are the goroutines by the function they were started with, longest running first.
 	Groups []Group `json:"groups,omitempty"`

@@ -94,7 +94,7 @@ type turns struct {
 
 func (t *turns) enter(w http.ResponseWriter, r *http.Request) {
 	if err := t.wait(r.Context()); err != nil {
-		return // who asked is gone
+		return // the client has gone
 	}
 	fmt.Fprintln(w, "welcome")
 }

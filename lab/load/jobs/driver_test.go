@@ -24,7 +24,7 @@ const began = 1000 * windowLength
 
 // read drives a fixture stream.
 func read(text string) *run {
-	d := New("made-up", strings.NewReader(text))
+	d := New("fake", strings.NewReader(text))
 	d.now = func() int64 { return began + int64(100*record.WindowLength) }
 	return drive(context.Background(), otherPlan, d, nil)
 }

@@ -16,7 +16,7 @@ var steadyPlan = load.Plan{Warmup: 2 * record.WindowLength, Length: 3 * record.W
 
 // readSteady drives a fixture stream with times of the plan's own.
 func readSteady(text string) *run {
-	d := NewSteady("made-up", strings.NewReader(text))
+	d := NewSteady("fake", strings.NewReader(text))
 	d.now = func() int64 { return began + int64(100*record.WindowLength) }
 	return drive(context.Background(), steadyPlan, d, nil)
 }

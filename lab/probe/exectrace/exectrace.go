@@ -30,7 +30,7 @@ func Summarise(r io.Reader) (*record.Trace, error) {
 	s := newSummary()
 	err := s.read(r)
 	switch {
-	case err != nil && s.syncs < 2: // a generation lies between two
+	case err != nil && s.syncs < 2: // a generation is between two
 		return nil, fmt.Errorf("the execution trace cannot be read, or breaks off before its first whole part: %w", err)
 	case s.now <= s.start:
 		return nil, errors.New("the execution trace is empty")
