@@ -69,7 +69,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	x.expected = len(x.exp.Order) + 3
 	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
 	if errors.Is(err, errNotChanged) && ctx.Err() == nil {
-		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict:  "+record.Redact(err.Error()))
+		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+record.Redact(err.Error()))
 	} else if err != nil {
 		return err
 	}

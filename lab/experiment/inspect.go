@@ -70,7 +70,7 @@ func (b *runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 	}
 	return func() {
 		if err := setBack(); err != nil {
-			b.Progress.Say("the target still records contention, because its settings could not be restored:  " + record.Redact(err.Error()))
+			b.Progress.Say("the target still records contention, because its settings could not be restored: " + record.Redact(err.Error()))
 		}
 	}
 }

@@ -42,7 +42,7 @@ func hasNoLatency(t *testing.T, r *record.Run) {
 	}
 	for _, r := range []*record.Run{r, again} {
 		if none := (record.Quantiles{}); r.Totals.Response != none || r.Totals.Service != none || r.Totals.Delivery != none || len(r.Totals.Classes) > 0 {
-			t.Errorf("%s has a latency from under profiles:  %+v %+v %+v %v", r.ID, r.Totals.Response, r.Totals.Service, r.Totals.Delivery, r.Totals.Classes)
+			t.Errorf("%s has a latency from under profiles: %+v %+v %+v %v", r.ID, r.Totals.Response, r.Totals.Service, r.Totals.Delivery, r.Totals.Classes)
 		}
 		if len(r.Series) == 0 {
 			t.Errorf("%s has no windows", r.ID)
@@ -90,7 +90,7 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 	for _, w := range r.Series {
 		live := w.Server != nil && w.Server.Profiling
 		if live != (w.Phase == record.PhaseProfile) {
-			t.Errorf("a window is in phase %q;  a profile was running: %v", w.Phase, live)
+			t.Errorf("a window is in phase %q; a profile was running: %v", w.Phase, live)
 		}
 	}
 	latencies := func(phases ...string) *hdrhistogram.Histogram {

@@ -120,7 +120,7 @@ func (s *environment) awaitDebug(ctx context.Context, url string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the job does not answer at %s, the address that ${debug} gave it:  %w", url, ctx.Err())
+			return fmt.Errorf("the job does not answer at %s, the address that ${debug} gave it: %w", url, ctx.Err())
 		case <-s.target.Exited():
 			return fmt.Errorf("the job ended before its debug address answered%s", lastWords(s.target.Err()))
 		case <-poll.C:

@@ -12,7 +12,7 @@ func TestJoinKeepsAJobsGauges(t *testing.T) {
 	report := func(v float64) *record.Server { return &record.Server{Gauges: map[string]float64{"depth": v}} }
 	j := &join{}
 	if got := j.merge(nil, &record.Server{CPU: 1}, record.PhaseMeasure); got.CPU != 1 || got.Gauges != nil || j.peaks != nil {
-		t.Errorf("a target that reports nothing:  %+v, peaks %v", got, j.peaks)
+		t.Errorf("a target that reports nothing: %+v, peaks %v", got, j.peaks)
 	}
 	if got := j.merge(report(9), nil, record.PhaseWarmup); got.Gauges["depth"] != 9 || j.peaks != nil {
 		t.Errorf("in the warm-up: %+v, peaks %v", got, j.peaks)
