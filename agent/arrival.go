@@ -8,23 +8,25 @@ import (
 	"time"
 )
 
-// startTimeHeader is X-Start-Time-US in the form in which net/http keeps it.
+// startTimeHeader is X-Start-Time-US in net/http's canonical form.
 const startTimeHeader = "X-Start-Time-Us"
 
-// maxQueueing is how long a request can have been on its way. What claims more carries another unit, or
-// comes from a machine whose clock is off.
+// maxQueueing bounds a plausible queueing time. A larger value is in another unit, or comes from
+// a machine whose clock is wrong.
 const maxQueueing = time.Minute
 
-// StartTime wraps a service's handler and splits the latency of its requests: into the time before the
-// handler (the network, the accept queue, the proxy's queue, the wait for a CPU) and the time in it. The
-// first is known of requests whose header X-Start-Time-US says when the client or the proxy sent them, in
-// microseconds since 1970. The clock must be this machine's or agree with it to a fraction of the latency;
-// a time in the future, or more than a minute ago, is ignored. The second is known of every request; it ends
-// when the handler returns, so a WebSocket counts at its end.
+// StartTime wraps a service's handler and splits the latency of its requests: into the time
+// before the handler (the network, the accept queue, the proxy's queue, the wait for a CPU) and
+// the time in it. The first is known for requests whose header X-Start-Time-US contains the time
+// at which the client or the proxy sent them, in microseconds since 1970. That clock must be this
+// machine's or agree with it to a fraction of the latency; a time in the future, or more than a
+// minute ago, is ignored. The second is known for every request; it ends when the handler
+// returns, so a WebSocket counts at its end.
 //
-// They become the gauges queue_ms_p50, queue_ms_p99, handler_ms_p50 and handler_ms_p99, each over the time
-// since the sample before; a sample before which no request ended has none. It costs two clock readings and
-// two atomic additions a request, and allocates nothing. Several handlers may be wrapped; they count as one.
+// They become the gauges queue_ms_p50, queue_ms_p99, handler_ms_p50 and handler_ms_p99, each over
+// the time since the previous sample; a sample without a request before it has none. StartTime
+// costs two clock readings and two atomic additions per request, and allocates nothing. Several
+// handlers may be wrapped; they count as one.
 func (a *Agent) StartTime(next http.Handler) http.Handler {
 	a.watchRequests.Do(func() {
 		for _, part := range []struct {
@@ -45,7 +47,8 @@ func (a *Agent) StartTime(next http.Handler) http.Handler {
 	})
 }
 
-// queueing returns how long before it arrived a request was sent; false when its headers do not tell.
+// queueing returns the time between the sending of a request and its arrival; false if its
+// headers do not contain it.
 func queueing(headers []string, arrived time.Time) (time.Duration, bool) {
 	if len(headers) != 1 {
 		return 0, false
@@ -58,15 +61,15 @@ func queueing(headers []string, arrived time.Time) (time.Duration, bool) {
 	return time.Duration(took) * time.Microsecond, took >= 0 && took <= maxQueueing.Microseconds()
 }
 
-// Durations are counted in us: each of the first 16 by itself, then eight buckets for every doubling, which
-// are 6 to 12% wide. The last bucket holds what took longer than 67 s.
+// Durations are counted in us: one bucket for each of the first 16, then eight buckets per
+// doubling, which are 6 to 12% wide. The last bucket counts everything longer than 67 s.
 const (
 	exactDurations     = 16
 	durationsPerOctave = 8
 	durationBuckets    = exactDurations + 22*durationsPerOctave
 )
 
-// durations counts durations by length. It may be added to by many goroutines.
+// durations counts durations by length. It is safe for concurrent use.
 type durations struct {
 	counts [durationBuckets]atomic.Uint64
 }
@@ -80,11 +83,11 @@ func durationBucket(t time.Duration) int {
 	if us < exactDurations {
 		return int(us)
 	}
-	shift := bits.Len64(us) - 4 // leaves 8 to 15
+	shift := bits.Len64(us) - 4 // the result is from 8 to 15
 	return min(durationBuckets-1, exactDurations+(shift-1)*durationsPerOctave+int(us>>shift)-durationsPerOctave)
 }
 
-// upperBound is the length, in ms, up to which a bucket counts.
+// upperBound returns the longest duration, in ms, that a bucket counts.
 func upperBound(bucket int) float64 {
 	if bucket < exactDurations {
 		return float64(bucket+1) / 1000
@@ -93,8 +96,8 @@ func upperBound(bucket int) float64 {
 	return math.Ldexp(float64(within+durationsPerOctave+1), octave+1) / 1000
 }
 
-// quantile returns a gauge: the q-quantile, in ms, of what has been added since the gauge was read last; not
-// a number when that is nothing.
+// quantile returns a gauge: the q-quantile, in ms, of the durations added since the gauge was
+// last read; NaN if there are none.
 func (d *durations) quantile(q float64) func() float64 {
 	var before, gained [durationBuckets]uint64
 	return func() float64 {

@@ -11,11 +11,12 @@ import (
 	"runtime/debug"
 )
 
-// Bounds of what control accepts. They stop slips (a limit given in MiB, a rate of minus one), not intent.
+// Bounds of a control request. They stop mistakes (a limit given in MiB, a rate of minus one),
+// not intent.
 const (
-	controlBytes   = 4 << 10 // a full Control is below 300 bytes
+	controlBytes   = 4 << 10 // a full Control takes less than 300 bytes
 	maxGOGC        = 100_000 // percent
-	minMemoryLimit = 1 << 20 // bytes; below it the process would do nothing but collect
+	minMemoryLimit = 1 << 20 // bytes; with less the process would only collect garbage
 	maxProcs       = 1 << 10
 )
 
@@ -51,7 +52,7 @@ func decodeControl(body []byte) (Control, error) {
 		return Control{}, fmt.Errorf("not a control request: %w; one looks like {\"gogc\":400}", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return Control{}, errors.New("something follows the control request")
+		return Control{}, errors.New("there is more text after the control request")
 	}
 	return c, c.check()
 }
@@ -76,17 +77,18 @@ func (c Control) check() error {
 		return fmt.Errorf("flight_recorder.min_age_s is %v; it must be 0 (off) to %d s", f.MinAge, maxFlightAge)
 	}
 	if f := c.FlightRecorder; f != nil && f.MaxBytes > maxFlightBytes {
-		return fmt.Errorf("flight_recorder.max_bytes is %d; it must be 0 (as the runtime has it) to %d", f.MaxBytes, maxFlightBytes)
+		return fmt.Errorf("flight_recorder.max_bytes is %d; it must be 0 (the runtime's default) to %d", f.MaxBytes, maxFlightBytes)
 	}
 	return nil
 }
 
-// Control carries out a change and returns what was set before in the same fields: passing that to
-// Control again restores it. The block rate before the first change is taken to be 0, since the runtime
-// does not tell it. Once GOMAXPROCS has been set, it no longer follows the CPU limit of the container.
+// Control carries out a change and returns the previous values of the same fields: passing those
+// to Control again restores them. The block rate before the first change is assumed to be 0,
+// since the runtime has no getter for it. Once GOMAXPROCS has been set, it no longer follows the
+// CPU limit of the container.
 //
-// It fails, having changed nothing, when the flight recorder cannot be started: the runtime allows one, and
-// the service may have its own.
+// If the flight recorder cannot be started, Control fails and changes nothing: the runtime allows
+// one, and the service may have its own.
 func (a *Agent) Control(c Control) (before Control, err error) {
 	a.control.Lock()
 	defer a.control.Unlock()

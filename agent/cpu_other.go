@@ -2,5 +2,5 @@
 
 package agent
 
-// ProcessCPU is not known here: 0 stands for a figure that is missing.
+// ProcessCPU is not available on this system: 0 means that the figure is missing.
 func ProcessCPU() (total, system float64) { return 0, 0 }

@@ -1,10 +1,10 @@
 package agent
 
-// maxDigits keeps a number of so many digits within an int64.
+// maxDigits is the largest number of digits that always fits into an int64.
 const maxDigits = 18
 
-// decimal reads digits and nothing else. Unlike strconv it does not allocate for what is none, which
-// strangers may send with every request.
+// decimal parses a text of digits. Unlike strconv it does not allocate for invalid text, which
+// any client may send with every request.
 func decimal[T string | []byte](text T) (n int64, ok bool) {
 	if len(text) == 0 || len(text) > maxDigits {
 		return 0, false

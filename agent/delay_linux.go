@@ -9,33 +9,35 @@ import (
 )
 
 const (
-	// maxThreads bounds how many threads are watched, each through an open file; fdShare is the part of the
-	// files that the process may open which that may take. What runs beyond them is not counted.
+	// maxThreads bounds the threads that are watched, each through an open file; fdShare is the
+	// part of the process's open-file limit that these files may take. Further threads are not
+	// counted.
 	maxThreads = 256
 	fdShare    = 8
-	// threadReads is how many threads one sample reads, under 1 us each: a third of what a sample may cost.
-	// When there are more they take turns, so that what the last of 256 waited is seen seven samples late.
+	// threadReads is the number of threads that one sample reads, under 1 us each: a third of a
+	// sample's budget. More threads take turns, so the delay of the last of 256 appears seven
+	// samples late.
 	threadReads = 32
-	// listEvery is how many samples apart new threads are looked for: each second.
+	// listEvery is the interval between searches for new threads, in samples: one second.
 	listEvery = 10
 )
 
-// delay sums the time that the process's threads were ready to run and waited for a CPU. The kernel tells
-// it for each thread alone (/proc/self/schedstat is the main thread's), so one file per thread is kept open
-// and read again in place, which allocates nothing.
+// delay sums the time that the process's threads were ready to run and waited for a CPU. The
+// kernel reports it per thread only (/proc/self/schedstat is the main thread's), so one file per
+// thread stays open and is read again in place, which allocates nothing.
 type delay struct {
-	tasks   int // /proc/self/task; below 0: there is none
+	tasks   int // /proc/self/task; below 0: not available
 	threads []thread
-	most    int // threads
-	next    int // whose turn it is
-	count   int // of readings
+	most    int // limit of threads
+	next    int // index of the next thread to read
+	count   int // readings so far
 	ns      int64
-	whole   bool // list has seen every thread, so that those it has not seen are new
+	whole   bool // list has seen every thread, so any further one is new
 	entries [4096]byte
-	stat    [128]byte // holds a schedstat: three figures of up to 20 digits
+	stat    [128]byte // one schedstat: three figures of up to 20 digits
 }
 
-// thread is one thread's schedstat: an open file and what it said last, in ns.
+// thread is one thread's schedstat: an open file and its last value, in ns.
 type thread struct{ id, file, last int64 }
 
 func newDelay() *delay {
@@ -61,9 +63,9 @@ func (d *delay) close() {
 	d.threads, d.tasks = nil, -1
 }
 
-// read returns the sum so far, in s: of the threads that lived when the first reading was taken, or later.
-// The first reading asks all of them, or those that have to wait for their turn would add their whole lives
-// to the samples after it.
+// read returns the sum so far, in s: of the threads that existed at the first reading or later.
+// The first reading reads all of them; otherwise threads that wait for their turn would add their
+// whole past to later samples.
 func (d *delay) read() float64 {
 	if d.tasks < 0 {
 		return 0
@@ -99,7 +101,7 @@ func (d *delay) read() float64 {
 	return float64(d.ns) / 1e9
 }
 
-// waited reads what a thread has waited in its life, in ns; false: it has ended.
+// waited returns the total delay of a thread, in ns; false: it has ended.
 func (d *delay) waited(file int64) (ns int64, lives bool) {
 	n, err := syscall.Pread(int(file), d.stat[:], 0)
 	if err != nil || n <= 0 {
@@ -109,7 +111,7 @@ func (d *delay) waited(file int64) (ns int64, lives bool) {
 	return ns, true
 }
 
-// waitedFor reads the second figure of a schedstat: the ns that a thread waited for a CPU.
+// waitedFor parses the second figure of a schedstat: the ns that a thread waited for a CPU.
 func waitedFor(schedstat []byte) (ns int64, ok bool) {
 	_, rest, found := bytes.Cut(schedstat, []byte(" "))
 	field, _, more := bytes.Cut(rest, []byte(" "))
@@ -119,8 +121,8 @@ func waitedFor(schedstat []byte) (ns int64, ok bool) {
 	return decimal(field)
 }
 
-// list takes in the threads that have come since it was called last, and those for which there was no room
-// then.
+// list adds the threads that started since the previous call, and those for which there was no
+// room then.
 func (d *delay) list() {
 	knew := d.whole
 	d.whole = false
@@ -143,7 +145,8 @@ func (d *delay) list() {
 	}
 }
 
-// take watches a thread. What one that is not new has waited until now is no part of the sum.
+// take starts to watch a thread. Unless the thread is new, its delay until now is not part of the
+// sum.
 func (d *delay) take(id int64, isNew bool) {
 	if slices.ContainsFunc(d.threads, func(t thread) bool { return t.id == id }) {
 		return
@@ -158,7 +161,8 @@ func (d *delay) take(id int64, isNew bool) {
 	}
 }
 
-// direntName returns the name of the first entry that getdents64(2) wrote, and the entries after it.
+// direntName returns the name of the first entry in the result of getdents64(2), and the entries
+// after it.
 func direntName(entries []byte) (name, rest []byte) {
 	const lengthAt, nameAt = 16, 19 // after inode and offset; after length and type
 	if len(entries) < nameAt {

@@ -2,7 +2,7 @@
 
 package agent
 
-// delay is not known here: 0 stands for a figure that is missing.
+// delay is not available on this system: 0 means that the figure is missing.
 type delay struct{}
 
 func newDelay() *delay       { return &delay{} }

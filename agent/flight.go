@@ -15,27 +15,27 @@ import (
 const (
 	maxFlightAge   = 60       // s; a busy service fills maxFlightBytes long before
 	maxFlightBytes = 64 << 20 // bytes of the service's memory
-	flightBytes    = 10 << 20 // bytes, when none are given: what the runtime takes by itself
+	flightBytes    = 10 << 20 // default in bytes, which is the runtime's
 
 	defaultTrace = 500 * time.Millisecond
-	maxTrace     = 5 * time.Second // a busy service writes 10 MB of trace a second and more
+	maxTrace     = 5 * time.Second // a busy service writes 10 MB of trace per second and more
 
-	// answerPatience is how long the reader of a trace may take beyond the trace itself.
-	answerPatience = 10 * time.Second
+	// answerTimeout bounds the time that a client takes to read a trace, beyond the trace itself.
+	answerTimeout = 10 * time.Second
 )
 
 var errNoFlight = errors.New(`the flight recorder is off; POST {"flight_recorder":{"min_age_s":5}} to ` + PathControl + " switches it on")
 
-// flight is the flight recorder, of which the runtime allows one.
+// flight is the flight recorder; the runtime allows one.
 type flight struct {
-	reading  sync.Mutex // one window at a time is in memory, until its reader has it; taken before mu
-	mu       sync.Mutex // the recorder's methods may not be called at the same time
+	reading  sync.Mutex // held while one window is in memory, until its client has read it; taken before mu
+	mu       sync.Mutex // the recorder's methods are not safe for concurrent use
 	recorder *trace.FlightRecorder
 	setting  FlightRecorder
 }
 
-// setFlight switches the flight recorder on, to another setting, or off, and returns what was set before.
-// It fails when the service itself has one running.
+// setFlight switches the flight recorder on, to another setting, or off, and returns the previous
+// setting. It fails if the service has a recorder of its own running.
 func (a *Agent) setFlight(to FlightRecorder) (before FlightRecorder, err error) {
 	a.flight.mu.Lock()
 	defer a.flight.mu.Unlock()
@@ -63,8 +63,8 @@ func (a *Agent) setFlight(to FlightRecorder) (before FlightRecorder, err error) 
 	return before, nil
 }
 
-// serveFlight answers with the flight recorder's window. A reader that is slow holds up other readers, for
-// answerPatience at most, but nobody who switches the recorder.
+// serveFlight answers with the flight recorder's window. A slow client delays other readers, for
+// answerTimeout at most, but no request that switches the recorder.
 func (a *Agent) serveFlight(w http.ResponseWriter, r *http.Request) {
 	a.flight.reading.Lock()
 	defer a.flight.reading.Unlock()
@@ -78,10 +78,10 @@ func (a *Agent) serveFlight(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	announceTrace(w, 0)
-	window.WriteTo(w) // an error means that the peer has gone
+	window.WriteTo(w) // an error means that the client has gone
 }
 
-// window returns what the recorder holds, at most some maxFlightBytes; for a probe, nothing.
+// window returns the recorder's content, at most some maxFlightBytes; for a probe, nothing.
 func (f *flight) window(probe bool) (*bytes.Buffer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (f *flight) window(probe bool) (*bytes.Buffer, error) {
 	return window, err
 }
 
-// serveTrace answers with an execution trace of the time that the request asks for.
+// serveTrace answers with an execution trace of the requested length.
 func (a *Agent) serveTrace(w http.ResponseWriter, r *http.Request) {
 	length, err := traceLength(r.FormValue("seconds"))
 	if err != nil {
@@ -109,9 +109,9 @@ func (a *Agent) serveTrace(w http.ResponseWriter, r *http.Request) {
 	}
 	a.beginProfile() // before it starts, or a sample just then would miss it
 	if err := trace.Start(w); err != nil {
-		a.profiles.Add(-1) // there was none to mark
+		a.profiles.Add(-1) // the trace did not start
 		w.Header().Del("Content-Disposition")
-		writeError(w, http.StatusConflict, fmt.Errorf("%w; ask again when that trace has ended", err))
+		writeError(w, http.StatusConflict, fmt.Errorf("%w; try again when that trace has ended", err))
 		return
 	}
 	defer a.endProfile()
@@ -132,10 +132,10 @@ func traceLength(seconds string) (time.Duration, error) {
 	return time.Duration(s * float64(time.Second)), nil
 }
 
-// announceTrace sets the headers of a trace and bounds the time until it is read.
+// announceTrace sets the headers of a trace and bounds the time until the client has read it.
 func announceTrace(w http.ResponseWriter, length time.Duration) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="trace"`)
 	// A writer without deadlines still ends with its connection.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + answerPatience))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + answerTimeout))
 }

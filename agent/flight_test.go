@@ -78,7 +78,7 @@ type freely struct {
 
 func (f freely) Write(b []byte) (int, error) {
 	if !f.flight.mu.TryLock() {
-		f.t.Error("whoever switches the recorder waits for its reader")
+		f.t.Error("a request that switches the recorder waits for its reader")
 		return len(b), nil
 	}
 	f.flight.mu.Unlock()
@@ -136,7 +136,7 @@ func TestServicesOwnFlightRecorderIsLeftAlone(t *testing.T) {
 		t.Error("samples are marked though nothing was started")
 	}
 	if w := get(a, PathFlight); w.Code != http.StatusConflict {
-		t.Errorf("the window of somebody else's recorder: %d", w.Code)
+		t.Errorf("the window of the service's own recorder: %d", w.Code)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestTraceEndsWithItsReader(t *testing.T) {
 	leave()
 	begin := time.Now()
 	get(a, PathTrace+"?seconds=5", func(r *http.Request) { *r = *r.WithContext(gone) })
-	if took := time.Since(begin); took >= maxTrace { // the whole of it, though nobody was there
+	if took := time.Since(begin); took >= maxTrace { // its whole length, although the client had gone
 		t.Errorf("traced for %v", took)
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// gaugePatience is how long a sample waits for one gauge. A gauge reads a counter or takes a lock
-// for a moment; 5 ms is a twentieth of the distance between samples.
-const gaugePatience = 5 * time.Millisecond
+// gaugeTimeout bounds the wait for one gauge. A gauge reads a counter or briefly takes a lock; 5
+// ms is a twentieth of the interval between samples.
+const gaugeTimeout = 5 * time.Millisecond
 
-// gauge reads a figure of the service's own in a goroutine that its sampler waits for with patience,
-// not for ever.
+// gauge reads a figure of the service in a goroutine; the sampler waits for it for a bounded
+// time.
 type gauge struct {
 	name   string
 	read   func() float64
 	busy   atomic.Bool
-	answer chan float64 // of the reading under way; holds one, so that a late reading does not block
-	run    func()       // made once, so that starting it does not allocate
+	answer chan float64 // of the reading in progress; buffered, so that a late reading does not block
+	run    func()       // allocated once, so that starting a reading allocates nothing
 }
 
 func newGauge(name string, read func() float64) *gauge {
@@ -34,19 +34,19 @@ func newGauge(name string, read func() float64) *gauge {
 	return g
 }
 
-// value returns a fresh reading, or false when there was none to be had: the reading before is still
-// under way, or this one panicked, was not finite or took too long. Only one sampler may call it at a
-// time. The timer is the caller's, for reuse.
+// value returns a fresh reading; false if the previous reading is still in progress, or this one
+// panicked, was not finite or took too long. Only one sampler may call it at a time. The timer is
+// the caller's, for reuse.
 func (g *gauge) value(timer *time.Timer) (float64, bool) {
 	if !g.busy.CompareAndSwap(false, true) {
 		return 0, false
 	}
 	select {
-	case <-g.answer: // of a reading that nobody waited for any longer
+	case <-g.answer: // the result of a reading that timed out
 	default:
 	}
 	go g.run()
-	timer.Reset(gaugePatience)
+	timer.Reset(gaugeTimeout)
 	select {
 	case v := <-g.answer:
 		timer.Stop()
@@ -56,13 +56,13 @@ func (g *gauge) value(timer *time.Timer) (float64, bool) {
 	}
 }
 
-// wait waits for a reading that is still under way, until the timer fires. No sampler may be running.
+// wait waits for a reading in progress, until the timer fires. No sampler may be running.
 func (g *gauge) wait(timer *time.Timer) {
 	if g.busy.Load() {
 		select {
 		case <-g.answer:
 		case <-timer.C:
-			timer.Reset(0) // for the gauges after this one
+			timer.Reset(0) // expired for the remaining gauges
 		}
 	}
 }

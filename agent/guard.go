@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// ErrRefused is what Guard's refusals wrap.
+// ErrRefused is wrapped by Guard's refusals.
 var ErrRefused = errors.New("refused")
 
-// Guard decides who may use what changes the process or tells its secrets: a peer on loopback, or
-// whoever sends the token as "Authorization: Bearer TOKEN". A browser that was sent here by another
-// site's page is refused either way.
+// Guard protects handlers that change the process or expose its secrets: it admits peers on
+// loopback, and peers that send the token as "Authorization: Bearer TOKEN". It always refuses
+// requests that another site's page makes a browser send.
 type Guard struct {
-	digest  [sha256.Size]byte // of the token: compared in constant time whatever its length
+	digest  [sha256.Size]byte // digest of the token, which is compared in constant time whatever its length
 	token   bool
 	origins http.CrossOriginProtection
 }
 
-// NewGuard returns a Guard. With an empty token it lets loopback peers through and nobody else.
+// NewGuard returns a Guard. With an empty token it admits only loopback peers.
 func NewGuard(token string) *Guard {
 	return &Guard{digest: sha256.Sum256([]byte(token)), token: token != ""}
 }
 
-// Check returns nil when the request may go ahead, else an error that wraps ErrRefused and says what
-// would help.
+// Check returns nil if the request is admitted, else an error that wraps ErrRefused and names the
+// fix.
 func (g *Guard) Check(r *http.Request) error {
 	if err := g.origins.Check(r); err != nil || embedded(r) {
 		return fmt.Errorf("%w: a page of another site sent this request", ErrRefused)
@@ -47,13 +47,14 @@ func (g *Guard) Check(r *http.Request) error {
 	case !fromLoopback(r):
 		return fmt.Errorf("%w: from beyond loopback this needs a token, and the service was started without one", ErrRefused)
 	case !literalHost(r.Host):
-		// A name that an attacker's DNS points at 127.0.0.1 makes his page same-origin with us.
-		return fmt.Errorf("%w: ask localhost or an IP address, not %q", ErrRefused, r.Host)
+		// A name that an attacker's DNS points at 127.0.0.1 makes the attacker's page same-origin
+		// with this server.
+		return fmt.Errorf("%w: address it as localhost or by IP address, not as %q", ErrRefused, r.Host)
 	}
 	return nil
 }
 
-// Wrap answers what Check refuses with 403 and passes the rest on.
+// Wrap answers refused requests with 403 and passes the others on.
 func (g *Guard) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.Check(r); err != nil {
@@ -64,9 +65,9 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 	})
 }
 
-// embedded reports whether another origin's page loads this as a part of itself (an image, a frame), rather
-// than linking to it: CrossOriginProtection lets every GET pass, but a profile is started by one. The headers
-// are those of W3C Fetch Metadata; who sends none is no browser of today.
+// embedded reports whether another origin's page loads this as a part of itself (an image, a
+// frame), rather than linking to it: CrossOriginProtection admits every GET, but a GET starts a
+// profile. The headers are those of W3C Fetch Metadata, which every current browser sends.
 func embedded(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none": // none: the user typed it
@@ -75,8 +76,8 @@ func embedded(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Dest") != "document"
 }
 
-// fromLoopback reports whether the request was sent on this machine. One that a proxy here passed on
-// was not.
+// fromLoopback reports whether the request was sent on this machine. A request that a proxy on
+// this machine forwarded was not.
 func fromLoopback(r *http.Request) bool {
 	if r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
 		return false

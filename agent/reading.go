@@ -7,8 +7,8 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// The figures of a Sample that the Go runtime keeps. The /cpu/classes/ family moves only once per GC
-// cycle, which is why the process's CPU time comes from getrusage instead.
+// Figures of a Sample that the Go runtime provides. The /cpu/classes/ family advances only once
+// per GC cycle, so the process's CPU time comes from getrusage instead.
 const (
 	goroutines = iota
 	heapLive
@@ -38,8 +38,8 @@ var figureNames = [figures]string{
 	schedLatencies: "/sched/latencies:seconds",
 }
 
-// reader reads the process. It keeps the buffers that metrics.Read fills, the histograms of the reading
-// before and the files it reads, so that a reading allocates nothing. It must be closed.
+// reader reads the process. It reuses the buffers of metrics.Read, the previous histograms and
+// its open files, so that a reading allocates nothing. It must be closed.
 type reader struct {
 	metrics []metrics.Sample
 	pauses  histogramDelta
@@ -53,13 +53,13 @@ func newReader() *reader {
 		r.metrics[i].Name = name
 	}
 	var discarded Sample
-	r.read(&discarded) // the first reading is what the next one's differences are taken from
+	r.read(&discarded) // the next reading's differences start from this one
 	return r
 }
 
 func (r *reader) close() { r.delay.close() }
 
-// read fills in everything but the gauges and Profiling.
+// read fills in everything except the gauges and Profiling.
 func (r *reader) read(s *Sample) {
 	s.At = monotonic.Now()
 	s.CPU, s.SystemCPU = ProcessCPU()
@@ -85,7 +85,7 @@ func (r *reader) read(s *Sample) {
 	}
 }
 
-// count, seconds and histogram return zero for a figure that this version of Go does not have.
+// count, seconds and histogram return zero for a figure that this version of Go lacks.
 func (r *reader) count(figure int) uint64 {
 	if v := r.metrics[figure].Value; v.Kind() == metrics.KindUint64 {
 		return v.Uint64()
@@ -107,7 +107,7 @@ func (r *reader) histogram(figure int) *metrics.Float64Histogram {
 	return nil
 }
 
-// sum adds up a histogram of durations, each taken at the middle of its bucket, in s.
+// sum adds up a histogram of durations, each counted at the middle of its bucket, in s.
 func sum(h *metrics.Float64Histogram) float64 {
 	total := 0.0
 	for i, n := range h.Counts {
@@ -131,12 +131,12 @@ func bounds(h *metrics.Float64Histogram, bucket int) (low, high float64) {
 	return low, high
 }
 
-// histogramDelta is what a histogram gained between the last two times it was looked at.
+// histogramDelta is the growth of a histogram between the last two readings.
 type histogramDelta struct {
 	before, gained []uint64 // by bucket
 }
 
-// advance looks at the histogram.
+// advance takes a new reading of the histogram.
 func (d *histogramDelta) advance(h *metrics.Float64Histogram) {
 	if len(d.before) != len(h.Counts) {
 		d.before, d.gained = make([]uint64, len(h.Counts)), make([]uint64, len(h.Counts))
@@ -147,8 +147,8 @@ func (d *histogramDelta) advance(h *metrics.Float64Histogram) {
 	copy(d.before, h.Counts)
 }
 
-// quantile returns the upper bound of the bucket that holds the q-quantile of what the histogram h
-// gained; 0 when it gained nothing.
+// quantile returns the upper bound of the bucket that contains the q-quantile of the growth of h;
+// 0 if it did not grow.
 func (d *histogramDelta) quantile(h *metrics.Float64Histogram, q float64) float64 {
 	total := uint64(0)
 	for _, n := range d.gained {
@@ -164,7 +164,7 @@ func (d *histogramDelta) quantile(h *metrics.Float64Histogram, q float64) float6
 	return 0
 }
 
-// list appends the buckets of h that gained something to out.
+// list appends the buckets of h that grew to out.
 func (d *histogramDelta) list(h *metrics.Float64Histogram, out []Pauses) []Pauses {
 	for i, n := range d.gained {
 		if n > 0 {

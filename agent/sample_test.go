@@ -25,9 +25,9 @@ const maxSampleAllocs = 20
 func TestSampleAllocatesLittle(t *testing.T) {
 	a, r := loaded(), newReader()
 	defer r.close()
-	s, patience := Sample{Gauges: map[string]float64{}}, time.NewTimer(time.Hour)
+	s, timeout := Sample{Gauges: map[string]float64{}}, time.NewTimer(time.Hour)
 	n := testing.AllocsPerRun(100, func() {
-		if _, err := a.take(r, &s, patience); err != nil {
+		if _, err := a.take(r, &s, timeout); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -43,11 +43,11 @@ func TestSampleAllocatesLittle(t *testing.T) {
 func BenchmarkSample(b *testing.B) {
 	a, r := loaded(), newReader()
 	defer r.close()
-	s, patience := Sample{Gauges: map[string]float64{}}, time.NewTimer(time.Hour)
+	s, timeout := Sample{Gauges: map[string]float64{}}, time.NewTimer(time.Hour)
 	b.ReportAllocs()
 	before, _ := ProcessCPU()
 	for b.Loop() {
-		if _, err := a.take(r, &s, patience); err != nil {
+		if _, err := a.take(r, &s, timeout); err != nil {
 			b.Fatal(err)
 		}
 	}

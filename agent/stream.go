@@ -13,9 +13,9 @@ import (
 const (
 	period = int64(time.Second) / SamplesPerSecond // ns
 
-	maxListeners    = 16              // one lab, a few pages that watch it; each costs a goroutine and 32 lines
-	listenerLines   = 32              // a listener may fall 3 s behind before it is dropped
-	listenerTimeout = 5 * time.Second // for one write
+	maxListeners    = 16              // one lab and a few pages that follow it; each costs a goroutine and 32 lines
+	listenerLines   = 32              // a listener may be 3 s behind before it is dropped
+	listenerTimeout = 5 * time.Second // time limit of one write
 )
 
 var (
@@ -23,7 +23,7 @@ var (
 	errFull   = errors.New("too many readers of the stream already; close one")
 )
 
-// stream hands each sample to every listener. The sampler runs while there is at least one.
+// stream passes each sample to every listener. The sampler runs while there is at least one.
 type stream struct {
 	sample func(stop <-chan struct{}) // the sampler; set once
 
@@ -31,10 +31,11 @@ type stream struct {
 	listeners map[*listener]struct{}
 	stop      chan struct{} // non-nil while the sampler runs
 	closed    bool
-	running   sync.WaitGroup // samplers; at most one has not been told to stop
+	running   sync.WaitGroup // samplers; at most one of them has not been stopped
 }
 
-// listener is one reader's bounded queue. It is closed when the reader is dropped or the stream ends.
+// listener is one reader's bounded queue. It is closed when the reader is dropped or the stream
+// ends.
 type listener struct {
 	lines   chan []byte
 	dropped bool // it fell behind; read after lines is closed
@@ -62,7 +63,7 @@ func (s *stream) join() (*listener, error) {
 	return l, nil
 }
 
-// leave takes a listener off, if it is still on, and stops the sampler after the last.
+// leave removes a listener, if it is still registered, and stops the sampler after the last.
 func (s *stream) leave(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +82,8 @@ func (s *stream) remove(l *listener) {
 	}
 }
 
-// publish gives a line to every listener and drops those that are too far behind: a reader that does
-// not keep up costs itself, not memory.
+// publish passes a line to every listener and drops those that are too far behind, so a slow
+// reader costs no memory.
 func (s *stream) publish(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +107,8 @@ func (s *stream) close() {
 	s.running.Wait()
 }
 
-// serve writes samples, a line each, until the reader goes away, falls behind or the stream ends.
+// serve writes samples, one per line, until the reader disconnects, falls behind or the stream
+// ends.
 func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 	l, err := s.join()
 	if err != nil {
@@ -116,7 +118,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.leave(l)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(w)
-	if r.Method == http.MethodHead || out.Flush() != nil { // the headers go out at once
+	if r.Method == http.MethodHead || out.Flush() != nil { // send the headers immediately
 		return
 	}
 	for {
@@ -130,7 +132,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 			if !more {
 				return
 			}
-			// A writer that cannot set a deadline is still bounded by the queue behind it.
+			// A writer that cannot set a deadline is still bounded by the listener's queue.
 			_ = out.SetWriteDeadline(time.Now().Add(listenerTimeout))
 			if _, err := w.Write(line); err != nil {
 				return
@@ -142,14 +144,14 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// run is the sampler: it reads the process at each multiple of 100 ms of the monotonic clock until
-// stop is closed. A multiple that passed while the process was held up is left out, not made up for.
+// run is the sampler: it reads the process at each multiple of 100 ms of the monotonic clock
+// until stop is closed. A multiple that passed while the process was stopped is left out.
 func (a *Agent) run(stop <-chan struct{}) {
 	r := newReader()
 	defer r.close()
 	sample := Sample{Gauges: make(map[string]float64)}
-	patience := time.NewTimer(time.Hour)
-	defer patience.Stop()
+	timeout := time.NewTimer(time.Hour)
+	defer timeout.Stop()
 	tick := time.NewTimer(untilNext(monotonic.Now()))
 	defer tick.Stop()
 	for {
@@ -158,9 +160,9 @@ func (a *Agent) run(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		// Every figure is finite, the gauges' by check, so there is no error; if there were one, a sample
-		// less is better than a service less.
-		if line, err := a.take(r, &sample, patience); err == nil {
+		// Every figure is finite, the gauges' by check, so there is no error; if there were one,
+		// a missing sample is better than a stopped service.
+		if line, err := a.take(r, &sample, timeout); err == nil {
 			a.stream.publish(line)
 		}
 		tick.Reset(untilNext(monotonic.Now()))
@@ -168,12 +170,12 @@ func (a *Agent) run(stop <-chan struct{}) {
 }
 
 // take takes a sample and returns it as a line of the stream.
-func (a *Agent) take(r *reader, sample *Sample, patience *time.Timer) ([]byte, error) {
+func (a *Agent) take(r *reader, sample *Sample, timeout *time.Timer) ([]byte, error) {
 	r.read(sample)
 	sample.Profiling = a.sawProfile()
 	clear(sample.Gauges)
 	for _, g := range a.allGauges() {
-		if v, ok := g.value(patience); ok {
+		if v, ok := g.value(timeout); ok {
 			sample.Gauges[g.name] = v
 		}
 	}
@@ -181,7 +183,7 @@ func (a *Agent) take(r *reader, sample *Sample, patience *time.Timer) ([]byte, e
 	return append(line, '\n'), err
 }
 
-// untilNext returns how long it is from now (ns) to the next multiple of the period.
+// untilNext returns the time from now (ns) to the next multiple of the period.
 func untilNext(now int64) time.Duration {
 	return time.Duration(period - ((now%period)+period)%period)
 }

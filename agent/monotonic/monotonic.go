@@ -1,8 +1,9 @@
-// Package monotonic reads the one clock that every process of a machine shares: CLOCK_MONOTONIC, in
-// nanoseconds. The load generator stamps its windows with it and the agent its samples, which is what
-// lets a report lay client and server under one cursor.
+// Package monotonic reads the one clock that all processes of a machine share: CLOCK_MONOTONIC,
+// in nanoseconds. The load generator stamps its windows with it and the agent its samples, so a
+// report can show client and server on one time axis.
 //
-// It is not for wall-clock times, and its values mean nothing on another machine or after a reboot.
+// It is not for wall-clock times, and its values have no meaning on another machine or after a
+// reboot.
 package monotonic
 
 import "time"

@@ -8,8 +8,9 @@ import (
 
 const clockMonotonic = 1 // CLOCK_MONOTONIC of clock_gettime(2)
 
-// absolute returns CLOCK_MONOTONIC at the instant base was taken, in ns. It is read a few times and the
-// tightest bracket wins, so a preemption between the two clocks does not shift every later value.
+// absolute returns CLOCK_MONOTONIC at the instant base was taken, in ns. It reads both clocks a
+// few times and uses the tightest pair, so a preemption between the two readings does not shift
+// every later value.
 func absolute() int64 {
 	best, at := time.Duration(1<<62), int64(0)
 	for range 16 {

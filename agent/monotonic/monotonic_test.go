@@ -19,7 +19,7 @@ func TestNowNeverGoesBack(t *testing.T) {
 	}
 }
 
-// Two processes must read the same clock: a child's reading lies between two of the parent's.
+// Two processes must read the same clock: a child's reading is between two of the parent's.
 func TestSharedBetweenProcesses(t *testing.T) {
 	if os.Getenv("MONOTONIC_CHILD") != "" {
 		os.Stdout.WriteString("now=" + strconv.FormatInt(Now(), 10) + "\n")

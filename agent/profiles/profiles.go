@@ -1,7 +1,9 @@
-// Package profiles mounts net/http/pprof so that the agent's samples say while a profile was running.
+// Package profiles mounts net/http/pprof so that the agent's samples report when a profile was
+// running.
 //
-// It is apart from package agent because importing net/http/pprof registers its handlers on
-// http.DefaultServeMux: a service that serves that mux in public should know. It starts no goroutines.
+// It is separate from package agent because importing net/http/pprof registers its handlers on
+// http.DefaultServeMux, which matters to a service that serves that mux in public. It is not for
+// reading profiles (lab/probe). It starts no goroutines.
 package profiles
 
 import (
@@ -11,7 +13,7 @@ import (
 	"dyno/agent"
 )
 
-// Mount puts the profiles under /debug/pprof/, for those whom the agent's guarded paths are for.
+// Mount serves the profiles under /debug/pprof/, for the same peers as the agent's guarded paths.
 func Mount(mux *http.ServeMux, a *agent.Agent) {
 	for path, h := range map[string]http.Handler{
 		"":        http.HandlerFunc(pprof.Index),

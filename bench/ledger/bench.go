@@ -125,7 +125,7 @@ func (b *bench) job(ctx context.Context, ledgers int, command ...string) (s summ
 	case <-ctx.Done():
 		return s, "", ctx.Err()
 	}
-	run := record.Run{Machine: b.machine, Around: watch.Surroundings(from, monotonic.Now())}
+	run := record.Run{Machine: b.machine, Environment: watch.Environment(from, monotonic.Now())}
 	run.Judge()
 	if err := p.Err(); err != nil {
 		return s, "", errors.Join(err, errors.New(p.LogTail(5)))

@@ -45,7 +45,7 @@ func (b *bench) load(ctx context.Context, side string, step record.Step, seed ui
 	if !plan.Open() {
 		r.Load.Model = "closed"
 	}
-	r.Around = watch.Surroundings(plan.MeasureFrom(), plan.OfferUntil())
+	r.Environment = watch.Environment(plan.MeasureFrom(), plan.OfferUntil())
 	r.Judge()
 	if err := errors.Join(err, w.Close(r)); err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func (b *bench) transactions(ctx context.Context, clients int) (*record.Run, err
 		}
 		from := monotonic.Now()
 		return func() {
-			r.Around = w.Surroundings(from, monotonic.Now())
+			r.Environment = w.Environment(from, monotonic.Now())
 			w.Close()
 		}
 	}

@@ -51,8 +51,8 @@ func TestSmoke(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := run.Totals; got.Completed == 0 || got.Failed > 0 || len(run.Series) == 0 || run.Around.CompanionCPU <= 0 && run.Around.Seen {
-			t.Errorf("%s: %+v, %+v", side, got, run.Around)
+		if got := run.Totals; got.Completed == 0 || got.Failed > 0 || len(run.Series) == 0 || run.Environment.CompanionCPU <= 0 && run.Environment.Seen {
+			t.Errorf("%s: %+v, %+v", side, got, run.Environment)
 		}
 		r.add(side, datum{capacity: 1})
 	}

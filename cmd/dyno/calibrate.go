@@ -28,9 +28,9 @@ func newCalibrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate [SERVER|FAMILY]...",
 		Short: "Diagnose servers whose bound is known, and print how often the verdict is right",
-		Long: `Calibrate runs the servers of subjects/bounds, each bound by a known cause and with parameters drawn from a
+		Long: `Calibrate runs the servers of subjects/bounds, each bound by a known cause, with parameters drawn from a
 seed, through a diagnosis each, and prints the confusion matrix. Each family of servers is judged by
-thresholds that were fitted to the other families, so the figure says what to expect of a server that is
+thresholds that were fitted to the other families, so the figure is what to expect of a server that is
 not among them. A right verdict that says it is unconfirmed counts as right. It needs this repository's source, and half a minute per server.`,
 		Example: `  dyno calibrate                              every server once, with the agent inside
   dyno calibrate --repeats 5 --inside agent,pprof
@@ -83,16 +83,16 @@ not among them. A right verdict that says it is unconfirmed counts as right. It 
 	c.register(cmd)
 	c.registerDepth(cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.Repeats, "repeats", 1, "how often each server is run, with other parameters each time")
-	f.Uint64Var(&o.Seed, "seed", 1, "of the first repeat's parameters; the next one's is one higher")
-	f.StringVar(&inside, "inside", "agent", "what there is to look into: agent, pprof, none; several separated by commas")
+	f.IntVar(&o.Repeats, "repeats", 1, "runs of each server, with other parameters each time")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the first repeat's parameters; each further repeat uses the next number")
+	f.StringVar(&inside, "inside", "agent", "interface of the servers for the diagnosis: agent, pprof or none; several separated by commas")
 	f.BoolVar(&o.BesideBurn, "beside-burn", false, "run every server beside a process that burns a core")
-	f.StringVar(&again, "judge", "", "judge the cases of this folder again instead of running any")
+	f.StringVar(&again, "judge", "", "folder of an earlier calibration, to judge its cases again instead of running any")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print every case with its signals")
 	return cmd
 }
 
-// verdict is what was said of a case, in a word or two.
+// verdict returns the verdict on a case in a word or two.
 func verdict(j calibration.Judged) string {
 	if j.Verdict.Confirmed || j.Verdict.Bound == diagnose.Unknown {
 		return string(j.Verdict.Bound)
@@ -100,7 +100,7 @@ func verdict(j calibration.Judged) string {
 	return string(j.Verdict.Bound) + " (unconfirmed)"
 }
 
-// judged prints how the cases came out.
+// judged prints the results of the cases.
 func (c *common) judged(w io.Writer, cases []calibration.Case, verbose bool) error {
 	outside := calibration.Outsider(cases, diagnose.Defaults)
 	inside := calibration.Insider(cases, diagnose.Defaults)
@@ -193,7 +193,7 @@ func printCases(w io.Writer, judged []calibration.Judged) {
 	}
 }
 
-// calibrationJSON is the object that --json prints.
+// calibrationJSON returns the object that --json prints.
 func calibrationJSON(cases []calibration.Case, outside, inside []calibration.Judged) map[string]any {
 	type row struct {
 		Server  string              `json:"server"`

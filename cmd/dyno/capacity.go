@@ -20,11 +20,11 @@ func newCapacity() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity URL|SCENARIO",
 		Short: "Find the highest rate that meets the SLO, with the curve",
-		Long: `Capacity lets the target work as fast as it can, and then offers rates near that for a second each: the
-highest rate that 95% of these meet the SLO at is the capacity, with its interval. Then it holds that rate
+		Long: `Capacity drives the target as fast as it can work, and then offers rates near that for a second each: the
+highest rate at which 95% of these meet the SLO is the capacity, with its interval. Then it holds that rate
 for longer. It takes a minute and a half, --quick half a minute. A scenario's target is started afresh for each
 generation, of which there are two or more: each lasts about eight times as long as its start took, at least 20 s.
-What runs at a URL is loaded as it is.`,
+A service that already runs at a URL is not restarted.`,
 		Example: `  dyno capacity http://127.0.0.1:8080/ --slo p99=20ms,errors=0.1%
   dyno capacity scenarios/notify.yaml --variant reuse`,
 		Args: cobra.ExactArgs(1),
@@ -45,7 +45,7 @@ What runs at a URL is loaded as it is.`,
 					return err
 				}
 				if len(sc.SLO.Latency)+len(sc.SLO.Gauges) == 0 {
-					return usage("a capacity is the highest rate that meets an SLO: say --slo p99=20ms,errors=0.1%%")
+					return usage("a capacity is the highest rate that meets an SLO: add --slo p99=20ms,errors=0.1%%")
 				}
 				o.Scenario = sc
 				return c.execute(cmd.Context(), o, nil)
@@ -66,11 +66,11 @@ What runs at a URL is loaded as it is.`,
 	c.registerBudget(cmd)
 	q.register(cmd)
 	cmd.Flags().StringVar(&variant, "variant", "", "the scenario's variant to measure (default: its last)")
-	cmd.Flags().IntVar(&repeats, "repeats", 0, "of a job: how often to measure it at its best concurrency (default 6, or 1 with --quick)")
+	cmd.Flags().IntVar(&repeats, "repeats", 0, "jobs only: measurements at the best concurrency (default 6, or 1 with --quick)")
 	return cmd
 }
 
-// override lets flags that were given replace what a scenario says.
+// override makes given flags replace the scenario's values.
 func (q *requestFlags) override(cmd *cobra.Command, sc *scenario.Scenario) error {
 	f := cmd.Flags()
 	for _, name := range []string{"method", "header", "body", "insecure", "http2", "debug"} {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// metrics are what a comparison can be about.
+// metrics are the figures that can be compared.
 var metrics = []string{compare.MetricCapacity, compare.MetricWork, compare.MetricCPU, compare.MetricP99}
 
 func newCompare() *cobra.Command {
@@ -32,9 +32,9 @@ func newCompare() *cobra.Command {
 		Use:   "compare SCENARIO|DIR [--a VARIANT --b VARIANT] | compare URL_A URL_B",
 		Short: "Measure two variants in turns, and give their ratio with its interval",
 		Long: `Compare runs A and B side by side and lets them take turns of some tenths of a second: their work rates, the CPU
-that a request costs, and their capacities under the SLO, as ratios with intervals, beside what A shows against
+of a request, and their capacities under the SLO, as ratios with intervals, beside the ratio of A to
 its own twin on this machine. It ends as soon as everything is decided, after four minutes at most (--budget).
-Two URLs compare services that already run. A DIR compares two variants of an experiment that was run before.
+Two URLs compare services that already run. With a DIR it compares two variants of an earlier experiment.
 
 --gate sets the exit code for CI: the whole interval must be on the right side, else 3.`,
 		Example: `  dyno compare scenarios/notify.yaml --a baseline --b batch
@@ -43,7 +43,7 @@ Two URLs compare services that already run. A DIR compares two variants of an ex
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if metric != "" && !slices.Contains(metrics, metric) {
-				return usage("no metric is called %q; there are %s", metric, strings.Join(metrics, ", "))
+				return usage("unknown metric %q; the metrics are %s", metric, strings.Join(metrics, ", "))
 			}
 			var condition *compare.Gate
 			if gate != "" {
@@ -52,7 +52,7 @@ Two URLs compare services that already run. A DIR compares two variants of an ex
 					return &exit{exitUsage, err}
 				}
 				if cmd.Flags().Changed("metric") && g.Metric != metric {
-					return usage("the gate is on %s, but --metric is %s", g.Metric, metric)
+					return usage("the gate tests %s, but --metric is %s", g.Metric, metric)
 				}
 				metric, condition = g.Metric, &g
 			}
@@ -98,17 +98,17 @@ Two URLs compare services that already run. A DIR compares two variants of an ex
 	f := cmd.Flags()
 	f.StringVar(&a, "a", "", "the variant to compare against (default: the scenario's first)")
 	f.StringVar(&b, "b", "", "the variant that may be better (default: the scenario's last)")
-	f.StringVar(&metric, "metric", "", "what the answer is about: work (peak work rate; default), cpu (per request), capacity or p99")
+	f.StringVar(&metric, "metric", "", "metric of the comparison: work (peak work rate; default), cpu (per request), capacity or p99")
 	f.StringVar(&gate, "gate", "", "condition on the ratio B/A, as in 'capacity>=0.97'")
-	f.IntVar(&pairs, "pairs", 0, "stop after this number of data of each side (4 give an interval; of jobs: rounds, default 6)")
-	f.Float64Var(&at, "at", 0, "compare p99 and CPU at this one rate per second")
+	f.IntVar(&pairs, "pairs", 0, "samples per side after which to stop (4 give an interval; jobs: rounds, default 6)")
+	f.Float64Var(&at, "at", 0, "one rate per second at which to compare p99 and CPU")
 	return cmd
 }
 
-// pair makes a scenario of two URLs.
+// pair makes a scenario from two URLs.
 func (q *requestFlags) pair(args []string) (*scenario.Scenario, error) {
 	if len(args) != 2 || !isTarget(args[1]) {
-		return nil, usage("comparing URLs takes two of them")
+		return nil, usage("compare needs two URLs, or one scenario")
 	}
 	sc, err := q.scenario(record.KindCompare, args[0])
 	if err != nil {
@@ -142,7 +142,7 @@ func (q *requestFlags) variants(cmd *cobra.Command, args []string, a, b string) 
 		b = sc.Variants[len(sc.Variants)-1].Name
 	}
 	if a == b {
-		return nil, nil, usage("A and B are both %q: name two variants with --a and --b", a)
+		return nil, nil, usage("A and B are both %q: name two different variants with --a and --b", a)
 	}
 	for _, name := range []string{a, b} {
 		if _, err := sc.Variant(name); err != nil {
@@ -157,7 +157,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// compareRecorded compares two variants of an experiment that was run before.
+// compareRecorded compares two variants of an earlier experiment.
 func compareRecorded(c *common, dir, metric, a, b string, judge func(*report.Report) error) error {
 	exp, err := record.Open(dir)
 	if err != nil {
@@ -173,7 +173,7 @@ func compareRecorded(c *common, dir, metric, a, b string, judge func(*report.Rep
 		b = exp.Variants[len(exp.Variants)-1].Name
 	}
 	if a == b {
-		return usage("A and B are both %q: name two variants with --a and --b", a)
+		return usage("A and B are both %q: name two different variants with --a and --b", a)
 	}
 	var sides []record.Variant
 	for _, name := range []string{a, b} {
@@ -202,7 +202,7 @@ func judgeComparison(rep *report.Report, gate *compare.Gate) error {
 	cmp := rep.Comparison
 	switch {
 	case cmp == nil:
-		return errors.New("the experiment holds no comparison")
+		return errors.New("the experiment contains no comparison")
 	case gate == nil:
 		return nil
 	}

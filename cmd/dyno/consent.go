@@ -8,19 +8,19 @@ import (
 	"slices"
 )
 
-// permit decides whether a host beyond loopback may be loaded: it needs --i-may-load-this-host once, which
-// is remembered in the user's configuration folder.
+// permit decides whether a host beyond loopback may be loaded: that needs --i-may-load-this-host
+// once, which is stored in the user's configuration folder.
 func (c *common) permit(host string) error {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return fmt.Errorf("finding the folder that remembers permitted hosts: %w", err)
+		return fmt.Errorf("finding the folder of permitted hosts: %w", err)
 	}
 	file := filepath.Join(dir, "dyno", "hosts")
 	switch {
 	case slices.Contains(consented(file), host):
 		return nil
 	case !c.allowHost:
-		return usage("%s is not this machine, and load can do harm to those who share it; if you may load it, say --i-may-load-this-host once", host)
+		return usage("%s is not this machine, and load can harm its other users; if you may load it, add --i-may-load-this-host once", host)
 	}
 	return remember(file, host)
 }
@@ -28,7 +28,7 @@ func (c *common) permit(host string) error {
 func consented(file string) []string {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil // nobody has permitted anything yet
+		return nil // no host was permitted yet
 	}
 	defer f.Close()
 	var hosts []string

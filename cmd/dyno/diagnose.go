@@ -26,19 +26,19 @@ func newDiagnose() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "diagnose URL|SCENARIO",
-		Short: "Find the capacity, then say what bounds it there, in words and with the place in the code",
+		Short: "Find the capacity, and the cause that bounds it there, with the place in the code",
 		Long: `Diagnose finds the capacity (when there is an SLO), saturates the service with a closed loop until its
-throughput stops rising, takes profiles there in windows of their own, and says what bounds it: cpu, gc,
+throughput stops rising, takes profiles there in windows of their own, and names the bound: cpu, gc,
 lock, syscall, wait, generator, environment or not-loaded, with evidence, or an honest unknown. Where it
-may, it then changes one thing (GOGC, GOMAXPROCS) whose effect the verdict predicts. It takes two minutes
+may, it then changes one setting (GOGC, GOMAXPROCS) whose effect the verdict predicts. It takes two minutes
 at most.
 
 A service with net/http/pprof on a private address needs no change: name that address with --debug. One
-that imports dyno/agent shows more; one with nothing but a process, less. The answer says what could not
+that imports dyno/agent shows more; one that offers neither, less. The answer says what could not
 be seen.
 
--c sets how many requests may be in flight at most: with it, the answer may be that more load would be
-carried. Neighbours do not keep it from answering: a verdict that they may have had a part in says that
+-c bounds the requests in flight: with it, the answer may be that more load would be
+carried. Neighbours do not prevent an answer: a verdict that they may have influenced says that
 it is unconfirmed. A second SIGINT ends it immediately. It exits 4 when there is no verdict about the
 service: nothing could be measured, or the generator was the limit.`,
 		Example: `  dyno diagnose http://127.0.0.1:8080/ --debug http://127.0.0.1:6060
@@ -48,10 +48,10 @@ service: nothing could be measured, or the generator was the limit.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if pid < 0 {
-				return usage("--pid takes a process number, not %d", pid)
+				return usage("--pid takes a process ID, not %d", pid)
 			}
 			if pid > 0 && !alive(pid) {
-				return usage("--pid: there is no process %d; leave it out, and the one that listens at the URL is taken", pid)
+				return usage("--pid: there is no process %d; leave it out to use the process that listens at the URL", pid)
 			}
 			o := experiment.Options{PID: pid, Token: token, OTLP: otlp, Also: also}
 			if cmd.Flags().Changed("connections") {
@@ -70,7 +70,7 @@ service: nothing could be measured, or the generator was the limit.`,
 				return err
 			}
 			if o.Scenario.Load.Kind == scenario.Jobs && !o.Scenario.ByConcurrency() {
-				return usage("%s is a job at a rate of its own; services that answer requests can be diagnosed, and jobs by their units at once (load.axis: concurrency)", args[0])
+				return usage("%s is a job with a rate of its own; diagnose takes services that answer requests, and jobs by concurrent units (load.axis: concurrency)", args[0])
 			}
 			o.Scenario.Mode = record.KindDiagnose
 			return c.execute(cmd.Context(), o, judgeDiagnosis)
@@ -80,15 +80,15 @@ service: nothing could be measured, or the generator was the limit.`,
 	c.registerDepth(cmd)
 	q.register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&variant, "variant", "", "the scenario's variant to look into (default: its last)")
+	f.StringVar(&variant, "variant", "", "the scenario's variant to diagnose (default: its last)")
 	f.IntVar(&pid, "pid", 0, "the target's process, if it is not the one that listens at the URL")
-	f.StringVar(&otlp, "otlp", "", "take the target's traces (OTLP/HTTP) at this loopback address, as in 127.0.0.1:4318, and break the latency down by stage")
-	f.StringVar(&also, "also", "", "debug address of a process that the target calls, to go on to what bounds that one")
+	f.StringVar(&otlp, "otlp", "", "loopback address at which to receive the target's traces (OTLP/HTTP), as in 127.0.0.1:4318, to break latency down by stage")
+	f.StringVar(&also, "also", "", "debug address of a process that the target calls, to diagnose that process, too")
 	f.StringVar(&token, "token", "", "bearer token of the debug address (none is sent to --also)")
 	return cmd
 }
 
-// alive reports whether there is such a process, be it another user's.
+// alive reports whether the process exists, even if it belongs to another user.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -99,7 +99,7 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
-// oneVariant reads a scenario of which one variant is to be run; by default its last.
+// oneVariant reads a scenario of which one variant will run; by default its last.
 func (q *requestFlags) oneVariant(cmd *cobra.Command, file, variant string) (*scenario.Scenario, []string, error) {
 	sc, err := readScenario(file)
 	if err != nil {

@@ -16,8 +16,8 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Is this machine fit to measure on?",
-		Long: `Doctor looks at what makes figures jump: cores and their siblings, neighbours, limits, kernel settings,
-and how late a thread wakes. It changes nothing. It exits 4 when figures taken here would mislead.`,
+		Long: `Doctor checks everything that makes figures vary: cores and their siblings, neighbours, limits, kernel settings,
+and how late a thread wakes. It changes nothing. It exits 4 if figures measured now would mislead.`,
 		Example: `  dyno doctor
   dyno doctor --json | jq '.checks[] | select(.status != "ok")'`,
 		Args: cobra.NoArgs,
@@ -39,7 +39,7 @@ and how late a thread wakes. It changes nothing. It exits 4 when figures taken h
 				printChecks(cmd, checks)
 			}
 			if bad > 0 {
-				return &exit{exitInvalid, fmt.Errorf("%d of %d checks say that figures taken here would mislead", bad, len(checks))}
+				return &exit{exitInvalid, fmt.Errorf("%d of %d checks failed: figures measured now would mislead", bad, len(checks))}
 			}
 			return nil
 		},
@@ -48,7 +48,8 @@ and how late a thread wakes. It changes nothing. It exits 4 when figures taken h
 	return cmd
 }
 
-// printChecks prints a summary, a line per check, and what to know and do below those that are not well.
+// printChecks prints a summary, a line per check, and below each failed check its meaning and
+// fix.
 func printChecks(cmd *cobra.Command, checks []doctor.Check) {
 	colour := map[doctor.Status]string{doctor.OK: "32", doctor.Warn: "33", doctor.Bad: "31"}
 	style := styleOf(os.Stdout)

@@ -25,14 +25,14 @@ func newEscape() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "escape [PACKAGES...] RUN",
-		Short: "Which escapes cost what per request",
-		Long: `Escape joins what the compiler says about escapes (go build -gcflags=-m=2) with what a run allocated, and
+		Short: "List the escapes with their cost per request",
+		Long: `Escape joins the compiler's messages about escapes (go build -gcflags=-m=2) with the allocations of a run, and
 lists the places that allocate most per request: what escapes there and why, or which function outside the
 packages allocates on behalf of that line.
 
 RUN is the folder of an experiment in which an allocation profile was taken, as dyno diagnose writes it.
 PACKAGES are patterns of the go command, seen from the working directory (default ./...); they are compiled
-as they are now, so check out what ran. GOFLAGS applies (-tags, for instance).`,
+as they are now, so check out the revision that ran. GOFLAGS applies (-tags, for instance).`,
 		Example: `  dyno escape ./... dyno-out/notify-20260102-150405
   dyno escape --top 5 --variant tuned ./services/... dyno-out/notify-20260102-150405
   dyno escape --json dyno-out/notify-20260102-150405 | jq '.sites[0]'`,
@@ -71,17 +71,17 @@ as they are now, so check out what ran. GOFLAGS applies (-tags, for instance).`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	f.StringVar(&variant, "variant", "", "the variant whose profile is read (default: the last one that has one)")
-	f.IntVar(&top, "top", 30, "how many places are listed")
+	f.IntVar(&top, "top", 30, "maximum number of places in the list")
 	return cmd
 }
 
-// howToProfile is what to do when there is no allocation profile.
+// howToProfile says how to get an allocation profile.
 const howToProfile = "`dyno diagnose SCENARIO|URL` takes one and prints the folder"
 
-// profiledRun finds the run in the last argument; what stands before are packages.
+// profiledRun finds the run in the last argument; the arguments before it are packages.
 func profiledRun(args []string, variant string) ([]string, *record.Run, error) {
 	if len(args) == 0 {
-		return nil, nil, usage("escape takes the folder of a run with an allocation profile; %s", howToProfile)
+		return nil, nil, usage("escape needs the folder of a run with an allocation profile; %s", howToProfile)
 	}
 	patterns, dir := args[:len(args)-1], args[len(args)-1]
 	if len(patterns) == 0 {
@@ -89,20 +89,20 @@ func profiledRun(args []string, variant string) ([]string, *record.Run, error) {
 	}
 	exp, err := record.Open(dir)
 	if err != nil {
-		return nil, nil, usage("the last argument is the folder of a run with an allocation profile: %w; %s", err, howToProfile)
+		return nil, nil, usage("the last argument must be the folder of a run with an allocation profile: %w; %s", err, howToProfile)
 	}
 	have, found := lastProfiled(exp.Runs, variant)
 	switch {
 	case len(have) == 0:
 		return nil, nil, fmt.Errorf("no run in %s has profiles; %s", dir, howToProfile)
 	case found == nil:
-		return nil, nil, usage("no variant %q was profiled in %s; there are %s", variant, dir, strings.Join(have, ", "))
+		return nil, nil, usage("no variant %q was profiled in %s; profiled variants are %s", variant, dir, strings.Join(have, ", "))
 	}
 	return patterns, found, nil
 }
 
-// lastProfiled returns the last profiled run of a variant (empty: of any) that counts, else the last one, and
-// the variants that there are.
+// lastProfiled returns the last valid profiled run of a variant (empty: of any), else the last
+// one, and the profiled variants.
 func lastProfiled(runs []*record.Run, variant string) (have []string, found *record.Run) {
 	for _, r := range runs {
 		if r.Step.Role != record.RoleProfile && len(runs) > 1 {
@@ -119,7 +119,7 @@ func lastProfiled(runs []*record.Run, variant string) (have []string, found *rec
 	return have, found
 }
 
-// siteJSON is a site with its cost per request, null where that is not known.
+// siteJSON is a site with its cost per request, null if that is not known.
 type siteJSON struct {
 	BytesPerRequest   *float64 `json:"bytes_per_request"`
 	ObjectsPerRequest *float64 `json:"objects_per_request"`
@@ -149,7 +149,7 @@ func printEscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) e
 	})
 }
 
-// printEscapes prints two lines a place: what it costs and where, and what is allocated there.
+// printEscapes prints two lines per place: its cost and position, and the allocation.
 func printEscapes(w io.Writer, j *escape.Joined, run *record.Run, top int, style report.Style) {
 	t := &listing{w: w, style: style}
 	per, each := "", func(n float64) float64 { return n }
@@ -178,7 +178,7 @@ func printEscapes(w io.Writer, j *escape.Joined, run *record.Run, top int, style
 	}
 	t.line("", "%d lines with an escape allocated nothing that was sampled", j.Silent)
 	if j.Requests > 0 {
-		t.line("", "sampled once per 512 KiB, unless the program sets another rate: below %s B/request a figure is a guess", amount(j.PerRequest(fewSamples*samplePeriod)))
+		t.line("", "sampled once per 512 KiB, unless the program sets another rate: figures below %s B/request are guesses", amount(j.PerRequest(fewSamples*samplePeriod)))
 	}
 	for _, warning := range j.Warnings {
 		t.line("33", "warning: %s", warning)
@@ -202,10 +202,10 @@ func over(j *escape.Joined) string {
 	return fmt.Sprintf(", over %.0f requests", j.Requests)
 }
 
-// mostCandidates is how many escapes of one line are written out.
+// mostCandidates bounds the escapes of one line that are listed.
 const mostCandidates = 3
 
-// allocates says what a site allocates, a line each.
+// allocates describes a site's allocations, one per line.
 func allocates(s escape.Site) []string {
 	switch s.Kind {
 	case escape.Calling:
@@ -217,7 +217,7 @@ func allocates(s escape.Site) []string {
 	case escape.Runtime:
 		return []string{"no escape on this line: the runtime allocates (a map grows, a goroutine starts), or the source has changed"}
 	case escape.Outside:
-		return []string{"outside these packages: nothing of them is in the stack"}
+		return []string{"outside these packages: none of them is in the stack"}
 	}
 	var out []string
 	for i, e := range s.Escapes {
@@ -237,7 +237,7 @@ func allocates(s escape.Site) []string {
 	return out
 }
 
-// amount writes a figure with three digits that count.
+// amount formats a figure with three significant digits.
 func amount(n float64) string {
 	switch {
 	case n >= 100:
@@ -250,7 +250,7 @@ func amount(n float64) string {
 	return fmt.Sprintf("%.2f", n)
 }
 
-// shortFile leaves of an absolute path what tells files apart.
+// shortFile shortens an absolute path to the part that distinguishes files.
 func shortFile(file string) string {
 	if path.IsAbs(file) {
 		return path.Join(path.Base(path.Dir(file)), path.Base(file))
@@ -258,7 +258,7 @@ func shortFile(file string) string {
 	return strings.TrimPrefix(file, "./")
 }
 
-// shortFunction leaves off the folders of a function's package, and type arguments.
+// shortFunction removes the folders of a function's package, and type arguments.
 func shortFunction(name string) string {
 	if i := strings.IndexByte(name, '['); i >= 0 {
 		if end := strings.LastIndexByte(name, ']'); end > i {
@@ -277,8 +277,8 @@ type listing struct {
 
 const dimmed = "2" // ECMA-48 SGR, as is 33: amber
 
-// line prints a line, cut to the terminal's width; what came from a profile or the compiler can neither
-// colour nor move anything.
+// line prints a line, cut to the terminal's width; text from a profile or the compiler can
+// neither change colours nor move the cursor.
 func (t *listing) line(code, format string, args ...any) {
 	text := []rune(strings.TrimRight(strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/term"
 )
 
-// common is the flags that every measuring command has.
+// common holds the flags of every measuring command.
 type common struct {
 	out             string
 	json            bool
@@ -35,19 +35,20 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "", "folder for the record and the report (default dyno-out/NAME-TIME)")
 	f.BoolVar(&c.json, "json", false, "print one JSON object on stdout, whatever the exit code")
 	f.BoolVar(&c.allowHost, "i-may-load-this-host", false, "permit a target beyond loopback; needed once for each host")
-	f.BoolVar(&c.noPMQoS, "no-pm-qos", false, "let virtual CPUs halt while measuring: where a host counts CPU credits")
+	f.BoolVar(&c.noPMQoS, "no-pm-qos", false, "let virtual CPUs halt while measuring; for hosts that count CPU credits")
 }
 
 func (c *common) registerDepth(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&c.quick, "quick", false, "least time, wider intervals")
-	f.BoolVar(&c.thorough, "thorough", false, "narrow intervals (5 to 20 minutes); of a ladder, also measures the last step without each single change")
+	f.BoolVar(&c.quick, "quick", false, "shorter measurement with wider intervals")
+	f.BoolVar(&c.thorough, "thorough", false, "narrow intervals (5 to 20 minutes); for a ladder, also measure the last step without each single change")
 	cmd.MarkFlagsMutuallyExclusive("quick", "thorough")
 }
 
-// registerBudget is for what is measured in turns: nothing else ends by the clock.
+// registerBudget adds --budget, for experiments measured in turns: no other kind ends by the
+// clock.
 func (c *common) registerBudget(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&c.budget, "budget", 0, "time limit of the measurement, building left out (default 4m for a ladder or a comparison, 90s for a capacity)")
+	cmd.Flags().DurationVar(&c.budget, "budget", 0, "time limit of the measurement, without building (default 4m for a ladder or a comparison, 90s for a capacity)")
 }
 
 func (c *common) depth() experiment.Depth {
@@ -60,13 +61,13 @@ func (c *common) depth() experiment.Depth {
 	return experiment.Default
 }
 
-// folder returns where to write, under a name that sorts by time.
+// folder returns the output folder, under a name that sorts by time.
 func (c *common) folder(name string) string {
 	if c.out != "" {
 		return c.out
 	}
 	dir := filepath.Join("dyno-out", fileName(name)+"-"+time.Now().Format("20060102-150405"))
-	for n, free := 2, dir; ; n++ { // a second one within the second
+	for n, free := 2, dir; ; n++ { // further folders within the same second
 		if _, err := os.Stat(free); err != nil {
 			return free
 		}
@@ -79,7 +80,7 @@ func isTarget(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
-// readScenario reads a scenario file; what is wrong with it is a usage error.
+// readScenario reads a scenario file; its faults are usage errors.
 func readScenario(path string) (*scenario.Scenario, error) {
 	sc, err := scenario.Open(path)
 	if err != nil {
@@ -88,11 +89,11 @@ func readScenario(path string) (*scenario.Scenario, error) {
 	return sc, nil
 }
 
-// execute runs an experiment, writes its report and prints the result. The judge turns the report into
-// the command's own verdict: nil, or an error with its exit code.
+// execute runs an experiment, writes its report and prints the result. judge turns the report
+// into the command's own verdict: nil, or an error with its exit code.
 func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*report.Report) error) error {
 	o.Permit, o.Depth, o.NoPMQoS = c.permit, c.depth(), c.noPMQoS
-	const least = 10 * time.Second // to start anything and give it a turn
+	const least = 10 * time.Second // enough to start anything and give it a turn
 	if o.Budget = c.budget; c.budget != 0 && c.budget < least {
 		return usage("--budget takes %v or more, not %v", least, c.budget)
 	}
@@ -114,14 +115,14 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	if writeErr := writeReports(rep, o.Out); writeErr != nil {
 		return errors.Join(err, writeErr)
 	}
-	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil { // else the error says it all
+	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil { // otherwise the error is enough
 		if showErr := c.print(rep); showErr != nil {
 			return errors.Join(err, showErr)
 		}
 	}
 	if ended := outcome(exp.Ended()); ended != nil {
 		if err != nil && exp.Ended().Status == record.OutcomeFailed {
-			return err // which says more: the end of a log
+			return err // it has more detail, such as the end of a log
 		}
 		return ended
 	}
@@ -131,7 +132,7 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	return nil
 }
 
-// outcome turns how an experiment ended into the exit code; nil: it was complete.
+// outcome turns an experiment's outcome into the exit code; nil: it was complete.
 func outcome(o record.Outcome) error {
 	switch o.Status {
 	case record.OutcomeComplete:
@@ -139,7 +140,7 @@ func outcome(o record.Outcome) error {
 	case record.OutcomeInvalid:
 		return &exit{exitInvalid, fmt.Errorf("%w: %s", experiment.ErrUnfit, o.Reason)}
 	case record.OutcomeInterrupted:
-		return &exit{exitFailed, errors.New("interrupted; what was measured until then was kept, and no process was left behind")}
+		return &exit{exitFailed, errors.New("interrupted; the results until then were kept, and no process was left behind")}
 	}
 	return &exit{exitFailed, errors.New(o.Reason)}
 }
@@ -152,7 +153,7 @@ func (c *common) print(rep *report.Report) error {
 	return report.Terminal(c.cmd.OutOrStdout(), rep, styleOf(os.Stdout))
 }
 
-// styleOf returns how to write to f: colours and width are a terminal's, and NO_COLOR is respected.
+// styleOf returns the style for f: colours and width of a terminal; it respects NO_COLOR.
 func styleOf(f *os.File) report.Style {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -161,7 +162,7 @@ func styleOf(f *os.File) report.Style {
 	return report.Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: width}
 }
 
-// Files that a report is written to, beside the record.
+// Names of the report's files, beside the record.
 const (
 	htmlFile     = "report.html"
 	markdownFile = "report.md"

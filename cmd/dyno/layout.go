@@ -18,14 +18,14 @@ func newLayout() *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "layout PACKAGES...",
-		Short: "Struct fields that share a cache line, and memory that padding wastes",
-		Long: `Layout reads source and lists struct fields that lie on one cache line though different functions write them
-(locks, atomics, counters), elements of arrays that do so, fields that are only read beside one that is written,
-and structs that would be smaller in another order. GOOS and GOARCH say for which machine; generated files and
+		Short: "List struct fields that share a cache line, and memory that padding wastes",
+		Long: `Layout reads source and lists struct fields on one cache line that different functions write
+(locks, atomics, counters), array elements that share a line like that, fields that are only read beside one that is written,
+and structs that would be smaller in another order. GOOS and GOARCH select the machine; generated files and
 tests are left out.
 
-It sees neither how often nor from how many cores a field is written: what it lists are candidates. Try one, and
-let dyno compare say whether it made a difference.`,
+It sees neither how often nor from how many cores a field is written: its findings are candidates. Change one, and
+check with dyno compare whether it made a difference.`,
 		Example: `  dyno layout ./...
   dyno layout --all ./parts/queue
   GOARCH=386 dyno layout ./...
@@ -62,10 +62,10 @@ let dyno compare say whether it made a difference.`,
 // neither the number of cache lines nor the allocator's size class of most structs.
 func worthwhile(p layout.Padding) bool { return p.Waste() >= 8 && 10*p.Waste() >= p.Size }
 
-// printLayout prints what was found; of structs with padding, left were left out.
+// printLayout prints the findings; left is the number of padded structs that it leaves out.
 func printLayout(w io.Writer, r *layout.Report, left int, style report.Style) {
 	t := &listing{w: w, style: style}
-	t.line("", "%d structs, for %s/%s with cache lines of %d bytes, each taken to begin on one", r.Structs, r.GOOS, r.GOARCH, r.LineBytes)
+	t.line("", "%d structs, for %s/%s with cache lines of %d bytes, each assumed to begin on one", r.Structs, r.GOOS, r.GOARCH, r.LineBytes)
 	for _, s := range r.Sharing {
 		t.line("", "")
 		t.line("1", "%s:%d  %s", s.File, s.Line, sharedWords(s, r.LineBytes))
@@ -86,10 +86,10 @@ func printLayout(w io.Writer, r *layout.Report, left int, style report.Style) {
 		t.line("", "structs that lose a few bytes to padding and are not listed (--all): %d", left)
 	}
 	if len(r.Sharing) == 0 {
-		t.line("", "no line is shared by fields that are written apart")
+		t.line("", "no cache line is shared by fields with different writers")
 		return
 	}
-	t.line("", "shared lines: %d, read from source; whether one costs anything, only a measurement shows (dyno compare)", len(r.Sharing))
+	t.line("", "shared lines: %d, read from source; only a measurement shows whether one costs anything (dyno compare)", len(r.Sharing))
 }
 
 func sharedWords(s layout.Sharing, line int64) string {
@@ -111,7 +111,7 @@ func oneWord(generic bool) string {
 	return ""
 }
 
-// mostNames is how many functions are named in a line.
+// mostNames bounds the functions that are named in a line.
 const mostNames = 4
 
 func by(names []string) string {
@@ -121,7 +121,8 @@ func by(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// lastDot leaves of a type's packages the last element, and of a struct or function type its start.
+// lastDot shortens a type's package paths to the last element, and a struct or function type to
+// its start.
 func lastDot(name string) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !strings.ContainsAny(name, "[{( ") {
 		return name[i+1:]

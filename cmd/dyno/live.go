@@ -16,19 +16,19 @@ func newLive() *cobra.Command {
 		Use:   "live [DIR]",
 		Short: "Show the experiments of a folder in a browser, also while they run",
 		Long: `Live serves a page with the experiments in a folder (default dyno-out), the report of each, the runs of one
-that is still going on while they go on, and a comparison of any two. It reads the folder and touches nothing:
+that is still going on while they go on, and a comparison of any two. It only reads the folder:
 start it beside dyno run, in another terminal. Interrupt it to end it.
 
-It listens on loopback unless --listen says otherwise; whoever reaches an address beyond it can read the folder.`,
+It listens on loopback unless --listen says otherwise; every client that reaches an address beyond it can read the folder.`,
 		Example: `  dyno live
   dyno live --listen 127.0.0.1:8100 dyno-out`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := "dyno-out" // which may come into being later
+			dir := "dyno-out" // may be created later
 			if len(args) == 1 {
 				dir = args[0]
 				if at, err := os.Stat(dir); err != nil || !at.IsDir() {
-					return fmt.Errorf("no folder %s: name the folder that holds the experiments", dir)
+					return fmt.Errorf("there is no folder %s: name the folder of the experiments", dir)
 				}
 			}
 			host, _, err := net.SplitHostPort(listen)
@@ -47,7 +47,7 @@ It listens on loopback unless --listen says otherwise; whoever reaches an addres
 	return cmd
 }
 
-// reachable is an address at which a browser on this machine reaches a listener.
+// reachable returns the address at which a browser on this machine reaches a listener.
 func reachable(a net.Addr) string {
 	if t, ok := a.(*net.TCPAddr); ok && t.IP.IsUnspecified() {
 		return fmt.Sprintf("localhost:%d", t.Port)

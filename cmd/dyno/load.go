@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mostPerSecond is the highest rate that may be asked for: some ten times what one machine can send.
+// mostPerSecond bounds a requested rate: some ten times the rate that one machine can send.
 const mostPerSecond = 1e7
 
 // requestFlags describe one kind of request to one URL; load, capacity and compare share them.
@@ -39,7 +39,7 @@ func (q *requestFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&q.method, "method", "m", "", "method (default GET, or POST with a body)")
 	f.StringArrayVarP(&q.headers, "header", "H", nil, "header 'K: V'; repeatable")
-	f.StringVarP(&q.body, "body", "b", "", "body, or @FILE; may hold ${id}, ${run} and ${random:N}")
+	f.StringVarP(&q.body, "body", "b", "", "body, or @FILE; may contain ${id}, ${run} and ${random:N}")
 	f.IntVarP(&q.connections, "connections", "c", 64, "connections")
 	f.StringVar(&q.engine, "engine", "auto", "raw (HTTP/1.1 over epoll or io_uring), std (net/http: TLS, HTTP/2) or auto")
 	f.DurationVar(&q.timeout, "timeout", 10*time.Second, "time limit of a request, from its intended send time")
@@ -47,15 +47,15 @@ func (q *requestFlags) register(cmd *cobra.Command) {
 	f.IntVar(&q.pipeline, "pipeline", 1, "requests in flight on one connection")
 	f.BoolVarP(&q.insecure, "insecure", "k", false, "trust any TLS certificate")
 	f.BoolVar(&q.http2, "http2", false, "offer HTTP/2")
-	f.StringVar(&q.slo, "slo", "", "objective, as in p99=20ms,errors=0.1%; without errors= it allows 0.1%, and errors=0% allows none")
+	f.StringVar(&q.slo, "slo", "", "service level objective, as in p99=20ms,errors=0.1%; without errors= it allows 0.1%, and errors=0% allows none")
 	f.StringVar(&q.debug, "debug", "", "base URL of the target's agent or pprof")
 }
 
-// titleOf names what is loaded at a URL: host and path, without what may be secret in it.
+// titleOf returns a title for a URL: host and path, without parts that may be secret.
 func titleOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return "load" // the experiment says what is wrong with the URL
+		return "load" // the experiment reports the fault in the URL
 	}
 	title := record.Redact(u.Host + strings.TrimSuffix(u.EscapedPath(), "/"))
 	if len(title) > longestTitle {
@@ -64,7 +64,7 @@ func titleOf(address string) string {
 	return title
 }
 
-// longestTitle bounds a title in bytes: it is part of folder names, which end at 255.
+// longestTitle bounds a title in bytes: it is part of folder names, which may have 255.
 const longestTitle = 100
 
 // fileName makes a name safe for a file.
@@ -77,7 +77,7 @@ func fileName(name string) string {
 	}, name), "-")
 }
 
-// scenario makes a scenario of the flags.
+// scenario makes a scenario from the flags.
 func (q *requestFlags) scenario(mode, url string) (*scenario.Scenario, error) {
 	sc := &scenario.Scenario{Name: titleOf(url), Mode: mode, Target: scenario.Target{URL: url, Debug: q.debug}}
 	sc.Load = scenario.Load{URL: url, Method: strings.ToUpper(q.method), Body: q.body, Headers: map[string]string{},
@@ -107,7 +107,7 @@ func (q *requestFlags) scenario(mode, url string) (*scenario.Scenario, error) {
 	case q.pipeline < 1:
 		return nil, usage("--pipeline takes 1 or more, not %d", q.pipeline)
 	case q.engine != "auto" && q.engine != "raw" && q.engine != "std":
-		return nil, usage("no engine is called %q; there are raw, std and auto", q.engine)
+		return nil, usage("unknown engine %q; write raw, std or auto", q.engine)
 	}
 	if q.slo != "" {
 		slo, err := record.ParseSLO(q.slo)
@@ -119,7 +119,7 @@ func (q *requestFlags) scenario(mode, url string) (*scenario.Scenario, error) {
 	return sc, nil
 }
 
-// maxBody bounds a body from a file, in bytes, as a scenario's body_file is bounded.
+// maxBody bounds a body from a file, in bytes, as for a scenario's body_file.
 const maxBody = 16 << 20
 
 func readBody(file string) (string, error) {
@@ -147,7 +147,7 @@ func newLoad() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "load URL",
-		Short: "Send one load to anything that already runs, and say what came of it",
+		Short: "Send one load to a service that already runs, and report its latency and errors",
 		Long: `Load sends requests to a URL. With -r the model is open: requests are due at times fixed beforehand, and
 latency counts from those, so a stall of the target is seen by every request that fell into it. Without -r
 (or with --closed) the model is closed, as wrk's is: each connection waits for its answer before it sends
@@ -177,7 +177,7 @@ and the SLO was not met all the same.`,
 			case warmup < 0:
 				return usage("--warmup takes a duration of 0 or more, not %s", warmup)
 			case schedule != scenario.Poisson && schedule != scenario.Constant:
-				return usage("no schedule is called %q; there are poisson and constant (a scenario file has more)", schedule)
+				return usage("unknown schedule %q; write poisson or constant (a scenario file has more)", schedule)
 			}
 			sc.Load.Schedule = scenario.Schedule{Kind: schedule, Rate: rate}
 			if rate == 0 || closed {
@@ -192,13 +192,13 @@ and the SLO was not met all the same.`,
 	f := cmd.Flags()
 	f.Float64VarP(&rate, "rate", "r", 0, "offered requests per second (open model)")
 	f.DurationVarP(&duration, "duration", "d", 10*time.Second, "measured time")
-	f.DurationVar(&warmup, "warmup", 500*time.Millisecond, "time loaded before the measurement, not counted")
+	f.DurationVar(&warmup, "warmup", 500*time.Millisecond, "duration of the load before the measurement, which is not counted")
 	f.BoolVar(&closed, "closed", false, "ignore -r: each connection sends again when it has its answer")
-	f.StringVar(&schedule, "schedule", scenario.Poisson, "gaps between requests: poisson or constant")
+	f.StringVar(&schedule, "schedule", scenario.Poisson, "distribution of the gaps between requests: poisson or constant")
 	return cmd
 }
 
-// judgeLoad turns what became of the load into the exit code.
+// judgeLoad turns a load's result into the exit code.
 func judgeLoad(rep *report.Report) error {
 	switch l := rep.Load; {
 	case l.Run.Totals.Completed == 0:
@@ -209,9 +209,9 @@ func judgeLoad(rep *report.Report) error {
 	return nil
 }
 
-// firstError names the kind of error that came most often.
+// firstError names the most frequent kind of error.
 func firstError(t record.Totals) string {
-	most, name := int64(0), "none was even sent"
+	most, name := int64(0), "none was sent"
 	for kind, n := range t.Errors {
 		if n > most {
 			most, name = n, fmt.Sprintf("%d of %d ended with %q", n, t.Offered, kind)

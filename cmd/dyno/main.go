@@ -1,6 +1,7 @@
-// Command dyno drives a network service to its capacity under an SLO, looks inside while it does so, and
-// says with an interval whether a change made it faster. This package is wiring only: it reads flags,
-// hands a scenario to lab/experiment and what came of it to lab/report.
+// Command dyno measures Go network services: it drives a service to its capacity under an SLO,
+// observes the process at the same time, and reports with a confidence interval whether a change
+// made it faster. This package is wiring only: it reads flags, passes a scenario to
+// lab/experiment and the result to lab/report.
 package main
 
 import (
@@ -20,11 +21,11 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitMissed  = 3 // the gate or the SLO was missed
-	exitInvalid = 4 // the run does not count; the reason was said
+	exitInvalid = 4 // the run does not count; the reason was printed
 )
 
-// exit is an error that knows its exit code. A command that has already said all there is to say leaves
-// err nil.
+// exit is an error with its exit code. A command that has already printed its message leaves err
+// nil.
 type exit struct {
 	code int
 	err  error
@@ -38,21 +39,22 @@ func (e *exit) Error() string {
 }
 func (e *exit) Unwrap() error { return e.err }
 
-// spareProcs is how many goroutines may run beside one per core. A sending thread at real-time priority
-// that wakes up needs one of the runtime's slots before it can go on; if all of them are held by threads
-// that wait for a CPU behind the target's, it waits with them, and its requests are late.
+// spareProcs is the number of goroutines that may run in addition to one per core. A sending
+// thread at real-time priority that wakes up needs one of the runtime's slots before it can
+// continue; if threads that wait for a CPU behind the target's hold all slots, it waits with
+// them, and its requests are late.
 const spareProcs = 6
 
 func main() {
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it at once; the guardian then stops what runs
+	context.AfterFunc(ctx, stop) // a second signal ends it immediately; the reaper then stops the remaining processes
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
-// run executes one command and returns its exit code; whatever went wrong was said in one line on stderr,
-// and with --json in an object on stdout.
+// run executes one command and returns its exit code; it prints an error as one line on stderr,
+// and with --json as an object on stdout.
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -70,10 +72,10 @@ func run(ctx context.Context, args []string) int {
 	return code
 }
 
-// errInterrupted is what an interrupted command says.
-var errInterrupted = errors.New("interrupted; what was measured until then was kept, and no process was left behind")
+// errInterrupted is the error of an interrupted command.
+var errInterrupted = errors.New("interrupted; the results until then were kept, and no process was left behind")
 
-// judge returns the exit code of an error and what to say of it; nil: it was said.
+// judge returns the exit code of an error and the message to print; nil: it was printed already.
 func judge(err error) (code int, reason error) {
 	var e *exit
 	switch {
@@ -91,13 +93,13 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dyno",
 		Short: "A dynamometer for Go network services",
-		Long: `Dyno drives a service to its capacity (the highest rate that still meets its SLO), looks inside the
-process on the same clock, and proves with a confidence interval whether a change made it faster.
+		Long: `Dyno drives a service to its capacity (the highest rate that still meets its SLO), observes the
+process on the same clock, and shows with a confidence interval whether a change made it faster.
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is invalid (with the reason).`,
 		Example: `  dyno run scenarios/notify.yaml            climb a service's ladder and write report.html
   dyno load http://127.0.0.1:8080/ -r 2000  one load against something that already runs
-  dyno doctor                               is this machine fit to measure on?`,
+  dyno doctor                               check whether this machine is fit to measure on`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          unknownCommand,
@@ -114,6 +116,6 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 // gone answers users of an earlier version.
 func gone() *cobra.Command {
 	return &cobra.Command{Use: "awake", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-		return usage("awake is gone, because its loops took CPU time from the target; run the command without it: dyno itself holds the wake-up latency of virtual CPUs at 0 where that is possible (see dyno doctor)")
+		return usage("awake was removed, because its loops took CPU time from the target; run the command without it: dyno itself holds the wake-up latency of virtual CPUs at 0 where that is possible (see dyno doctor)")
 	}}
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows an experiment while it runs: one line that is rewritten on a terminal, a line per run
-// elsewhere.
+// progress shows an experiment while it runs: one line that is rewritten on a terminal, a line
+// per run elsewhere.
 type progress struct {
 	mu      sync.Mutex
 	out     *os.File
@@ -31,7 +31,8 @@ func newProgress(out *os.File) *progress {
 	return &progress{out: out, live: term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb", began: time.Now()}
 }
 
-// redraw is how often the live line changes: often enough to look alive, rarely enough to cost nothing.
+// redraw is the interval between changes of the live line: short enough to look alive, long
+// enough to cost nothing.
 const redraw = 200 * time.Millisecond
 
 func (p *progress) Say(text string) {
@@ -71,7 +72,7 @@ func (p *progress) Done(r *record.Run) {
 	p.clear()
 	t := r.Totals
 	fmt.Fprintf(p.out, "%s  run %d of ~%d  %-34s %8.0f/s done", p.elapsed(), p.n, p.total, describe(r.Step), t.AchievedPerS)
-	if r.Step.Role != record.RoleProfile { // whose latency counts for nothing
+	if r.Step.Role != record.RoleProfile { // its latency does not count
 		fmt.Fprint(p.out, ", p99 ", ms(t.Response.P99))
 	}
 	if t.Delivered > 0 && r.Step.Role != record.RoleProfile {
@@ -108,7 +109,7 @@ func (p *progress) Slice(s record.Slice, left time.Duration) {
 	}
 	line := fmt.Sprintf("%s  block %d  %s %s", p.elapsed(), s.Block, s.Variant, what)
 	if left > 0 {
-		line += fmt.Sprintf("  at most %s more of turns", left.Round(time.Second))
+		line += fmt.Sprintf("  at most %s of turns left", left.Round(time.Second))
 	}
 	p.clear()
 	if p.live {
@@ -156,7 +157,7 @@ func describe(s record.Step) string {
 		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
 	if s.Connections > 0 {
-		words = append(words, fmt.Sprintf("%d at once", s.Connections))
+		words = append(words, fmt.Sprintf("concurrency %d", s.Connections))
 	}
 	return strings.Join(words, " ")
 }

@@ -20,11 +20,11 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Print and render a finished run again",
-		Long: `Report reads the folder that a run wrote, analyses it afresh, writes report.html and report.md into it,
-and prints the result. It needs nothing but the folder, which may come from another machine.
+		Long: `Report reads the folder that a run wrote, analyses it again, writes report.html and report.md into it,
+and prints the result. It needs only the folder, which may come from another machine.
 
-It exits 4 when the run is invalid, 1 when a signal or an error ended it early, else 0: SLO and gate are judged
-by the command that ran.`,
+It exits 4 when the run is invalid, 1 when a signal or an error ended it early, else 0: only the command that ran
+judges SLO and gate.`,
 		Example: `  dyno report dyno-out/notify-20260102-150405
   dyno report --markdown DIR >> "$GITHUB_STEP_SUMMARY"`,
 		Args: cobra.ExactArgs(1),
@@ -51,7 +51,7 @@ by the command that ran.`,
 	return cmd
 }
 
-// outcomeExit is the exit code of an experiment that ended so; the report has said why.
+// outcomeExit returns the exit code of an outcome; the report has printed the reason.
 func outcomeExit(o record.Outcome) error {
 	switch o.Status {
 	case record.OutcomeComplete:
@@ -62,7 +62,7 @@ func outcomeExit(o record.Outcome) error {
 	return &exit{code: exitFailed}
 }
 
-// writeFile renders into a file that appears only when it is whole.
+// writeFile renders into a file that appears only when it is complete.
 func writeFile(path string, rep *report.Report, render func(io.Writer, *report.Report) error) error {
 	tmp := path + ".tmp"
 	f, err := os.Create(tmp)

@@ -11,9 +11,9 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Start a service, climb its ladder, find each step's capacity, and write a report",
-		Long: `Run starts every variant of the scenario's service side by side and lets them take turns of some tenths of a
-second: how fast each works, what a request costs it, and which rate it carries under the SLO, with intervals.
-Then it looks into each under profiles, and writes report.html.
+		Long: `Run starts every variant of the scenario's service side by side and gives them turns of some tenths of a
+second: the work rate of each, its CPU per request, and the rate that it carries under the SLO, with intervals.
+Then it profiles each, and writes report.html.
 
 It takes four minutes once everything is built, --quick two, --thorough twenty (and leaves each step out once);
 --budget sets another limit. It ends early when everything is decided.`,
@@ -22,7 +22,7 @@ It takes four minutes once everything is built, --quick two, --thorough twenty (
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isTarget(args[0]) {
-				return usage("run takes a scenario file; for a URL there are dyno load and dyno capacity")
+				return usage("run takes a scenario file; for a URL use dyno load or dyno capacity")
 			}
 			sc, err := readScenario(args[0])
 			if err != nil {

@@ -20,7 +20,7 @@ func usage(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// unknownCommand is the root's own check: it takes commands only.
+// unknownCommand checks the root's arguments: it takes commands only.
 func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	return usage("unknown command %q; %s", args[0], suggestion(args[0], "", names, root))
 }
 
-// suggestion names what was probably meant, or where all names are listed.
+// suggestion names the word that was probably meant, or the place where all names are listed.
 func suggestion(word, prefix string, names []string, cmd *cobra.Command) string {
 	if near, ok := scenario.Nearest(word, names); ok {
 		return "did you mean " + prefix + near + "?"
@@ -40,7 +40,7 @@ func suggestion(word, prefix string, names []string, cmd *cobra.Command) string 
 	return "see " + cmd.CommandPath() + " --help"
 }
 
-// inWords has a command answer a wrong number of arguments with what it takes and its first example.
+// inWords makes a command answer a wrong number of arguments with its usage and first example.
 func inWords(cmd *cobra.Command) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func inWords(cmd *cobra.Command) {
 	}
 }
 
-// takes says what a flag of a type is written like.
+// takes describes the form of a flag's value, by type.
 var takes = map[string]string{
 	"float64":  "a number, as in 2000",
 	"int":      "a whole number, as in 64",
@@ -65,7 +65,8 @@ var takes = map[string]string{
 	"bool":     "true or false, or no value",
 }
 
-// flagError says what is wrong with a flag, how to write it, and what was probably meant.
+// flagError describes a fault in a flag: the form of its value, and the flag that was probably
+// meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -76,7 +77,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &value) && takes[value.GetFlag().Value.Type()] != "":
 		return usage("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), value.GetFlag().Usage)
 	case errors.As(err, &missing):
-		return usage("%s, and none was given: %s", written(missing.GetFlag()), missing.GetFlag().Usage)
+		return usage("%s, but has none: %s", written(missing.GetFlag()), missing.GetFlag().Usage)
 	case errors.As(err, &unknown):
 		word, dashes := unknown.GetSpecifiedName(), "--"
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -header
@@ -89,7 +90,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// written says how a flag is written: "-r takes a number, as in 2000".
+// written describes how to write a flag: "-r takes a number, as in 2000".
 func written(f *pflag.Flag) string {
 	name := "--" + f.Name
 	if f.Shorthand != "" {
@@ -98,7 +99,7 @@ func written(f *pflag.Flag) string {
 	return name + " takes " + cmp.Or(takes[f.Value.Type()], "a value")
 }
 
-// exclusive rewords cobra's error about flags that cannot be given together, which has no type of its own;
+// exclusive rewords cobra's error about mutually exclusive flags, which has no type of its own;
 // nil: it is another error.
 func exclusive(err error) error {
 	const start = "if any flags in the group ["
@@ -110,11 +111,11 @@ func exclusive(err error) error {
 	return usage("--%s exclude each other; give one of them", strings.ReplaceAll(group, " ", " and --"))
 }
 
-// schemas are the names in JSON that differ from the command's.
+// schemas maps commands to their names in JSON, if those differ.
 var schemas = map[string]string{"compare": "comparison", "diagnose": "diagnosis", "calibrate": "calibration"}
 
-// printFailure prints the object of a command that was asked for JSON and ended before it printed any. The
-// flag is looked for in the words, since they may not parse.
+// printFailure prints the JSON object of a command with --json that ended before it printed any.
+// It looks for the flag in the arguments, because they may not parse.
 func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason error) {
 	asked := slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 	if !asked || stdout.n > 0 || cmd.Flags().Lookup("json") == nil {
@@ -134,7 +135,7 @@ func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason err
 	}{"dyno." + name + "/1", false, record.Redact(reason.Error())})
 }
 
-// counter counts what is written through it, in bytes.
+// counter counts the bytes that are written through it.
 type counter struct {
 	w io.Writer
 	n int

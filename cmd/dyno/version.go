@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is what this binary is.
+// version describes this binary.
 type version struct {
 	Schema  string `json:"schema"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
-	Dirty   bool   `json:"dirty,omitempty"` // built from a tree with changes that were not committed
+	Dirty   bool   `json:"dirty,omitempty"` // built from a tree with uncommitted changes
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`

@@ -50,7 +50,7 @@ type Result struct {
 func Summarise(exp *record.Experiment, variant string) Result {
 	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []Step{}, Warnings: []string{}}
 	runs := exp.Select(func(r *record.Run) bool {
-		return r.Step.Variant == variant && r.Step.Role != record.RoleFloor && r.Step.Role != record.RoleLeave && !r.Step.ForCause()
+		return r.Step.Variant == variant && r.Step.Role != record.RoleFloor && r.Step.Role != record.RoleAblation && !r.Step.Diagnostic()
 	})
 	for _, r := range runs {
 		res.Steps = append(res.Steps, stepOf(r, exp.SLO))

@@ -44,8 +44,8 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 	if r.ByConcurrency() {
 		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, r.Limits()
 	}
-	if r.Around.Seen {
-		s.CPU = r.Around.TargetCPU
+	if r.Environment.Seen {
+		s.CPU = r.Environment.TargetCPU
 	}
 	if server := t.Server; server != nil {
 		s.CPUPerRequest, s.GCShare, s.GCPauseP99Ms = server.CPUMicrosPerRequest, server.GCShare, server.GCPauseP99Ms

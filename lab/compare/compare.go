@@ -55,5 +55,5 @@ type Comparison struct {
 }
 
 // Datum returns what was measured for a variant in a round under a role (record.RoleMeasure, RoleFloor,
-// RoleLeave); false when there is nothing valid.
+// RoleAblation); false when there is nothing valid.
 type Datum func(role, variant string, round int) (value float64, ok bool)

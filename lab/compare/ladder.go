@@ -69,7 +69,7 @@ func itself(floor Comparison, metric, name string) Comparison {
 // leftOut compares the last step without one of its changes to the last step itself; nil when that was
 // not measured.
 func leftOut(exp *record.Experiment, metric, name string, datum Datum) *Comparison {
-	without := Side{record.RoleLeave, name}
+	without := Side{record.RoleAblation, name}
 	if !without.ran(exp) {
 		return nil
 	}

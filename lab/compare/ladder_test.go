@@ -29,7 +29,7 @@ func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without m
 	data := map[key]float64{}
 	for _, run := range exp.Runs {
 		capacity := capacities[run.Step.Variant]
-		if run.Step.Role == record.RoleLeave {
+		if run.Step.Role == record.RoleAblation {
 			capacity = without[run.Step.Variant]
 		}
 		data[key{run.Step.Role, run.Step.Variant, run.Step.Round}] = capacity * math.Exp(0.01*rng.NormFloat64())

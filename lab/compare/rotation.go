@@ -15,7 +15,7 @@ type Rotation struct {
 	Variants []string // in ladder order
 	Rounds   int      // rounds count from 1
 	Floor    string   // the variant measured twice a round (record.RoleFloor); empty: none
-	Leave    []string // steps to leave out of the last variant (record.RoleLeave; Step.Variant names what is left out)
+	Leave    []string // steps to leave out of the last variant (record.RoleAblation; Step.Variant names what is left out)
 	// Inner plans the runs of one slot: role, variant, round and pair are set in slot; runs are those of
 	// this slot so far, invalid ones included. It returns the next step, or done.
 	Inner func(slot record.Step, runs []*record.Run) (record.Step, bool)
@@ -51,7 +51,7 @@ func (r Rotation) order(round int) []record.Step {
 		add(record.RoleMeasure, v)
 	}
 	for _, v := range r.Leave {
-		add(record.RoleLeave, v)
+		add(record.RoleAblation, v)
 	}
 	if r.Floor != "" {
 		add(record.RoleFloor, r.Floor)

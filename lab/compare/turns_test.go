@@ -100,7 +100,7 @@ func TestBetweenAndLadderReadSlices(t *testing.T) {
 	exp := &record.Experiment{Slices: steadyTurns(2, 20, 1.1), Variants: []record.Variant{{Name: "plain"}, {Name: "tuned"}}}
 	for _, s := range steadyTurns(2, 20, 1.05) {
 		if s.Variant == "tuned" {
-			s.Role, s.Variant = record.RoleLeave, "tuned"
+			s.Role, s.Variant = record.RoleAblation, "tuned"
 			exp.Slices = append(exp.Slices, s)
 		}
 	}

@@ -37,7 +37,7 @@ func variants(e *record.Experiment) []string {
 		names = append(names, v.Name)
 	}
 	for _, r := range e.Runs {
-		if r.Step.Role != record.RoleLeave && !slices.Contains(names, r.Step.Variant) {
+		if r.Step.Role != record.RoleAblation && !slices.Contains(names, r.Step.Variant) {
 			names = append(names, r.Step.Variant)
 		}
 	}

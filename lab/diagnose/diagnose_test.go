@@ -20,7 +20,7 @@ func sweep(rates ...float64) []*record.Run {
 func locked() []*record.Run {
 	runs := sweep(950, 1000, 1000)
 	for _, r := range runs {
-		r.Around.TargetCPU = 1
+		r.Environment.TargetCPU = 1
 	}
 	runs[2].Totals.Server.MutexWait = 30
 	return append(runs, profiled(32, 1000,
@@ -87,8 +87,8 @@ func TestDiagnoseWorkersThatWait(t *testing.T) {
 	r.Load.Model, r.SLO.On = "open", record.OnDelivery
 	r.Totals.DeliveredPerS, r.Totals.Delivery.Mean = 2700, 50
 	entry := record.Frame{Function: "main.(*sender).work"}
-	r.MadeTrace.Groups = []record.Group{{Entry: entry, Goroutines: 16, Waiting: 7.5}}
-	r.MadeTrace.Waits = []record.Wait{
+	r.FixtureTrace.Groups = []record.Group{{Entry: entry, Goroutines: 16, Waiting: 7.5}}
+	r.FixtureTrace.Waits = []record.Wait{
 		{Reason: "select", Entry: entry, Seconds: 7, Stack: stack(0, "runtime.selectgo", "net/http.(*persistConn).roundTrip", "main.(*sender).send", "main.(*sender).work").Frames},
 		{Reason: "chan receive", Entry: entry, Seconds: 0.5, Stack: stack(0, "runtime.chanrecv", "main.(*sender).work").Frames},
 	}
@@ -121,7 +121,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 // crowd puts neighbours beside all runs.
 func crowd(runs []*record.Run) []*record.Run {
 	for _, r := range runs {
-		r.Around.OthersCPU, r.Around.TargetDelay = 1, 0.5
+		r.Environment.NoiseCPU, r.Environment.TargetDelay = 1, 0.5
 	}
 	return runs
 }
@@ -149,7 +149,7 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 	computing := func(cores float64) []*record.Run {
 		runs := append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
 		for _, r := range runs {
-			r.Around.TargetCPU = cores
+			r.Environment.TargetCPU = cores
 		}
 		return runs
 	}
@@ -177,14 +177,14 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 func TestOneGoroutineWithoutATrace(t *testing.T) {
 	runs := append(sweep(900, 1000, 1000), profiled(32, 1000, []record.Stack{stack(2e9, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}))
 	for _, r := range runs {
-		r.Around.TargetCPU, r.Target.Agent, r.Totals.Server = 1.5, false, nil
+		r.Environment.TargetCPU, r.Target.Agent, r.Totals.Server = 1.5, false, nil
 	}
 	profile := runs[3]
-	profile.Dir, profile.MadeTrace = t.TempDir(), nil
+	profile.Dir, profile.FixtureTrace = t.TempDir(), nil
 	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Unknown || !strings.Contains(d.InWords, "served one at a time (") {
 		t.Errorf("without goroutines either: %s: %s", d.Bound, d.InWords)
 	}
-	profile.Made = append(profile.Made, &record.Profile{Type: record.ValueGoroutines, Samples: 10, Stacks: []record.Stack{
+	profile.FixtureProfiles = append(profile.FixtureProfiles, &record.Profile{Type: record.ValueGoroutines, Samples: 10, Stacks: []record.Stack{
 		stack(310, append([]string{"runtime.gopark", "runtime.chanrecv", "main.push"}, handler...)...),
 		stack(10, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}})
 	d := NewSubject("v", runs).Diagnose(Defaults)
@@ -203,13 +203,13 @@ func TestOneGoroutineWithoutATrace(t *testing.T) {
 // What waits for its downstream goes on to what bounds that.
 func TestDownstream(t *testing.T) {
 	runs := append(sweep(100, 200, 200), profiled(32, 200, nil, wait("network", 31, "internal/poll.(*FD).Read", "main.fetch")))
-	runs[3].Around.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
+	runs[3].Environment.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
 	d := NewSubject("v", runs).Diagnose(Defaults)
 	if !strings.Contains(d.InWords, "backend (process 7, at 127.0.0.1:9000), which used 1.2 cores meanwhile; --also") {
 		t.Errorf("%s: %s", d.Bound, d.InWords)
 	}
 	runs[3].Downstream = &record.Downstream{Target: record.Target{PID: 7, Program: "backend", NotGo: true},
-		Around: record.Surroundings{Seen: true, TargetCPU: 1.9}}
+		Environment: record.Environment{Seen: true, TargetCPU: 1.9}}
 	d = NewSubject("v", runs).Diagnose(Defaults)
 	if d.Downstream == nil || !strings.Contains(d.InWords, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU it can have") {
 		t.Errorf("%+v: %s", d.Downstream, d.InWords)
@@ -226,7 +226,7 @@ func TestAnotherLanguage(t *testing.T) {
 		runs := sweep(1000, 1000, 1000)
 		for _, r := range runs {
 			r.Target = record.Target{PID: 1, Program: program, NotGo: true}
-			r.Around.TargetCPU, r.Totals.Server = 1.5, nil
+			r.Environment.TargetCPU, r.Totals.Server = 1.5, nil
 		}
 		d := NewSubject("v", append(runs, as(saturated(32, 1000), record.RoleProfile, nil, 0))).Diagnose(Defaults)
 		unseen := strings.Join(d.Unseen, "; ")
@@ -266,13 +266,13 @@ func TestASpoiltInterventionDecidesNothing(t *testing.T) {
 func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 	runs := append(sweep(1200, 1600, 1700), profiled(32, 1600, nil,
 		wait("system call", 6, "syscall.Fsync", "internal/poll.(*FD).Fsync", "os.(*File).Sync", "main.(*journal).write")))
-	trace := runs[3].MadeTrace
+	trace := runs[3].FixtureTrace
 	trace.Running, trace.Runnable, trace.Syscall = 0.15, 10, 3
 	d := NewSubject("v", runs).Diagnose(Defaults)
 	if d.Bound != Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are ready") {
 		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
 	}
-	runs[2].Around.TargetCPU = 1.9 // and with the CPU used up, who is ready waits for that
+	runs[2].Environment.TargetCPU = 1.9 // and with the CPU used up, who is ready waits for that
 	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound == Wait {
 		t.Errorf("%s: %s", d.Kind, d.InWords)
 	}
@@ -282,7 +282,7 @@ func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 func TestPredictions(t *testing.T) {
 	used := func(cores float64, own ...*record.Run) Subject {
 		for _, r := range own {
-			r.Around.TargetCPU = cores
+			r.Environment.TargetCPU = cores
 		}
 		return NewSubject("v", own)
 	}
@@ -290,7 +290,7 @@ func TestPredictions(t *testing.T) {
 		return append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
 	}
 	crowded := computing()
-	crowded[2].Around.OthersCPU = 0.9
+	crowded[2].Environment.NoiseCPU = 0.9
 	remote := computing()
 	remote[2].Target.Agent = false
 	for _, c := range []struct {

@@ -21,14 +21,14 @@ func (d *Diagnosis) follow(s Subject, t Thresholds) {
 		if len(found.Where) > 0 {
 			means += fmt.Sprintf("; %s of it in %s", percent(found.Where[0].Share), found.Where[0].Function)
 		}
-		d.Evidence = append(d.Evidence, Evidence{Signal: "downstream_cpu", Value: round(below.Around.TargetCPU), Unit: "cores", Means: means})
+		d.Evidence = append(d.Evidence, Evidence{Signal: "downstream_cpu", Value: round(below.Environment.TargetCPU), Unit: "cores", Means: means})
 		if waits {
 			d.InWords += " Of its downstream, " + name + ", the same run shows: " + lower(found.InWords)
 		}
 		return
 	}
 	var busiest record.Peer
-	for _, p := range s.Profiled.Around.Peers {
+	for _, p := range s.Profiled.Environment.Peers {
 		d.Evidence = append(d.Evidence, Evidence{Signal: "downstream_cpu", Value: round(p.CPU), Unit: "cores", Means: "used by " + peer(p) + ", which it calls"})
 		if p.CPU >= busiest.CPU {
 			busiest = p

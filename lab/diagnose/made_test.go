@@ -15,7 +15,7 @@ func saturated(clients int, perSecond float64) *record.Run {
 	r.Totals.Ended, r.Totals.Completed = int64(perSecond), int64(perSecond)
 	r.Totals.Service.Mean = 1000 * float64(clients) / perSecond
 	r.Target = record.Target{Pprof: true, Agent: true, Procs: 2, PID: 1}
-	r.Around = record.Surroundings{Seen: true, TargetCPU: 0.5, PressureCPU: -1}
+	r.Environment = record.Environment{Seen: true, TargetCPU: 0.5, PressureCPU: -1}
 	r.Totals.Server = &record.ServerTotals{}
 	return r
 }
@@ -38,8 +38,8 @@ func stack(value float64, functions ...string) record.Stack {
 // profiled makes a run under profiles.
 func profiled(clients int, perSecond float64, cpu []record.Stack, waits ...record.Wait) *record.Run {
 	r := as(saturated(clients, perSecond), record.RoleProfile, nil, 0)
-	r.Made = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Requests: 2 * perSecond, Stacks: cpu}}
-	r.MadeTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.1, Waits: waits,
+	r.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Requests: 2 * perSecond, Stacks: cpu}}
+	r.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.1, Waits: waits,
 		Groups: []record.Group{{Entry: record.Frame{Function: "net/http.(*conn).serve"}, Goroutines: clients}}}
 	return r
 }

@@ -24,20 +24,20 @@ const inexact = 0.1
 
 // besides reports whether neighbours took such a share of the machine and were in the target's way.
 func besides(r *record.Run, share float64) bool {
-	if !r.Around.Seen || r.Machine.Cores == 0 {
+	if !r.Environment.Seen || r.Machine.Cores == 0 {
 		return false
 	}
-	return r.Around.OthersCPU/float64(r.Machine.Cores) >= share && r.Around.TargetDelay >= Defaults.value(delayed)
+	return r.Environment.NoiseCPU/float64(r.Machine.Cores) >= share && r.Environment.TargetDelay >= Defaults.value(delayed)
 }
 
 // disturbance says what neighbours did during a run.
 func disturbance(r *record.Run) string {
-	others, around := "other programs", r.Around
-	if around.StealCPU > around.OthersCPU/2 {
+	others, around := "other programs", r.Environment
+	if around.StealCPU > around.NoiseCPU/2 {
 		others = "the hypervisor, for other virtual machines (steal), and other programs"
 	}
 	return fmt.Sprintf("%s took %s of the CPUs, and %s of the service's threads queued for one at any moment", others,
-		percent(around.OthersCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
+		percent(around.NoiseCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
 }
 
 // moreGOGC is how many times the heap may grow before a collection begins, under the intervention that
@@ -80,7 +80,7 @@ func (t Thresholds) prediction(s Subject) prediction {
 		return prediction{}
 	}
 	procs := facts.Procs(last, s.Profiled)
-	if !last.Around.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
+	if !last.Environment.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
 		procs = last.Machine.Cores
 	}
 	if procs < 2 {
@@ -99,7 +99,7 @@ func (t Thresholds) prediction(s Subject) prediction {
 	}
 	// What waits is not short of CPU, unless it already uses more than would be left.
 	keeps := slack
-	if used := last.Around.TargetCPU; used > left {
+	if used := last.Environment.TargetCPU; used > left {
 		keeps *= left / used
 	}
 	if keeps < slack*slack || rule.Kind == spun {

@@ -105,13 +105,13 @@ func waitingClients(r *record.Run) float64 {
 
 // machine reads what the target and its surroundings used.
 func (e *evidence) machine(r *record.Run) {
-	sig, around := e.signals, r.Around
+	sig, around := e.signals, r.Environment
 	if !around.Seen || r.Machine.Cores == 0 {
 		return
 	}
 	sig[Cores] = around.TargetCPU
 	sig[Utilisation] = around.TargetCPU / e.cores
-	sig[Neighbours] = around.OthersCPU / float64(r.Machine.Cores)
+	sig[Neighbours] = around.NoiseCPU / float64(r.Machine.Cores)
 	sig[Delayed] = around.TargetDelay
 	if around.TargetCPU > 0 {
 		sig[System] = around.TargetSystem / around.TargetCPU
@@ -351,10 +351,10 @@ func (e *evidence) blind(main, profiled *record.Run) {
 	case t.Pprof:
 		e.unseen = append(e.unseen, "the target has net/http/pprof but not the agent: the runtime's own figures on GC and mutexes, and gauges, were not seen; "+
 			"contention by call site shows only if the program sets runtime.SetMutexProfileFraction; importing dyno/agent would add them")
-	case main.Around.Seen && e.cpu != nil:
+	case main.Environment.Seen && e.cpu != nil:
 		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on was sampled by the kernel, but what its requests wait for and what they allocate is not known; "+
 			"net/http/pprof on its debug address (--debug URL) would show that, dyno/agent more")
-	case main.Around.Seen:
+	case main.Environment.Seen:
 		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on and what it waits for is not known; "+
 			"net/http/pprof on its debug address (--debug URL) would show that, dyno/agent more")
 	default:

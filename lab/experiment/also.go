@@ -11,8 +11,8 @@ import (
 	"dyno/lab/record"
 )
 
-// also is a process that the target calls and that is looked into in the same run under profiles. A nil one is
-// none: its methods do nothing.
+// also is a process that the target calls and that is profiled in the same run. The methods of a
+// nil also do nothing.
 type also struct {
 	inspection
 	debug, dir string
@@ -20,8 +20,8 @@ type also struct {
 	watch      *probe.Watcher
 }
 
-// alsoAnswers returns an error if nothing answers at --also, before any time is spent.
-func (b *bench) alsoAnswers(ctx context.Context) error {
+// alsoAnswers returns an error if --also does not answer, before the experiment spends any time.
+func (b *runner) alsoAnswers(ctx context.Context) error {
 	if b.Also == "" {
 		return nil
 	}
@@ -33,8 +33,8 @@ func (b *bench) alsoAnswers(ctx context.Context) error {
 	return nil
 }
 
-// watchAlso begins to watch the process behind --also; nil: none was named.
-func (b *bench) watchAlso(ctx context.Context, beside int, dir string) (*also, error) {
+// watchAlso begins to watch the process behind --also; nil: none was given.
+func (b *runner) watchAlso(ctx context.Context, beside int, dir string) (*also, error) {
 	if b.Also == "" {
 		return nil, nil
 	}
@@ -64,12 +64,12 @@ func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
 	}
 }
 
-// finish enters what was seen into the run.
+// finish enters the readings into the run.
 func (a *also) finish(r *record.Run) error {
 	if a == nil {
 		return nil
 	}
-	below := &record.Downstream{Target: a.target, Around: a.watch.Surroundings(r.Begin, r.Begin+int64(r.Length))}
+	below := &record.Downstream{Target: a.target, Environment: a.watch.Environment(r.Begin, r.Begin+int64(r.Length))}
 	below.Profiles = a.entered(r, "the downstream")
 	r.Downstream = below
 	if a.trace == nil {

@@ -19,7 +19,7 @@ func TestAlso(t *testing.T) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	address, _ := serve(t, mux)
-	b := &bench{Options: Options{Also: strings.TrimPrefix(address, "http://")}}
+	b := &runner{Options: Options{Also: strings.TrimPrefix(address, "http://")}}
 	if err := b.alsoAnswers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestAlso(t *testing.T) {
 
 // Without --also there is nothing to do, and one that nothing answers at is named before any time is spent.
 func TestAlsoOfNothing(t *testing.T) {
-	b := &bench{}
+	b := &runner{}
 	a, err := b.watchAlso(t.Context(), 0, t.TempDir())
 	if a != nil || err != nil || b.alsoAnswers(t.Context()) != nil {
 		t.Errorf("%+v, %v", a, err)

@@ -28,7 +28,7 @@ func TestProgramsOfTheSameName(t *testing.T) {
 	}
 	variants := []scenario.Variant{{Name: "A", Build: "./old/server"}, {Name: "B", Build: "./new/server"}}
 	o := Options{Scenario: &scenario.Scenario{Root: root, Variants: variants}, Progress: silent{}}
-	b, err := newBench(t.Context(), o, variants)
+	b, err := newRunner(t.Context(), o, variants)
 	if err != nil {
 		t.Fatal(err)
 	}

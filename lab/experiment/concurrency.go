@@ -16,15 +16,15 @@ import (
 	"dyno/lab/scenario"
 )
 
-// jobPace is how long the steady window of a job by concurrency is: some hundred units a second are usual, of
-// which a p95 needs 400.
+// jobPace is the length of the steady window of a job by concurrency, by depth: some hundred
+// units per second are usual, and a p95 needs 400.
 var jobPace = map[Depth]struct{ search, datum, warmup time.Duration }{
 	Quick:    {search: 2 * time.Second, datum: 2 * time.Second, warmup: time.Second},
 	Default:  {search: 3 * time.Second, datum: 4 * time.Second, warmup: time.Second},
 	Thorough: {search: 5 * time.Second, datum: 10 * time.Second, warmup: 2 * time.Second},
 }
 
-// jobTimes replaces what a depth says of requests where jobs take longer.
+// jobTimes replaces a depth's lengths for requests where jobs take longer.
 func (o *Options) jobTimes(p pace) pace {
 	p.search, p.datum, p.warmup = jobPace[o.Depth].search, jobPace[o.Depth].datum, jobPace[o.Depth].warmup
 	return p
@@ -35,7 +35,7 @@ func (x *executor) peaks(ctx context.Context, p pace, variants []scenario.Varian
 	found := map[string]capacity.Peak{}
 	start := max(1, x.Scenario.Measure.StartConcurrency)
 	for _, v := range variants {
-		s := x.atOnce(v, p.search)
+		s := x.byConcurrencyOf(v, p.search)
 		s.Start = min(start, cmp.Or(s.Max, start))
 		err := x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
 			step, done := s.Next(x.runsOf(record.RoleSearch, v.Name, 0))
@@ -54,9 +54,9 @@ func (x *executor) peaks(ctx context.Context, p pace, variants []scenario.Varian
 	return found, nil
 }
 
-// atOnce returns a search over a variant's units at once. One that works through them one after the other has
-// nothing to search.
-func (x *executor) atOnce(v scenario.Variant, length time.Duration) capacity.Concurrency {
+// byConcurrencyOf returns a search over a variant's concurrent units. A job that works through
+// one unit after the other has nothing to search.
+func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) capacity.Concurrency {
 	s := capacity.Concurrency{SLO: x.exp.SLO, Max: x.Scenario.Measure.MaxConcurrency, Length: length}
 	if !x.Scenario.Parallel(v) {
 		s.Max = 1
@@ -64,8 +64,9 @@ func (x *executor) atOnce(v scenario.Variant, length time.Duration) capacity.Con
 	return s
 }
 
-// byConcurrency finds the capacity of each variant of a job: the most units per second, and at how many at once.
-// Then it measures all of them there in rotated rounds, the baseline twice where there is something to compare.
+// byConcurrency finds the capacity of each variant of a job: the most units per second, and the
+// concurrency that reaches them. Then it measures all of them there in rotated rounds, the
+// baseline twice if there is something to compare.
 func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Variant) error {
 	p := x.pace()
 	n := len(variants)
@@ -83,7 +84,7 @@ func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Varian
 			rotation.Floor = variants[0].Name
 		}
 		if x.Depth == Thorough && x.exp.Kind == record.KindLadder {
-			rotation.Leave = x.bench.leavable()
+			rotation.Leave = x.runner.leavable()
 		}
 		if err := x.follow(ctx, rotation.Next); err != nil {
 			return err
@@ -95,15 +96,16 @@ func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Varian
 	return nil
 }
 
-// fewer is how much less than the best concurrency a round tries when the best missed the SLO this time.
+// fewer is the share of the best concurrency that a round tries if the best missed the SLO this
+// time.
 const fewer = 0.75
 
-// atPeak plans a slot of a rotation: one run at the variant's best concurrency, and one with fewer at once if
-// that misses.
+// atPeak plans a slot of a rotation: one run at the variant's best concurrency, and one with
+// fewer concurrent units if that misses.
 func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) func(record.Step, []*record.Run) (record.Step, bool) {
 	return func(slot record.Step, runs []*record.Run) (record.Step, bool) {
 		variant := slot.Variant
-		if slot.Role == record.RoleLeave {
+		if slot.Role == record.RoleAblation {
 			variant = last
 		}
 		n := found[variant].Concurrency
@@ -133,8 +135,8 @@ func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant,
 	return nil
 }
 
-// locatePeak finds the capacity of the variant that is diagnosed, roughly. That there is none is a warning: what
-// kept it from being found is what the diagnosis is to say.
+// locatePeak finds the approximate capacity of the diagnosed variant. If there is none, that is a
+// warning: the diagnosis must name the cause.
 func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error) {
 	v := x.variants[0]
 	found, err := x.peaks(ctx, x.jobTimes(pace{}), x.variants[:1])
@@ -145,9 +147,9 @@ func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error
 	return found[v.Name].PerS, err
 }
 
-// lookingAtOnce makes a plan one over units at once: as many as the scenario permits, and one where the job works
-// through one after the other.
-func (x *executor) lookingAtOnce(p diagnose.Plan) diagnose.Plan {
+// lookingByConcurrency turns a plan into one over concurrent units: as many as the scenario
+// permits, and one if the job works through one unit after the other.
+func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
 	most := cmp.Or(x.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
 	if p.Most == 0 || p.Most > most {
 		p.Most = most
@@ -159,7 +161,7 @@ func (x *executor) lookingAtOnce(p diagnose.Plan) diagnose.Plan {
 	return p
 }
 
-// concurrencySteps lists the runs of a sweep over units at once.
+// concurrencySteps lists the runs of a sweep over concurrent units.
 func (x *executor) concurrencySteps() (steps []record.Step) {
 	p := x.pace()
 	rounds := cmp.Or(x.Rounds, x.Scenario.Measure.Rounds, 1)

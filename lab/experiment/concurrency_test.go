@@ -14,7 +14,7 @@ import (
 	"dyno/lab/scenario"
 )
 
-// batches is a ladder of a job whose counts are exact: 400 units/s from 4 at once on, 1,000/s from 10 on, and one
+// batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on, 1,000/s from 10 on, and one
 // after the other 100/s.
 const batches = `
 name: batches
@@ -28,8 +28,8 @@ variants:
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 `
 
-// onJob carries scenarios of the toy job out. What it counts does not depend on who else uses the machine, so
-// nobody judges that here: the record knows of no cores.
+// onJob carries scenarios of the fake job out. What it counts does not depend on who else uses the machine, so
+// it is not judged here: the record has no number of cores.
 func onJob(t *testing.T, text, kind string) *executor {
 	t.Helper()
 	if testing.Short() {
@@ -48,7 +48,7 @@ func onJob(t *testing.T, text, kind string) *executor {
 		t.Fatal(err)
 	}
 	o := Options{Scenario: sc, Progress: silent{}}
-	b, err := newBench(t.Context(), o, variants)
+	b, err := newRunner(t.Context(), o, variants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func onJob(t *testing.T, text, kind string) *executor {
 	if err := record.NewExperiment(filepath.Join(t.TempDir(), "out"), exp); err != nil {
 		t.Fatal(err)
 	}
-	return &executor{Options: o, exp: exp, variants: variants, bench: b}
+	return &executor{Options: o, exp: exp, variants: variants, runner: b}
 }
 
 func TestLadderOverAJob(t *testing.T) {
@@ -75,7 +75,7 @@ func TestLadderOverAJob(t *testing.T) {
 	}{{"serial", 100, 1}, {"parallel", 400, 4}, {"raised", 1000, 11}} { // 10 reach it; the search tries 8, 11 and 16
 		got := capacity.Summarise(x.exp, want.name)
 		if !got.Valid || math.Abs(got.CapacityPerS-want.perS) > 1e-6 || got.Concurrency != want.n {
-			t.Errorf("%s carries %g/s with %d at once, want %g with %d (%s)", want.name, got.CapacityPerS, got.Concurrency, want.perS, want.n, got.Reason)
+			t.Errorf("%s carries %g/s with %d concurrent units, want %g with %d (%s)", want.name, got.CapacityPerS, got.Concurrency, want.perS, want.n, got.Reason)
 		}
 	}
 	datum := func(role, variant string, round int) (float64, bool) {
@@ -89,7 +89,7 @@ func TestLadderOverAJob(t *testing.T) {
 		t.Errorf("the baseline was measured against itself in %d runs of round 2", len(floor))
 	}
 	r := x.runsOf(record.RoleMeasure, "raised", 1)[0]
-	if !r.ByConcurrency() || r.Load.Schedule != "11 units at once" || r.Length != 300*time.Millisecond || !r.Target.Agent {
+	if !r.ByConcurrency() || r.Load.Schedule != "11 concurrent units" || r.Length != 300*time.Millisecond || !r.Target.Agent {
 		t.Errorf("a run's load is %+v over %v, agent seen: %v", r.Load, r.Length, r.Target.Agent)
 	}
 	if limits := r.Limits(); len(limits) != 2 || limits[0].Name != "server" || limits[0].Share < 0.05 {
@@ -116,7 +116,7 @@ measure: {concurrency: [2, 4]}
 	for i, r := range x.exp.Runs {
 		got := r.Totals
 		if int64(r.Step.Connections) != want[i].n || got.Completed != want[i].done || got.Offered != want[i].done || r.Invalid != "" {
-			t.Errorf("%s with %d at once did %d of %d units, want %v (%s)", r.Step.Variant, r.Step.Connections, got.Completed, got.Offered, want[i], r.Invalid)
+			t.Errorf("%s with %d concurrent units did %d of %d units, want %v (%s)", r.Step.Variant, r.Step.Connections, got.Completed, got.Offered, want[i], r.Invalid)
 		}
 	}
 	if x.exp.Variants[0].Units != 40 || x.exp.Variants[1].Units != 80 {
@@ -133,7 +133,7 @@ load: {kind: jobs, axis: concurrency, args: [--workers, "${concurrency}", --debu
 slo: p95=5s
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
 `, record.KindDiagnose)
-	x.Depth, x.bench.Depth = Quick, Quick
+	x.Depth, x.runner.Depth = Quick, Quick
 	if err := x.execute(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +146,6 @@ measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
 		found = found || f.Kind == "limit" && f.Evidence[0].Value > 0.9
 	}
 	if !found {
-		t.Errorf("nobody finds that the server's budget is the limit: bound by %s, findings %+v", d[0].Bound, d[0].Findings)
+		t.Errorf("the server's budget is not found to be the limit: bound by %s, findings %+v", d[0].Bound, d[0].Findings)
 	}
 }

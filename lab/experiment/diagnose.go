@@ -12,33 +12,34 @@ import (
 	"dyno/lab/record"
 )
 
-// looks is how long the runs of a diagnosis are, by depth. A verdict takes two minutes at most: with the
-// sweep, the profiles and one intervention that is some eight runs.
+// looks is the length of a diagnosis's runs, by depth. A verdict takes two minutes at most: with
+// the sweep, the profiles and one intervention that is some eight runs.
 var looks = map[Depth]struct{ saturate, warmup time.Duration }{
 	Quick:    {saturate: 800 * time.Millisecond, warmup: 400 * time.Millisecond},
 	Default:  {saturate: 1500 * time.Millisecond, warmup: 500 * time.Millisecond},
 	Thorough: {saturate: 4 * time.Second, warmup: time.Second},
 }
 
-// profileLength is the measured time of a run under profiles: two heap profiles with a GC cycle each, 2 s of
-// CPU profile and 0.5 s of execution trace, one after the other. It ends early when they are taken; beside
-// neighbours a target under full load takes its time to answer.
+// profileLength is the measured time of a run under profiles: two heap profiles with a GC cycle
+// each, 2 s of CPU profile and 0.5 s of execution trace, one after the other. The run ends early
+// when they are taken; a target under full load beside neighbours is slow to answer.
 const profileLength = 20 * time.Second
 
-// justAbove is what work that goes on after its answer is diagnosed at, as a share of the capacity: enough
-// that it is never idle, too little to bury it.
+// justAbove is the rate, as a share of the capacity, at which work that continues after its
+// answer is diagnosed: high enough that the target is never idle, low enough not to overload it.
 const justAbove = 1.05
 
-// locateBudget is how long the capacity is looked for: a diagnosis wants to know where it is, not how sure that is.
+// locateBudget bounds the search for the capacity: a diagnosis needs its place, not a narrow
+// interval.
 const locateBudget = 20 * time.Second
 
-// diagnose looks for what bounds a variant, and for its capacity when there is an SLO to meet. How much it
-// carries without regard to the SLO is looked for first, since that tells where the capacity may lie; work
-// that goes on after it was answered cannot be saturated like that, and is searched from nothing.
+// diagnose finds the bound of a variant, and its capacity if there is an SLO to meet. It first
+// measures the throughput regardless of the SLO, which shows where the capacity may be; work that
+// continues after its answer cannot be saturated like that, and is searched from zero.
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
-	if err := x.bench.alsoAnswers(ctx); err != nil {
+	if err := x.runner.alsoAnswers(ctx); err != nil {
 		return err
 	}
 	plan, found := x.looking(name, 0), 0.0
@@ -68,22 +69,22 @@ func (x *executor) diagnose(ctx context.Context) error {
 	x.expected = len(x.exp.Order) + 3
 	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
 	if errors.Is(err, errNotChanged) && ctx.Err() == nil {
-		x.exp.Warnings = append(x.exp.Warnings, "no experiment bears the verdict out: "+record.Redact(err.Error()))
+		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+record.Redact(err.Error()))
 	} else if err != nil {
 		return err
 	}
-	return x.breakDown(ctx, x.variants[0], found)
+	return x.traceRun(ctx, x.variants[0], found)
 }
 
-// unanswered returns an error when the first run, with a single client, was given no good answer: there is
-// nothing to look into then.
+// unanswered returns an error if the first run, with a single client, had no successful answer:
+// then there is nothing to diagnose.
 func unanswered(runs []*record.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
 	first := runs[len(runs)-1]
 	if first.Step.Connections > 1 || first.Totals.Failed < first.Totals.Ended || first.Totals.Ended == 0 && len(runs) == 1 {
-		return nil // which is tried again for longer
+		return nil // it is tried again for longer
 	}
 	t, most := first.Totals, "none ended"
 	for kind, n := range t.Errors {
@@ -91,10 +92,10 @@ func unanswered(runs []*record.Run) error {
 			most = kind
 		}
 	}
-	return fmt.Errorf("no request to %s was answered as it should be: %d of %d failed (%s)", record.RedactURL(first.Load.URL), t.Failed, t.Offered, most)
+	return fmt.Errorf("no request to %s succeeded: %d of %d failed (%s)", record.RedactURL(first.Load.URL), t.Failed, t.Offered, most)
 }
 
-// locating finds the capacity of the variant that is diagnosed.
+// locating finds the capacity of the diagnosed variant.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
 	if x.Scenario.ByConcurrency() {
 		return x.locatePeak(ctx)
@@ -102,8 +103,8 @@ func (x *executor) locating(ctx context.Context) (perSecond float64, err error) 
 	return x.locate(ctx, x.variants[0].Name)
 }
 
-// locate finds a variant's capacity, roughly. That there is none to be found is a warning: what kept it from
-// being found is what the diagnosis is to say.
+// locate finds a variant's approximate capacity. If there is none, that is a warning: the
+// diagnosis must name the cause.
 func (x *executor) locate(ctx context.Context, name string) (perSecond float64, err error) {
 	p := place{record.RoleMeasure, name}
 	err = x.takeTurns(ctx, []place{p}, nil, time.Now().Add(locateBudget), 0)
@@ -120,21 +121,21 @@ func (x *executor) locate(ctx context.Context, name string) (perSecond float64, 
 	return result.CapacityPerS, nil
 }
 
-// runsPerDiagnosis is an estimate, for the progress line.
+// runsPerDiagnosis is an estimate for the progress line.
 const runsPerDiagnosis = 6
 
-// looking returns the plan by which a variant of that capacity is looked into; 0: it is not known.
+// looking returns the plan for diagnosing a variant of that capacity; 0: not known.
 func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	p := diagnose.Plan{Variant: variant, Most: x.Clients, Length: looks[x.Depth].saturate, Profiled: profileLength}
 	if x.Scenario.ByConcurrency() {
-		return x.lookingAtOnce(p)
+		return x.lookingByConcurrency(p)
 	}
 	most := x.mostRate()
 	switch {
 	case x.exp.SLO.On == record.OnDelivery && found > 0:
 		p.Rate = justAbove * found
 	case most > 0 && (found == 0 || found > most/2 || x.Scenario.Load.MaxRate > 0):
-		p.Rate, p.CapRate = most, true // no closed loop can keep to it
+		p.Rate, p.CapRate = most, true // a closed loop cannot keep a rate
 	}
 	if most > 0 && p.Rate > most {
 		p.Rate, p.CapRate = most, true
@@ -142,8 +143,8 @@ func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	return p
 }
 
-// profileLadder takes one run under profiles of each variant at its capacity, for the flame graphs and for
-// what each step did in words.
+// profileLadder takes one run under profiles of each variant at its capacity, for the flame
+// graphs and for the explanation of each step.
 func (x *executor) profileLadder(ctx context.Context) error {
 	for _, v := range x.variants {
 		if time.Since(x.began) > x.exp.Budget {
@@ -168,11 +169,11 @@ func (x *executor) profileLadder(ctx context.Context) error {
 	if x.lost[last.Name] || time.Since(x.began) > x.exp.Budget {
 		return nil
 	}
-	return x.breakDown(ctx, last, x.found(last.Name))
+	return x.traceRun(ctx, last, x.found(last.Name))
 }
 
-// inFlight is twice the requests that were under way where a variant met its SLO in its fastest slice, or missed it in
-// its slowest.
+// inFlight returns twice the number of requests in flight in a variant's fastest slice that met
+// its SLO, or in its slowest that missed it.
 func inFlight(slices []record.Slice, variant string) int {
 	most := 0.0
 	for i := range slices {

@@ -53,10 +53,10 @@ func TestDiagnose(t *testing.T) {
 			if c.inside == "agent" {
 				keeps = give(t, sc.Target.Debug)
 			}
-			b, exp := benchOf(t, sc, silent{})
+			b, exp := runnerOf(t, sc, silent{})
 			exp.Machine.Cores = 1 << 10 // of which neighbours take no share, so that no run is repeated
 			b.Clients = c.clients
-			x := &executor{Options: b.Options, exp: exp, variants: b.variants, bench: b}
+			x := &executor{Options: b.Options, exp: exp, variants: b.variants, runner: b}
 			if err := x.execute(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestDiagnose(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := diagnose.NewSubject(sc.Name, again.Runs).Profiled
-			tellsNoLatency(t, p)
+			hasNoLatency(t, p)
 			for _, kind := range c.profiles {
 				checkProfile(t, p, kind)
 			}
@@ -135,7 +135,7 @@ func checkProfile(t *testing.T, r *record.Run, kind string) {
 		t.Errorf("%s profile: %v", kind, err)
 		return
 	}
-	if len(p.Stacks) == 0 && kind != record.ProfileBlock { // where nobody need have waited
+	if len(p.Stacks) == 0 && kind != record.ProfileBlock { // waits need not occur
 		t.Errorf("the %s profile is empty", kind)
 	}
 	if p.Seconds > 0 && p.Requests <= 0 {

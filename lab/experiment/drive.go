@@ -20,19 +20,19 @@ import (
 	"dyno/lab/target"
 )
 
-// drive is a target that is ready, and how it will be loaded.
+// drive is a target that is ready, with the way to load it.
 type drive struct {
 	plan     load.Plan
 	driver   load.Driver
 	receipts []load.Receipts
-	steady   bool   // a job that is stopped at its work, when enough was seen of it
+	steady   bool   // a job that is stopped while it works, after its measured time
 	debug    string // base URL of the target's debug address; empty: none
 	run      string // the run's name in request bodies
 	close    func()
 }
 
 // newDrive starts the target, sets it up and makes the driver that will load it.
-func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *record.Run) (*drive, error) {
+func (b *runner) newDrive(ctx context.Context, s *environment, v scenario.Variant, r *record.Run) (*drive, error) {
 	t := b.Scenario.TargetOf(v)
 	d := &drive{close: func() {}}
 	var err error
@@ -60,8 +60,8 @@ func (b *bench) newDrive(ctx context.Context, s *stand, v scenario.Variant, r *r
 	return d, b.driveRequests(ctx, s, v, r, d)
 }
 
-// startTarget starts the target's process, or notes where it runs already.
-func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r *record.Run) error {
+// startTarget starts the target's process, or enters the address of one that already runs.
+func (b *runner) startTarget(ctx context.Context, s *environment, t scenario.Target, r *record.Run) error {
 	const name = "target"
 	if t.URL != "" {
 		s.fields[name+".url"] = t.URL
@@ -86,16 +86,16 @@ func (b *bench) startTarget(ctx context.Context, s *stand, t scenario.Target, r 
 	return nil
 }
 
-// pidOf returns the process that listens at a URL on this machine, so that it can be watched from outside;
-// 0: it is not known.
-func (b *bench) pidOf(address string) int {
+// pidOf returns the process that listens at a URL on this machine, so that it can be watched from
+// outside; 0: not known.
+func (b *runner) pidOf(address string) int {
 	if b.PID != 0 {
 		return b.PID
 	}
 	return listenerAt(address)
 }
 
-// listenerAt returns the process that listens at a URL on this machine; 0: it is not known.
+// listenerAt returns the process that listens at a URL on this machine; 0: not known.
 func listenerAt(address string) int {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -118,8 +118,8 @@ func listenerAt(address string) int {
 // forwarders listen on behalf of a service that runs elsewhere.
 var forwarders = []string{"docker-proxy", "kubectl", "ssh", "rootlessport", "socat"}
 
-// cpus returns the CPUs a target is pinned to: as many as the scenario grants it, or else what the
-// generator leaves it.
+// cpus returns the CPUs a target is pinned to: the number that the scenario grants it, or else
+// the generator's remainder.
 func cpus(granted float64) []int {
 	_, forTarget := target.CPUPlan(runtime.NumCPU())
 	if granted == 0 || int(granted) >= runtime.NumCPU() {
@@ -133,7 +133,7 @@ func cpus(granted float64) []int {
 }
 
 // debugOf returns the base URL of the target's debug address.
-func (s *stand) debugOf(t scenario.Target) (string, error) {
+func (s *environment) debugOf(t scenario.Target) (string, error) {
 	if t.Debug != "" {
 		return s.expand("target.debug", t.Debug)
 	}
@@ -143,18 +143,18 @@ func (s *stand) debugOf(t scenario.Target) (string, error) {
 	return "", nil
 }
 
-// Defaults of a load that the scenario leaves out.
+// Defaults of a load's fields.
 const (
 	defaultConnections = 64
 	defaultTimeout     = 10 * time.Second
 	defaultLength      = 10 * time.Second
-	// longestDrain bounds the wait for what is under way at the end. What takes longer than that is
-	// recorded at its age, which by then is beyond any objective worth having.
+	// longestDrain bounds the wait for offers in flight at the end. Offers that take longer are
+	// recorded at their age, which by then exceeds any useful objective.
 	longestDrain = 2 * time.Second
 )
 
-// plan says when to offer work in a run.
-func (b *bench) plan(r *record.Run) (load.Plan, error) {
+// plan returns the load plan of a run.
+func (b *runner) plan(r *record.Run) (load.Plan, error) {
 	l := b.Scenario.Load
 	p := load.Plan{Connections: l.Connections, Timeout: l.Timeout, Length: r.Step.Length, Warmup: b.pace().warmup}
 	if r.Step.Connections > 0 {
@@ -172,7 +172,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if r.Step.RampTo > 0 {
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
-	if r.Step.ForCause() {
+	if r.Step.Diagnostic() {
 		p.Warmup = looks[b.Depth].warmup
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
@@ -188,7 +188,7 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 		return p, err
 	}
 	if l.Receipts != "" {
-		p.Deliveries = awaiting(max(r.Step.Rate, r.Step.RampTo))
+		p.Deliveries = pendingReceipts(max(r.Step.Rate, r.Step.RampTo))
 	}
 	r.Load = record.Load{Kind: l.Kind, Model: "open", Schedule: describeSchedule(l, r.Step),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
@@ -198,13 +198,13 @@ func (b *bench) plan(r *record.Run) (load.Plan, error) {
 	if !p.Open() {
 		r.Load.Model = "closed"
 	}
-	if !p.Open() && !r.Step.ForCause() && !r.ByConcurrency() {
-		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a connection that waits offers nothing meanwhile")
+	if !p.Open() && !r.Step.Diagnostic() && !r.ByConcurrency() {
+		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a waiting connection offers nothing")
 	}
 	return p, nil
 }
 
-// drainFor is several times what the SLO allows: longer than anything that could still meet it.
+// drainFor is several times the SLO's bound: longer than any offer that could still meet it.
 func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	const times = 3
 	bound := 0.0
@@ -217,11 +217,11 @@ func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	return min(max(times*time.Duration(bound*float64(time.Millisecond)), record.WindowLength), longestDrain, timeout)
 }
 
-// awaiting is how many offers may await their receipt at once: what is offered in 20 s, longer than a run
-// lets anything age.
-func awaiting(rate float64) int { return max(1<<14, int(20*rate)) }
+// pendingReceipts is the number of offers that may await their receipts concurrently: the offers
+// of 20 s, longer than any offer of a run may take.
+func pendingReceipts(rate float64) int { return max(1<<14, int(20*rate)) }
 
-// seedOf gives every variant of a round the same arrivals, and every round others.
+// seedOf gives every variant of a round the same arrivals, and every round different ones.
 func seedOf(stated uint64, name string, round int) uint64 {
 	if stated != 0 {
 		return stated
@@ -231,8 +231,9 @@ func seedOf(stated uint64, name string, round int) uint64 {
 	return h.Sum64()
 }
 
-// schedule sets the plan's schedule. Kinds that state their own times have no warm-up before them.
-func (b *bench) schedule(p *load.Plan, step record.Step, seed uint64) error {
+// schedule sets the plan's schedule. Kinds that state their own times have no warm-up before
+// them.
+func (b *runner) schedule(p *load.Plan, step record.Step, seed uint64) error {
 	s, rate := b.Scenario.Load.Schedule, step.Rate
 	span := p.Warmup + p.Length
 	if step.Closed {
@@ -262,7 +263,7 @@ func (b *bench) schedule(p *load.Plan, step record.Step, seed uint64) error {
 	case scenario.File:
 		return b.scheduleFile(p, s.File)
 	default:
-		return fmt.Errorf("nothing is known of a %q schedule", s.Kind)
+		return fmt.Errorf("unknown schedule %q", s.Kind)
 	}
 	if needsRate := s.Kind == scenario.Poisson || s.Kind == "" || s.Kind == scenario.Constant; needsRate && rate <= 0 {
 		return errors.New("the schedule has no rate: set load.schedule.rate, or -r")
@@ -270,7 +271,7 @@ func (b *bench) schedule(p *load.Plan, step record.Step, seed uint64) error {
 	return nil
 }
 
-func (b *bench) scheduleFile(p *load.Plan, file string) error {
+func (b *runner) scheduleFile(p *load.Plan, file string) error {
 	f, err := os.Open(b.Scenario.Resolve(file))
 	if err != nil {
 		return fmt.Errorf("load.schedule.file: %w", err)
@@ -281,7 +282,7 @@ func (b *bench) scheduleFile(p *load.Plan, file string) error {
 		return fmt.Errorf("load.schedule.file %s: %w", file, err)
 	}
 	if len(at) == 0 {
-		return fmt.Errorf("load.schedule.file %s holds no times", file)
+		return fmt.Errorf("load.schedule.file %s contains no times", file)
 	}
 	p.Warmup, p.Length = 0, time.Duration(at[len(at)-1]+1)
 	p.Schedule = func() load.Schedule { return load.Times(at) }
@@ -291,7 +292,7 @@ func (b *bench) scheduleFile(p *load.Plan, file string) error {
 func describeSchedule(l scenario.Load, step record.Step) string {
 	s, rate := l.Schedule, step.Rate
 	if step.Closed && l.Kind == scenario.Jobs {
-		return fmt.Sprintf("%d units at once", step.Connections)
+		return fmt.Sprintf("%d concurrent units", step.Connections)
 	}
 	if step.RampTo > 0 {
 		s.Kind, s.From, s.To = scenario.Ramp, rate, step.RampTo

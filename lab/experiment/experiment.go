@@ -1,11 +1,13 @@
-// Package experiment is the lab's only executor. It starts what a scenario names, drives it and looks inside. Variants
-// take turns in slices (turns.go), until the analyses (capacity, compare) say that they are decided or the budget is used
-// up; jobs, sweeps and diagnoses are whole runs, a process each. What was measured is in a folder before the next slice or
-// run starts, so an interrupted experiment keeps it.
+// Package experiment carries out experiments: it starts the processes of a scenario, drives and
+// observes them, and records the results. It is the lab's only executor. Variants take turns in
+// slices (turns.go), until the analyses (capacity, compare) report that they are decided or the
+// budget is used up; jobs, sweeps and diagnoses are whole runs, a process each. The results are
+// in a folder before the next slice or run starts, so an interrupted experiment keeps them.
 //
-// It judges nothing but whether a run may be used (record.Run.Judge) and how the experiment ended (record.Outcome), and it
-// shows nothing: what the result means is said by the analyses, and reports draw it. Execute owns every process and
-// goroutine that it starts; all have ended when it returns.
+// It is not for judging, except whether a run may be used (record.Run.Judge) and how the
+// experiment ended (record.Outcome), and not for showing results: the analyses interpret them,
+// and reports draw them. Execute owns every process and goroutine that it starts; all have ended
+// when it returns.
 package experiment
 
 import (
@@ -23,66 +25,67 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Depth is how much time an experiment takes.
+// Depth is the thoroughness of an experiment, which sets its length.
 type Depth int
 
 // Depths.
 const (
 	Default  Depth = iota
 	Quick          // less time, wider intervals
-	Thorough       // narrow intervals, and each step of a ladder left out once
+	Thorough       // narrow intervals; also measures a ladder without each single step
 )
 
-// Options is what to execute and how.
+// Options says what to execute and how.
 type Options struct {
 	Scenario *scenario.Scenario
 	Out      string   // the experiment's folder: absent or empty
-	Command  []string // how to run this again, for the report
+	Command  []string // the command line that runs it again, for the report
 	Depth    Depth
-	Only     []string      // the variants to run, in this order; none: all
+	Only     []string      // variants to run, in this order; none: all
 	Metric   string        // compare: capacity (also when empty), p99 or cpu
-	Rate     float64       // above 0: measure every variant at this rate instead of searching, per second
-	Rounds   int           // above 0: instead of the depth's own number, where variants take turns by whole runs
-	Budget   time.Duration // how long it may take once everything is built; 0: the scenario's or the depth's own
-	Clients  int           // diagnose: highest number of requests in flight; 0: as many as it takes
-	Also     string        // debug address of a process that the target calls, which is to be looked into as well; empty: none
-	PID      int           // of a target that runs already; 0: the process that listens at its URL
-	OTLP     string        // address at which to take traces of a target that sends them there; empty: any, if the scenario says how to send them
-	Token    string        // of the target's debug address; empty: none is needed on this machine
-	NoPMQoS  bool          // do not hold the CPUs' wake-up latency at 0
-	// Permit is asked for each host beyond loopback before it is loaded; nil permits none.
+	Rate     float64       // above 0: the rate of every variant, per second, instead of a search
+	Rounds   int           // above 0: number of rounds where variants take turns by whole runs, instead of the depth's
+	Budget   time.Duration // time limit after building; 0: the scenario's or the depth's
+	Clients  int           // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
+	Also     string        // debug address of a process that the target calls and that is profiled as well; empty: none
+	PID      int           // process of a running target; 0: the process that listens at its URL
+	OTLP     string        // address at which to receive the traces of a target that sends them there; empty: any free one, if the scenario says how to send them
+	Token    string        // bearer token of the target's debug address; empty: none
+	NoPMQoS  bool          // leave the CPUs' wake-up latency alone
+	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
 	Progress Progress // nil: progress is not reported
 }
 
-// Progress is told what happens while it happens. Window is called from another goroutine than
-// the rest.
+// Progress receives the events of an experiment as they happen. Window is called from another
+// goroutine than the other methods.
 type Progress interface {
-	// Say reports something in words: a build, a wait, a run that must be repeated.
+	// Say reports an event in words: a build, a wait, a run that must be repeated.
 	Say(text string)
-	// Step announces the n-th run; total is an estimate of how many there will be.
+	// Step announces the n-th run; total is the estimated number of runs.
 	Step(n, total int, s record.Step)
-	// Window reports 100 ms of the run under way.
+	// Window reports 100 ms of the current run.
 	Window(w record.Window)
 	// Done reports a finished run.
 	Done(r *record.Run)
-	// Slice reports a finished slice; left is the time until the turns must be over, which may be earlier.
+	// Slice reports a finished slice; left is the remaining time of the turns, which may end
+	// earlier.
 	Slice(s record.Slice, left time.Duration)
 }
 
-// ErrUnfit is what Execute returns when the machine or the generator kept it from measuring: the
-// experiment is invalid, and its folder says why.
+// ErrUnfit is returned by Execute if the machine or the generator prevented the measurement: the
+// experiment is invalid, and its folder contains the reason.
 var ErrUnfit = errors.New("the run is invalid")
 
-// ScenarioError is a fault of the scenario that showed only when it was put to use: a body template that
-// cannot be filled, a feeder that has no rows.
+// ScenarioError is a fault of the scenario that appeared only during its execution: a body
+// template that cannot be filled, a feeder without rows.
 type ScenarioError struct{ Err error }
 
 func (e *ScenarioError) Error() string { return e.Err.Error() }
 func (e *ScenarioError) Unwrap() error { return e.Err }
 
-// Execute runs the scenario by its mode. The experiment is returned with what was measured also when an
-// error ends it early.
+// Execute runs the scenario by its mode. If an error ends it early, it returns the experiment
+// with the results until then.
 func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if o.Progress == nil {
 		o.Progress = silent{}
@@ -106,7 +109,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	exp := &record.Experiment{
 		Name: o.Scenario.Name, Kind: o.Scenario.Mode, Started: time.Now(), Command: o.Command,
 		Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO,
-		Machine: probe.Machine(), UnderWay: &record.UnderWay{PID: os.Getpid()},
+		Machine: probe.Machine(), InProgress: &record.InProgress{PID: os.Getpid()},
 	}
 	if !o.NoPMQoS {
 		var release func()
@@ -121,23 +124,23 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 		return nil, err
 	}
 	x := &executor{Options: o, exp: exp, variants: variants, lost: map[string]bool{}}
-	bench, err := newBench(ctx, o, variants)
+	runner, err := newRunner(ctx, o, variants)
 	if err != nil {
-		exp.UnderWay, exp.Outcome = nil, x.outcome(ctx, err)
+		exp.InProgress, exp.Outcome = nil, x.outcome(ctx, err)
 		return exp, errors.Join(err, exp.Save())
 	}
-	defer bench.close()
-	x.bench = bench
-	if err = bench.feed(ctx); err == nil {
+	defer runner.close()
+	x.runner = runner
+	if err = runner.feed(ctx); err == nil {
 		err = x.reach(ctx)
 	}
 	if err == nil {
 		x.began, exp.Budget = time.Now(), x.budget()
 		err = x.execute(ctx)
 	}
-	exp.UnderWay = nil
+	exp.InProgress = nil
 	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 && len(exp.Slices) == 0 {
-		return nil, errors.Join(err, os.RemoveAll(o.Out)) // nothing was measured, and the message says it all
+		return nil, errors.Join(err, os.RemoveAll(o.Out)) // there are no results, and the message is complete
 	}
 	exp.Outcome = x.outcome(ctx, err)
 	if w := speedWarning(exp.Runs); w != "" {
@@ -146,7 +149,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	return exp, errors.Join(err, exp.Save())
 }
 
-// units is how many units of work a run of a variant is given; 0: no number.
+// units returns the number of work units of a variant's run; 0: no fixed number.
 func units(s *scenario.Scenario, v scenario.Variant) int {
 	if !s.ByConcurrency() {
 		return 0
@@ -154,8 +157,8 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
-// permitted returns an error if load may not be sent to a URL. One that still has placeholders in its host
-// is judged once they are known.
+// permitted returns an error if load may not be sent to a URL. A URL with placeholders in its
+// host is checked when they are known.
 func (o *Options) permitted(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" || load.Loopback(u.Hostname()) {
@@ -190,24 +193,24 @@ func choose(sc *scenario.Scenario, only []string) ([]scenario.Variant, error) {
 	return out, nil
 }
 
-// executor carries one experiment out.
+// executor carries out one experiment.
 type executor struct {
 	Options
 	exp      *record.Experiment
 	variants []scenario.Variant
-	bench    *bench
-	began    time.Time       // once everything was built
-	expected int             // estimate of the number of runs
-	lost     map[string]bool // variants that were given up
+	runner   *runner
+	began    time.Time       // the time at which everything was built
+	expected int             // estimated number of runs
+	lost     map[string]bool // variants that are no longer measured
 }
 
-// planner says what to run next, given what was run so far.
+// planner returns the next step, given the runs so far.
 type planner func(*record.Experiment) (step record.Step, done bool)
 
-// tries is how often a step is run before it is given up.
+// tries is the number of attempts at a step.
 const tries = 3
 
-// follow runs what the planner asks for until it is done.
+// follow runs the planner's steps until it is done.
 func (x *executor) follow(ctx context.Context, next planner) error {
 	for {
 		step, done := next(x.exp)
@@ -220,16 +223,16 @@ func (x *executor) follow(ctx context.Context, next planner) error {
 	}
 }
 
-// step runs one step, again if it does not count: the load generator was the limit.
+// step runs one step, again if it does not count because the load generator was the limit.
 func (x *executor) step(ctx context.Context, s record.Step) error {
 	for try := 1; ; try++ {
 		total := max(x.expected, len(x.exp.Order)+1)
 		x.Progress.Step(len(x.exp.Order)+1, total, s)
-		x.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Step: s, Expected: total}
+		x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Step: s, Expected: total}
 		if err := x.exp.Save(); err != nil {
 			return err
 		}
-		r, err := x.bench.run(ctx, s, x.exp)
+		r, err := x.runner.run(ctx, s, x.exp)
 		if err != nil && r != nil {
 			err = errors.Join(err, x.exp.Add(r))
 		}
@@ -241,7 +244,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		}
 		x.Progress.Done(r)
 		switch {
-		case r.Invalid == "", s.ForCause(), s.Hold, x.exp.Kind == record.KindLoad:
+		case r.Invalid == "", s.Diagnostic(), s.Hold, x.exp.Kind == record.KindLoad:
 			return nil
 		case try == tries:
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)

@@ -98,7 +98,7 @@ func TestExecuteRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"a host beyond loopback":     func(o *Options) { o.Scenario.Load.URL = "http://192.0.2.1/" },
 		"a folder that is not empty": func(o *Options) { o.Out = "testdata" },
-		"an unknown variant":         func(o *Options) { o.Only = []string{"nobody"} },
+		"an unknown variant":         func(o *Options) { o.Only = []string{"absent"} },
 		"a body that cannot be made": func(o *Options) { o.Scenario.Load.Body = "${row.x}" },
 	} {
 		o := Options{Scenario: open(t, "freeze.yaml"), Out: filepath.Join(t.TempDir(), "out")}

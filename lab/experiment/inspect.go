@@ -13,7 +13,7 @@ import (
 	"dyno/lab/record"
 )
 
-// inspection takes the profiles of a run while it is under load.
+// inspection takes the profiles of a run under load.
 type inspection struct {
 	ended    sync.WaitGroup
 	profiles []record.ProfileFile
@@ -21,11 +21,11 @@ type inspection struct {
 	err      error
 }
 
-// settle is how long the load goes on before the first profile is taken, besides its warm-up.
+// settle is the duration of the load before the first profile, in addition to its warm-up.
 const settle = 200 * time.Millisecond
 
-// inspect begins to take profiles once the warm-up is over, and calls done when it has.
-func (b *bench) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
+// inspect begins to take profiles after the warm-up, and calls done when it has finished.
+func (b *runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
 	in := &inspection{}
 	in.ended.Go(func() {
 		defer done()
@@ -51,15 +51,15 @@ func (in *inspection) take(ctx context.Context, how probe.Inspection, t record.T
 	case t.Pprof:
 		in.profiles, in.trace, in.err = probe.Inspect(ctx, how)
 	case t.NotGo:
-		// Its functions have no names that perf could read.
+		// perf cannot read the names of its functions.
 	case t.PID != 0:
-		in.err = in.fromOutside(ctx, t.PID, how.Dir)
+		in.err = in.sampleExternally(ctx, t.PID, how.Dir)
 	}
 }
 
-// recordContention has the target note who waits for which lock, from before the load: of a lock whose queue
-// never empties the runtime would otherwise say nothing.
-func (b *bench) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {
+// recordContention makes the target record lock contention from before the load: otherwise the
+// runtime reports nothing about a lock whose queue never empties.
+func (b *runner) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {
 	if !r.Target.Agent {
 		return func() {}
 	}
@@ -70,17 +70,17 @@ func (b *bench) recordContention(ctx context.Context, d *drive, r *record.Run) (
 	}
 	return func() {
 		if err := setBack(); err != nil {
-			b.Progress.Say("the target goes on recording contention, as its settings could not be restored: " + record.Redact(err.Error()))
+			b.Progress.Say("the target still records contention, because its settings could not be restored: " + record.Redact(err.Error()))
 		}
 	}
 }
 
-// outside is how long a process is sampled that offers no profiles of its own.
-const outside = 2 * time.Second
+// externalSampling is the duration of sampling for a process that serves no profiles.
+const externalSampling = 2 * time.Second
 
-// fromOutside has the kernel sample the target.
-func (in *inspection) fromOutside(ctx context.Context, pid int, dir string) error {
-	encoded, err := perf.Profile(ctx, pid, outside)
+// sampleExternally lets the kernel sample the target.
+func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string) error {
+	encoded, err := perf.Profile(ctx, pid, externalSampling)
 	if errors.Is(err, perf.ErrUnsupported) {
 		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
 		return nil
@@ -88,7 +88,7 @@ func (in *inspection) fromOutside(ctx context.Context, pid int, dir string) erro
 	if err != nil {
 		return err
 	}
-	file, err := record.AddProfile(dir, record.ProfileCPU, encoded, outside.Seconds())
+	file, err := record.AddProfile(dir, record.ProfileCPU, encoded, externalSampling.Seconds())
 	in.profiles = []record.ProfileFile{file}
 	return err
 }
@@ -99,7 +99,7 @@ func (in *inspection) finish(r *record.Run) {
 	r.Profiles = append(r.Profiles, in.entered(r, "the target")...)
 }
 
-// entered are the profiles, each with the requests that were answered while it was taken.
+// entered returns the profiles, each with the number of requests answered while it was taken.
 func (in *inspection) entered(r *record.Run, whose string) (out []record.ProfileFile) {
 	if in.err != nil {
 		r.Warnings = append(r.Warnings, whose+" could not be profiled: "+record.Redact(in.err.Error()))
@@ -114,10 +114,10 @@ func (in *inspection) entered(r *record.Run, whose string) (out []record.Profile
 	return out
 }
 
-// intervene changes the target's runtime settings through its agent, and returns what restores them. Both are
-// carried through also when ctx ends: the service goes on without us, and must not be left with a setting of
-// which nobody knows what it was.
-func (b *bench) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
+// intervene changes the target's runtime settings through its agent, and returns the function
+// that restores them. Both complete even if ctx ends: the service continues after the experiment,
+// and must not keep a changed setting.
+func (b *runner) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
 	var c agent.Control
 	if change.GOGC != 0 {
 		c.GOGC = &change.GOGC
@@ -125,10 +125,11 @@ func (b *bench) intervene(ctx context.Context, debug string, change record.Chang
 	if change.Procs != 0 {
 		c.Procs = &change.Procs
 	}
-	ctx = context.WithoutCancel(ctx) // Control sets itself a time limit
+	ctx = context.WithoutCancel(ctx) // Control sets its own time limit
 	before, err := probe.Control(ctx, debug, b.Token, c)
 	if err == nil && before.GOGC != nil {
-		// The change is meant for a target at Go's default; what has set another value is changed by as much.
+		// The change is meant for a target at Go's default; another value is scaled by the same
+		// factor.
 		err = b.rescale(ctx, debug, *before.GOGC, change.GOGC)
 	}
 	if err != nil {
@@ -141,7 +142,7 @@ func (b *bench) intervene(ctx context.Context, debug string, change record.Chang
 	}, nil
 }
 
-// errNotChanged is what an intervention returns that could not be made.
+// errNotChanged is returned by an intervention that failed.
 var errNotChanged = errors.New("the target's settings could not be changed")
 
 // Go's default of GOGC, and the highest that the agent takes.
@@ -150,8 +151,8 @@ const (
 	gogcMost    = 100_000
 )
 
-// rescale corrects a GOGC that was just set for what was set before: off stays off.
-func (b *bench) rescale(ctx context.Context, debug string, before, set int) error {
+// rescale corrects a GOGC that was just set in proportion to the previous value: off stays off.
+func (b *runner) rescale(ctx context.Context, debug string, before, set int) error {
 	if before == gogcDefault {
 		return nil
 	}
@@ -168,7 +169,7 @@ func (b *bench) rescale(ctx context.Context, debug string, before, set int) erro
 	return nil
 }
 
-// settings names what an intervention changes.
+// settings names the settings that an intervention changes.
 func settings(c agent.Control) string {
 	switch {
 	case c.GOGC != nil:
@@ -179,7 +180,7 @@ func settings(c agent.Control) string {
 	return "its settings"
 }
 
-// changed returns the environment by which a process is started with a change.
+// changed returns the environment variables that start a process with a change.
 func changed(c *record.Change) []string {
 	var env []string
 	if c == nil {

@@ -33,8 +33,8 @@ type says struct {
 
 func (s says) Say(text string) { *s.said = append(*s.said, text) }
 
-// tellsNoLatency fails the test if a run under profiles tells a latency, in memory or on disk.
-func tellsNoLatency(t *testing.T, r *record.Run) {
+// hasNoLatency fails the test if a run under profiles has a latency, in memory or on disk.
+func hasNoLatency(t *testing.T, r *record.Run) {
 	t.Helper()
 	again, err := record.OpenRun(r.Dir)
 	if err != nil {
@@ -42,20 +42,20 @@ func tellsNoLatency(t *testing.T, r *record.Run) {
 	}
 	for _, r := range []*record.Run{r, again} {
 		if none := (record.Quantiles{}); r.Totals.Response != none || r.Totals.Service != none || r.Totals.Delivery != none || len(r.Totals.Classes) > 0 {
-			t.Errorf("%s tells latency from under profiles: %+v %+v %+v %v", r.ID, r.Totals.Response, r.Totals.Service, r.Totals.Delivery, r.Totals.Classes)
+			t.Errorf("%s has a latency from under profiles: %+v %+v %+v %v", r.ID, r.Totals.Response, r.Totals.Service, r.Totals.Delivery, r.Totals.Classes)
 		}
 		if len(r.Series) == 0 {
 			t.Errorf("%s has no windows", r.ID)
 		}
 		for _, w := range r.Series {
 			if w.Phase != record.PhaseProfile {
-				t.Errorf("a window of %s lies in phase %q", r.ID, w.Phase)
+				t.Errorf("a window of %s is in phase %q", r.ID, w.Phase)
 			}
 		}
 	}
 }
 
-// Somebody takes a CPU profile of the target during an ordinary run: exactly the windows in which it ran are
+// Another client takes a CPU profile of the target during an ordinary run: exactly the windows in which it ran are
 // left out of every latency that is reported.
 func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 		})
 	})
 	measured := 0
-	b, exp := benchOf(t, sc, onWindow{call: func(w record.Window) {
+	b, exp := runnerOf(t, sc, onWindow{call: func(w record.Window) {
 		if w.Phase == record.PhaseMeasure {
 			if measured++; measured == 3 {
 				profile()
@@ -88,9 +88,9 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 		t.Errorf("%d of %d requests failed: %v", r.Totals.Failed, r.Totals.Ended, r.Totals.Errors)
 	}
 	for _, w := range r.Series {
-		live := w.Server != nil && w.Server.ProfileLive
+		live := w.Server != nil && w.Server.Profiling
 		if live != (w.Phase == record.PhaseProfile) {
-			t.Errorf("a window lies in phase %q; a profile was running: %v", w.Phase, live)
+			t.Errorf("a window is in phase %q; a profile was running: %v", w.Phase, live)
 		}
 	}
 	latencies := func(phases ...string) *hdrhistogram.Histogram {
@@ -109,10 +109,10 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 		t.Errorf("the latency reported is %+v, that of the windows that count %+v (%v)", r.Totals.Response, record.QuantilesOf(h), err)
 	}
 	if r.Totals.Classes != nil {
-		t.Errorf("latency by class cannot be told apart by window: %v", r.Totals.Classes)
+		t.Errorf("latency by class cannot be separated by window: %v", r.Totals.Classes)
 	}
 	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "a profile was taken of the target during") }) {
-		t.Errorf("nobody is told: %q", r.Warnings)
+		t.Errorf("there is no warning: %q", r.Warnings)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestPIDOf(t *testing.T) {
 		t.Skip("the process that listens at an address is looked up in /proc")
 	}
 	url, stop := serve(t, http.NotFoundHandler())
-	b := &bench{}
+	b := &runner{}
 	if got := b.pidOf(url + "/path?x=1"); got != os.Getpid() {
 		t.Errorf("%s is served by process %d, want %d", url, got, os.Getpid())
 	}
@@ -131,9 +131,9 @@ func TestPIDOf(t *testing.T) {
 		t.Errorf("localhost:%s is served by process %d, want %d", port, got, os.Getpid())
 	}
 	stop()
-	for _, nobody := range []string{url, "http://192.0.2.1:80/", "::not a URL"} {
-		if got := b.pidOf(nobody); got != 0 {
-			t.Errorf("%s is served by process %d", nobody, got)
+	for _, absent := range []string{url, "http://192.0.2.1:80/", "::not a URL"} {
+		if got := b.pidOf(absent); got != 0 {
+			t.Errorf("%s is served by process %d", absent, got)
 		}
 	}
 	b.PID = 42

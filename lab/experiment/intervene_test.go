@@ -23,7 +23,7 @@ func set(t *testing.T, debug string, c agent.Control) agent.Control {
 	return before
 }
 
-// Settings of a target that runs already: no default, so that "as it was" is told from "as Go has it".
+// Settings of a target that runs already: no default, so that restored values differ from Go's defaults.
 const (
 	ownGOGC  = 150
 	ownProcs = 3
@@ -54,7 +54,7 @@ func TestSettingsAreRestored(t *testing.T) {
 	keeps := give(t, debug)
 
 	var during func()
-	b, exp := benchOf(t, sc, onWindow{call: func(w record.Window) { during() }})
+	b, exp := runnerOf(t, sc, onWindow{call: func(w record.Window) { during() }})
 	step := record.Step{Role: record.RoleIntervene, Variant: sc.Name, Closed: true, Connections: 4, Length: 300 * time.Millisecond}
 
 	for name, c := range map[string]struct {
@@ -106,7 +106,7 @@ func TestSettingsAreRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 		if role == record.RoleProfile {
-			tellsNoLatency(t, r)
+			hasNoLatency(t, r)
 		}
 		keeps("after an interrupted run, " + role)
 	}
@@ -119,7 +119,7 @@ func TestRestoringThatFailsIsSaid(t *testing.T) {
 	defer a.Close()
 	debug, stop := serve(t, a)
 	var said []string
-	b := &bench{Options: Options{Progress: says{said: &said}}}
+	b := &runner{Options: Options{Progress: says{said: &said}}}
 	restore, err := b.intervene(t.Context(), debug, record.Change{GOGC: 800})
 	if err != nil {
 		t.Fatal(err)

@@ -18,11 +18,11 @@ import (
 	"dyno/lab/target"
 )
 
-// driveJob starts a target that drives itself and reports what it does on stdout. It may begin at once:
-// what it prints waits in the pipe until the plan's driver reads it.
-func (b *bench) driveJob(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, d *drive) error {
+// driveJob starts a target that drives itself and reports its work on stdout. It may begin
+// immediately: its output waits in the pipe until the plan's driver reads it.
+func (b *runner) driveJob(ctx context.Context, s *environment, v scenario.Variant, r *record.Run, d *drive) error {
 	told := b.Scenario.LoadOf(v)
-	debug, err := s.tellJob(told, r.Step, d.plan)
+	debug, err := s.jobFields(told, r.Step, d.plan)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (b *bench) driveJob(ctx context.Context, s *stand, v scenario.Variant, r *r
 	out, in := io.Pipe()
 	spec.ReadyLine, spec.ReadyURL, spec.Stdout = false, nil, in
 	spec.CPUs, spec.Env = cpus(b.Scenario.Target.CPUs), append(spec.Env, changed(r.Step.Change)...)
-	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start: nobody reads yet
+	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start, there is no reader yet
 	if s.target, err = target.Start(ctx, spec); err != nil {
 		stop()
 		return fmt.Errorf("starting the job: %w", err)
@@ -53,7 +53,7 @@ func (b *bench) driveJob(ctx context.Context, s *stand, v scenario.Variant, r *r
 	}
 	d.close = func() {
 		stop()
-		out.Close() // a job that still prints is told that nobody listens
+		out.Close() // later output of the job is discarded, so that it does not block
 		s.target.Stop(grace)
 		<-ended
 	}
@@ -67,8 +67,8 @@ func (b *bench) driveJob(ctx context.Context, s *stand, v scenario.Variant, r *r
 	return nil
 }
 
-// tellJob sets what the arguments of a job may name, and returns the address at which it is to be looked into.
-func (s *stand) tellJob(told scenario.Load, step record.Step, plan load.Plan) (debug string, err error) {
+// jobFields sets the placeholders in a job's arguments, and returns its debug address.
+func (s *environment) jobFields(told scenario.Load, step record.Step, plan load.Plan) (debug string, err error) {
 	s.fields["rate"] = strconv.FormatFloat(step.Rate, 'g', -1, 64)
 	s.fields["ramp_to"] = strconv.FormatFloat(step.RampTo, 'g', -1, 64)
 	s.fields["concurrency"], s.fields["units"] = strconv.Itoa(step.Connections), strconv.Itoa(told.Units)
@@ -80,8 +80,9 @@ func (s *stand) tellJob(told scenario.Load, step record.Step, plan load.Plan) (d
 	return debug, nil
 }
 
-// freeAddress is one of this machine at which nobody listens. Somebody may before the job does; then the job says
-// so and the run fails, which is rarer than it is worth to hand an open listener over.
+// freeAddress returns a free address on this machine. Another process may take it before the job
+// does; then the job reports it and the run fails, which is too rare to be worth passing an open
+// listener.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,16 +92,17 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// A job prints no ready line, for its stdout is its own, so its debug address is asked until it answers. It may
-// not take longer than its first windows wait to be read.
+// A job prints no ready line, because its stdout contains its windows, so its debug address is
+// polled until it answers. It must answer before its first windows have waited too long to be
+// read.
 const (
 	debugPatience = 20 * time.Second
 	debugPoll     = 10 * time.Millisecond
 )
 
-// awaitDebug returns once something answers at a job's debug address, or the job has ended: then its output says
-// why, or there was too little to do to look into it.
-func (s *stand) awaitDebug(ctx context.Context, url string) error {
+// awaitDebug returns when the job's debug address answers, or when the job has ended: then its
+// output contains the reason, or it had too little work to be observed.
+func (s *environment) awaitDebug(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, debugPatience)
 	defer cancel()
 	client := &http.Client{Timeout: time.Second}
@@ -118,7 +120,7 @@ func (s *stand) awaitDebug(ctx context.Context, url string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the job does not answer at %s, which ${debug} told it to serve: %w", url, ctx.Err())
+			return fmt.Errorf("the job does not answer at %s, the address that ${debug} gave it: %w", url, ctx.Err())
 		case <-s.target.Exited():
 			return fmt.Errorf("the job ended before its debug address answered%s", lastWords(s.target.Err()))
 		case <-poll.C:
@@ -126,7 +128,7 @@ func (s *stand) awaitDebug(ctx context.Context, url string) error {
 	}
 }
 
-// lastWords says how a process ended.
+// lastWords describes how a process ended.
 func lastWords(err error) string {
 	if err == nil {
 		return ", with exit code 0: it had too little to do"

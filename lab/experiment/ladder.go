@@ -10,7 +10,7 @@ import (
 	"dyno/lab/record"
 )
 
-// budgets are how long an experiment may take once everything is built, by kind and depth.
+// budgets are the time limits of an experiment after building, by kind and depth.
 var budgets = map[string]map[Depth]time.Duration{
 	record.KindLadder:   {Quick: 2 * time.Minute, Default: 4 * time.Minute, Thorough: 20 * time.Minute},
 	record.KindCompare:  {Quick: time.Minute, Default: 4 * time.Minute, Thorough: 15 * time.Minute},
@@ -18,14 +18,14 @@ var budgets = map[string]map[Depth]time.Duration{
 }
 
 const (
-	// profiledFor is about what a run under profiles takes, from start to stop.
+	// profiledFor is the approximate time of a run under profiles, from start to stop.
 	profiledFor = 5 * time.Second
-	// holdLength is how long the capacity that was found is held, where the scenario does not say: a queue that grows by 2%
-	// of what is offered holds 150 ms of it by then.
+	// holdLength is the time for which a capacity is held, unless the scenario sets one: a queue
+	// that grows by 2% of the offers holds 150 ms of them by then.
 	holdLength = 8 * time.Second
 )
 
-// budget is how long the experiment may take; 0: as long as its plan needs.
+// budget returns the time limit of the experiment; 0: as long as its plan needs.
 func (x *executor) budget() time.Duration {
 	byDepth, turns := budgets[x.exp.Kind]
 	switch {
@@ -55,8 +55,8 @@ func (x *executor) ladder(ctx context.Context) error {
 	}
 	last := places[len(places)-1]
 	if x.Depth == Thorough {
-		for _, name := range x.bench.leavable() {
-			p := place{record.RoleLeave, name}
+		for _, name := range x.runner.leavable() {
+			p := place{record.RoleAblation, name}
 			places, pairs = append(places, p), append(pairs, [2]place{p, last})
 		}
 	}
@@ -65,7 +65,7 @@ func (x *executor) ladder(ctx context.Context) error {
 	if err := x.takeTurns(ctx, places, pairs, x.until(closing), 0); err != nil {
 		return err
 	}
-	// What was measured in turns stands, whatever becomes of the rest.
+	// The results of the turns count, whatever happens to the remaining runs.
 	for _, closing := range []func() error{func() error { return x.hold(ctx, last) }, func() error { return x.profileLadder(ctx) }} {
 		if err := closing(); err != nil {
 			if ctx.Err() != nil {
@@ -77,7 +77,8 @@ func (x *executor) ladder(ctx context.Context) error {
 	return nil
 }
 
-// until is when turns must be over so that what follows them fits into the budget: it gets half of it at most.
+// until returns the end of the turns that leaves time for the following runs, which take half of
+// the budget at most.
 func (x *executor) until(closing time.Duration) time.Time {
 	budget := x.exp.Budget
 	return x.began.Add(budget - min(closing, budget/2))
@@ -91,25 +92,25 @@ func (x *executor) compare(ctx context.Context) error {
 	rate, most := x.Rate, x.Scenario.Load.MaxRate
 	switch {
 	case rate == 0 && x.Metric == compare.MetricP99:
-		// p99 is compared where both sides still meet the SLO.
+		// p99 is compared at a rate where both sides still meet the SLO.
 		const within, share = 0.7, 4
 		if err := x.takeTurns(ctx, []place{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
 			return err
 		}
 		if rate = within * capacity.Summarise(x.exp, a.variant).CapacityPerS; rate == 0 {
-			return fmt.Errorf("%w: no rate was found at which %s meets the SLO; say one with --at RATE", ErrUnfit, a.variant)
+			return fmt.Errorf("%w: no rate was found at which %s meets the SLO; give one with --at RATE", ErrUnfit, a.variant)
 		}
 	case rate == 0 && most > 0 && x.Metric != compare.MetricCapacity:
 		rate = most
 		x.Metric, x.exp.Metric = compare.MetricCPU, compare.MetricCPU
-		x.exp.Warnings = append(x.exp.Warnings, fmt.Sprintf("max_rate is set, so nothing is driven as fast as it can: compared by CPU per request at %g/s", most))
+		x.exp.Warnings = append(x.exp.Warnings, fmt.Sprintf("max_rate is set, so peak work rates are not measured: compared by CPU per request at %g/s", most))
 	case rate > most && most > 0:
 		return &ScenarioError{fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
 	}
 	return x.takeTurns(ctx, []place{a, b, twin}, [][2]place{{a, b}}, x.until(0), rate)
 }
 
-// capacity measures one variant in turns of its own, and holds what was found.
+// capacity measures one variant in its own turns, and holds the capacity that it found.
 func (x *executor) capacity(ctx context.Context) error {
 	p := place{record.RoleMeasure, x.variants[0].Name}
 	if err := x.takeTurns(ctx, []place{p}, nil, x.until(x.holdFor()), 0); err != nil {
@@ -121,8 +122,8 @@ func (x *executor) capacity(ctx context.Context) error {
 // bounded reports whether there is an SLO to meet.
 func (x *executor) bounded() bool { return len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 }
 
-// found is the capacity that a variant showed, per second: its safe rate, or its peak work rate where no SLO bounds it;
-// 0: none.
+// found returns a variant's capacity, per second: its safe rate, or its peak work rate if no SLO
+// bounds it; 0: none.
 func (x *executor) found(variant string) float64 {
 	result := capacity.Summarise(x.exp, variant)
 	if result.CapacityPerS > 0 {
@@ -131,7 +132,7 @@ func (x *executor) found(variant string) float64 {
 	return result.PeakWorkPerS
 }
 
-// holdFor is how long the capacity is held; 0: it is not.
+// holdFor returns the time for which the capacity is held; 0: it is not.
 func (x *executor) holdFor() time.Duration {
 	switch {
 	case !x.bounded() || x.Depth == Quick:
@@ -142,7 +143,8 @@ func (x *executor) holdFor() time.Duration {
 	return holdLength
 }
 
-// hold drives a variant at the capacity that was found for longer than a slice: a queue that never drains shows only then.
+// hold drives a variant at its capacity for longer than a slice: only that shows a queue that
+// never drains.
 func (x *executor) hold(ctx context.Context, p place) error {
 	result := capacity.Summarise(x.exp, p.variant)
 	if x.holdFor() == 0 || !result.Valid || x.lost[p.variant] {

@@ -8,16 +8,17 @@ import (
 	"dyno/lab/load"
 )
 
-// withinMaxRate returns an error if a plan may offer more than the scenario permits within any second. A
-// search stays below by itself; a load that was asked for outright is refused rather than trimmed.
+// withinMaxRate returns an error if a plan may offer more than the scenario permits within any
+// second. A search stays below it on its own; a load with a given rate is refused rather than
+// reduced.
 func withinMaxRate(p *load.Plan, perSecond, most float64) error {
 	switch {
 	case most == 0:
 		return nil
 	case !p.Open():
-		return errors.New("a closed model sends as fast as it is answered, so no max_rate can hold: give a rate")
+		return errors.New("a closed model sends as fast as answers arrive, so max_rate cannot limit it: give a rate")
 	case perSecond > 0 && perSecond <= most:
-		return nil // a steady rate, give or take what chance adds
+		return nil // a steady rate, apart from random variation
 	}
 	var second []int64 // the offers of the last second
 	s := p.Schedule()

@@ -12,12 +12,13 @@ import (
 	"dyno/lab/record"
 )
 
-// outcome says how the experiment ended: by an error, by a signal, without anything that counts, or as planned.
+// outcome returns how the experiment ended: by an error, by a signal, without a valid result, or
+// as planned.
 func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 	why := ""
 	if err != nil {
 		why, _, _ = strings.Cut(record.Redact(err.Error()), "\n")
-		why = strings.TrimSuffix(why, "; its log ends:") // which the error goes on with
+		why = strings.TrimSuffix(why, "; its log ends:") // the error text continues with the log
 	}
 	switch {
 	case ctx.Err() != nil && len(x.exp.Runs) == 0 && len(x.exp.Slices) == 0:
@@ -40,7 +41,7 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 	return &record.Outcome{Status: record.OutcomeComplete}
 }
 
-// invalid says why an experiment that was carried out says nothing; empty: it does.
+// invalid explains why a completed experiment has no valid result; empty: it has one.
 func (x *executor) invalid() string {
 	switch {
 	case x.exp.Kind == record.KindDiagnose && len(x.exp.Runs) > 0:
@@ -62,8 +63,8 @@ func (x *executor) invalid() string {
 	return reason
 }
 
-// invalidTurns says why slices say nothing: none counts, the load generator was the limit in most of those that work,
-// or two processes of the same program differ.
+// invalidTurns explains why slices have no valid result: none counts, the load generator was the
+// limit in most of the work slices, or two processes of the same program differ.
 func (x *executor) invalidTurns() string {
 	count, limited, reason, how := 0, 0, "", ""
 	for i := range x.exp.Slices {
@@ -71,7 +72,7 @@ func (x *executor) invalidTurns() string {
 		case s.Invalid != "":
 			reason = s.Invalid
 		case x.exp.Kind == record.KindCapacity && x.bounded() && s.Kind == record.SliceWork:
-			// The generator may be the limit where nothing paces it, and not where the capacity is.
+			// The generator may be the limit at the peak work rate, but not at the capacity.
 		case s.Limited != "":
 			limited, how = limited+1, s.Limited
 			fallthrough

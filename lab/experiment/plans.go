@@ -8,10 +8,10 @@ import (
 	"dyno/lab/record"
 )
 
-// pace is how long the runs of a depth are and how often they are repeated, where variants take turns by whole runs.
+// pace is the length and number of a depth's runs where variants take turns by whole runs.
 type pace struct {
 	search, warmup time.Duration // measured time and warm-up of a searching run
-	datum          time.Duration // measured time of a run whose datum enters the result
+	datum          time.Duration // measured time of a run whose result enters the comparison
 	rounds         int           // 0: the searches are the result
 }
 
@@ -21,7 +21,7 @@ var paces = map[Depth]pace{
 	Thorough: {search: 3 * time.Second, warmup: time.Second, datum: 5 * time.Second, rounds: 12},
 }
 
-// pace returns the depth's pace with what the scenario states for itself.
+// pace returns the depth's pace, with the scenario's own values where it has them.
 func (o *Options) pace() pace {
 	p := paces[o.Depth]
 	m := o.Scenario.Measure
@@ -71,7 +71,7 @@ func (x *executor) execute(ctx context.Context) error {
 	case record.KindLoad:
 		return x.load(ctx)
 	}
-	return fmt.Errorf("nothing is known of mode %q", x.exp.Kind)
+	return fmt.Errorf("unknown mode %q", x.exp.Kind)
 }
 
 // runsOf returns the runs of one search or slot, in order.
@@ -81,7 +81,7 @@ func (x *executor) runsOf(role, variant string, round int) []*record.Run {
 	})
 }
 
-// Estimate of how many runs a search of a job's concurrency takes, for the progress line.
+// runsPerSearch estimates the runs of a search for a job's concurrency, for the progress line.
 const runsPerSearch = 8
 
 // load runs each variant once with each number of connections.

@@ -10,12 +10,13 @@ import (
 	"dyno/lab/scenario"
 )
 
-// reachTimeout bounds one attempt to reach a target: it admits one lost SYN, which is sent again after 1 s.
+// reachTimeout bounds one attempt to reach a target: it allows for one lost SYN, which is sent
+// again after 1 s.
 const reachTimeout = 2 * time.Second
 
-// reach connects once to each target that runs already, so that one which is not there, or whose certificate
-// is not trusted, ends the experiment before anything is measured. A target that stops answering later is
-// measured. What the lab starts is known to be ready.
+// reach connects once to each target that already runs, so that one which is absent, or whose
+// certificate is not trusted, ends the experiment before the measurement. A target that stops
+// answering later is measured. Processes that the lab starts are known to be ready.
 func (x *executor) reach(ctx context.Context) error {
 	if x.Scenario.Load.Kind == scenario.Jobs || len(x.Scenario.Companions) > 0 {
 		return nil
@@ -27,7 +28,7 @@ func (x *executor) reach(ctx context.Context) error {
 			continue
 		}
 		seen[t.URL] = true
-		warning, err := x.bench.try(ctx, t.URL, v)
+		warning, err := x.runner.try(ctx, t.URL, v)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -42,10 +43,10 @@ func (x *executor) reach(ctx context.Context) error {
 	return nil
 }
 
-// try sends a variant's first request to a target that runs already. The warning says that the answer does
-// not count as a success, unless it may once the setup was sent.
-func (b *bench) try(ctx context.Context, target string, v scenario.Variant) (warning string, err error) {
-	s := &stand{bench: b, fields: map[string]string{"target.url": target}}
+// try sends a variant's first request to a target that already runs. It returns a warning if the
+// answer does not count as a success, unless it may after the setup.
+func (b *runner) try(ctx context.Context, target string, v scenario.Variant) (warning string, err error) {
+	s := &environment{runner: b, fields: map[string]string{"target.url": target}}
 	u, err := b.address(s, v)
 	if err != nil {
 		return "", err

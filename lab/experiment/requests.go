@@ -24,16 +24,17 @@ import (
 	"dyno/lab/scenario"
 )
 
-// driveRequests makes the HTTP engine for a target that is ready, and opens the sink's stream of receipts.
-func (b *bench) driveRequests(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, d *drive) error {
+// driveRequests makes the load generator for a ready target, and opens the sink's stream of
+// receipts.
+func (b *runner) driveRequests(ctx context.Context, s *environment, v scenario.Variant, r *record.Run, d *drive) error {
 	if err := b.makeRequests(s, v, r, d); err != nil {
 		return err
 	}
 	return b.followReceipts(ctx, s, d.run, d)
 }
 
-// makeRequests makes the HTTP engine for a target that is ready.
-func (b *bench) makeRequests(s *stand, v scenario.Variant, r *record.Run, d *drive) error {
+// makeRequests makes the load generator for a ready target.
+func (b *runner) makeRequests(s *environment, v scenario.Variant, r *record.Run, d *drive) error {
 	u, err := b.address(s, v)
 	if err != nil {
 		return err
@@ -51,8 +52,8 @@ func (b *bench) makeRequests(s *stand, v scenario.Variant, r *record.Run, d *dri
 	return nil
 }
 
-// address returns the URL that a variant is loaded at.
-func (b *bench) address(s *stand, v scenario.Variant) (*url.URL, error) {
+// address returns the URL of a variant's load.
+func (b *runner) address(s *environment, v scenario.Variant) (*url.URL, error) {
 	t := b.Scenario.TargetOf(v)
 	address, err := s.expand("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL))
 	if t.URL != "" && b.Scenario.Target.URL != t.URL {
@@ -83,8 +84,8 @@ func runName(id string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// engine makes the driver: raw where it can, std for the rest.
-func (b *bench) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
+// engine makes the driver: raw if possible, std otherwise.
+func (b *runner) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
 	l := b.Scenario.Load
 	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
 	origin := u.Scheme + "://" + u.Host
@@ -99,8 +100,8 @@ func (b *bench) engine(u *url.URL, requests *load.Corpus) (load.Driver, error) {
 	return b.standard(u, requests)
 }
 
-// standard makes the driver of net/http.
-func (b *bench) standard(u *url.URL, requests *load.Corpus) (*std.Driver, error) {
+// standard makes the net/http driver.
+func (b *runner) standard(u *url.URL, requests *load.Corpus) (*std.Driver, error) {
 	l := b.Scenario.Load
 	c := std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: std.TLS{Insecure: l.TLS.Insecure}}
 	if l.TLS.CA != "" {
@@ -110,7 +111,7 @@ func (b *bench) standard(u *url.URL, requests *load.Corpus) (*std.Driver, error)
 }
 
 // corpus builds the requests of a run.
-func (b *bench) corpus(s *stand, l scenario.Load, u *url.URL, run string, seed uint64) (*load.Corpus, error) {
+func (b *runner) corpus(s *environment, l scenario.Load, u *url.URL, run string, seed uint64) (*load.Corpus, error) {
 	spec := corpus.Spec{Keys: corpus.Keys(keysOf(l)), Rows: b.rows, Run: run, Seed: seed}
 	classes := l.Classes
 	if len(classes) == 0 {
@@ -133,8 +134,8 @@ func keysOf(l scenario.Load) scenario.Keys {
 	return *l.Keys
 }
 
-// class completes a class of the scenario by what the load says for all of them.
-func (b *bench) class(s *stand, l scenario.Load, u *url.URL, c scenario.Class) (corpus.Class, error) {
+// class completes a class of the scenario with the load's common fields.
+func (b *runner) class(s *environment, l scenario.Load, u *url.URL, c scenario.Class) (corpus.Class, error) {
 	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: cmp.Or(c.Path, u.RequestURI()), Header: map[string]string{}}
 	var err error
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
@@ -176,9 +177,9 @@ func (b *bench) class(s *stand, l scenario.Load, u *url.URL, c scenario.Class) (
 	return out, nil
 }
 
-// lines replaces the placeholders in a body's template, and writes it as many times, a line each. With 0 it
-// stands alone.
-func (s *stand) lines(template string, repeat int) (string, error) {
+// lines replaces the placeholders in a body's template, and repeats it, one copy per line. With 0
+// there is just the template.
+func (s *environment) lines(template string, repeat int) (string, error) {
 	if repeat == 0 {
 		return s.expand("body", template)
 	}
@@ -189,7 +190,7 @@ func (s *stand) lines(template string, repeat int) (string, error) {
 			return "", err
 		}
 		if out.Len()+len(line) >= maxBody {
-			return "", fmt.Errorf("body: %d lines of it are more than %d MiB; lower repeat", repeat, maxBody>>20)
+			return "", fmt.Errorf("body: %d lines take more than %d MiB; lower repeat", repeat, maxBody>>20)
 		}
 		out.WriteString(line)
 		out.WriteByte('\n')
@@ -201,7 +202,7 @@ func (s *stand) lines(template string, repeat int) (string, error) {
 const maxBody = 16 << 20
 
 // body returns a template, from its file if it has one.
-func (b *bench) body(text, file string) (string, error) {
+func (b *runner) body(text, file string) (string, error) {
 	if file == "" {
 		return text, nil
 	}
@@ -218,7 +219,7 @@ func (b *bench) body(text, file string) (string, error) {
 }
 
 // followReceipts opens the sink's stream of receipts, if there is one.
-func (b *bench) followReceipts(ctx context.Context, s *stand, run string, d *drive) error {
+func (b *runner) followReceipts(ctx context.Context, s *environment, run string, d *drive) error {
 	address := b.Scenario.Load.Receipts
 	if address == "" {
 		return nil

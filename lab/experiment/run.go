@@ -23,24 +23,26 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// bench is what stays the same over the runs of an experiment.
-type bench struct {
+// runner holds the parts of an experiment that its runs share: options, variants and built
+// programs.
+type runner struct {
 	Options
 	variants []scenario.Variant
 	bins     map[string]string // Go package -> its binary
-	rows     *corpus.Rows      // the feeder's; nil: there is none
-	tmp      string            // binaries live here, not with the record
-	// standing is what stays up between runs, by variant; nil: each run has processes of its own.
-	standing map[string]*stand
+	rows     *corpus.Rows      // rows of the feeder; nil: there is none
+	tmp      string            // folder of the binaries, apart from the record
+	// environments are those that stay up between runs, by variant; nil: each run has its own
+	// processes.
+	environments map[string]*environment
 }
 
-// newBench builds every program that the scenario names.
-func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*bench, error) {
+// newRunner builds every program that the scenario names.
+func newRunner(ctx context.Context, o Options, variants []scenario.Variant) (*runner, error) {
 	tmp, err := os.MkdirTemp("", "dyno-")
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Options: o, variants: variants, bins: map[string]string{}, tmp: tmp}
+	b := &runner{Options: o, variants: variants, bins: map[string]string{}, tmp: tmp}
 	packages := []string{}
 	for _, c := range o.Scenario.Companions {
 		packages = append(packages, c.Build)
@@ -56,22 +58,22 @@ func newBench(ctx context.Context, o Options, variants []scenario.Variant) (*ben
 			continue
 		}
 		o.Progress.Say("building " + pkg)
-		// A folder each: ./old/server and ./new/server are both called server.
+		// One folder per package: ./old/server and ./new/server are both called server.
 		bin, err := target.Build(ctx, o.Scenario.Root, pkg, filepath.Join(tmp, strconv.Itoa(len(b.bins))))
 		if err != nil {
 			b.close()
-			return nil, err // which names the package
+			return nil, err // it names the package
 		}
 		b.bins[pkg] = bin
 	}
 	return b, nil
 }
 
-func (b *bench) close() { os.RemoveAll(b.tmp) }
+func (b *runner) close() { os.RemoveAll(b.tmp) }
 
-// run carries out one step: a fresh process, its companions, one steady load. With an error it returns the
-// run as well if part of it was measured; that run is invalid.
-func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
+// run carries out one step: a fresh process, its companions, one steady load. If an error ends a
+// run that was partly measured, run returns that run as invalid with the error.
+func (b *runner) run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
 	variant, err := b.variant(step)
 	if err != nil {
 		return nil, err
@@ -83,9 +85,9 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, err
 	}
-	s, up := b.standing[step.Variant]
+	s, up := b.environments[step.Variant]
 	if !up {
-		s = &stand{bench: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
+		s = &environment{runner: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
 	}
 	if step.Role == record.RoleTraced {
 		if err := s.takeTraces(b.OTLP); err != nil {
@@ -101,11 +103,11 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	}
 	profiled, err := b.drive(ctx, s, variant, r, dir)
 	switch {
-	case b.standing == nil || err != nil:
+	case b.environments == nil || err != nil:
 		defer s.down()
-		delete(b.standing, step.Variant)
-	default: // it stays up for its next turn, and must not work on this one meanwhile
-		b.standing[step.Variant] = s
+		delete(b.environments, step.Variant)
+	default: // it stays up for its next turn, and must not continue to work on this one
+		b.environments[step.Variant] = s
 		awaitIdle(ctx, probe.NewMeter(probe.Options{PID: r.Target.PID, Companions: s.companionPIDs()}))
 	}
 	if err != nil {
@@ -126,8 +128,8 @@ func (b *bench) run(ctx context.Context, step record.Step, exp *record.Experimen
 	return r, nil
 }
 
-// leaveOut has a run's latency read from the windows in which nobody took a profile of the target: profiled
-// is in how many somebody did.
+// leaveOut computes a run's latency from the windows without a profile of the target; profiled is
+// the number of windows with one.
 func leaveOut(r *record.Run, profiled int) error {
 	if profiled == 0 {
 		return nil
@@ -135,21 +137,21 @@ func leaveOut(r *record.Run, profiled int) error {
 	if r.Step.Role != record.RoleProfile {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
 	}
-	r.Totals.Classes = nil // these cannot be told apart by window
+	r.Totals.Classes = nil // they cannot be separated by window
 	if err := r.ReadLatencies(); err != nil {
 		return err
 	}
 	return r.Rewrite()
 }
 
-// variant returns what a step starts. A step that leaves something out starts the last variant with that
-// change taken back.
-func (b *bench) variant(step record.Step) (scenario.Variant, error) {
+// variant returns the variant that a step starts. An ablation starts the last variant without the
+// step's change.
+func (b *runner) variant(step record.Step) (scenario.Variant, error) {
 	for _, v := range b.variants {
 		if v.Name != step.Variant {
 			continue
 		}
-		if step.Role != record.RoleLeave {
+		if step.Role != record.RoleAblation {
 			return v, nil
 		}
 		last := b.variants[len(b.variants)-1]
@@ -160,9 +162,9 @@ func (b *bench) variant(step record.Step) (scenario.Variant, error) {
 	return scenario.Variant{}, fmt.Errorf("no variant is called %q", step.Variant)
 }
 
-// leavable lists the steps of the ladder that say how to take them back, but for the last: the ladder
-// without that one is the step before it.
-func (b *bench) leavable() []string {
+// leavable lists the ladder's steps that have undo arguments, except the last: the ladder without
+// that one is the step before it.
+func (b *runner) leavable() []string {
 	var names []string
 	for _, v := range b.variants[:len(b.variants)-1] {
 		if len(v.Undo) > 0 {
@@ -172,16 +174,16 @@ func (b *bench) leavable() []string {
 	return names
 }
 
-// drive starts the target, loads it, and writes the run's folder. It returns the number of windows in
-// which somebody took a profile of the target.
-func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
+// drive starts the target, loads it, and writes the run's folder. It returns the number of
+// windows with a profile of the target.
+func (b *runner) drive(ctx context.Context, s *environment, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
 	d, err := b.newDrive(ctx, s, v, r)
 	if err != nil {
 		return 0, err
 	}
 	defer d.close()
 	watch, err := probe.Watch(ctx, probe.Options{PID: r.Target.PID, Debug: d.debug, Token: b.Token, Companions: s.companionPIDs(), Self: os.Getpid(),
-		Counters: r.Step.Role == record.RoleProfile}) // which cost the target something at every switch between threads
+		Counters: r.Step.Role == record.RoleProfile}) // counters slow each context switch of the target
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -199,7 +201,7 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		return 0, err
 	}
 	speed := machineSpeed()
-	defer holdGarbage()()
+	defer pauseGC()()
 	sink := &join{writer: w, watch: watch, progress: b.Progress, profiling: r.Step.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
@@ -216,14 +218,14 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
 	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
-		loadErr = nil // it was to end here
+		loadErr = nil // the run ends here as planned
 	}
 	enough(errUnloaded)
 	r.Totals = totals
 	r.Load.Engine = d.driver.Engine()
 	r.Begin, r.Length = plan.MeasureFrom(), plan.Length
-	r.Around = watch.Surroundings(plan.MeasureFrom(), plan.OfferUntil())
-	r.Around.Speed = speed
+	r.Environment = watch.Environment(plan.MeasureFrom(), plan.OfferUntil())
+	r.Environment.Speed = speed
 	r.Totals.Server = watch.Totals(plan.MeasureFrom(), plan.OfferUntil(), served(r))
 	if r.Totals.Server != nil && len(sink.peaks) > 0 {
 		r.Totals.Server.Gauges = sink.peaks
@@ -236,12 +238,12 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 		}
 	}
 	r.Judge()
-	if r.Step.ForCause() && !r.Totals.Generator.Limited && r.Invalid != "" {
-		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // which is said beside what it shows, and not instead
+	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {
+		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
 	}
 	ended := b.died(s.target)
 	if d.steady && loadErr == nil {
-		ended = nil // a job that nobody listens to any more may end as it likes
+		ended = nil // a stopped job may end with any exit code
 	}
 	if loadErr != nil || ended != nil {
 		r.Invalid = cutShort(ctx, ended, plan.Length, d.plan.Length)
@@ -249,14 +251,14 @@ func (b *bench) drive(ctx context.Context, s *stand, v scenario.Variant, r *reco
 	return sink.profiled, errors.Join(loadErr, ended, w.Close(r))
 }
 
-// errProfiled ends the load of a run under profiles. errUnloaded ends the profiles with the load: what was not
-// taken by then would show an idle target.
+// errProfiled ends the load of a run under profiles. errUnloaded ends the profiles with the load:
+// later profiles would show an idle target.
 var (
 	errProfiled = errors.New("the profiles are taken")
 	errUnloaded = errors.New("the load ended before the profiles were taken")
 )
 
-// describe notes what a process is and what of it can be looked into.
+// describe enters a process's properties and the interfaces that it offers.
 func describe(ctx context.Context, debug, token string, info *agent.Info, t *record.Target) {
 	if info != nil {
 		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
@@ -268,7 +270,7 @@ func describe(ctx context.Context, debug, token string, info *agent.Info, t *rec
 	}
 }
 
-// cutShort says why a run that is kept does not count.
+// cutShort explains why a partial run does not count.
 func cutShort(ctx context.Context, ended error, measured, planned time.Duration) string {
 	why := "the load failed"
 	switch {
@@ -280,13 +282,14 @@ func cutShort(ctx context.Context, ended error, measured, planned time.Duration)
 	return fmt.Sprintf("%s; %v of %v were measured", why, measured, planned)
 }
 
-// garbage bounds what a run may leave uncollected, in bytes.
+// garbage bounds the memory that a run may leave uncollected, in bytes.
 const garbage = 1 << 30
 
-// holdGarbage collects now and then not again until the returned function is called, unless memory runs
-// short. A collection stops the sending threads until every other thread has noticed, and one that waits
-// for a CPU behind the target notices late: requests would be sent tens of milliseconds after their time.
-func holdGarbage() (release func()) {
+// pauseGC runs the collector now and then pauses it until the returned function is called, unless
+// memory runs short. A collection stops the sending threads until every other thread has reached
+// a safe point, and a thread that waits for a CPU behind the target reaches it late: requests
+// would be sent tens of milliseconds after their time.
+func pauseGC() (release func()) {
 	runtime.GC()
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(garbage)
 	return func() {
@@ -295,13 +298,14 @@ func holdGarbage() (release func()) {
 	}
 }
 
-// served is how many offers the target worked on, for what one of them cost.
+// served returns the number of offers that the target worked on, for its cost per request.
 func served(r *record.Run) int64 {
 	return int64(r.Totals.AchievedPerS * r.Length.Seconds())
 }
 
-// died returns an error if the target ended although nobody told it to. A job ends when it is done.
-func (b *bench) died(p *target.Process) error {
+// died returns an error if the target ended although the lab did not stop it. A job ends when it
+// is done.
+func (b *runner) died(p *target.Process) error {
 	if p == nil || b.Scenario.Load.Kind == scenario.Jobs && p.Err() == nil {
 		return nil
 	}
@@ -310,30 +314,30 @@ func (b *bench) died(p *target.Process) error {
 		if p.Err() == nil {
 			return errors.New("the target ended during the run, with exit code 0")
 		}
-		return fmt.Errorf("the target ended during the run: %w", p.Err()) // which shows the end of its log
+		return fmt.Errorf("the target ended during the run: %w", p.Err()) // it shows the end of the log
 	default:
 		return nil
 	}
 }
 
-// join lays the target's view of each window beside the client's before it is written.
+// join merges the target's view of each window with the client's before the window is written.
 type join struct {
 	writer   *record.Writer
 	watch    *probe.Watcher
 	progress Progress
 	profiled int
-	// profiling says that all of the run lies under profiles.
+	// profiling reports whether the whole run is under profiles.
 	profiling bool
-	peaks     map[string]float64 // of each gauge that the driver told, over the measured time; nil: it told none
+	peaks     map[string]float64 // maximum of each gauge that the driver reported, over the measured time; nil: it reported none
 }
 
-// serverWait is how long a window waits for the target's view of it. The agent answers within
+// serverWait bounds the wait for the target's view of a window. The agent answers within
 // milliseconds of a window's end; one that is starved for longer is recorded as not seen.
 const serverWait = 300 * time.Millisecond
 
 func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	w.Server = j.merge(w.Server, j.watch.Server(w.Start, serverWait), w.Phase)
-	if j.profiling || w.Server != nil && w.Server.ProfileLive {
+	if j.profiling || w.Server != nil && w.Server.Profiling {
 		w.Phase = record.PhaseProfile
 		j.profiled++
 	}
@@ -341,8 +345,8 @@ func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram)
 	return j.writer.Window(w, hists)
 }
 
-// merge adds the gauges that a job told of itself to what was seen of it. A service tells its own through
-// the agent, which watch has read.
+// merge adds the gauges that a job reported to the target's view. A service reports its gauges
+// through the agent, which watch has read.
 func (j *join) merge(told, seen *record.Server, phase string) *record.Server {
 	if told == nil || len(told.Gauges) == 0 {
 		return seen

@@ -11,15 +11,16 @@ import (
 	"dyno/lab/record"
 )
 
-// taken is what the slices so far say of what is still to be measured. It is read once for every block.
+// taken summarizes the slices so far for the choice of the next ones. It is computed once per
+// block.
 type taken struct {
 	work, votes map[place]int
-	open        map[[2]place]bool // pairs that are not decided
-	generations int               // that have at least a batch of blocks
+	open        map[[2]place]bool // pairs that are not yet decided
+	generations int               // generations with at least a batch of blocks
 	sees        bool              // the target's CPU time can be read
 }
 
-// look reads what was taken so far.
+// look summarizes the slices so far.
 func (t *turns) look() {
 	now := taken{work: map[place]int{}, votes: map[place]int{}, open: map[[2]place]bool{}}
 	blocks := map[int]map[int]bool{}
@@ -50,10 +51,11 @@ func (t *turns) look() {
 	}
 }
 
-// leastBlocks is how many blocks a generation has that gives a datum.
+// leastBlocks is the number of blocks that a generation needs to give a sample.
 const leastBlocks = 5
 
-// kind is the next block's kind of slice: SLO slices get their share of the time, and all of it once nothing else is open.
+// kind returns the next block's kind of slice: SLO slices get their share of the time, and all of
+// it when no work comparison is open.
 func (t *turns) kind() string {
 	work, votes := t.spent[record.SliceWork], t.spent[record.SliceSLO]
 	worked := t.Rounds == 0 && len(t.pairs) > 0 && !slices.ContainsFunc(t.places, func(p place) bool { return t.lacksWork(p) }) &&
@@ -69,10 +71,12 @@ func (t *turns) kind() string {
 	return record.SliceWork
 }
 
-// capped reports whether no more than a certain rate may be offered: what works as fast as it can would pass it.
+// capped reports whether the rate has a limit: a target that works as fast as it can would exceed
+// it.
 func (t *turns) capped() bool { return t.Scenario.Load.MaxRate > 0 }
 
-// due reports whether a place takes part in the block. The twin shows the noise of work; it has no capacity of its own.
+// due reports whether a place takes part in the block. The twin shows the noise of work; it has
+// no capacity of its own.
 func (t *turns) due(p place, kind string) bool {
 	switch {
 	case t.given[p] != "":
@@ -93,7 +97,7 @@ func (t *turns) due(p place, kind string) bool {
 	return false
 }
 
-// settled reports whether a pair is decided by what its work slices show, or those of one rate.
+// settled reports whether a pair is decided by its work slices, or by those at one rate.
 func (t *turns) settled(pair [2]place) bool {
 	if t.given[pair[0]] != "" || t.given[pair[1]] != "" || t.capped() && t.rate == 0 {
 		return true
@@ -102,7 +106,8 @@ func (t *turns) settled(pair [2]place) bool {
 	return decided(t.metric()) && (t.metric() != compare.MetricWork || !t.taken.sees || decided(compare.MetricCPU))
 }
 
-// metric is what pairs are compared by first: what was asked for at one equal rate, or else the work rate.
+// metric returns the first metric of the pairs: the requested one at one equal rate, or else the
+// work rate.
 func (t *turns) metric() string {
 	switch {
 	case t.rate > 0:
@@ -113,20 +118,21 @@ func (t *turns) metric() string {
 	return compare.MetricWork
 }
 
-// placed reports whether a comparison of capacities is decided, where that is what was asked for.
+// placed reports whether a requested comparison of capacities is decided.
 func (t *turns) placed(pair [2]place) bool {
 	if t.Metric != compare.MetricCapacity || t.rate > 0 || t.given[pair[0]] != "" || t.given[pair[1]] != "" {
 		return true
 	}
 	a, _ := capacity.VotesOf(t.exp.Slices, pair[0].role, pair[0].variant)
 	b, _ := capacity.VotesOf(t.exp.Slices, pair[1].role, pair[1].variant)
-	// Looked at after every slice, one comparison in five of a thing with itself would seem decided at some time.
+	// Checked after every slice, one comparison in five of a variant with itself would seem
+	// decided at some time.
 	for n := enoughVotes; n <= min(len(a), len(b)); n = n * 3 / 2 {
 		x, y := capacity.EstimateOf(a[:n], t.peak(pair[0])), capacity.EstimateOf(b[:n], t.peak(pair[1]))
 		if x.Knee <= 0 || y.Knee <= 0 {
 			continue
 		}
-		const sure = 2.6 // standard errors: 1% for each look
+		const sure = 2.6 // standard errors: 1% for each check
 		if math.Abs(math.Log(y.Knee/x.Knee)) > sure*math.Hypot(x.KneeError, y.KneeError) {
 			return true
 		}
@@ -134,7 +140,7 @@ func (t *turns) placed(pair [2]place) bool {
 	return false
 }
 
-// over reports whether the turns have come to their end.
+// over reports whether the turns have ended.
 func (t *turns) over() bool {
 	undecided := func(p [2]place) bool {
 		return t.given[p[0]] == "" && t.given[p[1]] == "" && compare.Turns(t.exp.Slices, t.metric(), p[0].side(), p[1].side()).Pairs < t.Rounds
@@ -159,16 +165,16 @@ func (t *turns) lacksWork(p place) bool {
 	return t.given[p] == "" && t.rate == 0 && !t.capped() && t.taken.work[p] < enoughBlocks
 }
 
-// lacksVotes is the same of SLO slices.
+// lacksVotes reports the same for SLO slices.
 func (t *turns) lacksVotes(p place) bool {
 	return t.given[p] == "" && t.rate == 0 && t.bounded() && p.role != record.RoleFloor && t.taken.votes[p] < enoughVotes
 }
 
-// enoughWidth is how wide the interval of a capacity may be, as a share of it, for a search that looks for nothing else to
-// end early.
+// enoughWidth is the interval's width, as a share of the capacity, at which a search for only the
+// capacity ends early.
 const enoughWidth = 0.06
 
-// located reports whether every variant's capacity is known well enough.
+// located reports whether every variant's capacity has a narrow enough interval.
 func (t *turns) located() bool {
 	return !t.bounded() || !slices.ContainsFunc(t.places, func(p place) bool {
 		votes, _ := capacity.VotesOf(t.exp.Slices, p.role, p.variant)

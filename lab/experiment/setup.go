@@ -20,16 +20,16 @@ import (
 const (
 	// setupTimeout bounds one request of the setup.
 	setupTimeout = 10 * time.Second
-	// setupConnections is over how many a repeated request is sent: enough to share a target's fsyncs among
-	// many, few enough for any target's accept queue.
+	// setupConnections is the number of connections for a repeated request: enough to share a
+	// target's fsyncs among many, few enough for any target's accept queue.
 	setupConnections = 32
-	// setupSays is how often a setup that goes on says how far it is.
+	// setupSays is the interval of a setup's progress reports.
 	setupSays = 2 * time.Second
 )
 
-// setup sends the scenario's setup requests, one after the other; those that are repeated go out side by
-// side.
-func (s *stand) setup(ctx context.Context, requests []scenario.Request) error {
+// setup sends the scenario's setup requests, one after the other; copies of a repeated request
+// are sent concurrently.
+func (s *environment) setup(ctx context.Context, requests []scenario.Request) error {
 	transport := &http.Transport{MaxConnsPerHost: setupConnections, MaxIdleConnsPerHost: setupConnections}
 	client := &http.Client{Transport: transport, Timeout: setupTimeout}
 	defer client.CloseIdleConnections()
@@ -47,8 +47,8 @@ func (s *stand) setup(ctx context.Context, requests []scenario.Request) error {
 	return nil
 }
 
-// sendMany sends a request of the setup as often as it says. The first that fails ends the others.
-func (s *stand) sendMany(ctx context.Context, client *http.Client, number int, r scenario.Request) error {
+// sendMany sends a repeated request of the setup. The first failure ends the others.
+func (s *environment) sendMany(ctx context.Context, client *http.Client, number int, r scenario.Request) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var next, answered atomic.Int64
@@ -76,13 +76,13 @@ func (s *stand) sendMany(ctx context.Context, client *http.Client, number int, r
 		case <-done:
 			return context.Cause(ctx)
 		case <-say.C:
-			s.bench.Progress.Say(fmt.Sprintf("setup, request %d: %d of %d sent", number, answered.Load(), r.Repeat))
+			s.runner.Progress.Say(fmt.Sprintf("setup, request %d: %d of %d sent", number, answered.Load(), r.Repeat))
 		}
 	}
 }
 
-// send sends a request of the setup, the n-th of those that are repeated.
-func (s *stand) send(ctx context.Context, client *http.Client, r scenario.Request, n int) error {
+// send sends a request of the setup, the n-th copy of a repeated one.
+func (s *environment) send(ctx context.Context, client *http.Client, r scenario.Request, n int) error {
 	url, err := s.repeated("url", r.URL, n)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (s *stand) send(ctx context.Context, client *http.Client, r scenario.Reques
 }
 
 // repeated replaces the placeholders in a text that is written for the n-th time.
-func (s *stand) repeated(what, text string, n int) (string, error) {
+func (s *environment) repeated(what, text string, n int) (string, error) {
 	out, err := scenario.Expand(text, func(name string) (string, bool) {
 		if name == scenario.Count {
 			return strconv.Itoa(n), true

@@ -51,7 +51,7 @@ func (c *counter) requests() []scenario.Request {
 
 func TestSetupRepeats(t *testing.T) {
 	c := newCounter(t, "none")
-	s := &stand{bench: &bench{}, fields: map[string]string{"sink.name": "it"}}
+	s := &environment{runner: &runner{}, fields: map[string]string{"sink.name": "it"}}
 	if err := s.setup(t.Context(), c.requests()); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestSetupRepeats(t *testing.T) {
 
 func TestSetupStopsAtTheFirstThatFails(t *testing.T) {
 	c := newCounter(t, "n=7 of it")
-	s := &stand{bench: &bench{}, fields: map[string]string{"sink.name": "it"}}
+	s := &environment{runner: &runner{}, fields: map[string]string{"sink.name": "it"}}
 	requests := c.requests()
 	requests[1].Repeat = 20_000 // takes seconds, unless it stops
 	err := s.setup(t.Context(), requests)
@@ -86,12 +86,12 @@ func TestSetupStopsAtTheFirstThatFails(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.setup(ended, c.requests()[1:]); err == nil {
-		t.Error("a setup that was told to stop succeeded")
+		t.Error("a cancelled setup succeeded")
 	}
 }
 
 func TestLines(t *testing.T) {
-	s := &stand{fields: map[string]string{"target.listen": "h"}}
+	s := &environment{fields: map[string]string{"target.listen": "h"}}
 	for _, c := range []struct {
 		template string
 		repeat   int

@@ -19,37 +19,38 @@ import (
 )
 
 const (
-	// sliceLead is the least time in which connections are made before a slice; each adds connectTime, or handshakeTime
-	// where TLS is spoken.
+	// sliceLead is the least time in which connections are made before a slice; each connection
+	// adds connectTime, or handshakeTime with TLS.
 	sliceLead     = 20 * time.Millisecond
 	connectTime   = 200 * time.Microsecond
 	handshakeTime = 4 * time.Millisecond
-	// workLength is how long a work slice should take: long enough that its beginning and end do not matter, short enough
-	// that eight variants have had their turn within 3 s.
+	// workLength is the intended length of a work slice: long enough that its beginning and end
+	// do not matter, short enough that eight variants have had their turn within 3 s.
 	workLength = 300 * time.Millisecond
-	// longWork is how long a work slice of a slow target may take, so that each connection carries two requests.
+	// longWork is the limit of a slow target's work slice in which each connection carries two
+	// requests.
 	longWork = 2 * time.Second
-	// workSpare is how many times its expected length a work slice may take; firstLimit bounds those from which that is
-	// learnt.
+	// workSpare is the limit of a work slice as a multiple of its expected length; firstLimit
+	// bounds the slices from which that length is learnt.
 	workSpare  = 8
 	firstLimit = 3 * time.Second
-	// voteLength is the shortest SLO slice: eight windows show a trend. It lasts until it has voteOffers, which a p99 needs,
-	// but not beyond voteLimit.
+	// voteLength is the shortest SLO slice: eight windows show a trend. A slice lasts until it
+	// has voteOffers, which a p99 needs, but not beyond voteLimit.
 	voteLength = 800 * time.Millisecond
 	voteOffers = 250
 	voteLimit  = 30 * time.Second
 )
 
-// plan is what all slices of a seat share.
+// plan returns the part of the plan that all slices of a seat share.
 func (s *seat) plan() load.Plan {
-	l := s.bench.Scenario.Load
+	l := s.runner.Scenario.Load
 	return load.Plan{
 		Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout),
 		Classes: s.drive.plan.Classes, FirstSeq: s.seq, Lead: s.lead(cmp.Or(l.Connections, defaultConnections)),
 	}
 }
 
-// lead is how long before a slice its connections are made.
+// lead returns the time before a slice in which its connections are made.
 func (s *seat) lead(connections int) time.Duration {
 	each := connectTime
 	if strings.HasPrefix(s.run.Load.URL, "https:") {
@@ -58,8 +59,8 @@ func (s *seat) lead(connections int) time.Duration {
 	return min(sliceLead+time.Duration(connections)*each, time.Second)
 }
 
-// work drives a work slice of a number of requests, for no longer than limit. An error ends the experiment; what the target did
-// wrong is in the slice.
+// work drives a work slice of a number of requests, for no longer than limit. An error ends the
+// experiment; the target's failures are in the slice.
 func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (record.Slice, error) {
 	p := s.plan()
 	p.Count, p.Connections, p.Length = requests, min(p.Connections, int(requests)), limit
@@ -73,10 +74,10 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 	s.account(&out, totals, s.meter.Read().Since(before))
 	out.Start, out.Length = carried.Start, time.Duration(carried.Last-carried.Start)
 	if totals.Unfinished+totals.Undelivered > 0 || carried.Last == 0 {
-		out.Length = max(out.Length, p.Length) // what did not come back took longer than that
+		out.Length = max(out.Length, p.Length) // unanswered requests took longer than that
 	}
 	if out.Served == 0 {
-		out.Invalid = "no request was answered as it should be" + commonest(totals)
+		out.Invalid = "no request succeeded" + commonest(totals)
 	}
 	if totals.Generator.BusiestThread >= record.GeneratorBusy {
 		out.Limited = fmt.Sprintf("its busiest thread used %.0f%% of a core", totals.Generator.BusiestThread*100)
@@ -92,20 +93,21 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	p.Length = min(time.Duration(seconds*float64(time.Second)), voteLimit)
 	p.Length = (p.Length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
 	p.Schedule = func() load.Schedule { return load.Poisson(rate, p.Length, seed) }
-	if s.bench.Scenario.Load.Schedule.Kind == scenario.Constant {
+	if s.runner.Scenario.Load.Schedule.Kind == scenario.Constant {
 		p.Schedule = func() load.Schedule { return load.Constant(rate, p.Length) }
 	}
 	p.Drain = min(longestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate
-	// The process is left to the meter: looking at its threads ten times a second would cost more than a slice can spare.
-	watch, err := probe.Watch(ctx, probe.Options{Debug: s.drive.debug, Token: s.bench.Token})
+	// The meter reads the process: reading its threads ten times a second would cost more than a
+	// slice can spare.
+	watch, err := probe.Watch(ctx, probe.Options{Debug: s.drive.debug, Token: s.runner.Token})
 	if err != nil {
 		return out, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
 	seen := &seen{watch: watch}
-	totals, carried, before, err := s.send(ctx, p, seen, awaiting(rate))
+	totals, carried, before, err := s.send(ctx, p, seen, pendingReceipts(rate))
 	if err != nil {
 		return out, err
 	}
@@ -129,14 +131,15 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	return out, nil
 }
 
-// byGenerator says how the load generator, not the target, may have missed an SLO slice; empty: it did not. An SLO that
-// was met was met whatever the generator did, since latency counts from the intended send time.
+// byGenerator explains how the load generator, not the target, may have missed an SLO slice;
+// empty: it did not. An SLO that was met was met whatever the generator did, since latency counts
+// from the intended send time.
 func (s *seat) byGenerator(r *record.Run) string {
 	bound := math.Inf(1)
 	for _, ms := range r.SLO.Latency {
 		bound = min(bound, ms)
 	}
-	const share = 0.5 // of what is allowed
+	const share = 0.5 // share of the permitted latency
 	if lag := r.Totals.Lag.P99 / 1000; lag > share*bound {
 		return fmt.Sprintf("it sent late: p99 %.1f ms", lag)
 	}
@@ -147,8 +150,8 @@ func (s *seat) slice(kind string) record.Slice {
 	return record.Slice{Kind: kind, Role: s.role, Variant: s.variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
 }
 
-// send carries out a slice's plan and returns what was used until its start, when the connections stood. A target that fails
-// is a result; what comes back as an error is the lab's own.
+// send carries out a slice's plan and returns the usage at its start, when the connections were
+// up. A failing target is a result; an error is the lab's own.
 func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, probe.Usage, error) {
 	follow, end, err := s.receipts(ctx)
 	if err != nil {
@@ -163,7 +166,7 @@ func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries
 	}
 	before := s.meter.Read()
 	p.Start = monotonic.Now() + int64(p.Lead)
-	if p.Count == 0 { // as load.Run does, for the windows
+	if p.Count == 0 { // load.Run rounds up like this, for the windows
 		p.Start = (p.Start/int64(record.WindowLength) + 1) * int64(record.WindowLength)
 	}
 	read := make(chan probe.Usage, 1)
@@ -176,7 +179,7 @@ func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries
 	return totals, carried, before, err
 }
 
-// account enters what a slice's offers became and what they cost.
+// account enters the outcomes of a slice's offers and their cost.
 func (s *seat) account(out *record.Slice, t record.Totals, used probe.Usage) {
 	out.Offered, out.Unfinished, out.Failed = t.Offered, t.Unfinished, t.Failed
 	out.Served = t.Ended - t.Failed
@@ -192,12 +195,12 @@ const (
 	// idleShare is the share of a core below which a target counts as idle, over idleSpan.
 	idleShare = 0.2
 	idleSpan  = 10 * time.Millisecond
-	// idleLimit is how long to wait for that: a target that never idles is its own background.
+	// idleLimit bounds the wait for that: a target that never idles always has background work.
 	idleLimit = time.Second
 )
 
-// awaitIdle returns once the target and its companions have nothing left to do: what they still do would be done in the next
-// variant's turn.
+// awaitIdle returns when the target and its companions have become idle: their remaining work
+// would fall into the next variant's turn.
 func awaitIdle(ctx context.Context, m *probe.Meter) {
 	tick := time.NewTicker(idleSpan)
 	defer tick.Stop()
@@ -217,7 +220,7 @@ func awaitIdle(ctx context.Context, m *probe.Meter) {
 	}
 }
 
-// commonest names the kind of error that came most often.
+// commonest returns the most frequent kind of error.
 func commonest(t record.Totals) string {
 	name, most := "", int64(0)
 	for kind, n := range t.Errors {
@@ -240,12 +243,12 @@ type seen struct {
 
 func (s *seen) Window(w record.Window, _ map[string]*hdrhistogram.Histogram) error {
 	w.Server = s.watch.Server(w.Start, serverWait)
-	s.profiled = s.profiled || w.Server != nil && w.Server.ProfileLive
+	s.profiled = s.profiled || w.Server != nil && w.Server.Profiling
 	s.series = append(s.series, w)
 	return nil
 }
 
-// nowhere is the sink of a slice of which the sums say all.
+// nowhere is the sink of a slice that needs only the totals.
 type nowhere struct{}
 
 func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }

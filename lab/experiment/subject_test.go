@@ -62,13 +62,13 @@ func running(t *testing.T, inside string) *scenario.Scenario {
 }
 
 // benchOf is a bench on which the scenario's runs can be carried out one by one.
-func benchOf(t *testing.T, sc *scenario.Scenario, p Progress) (*bench, *record.Experiment) {
+func runnerOf(t *testing.T, sc *scenario.Scenario, p Progress) (*runner, *record.Experiment) {
 	t.Helper()
 	variants, err := choose(sc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newBench(t.Context(), Options{Scenario: sc, Depth: Quick, Progress: p}, variants)
+	b, err := newRunner(t.Context(), Options{Scenario: sc, Depth: Quick, Progress: p}, variants)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,26 +11,27 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Times of a sweep's runs. A quick sweep is to be done in a minute and a half with some thirty variants, so
-// it takes every other rate, the highest among them, and ramps of one variant for each value of the first
-// axis.
+// Times of a sweep's runs. A quick sweep of some thirty variants must end in a minute and a half,
+// so it takes every other rate, the highest among them, and ramps of one variant for each value
+// of the first axis.
 const (
-	sweepLength      = 2 * time.Second // where the scenario states none
+	sweepLength      = 2 * time.Second // default measured time
 	quickSweepLength = 500 * time.Millisecond
 	quickSweepWarmup = 200 * time.Millisecond
 	quickRampLength  = 6 * time.Second // the inflection detector needs 5 s before it has a reference
 )
 
-// sweep runs every variant at every rate, and then once with a rate that rises. Variants that can live side by side stay up
-// and take turns of one run each. A step that could not be measured is one point of many: the others still say something.
+// sweep runs every variant at every rate, and then once with a rising rate. Variants that can run
+// side by side stay up and take turns of one run each. A failed step is one point of many: the
+// others still count.
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
-	// A shared companion would be started once for each variant that stays up.
-	shares := len(x.bench.companions(true)) > 0
+	// A shared companion would start once for each variant that stays up.
+	shares := len(x.runner.companions(true)) > 0
 	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.Exclusive && !x.oneAddress() && !shares {
-		x.bench.standing = map[string]*stand{}
+		x.runner.environments = map[string]*environment{}
 		defer func() {
-			for _, s := range x.bench.standing {
+			for _, s := range x.runner.environments {
 				s.down()
 			}
 		}()

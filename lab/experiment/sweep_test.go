@@ -65,10 +65,10 @@ func TestQuickSweepSteps(t *testing.T) {
 	}
 }
 
-// A job is told of a rate that rises; the rate of a service's requests rises by itself.
+// A job receives the rising rate as an argument; for a service, the lab raises the rate.
 func TestRampPlan(t *testing.T) {
 	x := sweepOf(t, Default)
-	b := &bench{Options: x.Options}
+	b := &runner{Options: x.Options}
 	r := &record.Run{Step: record.Step{Rate: 100, RampTo: 300, Length: time.Second}}
 	p, err := b.plan(r)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestTracesArriveAsStages(t *testing.T) {
 	t.Parallel()
 	sc := open(t, "notify.yaml")
 	sc.Variants = sc.Variants[len(sc.Variants)-1:]
-	b, exp := benchOf(t, sc, silent{})
+	b, exp := runnerOf(t, sc, silent{})
 	step := record.Step{Role: record.RoleTraced, Variant: sc.Variants[0].Name, Rate: 500, Length: time.Second} // of which the scenario samples 5%
 	r, err := b.run(t.Context(), step, exp)
 	if err != nil {

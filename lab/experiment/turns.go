@@ -17,47 +17,51 @@ import (
 	"dyno/lab/scenario"
 )
 
-// turns measures variants side by side: a generation starts all of them, and a block visits each once, in random order,
-// for a slice of some tenths of a second. What disturbs the machine for longer than a block disturbs all alike; what
-// disturbs it for less costs a slice.
+// turns measures variants side by side: a generation starts all of them, and a block visits each
+// once, in random order, for a slice of some tenths of a second. A disturbance longer than a
+// block disturbs all alike; a shorter one costs a slice.
 type turns struct {
 	*executor
 	places   []place
-	pairs    [][2]place // whose comparison is asked for; nil: none
+	pairs    [][2]place // pairs to compare; nil: none
 	ends     time.Time  // when the turns must be over
 	rng      *rand.Rand
-	number   int // of the generation
+	number   int // number of the generation
 	block    int
-	failures map[place]int // in a row
+	failures map[place]int // failures in a row
 	given    map[place]string
-	spent    map[string]time.Duration // by kind of slice
-	rate     float64                  // above 0: every SLO slice has this rate, per second
-	warm     map[place]float64        // peak work rate seen when warming up, per second
-	taken    taken                    // what the slices so far say
+	spent    map[string]time.Duration // time by kind of slice
+	rate     float64                  // above 0: the rate of every SLO slice, per second
+	warm     map[place]float64        // peak work rate during warm-up, per second
+	taken    taken                    // summary of the slices so far
 }
 
 const (
-	// leastGenerations is how many times the processes are started afresh at least: what differs between two processes of
-	// the same program (where its memory is) is not the program's.
+	// leastGenerations is the minimum number of process restarts: a difference between two
+	// processes of the same program (such as their memory layout) is not a difference of the
+	// program.
 	leastGenerations = 2
-	// A generation lasts startShare times as long as starting it took, so that little of the time goes into that, and no
-	// less than leastGeneration.
+	// A generation lasts startShare times as long as its start, so that starts take little of the
+	// time, and at least leastGeneration.
 	leastGeneration = 20 * time.Second
 	startShare      = 8
-	// warmSlices and warmTime are what a process is given before its first slice.
+	// warmSlices and warmTime bound the warm-up of a process before its first slice.
 	warmSlices = 8
 	warmTime   = 400 * time.Millisecond
-	// mostFailures is after how many slices in a row that say nothing a place is given up.
+	// mostFailures is the number of failed slices in a row after which a place is no longer
+	// measured.
 	mostFailures = 3
-	// settledEvery is in which block comparisons that are decided still take part: the others get the time.
+	// settledEvery is the interval of blocks in which decided comparisons still take part; the
+	// others get the time.
 	settledEvery = 3
 	// voteShare is the share of the time that SLO slices take.
 	voteShare = 1.0 / 3
-	// enoughVotes is how many SLO slices a variant has when an experiment whose comparisons are decided ends early, and
-	// enoughBatches how many blocks it has then: 4 batches of 5.
+	// enoughVotes is the number of SLO slices that a variant needs before an experiment with
+	// decided comparisons ends early, and enoughBatches the number of its blocks: 4 batches of 5.
 	enoughVotes  = 16
 	enoughBlocks = 20
-	// visitWork and visitVotes are how many slices a variant that is started for its turn is given in one.
+	// visitWork and visitVotes are the numbers of slices per turn of a variant that is started
+	// for its turn.
 	visitWork  = 6
 	visitVotes = 4
 )
@@ -70,7 +74,7 @@ func (x *executor) takeTurns(ctx context.Context, places []place, pairs [][2]pla
 		t.block, t.number = max(t.block, s.Block), max(t.number, s.Generation)
 	}
 	t.look()
-	x.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Ends: ends}
+	x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: ends}
 	if err := x.exp.Save(); err != nil {
 		return err
 	}
@@ -91,18 +95,20 @@ func (x *executor) takeTurns(ctx context.Context, places []place, pairs [][2]pla
 	return nil
 }
 
-// oneAddress reports whether every variant is started at the same address, so that two cannot be up at a time.
+// oneAddress reports whether every variant uses the same address, so that two cannot be up
+// concurrently.
 func (x *executor) oneAddress() bool {
 	return x.Scenario.Target.URL == "" && !strings.Contains(x.Scenario.Load.URL, "${")
 }
 
-// running reports whether what is measured runs already, so that there is nothing to start afresh.
+// running reports whether the target already runs, so that it cannot be restarted.
 func (t *turns) running() bool { return t.Scenario.Target.URL != "" }
 
-// generation starts every place and lets them take turns for several times as long as that took.
+// generation starts every place and gives them turns for a multiple of the time that the start
+// took.
 func (t *turns) generation(ctx context.Context) error {
 	began := time.Now()
-	shared, err := t.bench.shared(ctx, t.exp, t.number)
+	shared, err := t.runner.shared(ctx, t.exp, t.number)
 	if err != nil {
 		return err
 	}
@@ -132,7 +138,7 @@ func (t *turns) generation(ctx context.Context) error {
 	length := max(leastGeneration, startShare*time.Since(began))
 	until := time.Now().Add(length)
 	if t.running() || t.ends.Sub(until) < length/2 {
-		until = t.ends // what is left is too short for another one
+		until = t.ends // the rest is too short for another generation
 	}
 	for len(t.exp.Slices) == 0 || !t.over() && time.Now().Before(until) {
 		if err := t.takeBlock(ctx, seats); err != nil {
@@ -152,10 +158,10 @@ func (t *turns) generation(ctx context.Context) error {
 	return nil
 }
 
-// seat starts a place and warms it up. A place that cannot be started is given up, unless it never could: that is an
-// error of the scenario.
-func (t *turns) seat(ctx context.Context, p place, shared *stand) (*seat, error) {
-	s, err := t.bench.sit(ctx, p, t.number, shared, t.exp)
+// seat starts a place and warms it up. A place that fails to start is no longer measured, unless
+// it never started: that is an error of the scenario.
+func (t *turns) seat(ctx context.Context, p place, shared *environment) (*seat, error) {
+	s, err := t.runner.sit(ctx, p, t.number, shared, t.exp)
 	if err == nil {
 		if err = t.warmUp(ctx, s); err != nil {
 			s.close()
@@ -173,8 +179,8 @@ func (t *turns) seat(ctx context.Context, p place, shared *stand) (*seat, error)
 	return nil, nil
 }
 
-// warmUp drives a process until it has worked for a while, and finds out how many requests make a work slice of it in
-// this generation.
+// warmUp drives a process until it has worked for a while, and sets the number of requests of its
+// work slices in this generation.
 func (t *turns) warmUp(ctx context.Context, s *seat) error {
 	if t.capped() {
 		t.warm[s.place] = t.Scenario.Load.MaxRate // its first slices warm it up
@@ -196,7 +202,8 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 		}
 		worked += seen.Length
 		t.warm[s.place] = seen.PerS()
-		// Each connection carries two requests where that does not take too long, else as many as are done in that time.
+		// Each connection carries two requests if that is fast enough, else as many requests as
+		// fit into longWork.
 		n := max(seen.PerS()*workLength.Seconds(), min(2*connections, seen.PerS()*longWork.Seconds()))
 		s.requests = max(1, int64(math.Round(n)))
 	}
@@ -204,17 +211,17 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 	return nil
 }
 
-// takeBlock visits every seat whose turn it is, in random order, for a slice of one kind.
+// takeBlock visits every seat that is due, in random order, for a slice of one kind.
 func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
 	t.block++
 	defer t.look()
 	kind := t.kind()
 	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !t.due(s.place, kind) })
 	t.rng.Shuffle(len(visited), func(i, j int) { visited[i], visited[j] = visited[j], visited[i] })
-	defer holdGarbage()()
+	defer pauseGC()()
 	for _, s := range visited {
 		if !time.Now().Before(t.ends) && len(t.exp.Slices) > 0 {
-			return nil // what was visited in this block counts for those that were
+			return nil // the slices of this block count for the seats that were visited
 		}
 		if err := t.take(ctx, s, kind); err != nil {
 			return err
@@ -223,8 +230,8 @@ func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
 	return nil
 }
 
-// visits lets variants that cannot live side by side take turns by whole processes: each is started, takes some slices
-// and is stopped.
+// visits gives turns to variants that cannot run side by side, by whole processes: each is
+// started, takes some slices and is stopped.
 func (t *turns) visits(ctx context.Context) error {
 	t.block++
 	defer t.look()
@@ -245,7 +252,7 @@ func (t *turns) visits(ctx context.Context) error {
 }
 
 func (t *turns) visit(ctx context.Context, p place) error {
-	shared, err := t.bench.shared(ctx, t.exp, t.number)
+	shared, err := t.runner.shared(ctx, t.exp, t.number)
 	if err != nil {
 		return err
 	}
@@ -256,7 +263,7 @@ func (t *turns) visit(ctx context.Context, p place) error {
 		return err
 	}
 	defer s.close()
-	defer holdGarbage()()
+	defer pauseGC()()
 	var kinds []string
 	switch {
 	case t.rate > 0:
@@ -291,7 +298,7 @@ func (t *turns) take(ctx context.Context, s *seat, kind string) error {
 		out, err = s.vote(ctx, t.voteRate(s.place), t.block)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // half a slice says nothing
+		return ctx.Err() // half a slice has no result
 	}
 	if died := s.ended(); died != nil {
 		out.Invalid, err = record.Redact(died.Error()), nil
@@ -313,18 +320,18 @@ func (t *turns) take(ctx context.Context, s *seat, kind string) error {
 	return nil
 }
 
-// giveUp leaves a place out from here on: what was measured of it counts.
+// giveUp excludes a place from now on: its slices so far count.
 func (t *turns) giveUp(p place, why string) {
 	t.given[p] = why
 	if p.role == record.RoleMeasure {
 		t.lost[p.variant] = true
 	}
-	text := fmt.Sprintf("%s was given up: %s", p, why)
+	text := fmt.Sprintf("%s is no longer measured: %s", p, why)
 	t.exp.Warnings = append(t.exp.Warnings, text)
 	t.Progress.Say(text)
 }
 
-// voteRate is the rate of a place's next SLO slice.
+// voteRate returns the rate of a place's next SLO slice.
 func (t *turns) voteRate(p place) float64 {
 	if t.rate > 0 {
 		return t.rate
@@ -333,7 +340,7 @@ func (t *turns) voteRate(p place) float64 {
 	return capacity.NextRate(votes, t.peak(p), t.mostRate(), t.rng.Float64())
 }
 
-// mostRate is the highest rate that may be offered, per second; 0: there is no bound.
+// mostRate returns the highest permitted rate, per second; 0: no limit.
 func (x *executor) mostRate() float64 {
 	most := x.Scenario.Measure.MaxRate
 	if limit := x.Scenario.Load.MaxRate; limit > 0 && (most == 0 || limit < most) {
@@ -342,7 +349,8 @@ func (x *executor) mostRate() float64 {
 	return most
 }
 
-// peak is a place's peak work rate: the median of its work slices, or what it showed when it warmed up.
+// peak returns a place's peak work rate: the median of its work slices, or the rate of its
+// warm-up.
 func (t *turns) peak(p place) float64 {
 	work := t.exp.SlicesOf(record.SliceWork, func(s *record.Slice) bool {
 		return s.Role == p.role && s.Variant == p.variant && s.Invalid == ""
@@ -364,9 +372,9 @@ func (t *turns) say(text string) {
 	}
 }
 
-// shared starts the companions that all places of a generation use.
-func (b *bench) shared(ctx context.Context, exp *record.Experiment, generation int) (*stand, error) {
-	s, err := b.stand(exp, fmt.Sprintf("%d-shared", generation), nil)
+// shared starts the companions that all places of a generation share.
+func (b *runner) shared(ctx context.Context, exp *record.Experiment, generation int) (*environment, error) {
+	s, err := b.environment(exp, fmt.Sprintf("%d-shared", generation), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -377,8 +385,8 @@ func (b *bench) shared(ctx context.Context, exp *record.Experiment, generation i
 	return s, nil
 }
 
-// companions are those of the scenario that all places share, or the others.
-func (b *bench) companions(shared bool) (out []scenario.Companion) {
+// companions returns the scenario's companions that all places share, or the others.
+func (b *runner) companions(shared bool) (out []scenario.Companion) {
 	for _, c := range b.Scenario.Companions {
 		if c.Shared == shared {
 			out = append(out, c)
@@ -387,9 +395,10 @@ func (b *bench) companions(shared bool) (out []scenario.Companion) {
 	return out
 }
 
-// stand makes the folders of what is up for some turns; what processes of above are called is known to it.
-func (b *bench) stand(exp *record.Experiment, name string, above *stand) (*stand, error) {
+// environment makes the folders of an environment for some turns; it inherits the fields of
+// above.
+func (b *runner) environment(exp *record.Experiment, name string, above *environment) (*environment, error) {
 	dir := filepath.Join(exp.Dir, "turns", fileName(name))
-	s := &stand{bench: b, fields: above.copyFields(), logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
+	s := &environment{runner: b, fields: above.copyFields(), logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
 	return s, os.MkdirAll(s.logs, 0o755)
 }

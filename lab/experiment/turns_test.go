@@ -155,7 +155,7 @@ func TestTurnsInterrupted(t *testing.T) {
 	}
 }
 
-// A variant whose process dies is given up; the others go on.
+// A variant whose process dies is no longer measured; the others continue.
 func TestDyingVariantIsGivenUp(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)
@@ -188,7 +188,7 @@ func TestDyingVariantIsGivenUp(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(exp.Warnings, "\n"), "dies was given up") {
+	if !strings.Contains(strings.Join(exp.Warnings, "\n"), "dies is no longer measured") {
 		t.Errorf("warnings %q", exp.Warnings)
 	}
 }

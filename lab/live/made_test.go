@@ -111,7 +111,7 @@ func (r *madeRun) end() {
 	r.run.Begin, r.run.Length = int64(1000+madeWarmup)*int64(record.WindowLength), time.Duration(measured)*record.WindowLength
 	r.run.Totals = record.Totals{Offered: n, Sent: n, Ended: n, Completed: n, OfferedPerS: r.rate, AchievedPerS: r.rate, Response: q, Service: q,
 		Server: &record.ServerTotals{CPUMicrosPerRequest: 120, AllocsPerRequest: 40, BytesPerRequest: 2000, PeakRSS: 40 << 20, PeakGoroutines: 90, GCPauseP99Ms: 0.3}}
-	r.run.Around.Speed = 1000
+	r.run.Environment.Speed = 1000
 	if err := r.w.Close(r.run); err != nil {
 		r.t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (r *madeRun) end() {
 // underWay says which process carries the experiment out.
 func (m *made) underWay(pid int) {
 	m.t.Helper()
-	m.exp.UnderWay = &record.UnderWay{PID: pid}
+	m.exp.InProgress = &record.InProgress{PID: pid}
 	if err := m.exp.Save(); err != nil {
 		m.t.Fatal(err)
 	}

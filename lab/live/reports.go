@@ -135,7 +135,7 @@ func (r *reports) between(ctx context.Context, name, a, b string) ([]compare.Com
 func speeds(e *record.Experiment) map[string]report.Value {
 	all := map[string][]float64{}
 	for _, r := range e.Runs {
-		if v := r.Around.Speed; v > 0 {
+		if v := r.Environment.Speed; v > 0 {
 			all[r.Step.Variant] = append(all[r.Step.Variant], v)
 		}
 	}

@@ -90,13 +90,13 @@ func runName(id string) (n int, of string, ok bool) {
 // runWords say what a run under way is for, as far as its folder's name tells.
 func runWords(e *record.Experiment, id string) string {
 	n, of, ok := runName(id)
-	if u := e.UnderWay; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
+	if u := e.InProgress; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
 		return "the variants take turns"
 	}
 	if !ok {
 		return fmt.Sprintf("after run %d: starting what comes next", len(e.Order))
 	}
-	if u := e.UnderWay; u != nil && u.Step.Role != "" {
+	if u := e.InProgress; u != nil && u.Step.Role != "" {
 		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepWords(u.Step))
 	}
 	role, variant, _ := strings.Cut(of, "-")

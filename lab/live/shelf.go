@@ -195,9 +195,9 @@ func (s *shelf) state(name string) (State, error) {
 	if run := lastRun(root); run != "" {
 		last = later(last, newestOf(root, path.Join(runsFolder, run), path.Join(runsFolder, run, seriesFile)))
 	}
-	if h, err := s.head(name); err == nil && h.Exp.UnderWay != nil {
+	if h, err := s.head(name); err == nil && h.Exp.InProgress != nil {
 		patience := quiet
-		if alive(h.Exp.UnderWay.PID) {
+		if alive(h.Exp.InProgress.PID) {
 			patience = hanging
 		}
 		if time.Since(last).Abs() < patience {

@@ -152,7 +152,7 @@ func (s *side) figures() figures {
 	t := run.Totals
 	f.offered, f.achieved, f.errors = some(t.OfferedPerS), some(t.AchievedPerS), report.Value(t.ErrorShare())
 	f.p99 = some(run.SLO.Observed(t).P99)
-	if v := run.Around.Speed; v > 0 {
+	if v := run.Environment.Speed; v > 0 {
 		f.speed = report.Value(v)
 	}
 	if u := t.Server; u != nil {

@@ -38,7 +38,7 @@ func (f *follower) turns(root *os.Root, e *record.Experiment) []event {
 		}
 	}
 	news := turnNews{Words: report.SliceWords(&exp), Left: report.Unknown, Rows: rows.String()}
-	if u := e.UnderWay; u != nil && !u.Ends.IsZero() {
+	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
 		news.Left = report.Value(max(0, time.Until(u.Ends).Seconds()))
 	}
 	return []event{{eventTurns, f.at, news}}

@@ -27,7 +27,7 @@ func (m *made) slice(kind, variant string, block int) {
 func TestTurnsAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	m := newMade(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")
-	m.exp.UnderWay = &record.UnderWay{PID: os.Getpid(), Ends: time.Now().Add(time.Hour)}
+	m.exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: time.Now().Add(time.Hour)}
 	if err := m.exp.Save(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// due is an offer whose time has come.
+// due is an offer whose intended time has come.
 type due struct {
 	seq      uint64
 	intended int64
 }
 
-// backlog is what has come due and was not taken yet, in order. It never refuses.
+// backlog holds the offers that are due and not yet taken, in order. It never refuses one.
 type backlog struct {
 	mu     sync.Mutex
 	some   sync.Cond
-	items  []due // from head on
+	items  []due // valid from head on
 	head   int
-	closed bool // nothing more will be put
+	closed bool // no more offers will be put
 }
 
 func newBacklog() *backlog {
@@ -29,7 +29,7 @@ func newBacklog() *backlog {
 func (b *backlog) put(d due) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.head > 1024 && b.head*2 > len(b.items) { // more than half is taken: move the rest down
+	if b.head > 1024 && b.head*2 > len(b.items) { // more than half is taken: move the others down
 		b.items = b.items[:copy(b.items, b.items[b.head:])]
 		b.head = 0
 	}
@@ -52,7 +52,7 @@ func (b *backlog) take(ctx context.Context) (d due, ok bool) {
 	return d, true
 }
 
-// close says that nothing more will come.
+// close marks the backlog as complete.
 func (b *backlog) close() {
 	b.mu.Lock()
 	b.closed = true
@@ -60,14 +60,14 @@ func (b *backlog) close() {
 	b.some.Broadcast()
 }
 
-// wake lets every taker look at its context again.
+// wake makes every taker check its context again.
 func (b *backlog) wake() {
 	b.mu.Lock()
-	defer b.mu.Unlock() // a taker between its look and its wait would miss the call
+	defer b.mu.Unlock() // without the lock, a taker between its check and its wait would miss the call
 	b.some.Broadcast()
 }
 
-// drain removes and returns what is left.
+// drain removes and returns the remaining offers.
 func (b *backlog) drain() []due {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,40 +10,41 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// lastInstant is what a shard reaches when it has ended; a window can still be added to it.
+// lastInstant is the instant that a shard reaches when it has ended; a window can still be added
+// to it.
 const lastInstant = (math.MaxInt64/window - 1) * window
 
-// collector puts the windows of all shards together, in order, and keeps the sums.
+// collector merges the windows of all shards, in order, and keeps the sums.
 type collector struct {
 	rec       *Recorder
-	reached   []int64 // by shard: all it has to say before this instant has been said
+	reached   []int64 // by shard: the instant before which the shard will report nothing more
 	open      map[int64]*merged
-	usage     []usage // of windows that were not written yet, in order
+	usage     []usage // for windows that are not yet written, in order
 	nextStart int64
-	phase     string // the last one that a job stated; empty: the plan decides
+	phase     string // the last phase that a job reported; empty: the plan decides
 	backlog   int64
 	sinkErr   error
 
 	sums        counts
 	measureFrom int64 // the first measured window
-	windows     int   // measured ones so far
+	windows     int   // measured windows so far
 	cpuSeconds  float64
 	perSecond   rateVariation
 	sent        int64 // since the measured time began, whenever offered
 	completed   int64 // in measured windows, whenever offered
-	broken      int64 // of these, ended without an answer
+	broken      int64 // the part of completed that ended without an answer
 	delivered   int64
 	hists       map[string]*hdrhistogram.Histogram // by tag, measured offers only
 	threadCPU   []span                             // by shard
 }
 
-// usage is the cores that the generator used until an instant.
+// usage is the number of cores that the generator used until an instant.
 type usage struct {
 	until int64
 	cores float64
 }
 
-// span is the first and last reading of a thread's CPU time within the measured time.
+// span holds the first and last reading of a thread's CPU time within the measured time.
 type span struct {
 	first, last     time.Duration
 	firstAt, lastAt int64
@@ -136,7 +137,7 @@ func (c *collector) merge(iv *interval) {
 	}
 }
 
-// put adds a shard's histogram to the window and takes it over.
+// put merges a shard's histogram into the window and takes ownership of it.
 func (c *collector) put(m *merged, tag string, h *hdrhistogram.Histogram) {
 	switch have := m.hists[tag]; {
 	case h == nil:
@@ -148,7 +149,7 @@ func (c *collector) put(m *merged, tag string, h *hdrhistogram.Histogram) {
 	}
 }
 
-// emit writes every window that all shards have left behind.
+// emit writes every window that all shards have completed.
 func (c *collector) emit() {
 	reached := int64(lastInstant)
 	for _, t := range c.reached {
@@ -159,7 +160,7 @@ func (c *collector) emit() {
 	}
 }
 
-// planned is the phase in which the plan sees a window.
+// planned returns the phase of a window by the plan.
 func (c *collector) planned(start int64) string {
 	switch {
 	case start < c.rec.plan.MeasureFrom():
@@ -204,8 +205,8 @@ func (c *collector) emitOne() {
 	}
 }
 
-// cores is the generator's CPU use in the window that begins at start: that of the reading which covers
-// it, so that windows written in one burst are not told by the clock of the burst.
+// cores returns the generator's CPU use in the window that begins at start, from the reading that
+// covers it, so that windows written in one burst do not all show the burst.
 func (c *collector) cores(start int64) float64 {
 	for len(c.usage) > 0 && c.usage[0].until <= start {
 		c.usage = c.usage[1:]
@@ -216,7 +217,8 @@ func (c *collector) cores(start int64) float64 {
 	return c.usage[0].cores
 }
 
-// describe reads the window's quantiles. A window with several statuses is described by all of them.
+// describe fills in the window's quantiles. A window with several statuses is described by all of
+// them together.
 func (c *collector) describe(out *record.Client, m *merged) {
 	q := c.union(m, record.HistResponse)
 	if q == (record.Quantiles{}) {

@@ -4,5 +4,5 @@ package load
 
 import "time"
 
-// processCPU is not known here; 0 shows as no CPU used.
+// processCPU is not available here; 0 shows as no CPU used.
 func processCPU() time.Duration { return 0 }

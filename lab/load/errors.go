@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// StatusOf sorts an error of the network or of a context by its kind; what it does not know is Other.
+// StatusOf returns the kind of a network or context error; Other if it is neither.
 func StatusOf(err error) Status {
 	switch {
 	case err == nil:

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A made-up server answers in 50 us, but every 2 s nothing moves for 200 ms. With 2,000 offers a second,
-// one in ten falls into a freeze and waits for its rest: the truth is p95 100 ms, p99 180 ms, p99.9
-// 198 ms, through however few connections the backlog drains. (A generator that waits for answers
-// before it sends again sees a handful of slow ones and reports a p99 below 2 ms.)
+// A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 offers a
+// second, one in ten falls into a freeze and waits for its end: the truth is p95 100 ms, p99 180
+// ms, p99.9 198 ms, however few connections drain the backlog. (A generator that waits for
+// answers before it sends again sees a handful of slow ones and reports a p99 below 2 ms.)
 func TestFreezeArithmetic(t *testing.T) {
 	for _, connections := range []int{8, 64} {
 		t.Run(strconv.Itoa(connections), func(t *testing.T) {
 			p := Plan{Length: 20 * time.Second, Timeout: 10 * time.Second}
-			r, _ := madeUp(p)
+			r, _ := fakeRecorder(p)
 			s := r.Shards(1)[0]
 			schedule := Constant(2000, p.Length)
 			free := &instants{}
@@ -54,7 +54,7 @@ func checkFreeze(t *testing.T, at func(string) (float64, bool)) {
 	}
 }
 
-// answered is when the frozen server answers what was sent at an instant.
+// answered returns the instant at which the frozen server answers a request sent at an instant.
 func answered(sent int64) int64 {
 	const period, freeze, service = 2000 * ms, 200 * ms, 50_000
 	into := (sent - start) % period

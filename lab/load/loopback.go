@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Loopback reports whether a host is this machine, which is what may be loaded without asking anybody. A
-// name counts only if every address it resolves to is a loopback address.
+// Loopback reports whether a host is this machine, which may be loaded without permission. A name
+// counts only if every address it resolves to is a loopback address.
 func Loopback(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.IsLoopback()

@@ -13,7 +13,7 @@ func (r *poolRun) pace() {
 	defer r.due.close()
 	sleep := r.pool.sleep
 	if sleep == nil {
-		runtime.LockOSThread() // for good: the thread's timer slack has changed, so it ends with this goroutine
+		runtime.LockOSThread() // never unlocked: the thread's timer slack has changed, so it ends with this goroutine
 		preparePacing()
 		sleep = sleepUntil
 	}
@@ -39,10 +39,11 @@ func (r *poolRun) nextOffer(at int64) {
 	r.mu.Unlock()
 }
 
-// longestSleep is how long the pacing thread may go without looking whether the run is over.
+// longestSleep bounds the time that the pacing thread sleeps before it checks whether the run is
+// over.
 const longestSleep = int64(20 * time.Millisecond)
 
-// waitUntil reports false when the run is over before the instant came.
+// waitUntil returns false if the run ends before the instant.
 func (r *poolRun) waitUntil(at int64, sleep func(until int64)) bool {
 	for {
 		now := monotonic.Now()

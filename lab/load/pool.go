@@ -13,26 +13,26 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// Doer does one unit of work. Do is called by many workers at once; it must end soon after ctx is done,
-// which is at the offer's time-out or at the end of the run, since Drive waits for it.
+// Doer does one unit of work. Many workers call Do concurrently; it must return soon after ctx is
+// done, which is at the offer's timeout or at the end of the run, since Drive waits for it.
 type Doer interface {
 	Do(ctx context.Context, o *Offer) Result
 }
 
-// Connector is a Doer that prepares each worker before the run's start. A failure is not reported here:
-// the worker's offers will show it.
+// Connector is a Doer that prepares each worker before the run's start. A failure is not reported
+// here: the worker's offers then fail.
 type Connector interface {
 	Connect(ctx context.Context, worker int)
 }
 
-// Offer is one unit of work that has come due.
+// Offer is one unit of work that is due.
 type Offer struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
-	Worker   int   // who does it: 0 to Plan.Connections-1; a worker does one offer at a time
+	Worker   int   // worker that does it: 0 to Plan.Connections-1; a worker does one offer at a time
 }
 
-// Result is how a unit of work ended; see Outcome.
+// Result describes how a unit of work ended; see Outcome.
 type Result struct {
 	Status  Status
 	Class   uint8
@@ -40,7 +40,7 @@ type Result struct {
 	Checked bool
 }
 
-// Func makes a Doer of a function: nil is success, an error is counted by its kind (StatusOf).
+// Func makes a Doer from a function: nil is success, an error is counted by its kind (StatusOf).
 func Func(do func(context.Context) error) Doer { return funcDoer(do) }
 
 type funcDoer func(context.Context) error
@@ -52,14 +52,14 @@ func (f funcDoer) Do(ctx context.Context, _ *Offer) Result {
 	return Result{Status: OK, Success: true}
 }
 
-// Pool is a Driver whose work is done by goroutines, Plan.Connections of them. In the open model a
-// pacing thread puts each offer into a queue at its intended time and the workers take them in order;
-// the queue grows as long as the workers are behind, bounded by the schedule and, since an offer ends
-// at its time-out, by the rate times Plan.Timeout. It knows no protocol.
+// Pool is a Driver whose work is done by goroutines, Plan.Connections of them. In the open model
+// a pacing thread puts each offer into a queue at its intended time and the workers take them in
+// order. The queue grows as long as the workers are behind; it is bounded by the schedule and,
+// since an offer ends at its timeout, by the rate times Plan.Timeout. Pool knows no protocol.
 type Pool struct {
-	Name  string // of the engine, in results
+	Name  string // name of the engine, in results
 	Doer  Doer
-	Think time.Duration // closed model: how long a worker pauses after each answer
+	Think time.Duration // closed model: pause of a worker after each answer
 
 	sleep func(until int64) // for tests; nil: sleepUntil
 }
@@ -67,8 +67,8 @@ type Pool struct {
 // Engine returns the pool's name.
 func (p *Pool) Engine() string { return p.Name }
 
-// Drive carries out the plan. A Doer that panicked is an error, after the run: the offer counts as
-// failed.
+// Drive carries out the plan. If a Doer panics, its offer counts as failed and Drive returns an
+// error after the run.
 func (p *Pool) Drive(ctx context.Context, plan *Plan, rec *Recorder) error {
 	shards := rec.Shards(2)
 	working, stop := context.WithDeadline(ctx, time.Now().Add(time.Duration(plan.DrainUntil()-monotonic.Now())))
@@ -85,7 +85,7 @@ func (p *Pool) Drive(ctx context.Context, plan *Plan, rec *Recorder) error {
 		workers.Go(func() { r.work(k) })
 	}
 	ended := make(chan struct{})
-	turning.Go(func() { r.turnWindows(ended) })
+	turning.Go(func() { r.rotateWindows(ended) })
 	pacing.Wait()
 	workers.Wait()
 	close(ended)
@@ -98,19 +98,19 @@ func (p *Pool) Drive(ctx context.Context, plan *Plan, rec *Recorder) error {
 type poolRun struct {
 	pool    *Pool
 	plan    *Plan
-	working context.Context // done when nothing may be under way any more
+	working context.Context // done when nothing may be in flight any more
 	due     *backlog
 
 	mu       sync.Mutex
-	offers   *Shard // guarded by mu; its windows turn with the schedule
-	next     int64  // guarded by mu: nothing will be offered before this instant
-	outcomes *Shard // guarded by mu; its windows turn with the clock
+	offers   *Shard // guarded by mu; its windows rotate with the schedule
+	next     int64  // guarded by mu: the earliest instant of the next offer
+	outcomes *Shard // guarded by mu; its windows rotate with the clock
 	left     int64  // guarded by mu: offers that the closed model may still make
-	panicked error  // guarded by mu; the first
+	panicked error  // guarded by mu; the first panic
 }
 
-// turnWindows keeps the windows moving while nothing happens.
-func (r *poolRun) turnWindows(ended <-chan struct{}) {
+// rotateWindows advances the windows while nothing happens.
+func (r *poolRun) rotateWindows(ended <-chan struct{}) {
 	tick := time.NewTicker(time.Duration(window / 2))
 	defer tick.Stop()
 	for {
@@ -127,7 +127,7 @@ func (r *poolRun) turnWindows(ended <-chan struct{}) {
 	}
 }
 
-// abandon reports what nobody took.
+// abandon reports the offers that no worker took.
 func (r *poolRun) abandon() {
 	now := monotonic.Now()
 	for _, d := range r.due.drain() {
@@ -141,7 +141,7 @@ func (r *poolRun) offer(intended int64) due {
 	return due{seq: r.offers.Offer(intended), intended: intended}
 }
 
-// offerNow makes an offer of the closed model; false when the plan's count is used up.
+// offerNow makes an offer of the closed model; ok is false when the plan's count is used up.
 func (r *poolRun) offerNow() (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +164,7 @@ func (r *poolRun) work(worker int) {
 	}
 }
 
-// serve takes what comes due until there is no more.
+// serve takes due offers until there are no more.
 func (r *poolRun) serve(worker int) {
 	free := monotonic.Now()
 	for {
@@ -177,7 +177,7 @@ func (r *poolRun) serve(worker int) {
 	}
 }
 
-// loop is the closed model: the next offer is made when the last one was answered.
+// loop is the closed model: a worker makes its next offer when the last one has ended.
 func (r *poolRun) loop(worker int) {
 	if !r.pause(time.Duration(r.plan.Start - monotonic.Now())) {
 		return
@@ -194,7 +194,7 @@ func (r *poolRun) loop(worker int) {
 	}
 }
 
-// pause waits; it reports false when the run is over instead.
+// pause waits; it returns false if the run ends first.
 func (r *poolRun) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -206,11 +206,12 @@ func (r *poolRun) pause(d time.Duration) bool {
 	}
 }
 
-// do sends one offer and reports how it ended. free is since when the worker had nothing else to do.
+// do sends one offer and reports how it ended. free is the instant since which the worker has
+// been idle.
 func (r *poolRun) do(d due, worker int, free int64) {
 	sent := monotonic.Now()
 	deadline := d.intended + int64(r.plan.Timeout)
-	if r.plan.Timeout > 0 && sent >= deadline { // it timed out while it waited
+	if r.plan.Timeout > 0 && sent >= deadline { // it timed out in the queue
 		r.report(&Outcome{Seq: d.seq, Intended: d.intended, Done: deadline, Status: Timeout})
 		return
 	}
@@ -230,7 +231,7 @@ func (r *poolRun) do(d due, worker int, free int64) {
 		r.mu.Unlock()
 		return
 	}
-	if r.plan.Timeout > 0 && now > deadline && result.Success { // Do did not watch its context
+	if r.plan.Timeout > 0 && now > deadline && result.Success { // Do did not observe its context
 		result = Result{Status: Timeout, Class: result.Class}
 	}
 	r.report(&Outcome{Seq: d.seq, Intended: d.intended, Sent: sent, Done: now,
@@ -243,7 +244,7 @@ func (r *poolRun) report(o *Outcome) {
 	r.outcomes.Done(o)
 }
 
-// call does the work; a panic in it becomes a failure.
+// call does the work; it turns a panic into a failure.
 func (r *poolRun) call(ctx context.Context, o *Offer) (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -258,7 +259,7 @@ func (r *poolRun) call(ctx context.Context, o *Offer) (result Result) {
 	return r.pool.Doer.Do(ctx, o)
 }
 
-// panicPlace names the line that panicked: the first one above the runtime's own.
+// panicPlace returns the line that panicked: the first one above the runtime's own frames.
 func panicPlace() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])

@@ -24,8 +24,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bubble runs a test on a made-up clock, which monotonic.Now follows. It begins in the year 2000, before
-// this process did, where instants are negative; decades of sleep mend that.
+// bubble runs a test on a fake clock, which monotonic.Now follows. It begins in the year 2000,
+// before this process did, where instants are negative; decades of sleep fix that.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(100 * 365 * 24 * time.Hour)
@@ -34,7 +34,7 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 }
 
 func bubblePool(d Doer) *Pool {
-	return &Pool{Name: "made-up", Doer: d, sleep: func(until int64) { time.Sleep(time.Duration(until - monotonic.Now())) }}
+	return &Pool{Name: "fake", Doer: d, sleep: func(until int64) { time.Sleep(time.Duration(until - monotonic.Now())) }}
 }
 
 func constantly(perSecond float64, length time.Duration) func() Schedule {
@@ -59,14 +59,14 @@ func TestPoolFreeze(t *testing.T) {
 				}
 				checkFreeze(t, totals.Response.At)
 				if totals.Lag.P99 > 0.1 {
-					t.Errorf("send-lag of %v us on a made-up clock", totals.Lag.P99)
+					t.Errorf("send-lag of %v us on a fake clock", totals.Lag.P99)
 				}
 			})
 		})
 	}
 }
 
-// An offer that waited longer than its time-out is not sent, and ends at its time-out.
+// An offer that waited longer than its timeout is not sent, and ends at its timeout.
 func TestPoolTimeoutsCountFromTheIntendedTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := Plan{Length: time.Second, Connections: 1, Timeout: 300 * time.Millisecond, Drain: time.Minute, Schedule: constantly(100, time.Second)}
@@ -97,7 +97,7 @@ func TestPoolSuccessAfterTheTimeoutIsNone(t *testing.T) {
 	})
 }
 
-// What is under way or still waits at the end of the drain is unfinished, at its age.
+// Offers in flight or queued at the end of the drain are unfinished, at their age.
 func TestPoolUnfinished(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := Plan{Length: time.Second, Connections: 2, Drain: 500 * time.Millisecond, Schedule: constantly(10, time.Second)}
@@ -155,7 +155,7 @@ func TestPoolClosedModel(t *testing.T) {
 	})
 }
 
-// While the target hangs, windows are written as time goes on.
+// While the target hangs, windows are still written on time.
 func TestPoolWritesWindowsWhileNothingHappens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, schedule := range []func() Schedule{nil, constantly(0.1, 10*time.Second)} {
@@ -244,7 +244,7 @@ type doFunc func(context.Context, *Offer) Result
 
 func (f doFunc) Do(ctx context.Context, o *Offer) Result { return f(ctx, o) }
 
-// The backlog gives back what was put, in order, whatever the mix of puts and takes.
+// The backlog returns offers in the order they were put, whatever the mix of puts and takes.
 func TestBacklog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBacklog()

@@ -14,8 +14,8 @@ import (
 
 const window = int64(record.WindowLength)
 
-// Recorder collects what a driver's threads report. Each thread reports to a Shard of its own without
-// locks; a collector puts the shards' windows together and hands them to the sink.
+// Recorder collects the reports of a driver's threads. Each thread reports to a Shard of its own
+// without locks; a collector merges the shards' windows and passes them to the sink.
 type Recorder struct {
 	plan *Plan
 	sink Sink
@@ -28,16 +28,16 @@ type Recorder struct {
 	collected chan struct{} // closed when the collector has ended
 	pool      sync.Pool     // of *hdrhistogram.Histogram, empty
 
-	awaiting  *awaiting  // offers without a receipt; nil: there are no receipts
-	deliverMu sync.Mutex // guards deliver and what it points to
-	deliver   *Shard     // the receipts' own; nil until the recording starts
-	latest    int64      // past it, a receipt's stamp comes from another clock
+	pendingReceipts *pendingReceipts // offers without a receipt; nil: there are no receipts
+	deliverMu       sync.Mutex       // guards deliver and what it points to
+	deliver         *Shard           // shard of the receipts; nil until the recording starts
+	latest          int64            // latest plausible stamp of a receipt: a later one comes from another clock
 
 	failMu  sync.Mutex
-	failure error              // the first; guarded by failMu
+	failure error              // the first failure; guarded by failMu
 	cancel  context.CancelFunc // ends the drive
 
-	ended int64 // by EndAt; 0: the plan's end counts
+	ended int64 // set by EndAt; 0: the plan's end counts
 
 	collector collector // owned by the collector's goroutine until collected is closed
 }
@@ -49,16 +49,16 @@ func newRecorder(p *Plan, sink Sink, cancel context.CancelFunc) *Recorder {
 	return r
 }
 
-// Shards starts the recording with n shards, one for each thread that will report. A driver calls it
-// once, before it sends.
+// Shards starts the recording with n shards, one for each thread that will report. A driver calls
+// it once, before it sends.
 func (r *Recorder) Shards(n int) []*Shard {
-	first := (r.plan.Start - int64(r.plan.lead())) / window * window // windows before the start hold nothing
+	first := (r.plan.Start - int64(r.plan.lead())) / window * window // windows before the start are empty
 	all := n
 	if r.plan.Deliveries > 0 {
-		r.awaiting = newAwaiting(r.plan.Deliveries, n, r.plan.Start)
+		r.pendingReceipts = newPendingReceipts(r.plan.Deliveries, n, r.plan.Start)
 		all++
 	}
-	r.intervals = make(chan *interval, 64*max(all, 1)) // over 6 s for the collector to catch up before a thread would wait
+	r.intervals = make(chan *interval, 64*max(all, 1)) // gives the collector over 6 s to catch up before a thread would wait
 	for k := range all {
 		s := &Shard{rec: r, index: k, seq: r.plan.FirstSeq + uint64(k), stride: uint64(n), measureFrom: r.plan.MeasureFrom()}
 		s.cur = s.open(first)
@@ -75,15 +75,16 @@ func (r *Recorder) Shards(n int) []*Shard {
 	return r.shards[:n]
 }
 
-// foreignClock is how long after the run's planned end a receipt may be stamped: far longer than an ending
-// run takes, and short enough that no stamp makes up windows without end.
+// foreignClock is the time after the run's planned end up to which a receipt may be stamped: far
+// longer than a run takes to end, and short enough that no stamp creates an endless number of
+// windows.
 const foreignClock = time.Minute
 
-// EndAt says that the work itself ended at an instant, before the plan did: rates are over the time
-// until then. A driver calls it before Drive returns.
+// EndAt reports that the work itself ended at an instant, before the plan did: rates are over the
+// time until then. A driver calls it before Drive returns.
 func (r *Recorder) EndAt(at int64) { r.ended = at }
 
-// fail ends the drive; the first error is what Run returns.
+// fail ends the drive; Run returns the first error.
 func (r *Recorder) fail(err error) {
 	r.failMu.Lock()
 	defer r.failMu.Unlock()
@@ -93,14 +94,14 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// finish closes the shards at now, waits for the collector and returns the totals. The plan then says
-// what was carried out: its warm-up and length end where the measured windows did.
+// finish closes the shards at now, waits for the collector and returns the totals. It changes the
+// plan to what was carried out: warm-up and length end where the measured windows did.
 func (r *Recorder) finish(now int64) record.Totals {
 	if r.collected == nil { // the driver failed before it sent anything
 		return r.collector.totals()
 	}
-	r.forget(now)
-	r.deliverMu.Lock() // a straggling receipt must not see its shard half closed
+	r.expireAll(now)
+	r.deliverMu.Lock() // a late receipt must not see a shard that is half closed
 	for _, s := range r.shards {
 		s.rotate(now, lastInstant, true)
 	}
@@ -111,7 +112,7 @@ func (r *Recorder) finish(now int64) record.Totals {
 	if r.ended != 0 {
 		end = r.ended
 	}
-	for c.nextStart+window <= end { // quiet windows after the last event
+	for c.nextStart+window <= end { // empty windows after the last event
 		c.emitOne()
 	}
 	if c.windows > 0 {
@@ -124,7 +125,7 @@ func (r *Recorder) finish(now int64) record.Totals {
 	return c.totals()
 }
 
-// histogram returns an empty one; release gives it back.
+// histogram returns an empty histogram; release returns it to the pool.
 func (r *Recorder) histogram() *hdrhistogram.Histogram {
 	return r.pool.Get().(*hdrhistogram.Histogram)
 }
@@ -139,7 +140,7 @@ func (r *Recorder) release(h *hdrhistogram.Histogram) {
 func (r *Recorder) awaitDeliveries(ctx context.Context, deadline int64) {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
-	for r.awaiting != nil && monotonic.Now() < deadline && r.awaiting.any() {
+	for r.pendingReceipts != nil && monotonic.Now() < deadline && r.pendingReceipts.any() {
 		select {
 		case <-ctx.Done():
 			return

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	ms    = int64(time.Millisecond)
-	start = 1000 * window // of the made-up runs
+	start = 1000 * window // of the fake runs
 )
 
 // memorySink keeps the windows and the number of values in their histograms.
@@ -49,8 +49,8 @@ func (s *memorySink) at(start int64) record.Client {
 	return record.Client{}
 }
 
-// madeUp returns a recorder whose instants the test makes up.
-func madeUp(p Plan) (*Recorder, *memorySink) {
+// fakeRecorder returns a recorder whose instants the test chooses.
+func fakeRecorder(p Plan) (*Recorder, *memorySink) {
 	sink := &memorySink{}
 	p.Start = start
 	return newRecorder(&p, sink, func() {}), sink
@@ -58,7 +58,7 @@ func madeUp(p Plan) (*Recorder, *memorySink) {
 
 func measured(windows int) Plan { return Plan{Length: time.Duration(windows) * record.WindowLength} }
 
-// finish ends a made-up run after its drain.
+// finish ends a recording after its drain.
 func finish(r *Recorder) record.Totals { return r.finish(r.plan.OfferUntil() + 100*window) }
 
 func done(s *Shard, seq uint64, intended, at int64, status Status) {
@@ -66,7 +66,7 @@ func done(s *Shard, seq uint64, intended, at int64, status Status) {
 }
 
 func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
-	r, sink := madeUp(measured(5))
+	r, sink := fakeRecorder(measured(5))
 	s := r.Shards(1)[0]
 	seq := s.Offer(start + 50*ms)
 	s.Sent(start+50*ms, start+51*ms, ms)
@@ -98,7 +98,7 @@ func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
 	near(t, "achieved per second", totals.AchievedPerS, 2)
 }
 
-// near allows what a histogram of three digits rounds.
+// near allows for the rounding of a histogram of three digits.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 0.002*math.Abs(want)+1e-9 {
@@ -109,7 +109,7 @@ func near(t *testing.T, what string, got, want float64) {
 func TestWarmupDoesNotCount(t *testing.T) {
 	p := measured(2)
 	p.Warmup = record.WindowLength
-	r, sink := madeUp(p)
+	r, sink := fakeRecorder(p)
 	s := r.Shards(1)[0]
 	for _, intended := range []int64{start + 10*ms, start + 20*ms, start + 130*ms} {
 		s.Offer(intended)
@@ -137,7 +137,7 @@ func TestWarmupDoesNotCount(t *testing.T) {
 }
 
 func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
-	r, sink := madeUp(measured(20))
+	r, sink := fakeRecorder(measured(20))
 	shards := r.Shards(2)
 	shards[1].Offer(start + 10*window) // ahead of the other shard
 	done(shards[1], 1, start+10*window, start+17*window, 200)
@@ -157,13 +157,13 @@ func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
 	}
 }
 
-// Whatever happens in which shard and in which order, every offer is accounted for once.
+// Whatever happens in which shard and in which order, every offer is counted once.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := measured(10)
 		p.Warmup = 3 * record.WindowLength
 		p.Classes = []string{"read", "write"}
-		r, sink := madeUp(p)
+		r, sink := fakeRecorder(p)
 		n := rapid.IntRange(1, 4).Draw(t, "shards")
 		shards := r.Shards(n)
 		var warm, offered, completed, failed int64
@@ -232,7 +232,7 @@ func TestNothingIsLost(t *testing.T) {
 }
 
 func TestErrorsByKind(t *testing.T) {
-	r, sink := madeUp(measured(1))
+	r, sink := fakeRecorder(measured(1))
 	s := r.Shards(1)[0]
 	end := func(status Status, checked bool) {
 		seq := s.Offer(start)
@@ -255,9 +255,9 @@ func TestErrorsByKind(t *testing.T) {
 	}
 }
 
-// Where there were several statuses, each has latencies of its own: refusals are quick.
+// If there were several statuses, each has its own latencies: refusals are quick.
 func TestStatuses(t *testing.T) {
-	r, _ := madeUp(measured(1))
+	r, _ := fakeRecorder(measured(1))
 	s := r.Shards(1)[0]
 	for status, latency := range map[Status]int64{200: 10 * ms, 503: 2 * ms} {
 		seq := s.Offer(start)
@@ -271,7 +271,7 @@ func TestStatuses(t *testing.T) {
 func TestClasses(t *testing.T) {
 	p := measured(1)
 	p.Classes = []string{"read", "write"}
-	r, sink := madeUp(p)
+	r, sink := fakeRecorder(p)
 	s := r.Shards(1)[0]
 	for class, latency := range []int64{10 * ms, 20 * ms} {
 		seq := s.Offer(start)
@@ -289,7 +289,7 @@ func TestClasses(t *testing.T) {
 func TestDeliveries(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 100
-	r, sink := madeUp(p)
+	r, sink := fakeRecorder(p)
 	r.Delivered(0, start) // before the recording: nothing to match
 	s := r.Shards(1)[0]
 	var seqs []uint64
@@ -300,7 +300,7 @@ func TestDeliveries(t *testing.T) {
 	r.Delivered(seqs[0], start+110*ms)
 	r.Delivered(seqs[0], start+120*ms)
 	r.Delivered(4711, start+121*ms)
-	done(s, seqs[1], start+ms, start+130*ms, 500) // not accepted: nobody delivers it
+	done(s, seqs[1], start+ms, start+130*ms, 500) // not accepted, so not delivered
 	r.Delivered(seqs[2], start+102*ms)
 	totals := r.finish(start + 303*ms)
 	r.Delivered(seqs[3], start+400*ms) // after the end
@@ -316,12 +316,12 @@ func TestDeliveries(t *testing.T) {
 	near(t, "delivered per second", totals.DeliveredPerS, 10)
 }
 
-// A sink with another clock ends the run, and cannot make it write windows for years.
+// A sink with another clock ends the run, and cannot make it write years of windows.
 func TestDeliveryByAForeignClock(t *testing.T) {
 	for _, at := range []int64{1, start - 2*window, math.MaxInt64} {
 		p := measured(2)
 		p.Deliveries = 10
-		r, sink := madeUp(p)
+		r, sink := fakeRecorder(p)
 		cancelled := false
 		r.cancel = func() { cancelled = true }
 		s := r.Shards(1)[0]
@@ -332,14 +332,14 @@ func TestDeliveryByAForeignClock(t *testing.T) {
 	}
 }
 
-// An offer whose slot is taken over counts as undelivered, and its late receipt is not taken for the
-// other's.
+// An offer whose slot is reused counts as undelivered, and its late receipt does not count for
+// the offer that reused the slot.
 func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 10
-	r, _ := madeUp(p)
+	r, _ := fakeRecorder(p)
 	s := r.Shards(1)[0]
-	n := int64(len(r.awaiting.slots)) + 3
+	n := int64(len(r.pendingReceipts.slots)) + 3
 	for i := range n {
 		s.Offer(start + i)
 	}
@@ -356,7 +356,7 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 5000
-	r, _ := madeUp(p)
+	r, _ := fakeRecorder(p)
 	s := r.Shards(7)[0]
 	for i := range int64(5000) {
 		s.Offer(start + i)
@@ -369,9 +369,9 @@ func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	}
 }
 
-// Windows that are written in one burst show the CPU that was used while they lasted.
+// Windows that are written in one burst show the CPU used in each of them.
 func TestCPUByWindow(t *testing.T) {
-	r, sink := madeUp(measured(6))
+	r, sink := fakeRecorder(measured(6))
 	used := time.Duration(0)
 	r.cpu = func() time.Duration { return used }
 	shards := r.Shards(2)
@@ -392,7 +392,7 @@ func TestCPUByWindow(t *testing.T) {
 }
 
 func TestBusiestThread(t *testing.T) {
-	r, _ := madeUp(measured(10))
+	r, _ := fakeRecorder(measured(10))
 	shards := r.Shards(2)
 	for i := range int64(11) {
 		for k, s := range shards {
@@ -416,9 +416,9 @@ func TestVariation(t *testing.T) {
 	near(t, "coefficient", v.coefficient(), 115.47/1000)
 }
 
-// A run that was stopped early is measured by the time that it lasted.
+// A run that was stopped early is measured over the time that it lasted.
 func TestStoppedEarly(t *testing.T) {
-	r, _ := madeUp(measured(100))
+	r, _ := fakeRecorder(measured(100))
 	s := r.Shards(1)[0]
 	for i := range int64(20) {
 		seq := s.Offer(start + i*50*ms)
@@ -432,9 +432,9 @@ func TestStoppedEarly(t *testing.T) {
 	}
 }
 
-// A quiet run is as long as it was planned, with every window.
+// A quiet run has its planned length, with every window.
 func TestQuietRun(t *testing.T) {
-	r, sink := madeUp(measured(20))
+	r, sink := fakeRecorder(measured(20))
 	seq := r.Shards(1)[0].Offer(start)
 	done(r.shards[0], seq, start, start+ms, 200)
 	totals := finish(r)
@@ -446,13 +446,13 @@ func TestQuietRun(t *testing.T) {
 
 type driverFunc func(ctx context.Context, p *Plan, rec *Recorder) error
 
-func (driverFunc) Engine() string { return "made-up" }
+func (driverFunc) Engine() string { return "fake" }
 
 func (f driverFunc) Drive(ctx context.Context, p *Plan, rec *Recorder) error { return f(ctx, p, rec) }
 
 func follow(ctx context.Context, _ *Recorder) error { <-ctx.Done(); return ctx.Err() }
 
-// However a driver misses its duties, Run returns, with complete totals and no goroutine left.
+// Whatever a driver does wrong, Run returns, with complete totals and no goroutine left.
 func TestRunEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
@@ -462,7 +462,7 @@ func TestRunEnds(t *testing.T) {
 		want  error
 	}{
 		"never records":      {drive: func(context.Context, *Plan, *Recorder) error { return nil }},
-		"fails at once":      {drive: func(context.Context, *Plan, *Recorder) error { return broken }, want: broken},
+		"fails immediately":  {drive: func(context.Context, *Plan, *Recorder) error { return broken }, want: broken},
 		"no shards":          {drive: func(_ context.Context, _ *Plan, r *Recorder) error { r.Shards(0); return nil }},
 		"silent shards":      {drive: func(_ context.Context, _ *Plan, r *Recorder) error { r.Shards(3); return nil }},
 		"fails while it may": {drive: func(_ context.Context, p *Plan, r *Recorder) error { r.Shards(2)[1].Offer(p.Start); return broken }, want: broken},

@@ -11,11 +11,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Window enters a whole window that another process recorded, in place of single offers: what a Sink
-// was given there. Windows come in order and w.Phase says what counts; quantiles are read from the
-// histograms again. The shard is the recording's only one, and keeps neither w nor hists.
+// Window enters a whole window that another process recorded, in place of single offers. Windows
+// arrive in order, and w.Phase decides what counts; quantiles are computed from the histograms
+// again. The shard must be the recording's only one; it keeps neither w nor hists.
 func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogram) error {
-	t, err := tallyOf(hists)
+	t, err := windowCountsOf(hists)
 	if err != nil {
 		return err
 	}
@@ -46,19 +46,19 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	return nil
 }
 
-// tally is what a window's histograms say about how its offers ended.
-type tally struct {
+// windowCounts holds the outcomes of a window's offers, counted from its histograms.
+type windowCounts struct {
 	answered   int64 // measured offers that completed
 	unfinished int64
-	warm       int64 // completed offers from before the measured time
-	warmFailed int64 // of these, the ones that failed by their status
+	warm       int64 // completed offers made before the measured time
+	warmFailed int64 // the part of warm that failed by status
 	sent       int64
 	delivery   int64
 	bad        int64 // answered with a status of 400 or above
 	errors     [statusEnd]int64
 }
 
-func tallyOf(hists map[string]*hdrhistogram.Histogram) (t tally, err error) {
+func windowCountsOf(hists map[string]*hdrhistogram.Histogram) (t windowCounts, err error) {
 	for tag, h := range hists {
 		kind, _, _ := strings.Cut(tag, ".")
 		n := h.TotalCount()
@@ -72,7 +72,7 @@ func tallyOf(hists map[string]*hdrhistogram.Histogram) (t tally, err error) {
 			name, _ := splitTag(tag)
 			status, ok := parseStatus(name)
 			if !ok {
-				return t, fmt.Errorf("histogram %q: no status is called %q", tag, name)
+				return t, fmt.Errorf("histogram %q: unknown status %q", tag, name)
 			}
 			t.add(kind == warmTag, status, n)
 		default:
@@ -82,7 +82,7 @@ func tallyOf(hists map[string]*hdrhistogram.Histogram) (t tally, err error) {
 	return t, nil
 }
 
-func (t *tally) add(warm bool, status Status, n int64) {
+func (t *windowCounts) add(warm bool, status Status, n int64) {
 	failure := !status.protocol() && status != OK
 	switch {
 	case status == Unfinished:
@@ -102,10 +102,11 @@ func (t *tally) add(warm bool, status Status, n int64) {
 	}
 }
 
-// counts are the sums of a measured window. What failed with a protocol status is told from what failed
-// a check by the status alone; an offer from the warm-up that failed a check afterwards counts too. What
-// was sent is known from the send-lag, which only measured offers have.
-func (t *tally) counts(c *record.Client) counts {
+// counts returns the sums of a measured window. Only the status separates offers that failed with
+// a protocol status from those that failed a check; an offer from the warm-up that failed a check
+// afterwards counts too. The number of sent offers comes from the send-lag, which only measured
+// offers have.
+func (t *windowCounts) counts(c *record.Client) counts {
 	m := counts{
 		offered: c.Offered, sent: t.sent, completed: t.answered, unfinished: t.unfinished,
 		delivered: min(c.Delivered, t.delivery), undelivered: max(0, t.delivery-c.Delivered), errors: t.errors,
@@ -124,7 +125,7 @@ func (t *tally) counts(c *record.Client) counts {
 	return m
 }
 
-// parseStatus reads what Status.String writes.
+// parseStatus parses the output of Status.String.
 func parseStatus(name string) (Status, bool) {
 	if i := slices.Index(statusNames[:], name); i >= 0 {
 		return Status(i), true

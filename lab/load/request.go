@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Corpus is what a request driver sends: prebuilt requests, taken in turn, over and over. Weights, key
-// distributions and templates were resolved when it was built (package corpus), so that encoding costs
-// nothing while the load runs.
+// Corpus holds the prebuilt requests that a request driver sends in turn, over and over. Weights,
+// key distributions and templates are resolved when it is built (package corpus), so that
+// encoding costs nothing during the load.
 type Corpus struct {
 	Requests []Request
 	Classes  []Class // a Request's Class is an index into it; at least one
@@ -34,11 +34,11 @@ type Request struct {
 	Path   string // origin form: path and query
 	Header http.Header
 	Body   []byte
-	IDs    []int // offsets in Body of IDLength bytes that carry the offer's sequence number
+	IDs    []int // offsets in Body of IDLength bytes that hold the offer's sequence number
 	Class  uint8
 }
 
-// IDLength is the room that a sequence number takes in a body: hexadecimal digits.
+// IDLength is the length of a sequence number in a body: hexadecimal digits.
 const IDLength = 16
 
 // PutID writes a sequence number into the first IDLength bytes of dst.
@@ -51,13 +51,13 @@ func PutID(dst []byte, seq uint64) {
 	}
 }
 
-// Class is a kind of request and what counts as its success.
+// Class is a kind of request with the criteria of its success.
 type Class struct {
 	Name  string
 	Check Check
 }
 
-// Check says when an answer is a success. The zero Check asks for a status below 400.
+// Check defines which answers count as success. The zero Check requires a status below 400.
 type Check struct {
 	Status []int             // acceptable statuses
 	Header map[string]string // header -> a part of its value
@@ -67,12 +67,12 @@ type Check struct {
 // JSONTest is a predicate on one field of a JSON answer.
 type JSONTest struct {
 	Path   string // names joined by dots: "result.status"
-	Equals any    // compared as JSON values; nil asks that the field be absent or null
-	Exists bool   // asks that the field be there, whatever it holds
+	Equals any    // compared as JSON values; nil requires the field to be absent or null
+	Exists bool   // requires the field to exist, whatever its value
 }
 
-// NeedsContent reports whether the check looks at more than the status; if not, a driver need keep
-// neither header nor body.
+// NeedsContent reports whether the check looks at more than the status; if not, a driver need not
+// keep header and body.
 func (c *Check) NeedsContent() bool { return len(c.Header) > 0 || len(c.JSON) > 0 }
 
 // PassStatus reports whether the status alone passes.

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Schedule yields the intended times of offers, in ns since the run's start, in order. It is fixed
-// before the run: nothing the target does can move it. A Schedule is used by one goroutine.
+// Schedule yields the intended times of offers, in ns since the run's start, in order. It is
+// fixed before the run, so the target cannot influence it. One goroutine uses a Schedule.
 type Schedule interface {
 	// Next returns the next intended time; ok is false when there are no more.
 	Next() (at int64, ok bool)
@@ -71,8 +71,8 @@ func (s *steps) Next() (int64, bool) {
 	return 0, false
 }
 
-// Ramp offers at a rate that changes linearly from one value to another. The n-th offer comes when the
-// integral of the rate reaches n.
+// Ramp offers at a rate that changes linearly from one value to another. The n-th offer is due
+// when the integral of the rate reaches n.
 func Ramp(from, to float64, length time.Duration) Schedule {
 	return &ramp{from: from, to: to, seconds: length.Seconds()}
 }
@@ -113,8 +113,8 @@ func (t *times) Next() (int64, bool) {
 // maxTimes bounds a schedule file: 100 million offers, 800 MB of memory.
 const maxTimes = 100_000_000
 
-// ReadTimes reads a schedule file: one intended time a line, in seconds since the start, not
-// decreasing; empty lines and lines that begin with # are passed over.
+// ReadTimes reads a schedule file: one intended time per line, in seconds since the start, not
+// decreasing. It skips empty lines and lines that begin with #.
 func ReadTimes(r io.Reader) ([]int64, error) {
 	var out []int64
 	lines := bufio.NewScanner(r)
@@ -131,7 +131,7 @@ func ReadTimes(r io.Reader) ([]int64, error) {
 		}
 		at := int64(seconds * 1e9)
 		if at < last {
-			return nil, fmt.Errorf("line %d: %s s lies before the line above it; sort the file", n, text)
+			return nil, fmt.Errorf("line %d: %s s is before the line above it; sort the file", n, text)
 		}
 		if len(out) == maxTimes {
 			return nil, fmt.Errorf("line %d: more than %d offers; split the file", n, maxTimes)
@@ -145,8 +145,8 @@ func ReadTimes(r io.Reader) ([]int64, error) {
 	return out, nil
 }
 
-// Stride returns every n-th offer of s, beginning with the k-th (from 0): the part of one schedule that
-// the k-th of n sending threads carries.
+// Stride returns every n-th offer of s, beginning with the k-th (from 0): the part of one
+// schedule that the k-th of n sending threads carries.
 func Stride(s Schedule, k, n int) Schedule {
 	if n == 1 {
 		return s

@@ -37,8 +37,8 @@ func all(s Schedule) []int64 {
 	return out
 }
 
-// Every schedule is ordered, stays within its length, offers as many as the integral of its rate says
-// (Poisson: within six standard deviations) and is the same at each call.
+// Every schedule is ordered, stays within its length, offers the integral of its rate (Poisson:
+// within six standard deviations) and is the same at each call.
 func TestSchedules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := time.Duration(rapid.Int64Range(1e8, 2e9).Draw(t, "length"))
@@ -100,7 +100,7 @@ func TestStridePartitions(t *testing.T) {
 	})
 }
 
-// Up to any instant, a ramp has made as many offers as the integral of its rate.
+// Up to any instant, a ramp has made a number of offers equal to the integral of its rate.
 func TestRampIntegral(t *testing.T) {
 	const seconds = 10.0
 	for _, r := range [][2]float64{{10, 1000}, {1000, 10}, {0, 500}, {500, 0}, {200, 200}} {
@@ -145,7 +145,7 @@ func TestReadTimes(t *testing.T) {
 		"-1\n":                             `line 1: "-1" is not a time`,
 		"NaN\n":                            `is not a time`,
 		"1e300\n":                          `is not a time`,
-		"2\n1\n":                           "line 2: 1 s lies before",
+		"2\n1\n":                           "line 2: 1 s is before",
 		"0\n" + strings.Repeat("1", 70000): "line 2",
 	} {
 		if _, err := ReadTimes(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -154,7 +154,7 @@ func TestReadTimes(t *testing.T) {
 	}
 }
 
-// Whatever is read is ordered, and reads the same when written again.
+// Every schedule read is ordered, and reads the same when written again.
 func FuzzReadTimes(f *testing.F) {
 	f.Add("0\n0.5\n# c\n2\n")
 	f.Add("1e3\n\n-0\n")

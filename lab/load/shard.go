@@ -15,17 +15,17 @@ type Shard struct {
 	cur         *interval
 	seq, stride uint64
 	measureFrom int64
-	cpu         time.Duration // the process's at the last turn of the window; the first shard reads it
-	cpuAt       int64         // when; 0: not yet
-	relayed     bool          // given whole windows of another process
-	backlog     int64         // at the end of the last of them
+	cpu         time.Duration // CPU time of the process when the window last rotated; the first shard reads it
+	cpuAt       int64         // instant of that reading; 0: none yet
+	relayed     bool          // receives whole windows of another process
+	backlog     int64         // at the end of the last relayed window
 	lastDone    int64         // the latest answer or receipt
 }
 
-// interval is what one shard saw in one window.
+// interval holds the events of one shard in one window.
 type interval struct {
 	shard       int
-	start, next int64  // next: the shard has nothing more to say before this instant
+	start, next int64  // next: the shard reports nothing more before this instant
 	phase       string // set by a driver whose job has phases of its own; empty: the plan's
 	client      record.Client
 	gauges      map[string]float64
@@ -64,7 +64,7 @@ func (c *counts) add(o *counts) {
 	}
 }
 
-// responses is the response times of one status and class.
+// responses holds the response times of one status and class.
 type responses struct {
 	status Status
 	class  uint8
@@ -72,7 +72,7 @@ type responses struct {
 	hist   *hdrhistogram.Histogram
 }
 
-// quiet reports whether the interval has nothing to add.
+// quiet reports whether the interval is empty.
 func (iv *interval) quiet() bool {
 	client := iv.client
 	client.CPU = 0
@@ -81,8 +81,8 @@ func (iv *interval) quiet() bool {
 
 func (s *Shard) open(start int64) *interval { return &interval{shard: s.index, start: start} }
 
-// Advance moves the shard to the window of now. Offer, Sent and Done do so by themselves; a thread that
-// has nothing to report calls it at least every 100 ms, so that windows do not wait for it.
+// Advance moves the shard to the window of now. Offer, Sent and Done call it themselves; a thread
+// that has nothing to report calls it at least every 100 ms, so that windows do not wait for it.
 func (s *Shard) Advance(now int64) {
 	if now < s.cur.start+window {
 		return
@@ -102,7 +102,7 @@ func (s *Shard) rotate(now, next int64, last bool) {
 	s.cur = s.open(next)
 }
 
-// readCPU fills in the cores that the process used since the window turned last.
+// readCPU fills in the cores that the process used since the window last rotated.
 func (s *Shard) readCPU(now int64) {
 	used := s.rec.cpu()
 	if s.cpuAt != 0 && now > s.cpuAt {
@@ -111,10 +111,10 @@ func (s *Shard) readCPU(now int64) {
 	s.cpu, s.cpuAt = used, now
 }
 
-// ThreadCPU reports the CPU time the calling thread has used so far.
+// ThreadCPU reports the CPU time that the calling thread has used so far.
 func (s *Shard) ThreadCPU(used time.Duration) { s.cur.threadCPU = used }
 
-// Offer reports that an offer has come due and returns its sequence number, which is unique in the run.
+// Offer reports that an offer is due and returns its sequence number, which is unique in the run.
 // Offers of a shard are reported in the order of their intended times.
 func (s *Shard) Offer(intended int64) (seq uint64) {
 	s.Advance(intended)
@@ -124,7 +124,7 @@ func (s *Shard) Offer(intended int64) (seq uint64) {
 	}
 	seq = s.seq
 	s.seq += s.stride
-	if a := s.rec.awaiting; a != nil {
+	if a := s.rec.pendingReceipts; a != nil {
 		if old, overwritten := a.put(seq, intended); overwritten {
 			s.rec.undelivered(old, intended)
 		}
@@ -132,7 +132,7 @@ func (s *Shard) Offer(intended int64) (seq uint64) {
 	return seq
 }
 
-// Sent reports that an offer was sent at an instant, lag ns after it could have been.
+// Sent reports that an offer was sent at an instant, lag ns after it could have been sent.
 func (s *Shard) Sent(intended, at, lag int64) {
 	s.Advance(at)
 	s.cur.client.Sent++
@@ -143,7 +143,7 @@ func (s *Shard) Sent(intended, at, lag int64) {
 	s.record(&s.cur.lag, lag)
 }
 
-// Outcome is how an offer ended.
+// Outcome describes how an offer ended.
 type Outcome struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
@@ -152,7 +152,7 @@ type Outcome struct {
 	Status   Status
 	Class    uint8
 	Success  bool // the answer passed every check
-	Checked  bool // it was a check of the content that failed, not the status
+	Checked  bool // a check of the content failed, not the status
 }
 
 // Done reports how an offer ended.
@@ -183,12 +183,12 @@ func (s *Shard) failed(o *Outcome) {
 	if o.Status.turnedAway() {
 		s.cur.client.Refused++
 	}
-	if a := s.rec.awaiting; a != nil { // nobody will deliver what was not accepted
+	if a := s.rec.pendingReceipts; a != nil { // an offer that was not accepted will not be delivered
 		a.drop(o.Seq, o.Intended)
 	}
 }
 
-// broken is how many ended without an answer.
+// broken returns the number of offers that ended without an answer.
 func (c *counts) broken() (n int64) {
 	for _, kind := range c.errors {
 		n += kind
@@ -208,7 +208,7 @@ func (c *counts) fail(status Status, checked bool) {
 	}
 }
 
-// Unfinished reports an offer that was still waiting or under way at now, when the run ended.
+// Unfinished reports an offer that was still queued or in flight at now, when the run ended.
 func (s *Shard) Unfinished(intended, now int64, class uint8) {
 	s.Advance(now)
 	s.cur.finished++

@@ -15,7 +15,7 @@ const (
 	Malformed                // the answer breaks the protocol
 	Connect                  // the connection could not be made for another reason (DNS, TLS, no route, no port left)
 	OK                       // success without a protocol status
-	Unfinished               // still under way when the run ended; counted apart, never as an error
+	Unfinished               // still in flight when the run ended; counted apart, never as an error
 	statusEnd
 )
 
@@ -34,8 +34,8 @@ func (s Status) protocol() bool { return s >= 100 }
 
 // Names of failures in results, besides the kinds above.
 const (
-	failedCheck  = "check"  // an answer in good order that failed a check of its content
-	failedStatus = "status" // an answer whose status is not one that was asked for
+	failedCheck  = "check"  // a well-formed answer that failed a check of its content
+	failedStatus = "status" // an answer whose status is not an acceptable one
 )
 
 // ErrorKinds lists every key that Totals.Errors has, so that results always show the same ones.
@@ -43,5 +43,5 @@ func ErrorKinds() []string {
 	return []string{"timeout", "refused", "reset", "closed", "malformed", "connect", "status", "check", "other"}
 }
 
-// turnedAway reports whether the target refused in good order rather than failed: 429 and 503.
+// turnedAway reports whether the target refused in good order: 429 and 503.
 func (s Status) turnedAway() bool { return s == 429 || s == 503 }

@@ -26,7 +26,7 @@ func (c *collector) tag(r responses) string {
 	return tag
 }
 
-// splitTag takes the status and the class out of a response's tag.
+// splitTag returns the status and the class in a response's tag.
 func splitTag(tag string) (status, class string) {
 	_, rest, _ := strings.Cut(tag, ".")
 	status, class, _ = strings.Cut(rest, ".")
@@ -67,8 +67,8 @@ func (c *collector) keep(tag string, h *hdrhistogram.Histogram) {
 	c.hists[tag] = h
 }
 
-// measured is the time that the measured windows cover: the plan's length, or less when the run ended
-// early.
+// measured returns the time that the measured windows cover: the plan's length, or less if the
+// run ended early.
 func (c *collector) measured() time.Duration { return time.Duration(c.windows) * record.WindowLength }
 
 func (c *collector) totals() record.Totals {
@@ -85,7 +85,7 @@ func (c *collector) totals() record.Totals {
 		Service:       record.QuantilesOf(c.hists[record.HistService]),
 		Delivery:      record.QuantilesOf(c.hists[record.HistDelivery]),
 	}
-	if c.phase != "" && c.hists[record.HistLag] == nil { // a job that does not record its send-lag
+	if c.phase != "" && c.hists[record.HistLag] == nil { // the job does not record its send-lag
 		t.Sent = c.sent
 	}
 	lag := record.QuantilesOf(c.hists[record.HistLag])
@@ -104,8 +104,8 @@ func (c *collector) totals() record.Totals {
 	return t
 }
 
-// responses fills in what is read from the response histograms: quantiles over all, by class, and the
-// number of answers by status.
+// responses fills in the figures from the response histograms: quantiles over all, by class, and
+// the number of answers by status.
 func (c *collector) responses(t *record.Totals) {
 	all := record.NewHistogram()
 	classes, statuses := map[string]*hdrhistogram.Histogram{}, map[string]*hdrhistogram.Histogram{}
@@ -136,7 +136,7 @@ func (c *collector) responses(t *record.Totals) {
 	}
 }
 
-// quantiles is nil of nothing.
+// quantiles returns nil for an empty map.
 func quantiles(of map[string]*hdrhistogram.Histogram) map[string]record.Quantiles {
 	if len(of) == 0 {
 		return nil

@@ -7,29 +7,31 @@ import (
 	"strconv"
 )
 
-// acceptQueue is the queue of connections that a listening socket has not accepted yet.
+// acceptQueue is a listening socket's queue of connections that are not yet accepted.
 type acceptQueue struct {
 	inode         uint64 // of the socket
 	length, limit int64
 }
 
 const (
-	// acceptEvery is how many readings apart the accept queues are looked at. The kernel goes through all
-	// its listening sockets for some 0.1 ms (through /proc/net/tcp it goes through all sockets, for 2 ms).
+	// acceptEvery is the interval between readings of the accept queues, in readings. The kernel
+	// lists its listening sockets in some 0.1 ms (through /proc/net/tcp it lists all sockets, in
+	// 2 ms).
 	acceptEvery = 2
-	// maxClaims bounds how many open files of a process are looked through for its listeners, which are
+	// maxClaims bounds the open files of a process that are searched for its listeners, which are
 	// among the first that it opens.
 	maxClaims = 4096
 )
 
-// accepting finds the longest accept queue of a family.
+// accepting finds the longest accept queue of a process tree.
 type accepting struct {
-	own  map[uint64]bool // by inode of a listening socket: it is the family's
+	own  map[uint64]bool // by inode of a listening socket: the process tree has it open
 	last acceptQueue
 }
 
-// read returns the longest of the family's accept queues, or the one before in the readings in between.
-func (a *accepting) read(h host, f *family, count int) acceptQueue {
+// read returns the longest of the process tree's accept queues; between readings it returns the
+// previous one.
+func (a *accepting) read(h host, f *processTree, count int) acceptQueue {
 	if h.queues == nil || count%acceptEvery != 0 {
 		return a.last
 	}
@@ -48,7 +50,7 @@ func (a *accepting) read(h host, f *family, count int) acceptQueue {
 		}
 	}
 	a.own = known
-	if len(unknown) > 0 && count%familyEvery == 0 {
+	if len(unknown) > 0 && count%treeEvery == 0 {
 		for inode := range unknown {
 			known[inode] = false
 		}
@@ -59,12 +61,12 @@ func (a *accepting) read(h host, f *family, count int) acceptQueue {
 	return a.last
 }
 
-// claim marks in own which of some sockets a process has open.
+// claim marks in own the sockets that a process has open.
 func (h host) claim(pid int, sockets, own map[uint64]bool) {
 	folder := filepath.Join(h.root, "proc", strconv.Itoa(pid), "fd")
 	dir, err := os.Open(folder)
 	if err != nil {
-		return // it has ended, or is another user's
+		return // it has ended, or belongs to another user
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(maxClaims)
@@ -90,7 +92,8 @@ const (
 	diagInode     = 68
 )
 
-// parseQueues adds the listening sockets of one packet of an answer to out; done: no packet follows.
+// parseQueues adds the listening sockets in one packet of an answer to out; done means that no
+// packet follows.
 func parseQueues(packet []byte, out []acceptQueue) (queues []acceptQueue, done bool) {
 	order := binary.NativeEndian
 	for len(packet) >= netlinkHeader {

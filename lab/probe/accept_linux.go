@@ -8,21 +8,22 @@ import (
 
 const (
 	maxPackets = 64       // of one answer; each holds some hundred sockets
-	packetSize = 32 << 10 // bytes: the most that the kernel puts in one
+	packetSize = 32 << 10 // bytes: the maximum that the kernel puts into one packet
 	listenBit  = 1 << 10  // TCP_LISTEN is state 10
 )
 
-// acceptQueues asks the kernel for the listening TCP sockets of this network namespace. What cannot be
-// asked for is left out.
+// acceptQueues lists the listening TCP sockets of this network namespace; it omits those that the
+// kernel does not report.
 func acceptQueues() []acceptQueue {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return nil
 	}
 	defer unix.Close(fd)
-	// The kernel answers at once; the time-out is there so that nothing can hold up the readings.
-	patience := unix.NsecToTimeval(window)
-	if unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience) != nil {
+	// The kernel answers immediately; the timeout only ensures that nothing can delay the
+	// readings.
+	timeout := unix.NsecToTimeval(window)
+	if unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout) != nil {
 		return nil
 	}
 	var out []acceptQueue
@@ -45,7 +46,8 @@ func acceptQueues() []acceptQueue {
 	return out
 }
 
-// queuesRequest asks for all listening TCP sockets of an address family, as sock_diag(7) has it.
+// queuesRequest builds a request for all listening TCP sockets of an address family; see
+// sock_diag(7).
 func queuesRequest(family byte) []byte {
 	const length = netlinkHeader + 56 // inet_diag_req_v2
 	b, order := make([]byte, length), binary.NativeEndian

@@ -11,7 +11,7 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// A connection that nobody accepts stands in its listener's queue.
+// A connection that is not accepted is in its listener's queue.
 func TestAcceptQueueOfThisProcess(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestAcceptQueueOfThisProcess(t *testing.T) {
 		defer c.Close()
 	}
 	if len(acceptQueues()) == 0 {
-		t.Skip("this kernel does not tell of its listening sockets (CONFIG_INET_DIAG)")
+		t.Skip("this kernel does not list its listening sockets (CONFIG_INET_DIAG)")
 	}
 	w, err := Watch(t.Context(), Options{PID: os.Getpid(), Counters: true})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestAcceptQueueOfThisProcess(t *testing.T) {
 	begin := monotonic.Now()
 	await(t, w, "the queue", func(k int64) bool {
 		w.Server(k*window, time.Second)
-		s := w.Surroundings(begin, monotonic.Now())
+		s := w.Environment(begin, monotonic.Now())
 		return s.AcceptQueue == 3 && s.AcceptLimit == backlog && s.Switches+s.Preempted > 0 && s.TargetSystem <= s.TargetCPU
 	})
 }

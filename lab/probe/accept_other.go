@@ -2,5 +2,5 @@
 
 package probe
 
-// acceptQueues cannot be asked for here.
+// acceptQueues is not available on this system.
 func acceptQueues() []acceptQueue { return nil }

@@ -101,7 +101,7 @@ func TestAccepting(t *testing.T) {
 		t.Errorf("%+v, want the target's %+v", got, queues[0])
 	}
 	queues = append(queues, acceptQueue{101, 7, 64})
-	if got := after(familyEvery + acceptEvery); got != queues[2] {
+	if got := after(treeEvery + acceptEvery); got != queues[2] {
 		t.Errorf("%+v, want the child's %+v", got, queues[2])
 	}
 	queues = queues[1:2]

@@ -16,17 +16,17 @@ import (
 	"dyno/agent"
 )
 
-// ErrNoAgent is returned for a debug address that answers but has no agent behind it.
+// ErrNoAgent is returned for a debug address that answers but does not serve the agent.
 var ErrNoAgent = errors.New("the debug address has no agent")
 
 const (
-	answerWithin = 5 * time.Second // until the headers of an answer that needs no work
+	answerWithin = 5 * time.Second // time limit for the headers of an answer that needs no work
 	maxAnswer    = 1 << 20         // bytes of an answer in JSON: an assembly is some kilobytes
 	maxComplaint = 300             // bytes of an error's text that are shown
 )
 
-// newClient returns a client without a proxy, since what it asks is near, and without redirects, since
-// what it posts changes a process.
+// newClient returns a client without a proxy, because its targets are near, and without
+// redirects, because its POST requests change a process.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -38,7 +38,8 @@ func newClient() *http.Client {
 	}
 }
 
-// endpoint is a path of the debug address, which may be written without its scheme.
+// endpoint returns the URL of a path at the debug address, which may be written without its
+// scheme.
 func endpoint(debug, path string) (string, error) {
 	if !strings.Contains(debug, "://") {
 		debug = "http://" + debug
@@ -50,8 +51,8 @@ func endpoint(debug, path string) (string, error) {
 	return u.Scheme + "://" + u.Host + path, nil
 }
 
-// newRequest asks the debug address for a path, which may carry a query. The token is for addresses that
-// are guarded; empty: none is sent.
+// newRequest makes a request to the debug address; the path may carry a query. The token is for
+// guarded addresses; empty: none is sent.
 func newRequest(ctx context.Context, method, debug, path, token string, body io.Reader) (*http.Request, error) {
 	target, err := endpoint(debug, path)
 	if err != nil {
@@ -72,7 +73,8 @@ func get(ctx context.Context, c *http.Client, debug, path, token string) (*http.
 	return c.Do(req)
 }
 
-// readInfo asks the agent who it is. The error is ErrNoAgent when the address answers without one.
+// readInfo requests the agent's description of its process. The error is ErrNoAgent if the
+// address answers without an agent.
 func readInfo(ctx context.Context, c *http.Client, debug, token string) (*agent.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -87,7 +89,7 @@ func readInfo(ctx context.Context, c *http.Client, debug, token string) (*agent.
 	return &info, nil
 }
 
-// decode reads a JSON answer, closes it, and makes an error of one that is not 200.
+// decode decodes a JSON answer and closes it; a status other than 200 is an error.
 func decode(resp *http.Response, into any) error {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -98,7 +100,7 @@ func decode(resp *http.Response, into any) error {
 		return complaint(resp, body)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("the answer is not what was asked for: %w", err)
+		return fmt.Errorf("the answer is not in the expected form: %w", err)
 	}
 	return nil
 }
@@ -108,8 +110,9 @@ func complaint(resp *http.Response, body []byte) error {
 	return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(text))
 }
 
-// Control changes settings of the target through its agent and returns what they were before: passing
-// that to Control restores them. An agent beyond loopback wants its token; empty: none is sent.
+// Control changes settings of the target through its agent and returns the previous ones; passing
+// those to Control restores them. An agent beyond loopback requires its token; empty: none is
+// sent.
 func Control(ctx context.Context, debugURL, token string, change agent.Control) (previous agent.Control, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

@@ -26,7 +26,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 
 const secret = "open sesame"
 
-// guarded lets those in who bring the token.
+// guarded admits requests with the token.
 func guarded(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+secret {
@@ -61,12 +61,12 @@ func TestControlFails(t *testing.T) {
 	}{
 		{"refused", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "needs a token", http.StatusForbidden) }, "403 Forbidden: needs a token"},
 		{"no agent", http.NotFound, ErrNoAgent.Error()},
-		{"no JSON", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "not what was asked for"},
+		{"no JSON", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }, "not in the expected form"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "302"},
 		{"endless", func(w http.ResponseWriter, r *http.Request) {
 			w.Write(bytes.Repeat([]byte(" "), maxAnswer+10))
 			io.WriteString(w, "{}")
-		}, "not what was asked for"},
+		}, "not in the expected form"},
 	}
 	for _, tt := range tests {
 		_, err := Control(t.Context(), serve(t, tt.answer), "", agent.Control{})
@@ -100,6 +100,6 @@ func TestReadInfo(t *testing.T) {
 		}
 	}
 	if _, err := readInfo(t.Context(), c, "127.0.0.1:1", ""); err == nil || errors.Is(err, ErrNoAgent) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 }

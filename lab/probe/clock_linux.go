@@ -2,7 +2,8 @@ package probe
 
 import "golang.org/x/sys/unix"
 
-// processClock reads a process's CPU clock, in s. Its clock ID is made as clock_getcpuclockid(3) makes it.
+// processClock reads a process's CPU clock, in s. It computes the clock ID as
+// clock_getcpuclockid(3) does.
 func processClock(pid int) (float64, bool) {
 	const scheduler = 2 // CPUCLOCK_SCHED: the scheduler's own sum, in ns
 	var ts unix.Timespec

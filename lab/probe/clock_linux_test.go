@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The clock by process ID is the process's own: it lies between two readings of that.
+// The clock by process ID is the process's own: it is between two readings of that.
 func TestProcessClock(t *testing.T) {
 	own := func() float64 {
 		var ts unix.Timespec

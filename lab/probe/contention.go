@@ -15,27 +15,29 @@ import (
 	"dyno/lab/record"
 )
 
-// Rates at which contention is recorded while it is looked at. Of contended unlocks every tenth is enough:
-// a lock that bounds a service is contended thousands of times a second. Blocking for less than 10 us is
-// sampled in proportion; that is about what it costs to park a goroutine and wake it.
+// Sampling rates of contention during a recording. A tenth of the contended unlocks is enough: a
+// lock that bounds a service is contended thousands of times a second. Blocking for less than 10
+// us is sampled in proportion to its length; 10 us is about the cost of parking and waking a
+// goroutine.
 const (
 	mutexFraction = 10
 	blockRate     = 10_000 // ns
 )
 
-// RecordContention has the target's agent record contention, for the mutex and block profiles. It returns
-// what restores the rates as they were, also after ctx has ended, and says when they could not be.
+// RecordContention makes the target's agent record contention, for the mutex and block profiles.
+// It returns the function that restores the previous rates, which works also after ctx has ended
+// and returns an error if it could not restore them.
 //
-// Inspect does so by itself, but under load that is too late for a lock that is never free: when the rate
-// is switched on, the runtime goes on to leave out each lock that has goroutines waiting, until once none
-// does. So call it before the load begins.
+// Inspect does this itself, but under load that is too late for a lock that is never free: after
+// the rate is switched on, the runtime leaves out each lock that has waiting goroutines, until
+// for a moment none waits. So call RecordContention before the load begins.
 func RecordContention(ctx context.Context, debug, token string) (restore func() error, err error) {
 	before, err := Control(ctx, debug, token, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
 	if err != nil {
 		return func() error { return nil }, err
 	}
 	return func() error {
-		_, err := Control(context.WithoutCancel(ctx), debug, token, before) // which sets itself a time limit
+		_, err := Control(context.WithoutCancel(ctx), debug, token, before) // Control sets its own time limit
 		return err
 	}, nil
 }
@@ -43,16 +45,16 @@ func RecordContention(ctx context.Context, debug, token string) (restore func() 
 // contention is a profile that counts from the start of the process, if its rate is on.
 type contention struct {
 	kind   string
-	rate   string // what switches it, in package runtime
+	rate   string // function of package runtime that sets its rate
 	begun  time.Time
 	over   time.Duration
 	before *profile.Profile
-	none   bool             // it is empty, from the start of the process on
-	during *profile.Profile // what came since
+	none   bool             // it has been empty since the process started
+	during *profile.Profile // contention since the previous snapshot
 	err    error
 }
 
-// overTime takes the CPU profile, and what goroutines waited for during the same time.
+// overTime takes the CPU profile, and the contention during the same time.
 func (i *inspector) overTime(ctx context.Context) {
 	restore, unswitched := i.switchRates(ctx)
 	defer func() { i.unrestored = restore() }()
@@ -64,7 +66,8 @@ func (i *inspector) overTime(ctx context.Context) {
 	}
 	i.cpu(ctx)
 	if mutex.err == nil || block.err == nil {
-		// Without a CPU profile, as when another one was running, there is still contention to see.
+		// Without a CPU profile, for example because another one is running, there is still
+		// contention to record.
 		pause(ctx, time.Until(mutex.begun.Add(i.CPU)))
 	}
 	for _, c := range []*contention{mutex, block} {
@@ -82,11 +85,11 @@ func (i *inspector) overTime(ctx context.Context) {
 	i.enterContention(block)
 }
 
-// switchRates has contention recorded if that can be done. It returns what restores the rates, and why
-// they could not be switched.
+// switchRates switches recording on if possible. It returns the function that restores the rates,
+// and an error if they could not be switched.
 func (i *inspector) switchRates(ctx context.Context) (restore func() error, err error) {
 	if !i.Agent {
-		return func() error { return nil }, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) lets it be switched on for the time of a profile")
+		return func() error { return nil }, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) can switch it on for the time of a profile")
 	}
 	return RecordContention(ctx, i.Debug, i.Token)
 }
@@ -107,7 +110,7 @@ func (i *inspector) snapshot(ctx context.Context, kind string) (*profile.Profile
 	return record.ParseProfile(encoded)
 }
 
-// end finds what came since before. It takes what snapshot returns.
+// end computes the contention since before. Its arguments are the results of snapshot.
 func (c *contention) end(after *profile.Profile, err error) {
 	c.over = time.Since(c.begun)
 	if c.err = err; err != nil {
@@ -124,19 +127,19 @@ func (c *contention) end(after *profile.Profile, err error) {
 	c.during = p.Compact()
 }
 
-// errHidden says why a mutex profile is not to be believed.
+// errHidden says why a mutex profile is incomplete.
 var errHidden = errors.New("it lacks a lock for which goroutines waited all the time since recording was switched on: " +
-	"the runtime leaves those out; switch it on before the load begins, or see the block profile for who waits and the execution trace for who unlocks")
+	"the runtime leaves those out; switch it on before the load begins, or use the block profile for the waiting code and the execution trace for the unlocking code")
 
-// hidden says whether goroutines waited much longer for locks than the mutex profile accounts for. Both
-// count the same time, one by those who unlock and one by those who wait.
+// hidden reports whether goroutines waited much longer for locks than the mutex profile accounts
+// for. Both profiles count the same time, one at the unlocking code and one at the waiting code.
 func hidden(mutex, block *profile.Profile) bool {
-	const known = 0.1                                                                            // of the time, at least: sampling alone does not lose as much
-	held := delay(mutex, func(leaf string) bool { return !strings.HasPrefix(leaf, "runtime.") }) // which has locks of its own
+	const known = 0.1                                                                            // minimum share of the time: sampling alone does not lose that much
+	held := delay(mutex, func(leaf string) bool { return !strings.HasPrefix(leaf, "runtime.") }) // package runtime has locks of its own
 	waited := delay(block, func(leaf string) bool {
 		return leaf == "sync.(*Mutex).Lock" || leaf == "sync.(*RWMutex).Lock" || leaf == "sync.(*RWMutex).RLock"
 	})
-	const little = 0.1e9 // ns; of less, sampling may well have missed all
+	const little = 0.1e9 // ns; sampling may well miss less than this entirely
 	return waited > little && held < known*waited
 }
 
@@ -153,13 +156,13 @@ func delay(p *profile.Profile, wanted func(leaf string) bool) float64 {
 	return sum
 }
 
-// grew leaves out what has been rounded below zero.
+// grew reports whether a sample has not been rounded below zero.
 func grew(s *profile.Sample) bool {
 	return !slices.ContainsFunc(s.Value, func(v int64) bool { return v < 0 })
 }
 
-// observing says whether a stack belongs to those that answer us: the handler of the CPU profile itself
-// waits for as long as it runs.
+// observing reports whether a stack belongs to the debug handlers themselves: the handler of the
+// CPU profile waits as long as it runs.
 func observing(s *profile.Sample) bool {
 	for _, l := range s.Location {
 		for _, line := range l.Line {

@@ -18,18 +18,19 @@ var (
 	tlbMisses   = event{unix.PERF_TYPE_HW_CACHE, unix.PERF_COUNT_HW_CACHE_DTLB | unix.PERF_COUNT_HW_CACHE_OP_READ<<8 | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16}
 )
 
-// maxCounted bounds how many threads are counted, each through an open file per event. What they start
-// is counted with them.
+// maxCounted bounds the threads that are counted, each through an open file per event. Threads
+// and processes that they start are counted with them.
 const maxCounted = 256
 
-// counter counts an event in threads and in the threads and processes that those start, outside the kernel.
+// counter counts an event in threads, and in the threads and processes that those start, outside
+// the kernel.
 type counter struct {
 	files []int
 	last  float64
 }
 
-// openCounter begins to count. Where that is not permitted, or the processor is a virtual one without
-// counters, nothing is counted.
+// openCounter begins to count. It counts nothing if that is not permitted, or if the processor is
+// a virtual one without counters.
 func openCounter(e event, tids []int) *counter {
 	c := &counter{}
 	for _, tid := range tids[:min(len(tids), maxCounted)] {
@@ -45,7 +46,7 @@ func openCounter(e event, tids []int) *counter {
 	return c
 }
 
-// grown returns how much has been counted since it was called last.
+// grown returns the count since the previous call.
 func (c *counter) grown() float64 {
 	sum, buf := 0.0, make([]byte, 24)
 	for _, fd := range c.files {
@@ -58,8 +59,8 @@ func (c *counter) grown() float64 {
 	return grown
 }
 
-// scaled reads a count with the times in which it should have run and in which it did: the processor has
-// few counters, and when more are wanted they take turns.
+// scaled reads a count and scales it by the times in which it should have run and did run: the
+// processor has few counters, and more events than counters share them in turns.
 func scaled(b []byte) float64 {
 	order := binary.NativeEndian
 	count, wanted, ran := order.Uint64(b), order.Uint64(b[8:]), order.Uint64(b[16:])

@@ -2,7 +2,7 @@
 
 package probe
 
-// event cannot be counted here.
+// event has no counter on this system.
 type event struct{}
 
 var cacheMisses, tlbMisses event

@@ -19,13 +19,13 @@ const (
 )
 
 const (
-	maxProfile = 64 << 20 // bytes of a profile: one of a big program is about 1 MB
-	// profileWithin is how long a profile may take besides the time that it covers: a GC cycle of a heap
-	// of some GB comes before one of the heap.
+	maxProfile = 64 << 20 // bytes of a profile: that of a large program is about 1 MB
+	// profileWithin bounds the time of a profile beyond the time that it covers: a GC cycle of a
+	// heap of some GB precedes a heap profile.
 	profileWithin = 30 * time.Second
 )
 
-// fetch reads a profile as pprof wrote it (gzip).
+// fetch reads a profile in pprof's encoding (gzip).
 func (i *inspector) fetch(ctx context.Context, path string, within time.Duration) ([]byte, error) {
 	body, err := i.read(ctx, path, within, maxProfile)
 	switch {
@@ -41,7 +41,7 @@ func (i *inspector) fetch(ctx context.Context, path string, within time.Duration
 
 const serveIt = "does net/http/pprof serve /debug/pprof/ on the debug address?"
 
-// read reads an answer of at most limit bytes, or one byte more to say that it goes on.
+// read reads an answer of at most limit bytes, plus one byte that shows a longer answer.
 func (i *inspector) read(ctx context.Context, path string, within time.Duration, limit int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -66,7 +66,7 @@ func (i *inspector) read(ctx context.Context, path string, within time.Duration,
 	return body, nil
 }
 
-// lists says whether a page names something. Its first megabyte is looked at.
+// lists reports whether a page contains a name in its first megabyte.
 func lists(page io.Reader, name string) bool {
 	body, err := io.ReadAll(io.LimitReader(page, maxAnswer))
 	return err == nil && bytes.Contains(body, []byte(name))

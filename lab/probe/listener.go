@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// ErrNoListener is returned for an address at which no process that can be seen listens.
-var ErrNoListener = errors.New("no process that can be seen listens there")
+// ErrNoListener is returned for an address without a listening process that the lab can see.
+var ErrNoListener = errors.New("no visible process listens there")
 
-// loopback reads an address as host:port. localhost stands for both loopback addresses.
+// loopback parses an address host:port. localhost stands for both loopback addresses.
 func loopback(addr string) ([]netip.AddrPort, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -29,7 +29,7 @@ func loopback(addr string) ([]netip.AddrPort, error) {
 	if !strings.EqualFold(host, "localhost") {
 		ip, err := netip.ParseAddr(host)
 		if err != nil || !ip.Unmap().IsLoopback() {
-			return nil, fmt.Errorf("%q is not on loopback, and only processes of this machine can be looked up", addr)
+			return nil, fmt.Errorf("%q is not on loopback, and only processes on this machine can be found", addr)
 		}
 		ips = []netip.Addr{ip.Unmap()}
 	}
@@ -40,7 +40,7 @@ func loopback(addr string) ([]netip.AddrPort, error) {
 	return out, nil
 }
 
-// Fields of a line of /proc/net/tcp and tcp6, as proc(5) has them.
+// Fields of a line of /proc/net/tcp and tcp6; see proc(5).
 const (
 	fieldLocal = 1
 	fieldState = 3
@@ -48,8 +48,8 @@ const (
 	listenHex  = "0A" // TCP_LISTEN
 )
 
-// listening returns the inodes of the sockets in a table (/proc/net/tcp or tcp6) that accept connections
-// for one of the addresses: those bound to it, and those bound to all addresses.
+// listening returns the inodes of the sockets in a table (/proc/net/tcp or tcp6) that accept
+// connections for one of the addresses: those bound to it, and those bound to all addresses.
 func listening(table []byte, wanted []netip.AddrPort) (exact, all []uint64) {
 	for line := range bytes.Lines(table) {
 		f := strings.Fields(string(line))
@@ -73,8 +73,8 @@ func listening(table []byte, wanted []netip.AddrPort) (exact, all []uint64) {
 	return exact, all
 }
 
-// tableAddress reads an address as the kernel prints it: hexadecimal words of 32 bits, each in the byte
-// order of the machine, and the port.
+// tableAddress parses an address in the kernel's format: hexadecimal words of 32 bits, each in
+// the byte order of the machine, and the port.
 func tableAddress(s string) (netip.AddrPort, bool) {
 	address, port, _ := strings.Cut(s, ":")
 	number, err := strconv.ParseUint(port, 16, 16)
@@ -89,7 +89,7 @@ func tableAddress(s string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(number)), ok
 }
 
-// socketInode reads where an open file points to, as in socket:[4711].
+// socketInode parses the link of an open socket, as in socket:[4711].
 func socketInode(link string) (uint64, bool) {
 	text, ok := strings.CutPrefix(link, "socket:[")
 	text, closed := strings.CutSuffix(text, "]")

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Listener returns the process that listens on a loopback address (host:port), so that a service that runs
-// already can be watched from outside. Only processes whose open files may be read are found: the user's
-// own. The error wraps ErrNoListener when there is none.
+// Listener returns the process that listens on a loopback address (host:port), so that a running
+// service can be watched from outside. It finds only processes whose open files it may read: the
+// user's own. The error wraps ErrNoListener if there is none.
 func Listener(addr string) (pid int, err error) { return listener("/", addr) }
 
 func listener(root, addr string) (int, error) {
@@ -35,13 +35,13 @@ func listener(root, addr string) (int, error) {
 	}
 	pid := holder(root, inodes)
 	if pid == 0 {
-		return 0, fmt.Errorf("%s: %w: it is another user's, or in another container", addr, ErrNoListener)
+		return 0, fmt.Errorf("%s: %w: the listener belongs to another user, or is in another container", addr, ErrNoListener)
 	}
 	return pid, nil
 }
 
-// Command returns the name of a process as the kernel has it, its first 15 bytes; empty: it cannot be read.
-// It tells a forwarder (docker-proxy, kubectl, ssh) from the service behind it.
+// Command returns the kernel's name of a process, its first 15 bytes; empty: it cannot be read.
+// The name distinguishes a forwarder (docker-proxy, kubectl, ssh) from the service behind it.
 func Command(pid int) string {
 	comm, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 	if err != nil {
@@ -50,8 +50,8 @@ func Command(pid int) string {
 	return strings.TrimSuffix(string(comm), "\n")
 }
 
-// holder returns the process that has one of the sockets open: of several, as where one forks workers
-// that inherit it, the one that was started first.
+// holder returns the process that has one of the sockets open; if several have, such as forked
+// workers that inherit it, the one that was started first.
 func holder(root string, inodes []uint64) int {
 	processes, _ := filepath.Glob(filepath.Join(root, "proc/[0-9]*"))
 	best, since := 0, uint64(0)
@@ -67,7 +67,7 @@ func holder(root string, inodes []uint64) int {
 	return best
 }
 
-// maxFiles bounds how many open files of a process are looked at.
+// maxFiles bounds the open files of a process that are searched.
 const maxFiles = 1 << 20
 
 func holds(dir string, inodes []uint64) bool {
@@ -87,13 +87,15 @@ func holds(dir string, inodes []uint64) bool {
 	})
 }
 
-// startTime is when a process began, in clock ticks since the machine did; 0: not known.
+// startTime returns the start of a process, in clock ticks since the machine's start; 0: not
+// known.
 func startTime(dir string) uint64 {
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return 0
 	}
-	// The name, in parentheses, may hold anything; after it, start time is the 20th field.
+	// The name, in parentheses, may contain any character; after it, start time is the 20th
+	// field.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Machine says where the lab runs. What cannot be read stays empty. Settings are those that the doctor
-// looks at, as they are now.
+// Machine describes the machine of the lab. Values that cannot be read stay empty. Settings are
+// the current ones that the doctor checks.
 func Machine() record.Machine {
 	m := record.Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(),

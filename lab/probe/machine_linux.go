@@ -12,7 +12,7 @@ func hardware() (cpu, kernel string, memory int64) {
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		cpu = procfs.CPUModel(b)
 	}
-	if cpu == "" { // ARM boards name themselves here
+	if cpu == "" { // the field's name on ARM boards
 		b, _ := os.ReadFile("/proc/device-tree/model")
 		cpu = strings.TrimRight(string(b), "\x00\n")
 	}

@@ -2,5 +2,5 @@
 
 package probe
 
-// hardware is not known here.
+// hardware is not available on this system.
 func hardware() (cpu, kernel string, memory int64) { return "", "", 0 }

@@ -8,19 +8,21 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Meter reads what a target, its companions, the lab and the machine have used so far, whenever it is asked: for loads
-// that are too short for a Watcher's windows. It starts no goroutine and is not safe for concurrent use.
+// Meter reads the CPU time that a target, its companions, the lab and the machine have used so
+// far, at each call: for loads that are too short for a Watcher's windows. It starts no goroutine
+// and is not safe for concurrent use.
 type Meter struct {
 	sampler   *sampler
 	cores     int
-	refreshed int64 // when children were looked for last
+	refreshed int64 // time of the last search for children
 }
 
-// Usage is sums since some moment; only differences mean something. Figures are CPU seconds.
+// Usage holds sums since an arbitrary moment; only differences have a meaning. Figures are CPU
+// seconds.
 type Usage struct {
 	At                       int64   // ns, monotonic
 	Target, Companions, Self float64 // with their children; Self without
-	Busy, Steal              float64 // of the whole machine; Busy leaves Steal out
+	Busy, Steal              float64 // of the whole machine; Busy without Steal
 }
 
 // NewMeter returns a meter of the processes that o names.
@@ -29,37 +31,37 @@ func NewMeter(o Options) *Meter {
 	return &Meter{sampler: s, cores: max(1, len(s.cpus))}
 }
 
-// FindPeers looks for processes that the target calls, so that they count with its companions. It reads every socket of the
-// machine: once in a while, and not while a load goes on.
+// FindPeers searches for processes that the target calls, so that they count with its companions.
+// It reads every socket of the machine, so it must not run during a load.
 func (m *Meter) FindPeers() {
-	for _, f := range m.sampler.families() {
+	for _, f := range m.sampler.trees() {
 		f.refresh(m.sampler.host)
 	}
 	m.sampler.findPeers(monotonic.Now())
 }
 
-// familyAge is how old what is known of a process's children may be.
+// familyAge is the maximum age of the list of a process's children.
 const familyAge = int64(time.Second)
 
 // Read reads the clocks.
 func (m *Meter) Read() Usage {
 	s, u := m.sampler, Usage{At: monotonic.Now()}
 	if u.At-m.refreshed > familyAge {
-		for _, f := range s.families() {
+		for _, f := range s.trees() {
 			f.refresh(s.host)
 		}
 		m.refreshed = u.At
 	}
 	if s.target != nil {
-		u.Target = s.target.used(s.host, false).cpu
+		u.Target = s.target.cpuTimes(s.host, false).cpu
 	}
 	for _, f := range s.companions {
-		u.Companions += f.used(s.host, false).cpu
+		u.Companions += f.cpuTimes(s.host, false).cpu
 	}
 	for _, p := range s.peers {
-		u.Companions += p.used(s.host, false).cpu
+		u.Companions += p.cpuTimes(s.host, false).cpu
 	}
-	if now, ok := s.used(s.self, false); ok {
+	if now, ok := s.cpuTimes(s.self, false); ok {
 		u.Self = now.cpu
 	}
 	if b, err := s.host.read("stat"); err == nil {
@@ -68,7 +70,7 @@ func (m *Meter) Read() Usage {
 	return u
 }
 
-// Since is what was used from an earlier reading to this one.
+// Since returns the usage between an earlier reading and this one.
 func (u Usage) Since(before Usage) Usage {
 	return Usage{
 		At: u.At - before.At, Target: max(0, u.Target-before.Target), Companions: max(0, u.Companions-before.Companions),
@@ -76,10 +78,11 @@ func (u Usage) Since(before Usage) Usage {
 	}
 }
 
-// Shares returns, of what was used within a time (Since), the shares of the machine that the hypervisor and that other
-// processes took. The kernel counts a machine's time in hundredths of a second: over 0.3 s a share is out by up to 3%.
+// Shares returns, for the usage of a span (Since), the shares of the machine that the hypervisor
+// and that other processes took. The kernel counts a machine's time in hundredths of a second:
+// over 0.3 s a share can be wrong by up to 3%.
 func (m *Meter) Shares(within Usage) (steal, others float64) {
-	if m.sampler.target == nil { // its own work would pass for others'
+	if m.sampler.target == nil { // the target's own work would count as others'
 		within.Busy = 0
 	}
 	capacity := float64(within.At) / 1e9 * float64(m.cores)

@@ -1,14 +1,14 @@
 package probe
 
-// misses counts what the target's code wanted and was not in the processor's caches. Reading a counter
-// interrupts the processor that it counts on, so it is read once a second.
+// misses counts the cache and TLB misses of the target's code. Reading a counter interrupts the
+// processor that it counts on, so it is read once a second.
 type misses struct {
 	cache, tlb       *counter
-	cacheSum, tlbSum drip
+	cacheSum, tlbSum smoother
 }
 
-// countMisses begins to count in a family's threads. It must be closed.
-func countMisses(h host, f *family) *misses {
+// countMisses begins to count in a process tree's threads. The result must be closed.
+func countMisses(h host, f *processTree) *misses {
 	var tids []int
 	for pid := range f.members {
 		tids = append(tids, h.tasks(pid)...)
@@ -16,7 +16,7 @@ func countMisses(h host, f *family) *misses {
 	return &misses{cache: openCounter(cacheMisses, tids), tlb: openCounter(tlbMisses, tids)}
 }
 
-// read returns how many there have been. A nil misses has seen none.
+// read returns the sums so far. A nil misses counts nothing.
 func (m *misses) read(count int) (cache, tlb float64) {
 	if m == nil {
 		return 0, 0

@@ -12,7 +12,7 @@ import (
 const (
 	fieldRemote    = 2
 	establishedHex = "01" // TCP_ESTABLISHED
-	// maxPeers bounds how many processes are taken for companions since the target calls them.
+	// maxPeers bounds the processes that count as companions because the target calls them.
 	maxPeers = 32
 )
 
@@ -23,7 +23,7 @@ type tcpSocket struct {
 	inode         uint64
 }
 
-// tcpSockets reads a table. Lines that cannot be read are left out.
+// tcpSockets parses a table. It skips invalid lines.
 func tcpSockets(table []byte) (out []tcpSocket) {
 	for line := range bytes.Lines(table) {
 		f := strings.Fields(string(line))
@@ -43,7 +43,8 @@ func tcpSockets(table []byte) (out []tcpSocket) {
 	return out
 }
 
-// called returns the sockets at which processes of this machine listen that connections of these inodes lead to.
+// called returns the listening sockets on this machine to which connections with these inodes
+// lead.
 func called(sockets []tcpSocket, inodes map[uint64]bool) (out []tcpSocket) {
 	seen := map[netip.AddrPort]bool{}
 	for _, s := range sockets {
@@ -58,9 +59,10 @@ func called(sockets []tcpSocket, inodes map[uint64]bool) (out []tcpSocket) {
 	return out
 }
 
-// listenerOf finds the socket that listens at an address, or at its port on all addresses. A connection that the process
-// accepted itself leads to a client's port, at which nothing listens. An address of another machine may have the
-// port of a listener here, so only loopback and what is bound on this machine count.
+// listenerOf finds the socket that listens at an address, or at its port on all addresses. A
+// connection that the process itself accepted leads to a client's port, which has no listener. An
+// address of another machine may have the port of a listener here, so only loopback and addresses
+// bound on this machine count.
 func listenerOf(sockets []tcpSocket, at netip.AddrPort) (found tcpSocket, ok bool) {
 	ours := at.Addr().IsLoopback()
 	for _, s := range sockets {
@@ -83,9 +85,9 @@ func listenerOf(sockets []tcpSocket, at netip.AddrPort) (found tcpSocket, ok boo
 // peer is a process that the target calls.
 type peer struct {
 	record.Peer
-	*family
-	since int64   // ns, when it was first seen
-	first float64 // s of CPU that it had used by then
+	*processTree
+	since int64   // ns, of its first reading
+	first float64 // s of CPU that it had used until then
 	last  float64
 }
 

@@ -28,13 +28,13 @@ func (h host) sockets(pid int) map[uint64]bool {
 	return out
 }
 
-// findPeers looks for processes that the target calls, and those call. They work for the target, so they are no
-// neighbours.
+// findPeers searches for processes that the target calls, and for those that they call. They work
+// for the target, so they are not neighbours.
 func (s *sampler) findPeers(now int64) {
 	if s.target == nil {
 		return
 	}
-	for _, f := range s.families() {
+	for _, f := range s.trees() {
 		for _, pid := range f.pids() {
 			s.findPeersOf(pid, now)
 		}
@@ -61,9 +61,9 @@ func (s *sampler) findPeersOf(pid int, now int64) {
 		}
 		s.holders[l.inode] = true
 		if other := holder(s.root, []uint64{l.inode}); other != 0 && !s.known(other) {
-			p := &peer{family: newFamily(other), since: now}
+			p := &peer{processTree: newProcessTree(other), since: now}
 			p.refresh(s.host)
-			p.first = p.used(s.host, false).cpu
+			p.first = p.cpuTimes(s.host, false).cpu
 			p.last = p.first
 			name, _, _ := Program(other)
 			p.Peer = record.Peer{PID: other, Program: name, Address: l.remote.String()}
@@ -72,12 +72,13 @@ func (s *sampler) findPeersOf(pid int, now int64) {
 	}
 }
 
-// known reports whether a process is counted already: the target, a companion, the lab's or a peer.
+// known reports whether a process is counted already: as the target, a companion, the lab or a
+// peer.
 func (s *sampler) known(pid int) bool {
 	if pid == os.Getpid() || pid == s.self {
 		return true
 	}
-	for _, f := range s.families() {
+	for _, f := range s.trees() {
 		if f == nil {
 			continue
 		}

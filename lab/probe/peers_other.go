@@ -2,5 +2,5 @@
 
 package probe
 
-// findPeers finds nothing: only Linux tells.
+// findPeers finds nothing: it works on Linux only.
 func (s *sampler) findPeers(now int64) {}

@@ -1,12 +1,13 @@
-// Package probe looks at the machine and at the target while a load runs, in step with the load's
-// windows: it reads /proc at each multiple of 100 ms of the monotonic clock and follows the agent's
-// stream of samples, which are taken at the same instants. What a window of the client's view says about
-// latency can therefore be laid beside what the server did in the same 100 ms.
+// Package probe reads the target and the machine while a load runs, in step with the load's
+// windows: it reads /proc at each multiple of 100 ms of the monotonic clock and follows the
+// agent's stream of samples, which are taken at the same instants. The client's latency in a
+// window can therefore be compared with what the server did in the same 100 ms.
 //
-// Profiles and a short execution trace are taken by Inspect, in windows of their own: they slow the target.
+// Inspect takes profiles and a short execution trace, in windows of their own, because they slow
+// the target.
 //
-// It is not for judging what it sees (record, diagnose) and not for starting anything (target). Whether
-// a machine is fit to measure on is said by the package doctor beneath it. A Watcher owns two
+// It is not for judging its readings (record, diagnose) and not for starting processes (target).
+// Package doctor, a subpackage, checks whether a machine is fit to measure on. A Watcher owns two
 // goroutines, which have ended when Close returns; nothing else here starts one.
 package probe
 
@@ -24,22 +25,24 @@ import (
 
 const window = int64(record.WindowLength)
 
-// Options says whom to watch. The zero Options watch the machine alone.
+// Options names the processes to watch. The zero Options watch the machine alone.
 type Options struct {
-	// PID is the target's process; with its children it counts as the target. 0: not known.
+	// PID is the target's process; its children count as part of it. 0: not known.
 	PID int
-	// Debug is the target's debug address, as in http://127.0.0.1:6060 (the scheme may be left out).
-	// It may offer the agent, or only pprof; empty: there is none.
+	// Debug is the target's debug address, as in http://127.0.0.1:6060 (the scheme may be left
+	// out). It may serve the agent, or only pprof; empty: there is none.
 	Debug string
-	// Token is for a debug address that is guarded; empty: none is sent.
+	// Token is the bearer token of a guarded debug address; empty: none is sent.
 	Token string
-	// Companions are processes that work for the target; their children count with them. Processes of this
-	// machine that the target is connected to as a client are found and added.
+	// Companions are processes that work for the target; their children count with them. The
+	// Watcher adds processes on this machine that the target is connected to as a client.
 	Companions []int
-	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as others'.
+	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as
+	// others'.
 	Self int
-	// Counters counts the target's cache and TLB misses, where that is permitted and the processor has
-	// counters. It adds to each of the target's context switches, so not where latency is reported.
+	// Counters counts the target's cache and TLB misses, if that is permitted and the processor
+	// has counters. It adds to the cost of each of the target's context switches, so leave it off
+	// where latency is reported.
 	Counters bool
 }
 
@@ -64,9 +67,9 @@ type Watcher struct {
 	psiIO   bool // /proc/pressure/io can be read
 }
 
-// Watch begins to watch. It fails when the debug address does not answer at all; that there is no agent
-// behind it, or no /proc here, is not an error but shows in what the Watcher returns. It also stops when
-// ctx is done.
+// Watch begins to watch. It fails if the debug address does not answer at all; a missing agent or
+// a missing /proc is not an error but shows in the results. The Watcher also stops when ctx is
+// done.
 func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	return watch(ctx, o, host{root: "/", clock: processClock, queues: acceptQueues})
 }
@@ -92,18 +95,18 @@ func watch(ctx context.Context, o Options, h host) (*Watcher, error) {
 	return w, nil
 }
 
-// Info is what the agent said about its process; nil: the target has no agent.
+// Info returns the agent's description of its process; nil: the target has no agent.
 func (w *Watcher) Info() *agent.Info { return w.info }
 
-// Close stops watching. What was seen can still be asked for.
+// Close stops watching. The readings stay available.
 func (w *Watcher) Close() {
 	w.stop()
 	w.ended.Wait()
 	w.client.CloseIdleConnections()
 }
 
-// sampleProc takes a reading at each boundary between windows. One that it was too late for is left to
-// the timeline to fill in.
+// sampleProc takes a reading at each boundary between windows. If it is too late for one, the
+// timeline fills it in.
 func (w *Watcher) sampleProc(ctx context.Context, s *sampler) {
 	defer s.close()
 	timer := time.NewTimer(untilBoundary(monotonic.Now()))
@@ -138,18 +141,18 @@ func (w *Watcher) addReading(r reading) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.proc.add(r)
-	w.tellAll()
+	w.broadcast()
 }
 
 func (w *Watcher) addSample(s sample) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.samples.add(s)
-	w.tellAll()
+	w.broadcast()
 }
 
-// tellAll wakes those that wait for a window. w.mu is held.
-func (w *Watcher) tellAll() {
+// broadcast wakes the callers that wait for a window. The caller holds w.mu.
+func (w *Watcher) broadcast() {
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

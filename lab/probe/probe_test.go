@@ -83,7 +83,7 @@ func TestWatch(t *testing.T) {
 		// the process's CPU is preferred to the agent's (which runs at 1 core)
 		return s.CPU > 0.4 && s.CPU < 0.6 && s.Allocs > 0.9e9 && s.Allocs < 1.1e9
 	})
-	around := w.Surroundings(begin, monotonic.Now())
+	around := w.Environment(begin, monotonic.Now())
 	totals := w.Totals(begin, monotonic.Now(), 1)
 	w.Close()
 	if !around.Seen || around.TargetCPU <= 0 {
@@ -177,7 +177,7 @@ func TestWatchWithoutAnAgent(t *testing.T) {
 func TestWatchFails(t *testing.T) {
 	if w, err := Watch(t.Context(), Options{Debug: "127.0.0.1:1"}); err == nil {
 		w.Close()
-		t.Error("a debug address where nobody is was accepted")
+		t.Error("a debug address without a listener was accepted")
 	}
 }
 

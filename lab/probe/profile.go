@@ -14,16 +14,16 @@ import (
 	"dyno/lab/record"
 )
 
-// Inspection says whose profiles to take, and how.
+// Inspection says which profiles to take, and how.
 type Inspection struct {
-	Debug string        // the target's debug address, with net/http/pprof behind it
-	Token string        // for a debug address that is guarded; empty: none is sent
-	Agent bool          // the agent is there too: the mutex and block profiles can be switched on for a while
+	Debug string        // the target's debug address, which serves net/http/pprof
+	Token string        // bearer token of a guarded debug address; empty: none is sent
+	Agent bool          // the agent is available too, so the mutex and block profiles can be switched on for a while
 	Dir   string        // the run's folder
-	CPU   time.Duration // of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
-	Trace time.Duration // of the execution trace; 0: 0.5 s
-	// Goroutines is how many there may be for a second look at all of them: while a profile of 10,000 is
-	// put together, the target stands still for some 25 ms in all. 0: 10,000.
+	CPU   time.Duration // length of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
+	Trace time.Duration // length of the execution trace; 0: 0.5 s
+	// Goroutines bounds the goroutines for further profiles of all of them: a profile of 10,000
+	// stops the target for some 25 ms in total. 0: 10,000.
 	Goroutines int
 }
 
@@ -41,14 +41,14 @@ func (in Inspection) withDefaults() Inspection {
 	return in
 }
 
-// Inspect takes profiles of the target, one after the other, and writes them into the run's folder: heap
-// and goroutines, then the CPU with the contention over the same time, then a short execution trace, of
-// which only the sums are kept, then goroutines and heap again. It takes about CPU and Trace together, and
-// a second. Latency from the windows in which it runs must not be reported.
+// Inspect takes profiles of the target, one after the other, and writes them into the run's
+// folder: heap and goroutines, then the CPU with the contention over the same time, then a short
+// execution trace, of which it keeps only the sums, then goroutines and heap again. It takes
+// about CPU and Trace together, plus a second. Latency from these windows must not be reported.
 //
-// What could not be had is entered with the reason and what would help. The error is for when there was
-// nothing at all, ctx is done, or the target could not be set back; what had been taken by then is returned
-// beside it.
+// A profile that could not be taken is entered with the reason and the fix. Inspect returns an
+// error if no profile could be taken, ctx is done, or the target's settings could not be
+// restored, together with the profiles taken until then.
 func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
 	i := &inspector{Inspection: in.withDefaults(), client: newClient()}
 	defer i.client.CloseIdleConnections()
@@ -66,7 +66,7 @@ func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.
 		return i.files, trace, fmt.Errorf("taking profiles: %w", err)
 	}
 	if i.taken == 0 && trace == nil {
-		return i.files, nil, fmt.Errorf("nothing could be had from %s: %s", i.Debug, i.files[0].Why)
+		return i.files, nil, fmt.Errorf("no profile could be taken from %s: %s", i.Debug, i.files[0].Why)
 	}
 	if i.unrestored != nil {
 		return i.files, trace, fmt.Errorf("the target goes on recording contention: %w", i.unrestored)
@@ -74,8 +74,8 @@ func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.
 	return i.files, trace, nil
 }
 
-// HasPprof says whether net/http/pprof answers at the debug address. The token is for one that is guarded;
-// empty: none is sent.
+// HasPprof reports whether net/http/pprof answers at the debug address. The token is for a
+// guarded address; empty: none is sent.
 func HasPprof(ctx context.Context, debug, token string) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -89,24 +89,24 @@ func HasPprof(ctx context.Context, debug, token string) bool {
 	return resp.StatusCode == http.StatusOK && lists(resp.Body, "goroutine")
 }
 
-// inspector is an inspection under way. It is used by one goroutine.
+// inspector is an inspection in progress. One goroutine uses it.
 type inspector struct {
 	Inspection
 	client *http.Client
 	files  []record.ProfileFile
-	taken  int // of files
+	taken  int // number of files
 
-	unrestored error // why the target goes on recording contention as we had it do
+	unrestored error // why the target still records contention at the inspection's rates
 }
 
-// take takes a profile of one moment. over is the time that its figures are about.
+// take takes a profile of one moment. over is the time that its figures cover.
 func (i *inspector) take(ctx context.Context, kind, path string, over time.Duration) []byte {
 	encoded, err := i.fetch(ctx, path, profileWithin)
 	i.enter(kind, encoded, over, err)
 	return encoded
 }
 
-// enter writes a profile, or enters why there is none.
+// enter writes a profile, or enters the reason why there is none.
 func (i *inspector) enter(kind string, encoded []byte, over time.Duration, err error) {
 	file := record.ProfileFile{Kind: kind}
 	if err == nil {
@@ -120,7 +120,7 @@ func (i *inspector) enter(kind string, encoded []byte, over time.Duration, err e
 	i.files = append(i.files, file)
 }
 
-// goroutines takes the first profile of goroutines and returns how many there were.
+// goroutines takes the first profile of goroutines and returns their number.
 func (i *inspector) goroutines(ctx context.Context) int64 {
 	encoded := i.take(ctx, record.ProfileGoroStart, pathGoroutine, 0)
 	p, err := profile.ParseData(encoded)
@@ -146,12 +146,13 @@ func (i *inspector) tooMany(goroutines int64) error {
 	if goroutines <= int64(i.Goroutines) {
 		return nil
 	}
-	return fmt.Errorf("there were %d goroutines, and putting together a profile of more than %d holds the target up for too long; "+
+	return fmt.Errorf("there were %d goroutines, and putting together a profile of more than %d stops the target for too long; "+
 		"that they grow in number shows in the samples", goroutines, i.Goroutines)
 }
 
-// Where there is no execution trace, goroutines are looked at so often: a goroutine that is busy half of the time
-// is seen at it in 8 to 24 of 32 moments. They lie so far apart that most requests have moved on between two.
+// Without an execution trace, several goroutine profiles are taken instead: a goroutine that is
+// busy half of the time shows as busy in 8 to 24 of 32 moments. The moments are far enough apart
+// that most requests have moved on between two.
 const (
 	moments      = 32
 	momentsApart = 25 * time.Millisecond
@@ -172,7 +173,7 @@ func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
 		}
 	}
 	if err != nil || len(all) == 0 {
-		return // why is entered of the single ones
+		return // the reason is entered with the single profiles
 	}
 	var encoded bytes.Buffer
 	sum, err := profile.Merge(all)

@@ -229,7 +229,7 @@ func TestInspectFindsNothing(t *testing.T) {
 	}
 }
 
-// The target's rates are as they were although nobody waits for the profiles any more.
+// The target's rates are restored although the caller no longer waits for the profiles.
 func TestInspectRestoresWhenItIsEnded(t *testing.T) {
 	rate := runtime.SetMutexProfileFraction(-1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -297,7 +297,7 @@ func TestHasPprof(t *testing.T) {
 		"no token":      {locked, "", false},
 		"nothing there": {serve(t, http.NotFound), "", false},
 		"anything goes": {serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), "", false},
-		"nobody":        {"127.0.0.1:1", "", false},
+		"absent":        {"127.0.0.1:1", "", false},
 	} {
 		if got := HasPprof(t.Context(), tt.url, tt.token); got != tt.want {
 			t.Errorf("%s: %v", name, got)

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Program says what a process runs: the name of its executable, and its main module where Go built it. Both are
-// empty where they cannot be read; notGo is only true where the executable could be, and Go did not build it.
+// Program returns the name of a process's executable and, if Go built it, its main module. Both
+// are empty if they cannot be read; notGo is true only if the executable could be read and Go did
+// not build it.
 func Program(pid int) (name, module string, notGo bool) {
 	exe := filepath.Join("/proc", strconv.Itoa(pid), "exe")
 	if file, err := os.Readlink(exe); err == nil {

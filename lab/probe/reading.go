@@ -2,23 +2,23 @@ package probe
 
 import "dyno/lab/record"
 
-// reading is what /proc said at one boundary. Figures in seconds are sums.
+// reading holds the figures from /proc at one boundary. Figures in seconds are sums.
 type reading struct {
 	at         int64   // ns, monotonic
 	cpu        float64 // s, the target
-	delay      float64 // s, that the target's threads waited for a CPU
+	delay      float64 // s that the target's threads waited for a CPU
 	companions float64 // s
 	self       float64 // s, the lab
-	busy       float64 // s, the whole machine, steal left out
+	busy       float64 // s, the whole machine, without steal
 	steal      float64 // s
 	pressure   float64 // s in which some task waited for a CPU
-	rss        int64   // bytes, the target; of a span: its peak
+	rss        int64   // bytes, the target; for a span: the peak
 
-	system     float64     // s of cpu that were spent in the kernel
-	halts      halts       // of the target's threads
+	system     float64     // s of cpu spent in the kernel
+	halts      halts       // halts of the target's threads
 	pressureIO float64     // s in which some task waited for a disk
-	overflows  float64     // connections that were turned away since their accept queue was full
-	accept     acceptQueue // the target's longest; of a span: the longest at any time
+	overflows  float64     // connections refused because their accept queue was full
+	accept     acceptQueue // the target's longest; for a span: the longest at any time
 	cache, tlb float64     // misses of the target
 }
 
@@ -51,8 +51,8 @@ func (r reading) followedBy(next reading) reading {
 	return next
 }
 
-// rate is how much a sum grew per second from one instant (ns) to another. A sum that fell belongs to a
-// process that was started again; it says nothing.
+// rate returns the growth of a sum per second between two instants (ns). A sum that fell belongs
+// to a restarted process; its rate is 0.
 func rate(before, after float64, from, to int64) float64 {
 	if to <= from || after < before {
 		return 0
@@ -60,7 +60,7 @@ func rate(before, after float64, from, to int64) float64 {
 	return (after - before) / float64(to-from) * 1e9
 }
 
-// server adds what /proc says of the window between two readings.
+// server fills in the figures from /proc for the window between two readings.
 func (r reading) server(next reading, s *record.Server) {
 	s.CPU = rate(r.cpu, next.cpu, r.at, next.at)
 	s.Delay = rate(r.delay, next.delay, r.at, next.at)

@@ -12,11 +12,11 @@ import (
 	"dyno/lab/record"
 )
 
-// sample is what the agent said at one boundary. As a span's, its goroutines, gauges and longest pause
-// are the maxima.
+// sample holds the agent's figures at one boundary. For a span, its goroutines, gauges and
+// longest pause are the maxima.
 type sample struct {
 	agent.Sample
-	pauses *pauses // of a span: all that were in it
+	pauses *pauses // for a span: all pauses in it
 }
 
 func (s sample) when() int64 { return s.At }
@@ -25,9 +25,9 @@ func (s sample) between(next sample, at int64) sample {
 	share := float64(at-s.At) / float64(next.At-s.At)
 	mid := func(a, b float64) float64 { return a + (b-a)*share }
 	count := func(a, b uint64) uint64 { return uint64(mid(float64(a), float64(b))) }
-	out := next // what is not a sum, among it that a profile was running, holds for all the time since s
+	out := next // figures that are not sums, such as Profiling, hold for the whole time since s
 	out.At = at
-	out.GCPauses, out.GCPauseMax = nil, 0 // next has them
+	out.GCPauses, out.GCPauseMax = nil, 0 // next contains them
 	out.SystemCPU, out.Delay = mid(s.SystemCPU, next.SystemCPU), mid(s.Delay, next.Delay)
 	out.CPU, out.GCPause, out.GCCPU = mid(s.CPU, next.CPU), mid(s.GCPause, next.GCPause), mid(s.GCCPU, next.GCCPU)
 	out.MutexWait = mid(s.MutexWait, next.MutexWait)
@@ -51,7 +51,7 @@ func (s sample) followedBy(next sample) sample {
 	return out
 }
 
-// server adds what the agent says of the window between two samples.
+// server fills in the agent's figures for the window between two samples.
 func (s sample) server(next sample, out *record.Server) {
 	per := func(before, after float64) float64 { return rate(before, after, s.At, next.At) }
 	out.AgentSeen = true
@@ -65,22 +65,22 @@ func (s sample) server(next sample, out *record.Server) {
 	out.MutexWait = per(s.MutexWait, next.MutexWait)
 	out.SchedP99Us = next.SchedP99 * 1e6
 	out.Gauges = maps.Clone(next.Gauges)
-	out.ProfileLive = next.Profiling
+	out.Profiling = next.Profiling
 }
 
 const (
-	// maxSampleLine bounds one line of the stream, in bytes: a sample is half a kilobyte, a gauge some
-	// tens of bytes.
+	// maxSampleLine bounds one line of the stream, in bytes: a sample takes half a kilobyte, a
+	// gauge some tens of bytes.
 	maxSampleLine = 64 << 10
-	// maxGauges bounds how many gauges are kept of one sample.
+	// maxGauges bounds the gauges that are kept of one sample.
 	maxGauges = 128
 )
 
-// parseSample reads a line of the agent's stream.
+// parseSample parses a line of the agent's stream.
 func parseSample(line []byte) (sample, error) {
 	var s sample
 	if err := json.Unmarshal(line, &s.Sample); err != nil {
-		return sample{}, fmt.Errorf("a line of the agent's stream is no sample: %w", err)
+		return sample{}, fmt.Errorf("a line of the agent's stream is not a sample: %w", err)
 	}
 	if s.At <= 0 || s.At > math.MaxInt64/2 {
 		return sample{}, errors.New("a line of the agent's stream has no time (t_ns)")
@@ -92,7 +92,7 @@ func parseSample(line []byte) (sample, error) {
 	}
 	for _, p := range s.GCPauses {
 		if p.UpTo < 0 {
-			return sample{}, errors.New("a line of the agent's stream has a pause that is shorter than none")
+			return sample{}, errors.New("a line of the agent's stream has a pause below 0")
 		}
 	}
 	if len(s.Gauges) > maxGauges {
@@ -103,7 +103,7 @@ func parseSample(line []byte) (sample, error) {
 	return s, nil
 }
 
-// Pauses are counted in buckets of which eight double the length: 9% wide, from 1 us to 16 s.
+// Pauses are counted in buckets, eight per doubling of the length: 9% wide, from 1 us to 16 s.
 const (
 	pausesPerOctave = 8
 	pauseBuckets    = 24*pausesPerOctave + 1
@@ -113,8 +113,8 @@ const (
 // pauses counts pauses by length.
 type pauses [pauseBuckets]uint64
 
-// with returns p and what a sample adds to it. Neither is changed; a nil p is empty. Of an agent that does
-// not tell all pauses, the longest counts.
+// with returns the sum of p and a sample's pauses. It changes neither; a nil p is empty. If an
+// agent does not report all pauses, the longest counts.
 func (p *pauses) with(s sample) *pauses {
 	if s.pauses == nil && len(s.GCPauses) == 0 && s.GCPauseMax <= 0 {
 		return p
@@ -138,12 +138,12 @@ func (p *pauses) with(s sample) *pauses {
 	return sum
 }
 
-// maxPauses bounds each bucket, so that a total is a number whatever came down the stream.
+// maxPauses bounds each bucket, so that totals cannot overflow whatever the stream contains.
 const maxPauses = 1 << 32
 
 func (p *pauses) add(bucket int, n uint64) { p[bucket] = min(p[bucket]+min(n, maxPauses), maxPauses) }
 
-// buckets lists those that are not empty, shortest first.
+// buckets lists the buckets that are not empty, shortest first.
 func (p *pauses) buckets() []record.PauseBucket {
 	if p == nil {
 		return nil
@@ -157,7 +157,7 @@ func (p *pauses) buckets() []record.PauseBucket {
 	return out
 }
 
-// pauseBound is the longest pause, in s, that a bucket counts.
+// pauseBound returns the longest pause, in s, that a bucket counts.
 func pauseBound(bucket int) float64 {
 	return shortestPause * math.Exp2(float64(bucket)/pausesPerOctave)
 }
@@ -166,7 +166,8 @@ func pauseBucket(seconds float64) int {
 	return max(0, min(pauseBuckets-1, int(math.Ceil(math.Log2(seconds/shortestPause)*pausesPerOctave))))
 }
 
-// quantile returns the upper end of the bucket in which the quantile lies, in s; 0 when there is none.
+// quantile returns the upper end of the bucket that contains the quantile, in s; 0 if there is
+// none.
 func (p *pauses) quantile(q float64) float64 {
 	if p == nil {
 		return 0

@@ -21,7 +21,7 @@ func TestServerOfTwoSamples(t *testing.T) {
 	var got record.Server
 	a.server(b, &got)
 	want := record.Server{CPU: 1.5, Delay: 0.2, Goroutines: 70, HeapLive: 1 << 20, HeapGoal: 2 << 20, Allocs: 5000, AllocBytes: 400_000, GCCycles: 10, GCPauseMs: 2.5,
-		GCCPU: 0.3, MutexWait: 4, SchedP99Us: 250, ProfileLive: true, AgentSeen: true}
+		GCCPU: 0.3, MutexWait: 4, SchedP99Us: 250, Profiling: true, AgentSeen: true}
 	if got.Gauges["depth"] != 7 {
 		t.Errorf("gauges %v", got.Gauges)
 	}
@@ -44,7 +44,7 @@ func flat(s record.Server) []float64 {
 		return 0
 	}
 	return []float64{s.CPU, s.Delay, float64(s.Goroutines), float64(s.HeapLive), float64(s.HeapGoal), s.Allocs, s.AllocBytes, s.GCCycles, s.GCPauseMs,
-		s.GCCPU, s.MutexWait, s.SchedP99Us, flag(s.ProfileLive), flag(s.AgentSeen)}
+		s.GCCPU, s.MutexWait, s.SchedP99Us, flag(s.Profiling), flag(s.AgentSeen)}
 }
 
 func TestFilledSampleLiesBetween(t *testing.T) {
@@ -86,7 +86,7 @@ func TestSpanOfSamplesHasTheExtremes(t *testing.T) {
 	}
 }
 
-// Every pause that the agent tells of counts once, also when samples were missed and filled in.
+// Every pause that the agent reports counts once, also if samples were missed and filled in.
 func TestPausesOfASpan(t *testing.T) {
 	var tl timeline[sample]
 	add := func(k int64, pauses ...agent.Pauses) {
@@ -135,7 +135,7 @@ func TestPausesAreBounded(t *testing.T) {
 	}
 }
 
-// A pause lies in its bucket: the quantile is not below it and at most 9% above.
+// A pause is in its bucket: the quantile is not below it and at most 9% above.
 func TestPauseBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := math.Pow(10, rapid.Float64Range(-6, 1.2).Draw(t, "exponent"))

@@ -9,11 +9,11 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// host is where processes are looked up.
+// host is the machine on which processes are looked up.
 type host struct {
-	root  string                             // holds proc; "/" but in tests
+	root  string                             // folder that contains proc; "/" except in tests
 	clock func(pid int) (s float64, ok bool) // a process's own CPU clock
-	// queues lists the accept queues of all listening sockets; nil: they cannot be seen.
+	// queues lists the accept queues of all listening sockets; nil: they are not available.
 	queues func() []acceptQueue
 }
 
@@ -21,28 +21,29 @@ func (h host) read(path ...string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(append([]string{h.root, "proc"}, path...)...))
 }
 
-// used is the CPU time of a process with all its threads, those that ended among them, in s.
-type used struct{ cpu, system float64 } // system: what of cpu was spent in the kernel
+// cpuTimes is the CPU time of a process with all its threads, including ended ones, in s.
+type cpuTimes struct{ cpu, system float64 } // system: the part of cpu spent in the kernel
 
-// used reads it; false: there is no such process. A CPU clock counts ns and /proc hundredths of a second,
-// but only /proc, which takes longer to read, tells the kernel's part: it is left out unless split is true.
-func (h host) used(pid int, split bool) (used, bool) {
+// cpuTimes reads the CPU time of a process; false: there is no such process. A CPU clock counts
+// ns and /proc hundredths of a second, but only /proc, which takes longer to read, has the
+// kernel's part: it is left out unless split is true.
+func (h host) cpuTimes(pid int, split bool) (cpuTimes, bool) {
 	cpu, timed := h.clock(pid)
 	if timed && !split {
-		return used{cpu: cpu}, true
+		return cpuTimes{cpu: cpu}, true
 	}
 	stat, err := h.read(strconv.Itoa(pid), "stat")
 	if err != nil {
-		return used{cpu: cpu}, timed
+		return cpuTimes{cpu: cpu}, timed
 	}
 	total, system, err := procfs.ProcessCPU(stat)
 	if err != nil {
-		return used{cpu: cpu}, timed
+		return cpuTimes{cpu: cpu}, timed
 	}
 	if !timed {
 		cpu = total
 	}
-	return used{cpu, system}, true
+	return cpuTimes{cpu, system}, true
 }
 
 // tasks lists the threads of a process.
@@ -61,33 +62,33 @@ func (h host) tasks(pid int) []int {
 }
 
 const (
-	maxThreads = 4096 // of one process that are looked at
-	maxFamily  = 256  // processes that are counted as one
-	// familyEvery is how many readings apart children are looked for: each second. A child that lived
-	// for less may be missed; what it used then counts as others'.
-	familyEvery = 10
-	// Connections of the target are looked at when it is first read, in the warm-up, a second later, and then every
-	// 10 s: on a machine with tens of thousands of connections that takes tens of ms.
+	maxThreads = 4096 // threads of one process that are read
+	maxTree    = 256  // processes that are counted as one
+	// treeEvery is the interval between searches for children, in readings: one second. A child
+	// that lived for less may be missed; its CPU time then counts as others'.
+	treeEvery = 10
+	// The target's connections are read at its first reading, in the warm-up, a second later, and
+	// then every 10 s: on a machine with tens of thousands of connections that takes tens of ms.
 	peersFirst, peersSecond, peersEvery = 3, 13, 100
 )
 
-// sampler takes readings. It is used by one goroutine.
+// sampler takes readings. One goroutine uses it.
 type sampler struct {
 	host
-	cpus       []int // that the experiment may use
-	target     *family
-	companions []*family
+	cpus       []int // CPUs that the experiment may use
+	target     *processTree
+	companions []*processTree
 	self       int // the lab's own process; 0: not known
 	peers      []*peer
-	holders    map[uint64]bool // sockets' inodes at which those listen that the target calls
+	holders    map[uint64]bool // inodes of the listening sockets that the target calls
 	delay      delays
 	switches   switches
 	accepting  accepting
-	misses     *misses // nil: not asked for
-	refused    int64   // listen overflows as last read; below 0: never
-	overflows  drip
+	misses     *misses // nil: not wanted
+	refused    int64   // listen overflows at the last reading; below 0: never read
+	overflows  smoother
 	last       reading
-	count      int // of readings so far
+	count      int // readings so far
 
 	seesTarget, seesMachine, seesPressure, seesPressureIO bool // at least once
 }
@@ -95,10 +96,10 @@ type sampler struct {
 func newSampler(h host, o Options) *sampler {
 	s := &sampler{host: h, self: o.Self, refused: -1}
 	if o.PID > 0 {
-		s.target = newFamily(o.PID)
+		s.target = newProcessTree(o.PID)
 	}
 	for _, pid := range o.Companions {
-		s.companions = append(s.companions, newFamily(pid))
+		s.companions = append(s.companions, newProcessTree(pid))
 	}
 	s.cpus = s.usableCPUs(append([]int{o.PID, o.Self}, o.Companions...))
 	if s.target != nil && o.Counters {
@@ -110,8 +111,8 @@ func newSampler(h host, o Options) *sampler {
 
 func (s *sampler) close() { s.misses.close() }
 
-// usableCPUs are those that at least one of the processes may use: what happens on the other CPUs of a
-// big machine is no concern of an experiment in a container. Empty: all.
+// usableCPUs returns the CPUs that at least one of the processes may use: activity on the other
+// CPUs of a large machine does not affect an experiment in a container. Empty: all.
 func (h host) usableCPUs(pids []int) []int {
 	var out []int
 	for _, pid := range pids {
@@ -127,12 +128,13 @@ func (h host) usableCPUs(pids []int) []int {
 	return slices.Compact(out)
 }
 
-// read takes a reading. What cannot be read keeps its last value, so that a sum never falls.
+// read takes a reading. A figure that cannot be read keeps its last value, so that a sum never
+// falls.
 func (s *sampler) read(now int64) reading {
 	r := s.last
 	r.at = now
-	if s.count%familyEvery == 0 {
-		for _, f := range s.families() {
+	if s.count%treeEvery == 0 {
+		for _, f := range s.trees() {
 			f.refresh(s.host)
 		}
 	}
@@ -141,17 +143,17 @@ func (s *sampler) read(now int64) reading {
 	}
 	r.companions = 0
 	for _, f := range s.companions {
-		r.companions += f.used(s.host, false).cpu
+		r.companions += f.cpuTimes(s.host, false).cpu
 	}
 	if s.count == 0 || s.count == peersFirst || s.count%peersEvery == peersSecond {
 		s.findPeers(now)
 	}
 	for _, p := range s.peers {
-		p.last = p.used(s.host, false).cpu
+		p.last = p.cpuTimes(s.host, false).cpu
 		r.companions += p.last - p.first
 	}
 	if s.self > 0 {
-		if now, ok := s.used(s.self, false); ok {
+		if now, ok := s.cpuTimes(s.self, false); ok {
 			r.self = now.cpu
 		}
 	}
@@ -161,17 +163,17 @@ func (s *sampler) read(now int64) reading {
 	return r
 }
 
-// families are the target, what was started beside it, and what these call.
-func (s *sampler) families() []*family {
-	out := append([]*family{s.target}, s.companions...)
+// trees returns the process trees of the target, of its companions, and of their peers.
+func (s *sampler) trees() []*processTree {
+	out := append([]*processTree{s.target}, s.companions...)
 	for _, p := range s.peers {
-		out = append(out, p.family)
+		out = append(out, p.processTree)
 	}
 	return out
 }
 
 func (s *sampler) readTarget(r *reading) {
-	now := s.target.used(s.host, true)
+	now := s.target.cpuTimes(s.host, true)
 	s.seesTarget = s.seesTarget || len(s.target.members) > 0
 	r.cpu, r.system = now.cpu, now.system
 	r.rss = s.target.resident(s.host)
@@ -208,7 +210,7 @@ func (h host) pressure(resource string) (s float64, ok bool) {
 	return s, err == nil
 }
 
-// readOverflows reads them where the target is: a container has a network of its own.
+// readOverflows reads the overflows in the target's network namespace: a container has its own.
 func (s *sampler) readOverflows() {
 	path := []string{"net", "netstat"}
 	if s.target != nil {
@@ -228,18 +230,20 @@ func (s *sampler) readOverflows() {
 	s.refused = n
 }
 
-// family is a process with its descendants, as one that forks its workers. A descendant counts from
-// when it is first seen until it ends, and what it used stays in the sum.
-type family struct {
+// processTree is a process with its descendants, such as forked workers. A descendant counts from
+// its first reading until it ends, and its CPU time stays in the sum.
+type processTree struct {
 	root    int
-	members map[int]used // as last read
-	gone    used         // of members that have ended
+	members map[int]cpuTimes // at the last reading
+	gone    cpuTimes         // sum of members that have ended
 }
 
-func newFamily(root int) *family { return &family{root: root, members: map[int]used{root: {}}} }
+func newProcessTree(root int) *processTree {
+	return &processTree{root: root, members: map[int]cpuTimes{root: {}}}
+}
 
-// refresh looks for new descendants. Children of a member stay members when that member ends.
-func (f *family) refresh(h host) {
+// refresh searches for new descendants. Children of a member stay members when that member ends.
+func (f *processTree) refresh(h host) {
 	if f == nil {
 		return
 	}
@@ -251,9 +255,9 @@ func (f *family) refresh(h host) {
 			if err != nil {
 				continue
 			}
-			for _, child := range procfs.IDs(children, maxFamily) {
-				if _, known := f.members[child]; !known && len(f.members) < maxFamily {
-					f.members[child] = used{}
+			for _, child := range procfs.IDs(children, maxTree) {
+				if _, known := f.members[child]; !known && len(f.members) < maxTree {
+					f.members[child] = cpuTimes{}
 					queue = append(queue, child)
 				}
 			}
@@ -261,7 +265,7 @@ func (f *family) refresh(h host) {
 	}
 }
 
-func (f *family) pids() []int {
+func (f *processTree) pids() []int {
 	out := make([]int, 0, len(f.members))
 	for pid := range f.members {
 		out = append(out, pid)
@@ -269,18 +273,18 @@ func (f *family) pids() []int {
 	return out
 }
 
-// used is the CPU time that the family has used, split on request.
-func (f *family) used(h host, split bool) used {
+// cpuTimes returns the CPU time that the tree has used, split on request.
+func (f *processTree) cpuTimes(h host, split bool) cpuTimes {
 	sum := f.gone
 	for pid, last := range f.members {
-		now, alive := h.used(pid, split)
+		now, alive := h.cpuTimes(pid, split)
 		if !alive {
 			f.gone.cpu += last.cpu
 			f.gone.system += last.system
 			delete(f.members, pid)
-			now = used{}
+			now = cpuTimes{}
 		} else {
-			f.members[pid] = used{max(now.cpu, last.cpu), max(now.system, last.system)}
+			f.members[pid] = cpuTimes{max(now.cpu, last.cpu), max(now.system, last.system)}
 		}
 		sum.cpu += max(now.cpu, last.cpu)
 		sum.system += max(now.system, last.system)
@@ -288,8 +292,8 @@ func (f *family) used(h host, split bool) used {
 	return sum
 }
 
-// resident is the memory the family holds, in bytes; pages that members share count for each.
-func (f *family) resident(h host) int64 {
+// resident returns the memory of the tree, in bytes; pages that members share count for each.
+func (f *processTree) resident(h host) int64 {
 	sum := int64(0)
 	for pid := range f.members {
 		if b, err := h.read(strconv.Itoa(pid), "statm"); err == nil {

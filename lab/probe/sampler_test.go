@@ -36,7 +36,7 @@ func (f *fakeHost) write(path, text string) {
 	}
 }
 
-// thread writes a thread that has waited so long for a CPU and has these children.
+// thread writes a thread with its time of waiting for a CPU and its children.
 func (f *fakeHost) thread(pid, tid int, delay float64, children string) {
 	dir := fmt.Sprintf("%d/task/%d/", pid, tid)
 	f.write(dir+"schedstat", fmt.Sprintf("5 %d 7\n", int64(delay*1e9)))
@@ -132,8 +132,8 @@ func TestChildrenAreFoundLater(t *testing.T) {
 	f.thread(10, 10, 0, "11")
 	f.thread(11, 11, 0, "12")
 	var got reading
-	for k := range familyEvery {
-		if got = s.read(int64(k)); k < familyEvery-1 && got.cpu != 1 {
+	for k := range treeEvery {
+		if got = s.read(int64(k)); k < treeEvery-1 && got.cpu != 1 {
 			t.Fatalf("looked for children at reading %d", k+1)
 		}
 	}
@@ -145,14 +145,14 @@ func TestChildrenAreFoundLater(t *testing.T) {
 func TestCPUWithoutAClock(t *testing.T) {
 	f := newFakeHost(t)
 	f.write("10/stat", "10 (a) S 1 1 1 0 -1 0 0 0 0 0 150 50 0 0 20 0 1 0\n")
-	if got, ok := f.host().used(10, false); !ok || !near(got.cpu, 2) || !near(got.system, 0.5) {
+	if got, ok := f.host().cpuTimes(10, false); !ok || !near(got.cpu, 2) || !near(got.system, 0.5) {
 		t.Errorf("%+v, %v, want 1.5+0.5 s", got, ok)
 	}
 	f.clocks[10] = 2.004
-	if got, ok := f.host().used(10, true); !ok || !near(got.cpu, 2.004) || !near(got.system, 0.5) {
+	if got, ok := f.host().cpuTimes(10, true); !ok || !near(got.cpu, 2.004) || !near(got.system, 0.5) {
 		t.Errorf("%+v, %v, want the clock's 2.004 s, 0.5 of them in the kernel", got, ok)
 	}
-	if _, ok := f.host().used(11, true); ok {
+	if _, ok := f.host().cpuTimes(11, true); ok {
 		t.Error("a process that is not there has a CPU time")
 	}
 }
@@ -186,13 +186,13 @@ func TestFamilyIsBounded(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks[10] = 1
 	var all []string
-	for pid := 100; pid < 100+2*maxFamily; pid++ {
+	for pid := 100; pid < 100+2*maxTree; pid++ {
 		all = append(all, strconv.Itoa(pid))
 		f.clocks[pid] = 1
 	}
 	f.thread(10, 10, 0, strings.Join(all, " "))
 	s := newSampler(f.host(), Options{PID: 10})
-	if got := s.read(0); got.cpu != maxFamily {
-		t.Errorf("%v processes count as one, want at most %d", got.cpu, maxFamily)
+	if got := s.read(0); got.cpu != maxTree {
+		t.Errorf("%v processes count as one, want at most %d", got.cpu, maxTree)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// streamAgain is how long to wait before a broken stream is opened again.
+// streamAgain is the pause before a broken stream is opened again.
 const streamAgain = 500 * time.Millisecond
 
-// follow reads the agent's stream until ctx is done, opening it again when it breaks off.
+// follow reads the agent's stream until ctx is done; it opens the stream again when it breaks.
 func (w *Watcher) follow(ctx context.Context, debug, token string) {
 	again := time.NewTimer(0)
 	defer again.Stop()
@@ -36,11 +36,11 @@ func (w *Watcher) setStreaming(yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.streaming = yes
-	w.tellAll()
+	w.broadcast()
 }
 
-// stream reads the stream once, to its end. Why it ended is of no use to anybody: either it opens again
-// or the windows say that no agent was seen.
+// stream reads the stream once, to its end. The reason of the end does not matter: either the
+// stream opens again, or the windows show that no agent was seen.
 func (w *Watcher) stream(ctx context.Context, debug, token string) {
 	resp, err := get(ctx, w.client, debug, agent.PathSamples, token)
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *Watcher) stream(ctx context.Context, debug, token string) {
 		}
 		s.At += offset
 		if s.At > now+clockTolerance || s.At < now-clockTolerance {
-			return // the timeline goes forward only: one time from the future would shut out all others
+			return // the timeline only moves forward: one time in the future would exclude all others
 		}
 		w.addSample(s)
 	})
@@ -72,12 +72,13 @@ func (w *Watcher) setForeign(yes bool) {
 	w.foreign = yes
 }
 
-// clockTolerance is how far, in ns, a sample's time may lie from the time at which it arrives. A clock
-// further off is another machine's.
+// clockTolerance is the maximum difference, in ns, between a sample's time and its arrival. A
+// clock that differs more belongs to another machine.
 const clockTolerance = int64(5 * time.Second)
 
-// clockOffset is what to add to the times of an agent whose first sample arrived now. Another machine's
-// clock cannot be read from here, so its samples count as taken when they arrive.
+// clockOffset returns the offset to add to the times of an agent whose first sample arrived now.
+// Another machine's clock cannot be read from here, so its samples count as taken when they
+// arrive.
 func clockOffset(at, now int64) int64 {
 	if d := now - at; d > clockTolerance || d < -clockTolerance {
 		return d
@@ -85,7 +86,7 @@ func clockOffset(at, now int64) int64 {
 	return 0
 }
 
-// readSamples passes on the samples of a stream until it ends. Lines that are none are passed over.
+// readSamples passes on the samples of a stream until it ends. It skips invalid lines.
 func readSamples(r io.Reader, take func(sample)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxSampleLine)

@@ -8,25 +8,27 @@ import (
 )
 
 const (
-	// manyThreads is from how many threads on their delay is read in every manyEvery-th reading only: a
-	// read costs some 5 us, so 64 of them ten times a second are 0.3% of a core.
+	// manyThreads is the number of threads from which their delay is read only in every
+	// manyEvery-th reading: a read costs some 5 us, so 64 of them ten times a second take 0.3% of
+	// a core.
 	manyThreads = 64
 	manyEvery   = 5
-	// slowEvery is how many readings apart what costs more is read, up to manyThreads threads at a time: a
-	// thread's status takes the kernel 10 us and more to write.
+	// slowEvery is the interval between readings of more expensive figures, in readings, for up
+	// to manyThreads threads at a time: the kernel takes 10 us and more to write a thread's
+	// status.
 	slowEvery = 10
 )
 
-// delays sums the run-queue delay of threads, which come and go.
+// delays sums the run-queue delay of threads, which start and end.
 type delays struct {
 	last map[int]float64 // by thread, s; nil: not read yet
-	sum  drip            // s
+	sum  smoother        // s
 	many bool
 }
 
-// read returns the time that the family's threads have waited for a CPU, in s. With many threads they
-// are read now and then.
-func (d *delays) read(h host, f *family, count int) float64 {
+// read returns the time that the tree's threads have waited for a CPU, in s. Many threads are
+// read less often.
+func (d *delays) read(h host, f *processTree, count int) float64 {
 	if d.many && count%manyEvery != 0 {
 		return d.sum.next()
 	}
@@ -36,7 +38,7 @@ func (d *delays) read(h host, f *family, count int) float64 {
 		for _, tid := range h.tasks(pid) {
 			b, err := h.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat")
 			if err != nil {
-				continue // it has just ended
+				continue // the thread has just ended
 			}
 			v, err := procfs.Delay(b)
 			if err != nil {
@@ -47,7 +49,7 @@ func (d *delays) read(h host, f *family, count int) float64 {
 		}
 	}
 	if d.last == nil {
-		grown = 0 // what they waited before anybody watched
+		grown = 0 // the thread waited before the readings began
 	}
 	d.last = now
 	over := 1
@@ -58,23 +60,23 @@ func (d *delays) read(h host, f *family, count int) float64 {
 	return d.sum.next()
 }
 
-// halts is how often a thread stopped running, and how long it was stopped by a disk.
+// halts counts how often a thread stopped running, and how long a disk stopped it.
 type halts struct {
-	waits       float64 // it had nothing to do until something happened
-	preemptions float64 // something else had the CPU
+	waits       float64 // voluntary: the thread waited for an event
+	preemptions float64 // involuntary: the kernel gave the CPU to another thread
 	blocked     float64 // s
 }
 
-// switches sums the halts of threads. What a thread did between the last time it was read and its end is
-// not counted.
+// switches sums the halts of threads. The halts between the last reading of a thread and its end
+// are not counted.
 type switches struct {
 	last                        map[int]halts // by thread; nil: not read yet
-	waits, preemptions, blocked drip
-	due                         int // the reading in which the threads are read again
+	waits, preemptions, blocked smoother
+	due                         int // number of the next reading that reads the threads
 }
 
-// read returns the halts of the family's threads so far.
-func (s *switches) read(h host, f *family, count int) halts {
+// read returns the halts of the tree's threads so far.
+func (s *switches) read(h host, f *processTree, count int) halts {
 	if count >= s.due {
 		now := make(map[int]halts, len(s.last))
 		var grown halts
@@ -82,7 +84,7 @@ func (s *switches) read(h host, f *family, count int) halts {
 			for _, tid := range h.tasks(pid) {
 				v, ok := h.halts(pid, tid)
 				if !ok {
-					continue // it has just ended
+					continue // the thread has just ended
 				}
 				before := s.last[tid]
 				now[tid] = v
@@ -92,7 +94,7 @@ func (s *switches) read(h host, f *family, count int) halts {
 			}
 		}
 		if s.last == nil {
-			grown = halts{} // from before anybody watched
+			grown = halts{} // halts from before the readings began
 		}
 		s.last = now
 		over := slowEvery * (1 + len(now)/manyThreads)

@@ -81,7 +81,7 @@ func TestSwitchesOfManyThreads(t *testing.T) {
 // However a sum grows, what is shown never falls, never runs ahead, and has caught up after one period.
 func TestDrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var d drip
+		var d smoother
 		truth, last := 0.0, 0.0
 		for range rapid.IntRange(1, 5).Draw(t, "periods") {
 			grown := rapid.Float64Range(0, 1e6).Draw(t, "grown")

@@ -2,38 +2,38 @@ package probe
 
 import "iter"
 
-// moment is what a timeline keeps: sums that grow, and extremes since the moment before.
+// moment is an entry of a timeline: sums that grow, and extremes since the previous moment.
 type moment[T any] interface {
-	when() int64                 // ns, monotonic; 0: nothing was seen at this boundary
-	between(next T, at int64) T  // an instant from here to next, the sums by linear interpolation
+	when() int64                 // ns, monotonic; 0: nothing was recorded at this boundary
+	between(next T, at int64) T  // an instant between the two, the sums by linear interpolation
 	followedBy(next T) (union T) // next, with the extremes of both
 }
 
 const (
-	recentMoments = 3000 // 5 minutes in full
-	maxFilled     = 10   // boundaries: what was missed for longer than 1 s was not seen, and is not made up
-	pastStep      = 100  // boundaries that one moment of the past stands for at first: 10 s
-	maxPast       = 4096 // when there are more, two become one: 11 hours at 10 s, 22 hours at 20 s, ...
+	recentMoments = 3000 // full resolution for 5 minutes
+	maxFilled     = 10   // boundaries: a longer gap than 1 s stays a gap
+	pastStep      = 100  // boundaries per moment of the past at first: 10 s
+	maxPast       = 4096 // when there are more, pairs are merged: 11 hours at 10 s, 22 hours at 20 s, ...
 )
 
-// timeline keeps what was seen at the boundaries between windows: each of the last minutes, and one for
-// every so many before that, so that a run of any length takes bounded memory. Moments must be added in
-// the order of their time. The zero timeline is empty.
+// timeline keeps the moments at the boundaries between windows: each of the last minutes, and
+// before that one for every step boundaries, so that a run of any length takes bounded memory.
+// Moments must be added in the order of their time. The zero timeline is empty.
 type timeline[T moment[T]] struct {
 	recent []T   // ring: boundary k is at k modulo its length
 	first  int64 // boundaries from first to before next are in recent
 	next   int64
 
 	past    []T // older, oldest first
-	step    int // boundaries that each of past stands for; 0: pastStep
+	step    int // boundaries per moment of past; 0: pastStep
 	pending T   // older than recent, not yet in past
 	inPend  int
 }
 
-// boundary is the number of the boundary between windows that is nearest to an instant.
+// boundary returns the number of the boundary that is nearest to an instant.
 func boundary(at int64) int64 { return (at + window/2) / window }
 
-// add takes in a moment and fills in the few boundaries that were missed before it.
+// add adds a moment and fills in the few boundaries that were missed before it.
 func (t *timeline[T]) add(m T) {
 	k := boundary(m.when())
 	if t.recent == nil {
@@ -108,7 +108,8 @@ func join[T moment[T]](a, b T) T {
 	return a.followedBy(b)
 }
 
-// at returns what was seen at a boundary; false when it is not in full any more, or was not seen.
+// at returns the moment at a boundary; false if there is none, or none at full resolution any
+// more.
 func (t *timeline[T]) at(k int64) (T, bool) {
 	var none T
 	if k < t.first || k >= t.next {
@@ -118,10 +119,10 @@ func (t *timeline[T]) at(k int64) (T, bool) {
 	return m, m.when() != 0
 }
 
-// passed reports whether boundary k will not be seen any more if it was not yet.
+// passed reports whether boundary k can no longer be recorded.
 func (t *timeline[T]) passed(k int64) bool { return t.next > k }
 
-// all goes through what is known, oldest first.
+// all iterates over all moments, oldest first.
 func (t *timeline[T]) all() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, m := range t.past {
@@ -140,9 +141,9 @@ func (t *timeline[T]) all() iter.Seq[T] {
 	}
 }
 
-// span returns what was seen at two instants, and with the second the extremes of all that lies between.
-// Where the past is not known finely enough, sums are interpolated, and the extremes are of up to one
-// step more. It is false when fewer than two moments are known there.
+// span returns the moments at two instants; the second has the extremes of the time between them.
+// Where the past is too coarse, sums are interpolated, and the extremes cover up to one step
+// more. It is false if fewer than two moments are known there.
 func (t *timeline[T]) span(from, to int64) (first, last T, ok bool) {
 	var before T
 	kFrom, kTo := boundary(from), boundary(to)

@@ -30,7 +30,7 @@ func TestTimelineKeepsTheLastMinutesInFull(t *testing.T) {
 		t.Error("the future is known")
 	}
 	if !tl.passed(first+total-1) || tl.passed(first+total) {
-		t.Error("passed does not tell what is past")
+		t.Error("passed does not report past boundaries")
 	}
 }
 

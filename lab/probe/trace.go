@@ -10,10 +10,12 @@ import (
 	"dyno/lab/record"
 )
 
-// maxTrace bounds an execution trace, in bytes: half a second of 20,000 requests/s is some 10 MB.
+// maxTrace bounds an execution trace, in bytes: half a second at 20,000 requests/s takes some 10
+// MB.
 const maxTrace = 64 << 20
 
-// trace takes an execution trace and sums it up. nil: there is none, and why is entered among the files.
+// trace takes an execution trace and summarizes it. nil: there is none, and the reason is entered
+// among the files.
 func (i *inspector) trace(ctx context.Context) *record.Trace {
 	t, err := i.takeTrace(ctx)
 	if err == nil {
@@ -26,7 +28,8 @@ func (i *inspector) trace(ctx context.Context) *record.Trace {
 	return t
 }
 
-// takeTrace reads the whole trace before it sums it up, so that the work does not fall into the traced time.
+// takeTrace reads the whole trace before it summarizes it, so that the work does not fall into
+// the traced time.
 func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
 	seconds := strconv.FormatFloat(i.Trace.Seconds(), 'f', -1, 64)
 	body, err := i.read(ctx, pathTrace+"?seconds="+seconds, i.Trace+profileWithin, maxTrace)

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Server returns the target's view of the window that begins at start (ns, monotonic). It waits up to
-// wait for what has not come yet, and then makes do with what there is; nil: nothing is known of it.
+// Server returns the target's view of the window that begins at start (ns, monotonic). It waits
+// up to wait for missing readings, then uses those it has; nil: there are none.
 func (w *Watcher) Server(start int64, wait time.Duration) *record.Server {
 	k := boundary(start)
 	patience := time.NewTimer(wait)
@@ -30,8 +30,8 @@ func (w *Watcher) Server(start int64, wait time.Duration) *record.Server {
 	}
 }
 
-// view is what is known of the window between boundaries k and k+1, and whether more will come. w.mu is
-// held.
+// view returns the view of the window between boundaries k and k+1, and whether it is complete.
+// The caller holds w.mu.
 func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 	s, seen := &record.Server{}, false
 	complete = (!w.target || w.proc.passed(k+1)) && (!w.streaming || w.samples.passed(k+1))
@@ -53,19 +53,20 @@ func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 	return s, complete
 }
 
-// Surroundings says what the machine did from one instant to another (ns, monotonic). Without the
-// target's process or agent it is not Seen: the target's own work would pass for a neighbour's. A target that is
-// known by its agent alone is Elsewhere when that agent's clock is not this machine's.
-func (w *Watcher) Surroundings(from, to int64) record.Surroundings {
+// Environment returns what the machine did between two instants (ns, monotonic). Without the
+// target's process or agent it is not Seen: the target's own work would count as a neighbour's. A
+// target that is known by its agent alone is Elsewhere if that agent's clock is not this
+// machine's.
+func (w *Watcher) Environment(from, to int64) record.Environment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := record.Surroundings{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.target && w.foreign}
+	out := record.Environment{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.target && w.foreign}
 	a, b, ok := w.proc.span(from, to)
 	if !ok || !w.machine {
 		return out
 	}
 	per := func(before, after float64) float64 { return rate(before, after, a.at, b.at) }
-	here := 0.0 // of the target's, on this machine
+	here := 0.0 // the target's CPU on this machine
 	switch first, last, agent := w.samples.span(from, to); {
 	case w.target:
 		out.TargetCPU, out.TargetSystem = per(a.cpu, b.cpu), per(a.system, b.system)
@@ -85,14 +86,14 @@ func (w *Watcher) Surroundings(from, to int64) record.Surroundings {
 	out.StealCPU = per(a.steal, b.steal)
 	out.Peers = slices.Clone(w.peers)
 	out.CompanionCPU = per(a.companions, b.companions)
-	out.OthersCPU = max(0, per(a.busy, b.busy)+out.StealCPU-here-out.CompanionCPU-per(a.self, b.self))
+	out.NoiseCPU = max(0, per(a.busy, b.busy)+out.StealCPU-here-out.CompanionCPU-per(a.self, b.self))
 	if w.psi {
 		out.PressureCPU = min(1, per(a.pressure, b.pressure))
 	}
 	if w.psiIO {
 		out.PressureIO = min(1, per(a.pressureIO, b.pressureIO))
 	}
-	// The two sums come by different clocks, one of which counts hundredths of a second.
+	// The two sums come from different clocks, one of which counts hundredths of a second.
 	out.TargetSystem = min(out.TargetSystem, out.TargetCPU)
 	out.Switches, out.Preempted = per(a.halts.waits, b.halts.waits), per(a.halts.preemptions, b.halts.preemptions)
 	out.BlockedIO = per(a.halts.blocked, b.halts.blocked)
@@ -102,9 +103,9 @@ func (w *Watcher) Surroundings(from, to int64) record.Surroundings {
 	return out
 }
 
-// Totals says what the target used from one instant to another (ns, monotonic), in which it answered so
-// many requests; nil: nothing was seen of it. The length of a GC pause is told in buckets and taken at their
-// upper end: the p99 errs to the high side by up to 40%.
+// Totals returns the resources that the target used between two instants (ns, monotonic), in
+// which it answered the given number of requests; nil: it was not observed. Lengths of GC pauses
+// come in buckets and count at their upper end: the p99 is up to 40% too high.
 func (w *Watcher) Totals(from, to int64, requests int64) *record.ServerTotals {
 	w.mu.Lock()
 	defer w.mu.Unlock()

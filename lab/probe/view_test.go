@@ -9,9 +9,9 @@ import (
 	"dyno/lab/record"
 )
 
-// made is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of delay, on a
+// fakeWatcher is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of delay, on a
 // machine of which companions use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
-func made(target, withAgent bool) *Watcher {
+func fakeWatcher(target, withAgent bool) *Watcher {
 	w := &Watcher{changed: make(chan struct{}), target: target, machine: true, psi: true, psiIO: true}
 	for k := int64(1000); k <= 1100; k++ {
 		s := float64(k*window) / 1e9
@@ -44,7 +44,7 @@ func TestServer(t *testing.T) {
 		{"agent alone", false, true, record.Server{CPU: 0.8, Delay: 0.15, Goroutines: 1011, Allocs: 1000, AllocBytes: 64000, GCCPU: 0.2, MutexWait: 2, AgentSeen: true}},
 	}
 	for _, tt := range tests {
-		got := made(tt.target, tt.withAgent).Server(1010*window, 0)
+		got := fakeWatcher(tt.target, tt.withAgent).Server(1010*window, 0)
 		if got == nil {
 			t.Errorf("%s: nothing", tt.name)
 			continue
@@ -60,23 +60,23 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s: gauges %v", tt.name, got.Gauges)
 		}
 	}
-	if got := made(false, false).Server(1010*window, 0); got != nil {
+	if got := fakeWatcher(false, false).Server(1010*window, 0); got != nil {
 		t.Errorf("nothing to see gave %+v", got)
 	}
-	w := made(true, true)
+	w := fakeWatcher(true, true)
 	if got := w.Server(2000*window, 0); got != nil {
 		t.Errorf("the future is %+v", got)
 	}
 	for k, want := range map[int64]bool{1018: false, 1019: true, 1020: false} {
-		if got := w.Server(k*window, 0); got.ProfileLive != want {
-			t.Errorf("window %d: profile live %v, want %v", k, got.ProfileLive, want)
+		if got := w.Server(k*window, 0); got.Profiling != want {
+			t.Errorf("window %d: profile live %v, want %v", k, got.Profiling, want)
 		}
 	}
 }
 
 // Server waits for the window's end, and for the agent only while its stream is open.
 func TestServerWaits(t *testing.T) {
-	w := made(true, true)
+	w := fakeWatcher(true, true)
 	w.streaming = true
 	const k = 1100 // its end has not been seen
 	got := make(chan *record.Server)
@@ -95,7 +95,7 @@ func TestServerWaits(t *testing.T) {
 }
 
 func TestServerGivesUpWaiting(t *testing.T) {
-	w := made(true, true)
+	w := fakeWatcher(true, true)
 	w.streaming = true
 	w.addReading(reading{at: 1101 * window, cpu: 1101 * float64(window) / 1e9 * 0.8})
 	if s := w.Server(1100*window, time.Millisecond); s == nil || s.AgentSeen {
@@ -106,15 +106,15 @@ func TestServerGivesUpWaiting(t *testing.T) {
 	}
 }
 
-func TestSurroundings(t *testing.T) {
-	want := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05,
+func TestEnvironment(t *testing.T) {
+	want := record.Environment{NoiseCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05,
 		TargetSystem: 0.25, Switches: 900, Preempted: 40, PressureIO: 0.02, BlockedIO: 0.03, ListenOverflows: 3, AcceptQueue: 77, AcceptLimit: 4096,
 		CacheMisses: 1e6, TLBMisses: 2e5, Seen: true}
-	figures := func(s record.Surroundings) []float64 {
-		return []float64{s.OthersCPU, s.StealCPU, s.TargetCPU, s.CompanionCPU, s.TargetDelay, s.PressureCPU, s.TargetSystem, s.Switches, s.Preempted,
+	figures := func(s record.Environment) []float64 {
+		return []float64{s.NoiseCPU, s.StealCPU, s.TargetCPU, s.CompanionCPU, s.TargetDelay, s.PressureCPU, s.TargetSystem, s.Switches, s.Preempted,
 			s.PressureIO, s.BlockedIO, s.ListenOverflows, float64(s.AcceptQueue), float64(s.AcceptLimit), s.CacheMisses, s.TLBMisses}
 	}
-	same := func(name string, got, want record.Surroundings) {
+	same := func(name string, got, want record.Environment) {
 		t.Helper()
 		w := figures(want)
 		for i, g := range figures(got) {
@@ -125,43 +125,43 @@ func TestSurroundings(t *testing.T) {
 		}
 	}
 	const from, to = 1010 * window, 1090 * window
-	same("process", made(true, false).Surroundings(from, to), want)
+	same("process", fakeWatcher(true, false).Environment(from, to), want)
 
-	w := made(false, true)
-	agentAlone := record.Surroundings{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.15, PressureCPU: 0.05,
+	w := fakeWatcher(false, true)
+	agentAlone := record.Environment{NoiseCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.15, PressureCPU: 0.05,
 		TargetSystem: 0.3, PressureIO: 0.02, ListenOverflows: 3, Seen: true}
-	same("agent alone", w.Surroundings(from, to), agentAlone)
+	same("agent alone", w.Environment(from, to), agentAlone)
 	w.foreign = true
 	elsewhere := agentAlone
-	elsewhere.Elsewhere, elsewhere.OthersCPU = true, 1.2 // the target's 0.8 were not used on this machine
-	same("agent on another machine", w.Surroundings(from, to), elsewhere)
+	elsewhere.Elsewhere, elsewhere.NoiseCPU = true, 1.2 // the target's 0.8 were not used on this machine
+	same("agent on another machine", w.Environment(from, to), elsewhere)
 
-	w = made(true, true)
+	w = fakeWatcher(true, true)
 	w.foreign = true
-	same("a process in another time namespace", w.Surroundings(from, to), want)
+	same("a process in another time namespace", w.Environment(from, to), want)
 
-	unseen := record.Surroundings{PressureCPU: -1, PressureIO: -1}
-	same("unknown target", made(false, false).Surroundings(from, to), unseen)
-	same("not watched then", made(true, true).Surroundings(10, 20), unseen)
-	w = made(true, false)
+	unseen := record.Environment{PressureCPU: -1, PressureIO: -1}
+	same("unknown target", fakeWatcher(false, false).Environment(from, to), unseen)
+	same("not watched then", fakeWatcher(true, true).Environment(10, 20), unseen)
+	w = fakeWatcher(true, false)
 	w.machine = false
-	same("no /proc/stat", w.Surroundings(from, to), unseen)
-	w = made(true, false)
+	same("no /proc/stat", w.Environment(from, to), unseen)
+	w = fakeWatcher(true, false)
 	w.psi, w.psiIO = false, false
 	want.PressureCPU, want.PressureIO = -1, -1
-	same("no PSI", w.Surroundings(from, to), want)
-	w = made(true, false)
+	same("no PSI", w.Environment(from, to), want)
+	w = fakeWatcher(true, false)
 	w.proc = timeline[reading]{}
 	w.addReading(reading{at: 1000 * window, cpu: 1, self: 1, busy: 1})
 	w.addReading(reading{at: 1001 * window, cpu: 1.1, system: 0.11, self: 1.1, busy: 1.15}) // the clocks disagree a little
-	if got := w.Surroundings(1000*window, 1001*window); got.OthersCPU != 0 || got.TargetSystem > got.TargetCPU {
-		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.OthersCPU, got.TargetSystem, got.TargetCPU)
+	if got := w.Environment(1000*window, 1001*window); got.NoiseCPU != 0 || got.TargetSystem > got.TargetCPU {
+		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.NoiseCPU, got.TargetSystem, got.TargetCPU)
 	}
 }
 
 func TestTotals(t *testing.T) {
 	const from, to, requests = 1010 * window, 1090 * window, 4000 // 8 s at 500 per second
-	got := made(true, true).Totals(from, to, requests)
+	got := fakeWatcher(true, true).Totals(from, to, requests)
 	if got == nil {
 		t.Fatal("nothing")
 	}
@@ -173,17 +173,17 @@ func TestTotals(t *testing.T) {
 	if p := got.GCPauses; len(p) != 1 || p[0].Count != 80 || p[0].UpToMs != got.GCPauseP99Ms {
 		t.Errorf("pauses %+v", p)
 	}
-	got = made(true, false).Totals(from, to, requests)
+	got = fakeWatcher(true, false).Totals(from, to, requests)
 	if got == nil || got.AllocsPerRequest != -1 || got.BytesPerRequest != -1 || math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 {
 		t.Errorf("without an agent: %+v", got)
 	}
-	if got = made(false, true).Totals(from, to, requests); got == nil || math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 || got.PeakRSS != 0 {
+	if got = fakeWatcher(false, true).Totals(from, to, requests); got == nil || math.Abs(got.CPUMicrosPerRequest-1600) > 1e-3 || got.PeakRSS != 0 {
 		t.Errorf("with the agent alone: %+v", got)
 	}
-	if got = made(true, true).Totals(from, to, 0); got == nil || got.CPUMicrosPerRequest != 0 || got.AllocsPerRequest != 0 {
+	if got = fakeWatcher(true, true).Totals(from, to, 0); got == nil || got.CPUMicrosPerRequest != 0 || got.AllocsPerRequest != 0 {
 		t.Errorf("without requests: %+v", got)
 	}
-	if got = made(false, false).Totals(from, to, requests); got != nil {
+	if got = fakeWatcher(false, false).Totals(from, to, requests); got != nil {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

@@ -2,32 +2,34 @@ package record
 
 import "path/filepath"
 
-// Peer is a process of this machine that the target talks to as a client.
+// Peer is a process on this machine that the target calls as a client.
 type Peer struct {
 	PID     int     `json:"pid"`
 	Program string  `json:"program"`
-	Address string  `json:"address"` // at which it listens
-	CPU     float64 `json:"cpu"`     // cores used since it was first seen
+	Address string  `json:"address"` // the address it listens on
+	CPU     float64 `json:"cpu"`     // cores used since the first reading
 }
 
-// Downstream is what was seen of a process that the target calls, during a run under profiles of both.
+// Downstream holds the readings of a process that the target calls, taken while both were
+// profiled.
 type Downstream struct {
-	Target   Target        `json:"target"`
-	Around   Surroundings  `json:"surroundings"` // as if it were the target
-	Profiles []ProfileFile `json:"profiles,omitempty"`
+	Target      Target        `json:"target"`
+	Environment Environment   `json:"surroundings"` // measured as if this process were the target
+	Profiles    []ProfileFile `json:"profiles,omitempty"`
 }
 
-// DownstreamFolder holds a downstream's profiles, in the run's folder.
+// DownstreamFolder is the folder of a downstream's profiles, inside the run's folder.
 const DownstreamFolder = "downstream"
 
-// OfDownstream is the run as if its downstream had been the target; nil: none was looked into.
+// OfDownstream returns the run with its downstream in the place of the target; nil means that no
+// downstream was profiled.
 func (r *Run) OfDownstream() *Run {
 	if r.Downstream == nil {
 		return nil
 	}
 	out := *r
-	out.Target, out.Around, out.Profiles = r.Downstream.Target, r.Downstream.Around, r.Downstream.Profiles
+	out.Target, out.Environment, out.Profiles = r.Downstream.Target, r.Downstream.Environment, r.Downstream.Profiles
 	out.Dir = filepath.Join(r.Dir, DownstreamFolder)
-	out.Totals.Server, out.Downstream, out.Made, out.MadeTrace = nil, nil, nil, nil
+	out.Totals.Server, out.Downstream, out.FixtureProfiles, out.FixtureTrace = nil, nil, nil, nil
 	return &out
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// What a histogram in latency.hlog measures: the first word of its tag.
+// Quantities that a histogram in latency.hlog measures: the first word of its tag.
 const (
 	HistResponse = "response" // response.STATUS or response.STATUS.CLASS, from the intended send time
 	HistService  = "service"  // from the actual send
@@ -14,8 +14,8 @@ const (
 	HistDelivery = "delivery" // from the intended send time to a sink's receipt
 )
 
-// Histogram limits: 100 ns to one hour at three significant digits (about 220 kB in memory; some
-// hundred bytes on disk for a window).
+// Limits of a histogram: 100 ns to one hour at three significant digits (about 220 kB in memory,
+// a few hundred bytes on disk per window).
 const (
 	histLowest  = 100
 	histHighest = int64(3600e9)
@@ -27,10 +27,11 @@ func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(histLowest, histHighest, histDigits)
 }
 
-// Clamp brings a duration in ns into the range that a histogram holds.
+// Clamp limits a duration in ns to the range of a histogram.
 func Clamp(ns int64) int64 { return max(0, min(ns, histHighest)) }
 
-// QuantilesOf reads the quantiles of a histogram of nanoseconds; nil and empty give zeros.
+// QuantilesOf returns the quantiles of a histogram of nanoseconds; nil and empty histograms give
+// zeros.
 func QuantilesOf(h *hdrhistogram.Histogram) Quantiles {
 	if h == nil || h.TotalCount() == 0 {
 		return Quantiles{}

@@ -13,20 +13,20 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// intervalLog writes the lines of an HdrHistogram log (format 1.3, V2 encoding), and keeps what it needs
-// for that from one line to the next. The library's own writer makes a compressor for every line, which
+// intervalLog writes the lines of an HdrHistogram log (format 1.3, V2 encoding) and reuses its
+// buffers from line to line. The library's own writer makes a compressor for every line, which
 // took a tenth of a load generator's CPU time; its reader reads both.
 type intervalLog struct {
 	to       io.Writer
 	deflate  *zlib.Writer
-	payload  []byte       // what is compressed: header and counts
-	squeezed bytes.Buffer // the same, compressed
+	payload  []byte       // uncompressed: header and counts
+	squeezed bytes.Buffer // the payload, compressed
 	line     []byte
 }
 
 func newIntervalLog(to io.Writer) *intervalLog {
 	// The fastest level: a window's counts compress to a few hundred bytes whatever the level.
-	deflate, _ := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed) // fails for unknown levels only
+	deflate, _ := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed) // fails only for an unknown level
 	return &intervalLog{to: to, deflate: deflate}
 }
 
@@ -59,8 +59,8 @@ func (l *intervalLog) encode(h *hdrhistogram.Histogram) error {
 	s := h.Export()
 	const conversionRatio = 1.0
 	b := binary.BigEndian.AppendUint32(l.payload[:0], uint32(hdrhistogram.V2EncodingCookieBase|cookieFlag))
-	b = binary.BigEndian.AppendUint32(b, 0) // the length of the counts, below
-	b = binary.BigEndian.AppendUint32(b, 0) // the normalizing index offset, which nobody uses
+	b = binary.BigEndian.AppendUint32(b, 0) // length of the counts, filled in below
+	b = binary.BigEndian.AppendUint32(b, 0) // the normalizing index offset, which is unused
 	b = binary.BigEndian.AppendUint32(b, uint32(s.SignificantFigures))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.LowestTrackableValue))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.HighestTrackableValue))
@@ -71,7 +71,7 @@ func (l *intervalLog) encode(h *hdrhistogram.Histogram) error {
 	l.payload = b
 
 	l.squeezed.Reset()
-	l.squeezed.Write(make([]byte, 8)) // cookie and length, below
+	l.squeezed.Write(make([]byte, 8)) // cookie and length, filled in below
 	l.deflate.Reset(&l.squeezed)
 	if _, err := l.deflate.Write(b); err != nil {
 		return fmt.Errorf("compressing a histogram: %w", err)

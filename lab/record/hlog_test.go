@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is written reads back the same with the library's reader.
+// The library's reader reads back every histogram that was written.
 func TestIntervalLogReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// limitPrefix begins the gauges by which a job says what it waits for: bound_server is the share of the time in
-// which it was a server's budget that kept it from doing more.
+// limitPrefix begins the gauges with which a job reports what it waits for: bound_server is the
+// share of the time in which a server's budget limited it.
 const limitPrefix = "bound_"
 
-// Limit is what a job says it waited for.
+// Limit is one thing that a job waited for, and how much of its time that took.
 type Limit struct {
-	Name  string  `json:"name"`  // as the job calls it: server, bytes, cpu, disk, ...
-	Share float64 `json:"share"` // of the measured time, 0 to 1
+	Name  string  `json:"name"`  // the job's own name for it: server, bytes, cpu, disk, ...
+	Share float64 `json:"share"` // share of the measured time, 0 to 1
 }
 
-// limitWords say what the limits are that a job usually has.
+// limitWords describes the limits that jobs usually have.
 var limitWords = map[string]string{
 	"server": "the server's budget or its answers",
 	"bytes":  "the budget of bytes",
@@ -25,11 +25,11 @@ var limitWords = map[string]string{
 	"disk":   "its disk",
 }
 
-// String is the limit in words.
+// String returns the limit in words.
 func (l Limit) String() string { return cmp.Or(limitWords[l.Name], l.Name) }
 
-// Limits reads what a job said it waited for, the largest share first: means over the windows that count, or were
-// profiled. Nil: it said nothing.
+// Limits returns what the job reported waiting for, largest share first: means over the windows
+// that count, or that were profiled. Nil means that it reported nothing.
 func (r *Run) Limits() []Limit {
 	sums, windows := map[string]float64{}, 0
 	for _, w := range r.Series {

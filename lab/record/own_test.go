@@ -2,7 +2,8 @@ package record
 
 import "testing"
 
-// An installed program's own code lies in the module cache, as its dependencies do: its build information tells.
+// The code of an installed program is in the module cache, as its dependencies are; its build
+// information says which module is its own.
 func TestFramesOfTheMainModule(t *testing.T) {
 	for _, c := range []struct {
 		module, function string
@@ -16,7 +17,7 @@ func TestFramesOfTheMainModule(t *testing.T) {
 		{"github.com/a/b", "net/http.(*conn).serve", false},
 		{"gopkg.in/a.v3", "gopkg.in/a%2ev3.Run", true},
 		{"gopkg.in/a.v3", "gopkg.in/a.v3/sub.Run", true},
-		{"", "main.main", false}, // where it lies must tell
+		{"", "main.main", false}, // only the path can decide
 	} {
 		frames := []Frame{{Function: c.function}}
 		(&Run{Target: Target{Module: c.module}}).own(frames)

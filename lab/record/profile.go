@@ -12,22 +12,22 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Kinds of profile that a run's folder can hold. Those whose names end in Start are what is taken off the
-// ones without: the runtime counts since the process began.
+// Kinds of profile that a run's folder can hold. The runtime counts from the start of the
+// process; a kind whose name ends in Start is subtracted from the kind without it.
 const (
 	ProfileCPU       = "cpu"       // sampled, over ProfileFile.Seconds
-	ProfileHeap      = "heap"      // after a GC cycle: what is in use, and what was allocated since the start
-	ProfileHeapStart = "heapstart" // the same, before
-	ProfileMutex     = "mutex"     // what others waited for, by who held it; over Seconds
+	ProfileHeap      = "heap"      // after a GC cycle: memory in use, and allocations since the process started
+	ProfileHeapStart = "heapstart" // the same, before the load
+	ProfileMutex     = "mutex"     // time that others waited, by the stack that held the lock; over Seconds
 	ProfileBlock     = "block"     // where goroutines waited; over Seconds
-	ProfileGoroutine = "goroutine" // one moment
-	ProfileGoroStart = "gorostart" // one moment, before
-	// ProfileGoroMany is where goroutines stood at ProfileFile.Samples moments, added up: it stands in for the
-	// execution trace of a target that serves none.
+	ProfileGoroutine = "goroutine" // at one moment
+	ProfileGoroStart = "gorostart" // at one moment before the load
+	// ProfileGoroMany is the sum of the goroutine profiles of ProfileFile.Samples moments. It
+	// stands in for the execution trace of a target that serves none.
 	ProfileGoroMany = "goromany"
 
-	// ProfileTrace is entered only to say why there is no execution trace. One that was taken is summed
-	// up and read with Run.Trace.
+	// ProfileTrace is entered only to record why there is no execution trace. A trace that was
+	// taken is summarized; Run.Trace reads the summary.
 	ProfileTrace = "trace"
 )
 
@@ -35,35 +35,35 @@ const (
 type ProfileFile struct {
 	Kind     string  `json:"kind"`
 	File     string  `json:"file"`               // profiles/cpu.pb.gz
-	Seconds  float64 `json:"seconds,omitempty"`  // it was taken over; 0: a moment
-	Requests float64 `json:"requests,omitempty"` // answered in those seconds, for figures per request
-	Samples  int     `json:"samples,omitempty"`  // moments that were added up
+	Seconds  float64 `json:"seconds,omitempty"`  // length of the profile, s; 0: a moment
+	Requests float64 `json:"requests,omitempty"` // requests answered in those seconds, for figures per request
+	Samples  int     `json:"samples,omitempty"`  // number of moments added up
 	Why      string  `json:"why,omitempty"`      // why there is no file: what could not be seen, and what would help
 }
 
 // Sample types of a profile, as pprof names them.
 const (
 	ValueCPU          = "cpu"           // ns
-	ValueAllocObjects = "alloc_objects" // of heap
+	ValueAllocObjects = "alloc_objects" // heap only
 	ValueAllocBytes   = "alloc_space"
 	ValueInUseObjects = "inuse_objects"
 	ValueInUseBytes   = "inuse_space"
-	ValueContentions  = "contentions" // of mutex and block
-	ValueDelay        = "delay"       // ns, of mutex and block
+	ValueContentions  = "contentions" // mutex and block
+	ValueDelay        = "delay"       // ns, mutex and block
 	ValueGoroutines   = "goroutine"
 )
 
-// Profile is what one sample type of a profile says: how much of it belongs to which stack.
+// Profile is one sample type of a profile: the value of each stack.
 type Profile struct {
 	Type     string // Value...
 	Unit     string // nanoseconds, bytes, count
 	Seconds  float64
 	Requests float64
-	Samples  int // moments that were added up
+	Samples  int // number of moments added up
 	Stacks   []Stack
 }
 
-// Stack is a call stack and what belongs to it.
+// Stack is a call stack with its value.
 type Stack struct {
 	Frames []Frame `json:"frames"` // the leaf first; inlined calls are frames of their own
 	Value  float64 `json:"value"`
@@ -74,8 +74,8 @@ type Frame struct {
 	Function string `json:"function"` // with its package: net/http.(*conn).serve
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
-	// Own says that it is of the program's main module, wherever its file lies: an installed program's own code
-	// lies in the module cache, as its dependencies do.
+	// Own reports whether the function belongs to the program's main module, wherever its file
+	// is: the code of an installed program is in the module cache, as its dependencies are.
 	Own bool `json:"-"`
 }
 
@@ -88,13 +88,13 @@ func (p *Profile) Total() float64 {
 	return sum
 }
 
-// maxProfile bounds a profile's file, in bytes: one of a big program is about 1 MB.
+// maxProfile bounds a profile's file, in bytes: the profile of a large program takes about 1 MB.
 const maxProfile = 64 << 20
 
 const profilesFolder = "profiles"
 
-// AddProfile writes a profile as pprof encoded it into the run's folder dir and returns how it is entered
-// in Run.Profiles.
+// AddProfile writes an encoded pprof profile into the run's folder dir and returns its entry for
+// Run.Profiles.
 func AddProfile(dir, kind string, encoded []byte, seconds float64) (ProfileFile, error) {
 	file := ProfileFile{Kind: kind, File: profilesFolder + "/" + kind + ".pb.gz", Seconds: seconds}
 	if err := os.MkdirAll(filepath.Join(dir, profilesFolder), 0o755); err != nil {
@@ -103,10 +103,10 @@ func AddProfile(dir, kind string, encoded []byte, seconds float64) (ProfileFile,
 	return file, os.WriteFile(filepath.Join(dir, filepath.FromSlash(file.File)), encoded, 0o644)
 }
 
-// Profile reads one sample type of a profile of the run. Of the heap, what was allocated is what was
-// allocated between the two profiles. The error says why there is none when none was taken.
+// Profile returns one sample type of a profile of the run. Heap allocations are those between the
+// two heap profiles. If no profile was taken, the error says why.
 func (r *Run) Profile(kind, valueType string) (*Profile, error) {
-	for _, made := range r.Made {
+	for _, made := range r.FixtureProfiles {
 		if made.Type == valueType {
 			return made, nil
 		}
@@ -137,7 +137,7 @@ func (r *Run) Profile(kind, valueType string) (*Profile, error) {
 	return p.less(before), nil
 }
 
-// own marks the frames that are of the target's main module.
+// own marks the frames that belong to the target's main module.
 func (r *Run) own(frames []Frame) {
 	module := r.Target.Module
 	if module == "" {
@@ -176,7 +176,7 @@ func (r *Run) rawProfile(kind string) (*profile.Profile, ProfileFile, error) {
 	return p, file, err
 }
 
-// ParseProfile reads a profile as pprof encodes it.
+// ParseProfile reads a profile in pprof's encoding.
 func ParseProfile(encoded []byte) (*profile.Profile, error) {
 	p, err := profile.Parse(bytes.NewReader(encoded))
 	if err != nil {
@@ -211,7 +211,7 @@ func stacksOf(p *profile.Profile, valueType string) (*Profile, error) {
 	return out, nil
 }
 
-// less takes off what before already had, stack by stack.
+// less subtracts before from the profile, stack by stack.
 func (p *Profile) less(before *Profile) *Profile {
 	had := map[string]float64{}
 	for _, s := range before.Stacks {
@@ -230,7 +230,7 @@ func (p *Profile) less(before *Profile) *Profile {
 	return &out
 }
 
-// key tells stacks apart.
+// key identifies a stack by its frames.
 func (s Stack) key() string {
 	var b strings.Builder
 	for _, f := range s.Frames {

@@ -5,10 +5,10 @@ import (
 	"regexp"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// secrets match what must not reach a file: the value is group 2.
+// secrets match values that must not reach a file; the value is group 2.
 var secrets = []*regexp.Regexp{
 	// Authorization: Bearer x, X-Api-Key: x, Cookie: x (a header flag, a YAML line)
 	regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-api-key|api[_-]?key|cookie|set-cookie)(["']?\s*[:=]\s*["']?(?:(?:bearer|basic)\s+)?)([^\s"',][^"',\n]*)`),
@@ -16,7 +16,7 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:[a-z_-]*(?:token|password|passwd|secret)))(["']?\s*[:=]\s*["']?)([^\s"',]+)`),
 	// scheme://user:password@host
 	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^/\s:@]*)(:)([^/\s@]+)@`),
-	// JSON Web Tokens, wherever they stand: a JSON object in base64url, a dot, and more of that
+	// JSON Web Tokens anywhere in the text: a JSON object in base64url, a dot, and more base64url
 	regexp.MustCompile(`\b(ey)(J)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`),
 	// Standard Webhooks secrets
 	regexp.MustCompile(`(whsec)(_)([A-Za-z0-9+/=]+)`),
@@ -34,7 +34,7 @@ func Redact(s string) string {
 	return s
 }
 
-// RedactArgs redacts a command line: also the word after a flag whose name says that it is a secret.
+// RedactArgs redacts a command line, including the word after a flag whose name marks a secret.
 func RedactArgs(args []string) []string {
 	out := make([]string, len(args))
 	hide := false
@@ -55,8 +55,8 @@ func RedactArgs(args []string) []string {
 
 var secretFlag = regexp.MustCompile(`(?i)^--?[a-z-]*(token|password|passwd|secret|api-key)$`)
 
-// secretHeader matches a header that is a word of its own, whose value is known to reach to the word's end:
-// Digest and AWS4 credentials hold commas and quotes.
+// secretHeader matches a header that is one argument, so its value ends with the argument: Digest
+// and AWS4 credentials contain commas and quotes.
 var secretHeader = regexp.MustCompile(`(?is)^((?:-H|--header=)?\s*[a-z0-9_-]*(?:auth|cookie|key|token|secret|password|session|signature)[a-z0-9_-]*\s*:\s*).*$`)
 
 // RedactURL removes credentials from a URL.

@@ -17,21 +17,23 @@ const (
 	SliceSLO  = "slo"  // an open model from an empty queue, which meets the SLO or misses it
 )
 
-// Slice is one turn of a variant: a load of some tenths of a second on a process that stays warm between its turns.
-// Variants that take turns within seconds meet the same machine, which whole runs minutes apart do not.
+// Slice is one turn of a variant: a load of some tenths of a second on a process that stays warm
+// between its turns. Variants that take turns within seconds meet the same machine; whole runs
+// minutes apart do not.
 type Slice struct {
 	Kind    string `json:"kind"`
-	Role    string `json:"role"` // RoleMeasure, RoleFloor (the baseline's twin) or RoleLeave
+	Role    string `json:"role"` // RoleMeasure, RoleFloor (the baseline's twin) or RoleAblation
 	Variant string `json:"variant"`
-	// Generation counts the fresh processes of the experiment, Block the rounds of turns, both from 1. A block visits
-	// each variant at most once, or, of variants that cannot live side by side, for several slices in a row.
+	// Generation counts the fresh processes of the experiment, Block the rounds of turns, both
+	// from 1. A block visits each variant at most once; if variants cannot run side by side, it
+	// visits one for several slices in a row.
 	Generation int `json:"generation"`
 	Block      int `json:"block"`
 
-	Start  int64         `json:"t_ns"`      // the first offer
-	Length time.Duration `json:"length_ns"` // SliceWork: until the last answer (or delivery); SliceSLO: of the offers
-	// Offered ended in one of: Served (answered well, or delivered where the SLO is on delivery), Failed (errors, and
-	// what was accepted but not delivered), Unfinished.
+	Start  int64         `json:"t_ns"`      // intended time of the first offer
+	Length time.Duration `json:"length_ns"` // SliceWork: until the last answer (or delivery); SliceSLO: while offers are made
+	// Each offer ends as one of Served (answered well, or delivered if the SLO is on delivery),
+	// Failed (an error, or accepted but not delivered) or Unfinished.
 	Offered    int64 `json:"offered"`
 	Served     int64 `json:"served"`
 	Failed     int64 `json:"failed,omitempty"`
@@ -41,25 +43,26 @@ type Slice struct {
 	TargetCPU    float64 `json:"target_cpu_s,omitempty"`
 	CompanionCPU float64 `json:"companion_cpu_s,omitempty"`
 	GeneratorCPU float64 `json:"generator_cpu_s,omitempty"`
-	Steal        float64 `json:"steal"`  // share of the machine that the hypervisor took
-	Others       float64 `json:"others"` // share of the machine that other processes took, steal left out
-	// Allocs and AllocBytes are the target's heap allocations within the slice; -1: the target has no agent.
+	Steal        float64 `json:"steal"`  // share of the machine taken by the hypervisor
+	Others       float64 `json:"others"` // share of the machine used by other processes, without steal
+	// Allocs and AllocBytes are the target's heap allocations within the slice; -1: the target
+	// has no agent.
 	Allocs     float64 `json:"allocs"`
 	AllocBytes float64 `json:"alloc_bytes"`
 
-	// The rest is a SliceSLO's.
-	Rate     float64            `json:"rate_per_s,omitempty"` // offered
-	Latency  Quantiles          `json:"latency_ms,omitzero"`  // of what the SLO is measured on
-	Gauges   map[string]float64 `json:"gauges,omitempty"`     // each gauge's maximum
+	// The remaining fields belong to SliceSLO.
+	Rate     float64            `json:"rate_per_s,omitempty"` // offered rate
+	Latency  Quantiles          `json:"latency_ms,omitzero"`  // latency that the SLO bounds
+	Gauges   map[string]float64 `json:"gauges,omitempty"`     // maximum of each gauge
 	Met      bool               `json:"met,omitempty"`
-	Misses   []string           `json:"misses,omitempty"`   // in words; empty when Met
-	Unjudged string             `json:"unjudged,omitempty"` // why it is no vote; empty: Met is one
+	Misses   []string           `json:"misses,omitempty"`   // missed terms of the SLO in words; empty when Met
+	Unjudged string             `json:"unjudged,omitempty"` // why the slice is no vote; empty: Met is one
 
 	Limited string `json:"limited,omitempty"` // how the load generator was the limit; empty: it was not
-	Invalid string `json:"invalid,omitempty"` // why nothing can be read from it; empty: something can
+	Invalid string `json:"invalid,omitempty"` // why the slice cannot be used; empty: it can
 }
 
-// PerS is the rate of what was served, in 1/s; of a SliceWork the peak work rate.
+// PerS is the rate of served offers, per second; for SliceWork it is the peak work rate.
 func (s *Slice) PerS() float64 {
 	if s.Length <= 0 {
 		return 0
@@ -85,7 +88,8 @@ func (s *Slice) ErrorShare() float64 {
 
 const slicesFile = "slices.ndjson"
 
-// AddSlice appends a slice to the experiment and to its file, so that what was measured survives whatever happens next.
+// AddSlice appends a slice to the experiment and to its file, so that it survives a crash of the
+// lab.
 func (e *Experiment) AddSlice(s Slice) error {
 	e.Slices = append(e.Slices, s)
 	line, err := json.Marshal(s)
@@ -111,8 +115,8 @@ func (e *Experiment) SlicesOf(kind string, keep func(*Slice) bool) []*Slice {
 	return out
 }
 
-// readSlices reads the experiment's slices; an experiment of whole runs has none. A line that a killed lab left half
-// written ends the reading without an error.
+// readSlices reads the experiment's slices; an experiment of whole runs has none. A half-written
+// last line, left by a killed lab, ends the reading without an error.
 func (e *Experiment) readSlices() error {
 	f, err := os.Open(filepath.Join(e.Dir, slicesFile))
 	if errors.Is(err, os.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Slices are read again as they were written; a line that a killed lab left half written is passed over.
+// Slices read back as they were written; a half-written line, left by a killed lab, is skipped.
 func TestSlicesOnDisk(t *testing.T) {
 	e := &Experiment{Name: "x", Kind: KindCompare}
 	if err := NewExperiment(filepath.Join(t.TempDir(), "out"), e); err != nil {
@@ -52,7 +52,7 @@ func TestEnded(t *testing.T) {
 		want string
 	}{
 		"recorded":               {Experiment{Outcome: &Outcome{Status: OutcomeFailed, Reason: "x"}}, OutcomeFailed},
-		"in progress, or killed": {Experiment{UnderWay: &UnderWay{}}, OutcomeInterrupted},
+		"in progress, or killed": {Experiment{InProgress: &InProgress{}}, OutcomeInterrupted},
 		"version 1, one counts":  {Experiment{Runs: []*Run{{Invalid: "x"}, {}}}, OutcomeComplete},
 		"version 1, none counts": {Experiment{Runs: []*Run{{Invalid: "the generator"}}}, OutcomeInvalid},
 		"nothing":                {Experiment{}, OutcomeInvalid},

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// What an SLO's latency is measured on.
+// Points at which an SLO's latency ends.
 const (
-	OnResponse = "response" // until the answer
-	OnDelivery = "delivery" // until the sink's receipt
+	OnResponse = "response" // the answer
+	OnDelivery = "delivery" // the sink's receipt
 )
 
-// SLO is the service level objective that a load must meet to count as carried. The zero SLO asks for
-// nothing.
+// SLO is the service level objective that a load must meet to count as carried. The zero SLO has
+// no bounds.
 type SLO struct {
 	On      string             // OnResponse (also when empty) or OnDelivery
 	Latency map[string]float64 // quantile name (p50 ... p999, max, mean) -> bound in ms
@@ -25,14 +25,14 @@ type SLO struct {
 	Gauges  map[string]float64 // the service's gauge -> upper bound (exclusive)
 }
 
-// quantileNames are the names an SLO may bound, in order.
+// quantileNames are the names that an SLO may bound, in order.
 var quantileNames = []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"}
 
-// gaugeName is what Prometheus accepts as a metric's name.
+// gaugeName matches the metric names that Prometheus accepts.
 var gaugeName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
 
-// DefaultErrors is the share of offers that may fail under an SLO without an errors term: among thousands
-// of requests a single lost connection should not decide. errors=0% allows none.
+// DefaultErrors is the share of offers that may fail under an SLO without an errors term: among
+// thousands of requests one lost connection should not decide. errors=0% allows none.
 const DefaultErrors = 0.001
 
 // ParseSLO reads "p99=20ms,errors=0.1%,delivery,async_oldest_age_seconds<0.5".
@@ -82,7 +82,7 @@ func (s *SLO) parseTerm(term string) error {
 		return err
 	}
 	if _, known := (Quantiles{}).At(name); !known {
-		return fmt.Errorf("no quantile is called %q; there are %s", name, strings.Join(quantileNames, ", "))
+		return fmt.Errorf("unknown quantile %q; known are %s", name, strings.Join(quantileNames, ", "))
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d <= 0 {

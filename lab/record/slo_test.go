@@ -24,7 +24,7 @@ func TestParseSLO(t *testing.T) {
 		{in: "depth<10,errors=0", want: SLO{Gauges: map[string]float64{"depth": 10}}},
 		{in: "", err: "bounds no latency"},
 		{in: "errors=1%", err: "bounds no latency"},
-		{in: "p98=20ms", err: "there are p50, p90"},
+		{in: "p98=20ms", err: "known are p50, p90"},
 		{in: "p99=20", err: "not a duration"},
 		{in: "p99=-1ms", err: "not a duration"},
 		{in: "p99", err: "expected name=bound"},
@@ -43,7 +43,7 @@ func TestParseSLO(t *testing.T) {
 	}
 }
 
-// What String writes, ParseSLO reads; what MarshalJSON writes, UnmarshalJSON reads.
+// ParseSLO reads what String writes; UnmarshalJSON reads what MarshalJSON writes.
 func FuzzSLO(f *testing.F) {
 	f.Add("delivery,p99=20ms,errors=0.1%,depth<10")
 	f.Add("p50=1us,max=1h")

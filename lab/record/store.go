@@ -23,11 +23,12 @@ const (
 	runsFolder     = "runs"
 )
 
-// maxLine bounds one line of series.ndjson; a window is about 600 bytes, gauges apart.
+// maxLine bounds one line of series.ndjson in bytes; a window without gauges takes about 600.
 const maxLine = 1 << 20
 
-// Writer writes a run's folder while the run goes on: a window costs memory only until it is written,
-// so a run of hours takes no more than one of seconds. It is not safe for concurrent use.
+// Writer writes a run's folder while the run is in progress. It keeps a window in memory only
+// until the window is written, so a run of hours needs no more memory than one of seconds. It is
+// not safe for concurrent use.
 type Writer struct {
 	dir     string
 	series  *os.File
@@ -68,8 +69,8 @@ func Create(dir string) (*Writer, error) {
 	return w, nil
 }
 
-// Window appends a window and its histograms, by tag. It keeps neither. The window is in the file when
-// Window returns, for those who watch the run: one system call per 100 ms.
+// Window appends a window and its histograms, by tag, and keeps neither. The window is in the
+// file when Window returns, so readers can follow the run; that costs one system call per 100 ms.
 func (w *Writer) Window(win Window, hists map[string]*hdrhistogram.Histogram) error {
 	line, err := json.Marshal(win)
 	if err != nil {
@@ -77,7 +78,7 @@ func (w *Writer) Window(win Window, hists map[string]*hdrhistogram.Histogram) er
 	}
 	w.seriesW.Write(line)
 	w.seriesW.WriteByte('\n')
-	if err := w.seriesW.Flush(); err != nil { // which remembers the writes' errors
+	if err := w.seriesW.Flush(); err != nil { // the buffered writer keeps the error of an earlier write
 		return fmt.Errorf("writing %s: %w", seriesFile, err)
 	}
 	startMs := win.Start / 1e6
@@ -89,7 +90,7 @@ func (w *Writer) Window(win Window, hists map[string]*hdrhistogram.Histogram) er
 	return nil
 }
 
-// Close writes run.json, redacted, and closes the folder. It closes also when it fails.
+// Close writes run.json, redacted, and closes the files, even if writing fails.
 func (w *Writer) Close(r *Run) error {
 	r.Version = Version
 	r.redact()
@@ -98,7 +99,7 @@ func (w *Writer) Close(r *Run) error {
 		writeJSON(filepath.Join(w.dir, runFile), r))
 }
 
-// Rewrite replaces run.json, for what was only known after the run had ended.
+// Rewrite replaces run.json, for figures that are known only after the run has ended.
 func (r *Run) Rewrite() error { return writeJSON(filepath.Join(r.Dir, runFile), r) }
 
 // OpenRun reads a run from its folder.
@@ -136,8 +137,8 @@ func readSeries(f io.Reader) ([]Window, error) {
 	return out, lines.Err()
 }
 
-// Histogram merges the run's histograms whose tag is kind or a subdivision of it, over the windows of
-// the named phases (none: measure and drain). It reads latency.hlog each time.
+// Histogram merges the run's histograms whose tag is kind or a subdivision of it, over the
+// windows of the named phases (default: measure and drain). It reads latency.hlog at every call.
 func (r *Run) Histogram(kind string, phases ...string) (*hdrhistogram.Histogram, error) {
 	if len(phases) == 0 {
 		phases = []string{PhaseMeasure, PhaseDrain}
@@ -171,8 +172,8 @@ func (r *Run) Histogram(kind string, phases ...string) (*hdrhistogram.Histogram,
 	}
 }
 
-// logWindow numbers the window that a line of the log belongs to. The log's reader goes by way of seconds in
-// floating point and so is 1 ms short for one window in 160.
+// logWindow returns the number of the window that a line of the log belongs to. The log's reader
+// converts through seconds in floating point, so its times are 1 ms short for one window in 160.
 func logWindow(startMs int64) int64 {
 	length := WindowLength.Milliseconds()
 	return (startMs + length/2) / length
@@ -187,10 +188,10 @@ func NewExperiment(dir string, e *Experiment) error {
 	return e.Save()
 }
 
-// RunDir is the folder of the run with that ID.
+// RunDir returns the folder of the run with that ID.
 func (e *Experiment) RunDir(id string) string { return filepath.Join(e.Dir, runsFolder, id) }
 
-// NextID names the next run: its place in the order, its role and its variant.
+// NextID returns the ID of the next run: its place in the order, its role and its variant.
 func (e *Experiment) NextID(s Step) string {
 	name := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
@@ -201,8 +202,8 @@ func (e *Experiment) NextID(s Step) string {
 	return fmt.Sprintf("%03d-%s-%s", len(e.Order)+1, s.Role, name)
 }
 
-// Add appends a finished run and saves the experiment, so that what was measured survives whatever
-// happens next.
+// Add appends a finished run and saves the experiment, so that the run survives a crash of the
+// lab.
 func (e *Experiment) Add(r *Run) error {
 	e.Order = append(e.Order, r.ID)
 	e.Runs = append(e.Runs, r)
@@ -218,7 +219,7 @@ func (e *Experiment) Save() error {
 // Open reads an experiment from its folder; a single run's folder is read as an experiment of one run.
 func Open(dir string) (*Experiment, error) {
 	if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("no folder %s: name the folder that a run printed at its end", dir)
+		return nil, fmt.Errorf("there is no folder %s: name the folder that dyno printed at the end of a run", dir)
 	}
 	e := &Experiment{Dir: dir}
 	err := readJSON(filepath.Join(dir, experimentFile), e)
@@ -241,7 +242,7 @@ func Open(dir string) (*Experiment, error) {
 	}
 	for _, id := range e.Order {
 		if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
-			return nil, fmt.Errorf("%s names a run %q, which is not a folder of its own", experimentFile, id)
+			return nil, fmt.Errorf("%s names a run %q that is not a folder inside it", experimentFile, id)
 		}
 		r, err := OpenRun(e.RunDir(id))
 		if err != nil {
@@ -259,7 +260,7 @@ func checkVersion(dir string, v int) error {
 	return nil
 }
 
-// writeJSON replaces a file in one step, so that a reader never sees half of it.
+// writeJSON replaces a file atomically, so that a reader never sees a partial one.
 func writeJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -283,9 +284,9 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// ReadLatencies fills in the run's quantiles from latency.hlog, over the windows of the phases measure
-// and drain. It is for a run some of whose windows were found not to count after its totals were taken:
-// those in which a profile ran.
+// ReadLatencies sets the run's quantiles from latency.hlog, over the windows of the phases
+// measure and drain. It is for a run some of whose windows were excluded after its totals were
+// taken, because a profile ran in them.
 func (r *Run) ReadLatencies() error {
 	for kind, into := range map[string]*Quantiles{
 		HistResponse: &r.Totals.Response, HistService: &r.Totals.Service, HistDelivery: &r.Totals.Delivery,

@@ -150,7 +150,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{t.TempDir(), "not a folder that dyno wrote"},
 		{write(experimentFile, "{"), experimentFile},
 		{write(experimentFile, `{"version": 99}`), "format version 99"},
-		{write(experimentFile, `{"version": 1, "runs": ["../../x"]}`), "not a folder of its own"},
+		{write(experimentFile, `{"version": 1, "runs": ["../../x"]}`), "not a folder inside it"},
 		{write(experimentFile, `{"version": 1, "runs": ["001"]}`), "run 001"},
 		{write(runFile, `{"version": 1}`), seriesFile},
 	} {
@@ -165,7 +165,7 @@ func FuzzReadSeries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { readSeries(strings.NewReader(s)) })
 }
 
-// Somebody who watches the run reads every window as soon as it was written.
+// A process that follows the run reads every window as soon as it was written.
 func TestWindowIsThereAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	w, err := Create(dir)

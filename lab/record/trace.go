@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 )
 
-// Trace is what a short execution trace said, summed up: where goroutines spent their time. The trace
+// Trace is the summary of a short execution trace: where goroutines spent their time. The trace
 // itself is large and is not kept.
 type Trace struct {
-	Seconds    float64 `json:"seconds"` // it covers
+	Seconds    float64 `json:"seconds"` // length of the trace, s
 	Procs      int     `json:"procs"`   // GOMAXPROCS
 	Requests   float64 `json:"requests,omitempty"`
-	Goroutines int     `json:"goroutines"` // seen
+	Goroutines int     `json:"goroutines"` // goroutines seen
 
 	// Goroutine-seconds, over all goroutines.
 	Running  float64 `json:"running_s"`
@@ -19,22 +19,23 @@ type Trace struct {
 	Syscall  float64 `json:"syscall_s"`  // blocked in a system call, without a processor
 
 	GCStopped float64 `json:"gc_stopped_s"` // stop-the-world time, s
-	GCRunning float64 `json:"gc_running_s"` // time in which a GC cycle was under way, s
+	GCRunning float64 `json:"gc_running_s"` // time in which a GC cycle was in progress, s
 
 	// Groups are the goroutines by the function they were started with, longest running first.
 	Groups []Group `json:"groups,omitempty"`
-	// Waits are where goroutines waited, longest first; what lies beyond a bounded number is summed in Rest.
+	// Waits are the places where goroutines waited, longest first; places beyond a fixed number
+	// are summed in Rest.
 	Waits []Wait  `json:"waits,omitempty"`
 	Rest  float64 `json:"rest_s,omitempty"`
 	// Busiest is the goroutine that ran most: one that runs nearly all the time is a serial part.
 	Busiest *Busiest `json:"busiest,omitempty"`
 }
 
-// Group is all goroutines that were started with the same function.
+// Group sums all goroutines that were started with the same function.
 type Group struct {
 	Entry      Frame   `json:"entry"`
 	Goroutines int     `json:"goroutines"`
-	Running    float64 `json:"running_s"` // goroutine-seconds, as the rest
+	Running    float64 `json:"running_s"` // goroutine-seconds, as are the fields below
 	Runnable   float64 `json:"runnable_s"`
 	Waiting    float64 `json:"waiting_s"`
 	Syscall    float64 `json:"syscall_s"`
@@ -42,18 +43,19 @@ type Group struct {
 
 // Wait is one place at which goroutines waited.
 type Wait struct {
-	Reason     string  `json:"reason"` // as the runtime names it: sync, chan receive, select, network, sleep, system call, ...; empty: it waited throughout
+	Reason     string  `json:"reason"` // the runtime's name: sync, chan receive, select, network, sleep, system call, ...; empty: it waited throughout
 	Stack      []Frame `json:"stack"`  // the leaf first
-	Entry      Frame   `json:"entry"`  // what the goroutines were started with
+	Entry      Frame   `json:"entry"`  // the function that the goroutines were started with
 	Seconds    float64 `json:"seconds"`
 	Count      int64   `json:"count"`      // waits that ended within the trace
 	Goroutines int     `json:"goroutines"` // distinct ones
-	// WokenBy is where the goroutine was that ended most of these waits; nil: the runtime ended them.
+	// WokenBy is the stack of the goroutine that ended most of these waits; nil: the runtime
+	// ended them.
 	WokenBy []Frame `json:"woken_by,omitempty"`
 	Wakers  int     `json:"wakers,omitempty"` // distinct goroutines that ended them
-	// WakerBusy is the share of time that the goroutine which ended most of these waits was running, in a system
-	// call or ready to run, and WakerReady the part of it in which it was ready and had no processor; 0: the
-	// runtime ended them.
+	// WakerBusy is the share of time that the goroutine which ended most of these waits was
+	// running, in a system call or ready to run, and WakerReady the part of it in which it was
+	// ready and had no processor; 0: the runtime ended them.
 	WakerBusy  float64 `json:"waker_busy,omitempty"`
 	WakerReady float64 `json:"waker_ready,omitempty"`
 }
@@ -61,7 +63,7 @@ type Wait struct {
 // Busiest is one goroutine.
 type Busiest struct {
 	Entry   Frame   `json:"entry"`
-	Running float64 `json:"running"` // share of the trace's time; in a system call counts as running
+	Running float64 `json:"running"` // share of the trace's time; time in a system call counts as running
 	Stack   []Frame `json:"stack,omitempty"`
 }
 
@@ -75,10 +77,10 @@ func WriteTrace(dir string, t *Trace) error {
 	return writeJSON(filepath.Join(dir, filepath.FromSlash(traceFile)), t)
 }
 
-// Trace reads the summary of the execution trace that was taken in the run.
+// Trace returns the summary of the execution trace that was taken in the run.
 func (r *Run) Trace() (*Trace, error) {
-	if r.MadeTrace != nil {
-		return r.MadeTrace, nil
+	if r.FixtureTrace != nil {
+		return r.FixtureTrace, nil
 	}
 	t := &Trace{}
 	err := readJSON(filepath.Join(r.Dir, filepath.FromSlash(traceFile)), t)
@@ -89,13 +91,13 @@ func (r *Run) Trace() (*Trace, error) {
 	return t, err
 }
 
-// Stage is the latency of one step within the requests of a run, as distributed tracing reported it.
+// Stage is the latency of one span within the requests of a run, from distributed tracing.
 type Stage struct {
 	Transaction string    `json:"transaction"` // the name of the root span
-	Name        string    `json:"name"`        // of the span
+	Name        string    `json:"name"`        // the name of the span
 	Depth       int       `json:"depth"`       // 0: the root
 	Count       int64     `json:"count"`
 	Latency     Quantiles `json:"latency_ms"`
-	Self        float64   `json:"self_ms"` // mean time in it and in none of its children
+	Self        float64   `json:"self_ms"` // mean time in it outside its children
 	Errors      int64     `json:"errors,omitempty"`
 }

@@ -1,30 +1,30 @@
 package record
 
-// Phases of a run that a window can lie in.
+// Phases of a run; each window belongs to one.
 const (
 	PhaseWarmup  = "warmup"
 	PhaseMeasure = "measure"
-	PhaseDrain   = "drain"   // after the last offer: what was under way may still finish
-	PhaseProfile = "profile" // a profile was being taken: latency from here is never reported
+	PhaseDrain   = "drain"   // after the last offer, while requests in flight may still finish
+	PhaseProfile = "profile" // while a profile was taken: latency from here is never reported
 )
 
-// Window is one line of series.ndjson: 100 ms as the client and the server saw them.
+// Window is one line of series.ndjson: 100 ms as seen by the client and by the server.
 type Window struct {
 	Start  int64   `json:"t_ns"`
 	Phase  string  `json:"phase"`
 	Client Client  `json:"client"`
-	Server *Server `json:"server,omitempty"` // nil: the target could not be looked into
+	Server *Server `json:"server,omitempty"` // nil: the target could not be observed
 }
 
-// Client is the load generator's view of a window. Offers are counted in the window of their intended
+// Client is the load generator's view of a window. Offers count in the window of their intended
 // time, everything else in the window in which it happened.
 type Client struct {
 	Offered   int64 `json:"offered"`
 	Sent      int64 `json:"sent"`
-	Completed int64 `json:"completed"` // ended: answered, well or badly, or broken off
-	Failed    int64 `json:"failed"`    // of these: errors, and answers that failed a check
+	Completed int64 `json:"completed"` // ended: answered (success or failure), or broken off
+	Failed    int64 `json:"failed"`    // the part of Completed that ended in an error or failed a check
 	Delivered int64 `json:"delivered,omitempty"`
-	Refused   int64 `json:"refused,omitempty"` // turned away in good order (HTTP 429, 503, a full queue); also counted in Failed
+	Refused   int64 `json:"refused,omitempty"` // rejected in good order (HTTP 429, 503, a full queue); also counted in Failed
 	Backlog   int64 `json:"backlog"`           // offered but not finished at the window's end
 
 	P50Ms         float64 `json:"p50_ms"` // response time from the intended send time
@@ -38,22 +38,22 @@ type Client struct {
 
 // Server is the target's view of the same window. Rates are per second.
 type Server struct {
-	CPU         float64            `json:"cpu"` // cores used
-	RSS         int64              `json:"rss_bytes"`
-	Delay       float64            `json:"delay"` // seconds per second that its threads waited for a CPU
-	Goroutines  int64              `json:"goroutines,omitempty"`
-	HeapLive    int64              `json:"heap_live_bytes,omitempty"`
-	HeapGoal    int64              `json:"heap_goal_bytes,omitempty"`
-	Allocs      float64            `json:"allocs_per_s,omitempty"`
-	AllocBytes  float64            `json:"alloc_bytes_per_s,omitempty"`
-	GCCycles    float64            `json:"gc_cycles_per_s,omitempty"`
-	GCPauseMs   float64            `json:"gc_pause_ms,omitempty"`  // stop-the-world time that fell into the window
-	GCCPU       float64            `json:"gc_cpu,omitempty"`       // cores; moves once per GC cycle
-	MutexWait   float64            `json:"mutex_wait,omitempty"`   // goroutine-seconds per second
-	SchedP99Us  float64            `json:"sched_p99_us,omitempty"` // time runnable goroutines waited
-	Gauges      map[string]float64 `json:"gauges,omitempty"`       // what the service registered
-	ProfileLive bool               `json:"profile_live,omitempty"` // a profile was running in the target
-	AgentSeen   bool               `json:"agent_seen,omitempty"`   // false: only /proc was read
+	CPU        float64            `json:"cpu"` // cores used
+	RSS        int64              `json:"rss_bytes"`
+	Delay      float64            `json:"delay"` // seconds per second that its threads waited for a CPU
+	Goroutines int64              `json:"goroutines,omitempty"`
+	HeapLive   int64              `json:"heap_live_bytes,omitempty"`
+	HeapGoal   int64              `json:"heap_goal_bytes,omitempty"`
+	Allocs     float64            `json:"allocs_per_s,omitempty"`
+	AllocBytes float64            `json:"alloc_bytes_per_s,omitempty"`
+	GCCycles   float64            `json:"gc_cycles_per_s,omitempty"`
+	GCPauseMs  float64            `json:"gc_pause_ms,omitempty"`  // stop-the-world time in the window
+	GCCPU      float64            `json:"gc_cpu,omitempty"`       // cores; advances once per GC cycle
+	MutexWait  float64            `json:"mutex_wait,omitempty"`   // goroutine-seconds per second
+	SchedP99Us float64            `json:"sched_p99_us,omitempty"` // time runnable goroutines waited
+	Gauges     map[string]float64 `json:"gauges,omitempty"`       // gauges that the service registered
+	Profiling  bool               `json:"profile_live,omitempty"` // a profile was running in the target
+	AgentSeen  bool               `json:"agent_seen,omitempty"`   // false: only /proc was read
 }
 
 // Quantiles of a duration, in ms.
@@ -67,7 +67,7 @@ type Quantiles struct {
 	Mean float64 `json:"mean"`
 }
 
-// At returns the quantile called name (p50 ... p999, max, mean).
+// At returns the quantile of the given name (p50 ... p999, max, mean).
 func (q Quantiles) At(name string) (ms float64, ok bool) {
 	switch name {
 	case "p50":
@@ -88,26 +88,27 @@ func (q Quantiles) At(name string) (ms float64, ok bool) {
 	return 0, false
 }
 
-// Lag is the quantiles of the generator's own send-lag, in us: from the instant a request could have
-// been sent (its intended time, or when a connection came free) to the instant it was.
+// Lag holds the quantiles of the generator's own send-lag, in us: from the instant a request
+// could have been sent (its intended time, or when a connection became free) to the instant it
+// was sent.
 type Lag struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
 }
 
-// Totals sums a run up. Offers belong to the measured time by their intended time, completions and
-// their latencies by when they finished; what finished while draining is included in the latencies, so
-// that the slowest are not left out.
+// Totals sums up a run. Offers belong to the measured time by their intended time, completions
+// and their latencies by when they finished; requests that finished while draining are included
+// in the latencies, so that the slowest are not left out.
 type Totals struct {
 	Offered     int64 `json:"offered"`
 	Sent        int64 `json:"sent"`
-	Ended       int64 `json:"ended"`     // with an answer or without: offered = ended + unfinished
-	Completed   int64 `json:"completed"` // of these, the ones that were answered, well or badly
+	Ended       int64 `json:"ended"`     // with or without an answer: offered = ended + unfinished
+	Completed   int64 `json:"completed"` // the part of Ended that was answered, success or failure
 	Failed      int64 `json:"failed"`
-	Unfinished  int64 `json:"unfinished"`  // scheduled but not finished at the end; in the latencies at its age
+	Unfinished  int64 `json:"unfinished"`  // scheduled but not finished at the end; enters the latencies at its age
 	Delivered   int64 `json:"delivered"`   // receipts that matched an offer
-	Undelivered int64 `json:"undelivered"` // accepted but no receipt at the end; in the latencies at its age
-	Duplicates  int64 `json:"duplicates"`  // receipts that matched none, or one already matched
+	Undelivered int64 `json:"undelivered"` // accepted but without a receipt at the end; enters the latencies at its age
+	Duplicates  int64 `json:"duplicates"`  // receipts that matched no offer, or one already matched
 
 	Errors map[string]int64 `json:"errors"` // by kind: timeout, refused, reset, closed, malformed, check, status, ...
 	Status map[string]int64 `json:"status"` // by protocol status
@@ -128,8 +129,8 @@ type Totals struct {
 	Server    *ServerTotals `json:"server,omitempty"`
 }
 
-// ErrorShare is the share of offers that failed or were never finished. What was accepted and never
-// delivered is Undelivered, and counts against an SLO on delivery only.
+// ErrorShare is the share of offers that failed or never finished. Offers that were accepted but
+// not delivered are in Undelivered, and count only against an SLO on delivery.
 func (t Totals) ErrorShare() float64 {
 	if t.Offered == 0 {
 		return 0
@@ -137,17 +138,17 @@ func (t Totals) ErrorShare() float64 {
 	return float64(t.Failed+t.Unfinished) / float64(t.Offered)
 }
 
-// Generator is what the load generator itself used.
+// Generator holds the resources that the load generator used.
 type Generator struct {
 	CPUSeconds    float64 `json:"cpu_s"`
 	CPUPerMillion float64 `json:"cpu_s_per_million"`
-	BusiestThread float64 `json:"busiest_thread"` // share of one core that the busiest sending thread used
+	BusiestThread float64 `json:"busiest_thread"` // share of one core used by the busiest sending thread
 	Limited       bool    `json:"limited"`        // the generator, not the target, set the pace
-	Why           string  `json:"why,omitempty"`  // how that was seen
+	Why           string  `json:"why,omitempty"`  // evidence for Limited
 	Realtime      bool    `json:"realtime,omitempty"`
 }
 
-// ServerTotals is what the target used over the measured time.
+// ServerTotals holds the resources that the target used over the measured time.
 type ServerTotals struct {
 	CPUMicrosPerRequest float64            `json:"cpu_us_per_request"`
 	AllocsPerRequest    float64            `json:"allocs_per_request"` // -1: the target has no agent
@@ -155,13 +156,13 @@ type ServerTotals struct {
 	PeakRSS             int64              `json:"peak_rss_bytes"`
 	PeakGoroutines      int64              `json:"peak_goroutines"`
 	GCPauseP99Ms        float64            `json:"gc_pause_p99_ms"`
-	GCShare             float64            `json:"gc_share"` // of the target's CPU
+	GCShare             float64            `json:"gc_share"` // share of the target's CPU
 	GCPauses            []PauseBucket      `json:"gc_pauses,omitempty"`
 	MutexWait           float64            `json:"mutex_wait"`       // goroutine-seconds per second blocked on mutexes
-	Gauges              map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum
+	Gauges              map[string]float64 `json:"gauges,omitempty"` // maximum of each gauge
 }
 
-// PauseBucket is a bar of the histogram of GC pauses.
+// PauseBucket is one bar of the histogram of GC pauses.
 type PauseBucket struct {
 	UpToMs float64 `json:"up_to_ms"`
 	Count  int64   `json:"count"`

@@ -22,7 +22,7 @@ var kindWords = map[string]string{
 
 // outcome says how the experiment ended.
 func (r *Report) outcome(e *record.Experiment) record.Outcome {
-	if e.Outcome != nil || e.UnderWay != nil {
+	if e.Outcome != nil || e.InProgress != nil {
 		return e.Ended()
 	}
 	if why := r.whyInvalid(); why != "" {

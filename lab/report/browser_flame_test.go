@@ -159,7 +159,7 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 	t.Run("totals are not compared", func(t *testing.T) {
 		m := madeWhy()
 		for _, r := range m.Runs {
-			for _, p := range r.Made {
+			for _, p := range r.FixtureProfiles {
 				p.Requests = 0
 			}
 		}

@@ -40,7 +40,7 @@ func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.Met
 func analyse(e *record.Experiment) analysis {
 	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
 	for _, r := range e.Runs {
-		if bounds(r.SLO) && !r.Step.ForCause() {
+		if bounds(r.SLO) && !r.Step.Diagnostic() {
 			a.verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
@@ -123,7 +123,7 @@ func variantNames(e *record.Experiment) []string {
 		names, seen[v.Name] = append(names, v.Name), true
 	}
 	for _, r := range e.Runs {
-		if r.Step.Role != record.RoleLeave && !seen[r.Step.Variant] {
+		if r.Step.Role != record.RoleAblation && !seen[r.Step.Variant] {
 			names, seen[r.Step.Variant] = append(names, r.Step.Variant), true
 		}
 	}

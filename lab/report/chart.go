@@ -61,7 +61,7 @@ func (p point) median(read func(*record.Run) float64) float64 {
 // points groups a variant's valid runs by offered rate, in order.
 func points(e *record.Experiment, variant string) []point {
 	runs := e.Select(func(r *record.Run) bool {
-		return r.Step.Variant == variant && r.Step.Role != record.RoleLeave && !r.Step.ForCause() && r.Invalid == "" && offeredOf(r) > 0
+		return r.Step.Variant == variant && r.Step.Role != record.RoleAblation && !r.Step.Diagnostic() && r.Invalid == "" && offeredOf(r) > 0
 	})
 	sort.SliceStable(runs, func(i, j int) bool { return offeredOf(runs[i]) < offeredOf(runs[j]) })
 	var out []point

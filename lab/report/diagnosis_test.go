@@ -47,7 +47,7 @@ func TestRunsForTheCauseEnterNoCurve(t *testing.T) {
 	m := madeDiagnose()
 	with := m.report()
 	without := madeDiagnose()
-	without.Runs = slices.DeleteFunc(without.Runs, func(r *record.Run) bool { return r.Step.ForCause() })
+	without.Runs = slices.DeleteFunc(without.Runs, func(r *record.Run) bool { return r.Step.Diagnostic() })
 	if got, want := with.Curves[0].Line, without.report().Curves[0].Line; !slices.Equal(got, want) {
 		t.Errorf("the curve has the rates %v, want %v", got, want)
 	}

@@ -81,7 +81,7 @@ func TestFlamesKeepTheTotal(t *testing.T) {
 		m.variant("v", "", "", 1000)
 		r := m.run(record.RoleProfile, "v", 0, 900)
 		p := drawProfile(t)
-		r.Made = []*record.Profile{p}
+		r.FixtureProfiles = []*record.Profile{p}
 		f := flames(m.Experiment)
 		want := 0.0 // us, per request where they were counted
 		for _, s := range p.Stacks {
@@ -129,7 +129,7 @@ func TestFlamesStaySmall(t *testing.T) {
 			wide.Stacks = append(wide.Stacks, s)
 		}
 		deep := &record.Profile{Type: record.ValueDelay, Requests: 1, Stacks: []record.Stack{{Value: 1, Frames: make([]record.Frame, 5000)}}}
-		r.Made = []*record.Profile{wide, deep}
+		r.FixtureProfiles = []*record.Profile{wide, deep}
 	}
 	f := m.report().Flames
 	frames := 0
@@ -254,7 +254,7 @@ func hostileCause() *Report {
 		InWords: bad, Moved: bad, Evidence: figures, Interventions: []diagnose.Intervention{{Changed: bad, Predicted: bad, Saw: bad}},
 		Findings: []diagnose.Finding{{Kind: bad, InWords: bad, Evidence: figures, Where: place, Next: "dyno " + bad + "`", Profile: bad}},
 		Unseen:   []string{bad}, Warnings: []string{bad}, CapacityPerS: math.NaN(), Signals: diagnose.Signals{diagnose.Utilisation: 7, diagnose.Waiting: -3, bad: math.NaN()}}
-	for _, p := range m.Runs[3].Made {
+	for _, p := range m.Runs[3].FixtureProfiles {
 		p.Stacks = append(p.Stacks, record.Stack{Value: p.Total(), Frames: []record.Frame{{Function: bad, File: bad}}})
 	}
 	for _, r := range m.Runs {

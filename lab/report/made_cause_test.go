@@ -77,7 +77,7 @@ func (m *made) cause(variant string, cheaper string, by float64) {
 	r := m.run(record.RoleProfile, variant, 0, m.limits[variant])
 	r.Step.Closed, r.Load.Model, r.Load.Connections = true, "closed", 32
 	r.Totals.Response.P99, r.Totals.Delivery.P99 = 777777, 777777 // must never be seen
-	r.Made = madeProfiles(cheaper, by)
+	r.FixtureProfiles = madeProfiles(cheaper, by)
 	m.run(record.RoleIntervene, variant, 0, m.limits[variant]).Step.Change = &record.Change{GOGC: 800}
 	m.run(record.RoleTraced, variant, 0, m.limits[variant]*0.9).Stages = []record.Stage{
 		{Transaction: "POST /v1/notices", Name: "POST /v1/notices", Count: 9000, Latency: record.Quantiles{P50: 4, P99: 21, Mean: 5}, Self: 0.4},

@@ -138,7 +138,7 @@ func (m *made) series(r *record.Run, offered, carried, p50, p99, cost float64) {
 			},
 		}
 		if phase == record.PhaseProfile {
-			w.Server.ProfileLive = true
+			w.Server.Profiling = true
 			w.Client.P99Ms = 777777 // must never be seen
 			w.Client.P50Ms = 777777
 			w.Client.DeliveryP99Ms = 777777
@@ -236,7 +236,7 @@ func madeCompare() *made {
 func (m *made) analysis() analysis {
 	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, diagnoses: m.diagnoses}
 	for _, r := range m.Runs {
-		if r.Step.ForCause() {
+		if r.Step.Diagnostic() {
 			continue
 		}
 		met := r.Step.Rate <= m.limits[r.Step.Variant]*0.96
@@ -253,7 +253,7 @@ func (m *made) analysis() analysis {
 		c := m.limits[v.Name]
 		res := capacity.Result{Variant: v.Name, SLO: m.SLO, CapacityPerS: c, Interval: &[2]float64{c * 0.97, c * 1.03}, Data: make([]float64, 6), Valid: true}
 		for _, r := range m.Runs {
-			if r.Step.Variant == v.Name && !r.Step.ForCause() {
+			if r.Step.Variant == v.Name && !r.Step.Diagnostic() {
 				q := r.SLO.Observed(r.Totals)
 				res.Steps = append(res.Steps, capacity.Step{OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.verdicts[r.ID].Met, Invalid: r.Invalid})
 			}

@@ -82,7 +82,7 @@ func TestOneOutcome(t *testing.T) {
 // TestUnderWay: an experiment that goes on, or whose lab was killed, is not complete.
 func TestUnderWay(t *testing.T) {
 	m := madeTurns(record.KindLadder)
-	m.Outcome, m.UnderWay = nil, &record.UnderWay{PID: 1}
+	m.Outcome, m.InProgress = nil, &record.InProgress{PID: 1}
 	if r := m.report(); r.Outcome.Status != record.OutcomeInterrupted || r.Invalid != "" || !strings.Contains(r.Answer, "13,900/s") {
 		t.Errorf("%+v: %s", r.Outcome, r.Answer)
 	}

@@ -62,7 +62,7 @@ func drawWindows(t *rapid.T) []record.Window {
 		out[i] = record.Window{Start: int64(i) * 1e8, Phase: phases[phase], Client: record.Client{
 			Offered: rapid.Int64Range(0, 1000).Draw(t, "offered"), P99Ms: rapid.Float64Range(0, 5000).Draw(t, "p99"), Backlog: rapid.Int64Range(0, 9000).Draw(t, "backlog")}}
 		if rapid.Bool().Draw(t, "seen") {
-			out[i].Server = &record.Server{CPU: 1, ProfileLive: rapid.IntRange(0, 9).Draw(t, "profile") == 0}
+			out[i].Server = &record.Server{CPU: 1, Profiling: rapid.IntRange(0, 9).Draw(t, "profile") == 0}
 		}
 	}
 	return out

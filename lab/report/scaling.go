@@ -93,8 +93,8 @@ func (c *ScalingCurve) fitted() (points []fit.Point) {
 func scalingPoints(e *record.Experiment, a analysis, variant string) (out []ScalingPoint) {
 	runs := map[int][]*record.Run{}
 	for _, r := range e.Runs {
-		looked := r.Step.ForCause() && r.Step.Role != record.RoleSaturate
-		if r.Step.Variant == variant && r.Step.Role != record.RoleLeave && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.AchievedPerS > 0 {
+		looked := r.Step.Diagnostic() && r.Step.Role != record.RoleSaturate
+		if r.Step.Variant == variant && r.Step.Role != record.RoleAblation && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.AchievedPerS > 0 {
 			runs[r.Step.Connections] = append(runs[r.Step.Connections], r)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // those that look for the cause, whose latency is the queue's or what looking at it costs.
 func steady(e *record.Experiment) *record.Experiment {
 	out := *e
-	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !r.Step.ForCause() })
+	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !r.Step.Diagnostic() })
 	return &out
 }
 

@@ -138,7 +138,7 @@ func mebibytes(b int64) float64 { return float64(b) / (1 << 20) }
 
 // profiled reports whether a profile was being taken: latency from such a window is never shown.
 func profiled(w record.Window) bool {
-	return w.Phase == record.PhaseProfile || w.Server != nil && w.Server.ProfileLive
+	return w.Phase == record.PhaseProfile || w.Server != nil && w.Server.Profiling
 }
 
 func phaseOf(w record.Window) string {

@@ -20,7 +20,7 @@ const dash = "–"
 
 // roleNames say what a run is for where the role's own name does not.
 var roleNames = map[string]string{
-	record.RoleLeave: "leave one out", record.RoleSingle: "single load",
+	record.RoleAblation: "leave one out", record.RoleSingle: "single load",
 	record.RoleTraced: "trace", record.RoleIntervene: "change one thing",
 }
 

@@ -2,13 +2,14 @@ package scenario
 
 import "dyno/lab/record"
 
-// checker finds what a schema cannot say. It asks the document whether a field is there, and the decoded
-// scenario what is in it: a field whose type is wrong is there, and the schema says what is wrong with it.
+// checker finds faults that a schema cannot express. It asks the document whether a field exists,
+// and the decoded scenario for its value: a field of the wrong type exists, and the schema
+// reports its type.
 type checker struct {
 	*document
 	rules     *schema
 	s         *Scenario
-	decodeErr error // what the schema will have said better
+	decodeErr error // the schema reports the same fault in better words
 }
 
 // decode fills in the scenario, as far as the types allow.
@@ -45,16 +46,16 @@ func (c *checker) check() {
 	c.placeholders()
 }
 
-// mode holds the mode against what it needs.
+// mode checks the fields that a mode needs.
 func (c *checker) mode() {
 	mode, p := c.s.Mode, at("mode")
 	if !c.has(p) && c.has(at("variants")) {
-		p = at("variants") // which made it a ladder
+		p = at("variants") // the variants made it a ladder
 	}
 	switch mode {
 	case record.KindLadder, record.KindCompare:
 		if !c.has(at("variants", 1)) && !c.has(at("sweep")) {
-			c.faultName(p, "a %s sets variants against each other; list at least two under variants", mode)
+			c.faultName(p, "a %s compares variants; list at least two under variants", mode)
 		}
 	case record.KindSweep:
 		if !c.has(at("variants")) && !c.has(at("sweep")) {
@@ -70,7 +71,7 @@ func (c *checker) mode() {
 	}
 }
 
-// needOne notes an error unless exactly one of the fields of the mapping at p is there.
+// needOne reports an error unless exactly one of the fields of the mapping at p exists.
 func (c *checker) needOne(p path, example string, names ...string) {
 	var there []string
 	for _, name := range names {
@@ -86,7 +87,7 @@ func (c *checker) needOne(p path, example string, names ...string) {
 	}
 }
 
-// onlyOne notes an error for each field of the mapping at p after the first of those named.
+// onlyOne reports an error for each field of the mapping at p after the first of the given names.
 func (c *checker) onlyOne(p path, names ...string) {
 	first := ""
 	for _, name := range names {
@@ -95,24 +96,24 @@ func (c *checker) onlyOne(p path, names ...string) {
 		case first == "":
 			first = name
 		default:
-			c.faultName(p.to(name), "stands beside %s; keep one of them", first)
+			c.faultName(p.to(name), "excludes %s; keep one of them", first)
 		}
 	}
 }
 
-// unique notes an error for each name that was there before; where gives the place of the i-th.
+// unique reports an error for each repeated name; where returns the place of the i-th.
 func (c *checker) unique(names []string, where func(i int) path) {
 	first := make(map[string]int, len(names))
 	for i, name := range names {
 		if j, twice := first[name]; twice && name != "" {
-			c.faultAt(where(i), "%q is there already: see %s", clip(name), c.display(where(j)))
+			c.faultAt(where(i), "%q is used already: see %s", clip(name), c.display(where(j)))
 			continue
 		}
 		first[name] = i
 	}
 }
 
-// oneOf writes "one of a, b or c".
+// oneOf returns "one of a, b or c".
 func oneOf(names []string) string {
 	out := "one of "
 	for i, name := range names {

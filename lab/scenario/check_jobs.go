@@ -7,8 +7,8 @@ import (
 	"dyno/lab/record"
 )
 
-// told reports whether the arguments of the load name a placeholder.
-func (c *checker) told(placeholder string) bool {
+// mentions reports whether the arguments of the load contain a placeholder.
+func (c *checker) mentions(placeholder string) bool {
 	return slices.ContainsFunc(c.s.Load.Args, func(a string) bool { return strings.Contains(a, placeholder) })
 }
 
@@ -16,7 +16,7 @@ func (c *checker) hasAny(p path, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return c.has(p.to(name)) })
 }
 
-// jobPlaceholders are those of a job's own arguments.
+// jobPlaceholders returns the placeholders of a job's arguments.
 func (c *checker) jobPlaceholders() []string {
 	names := []string{"duration", "warmup", "debug", Scratch}
 	if c.s.ByConcurrency() {
@@ -25,9 +25,9 @@ func (c *checker) jobPlaceholders() []string {
 	return append(names, "rate", "ramp_to")
 }
 
-// byConcurrency holds a job whose load is units at once against what it is told.
+// byConcurrency checks a job whose load is a number of concurrent units.
 func (c *checker) byConcurrency(p path) {
-	if !c.told("${concurrency}") {
+	if !c.mentions("${concurrency}") {
 		c.faultName(p.to("args"), "never mentions ${concurrency}, so that every run would be the same; write for example args: [--workers, \"${concurrency}\"]")
 	}
 	for _, name := range []string{"schedule", "max_rate"} {
@@ -36,24 +36,24 @@ func (c *checker) byConcurrency(p path) {
 		}
 	}
 	if c.s.SLO.On == record.OnDelivery {
-		c.faultAt(at("slo"), "counts until delivery, which axis: concurrency knows nothing of; a unit is done when it is done")
+		c.faultAt(at("slo"), "counts until delivery, which axis: concurrency does not support; a unit counts when the job completes it")
 	}
 	for i, v := range c.s.Variants {
 		if units := c.s.LoadOf(v).Units; units == 0 && strings.Contains(strings.Join(c.s.LoadOf(v).Args, " "), "${units}") {
-			c.faultName(p.to("args"), "mentions ${units}, which nobody says for variant %s; write for example units: 1000", c.s.Variants[i].Name)
+			c.faultName(p.to("args"), "mentions ${units}, but variant %s has no units; write for example units: 1000", c.s.Variants[i].Name)
 			return
 		}
 	}
-	if len(c.s.Variants) == 0 && c.s.Load.Units == 0 && c.told("${units}") {
-		c.faultName(p.to("args"), "mentions ${units}, which load.units does not say; write for example units: 1000")
+	if len(c.s.Variants) == 0 && c.s.Load.Units == 0 && c.mentions("${units}") {
+		c.faultName(p.to("args"), "mentions ${units}, but load.units is missing; write for example units: 1000")
 	}
 }
 
-// jobVariant holds what a variant is told against what jobs can be told.
+// jobVariant checks the load of a job's variant.
 func (c *checker) jobVariant(p path) {
 	for _, name := range []string{"headers", "body", "repeat"} {
 		if c.has(p.to(name)) {
-			c.faultName(p.to(name), "has no effect on jobs, which send nothing; what a variant is told is args")
+			c.faultName(p.to(name), "has no effect on jobs, which send nothing; write args for a variant")
 		}
 	}
 	for _, name := range []string{"units", "concurrency"} {
@@ -66,7 +66,8 @@ func (c *checker) jobVariant(p path) {
 	}
 }
 
-// concurrency holds the fields of measure that only jobs by concurrency have, and those that they have not.
+// concurrency checks the fields of measure that only jobs by concurrency have, and those that
+// they lack.
 func (c *checker) concurrency(p path) {
 	m := &c.s.Measure
 	if !c.s.ByConcurrency() {
@@ -95,5 +96,5 @@ func (c *checker) concurrency(p path) {
 	}
 }
 
-// nowhere reports whether a sweep has no concurrency to run a variant at.
+// nowhere reports whether a sweep has no concurrency for a variant.
 func (c *checker) nowhere(v Variant) bool { return len(c.s.ConcurrencyOf(v)) == 0 }

@@ -18,11 +18,11 @@ var jobFields = []string{"kind", "args", "schedule", "max_rate", "axis", "units"
 func (c *checker) load() {
 	p := at("load")
 	if !c.has(p) {
-		return // the schema asks for it
+		return // the schema requires it
 	}
 	switch c.s.Load.Kind {
 	case "sessions":
-		c.faultAt(p.to("kind"), "sessions (long-lived connections) are not there yet; there are requests and jobs")
+		c.faultAt(p.to("kind"), "sessions (long-lived connections) are not supported yet; write requests or jobs")
 	case Jobs:
 		c.jobs(p)
 	case Requests, "":
@@ -43,16 +43,16 @@ func (c *checker) jobs(p path) {
 	}
 	runs := func(v Variant) bool { return v.URL != "" }
 	if c.has(at("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
-		c.faultAt(p.to("kind"), "jobs are run by the target's own command, which one that already runs (url) has not")
+		c.faultAt(p.to("kind"), "jobs are run by the target's own command, which a target that already runs (url) lacks")
 	}
 	if c.s.ByConcurrency() {
 		c.byConcurrency(p)
 		return
 	}
 	if c.has(p.to("units")) {
-		c.faultName(p.to("units"), "is what a job by concurrency is given; write axis: concurrency, or say in args how much there is to do")
+		c.faultName(p.to("units"), "is for jobs by concurrency; write axis: concurrency, or state the amount of work in args")
 	}
-	if !c.told("${rate}") {
+	if !c.mentions("${rate}") {
 		c.faultName(p.to("args"), "never mentions ${rate}, so that every run would be the same; write for example args: [--rate, \"${rate}\"]")
 	}
 }
@@ -72,7 +72,7 @@ func (c *checker) requests(p path) {
 	}
 	c.onlyOne(p, "body", "body_file", "corpus")
 	if c.has(p.to("repeat")) && (c.has(p.to("corpus")) || c.has(p.to("classes"))) {
-		c.faultName(p.to("repeat"), "repeats the template of the load's own body, and goes with neither corpus nor classes")
+		c.faultName(p.to("repeat"), "repeats the template of the load's own body, and excludes corpus and classes")
 	}
 	c.address(p.to("url"), l.URL)
 	c.headers(p.to("headers"), l.Headers)
@@ -86,7 +86,7 @@ func (c *checker) requests(p path) {
 		c.faultName(p.to("think"), "belongs to the closed model (schedule: {kind: closed}); an open schedule waits for no answer")
 	}
 	if c.s.SLO.On == record.OnDelivery && !c.has(p.to("receipts")) {
-		c.faultAt(at("slo"), "counts until delivery, but load.receipts does not say where to read of deliveries")
+		c.faultAt(at("slo"), "counts until delivery, but load.receipts, the source of deliveries, is missing")
 	}
 	c.receipts(p)
 }
@@ -124,20 +124,20 @@ func (c *checker) feeder(p path, f *Feeder) {
 	printed := c.has(p.to("build")) || c.has(p.to("command"))
 	switch ext := filepath.Ext(f.File); {
 	case printed && !c.has(p.to("format")):
-		c.faultName(p, "needs format, which says what the program prints: csv (the first line names the columns) or ndjson; write for example format: csv")
+		c.faultName(p, "needs format, the form of the program's output: csv (the first line names the columns) or ndjson; write for example format: csv")
 	case printed:
 	case c.has(p.to("args")):
-		c.faultName(p.to("args"), "are a program's, and a file has none; name build or command instead of file")
+		c.faultName(p.to("args"), "are for a program, not for a file; write build or command instead of file")
 	case f.File == "" || f.Format != "" || ext == ".csv" || ext == ".ndjson" || ext == ".jsonl":
 	default:
-		c.faultAt(p.to("file"), "the extension %q does not tell the format; add format: csv or format: ndjson", clip(ext))
+		c.faultAt(p.to("file"), "the extension %q does not imply a format; add format: csv or format: ndjson", clip(ext))
 	}
 }
 
 func (c *checker) classes(p path) {
 	l := &c.s.Load
 	if c.has(p.to("classes")) && c.has(p.to("corpus")) {
-		c.faultName(p.to("corpus"), "holds the bodies of all requests and does not go with classes")
+		c.faultName(p.to("corpus"), "contains the bodies of all requests and excludes classes")
 	}
 	names := make([]string, len(l.Classes))
 	for i, class := range l.Classes {
@@ -152,7 +152,7 @@ func (c *checker) classes(p path) {
 	c.unique(names, func(i int) path { return p.to("classes", i, "name") })
 }
 
-// receipts makes sure that something carries the id that receipts are matched by.
+// receipts checks that a body contains the id by which receipts are matched.
 func (c *checker) receipts(p path) {
 	l := &c.s.Load
 	if !c.has(p.to("receipts")) || l.BodyFile != "" || l.Corpus != "" {
@@ -161,7 +161,7 @@ func (c *checker) receipts(p path) {
 	bodies := []string{l.Body}
 	for i, v := range c.s.Variants {
 		if v.Load != nil && v.Load.Body != "" && !strings.Contains(v.Load.Body, "${id}") {
-			c.faultAt(at("variants", i, "load", "body"), "receipts are matched by ${id}, which it does not hold")
+			c.faultAt(at("variants", i, "load", "body"), "receipts are matched by ${id}, which this body lacks")
 		}
 	}
 	for _, class := range l.Classes {
@@ -171,12 +171,12 @@ func (c *checker) receipts(p path) {
 		bodies = append(bodies, class.Body)
 	}
 	if !slices.ContainsFunc(bodies, func(b string) bool { return strings.Contains(b, "${id}") }) {
-		c.faultAt(p.to("receipts"), "receipts are matched by ${id}, which no body holds")
+		c.faultAt(p.to("receipts"), "receipts are matched by ${id}, which no body contains")
 	}
 }
 
-// scheduleFields are the fields of each kind of schedule; a seed goes with all, because keys are drawn
-// with it, too.
+// scheduleFields are the fields of each kind of schedule; a seed is valid with all of them,
+// because keys use it, too.
 var scheduleFields = map[string][]string{
 	Poisson: {"rate"}, Constant: {"rate"}, Step: {"stages"}, Ramp: {"from", "to"}, File: {"file"}, Closed: {},
 }
@@ -206,7 +206,7 @@ func (c *checker) schedule() {
 		c.faultAt(p.to("to"), "a ramp from 0 to 0 offers nothing")
 	}
 	if c.s.Load.Kind == Jobs && kind != Poisson && kind != Constant {
-		c.faultAt(p.to("kind"), "jobs keep a schedule of their own; only its rate can be set")
+		c.faultAt(p.to("kind"), "jobs have their own schedule; only its rate can be set")
 	}
 	c.withinMaxRate(p.to("rate"), sch.Rate)
 	c.withinMaxRate(p.to("from"), sch.From)
@@ -216,7 +216,7 @@ func (c *checker) schedule() {
 	}
 }
 
-// steadySchedule holds a schedule against a mode that sets the rate itself.
+// steadySchedule checks a schedule under a mode that sets the rate itself.
 func (c *checker) steadySchedule(p path, kind string) {
 	if kind != Poisson && kind != Constant {
 		c.faultAt(p.to("kind"), "mode %s sets the rate itself and needs poisson or constant; write mode: load for %s", c.s.Mode, kind)

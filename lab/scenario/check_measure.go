@@ -28,7 +28,7 @@ func (c *checker) measure() {
 	}
 }
 
-// per holds the axis that rates are counted by against the sweep.
+// per checks the axis by which rates are scaled.
 func (c *checker) per(p path) {
 	per := c.s.Measure.Per
 	if !c.has(p.to("per")) {
@@ -46,7 +46,7 @@ func (c *checker) per(p path) {
 			}
 			for j, value := range axis.Values {
 				if n, err := strconv.ParseFloat(value, 64); err != nil || !(n > 0) || math.IsInf(n, 0) {
-					c.faultAt(at("sweep", "axes", i, "values", j), "found %q; measure.per counts by this axis, whose values are numbers above 0", clip(value))
+					c.faultAt(at("sweep", "axes", i, "values", j), "found %q; measure.per scales by this axis, so its values must be numbers above 0", clip(value))
 				}
 			}
 			return
@@ -56,10 +56,10 @@ func (c *checker) per(p path) {
 		c.faultName(p.to("per"), "names an axis of sweep, which is missing")
 		return
 	}
-	c.faultAt(p.to("per"), "no axis is called %q; %s", clip(per), didYouMean(per, names))
+	c.faultAt(p.to("per"), "unknown axis %q; %s", clip(per), didYouMean(per, names))
 }
 
-// mostPer is what the rates are multiplied by at most.
+// mostPer returns the largest factor of the rates.
 func (c *checker) mostPer() float64 {
 	most := 1.0
 	for _, v := range c.s.Variants {
@@ -68,7 +68,7 @@ func (c *checker) mostPer() float64 {
 	return most
 }
 
-// ramp holds the rising rate against the mode and, for jobs, against what they are told.
+// ramp checks the rising rate under the mode and, for jobs, their arguments.
 func (c *checker) ramp(p path, most float64) {
 	r := c.s.Measure.Ramp
 	p = p.to("ramp")
@@ -82,7 +82,7 @@ func (c *checker) ramp(p path, most float64) {
 		c.faultAt(p.to("to"), "%g is not above from, %g", r.To, r.From)
 	}
 	c.withinMaxRate(p.to("to"), r.To*most)
-	if c.s.Load.Kind == Jobs && !c.told("${ramp_to}") {
-		c.faultName(p, "load.args never mentions ${ramp_to}, so that the job would not know of it; write for example args: [--rate, \"${rate}\", --ramp-to, \"${ramp_to}\"]")
+	if c.s.Load.Kind == Jobs && !c.mentions("${ramp_to}") {
+		c.faultName(p, "load.args never mentions ${ramp_to}, so the job would not know it; write for example args: [--rate, \"${rate}\", --ramp-to, \"${ramp_to}\"]")
 	}
 }

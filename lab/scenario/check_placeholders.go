@@ -9,11 +9,11 @@ import (
 // maxRandom bounds ${random:N}, in characters.
 const maxRandom = 1 << 16
 
-// scope is what the placeholders in a text may name.
+// scope is the set of placeholders that a text may contain.
 type scope struct {
 	owners []string // NAME in ${NAME.FIELD}
 	plain  []string // names without a field
-	load   bool     // those that the load fills in
+	load   bool     // placeholders of the load are valid
 }
 
 // placeholders checks every text of the scenario that is expanded.
@@ -44,7 +44,7 @@ func (c *checker) setupTexts(p path, requests []Request, running scope) {
 	}
 }
 
-// process checks what a program is started with; its own ready line is known to its ready.url alone.
+// process checks a program's command; only its own ready.url may use its ready line.
 func (c *checker) process(p path, proc Process, started []string, self string) {
 	before := scope{owners: started, plain: []string{Scratch}}
 	c.textList(p.to("command"), proc.Command, before)
@@ -79,7 +79,7 @@ func (c *checker) loadTexts(before, running scope) {
 	receipts.plain = []string{"run"}
 	c.text(p.to("receipts"), l.Receipts, receipts)
 	if f := l.Feeder; f != nil {
-		c.textList(p.to("feeder", "command"), f.Command, scope{}) // it runs before anything else does
+		c.textList(p.to("feeder", "command"), f.Command, scope{}) // it runs before every other program
 		c.textList(p.to("feeder", "args"), f.Args, scope{})
 	}
 	running.load = true
@@ -102,7 +102,8 @@ func (c *checker) loadTexts(before, running scope) {
 	}
 }
 
-// counting is the scope of a text that is written repeat times: it knows how often already.
+// counting returns the scope of a text that is written repeat times: ${n} is valid if repeat is
+// set.
 func (in scope) counting(repeat int) scope {
 	if repeat > 0 {
 		in.plain = append(slices.Clone(in.plain), Count)
@@ -122,7 +123,7 @@ func (c *checker) textMap(p path, texts map[string]string, in scope) {
 	}
 }
 
-// text checks the placeholders of one text; the first that is wrong is reported.
+// text checks the placeholders of one text; it reports the first fault.
 func (c *checker) text(p path, text string, in scope) {
 	tokens, err := split(text)
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *checker) text(p path, text string, in scope) {
 	}
 }
 
-// wrongPlaceholder says what is wrong with a placeholder, or nothing.
+// wrongPlaceholder describes the fault of a placeholder; empty: none.
 func (c *checker) wrongPlaceholder(name string, in scope) string {
 	owner, field, dotted := strings.Cut(name, ".")
 	switch {
@@ -149,25 +150,25 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 	case LoadPlaceholder(name):
 		return c.wrongLoadPlaceholder(name, in)
 	case name == Count:
-		return "counts what repeat repeats; write for example repeat: 64 beside it"
+		return "counts the copies of repeat; add for example repeat: 64"
 	case name == Scratch:
-		return "is a folder of a program that is started, and has a meaning in its command, arguments and environment alone"
+		return "is the folder of a started program, and is valid only in its command, arguments and environment"
 	case dotted && slices.Contains(in.owners, owner):
 		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
 			return "expected a field of the ready line, as in ${" + owner + ".listen}"
 		}
 		return ""
 	case dotted && owner == "target":
-		return "the target has not started when this is needed"
+		return "the target has not started when this is used"
 	case dotted && slices.ContainsFunc(c.s.Companions, func(k Companion) bool { return k.Name == owner }):
-		return owner + " has not started when this is needed; companions start in order"
+		return owner + " has not started when this is used; companions start in order"
 	}
 	return c.unknownPlaceholder(name, owner, dotted, in)
 }
 
 func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) string {
 	if dotted && len(in.owners) > 0 {
-		return "nothing is called " + clip(owner) + "; " + didYouMean(owner, in.owners)
+		return "unknown name " + clip(owner) + "; " + didYouMean(owner, in.owners)
 	}
 	known := slices.Clone(in.plain)
 	if in.load {
@@ -177,7 +178,7 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 		known = append(known, owner+".listen")
 	}
 	if len(known) == 0 {
-		return "no placeholder has a meaning here; write $$ for a plain $"
+		return "placeholders are not valid here; write $$ for a plain $"
 	}
 	return "unknown placeholder; " + didYouMean(name, known)
 }
@@ -186,7 +187,7 @@ func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
 	kind, count, random := strings.Cut(name, ":")
 	switch n, err := strconv.Atoi(count); {
 	case !in.load:
-		return "changes from request to request and has a meaning in the load's url, headers and bodies alone"
+		return "changes from request to request and is valid only in the load's url, headers and bodies"
 	case random && kind == "random" && (err != nil || n < 1 || n > maxRandom):
 		return "expected a number of characters from 1 to " + strconv.Itoa(maxRandom) + ", as in ${random:256}"
 	case name == "key" && !c.has(at("load", "keys")):

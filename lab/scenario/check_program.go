@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// reserved are names that placeholders have already.
+// reserved are names that placeholders use already.
 var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "concurrency", "units", "debug", "duration", "warmup", "value", Scratch, Count}
 
 func (c *checker) target() {
@@ -67,7 +67,7 @@ func (c *checker) variants() {
 	c.onlyOne(nil, "variants", "sweep")
 }
 
-// variantLoad checks what a variant is sent instead of the load's.
+// variantLoad checks the load of a variant.
 func (c *checker) variantLoad(p path, l *VariantLoad) {
 	if l == nil {
 		return
@@ -77,11 +77,11 @@ func (c *checker) variantLoad(p path, l *VariantLoad) {
 	case c.s.Load.Kind == Jobs:
 		c.jobVariant(p)
 	case c.hasAny(p, "args", "units", "concurrency"):
-		c.faultName(p, "tells a job what to do; args, units and concurrency belong to load.kind: jobs")
+		c.faultName(p, "is for a job; args, units and concurrency belong to load.kind: jobs")
 	case len(c.s.Load.Classes) > 0:
-		c.faultName(p, "does not go with load.classes, which say for themselves what is sent")
+		c.faultName(p, "excludes load.classes, which define their own requests")
 	case l.Repeat > 0 && l.Body == "":
-		c.faultName(p.to("repeat"), "repeats the body beside it, which is missing")
+		c.faultName(p.to("repeat"), "repeats this variant's body, which is missing")
 	}
 }
 
@@ -94,24 +94,24 @@ func (c *checker) setup(p path, requests []Request) {
 func (c *checker) env(p path, env map[string]string) {
 	for name, value := range env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			c.faultName(p.to(name), "no environment variable can be called or hold this")
+			c.faultName(p.to(name), "an environment variable cannot have this name or value")
 		}
 	}
 }
 
-// headers refuses what would end a header field early.
+// headers rejects names and values that would end a header field early.
 func (c *checker) headers(p path, headers map[string]string) {
 	for name, value := range headers {
 		if name == "" || strings.ContainsFunc(name, notToken) {
-			c.faultName(p.to(name), "is no name of a header field; expected letters, digits and -, as in Content-Type")
+			c.faultName(p.to(name), "is not a header field's name; expected letters, digits and -, as in Content-Type")
 		}
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			c.faultAt(p.to(name), "a header field holds one line of printable text")
+			c.faultAt(p.to(name), "a header field's value is one line of printable text")
 		}
 	}
 }
 
-// notToken reports whether r may not stand in a header field's name (RFC 9110, 5.6.2).
+// notToken reports whether r is invalid in a header field's name (RFC 9110, 5.6.2).
 func notToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }

@@ -7,15 +7,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a file that somebody may have been handed.
+// Bounds of a file, which may come from another person.
 const (
-	maxBytes = 256 << 10 // a scenario is a page or two; 256 kB leaves room for long lists of rates
-	maxNodes = 20_000    // after aliases were followed
-	maxText  = 1 << 20   // bytes of all values, after aliases were followed
+	maxBytes = 256 << 10 // a scenario is a page or two; 256 kB leave room for long lists of rates
+	maxNodes = 20_000    // after aliases are resolved
+	maxText  = 1 << 20   // bytes of all values, after aliases are resolved
 	maxDepth = 64        // the schema is 6 deep
 )
 
-// document is a YAML file in which every alias and merge key was replaced by what it stands for. Nodes
+// document is a YAML file in which every alias and merge key was replaced by its value. Nodes
 // keep the position at which they were written.
 type document struct {
 	file  string
@@ -23,11 +23,11 @@ type document struct {
 	errs  Errors
 	nodes int
 	text  int // bytes of the values so far
-	// following holds the anchors on the way from the root to the node at hand.
+	// following holds the anchors between the root and the current node.
 	following map[*yaml.Node]bool
 }
 
-// readDocument parses b. The document is nil when b is not YAML, or not one mapping.
+// readDocument parses b. The document is nil if b is not YAML, or not exactly one mapping.
 func readDocument(file string, b []byte) (*document, Errors) {
 	at := func(line int, format string, args ...any) Errors {
 		return Errors{{File: file, Line: line, Column: 1, Message: fmt.Sprintf(format, args...)}}
@@ -39,7 +39,7 @@ func readDocument(file string, b []byte) (*document, Errors) {
 	switch {
 	case err != nil:
 		line, message := locate(b, err)
-		return nil, at(line, "not YAML: %s (text that holds : # , { } [ or ] wants quotes)", message)
+		return nil, at(line, "not YAML: %s (text that holds : # , { } [ or ] needs quotes)", message)
 	case len(documents) == 0:
 		return nil, at(1, "the file is empty; dyno init writes a scenario to start from")
 	case len(documents) > 1:
@@ -57,7 +57,7 @@ func readDocument(file string, b []byte) (*document, Errors) {
 	return d, nil
 }
 
-// fault notes an error at a node; where is the node's place in the document.
+// fault reports an error at a node; where is the node's place in the document.
 func (d *document) fault(n *yaml.Node, where path, format string, args ...any) {
 	if len(d.errs) == maxErrors {
 		return
@@ -67,12 +67,12 @@ func (d *document) fault(n *yaml.Node, where path, format string, args ...any) {
 }
 
 // resolve copies a node without aliases and merge keys. It returns nil after an error that leaves
-// nothing to go on with.
+// no usable node.
 func (d *document) resolve(n *yaml.Node, depth int) *yaml.Node {
 	d.nodes++
 	d.text += len(n.Value)
 	if d.nodes > maxNodes || d.text > maxText {
-		d.fault(n, nil, "more than %d values or %d bytes once aliases are followed; no scenario needs so much", maxNodes, maxText)
+		d.fault(n, nil, "more than %d values or %d bytes after aliases are resolved; a scenario needs far less", maxNodes, maxText)
 		return nil
 	}
 	if depth > maxDepth {
@@ -108,8 +108,8 @@ func (d *document) resolve(n *yaml.Node, depth int) *yaml.Node {
 	}
 }
 
-// resolveMapping copies a mapping; its own fields go before merged ones, and a field written twice is an
-// error.
+// resolveMapping copies a mapping; its own fields override merged ones, and a repeated field is
+// an error.
 func (d *document) resolveMapping(n *yaml.Node, depth int) *yaml.Node {
 	out := *n
 	out.Anchor, out.Content = "", nil
@@ -131,7 +131,7 @@ func (d *document) resolveMapping(n *yaml.Node, depth int) *yaml.Node {
 		default:
 			first[key.Value] = key.Line
 			name := *key
-			name.Anchor, name.Tag = "", "!!str" // 200: or true: as a field's name is text
+			name.Anchor, name.Tag = "", "!!str" // a field's name such as 200: or true: is text
 			out.Content = append(out.Content, &name, value)
 		}
 	}
@@ -143,7 +143,7 @@ func (d *document) resolveMapping(n *yaml.Node, depth int) *yaml.Node {
 	return &out
 }
 
-// merge adds the fields of a mapping, or of each of a list of mappings, that into has not.
+// merge adds the fields of a mapping, or of each of a list of mappings, that into lacks.
 func (d *document) merge(into, from *yaml.Node) bool {
 	switch from.Kind {
 	case yaml.SequenceNode:
@@ -166,7 +166,7 @@ func (d *document) merge(into, from *yaml.Node) bool {
 	return false
 }
 
-// entry returns a mapping's field; both are nil when it has none of that name.
+// entry returns a mapping's field; both are nil if there is no such field.
 func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		return nil, nil
@@ -179,7 +179,7 @@ func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// plain returns the node at p as the JSON values that the schema speaks of.
+// plain returns the node at p as JSON values for the schema.
 func (d *document) plain(n *yaml.Node, p path) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -199,7 +199,7 @@ func (d *document) plain(n *yaml.Node, p path) any {
 	return d.scalar(n, p)
 }
 
-// scalar returns null, bool, number or string. What YAML calls a time stamp is text here.
+// scalar returns null, bool, number or string. A YAML time stamp counts as text.
 func (d *document) scalar(n *yaml.Node, p path) any {
 	switch n.ShortTag() {
 	case "!!null":
@@ -207,18 +207,18 @@ func (d *document) scalar(n *yaml.Node, p path) any {
 	case "!!bool", "!!int", "!!float":
 		var v any
 		if err := n.Decode(&v); err != nil {
-			d.fault(n, p, "%q is not what its tag says", clip(n.Value))
+			d.fault(n, p, "%q does not match its tag", clip(n.Value))
 			return n.Value
 		}
 		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
-			d.fault(n, p, "%s is no number to measure with", n.Value)
+			d.fault(n, p, "%s is not a usable number", n.Value)
 			return 0
 		}
 		return v
 	case "!!str", "!!timestamp":
 		return n.Value
 	}
-	d.fault(n, p, "the tag %s means nothing here", clip(n.Tag))
+	d.fault(n, p, "the tag %s is not supported", clip(n.Tag))
 	return n.Value
 }
 

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Error is one thing wrong with a scenario, and where.
+// Error is one fault of a scenario, with its position.
 type Error struct {
 	File         string
 	Line, Column int    // from 1
 	Field        string // load.classes[0].name; empty: the file as a whole
-	Message      string // what was found and what was meant
+	Message      string // the value found and the value expected
 }
 
 // Error returns file:line:column: field: message.
@@ -24,10 +24,10 @@ func (e Error) Error() string {
 	return at + e.Message
 }
 
-// Errors is everything wrong with a scenario, in the order of the file.
+// Errors are all faults of a scenario, in the order of the file.
 type Errors []Error
 
-// Past this many errors, the file is not what it was taken for.
+// A file with more errors than this is probably not a scenario.
 const (
 	maxErrors   = 1000 // kept
 	shownErrors = 50   // shown
@@ -55,8 +55,8 @@ func (l Errors) Unwrap() []error {
 	return out
 }
 
-// sorted puts the errors in the order of the file and keeps the first of those about one field at one
-// position: what is wrong once is said once.
+// sorted puts the errors in the order of the file and keeps the first of several about one field
+// at one position, so that a fault is reported once.
 func (l Errors) sorted() Errors {
 	slices.SortStableFunc(l, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))

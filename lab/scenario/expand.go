@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Placeholders that whoever runs the scenario fills in.
+// Placeholders that the lab fills in when it runs the scenario.
 const (
 	Scratch = "scratch" // a process's own folder; see Process
-	Count   = "n"       // how many times a text that is repeated was written before
+	Count   = "n"       // index of the copy of a repeated text, from 0
 )
 
-// LoadPlaceholder reports whether name is a placeholder that the load fills in afresh for each request:
-// id (the offer's number), run (the run's identity), key (see Keys), row.NAME (see Feeder) and random:N
-// (N random characters).
+// LoadPlaceholder reports whether name is a placeholder that the load fills in for each request:
+// id (the offer's number), run (the run's identity), key (see Keys), row.NAME (see Feeder) and
+// random:N (N random characters).
 func LoadPlaceholder(name string) bool {
 	switch name {
 	case "id", "run", "key":
@@ -22,9 +22,9 @@ func LoadPlaceholder(name string) bool {
 	return strings.HasPrefix(name, "row.") || strings.HasPrefix(name, "random:")
 }
 
-// Expand replaces ${NAME} by what lookup returns for NAME, and $$ by $. A placeholder that belongs to the
-// load stays as it is, and so does a $$ before one, because the load's template reads them next. An error
-// names the placeholder that lookup does not know, or that has no end.
+// Expand replaces ${NAME} by lookup's value for NAME, and $$ by $. A placeholder that belongs to
+// the load stays as it is, and so does a $$ before one, because the load's template parses them
+// next. An error names the placeholder that lookup does not know, or that has no end.
 func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
 	tokens, err := split(s)
 	if err != nil {
@@ -40,7 +40,7 @@ func Expand(s string, lookup func(name string) (value string, ok bool)) (string,
 			value, known = lookup(t.name)
 		}
 		if !known {
-			return "", fmt.Errorf("nothing is known of ${%s}", clip(t.name))
+			return "", fmt.Errorf("unknown placeholder ${%s}", clip(t.name))
 		}
 		out.WriteString(value)
 	}
@@ -57,13 +57,13 @@ func beforeLoadPlaceholder(next []token) bool {
 	return ok && LoadPlaceholder(name)
 }
 
-// token is a stretch of text, a $$, or a placeholder.
+// token is a piece of text, a $$, or a placeholder.
 type token struct {
 	text string // as written
 	name string // of a placeholder, else empty
 }
 
-// split cuts a text into its tokens. A $ that neither $ nor { follows is plain text.
+// split cuts a text into its tokens. A $ before any character but $ and { is plain text.
 func split(s string) ([]token, error) {
 	var out []token
 	for from := 0; s != ""; {
@@ -84,7 +84,7 @@ func split(s string) ([]token, error) {
 		if s[1] == '{' {
 			end := strings.IndexByte(s, '}')
 			if end < 0 {
-				return nil, fmt.Errorf("%q opens a placeholder that never ends; write $$ for a plain $", clip(s))
+				return nil, fmt.Errorf("%q opens a placeholder without an end; write $$ for a plain $", clip(s))
 			}
 			t = token{text: s[:end+1], name: s[2:end]}
 			if t.name == "" {
@@ -96,7 +96,7 @@ func split(s string) ([]token, error) {
 	return out, nil
 }
 
-// clip shortens what is quoted in a message.
+// clip shortens a quotation in a message.
 func clip(s string) string {
 	const most = 60
 	if len(s) <= most {

@@ -34,7 +34,7 @@ func TestExpand(t *testing.T) {
 		{in: "$${", want: "${"},
 		{in: "${what}", err: "${what}"},
 		{in: "${sink.listen}", err: "${sink.listen}"},
-		{in: "a ${x", err: "never ends"},
+		{in: "a ${x", err: "without an end"},
 		{in: "${}", err: "names nothing"},
 	} {
 		got, err := Expand(c.in, lookup)

@@ -30,6 +30,6 @@ measure: {concurrency: [1, 2, 3]}
 		}
 	}
 	if !s.ByConcurrency() || s.Parallel(s.Variants[0]) || !s.Parallel(s.Variants[2]) {
-		t.Error("a job that is told nothing of concurrency works through one unit after the other, and only that")
+		t.Error("a job without ${concurrency} works through one unit after the other, and only that")
 	}
 }

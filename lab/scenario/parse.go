@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Open reads the scenario file at the given path and sets its Root: the nearest folder at or above the
-// file that holds a go.mod, else the file's own. An error in the file's content is an Errors.
+// Open reads the scenario file at the given path and sets its Root: the nearest folder at or
+// above the file that contains a go.mod, else the file's own. An error in the file's content is
+// an Errors.
 func Open(name string) (*Scenario, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -49,7 +50,7 @@ func root(name string) (string, error) {
 	}
 }
 
-// Resolve returns a path of the scenario as one that can be opened.
+// Resolve returns a path of the scenario in a form that can be opened.
 func (s *Scenario) Resolve(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -57,8 +58,8 @@ func (s *Scenario) Resolve(name string) string {
 	return filepath.Join(s.Root, name)
 }
 
-// Parse reads a scenario; name stands before every error's position. The error is an Errors: everything
-// that is wrong, in the order of the file. Root is left empty: paths count from the current folder.
+// Parse parses a scenario; name precedes every error's position. The error is an Errors with all
+// faults, in the order of the file. Root is left empty: paths count from the current folder.
 func Parse(name string, b []byte) (*Scenario, error) {
 	rules, err := loadSchema()
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// path is the place of a value in a document: names of fields, and places in lists from 0.
+// path is the place of a value in a document: names of fields, and list indexes from 0.
 type path []string
 
 // at builds a path of strings and ints.
 func at(steps ...any) path { return path(nil).to(steps...) }
 
-// to returns the path that leads on from p.
+// to returns the path extended by steps.
 func (p path) to(steps ...any) path {
 	out := append(path(nil), p...)
 	for _, s := range steps {
@@ -27,8 +27,8 @@ func (p path) to(steps ...any) path {
 	return out
 }
 
-// find returns the value at p and the field's name it stands under (nil in a list). Where the path
-// leads nowhere, it returns the last node on the way, and false.
+// find returns the value at p and the name of its field (nil in a list). If the path does not
+// exist, it returns the last node on the way, and false.
 func (d *document) find(p path) (key, value *yaml.Node, ok bool) {
 	value = d.root
 	for _, step := range p {
@@ -48,18 +48,18 @@ func (d *document) find(p path) (key, value *yaml.Node, ok bool) {
 	return key, value, true
 }
 
-// has reports whether something stands at p.
+// has reports whether there is a value at p.
 func (d *document) has(p path) bool {
 	_, _, ok := d.find(p)
 	return ok
 }
 
-// faultAt notes an error at the value at p, or at what is nearest to it.
+// faultAt reports an error at the value at p, or at its nearest ancestor.
 func (d *document) faultAt(p path, format string, args ...any) {
 	d.fault(d.node(p), p, format, args...)
 }
 
-// faultName notes an error at the name of the field at p.
+// faultName reports an error at the name of the field at p.
 func (d *document) faultName(p path, format string, args ...any) {
 	key, n, _ := d.find(p)
 	if key != nil {
@@ -68,7 +68,7 @@ func (d *document) faultName(p path, format string, args ...any) {
 	d.fault(n, p, format, args...)
 }
 
-// display writes a path the way people do: load.classes[0].name.
+// display formats a path: load.classes[0].name.
 func (d *document) display(p path) string {
 	var out strings.Builder
 	for i, step := range p {
@@ -85,7 +85,7 @@ func (d *document) display(p path) string {
 	return out.String()
 }
 
-// node returns the value at p, or what is nearest to it.
+// node returns the value at p, or its nearest ancestor.
 func (d *document) node(p path) *yaml.Node {
 	_, n, _ := d.find(p)
 	return n

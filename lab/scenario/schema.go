@@ -21,18 +21,18 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-// schemaURL names the embedded schema to its compiler; nothing is fetched from there.
+// schemaURL names the embedded schema to its compiler; it is never fetched.
 const schemaURL = "embedded:///schema.json"
 
-// schema is the compiled schema and the document it came from, in which messages look up names,
-// titles and examples.
+// schema is the compiled schema with its document, which provides names, titles and examples for
+// messages.
 type schema struct {
 	compiled *jsonschema.Schema
 	doc      any
 }
 
-// loadSchema compiles the embedded schema once. It fails only when this package is broken, which a test
-// would show.
+// loadSchema compiles the embedded schema once. It fails only if this package is broken, which a
+// test would show.
 var loadSchema = sync.OnceValues(func() (*schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
 	if err != nil {
@@ -51,7 +51,8 @@ var loadSchema = sync.OnceValues(func() (*schema, error) {
 	return &schema{compiled: compiled, doc: doc}, nil
 })
 
-// checkDuration holds what the pattern of a duration cannot: that it fits into 292 years.
+// checkDuration checks what the pattern of a duration cannot express: that it fits into 292
+// years.
 func checkDuration(v any) error {
 	text, ok := v.(string)
 	if !ok {
@@ -61,7 +62,7 @@ func checkDuration(v any) error {
 	return err
 }
 
-// validate notes everything in the document that the schema does not allow.
+// validate reports every violation of the schema in the document.
 func (d *document) validate(s *schema) {
 	err := s.compiled.Validate(d.plain(d.root, nil))
 	if broken, ok := err.(*jsonschema.ValidationError); ok {
@@ -111,15 +112,15 @@ func (d *document) explain(s *schema, e *jsonschema.ValidationError) {
 		d.faultAt(where, "found %d fields; at most %d are expected", k.Got, k.Want)
 	case *kind.MaxLength:
 		d.faultAt(where, "found %d characters; at most %d are expected", k.Got, k.Want)
-	default: // Type, Const, Pattern, Format, MinLength, MinProperties: the example says it best
+	default: // Type, Const, Pattern, Format, MinLength, MinProperties: the example explains it best
 		d.faultAt(where, "found %s; %s", found(d.node(where)), s.expected(rule))
 	}
 }
 
-// rule is a part of the schema's document: what one value must be.
+// rule is a part of the schema's document: the requirements of one value.
 type rule map[string]any
 
-// at returns the rule that a validation error speaks of.
+// at returns the rule that a validation error refers to.
 func (s *schema) at(url string) rule {
 	_, pointer, _ := strings.Cut(url, "#")
 	v := s.doc
@@ -160,7 +161,7 @@ func (r rule) example() string {
 	}
 	var out bytes.Buffer
 	encode := json.NewEncoder(&out)
-	encode.SetEscapeHTML(false) // examples hold < and &
+	encode.SetEscapeHTML(false) // examples contain < and &
 	if encode.Encode(examples[0]) != nil {
 		return ""
 	}
@@ -171,7 +172,7 @@ func (r rule) example() string {
 	return ", as in " + text
 }
 
-// expected says what a rule asks for, with an example.
+// expected describes a rule's requirement, with an example.
 func (s *schema) expected(r rule) string {
 	if to, ok := r["$ref"].(string); ok {
 		merged := rule{}
@@ -190,7 +191,7 @@ func (s *schema) expected(r rule) string {
 	return "expected " + what + r.example()
 }
 
-// kindName names the type that a rule asks for.
+// kindName returns the name of the type that a rule requires.
 func kindName(r rule) string {
 	if only, ok := r["const"]; ok {
 		return fmt.Sprint(only)
@@ -219,9 +220,9 @@ func didYouMean(word string, names []string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(names) == 1 {
-		return "there is only " + names[0]
+		return "the only one is " + names[0]
 	}
-	return "there are " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
+	return "expected one of " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
 }
 
 func texts(values []any) []string {

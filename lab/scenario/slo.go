@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// slo reads the SLO: a line that record.ParseSLO reads, or a mapping. What has the wrong type is left to
-// the schema.
+// slo reads the SLO: a line that record.ParseSLO parses, or a mapping. The schema reports wrong
+// types.
 func (c *checker) slo() {
 	p := at("slo")
 	_, n, ok := c.find(p)

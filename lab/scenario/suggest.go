@@ -1,9 +1,9 @@
 package scenario
 
-// Nearest returns the name that was most likely meant: the one with the smallest edit distance, if that
-// is at most a third of the word's length.
+// Nearest returns the name that was probably meant: the one with the smallest edit distance, if
+// that is at most a third of the word's length.
 func Nearest(word string, names []string) (string, bool) {
-	const longest = 64 // a longer word is no misspelt name; bounds the work
+	const longest = 64 // a longer word is not a misspelt name; bounds the work
 	if len(word) > longest {
 		return "", false
 	}
@@ -19,8 +19,8 @@ func Nearest(word string, names []string) (string, bool) {
 	return best, best != ""
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbour in order to
-// get from a to b (optimal string alignment).
+// distance returns the number of letters to insert, delete, replace or swap with their neighbour
+// to get from a to b (optimal string alignment).
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

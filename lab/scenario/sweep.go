@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// maxVariants bounds what a sweep may expand to: at some seconds a run, more than this is a night's work
-// that nobody meant.
+// maxVariants bounds the variants of a sweep: at some seconds per run, more would take a night.
 const maxVariants = 256
 
-// sweep makes the variants of a sweep.
+// sweep expands a sweep into variants.
 func (c *checker) sweep() {
 	s := c.s.Sweep
 	if s == nil {
@@ -23,9 +22,9 @@ func (c *checker) sweep() {
 	combinations, ok := s.combinations()
 	switch {
 	case !ok:
-		c.faultName(at("sweep", "axes"), "the axes make more than %d combinations; shorten them or list some under except", maxVariants)
+		c.faultName(at("sweep", "axes"), "the axes have more than %d combinations; shorten them or list some under except", maxVariants)
 	case len(combinations) == 0:
-		c.faultName(at("sweep", "except"), "leaves no combination at all")
+		c.faultName(at("sweep", "except"), "excludes every combination")
 	}
 	names, room := make([]string, len(combinations)), maxText
 	for i, values := range combinations {
@@ -65,7 +64,7 @@ func (c *checker) exceptions(s *Sweep) {
 			p := at("sweep", "except", i, name)
 			j := slices.Index(names, name)
 			if j < 0 {
-				c.faultName(p, "no axis is called that; %s", didYouMean(name, names))
+				c.faultName(p, "unknown axis; %s", didYouMean(name, names))
 			} else if !slices.Contains(s.Axes[j].Values, value) {
 				c.faultAt(p, "the axis has no value %q; %s", clip(value), didYouMean(value, s.Axes[j].Values))
 			}
@@ -73,14 +72,14 @@ func (c *checker) exceptions(s *Sweep) {
 	}
 }
 
-// combinations returns the values of every variant, by axis; the last axis changes fastest. It gives up
-// once there are too many.
+// combinations returns the values of every variant, by axis; the last axis changes fastest. It
+// stops when there are too many.
 func (s *Sweep) combinations() (all [][]string, ok bool) {
 	var walk func(chosen []string) bool
 	visited := 0
 	walk = func(chosen []string) bool {
 		if len(chosen) == len(s.Axes) {
-			// What is left out counts, too: it bounds the work of an odd file.
+			// Excluded combinations count, too: this bounds the work for a malicious file.
 			const maxVisited = 100 * maxVariants
 			if visited++; visited > maxVisited {
 				return false
@@ -100,7 +99,7 @@ func (s *Sweep) combinations() (all [][]string, ok bool) {
 	return all, walk(nil)
 }
 
-// excepted reports whether a combination was asked to be left out.
+// excepted reports whether a combination is excluded.
 func (s *Sweep) excepted(values []string) bool {
 	for _, e := range s.Except {
 		matches := true
@@ -116,8 +115,8 @@ func (s *Sweep) excepted(values []string) bool {
 	return false
 }
 
-// variant returns the variant of one combination, named axis=value,axis=value. It takes the bytes of its
-// arguments from room, and stops when there is none left.
+// variant returns the variant of one combination, named axis=value,axis=value. It subtracts the
+// bytes of its arguments from room, and stops when none are left.
 func (s *Sweep) variant(values []string, room *int) Variant {
 	var names []string
 	for i, axis := range s.Axes {
@@ -134,11 +133,11 @@ func (s *Sweep) variant(values []string, room *int) Variant {
 	return v
 }
 
-// substitute replaces the axes' placeholders and leaves every other one, and $$, for Expand.
+// substitute replaces the axes' placeholders and leaves all others, and $$, to Expand.
 func (s *Sweep) substitute(arg string, values []string, room *int) string {
 	tokens, err := split(arg)
 	if err != nil {
-		return arg // the check of placeholders says so
+		return arg // the check of placeholders reports it
 	}
 	var out strings.Builder
 	for _, t := range tokens {
@@ -154,7 +153,7 @@ func (s *Sweep) substitute(arg string, values []string, room *int) string {
 	return out.String()
 }
 
-// plainRune keeps what a variant's name may hold.
+// plainRune replaces characters that a variant's name may not contain.
 func plainRune(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("_.-", r):

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Variant returns the variant of that name. The error lists what exists and suggests the nearest.
+// Variant returns the variant of the given name. The error lists the variants and suggests the
+// nearest.
 func (s *Scenario) Variant(name string) (Variant, error) {
 	names := make([]string, len(s.Variants))
 	for i, v := range s.Variants {
@@ -19,15 +20,15 @@ func (s *Scenario) Variant(name string) (Variant, error) {
 		names[i] = v.Name
 	}
 	if len(names) == 0 {
-		return Variant{}, fmt.Errorf("%s declares no variants, so there is none called %q", s.Path, name)
+		return Variant{}, fmt.Errorf("%s declares no variants, so there is no variant %q", s.Path, name)
 	}
 	if near, ok := Nearest(name, names); ok {
 		return Variant{}, fmt.Errorf("%s has no variant %q; did you mean %q?", s.Path, name, near)
 	}
-	return Variant{}, fmt.Errorf("%s has no variant %q; there are %s", s.Path, name, strings.Join(names, ", "))
+	return Variant{}, fmt.Errorf("%s has no variant %q; its variants are %s", s.Path, name, strings.Join(names, ", "))
 }
 
-// Scale is what the rates of Measure are multiplied by for a variant: its value of the axis Measure.Per.
+// Scale returns the factor of Measure's rates for a variant: its value of the axis Measure.Per.
 func (s *Scenario) Scale(v Variant) float64 {
 	n, err := strconv.ParseFloat(v.Values[s.Measure.Per], 64)
 	if err != nil || !(n > 0) {
@@ -36,12 +37,12 @@ func (s *Scenario) Scale(v Variant) float64 {
 	return n
 }
 
-// own reports whether the variant names a program or an address of its own.
+// own reports whether the variant has its own program or address.
 func (v Variant) own() bool { return v.Build != "" || len(v.Command) > 0 || v.URL != "" }
 
-// TargetOf returns the target as the variant starts it. A variant that names a program of its own gets
-// its own arguments alone; any other gets its arguments after the target's. Its environment lies on top
-// of the target's in both cases. A variant with a URL is not started, and nothing of the target is its.
+// TargetOf returns the target of a variant. A variant with its own program has only its own
+// arguments; any other has its arguments after the target's. In both cases its environment is
+// added to the target's. A variant with a URL is not started, and uses nothing of the target.
 func (s *Scenario) TargetOf(v Variant) Target {
 	if v.URL != "" {
 		if v.URL == s.Target.URL {
@@ -63,7 +64,8 @@ func (s *Scenario) TargetOf(v Variant) Target {
 	return t
 }
 
-// SetupOf returns the requests that set the variant up: its own if it has any.
+// SetupOf returns the requests that set the variant up: its own if it has any, else the
+// scenario's.
 func (s *Scenario) SetupOf(v Variant) []Request {
 	if len(v.Setup) > 0 {
 		return v.Setup
@@ -71,16 +73,17 @@ func (s *Scenario) SetupOf(v Variant) []Request {
 	return s.Setup
 }
 
-// ByConcurrency reports whether the scenario's load is units at once.
+// ByConcurrency reports whether the scenario's load is a number of concurrent units.
 func (s *Scenario) ByConcurrency() bool { return s.Load.Kind == Jobs && s.Load.Axis == Concurrency }
 
-// Parallel reports whether the variant is told how many units to have under way at once. One that is not works
-// through one after the other.
+// Parallel reports whether the variant receives a number of concurrent units. Any other works
+// through one unit after the other.
 func (s *Scenario) Parallel(v Variant) bool {
 	return slices.ContainsFunc(s.LoadOf(v).Args, func(a string) bool { return strings.Contains(a, "${concurrency}") })
 }
 
-// ConcurrencyOf returns how many units at once a sweep gives the variant, run after run.
+// ConcurrencyOf returns the numbers of concurrent units that a sweep uses for the variant, run
+// after run.
 func (s *Scenario) ConcurrencyOf(v Variant) []int {
 	switch {
 	case v.Load != nil && len(v.Load.Concurrency) > 0:
@@ -91,7 +94,7 @@ func (s *Scenario) ConcurrencyOf(v Variant) []int {
 	return s.Measure.Concurrency
 }
 
-// LoadOf returns the load as it is sent to the variant.
+// LoadOf returns the load of the variant.
 func (s *Scenario) LoadOf(v Variant) Load {
 	l := s.Load
 	if v.Load == nil {

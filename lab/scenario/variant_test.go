@@ -15,7 +15,7 @@ func TestVariantByName(t *testing.T) {
 	if v, err := s.Variant("workers"); err != nil || v.Name != "workers" {
 		t.Errorf("got %v, %v", v, err)
 	}
-	for name, want := range map[string]string{"wrokers": `did you mean "workers"?`, "zzz": "there are baseline, workers"} {
+	for name, want := range map[string]string{"wrokers": `did you mean "workers"?`, "zzz": "its variants are baseline, workers"} {
 		if _, err := s.Variant(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", name, err, want)
 		}

@@ -28,9 +28,9 @@ func parseYAML(b []byte) (documents []*yaml.Node, err error) {
 	return documents, nil
 }
 
-// locate returns the line of a syntax error. The YAML package names the line on which the mapping or list
-// around it begins, which for a scenario is often the first: the line meant is the last of the shortest
-// beginning of the file that fails in the same way.
+// locate returns the line of a syntax error. The YAML package names the line on which the
+// enclosing mapping or list begins, which for a scenario is often the first: the faulty line is
+// the last of the shortest beginning of the file that fails in the same way.
 func locate(b []byte, err error) (line int, message string) {
 	from, message := reported(err)
 	ends := lineEnds(b)
@@ -48,7 +48,7 @@ func locate(b []byte, err error) (line int, message string) {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// reported splits an error of the YAML package into the line that it names, at least 1, and the rest.
+// reported splits an error of the YAML package into its line, at least 1, and its text.
 func reported(err error) (line int, message string) {
 	message = strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
@@ -58,7 +58,7 @@ func reported(err error) (line int, message string) {
 	return max(1, line), message
 }
 
-// lineEnds returns the offset behind each line; there is at least one.
+// lineEnds returns the offset after each line; there is at least one.
 func lineEnds(b []byte) []int {
 	var ends []int
 	for i, c := range b {

@@ -11,13 +11,14 @@ import (
 	"strings"
 )
 
-// maxBuildOutput bounds what is kept of a build's messages, in bytes. The compiler stops at ten errors
-// per package.
+// maxBuildOutput bounds the kept part of a build's messages, in bytes. The compiler stops at ten
+// errors per package.
 const maxBuildOutput = 1 << 20
 
-// Build compiles the program of package pkg, as named from within dir, and returns the path of the
-// binary, which is put into outDir under the package's name. When the compiler refuses, the error holds
-// everything it said. It does not cache: go build does, and the caller knows what it built already.
+// Build compiles the program of package pkg, as named from within dir, and returns the path of
+// the binary, which it puts into outDir under the package's name. If the compiler fails, the
+// error holds its full output. Build does not cache: go build does, and the caller knows what it
+// built already.
 func Build(ctx context.Context, dir, pkg, outDir string) (string, error) {
 	name, err := programName(dir, pkg)
 	if err != nil {
@@ -41,8 +42,8 @@ func Build(ctx context.Context, dir, pkg, outDir string) (string, error) {
 	return binary, nil
 }
 
-// goBuild runs the compiler and returns what it said. -buildmode=exe refuses what is not a
-// program, of which -o would otherwise make an archive under the program's name.
+// goBuild runs the compiler and returns its output. -buildmode=exe refuses a package that is not
+// a program; -o would otherwise write an archive under the program's name.
 func goBuild(ctx context.Context, dir, pkg, binary string) (said string, err error) {
 	messages, err := os.CreateTemp(filepath.Dir(binary), ".build-*")
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	roleLab = "lab"
 )
 
-// actAsLab starts a process that has a child of its own, says who they are and waits to be killed.
+// actAsLab starts a process that has a child of its own, prints their IDs and waits to be killed.
 func actAsLab() {
 	s := shell(`sleep 1000 & echo "{\"child\":\"$!\"}"; trap '' TERM; while :; do sleep 1; done`)
 	s.ReadyLine = true
@@ -30,15 +30,15 @@ func actAsLab() {
 	if os.Getenv("TARGET_TEST_PANIC") != "" {
 		defer panic("the lab fails")
 	}
-	fmt.Println(p.PID(), p.Ready()["child"], theGuardian.shell.Process.Pid)
+	fmt.Println(p.PID(), p.Ready()["child"], theReaper.shell.Process.Pid)
 	if os.Getenv("TARGET_TEST_PANIC") == "" {
 		select {}
 	}
 }
 
-// However the lab ends, what it started ends too: the process, its child, and the guardian.
+// However the lab ends, everything it started ends too: the process, its child, and the reaper.
 func TestNothingOutlivesTheLab(t *testing.T) {
-	for _, how := range []string{"kill -9", "panic", "guardian killed first"} {
+	for _, how := range []string{"kill -9", "panic", "reaper killed first"} {
 		t.Run(how, func(t *testing.T) {
 			lab := exec.Command(os.Args[0])
 			lab.Env = append(os.Environ(), roleVar+"="+roleLab)
@@ -56,11 +56,11 @@ func TestNothingOutlivesTheLab(t *testing.T) {
 			if _, err := fmt.Fscan(out, &process, &child, &shell); err != nil {
 				t.Fatalf("the lab said nothing of use: %v", err)
 			}
-			t.Cleanup(func() { syscall.Kill(-process, syscall.SIGKILL) }) // if it does fail
+			t.Cleanup(func() { syscall.Kill(-process, syscall.SIGKILL) }) // only if the test fails
 			gone := []int{process, child, shell}
-			if how == "guardian killed first" {
+			if how == "reaper killed first" {
 				syscall.Kill(shell, syscall.SIGKILL)
-				gone = []int{process} // the kernel's part alone
+				gone = []int{process} // the kernel kills only this one
 			}
 			if how != "panic" {
 				lab.Process.Kill()
@@ -73,33 +73,34 @@ func TestNothingOutlivesTheLab(t *testing.T) {
 	}
 }
 
-// A guardian that somebody killed is replaced when the next process starts, and told of all of them.
+// A reaper that was killed is replaced when the next process starts, and its successor receives
+// all groups.
 func TestGuardianIsReplaced(t *testing.T) {
 	first := start(t, shell("exec sleep 1000"))
-	old := theGuardian.shell
+	old := theReaper.shell
 	old.Process.Kill()
 	awaitZombie(t, old.Process.Pid)
 	start(t, shell("exec sleep 1000"))
-	if theGuardian.shell == old {
-		t.Fatal("the dead guardian was kept")
+	if theReaper.shell == old {
+		t.Fatal("the dead reaper was kept")
 	}
-	if !theGuardian.groups[first.PID()] {
-		t.Error("the new guardian was not told of the process that was there before it")
+	if !theReaper.groups[first.PID()] {
+		t.Error("the new reaper did not receive the process that was there before it")
 	}
-	theGuardian.mu.Lock()
-	theGuardian.pipe.Close() // as if the lab had died
-	theGuardian.mu.Unlock()
+	theReaper.mu.Lock()
+	theReaper.pipe.Close() // as if the lab had died
+	theReaper.mu.Unlock()
 	ended(t, first)
 	var exit *ExitError
 	if !errors.As(first.Err(), &exit) || exit.Signal != syscall.SIGKILL {
-		t.Errorf("the first process ended with %v, want the guardian's SIGKILL", first.Err())
+		t.Errorf("the first process ended with %v, want the reaper's SIGKILL", first.Err())
 	}
 }
 
 // poll calls done until it is true. It waits between calls by a ticker; only its time-out can fail.
 func poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {

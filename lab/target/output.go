@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// pipes carry a process's output to where it belongs. They are read all the time, also when what was
-// read is thrown away, so that a process never waits for the lab because its log is full.
+// pipes carry a process's output to the log. The lab reads them all the time, even when it
+// discards what it read, so that a process never waits for the lab because its log is full.
 type pipes struct {
 	ours, theirs []*os.File
 	copies       sync.WaitGroup
 }
 
-// afterEnd is how long output may still come once the process has ended: a descendant that left the
+// afterEnd bounds the wait for output after the process has ended: a descendant that left the
 // group can hold the pipe open for ever.
 const afterEnd = time.Second
 
-// connect gives cmd its stdout and stderr and starts reading them.
+// connect sets cmd's stdout and stderr and starts reading them.
 func (p *Process) connect(cmd *exec.Cmd, s Spec) (*pipes, error) {
 	var out io.Writer = p.log
 	switch {
@@ -100,9 +100,9 @@ type log struct {
 	mu      sync.Mutex
 	file    *os.File // nil: only the tail is kept
 	limit   int      // bytes
-	written int      // bytes offered, kept or not
-	tail    []byte   // the last of them, up to 2*maxTail
-	err     error    // the file's first
+	written int      // bytes written by the process, kept or not
+	tail    []byte   // the last bytes, up to 2*maxTail
+	err     error    // the first write error of file
 }
 
 func openLog(path string) (*log, error) {
@@ -113,7 +113,7 @@ func openLog(path string) (*log, error) {
 	return &log{file: f, limit: maxLog}, err
 }
 
-// Write never fails: a full disk must not stop what is measured. The error is returned by close.
+// Write never fails: a full disk must not stop the measured process. close returns the error.
 func (l *log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +150,7 @@ func (l *log) lastLines(n int) string {
 	}
 	lines := bytes.Split(b, []byte("\n"))
 	if len(b) < l.written && len(lines) > 1 && len(b) == maxTail {
-		lines = lines[1:] // it has no beginning
+		lines = lines[1:] // the first line is incomplete
 	}
 	return string(bytes.Join(lines[max(0, len(lines)-max(n, 0)):], []byte("\n")))
 }

@@ -1,12 +1,13 @@
 package target
 
-// ownCoreFrom is the number of cores from which the load generator has one to itself. With fewer, a
-// service on what is left could show no contention, which is most of what there is to find.
+// ownCoreFrom is the number of cores from which the load generator has one to itself. On a
+// smaller machine the rest would leave the service too few cores to show contention, which is
+// most of what there is to find.
 const ownCoreFrom = 4
 
-// CPUPlan divides cores between the load generator and the target: with 4 or more, the last is the
-// generator's and the others are the target's; with fewer both are nil, which means that they share all.
-// The numbers are of CPUs that this process may use.
+// CPUPlan divides cores between the load generator and the target: with 4 or more, the last is
+// the generator's and the others are the target's; with fewer both are nil, which means that they
+// share all. The numbers are those of CPUs that this process may use.
 func CPUPlan(cores int) (generator, target []int) { return planOf(allowedCPUs(), cores) }
 
 func planOf(allowed []int, cores int) (generator, target []int) {

@@ -29,20 +29,22 @@ type Process struct {
 	ended     bool // the process is about to be reaped: its ID must not be used any more
 }
 
-// PID is the process's ID, which is also its group's.
+// PID returns the process's ID, which is also its group's.
 func (p *Process) PID() int { return p.pid }
 
-// Ready returns the string fields of the ready line, such as listen and debug; nil without ReadyLine.
+// Ready returns the string fields of the ready line, such as listen and debug; nil without
+// ReadyLine.
 func (p *Process) Ready() map[string]string { return p.ready.fields }
 
-// ReadyAfter is the time from just before exec until the process was seen to be ready.
+// ReadyAfter returns the time from just before exec until the process was ready.
 func (p *Process) ReadyAfter() time.Duration { return p.readyAfter }
 
-// Exited is closed when the process has ended, its group is gone and its output has been read.
+// Exited returns a channel that is closed when the process has ended, its group is gone and its
+// output has been read.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Err says how the process ended: nil while it runs, when it ended with code 0, or when it ended by the
-// SIGTERM that Stop sent; an *ExitError otherwise.
+// Err returns how the process ended: nil while it runs, after exit code 0, or after the SIGTERM
+// that Stop sent; an *ExitError otherwise.
 func (p *Process) Err() error {
 	select {
 	case <-p.exited:
@@ -56,7 +58,8 @@ func (p *Process) Err() error {
 func (p *Process) LogTail(n int) string { return p.log.lastLines(n) }
 
 // Stop sends SIGTERM to the process's group, waits up to grace for the process to end, then sends
-// SIGKILL. It returns Err, joined with ErrKilled when it came to that. Stopping again only waits.
+// SIGKILL. It returns Err, joined with ErrKilled if it had to kill the process. Further calls
+// only wait.
 func (p *Process) Stop(grace time.Duration) error {
 	p.signal(syscall.SIGTERM)
 	timer := time.NewTimer(grace)
@@ -80,16 +83,16 @@ func (p *Process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || s == syscall.SIGTERM && p.signalled {
-		return // many servers take a second SIGTERM for impatience and drop what they were draining
+		return // many servers stop draining at a second SIGTERM
 	}
 	p.signalled = true
 	p.killed = p.killed || s == syscall.SIGKILL
 	syscall.Kill(-p.pid, s)
 }
 
-// run starts the process, waits for its end and cleans up behind it. It stays on one OS thread for the
-// process's whole life, because the kernel's parent-death signal goes out when the thread that forked
-// ends, not when the process does.
+// run starts the process, waits for its end and cleans up after it. It stays on one OS thread for
+// the process's whole life, because the kernel sends the parent-death signal when the thread that
+// forked ends, not when the lab does.
 func (p *Process) run(s Spec, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -109,7 +112,7 @@ func (p *Process) run(s Spec, started chan<- error) {
 	pipes.childHasThem()
 	if err == nil {
 		p.pid = cmd.Process.Pid
-		if err = theGuardian.watch(p.pid); err != nil {
+		if err = theReaper.watch(p.pid); err != nil {
 			syscall.Kill(-p.pid, syscall.SIGKILL)
 			cmd.Process.Wait()
 		}
@@ -132,7 +135,7 @@ func (p *Process) finish(cmd *exec.Cmd, pipes *pipes) {
 		defer p.mu.Unlock()
 		p.ended, signalled = true, p.signalled
 		syscall.Kill(-p.pid, syscall.SIGKILL)
-		theGuardian.forget(p.pid)
+		theReaper.forget(p.pid)
 	})
 	pipes.finish()
 	closeErr := p.log.close()
@@ -149,7 +152,7 @@ func (p *Process) verdict(state *os.ProcessState, signalled bool) error {
 		e.Signal = ws.Signal()
 	}
 	if signalled && e.Signal == syscall.SIGTERM {
-		return nil // it has no handler of its own, which is its right
+		return nil // a process without a SIGTERM handler ends in good order, too
 	}
 	e.Log = p.log.lastLines(errorLines)
 	return e

@@ -21,8 +21,8 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 	defer cancel()
 	answered := make(chan struct{})
 	polled := make(chan struct{})
-	var url string   // these two are written before polled is closed
-	var urlErr error // why there is no URL to ask
+	var url string   // this and urlErr are written before polled is closed
+	var urlErr error // why there is no URL to poll
 	switch {
 	case s.ReadyURL != nil:
 		go func() {
@@ -50,7 +50,7 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 		return nil
 	case <-p.exited:
 		select {
-		case <-answered: // a job may be done before anybody looks
+		case <-answered: // a job may be done before the first poll
 			p.readyAfter = time.Since(p.begun)
 			return nil
 		default:
@@ -75,7 +75,7 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 	}
 }
 
-// printedReady waits for the ready line and reports false when ctx is done before it.
+// printedReady waits for the ready line and returns false if ctx is done first.
 func (p *Process) printedReady(ctx context.Context) bool {
 	select {
 	case <-p.ready.found:
@@ -90,13 +90,13 @@ var errNotReady = errors.New("not ready in time")
 const (
 	// pollEvery is the resolution of ReadyAfter for a process without a ready line.
 	pollEvery = 20 * time.Millisecond
-	// pollTimeout is how long one answer may take: a health check that hangs is asked again.
+	// pollTimeout bounds one answer: a health check that hangs is polled again.
 	pollTimeout = time.Second
 )
 
-// pollURL closes answered at the first answer of 200 to 399. It returns then, or when ctx is done.
+// pollURL polls until ctx is done and closes answered at the first answer of 200 to 399.
 func pollURL(ctx context.Context, url string, answered chan<- struct{}) {
-	transport := &http.Transport{DisableKeepAlives: true} // no proxy: what is asked is on this machine
+	transport := &http.Transport{DisableKeepAlives: true} // no proxy: the URL is on this machine
 	client := &http.Client{Transport: transport, Timeout: pollTimeout}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -127,15 +127,15 @@ func answers(ctx context.Context, client *http.Client, url string) bool {
 	return resp.StatusCode >= 200 && resp.StatusCode <= 399
 }
 
-// maxReadyLine bounds a line that may be the ready line, in bytes: some addresses and an assembly.
+// maxReadyLine bounds a ready line, in bytes: some addresses and an assembly.
 const maxReadyLine = 64 << 10
 
 // readyLine finds the ready line in what is written to it.
 type readyLine struct {
 	found  chan struct{}
 	fields map[string]string // set before found is closed
-	line   []byte            // what has come of the current line
-	tooBig bool              // the current line is passed over
+	line   []byte            // the current line so far
+	tooBig bool              // the current line is too long and is skipped
 	done   bool
 }
 
@@ -149,7 +149,6 @@ func (r *readyLine) seen() bool {
 	}
 }
 
-// Write never fails.
 func (r *readyLine) Write(b []byte) (int, error) {
 	n := len(b)
 	for !r.done && len(b) > 0 {
@@ -166,7 +165,7 @@ func (r *readyLine) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// take judges the line that has just ended.
+// take checks the line that has just ended.
 func (r *readyLine) take() {
 	fields, ok := parseReady(r.line)
 	if ok && !r.tooBig {
@@ -176,7 +175,8 @@ func (r *readyLine) take() {
 	r.line, r.tooBig = r.line[:0], false
 }
 
-// parseReady reads a ready line. It is false for what is not a JSON object and for a log record.
+// parseReady parses a ready line. It returns false if the line is not a JSON object or is a log
+// record.
 func parseReady(line []byte) (map[string]string, bool) {
 	var all map[string]any
 	if json.Unmarshal(line, &all) != nil || all == nil {

@@ -32,7 +32,8 @@ func TestParseReady(t *testing.T) {
 	}
 }
 
-// However the output is cut into writes, the first ready line is found and nothing after it matters.
+// However the output is cut into writes, the first ready line is found and later lines do not
+// matter.
 func TestReadyLineInAnyPieces(t *testing.T) {
 	text := "noise\n\n" + strings.Repeat("x", maxReadyLine+10) + "{\"listen\":\"too long\"}\n{\"listen\":\"right\"}\n{\"listen\":\"late\"}\n"
 	rapid.Check(t, func(t *rapid.T) {

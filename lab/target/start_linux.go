@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup makes the child the leader of its own process group and has the kernel kill it when the
-// thread that forked it ends, which is when the lab does.
+// ownGroup makes the child the leader of its own process group, and has the kernel kill it when
+// the thread that forked it ends, which happens when the lab ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// startOn starts cmd on the CPUs named. The calling thread, which must be locked, takes on the set for
-// the moment of the fork: the child has it before exec and so has every thread it will ever make.
+// startOn starts cmd on the given CPUs. The calling thread, which must be locked, takes on that
+// affinity for the moment of the fork: the child has it before exec, and all its threads inherit
+// it.
 func startOn(cmd *exec.Cmd, cpus []int) error {
 	if len(cpus) == 0 {
 		return cmd.Start()
@@ -39,7 +40,7 @@ func startOn(cmd *exec.Cmd, cpus []int) error {
 	return cmd.Start()
 }
 
-// maxCPUs is how many CPUs a unix.CPUSet holds.
+// maxCPUs is the number of CPUs in a unix.CPUSet.
 const maxCPUs = 1024
 
 func members(set *unix.CPUSet) []int {
@@ -61,8 +62,8 @@ func allowedCPUs() []int {
 	return members(&set)
 }
 
-// reap waits for the process and calls ended between its end and its reaping, while its ID cannot have
-// been given to another.
+// reap waits for the process and calls ended after its end and before its reaping, while the
+// kernel cannot give its ID to another process.
 func reap(p *os.Process, ended func()) (*os.ProcessState, error) {
 	for unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
@@ -70,9 +71,9 @@ func reap(p *os.Process, ended func()) (*os.ProcessState, error) {
 	return p.Wait()
 }
 
-// pipeSize is how much output a process may be ahead of the lab, in bytes, before it has to wait: as
-// much as an unprivileged process may ask for. The lab's threads may be kept off the CPU for a while
-// when the load generator runs at real-time priority.
+// pipeSize is the number of output bytes that a process may be ahead of the lab before it blocks:
+// the most that an unprivileged process may set. When the load generator runs at real-time
+// priority, the lab's threads may be kept off the CPU for a while.
 const pipeSize = 1 << 20
 
 func widen(pipe *os.File) {

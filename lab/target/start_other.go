@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the child the leader of its own process group. There is no parent-death signal here:
-// the guardian alone sees to it that nothing outlives the lab.
+// ownGroup makes the child the leader of its own process group. There is no parent-death signal
+// here: only the reaper ensures that nothing outlives the lab.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func startOn(cmd *exec.Cmd, cpus []int) error {
 	if len(cpus) > 0 {
-		return errors.New("a process can be pinned to CPUs on Linux only: leave cpus out")
+		return errors.New("pinning a process to CPUs works on Linux only: leave cpus out")
 	}
 	return cmd.Start()
 }

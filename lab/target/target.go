@@ -1,13 +1,14 @@
-// Package target starts what is measured and what stands beside it: it builds a program, starts it,
-// waits until it is ready, keeps its log, and stops it.
+// Package target starts the processes of a measurement, the target and its companions: it builds
+// a program, starts it, waits until it is ready, keeps its log, and stops it.
 //
-// No process outlives the lab. Each is the leader of a process group of its own, so a terminal's Ctrl-C
-// reaches the lab alone and the lab stops them in order. Should the lab die without a chance to do so
-// (a panic, kill -9), the kernel kills the processes it started (Linux) and a guardian, a shell that
-// notices that the lab is gone, kills what is left of their groups. A descendant that makes a session of
-// its own leaves its group and with it this promise: start servers in the foreground, not as daemons.
+// No process outlives the lab. Each is the leader of a process group of its own, so a terminal's
+// Ctrl-C reaches the lab alone and the lab stops them in order. If the lab dies without a chance
+// to do so (a panic, kill -9), the kernel kills the processes it started (Linux), and the reaper,
+// a shell that notices the lab's end, kills what is left of their groups. A descendant that
+// starts its own session leaves its group and is not covered: daemonising programs escape, so run
+// servers in the foreground.
 //
-// The package is not for deciding what to start (scenario) or for looking inside it (probe). Each
+// The package is not for deciding what to start (scenario) or for observing it (probe). Each
 // Process owns three goroutines, which have ended when Exited is closed.
 package target
 
@@ -26,30 +27,31 @@ import (
 	"dyno/lab/record"
 )
 
-// defaultReadyTimeout is how long a process may take to become ready when its Spec does not say: a
-// database that recovers its log takes some seconds.
+// defaultReadyTimeout bounds the time to become ready if the Spec sets none: a database that
+// recovers its log takes some seconds.
 const defaultReadyTimeout = 30 * time.Second
 
-// Spec says what to start and how to tell that it is ready.
+// Spec describes a process to start and how to recognize that it is ready.
 type Spec struct {
-	Name    string   // what errors call it; the command's base name when empty
+	Name    string   // name in errors; default: the command's base name
 	Command []string // program and arguments
 	Env     []string // KEY=value, on top of the lab's own environment
-	Dir     string   // where it runs; the lab's own directory when empty
-	CPUs    []int    // the only CPUs it may run on; empty: all. Linux only
-	Log     string   // file that receives stdout and stderr, anew; empty: only LogTail keeps them
+	Dir     string   // working directory; default: the lab's own
+	CPUs    []int    // CPUs it may run on; empty: all. Linux only
+	Log     string   // file that receives stdout and stderr, truncated first; empty: only LogTail keeps them
 
-	// ReadyLine waits for one line on stdout that is a JSON object, as every service prints when its
-	// addresses are bound. A log record (an object with a "level") is passed over.
+	// ReadyLine waits for one line on stdout that is a JSON object, which every service prints
+	// when its addresses are bound. A log record (an object with a "level") is skipped.
 	ReadyLine bool
-	// ReadyURL names what is polled until it answers with a status of 200 to 399; nil: nothing is. With
-	// ReadyLine it is asked for the URL after the line has come, and given the line's string fields.
+	// ReadyURL returns the URL that is polled until it answers with a status of 200 to 399; nil:
+	// none. With ReadyLine it is called after the line has arrived, with the line's string
+	// fields.
 	ReadyURL func(line map[string]string) (string, error)
 	// ReadyTimeout bounds the wait; 0: 30 s.
 	ReadyTimeout time.Duration
 
-	// Stdout, for jobs, receives the raw stdout in place of the log; stderr still goes to the log. It is
-	// written to by one goroutine, and a Write that blocks holds the process up.
+	// Stdout, for jobs, receives the raw stdout in place of the log; stderr still goes to the
+	// log. One goroutine writes to it; a Write that blocks makes the process wait.
 	Stdout io.Writer
 }
 
@@ -58,16 +60,16 @@ func (s *Spec) check() error {
 	case len(s.Command) == 0 || s.Command[0] == "":
 		return errors.New("no command to start: name a program, as in command: [./ordersd, --listen, ':0']")
 	case s.ReadyLine && s.Stdout != nil:
-		return errors.New("stdout can be waited on for a ready line or passed on raw, not both")
+		return errors.New("stdout can carry a ready line or raw output, not both")
 	case s.ReadyTimeout < 0:
-		return fmt.Errorf("ready timeout %v lies below 0", s.ReadyTimeout)
+		return fmt.Errorf("ready timeout %v is below 0", s.ReadyTimeout)
 	}
 	return nil
 }
 
-// Start starts a process and returns when it is ready. ctx bounds the start only: once ready, a process
-// runs until Stop. When the process ends or ctx is done before it is ready, nothing of it is left behind
-// and the error says why, with the exit code and the end of its log.
+// Start starts a process and returns when it is ready. ctx bounds only the start: once ready, a
+// process runs until Stop. If the process ends or ctx is done before it is ready, Start kills all
+// of it and returns an error with the reason, the exit code and the end of its log.
 func Start(ctx context.Context, s Spec) (*Process, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -95,7 +97,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	return p, nil
 }
 
-// stopGrace is what a process gets to end by itself when its start is given up.
+// stopGrace is the time that a process has to end after SIGTERM when its start failed.
 const stopGrace = 2 * time.Second
 
 func startHint(err error, program string) error {
@@ -108,7 +110,7 @@ func startHint(err error, program string) error {
 	return err
 }
 
-// ExitError is how a process ended that did not end well.
+// ExitError describes how a process failed.
 type ExitError struct {
 	Name   string
 	Code   int            // exit code; -1 when a signal ended it
@@ -124,10 +126,11 @@ func (e *ExitError) Error() string {
 	return how + logEnd(e.Log)
 }
 
-// ErrKilled is part of Stop's error when a process did not end within its grace and had to be killed.
+// ErrKilled is part of Stop's error if a process did not end within its grace period and was
+// killed.
 var ErrKilled = errors.New("had to be killed")
 
-// errorLines is how many lines of a log an error shows.
+// errorLines is the number of log lines in an error.
 const errorLines = 20
 
 func logEnd(tail string) string {
@@ -137,7 +140,8 @@ func logEnd(tail string) string {
 	return "; its log ends:\n\t" + strings.ReplaceAll(record.Redact(printable(tail)), "\n", "\n\t")
 }
 
-// printable keeps what a process printed from moving the cursor or worse when an error is shown.
+// printable replaces control characters in a process's output, so that showing an error cannot
+// move the cursor.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\t' || unicode.IsPrint(c) {

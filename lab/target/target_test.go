@@ -30,8 +30,8 @@ func shell(script string) Spec {
 	return Spec{Name: "script", Command: []string{"/bin/sh", "-c", script}}
 }
 
-// patience bounds what should take no time at all on a machine that may be busy.
-const patience = 30 * time.Second
+// testTimeout bounds steps that take no time on an idle machine.
+const testTimeout = 30 * time.Second
 
 func start(t *testing.T, s Spec) *Process {
 	t.Helper()
@@ -47,7 +47,7 @@ func ended(t *testing.T, p *Process) {
 	t.Helper()
 	select {
 	case <-p.Exited():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the process did not end")
 	}
 }
@@ -63,7 +63,7 @@ func TestReadyLine(t *testing.T) {
 	if p.ReadyAfter() <= 0 || p.PID() <= 0 {
 		t.Errorf("ready after %v as process %d", p.ReadyAfter(), p.PID())
 	}
-	if err := p.Stop(patience); err != nil {
+	if err := p.Stop(testTimeout); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 	if err := syscall.Kill(p.PID(), 0); err != syscall.ESRCH {
@@ -85,7 +85,7 @@ func TestReadyURL(t *testing.T) {
 	if asked.Load() != 3 {
 		t.Errorf("asked %d times, want until the first 200, the third", asked.Load())
 	}
-	if err := p.Stop(patience); err != nil {
+	if err := p.Stop(testTimeout); err != nil {
 		t.Error(err)
 	}
 }
@@ -94,14 +94,14 @@ func at(url string) func(map[string]string) (string, error) {
 	return func(map[string]string) (string, error) { return url, nil }
 }
 
-// With both, the URL may be made of the line's fields.
+// With both, the URL may contain the line's fields.
 func TestReadyURLAfterTheLine(t *testing.T) {
 	srv := httptest.NewServer(http.RedirectHandler("", http.StatusNotModified)) // below 400 is ready
 	defer srv.Close()
 	s := shell(`echo '{"listen":"` + strings.TrimPrefix(srv.URL, "http://") + `"}'; exec sleep 1000`)
 	s.ReadyLine = true
 	s.ReadyURL = func(line map[string]string) (string, error) { return "http://" + line["listen"] + "/", nil }
-	if err := start(t, s).Stop(patience); err != nil {
+	if err := start(t, s).Stop(testTimeout); err != nil {
 		t.Error(err)
 	}
 	s.ReadyURL = func(map[string]string) (string, error) { return "", errors.New("no such field") }
@@ -192,7 +192,7 @@ func TestStop(t *testing.T) {
 			s := shell(tt.script)
 			s.ReadyLine = true
 			p := start(t, s)
-			grace := patience
+			grace := testTimeout
 			if tt.killed {
 				grace = 10 * time.Millisecond
 			}
@@ -211,7 +211,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A process that ends by itself takes its group with it.
+// A process that exits on its own takes its group with it.
 func TestGroupEndsWithItsLeader(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	s := shell(`sleep 1000 & echo $!; exit 4`)
@@ -243,7 +243,7 @@ func TestJobsStdoutIsRaw(t *testing.T) {
 	}
 }
 
-// A reader that gave up must not stop the process.
+// A reader that stopped reading must not stop the process.
 func TestJobOutlivesItsReader(t *testing.T) {
 	s := shell(`i=0; while [ $i -lt 40000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done; exit 5`)
 	s.Stdout = brokenWriter{}

@@ -1,6 +1,7 @@
-// Command backlog is a server whose accepting stalls now and then, as one does that collects garbage, is
-// throttled or swapped out: connections queue meanwhile, in a listen backlog that is set. What does not fit is
-// dropped by the kernel without a word, and tried again by the client's after a second, then two, then four.
+// Command backlog is a server whose accepting stalls now and then, like that of a server that
+// collects garbage, is throttled or is swapped out: connections queue meanwhile, in a listen
+// backlog of a given length. The kernel silently drops connections that do not fit, and their
+// clients try again after a second, then two, then four.
 //
 //	backlog --backlog 16 --stall 100ms --every 1s
 //
@@ -8,7 +9,8 @@
 // a backlog of 16 four fifths of them wait a second or more. Every answer closes its connection, so that each
 // request needs a new one. The kernel takes at most net.core.somaxconn for the backlog.
 //
-// It is not for slow handlers: once accepted, a request is answered at once. It starts no goroutines of its own.
+// It is not for slow handlers: an accepted request is answered immediately. It starts no
+// goroutines of its own.
 package main
 
 import (
@@ -29,9 +31,9 @@ func main() {
 	var addresses subject.Flags
 	fs := flag.NewFlagSet("backlog", flag.ContinueOnError)
 	addresses.Declare(fs)
-	backlog := fs.Int("backlog", 128, "how many connections may wait to be accepted")
-	stall := fs.Duration("stall", 100*time.Millisecond, "how long nothing is accepted")
-	every := fs.Duration("every", time.Second, "how often it stalls")
+	backlog := fs.Int("backlog", 128, "`number` of connections that may wait to be accepted")
+	stall := fs.Duration("stall", 100*time.Millisecond, "`length` of a stall, in which no connection is accepted")
+	every := fs.Duration("every", time.Second, "`interval` between the beginnings of stalls")
 	subject.Parse(fs, os.Args[1:])
 	if err := check(*backlog, *stall, *every); err != nil {
 		subject.Usage("backlog", err)
@@ -46,14 +48,14 @@ func main() {
 		Ready: map[string]any{"backlog": *backlog, "stall_ns": *stall, "every_ns": *every}})
 }
 
-const maxBacklog = 1 << 16 // what the kernel's own field holds
+const maxBacklog = 1 << 16 // the maximum of the kernel's own field
 
 func check(backlog int, stall, every time.Duration) error {
 	switch {
 	case backlog < 1 || backlog > maxBacklog:
 		return fmt.Errorf("--backlog is %d; it must be 1 to %d", backlog, maxBacklog)
 	case stall < 0 || stall >= every || every > time.Minute:
-		return fmt.Errorf("--stall is %v and --every %v; a stall has to be shorter, and come at least once a minute", stall, every)
+		return fmt.Errorf("--stall is %v and --every %v; a stall must be shorter than the interval, and the interval at most a minute", stall, every)
 	}
 	return nil
 }
@@ -63,7 +65,8 @@ func hello(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, "hello\n")
 }
 
-// shorten sets how many connections may wait at a listener: listening again changes that alone.
+// shorten sets the number of connections that may wait at a listener: a second listen call
+// changes only that.
 func shorten(l net.Listener, backlog int) error {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {
@@ -78,7 +81,7 @@ func shorten(l net.Listener, backlog int) error {
 	return errors.Join(err, failed)
 }
 
-// stalling accepts nothing at the beginning of each period.
+// stalling does not accept at the beginning of each period.
 type stalling struct {
 	net.Listener
 	stall, every time.Duration
@@ -90,5 +93,5 @@ func (s *stalling) Accept() (net.Conn, error) {
 	return s.Listener.Accept()
 }
 
-// left is how long a stall still lasts at a time since the beginning; 0: there is none.
+// left returns the remaining time of a stall at a time since the start; 0: there is none.
 func (s *stalling) left(at time.Duration) time.Duration { return max(0, s.stall-at%s.every) }

@@ -1,11 +1,11 @@
-// Command batchjob is a job that works through units, whose capacity over units at once is known from
-// arithmetic: a unit takes --unit, so many are under way at once, and all of them share a server that lets
-// --roof of them through a second. So it does min(workers/unit, roof) units a second, and each takes as long as
-// Little's law says: workers over that.
+// Command batchjob is a job that works through units, with a capacity known from arithmetic: a
+// unit takes --unit, --workers units are in progress concurrently, and all of them share a server
+// that serves --roof of them per second. So it completes min(workers/unit, roof) units per
+// second, and each takes the time given by Little's law: workers over that.
 //
-// It computes what it claims to have done and does none of it, so that its counts are exact however busy the
-// machine is: a search that reads them finds the roof, or is wrong. It prints a window every 100 ms, as
-// lab/load/jobs documents them, until it is told to end or has done --units.
+// It computes its results without doing the work, so its counts are exact however busy the
+// machine is: a search that reads them finds the roof, or is wrong. It prints a window every 100
+// ms, in the format of lab/load/jobs, until it receives SIGTERM or has done --units.
 package main
 
 import (
@@ -28,18 +28,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// window is how long a line of the output is about.
+// window is the length of one line of the output.
 const window = 100 * time.Millisecond
 
-// job is what was asked for.
+// job holds the flags.
 type job struct {
 	workers int
 	unit    time.Duration
 	roof    float64 // units/s; 0: none
-	units   int64   // to do; 0: without end
+	units   int64   // number of units; 0: unlimited
 }
 
-// perSecond is how many units it does a second.
+// perSecond returns the units completed per second.
 func (j job) perSecond() float64 {
 	x := float64(j.workers) / j.unit.Seconds()
 	if j.roof > 0 {
@@ -48,12 +48,12 @@ func (j job) perSecond() float64 {
 	return x
 }
 
-// takes is how long a unit takes from its beginning, waiting for the roof included.
+// takes returns the time of a unit from its beginning, waiting for the roof included.
 func (j job) takes() time.Duration {
 	return time.Duration(float64(j.workers) / j.perSecond() * float64(time.Second))
 }
 
-// done is how many units are done after so many windows.
+// done returns the number of units completed after a number of windows.
 func (j job) done(windows int64) int64 {
 	n := int64(float64(windows) * window.Seconds() * j.perSecond())
 	if j.units > 0 {
@@ -62,7 +62,7 @@ func (j job) done(windows int64) int64 {
 	return n
 }
 
-// flying is how many units are under way after so many windows.
+// flying returns the number of units in progress after a number of windows.
 func (j job) flying(windows int64) int64 {
 	if j.units > 0 {
 		return min(int64(j.workers), j.units-j.done(windows))
@@ -73,14 +73,14 @@ func (j job) flying(windows int64) int64 {
 func main() {
 	fs := flag.NewFlagSet("batchjob", flag.ContinueOnError)
 	var j job
-	fs.IntVar(&j.workers, "workers", 1, "units under way at `once`")
-	fs.DurationVar(&j.unit, "unit", 10*time.Millisecond, "`time` that a unit takes by itself")
+	fs.IntVar(&j.workers, "workers", 1, "`number` of concurrent units")
+	fs.DurationVar(&j.unit, "unit", 10*time.Millisecond, "`time` of a unit without waiting")
 	fs.Float64Var(&j.roof, "roof", 0, "units per `second` that all of them share; 0: no limit")
 	fs.Int64Var(&j.units, "units", 0, "`number` of units to do; 0: until SIGTERM")
 	debug := fs.String("debug", "", "`address` of the profiles and the agent; empty: none")
 	subject.Parse(fs, os.Args[1:])
 	if j.workers < 1 || j.unit <= 0 || j.roof < 0 || j.units < 0 {
-		subject.Usage("batchjob", fmt.Errorf("--workers and --unit are above 0, --roof and --units not below"))
+		subject.Usage("batchjob", fmt.Errorf("--workers and --unit must be above 0, --roof and --units 0 or more"))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -90,7 +90,7 @@ func main() {
 	}
 }
 
-// run works until all is done or ctx is, with a debug address beside it if there is to be one.
+// run works until all units are done or ctx ends, and serves the debug address if there is one.
 func run(ctx context.Context, j job, debug string, stdout io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -112,7 +112,7 @@ func run(ctx context.Context, j job, debug string, stdout io.Writer) error {
 	return err
 }
 
-// line is a window as lab/load/jobs reads it.
+// line is a window in the format of lab/load/jobs.
 type line struct {
 	Start  int64              `json:"t_ns"`
 	Phase  string             `json:"phase"`
@@ -128,7 +128,7 @@ type client struct {
 	Backlog   int64 `json:"backlog"`
 }
 
-// work prints each window once it is over.
+// work prints each window at its end.
 func (j job) work(ctx context.Context, stdout io.Writer) error {
 	out := bufio.NewWriter(stdout)
 	start := (monotonic.Now()/int64(window) + 1) * int64(window)
@@ -152,7 +152,7 @@ func (j job) work(ctx context.Context, stdout io.Writer) error {
 	return print(out, map[string]any{"end": true})
 }
 
-// window is what was done in the k-th.
+// window returns the results of the k-th window.
 func (j job) window(k, at int64) (line, error) {
 	n, flying, before := j.done(k+1)-j.done(k), j.flying(k+1), int64(0)
 	if k > 0 {

@@ -47,7 +47,7 @@ func TestWindowsAddUp(t *testing.T) {
 			}
 		}
 		if done != 11 || offered != 11 || backlog != 0 || !ended {
-			t.Errorf("%d done, %d offered, %d under way, ended: %v", done, offered, backlog, ended)
+			t.Errorf("%d done, %d offered, %d in progress, ended: %v", done, offered, backlog, ended)
 		}
 	})
 }

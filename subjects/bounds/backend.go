@@ -15,7 +15,7 @@ import (
 	"dyno/subjects/subject"
 )
 
-// backend is a process of its own that other servers call over HTTP.
+// backend is a separate process that other servers call over HTTP.
 type backend struct {
 	URL    string
 	cmd    *exec.Cmd
@@ -79,7 +79,8 @@ func apart() error {
 	return cmd.Start()
 }
 
-// serveBackend answers, atOnce requests at a time, until stdin ends. Each waits for a time, and hashes so often.
+// serveBackend answers, up to atOnce requests concurrently, until stdin ends. Each answer waits
+// and hashes a number of rounds.
 func serveBackend(takes time.Duration, atOnce, rounds int, stdin io.Reader, stdout io.Writer) error {
 	ctx, stop := untilTold(stdin)
 	defer stop()

@@ -28,7 +28,7 @@ type product struct {
 	Size        [3]float64 `json:"size_m"`
 }
 
-// shelf answers all its products.
+// shelf answers with all its products.
 type shelf struct {
 	products []product
 	buffers  sync.Pool

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// draw draws a server's parameters from a seed and remembers them with their ranges.
+// draw draws a server's parameters from a seed and stores them with their ranges.
 type draw struct {
 	random *rand.Rand
 	values map[string]int
@@ -27,7 +27,7 @@ func (d *draw) between(name string, low, high int) int {
 	return n
 }
 
-// micros draws a duration of so many microseconds; its name should end in _us.
+// micros draws a duration in microseconds; its name should end in _us.
 func (d *draw) micros(name string, low, high int) time.Duration {
 	return time.Duration(d.between(name, low, high)) * time.Microsecond
 }

@@ -19,7 +19,7 @@ var fingerprints = entry{
 	},
 }
 
-// notary answers the fingerprint of what it is sent.
+// notary answers with the fingerprint of the request's body.
 type notary struct{ rounds int }
 
 func (n *notary) sign(w http.ResponseWriter, r *http.Request) {

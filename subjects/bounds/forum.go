@@ -25,7 +25,7 @@ type comment struct {
 	replies []*comment
 }
 
-// forumPage shows how deep a discussion goes, under a seal that takes so many rounds.
+// forumPage shows the depth of a discussion, under a seal that takes a number of rounds.
 type forumPage struct{ replies, comments, rounds int }
 
 func (f *forumPage) show(w http.ResponseWriter, _ *http.Request) {

@@ -27,7 +27,7 @@ func hello(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "hello")
 }
 
-// doorman checks whom it lets in, and that takes a while.
+// doorman checks each connection before it accepts it, which takes a while.
 type doorman struct {
 	net.Listener
 	check time.Duration

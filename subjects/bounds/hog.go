@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// hog burns CPU on so many threads until SIGTERM, SIGINT or the end of stdin: a hog does not outlive the
-// one that holds the other end.
+// hog burns CPU on a number of threads until SIGTERM, SIGINT or the end of stdin: a hog does not
+// outlive the process at the other end.
 func hog(threads int, stdin io.Reader, stdout io.Writer) error {
 	ctx, stop := untilTold(stdin)
 	defer stop()
-	// One more, so that the signal and the end of stdin are noticed at once.
+	// One more, so that the signal and the end of stdin are noticed immediately.
 	runtime.GOMAXPROCS(threads + 1)
 	var done atomic.Bool
 	var burning sync.WaitGroup
@@ -36,8 +36,8 @@ func hog(threads int, stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
-// untilTold returns a context that ends with SIGTERM, SIGINT or stdin. Its one goroutine reads stdin to
-// the end, so it ends with whoever holds the other end, or with the process.
+// untilTold returns a context that ends with SIGTERM, SIGINT or stdin. Its one goroutine reads
+// stdin to the end, so it ends with the process at the other end, or with this one.
 func untilTold(stdin io.Reader) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	go func() {

@@ -57,7 +57,7 @@ type tape struct{ takes time.Duration }
 
 func (t tape) write(string) { time.Sleep(t.takes) }
 
-// auditor notes who came, on a tape that can take one note at a time.
+// auditor notes every visit on a tape that takes one note at a time.
 type auditor struct {
 	mu    sync.Mutex
 	tape  tape

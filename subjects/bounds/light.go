@@ -37,7 +37,7 @@ var thinking = entry{
 	},
 }
 
-// sealer computes a seal for who asks.
+// sealer computes a seal for each request.
 type sealer struct{ rounds int }
 
 func (s *sealer) seal(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 
 var mailer = entry{
 	Name: "timer", Family: "wait", Truth: "wait", Kind: "timer", OrKind: "channel", Function: "main.(*mailRoom).post",
-	InWords: "each request waits for the next tick of some ms, and a tick takes only so many of them along",
+	InWords: "each request waits for the next tick of some ms, and a tick takes only a few of them along",
 	Method:  "GET", Path: "/post", Invisible: []string{"none"},
 	plan: func(d *draw) func() (*service, error) {
 		every, most := d.micros("tick_us", 5_000, 20_000), d.between("batch", 3, 8)
@@ -48,7 +48,7 @@ func (m *mailRoom) run(every time.Duration, most int) {
 	}
 }
 
-// send takes along who waits, at most so many.
+// send takes along the waiting requests, up to the size of a batch.
 func (m *mailRoom) send(bag, most int) {
 	for range most {
 		select {
@@ -94,7 +94,7 @@ type turns struct {
 
 func (t *turns) enter(w http.ResponseWriter, r *http.Request) {
 	if err := t.wait(r.Context()); err != nil {
-		return // who asked is gone
+		return // the client has gone
 	}
 	fmt.Fprintln(w, "welcome")
 }

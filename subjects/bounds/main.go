@@ -1,17 +1,17 @@
-// Command bounds is a suite of small HTTP servers, each bound by a cause that is known: what is said about
-// a server is checked against it. One process is one of them:
+// Command bounds is a suite of small HTTP servers, each bound by a known cause, against which the lab's
+// verdicts are checked. One process is one of them:
 //
 //	bounds --list                              the suite, as JSON: each server and its truth
 //	bounds --server pool --seed 7              one server, its parameters drawn from the seed
-//	bounds --server pool --inside pprof        the same, as a service that knows nothing of dyno
+//	bounds --server pool --inside pprof        the same, as a service without dyno's agent
 //	bounds --hog 2                             two threads that only burn CPU: a neighbour
 //
-// The servers look like code that people write, and neither functions nor files are named after their
-// cause: it has to be found in what they do. Their parameters are drawn from ranges in which the truth
+// The servers look like real code, and neither functions nor files are named after their
+// cause: a diagnosis must find it in their behaviour. Their parameters are drawn from ranges in which the truth
 // holds on two cores that load and server share, as on more.
 //
-// It is not for measuring how much a server can carry (burn has a known capacity), nor are its servers of
-// any use. Each server owns the goroutines that it starts and ends them when the process is told to end.
+// It is not for measuring capacity (burn has a known one), nor are its servers of
+// any use. Each server owns the goroutines that it starts and ends them at SIGTERM.
 package main
 
 import (
@@ -34,14 +34,14 @@ func main() {
 	fs := flag.NewFlagSet("bounds", flag.ContinueOnError)
 	addresses.Declare(fs)
 	fs.BoolVar(&o.list, "list", false, "print the suite as JSON and end")
-	fs.StringVar(&o.server, "server", "", "which server to be, by its `name` in the list")
-	fs.Uint64Var(&o.seed, "seed", 1, "what the server's parameters are drawn from")
-	fs.StringVar(&o.inside, "inside", "agent", "what --debug serves: agent (and profiles), pprof (alone) or none (it is not opened)")
-	fs.IntVar(&o.hog, "hog", 0, "burn CPU on so many `threads` until SIGTERM or the end of stdin")
-	fs.DurationVar(&o.backend, "backend", 0, "be the backend that another server calls: how long an answer `takes`")
+	fs.StringVar(&o.server, "server", "", "`name` of the server in the list")
+	fs.Uint64Var(&o.seed, "seed", 1, "`seed` of the server's parameters")
+	fs.StringVar(&o.inside, "inside", "agent", "`interface` on --debug: agent (and profiles), pprof (alone) or none (it is not opened)")
+	fs.IntVar(&o.hog, "hog", 0, "burn CPU on this number of `threads` until SIGTERM or the end of stdin")
+	fs.DurationVar(&o.backend, "backend", 0, "be the backend that another server calls, with answers that take this `time`")
 	fs.BoolVar(&o.apart, "apart", false, "start the backend as no child of whatever starts this")
-	fs.IntVar(&o.rounds, "rounds", 0, "how often the backend hashes for an answer")
-	fs.IntVar(&o.atOnce, "at-once", 1, "how many answers the backend works on at a time")
+	fs.IntVar(&o.rounds, "rounds", 0, "`number` of hash rounds per answer of the backend")
+	fs.IntVar(&o.atOnce, "at-once", 1, "`number` of concurrent answers of the backend")
 	subject.Parse(fs, os.Args[1:])
 	inside, err := o.check()
 	if err != nil {
@@ -66,9 +66,9 @@ type options struct {
 	apart   bool
 }
 
-const maxThreads = 1024 // of --hog; a slip of the finger shows
+const maxThreads = 1024 // limit of --hog, to catch a typing error
 
-// check refuses what makes no sense and says how much of the process is to be seen.
+// check rejects invalid combinations and returns the interface on the debug address.
 func (o options) check() (subject.Inside, error) {
 	asked := 0
 	for _, is := range []bool{o.list, o.server != "", o.hog != 0, o.backend != 0} {

@@ -136,7 +136,7 @@ func TestRefusesWrongFlags(t *testing.T) {
 	}{
 		{nil, "give one of --list, --server, --hog and --backend"},
 		{[]string{"--list", "--hog", "1"}, "give one of"},
-		{[]string{"--server", "none"}, `no server is called "none"; there are hash, `},
+		{[]string{"--server", "none"}, `unknown server "none"; the servers are hash, `},
 		{[]string{"--server", "hash", "--inside", "all"}, `--inside is "all"; it must be agent, pprof or none`},
 		{[]string{"--hog", "-1"}, "--hog is -1"},
 		{[]string{"--backend", "-1s"}, "--backend is -1s"},

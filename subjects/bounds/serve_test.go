@@ -198,7 +198,7 @@ func numbered(format string) check {
 	return func(t *testing.T, answers []string, _ map[string]int) {
 		for n := range clients * each {
 			if want := fmt.Sprintf(format, n+1); !slices.Contains(answers, want) {
-				t.Errorf("nobody was told %q", want)
+				t.Errorf("no client received %q", want)
 			}
 		}
 	}

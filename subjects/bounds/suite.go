@@ -12,30 +12,32 @@ import (
 type entry struct {
 	Name   string   `json:"name"`
 	Family string   `json:"family"`
-	Truth  string   `json:"truth"` // what bounds it, as a diagnosis names it
-	Also   []string `json:"also"`  // further bounds that are true as well: any of them may be named first
-	Kind   string   `json:"kind"`  // of a wait or a lock, more precisely; empty: there is none
-	// OrKind is another right name of the kind: a pool that is handed out over a channel is both.
+	Truth  string   `json:"truth"` // the bound, by its name in a diagnosis
+	Also   []string `json:"also"`  // further correct bounds: any of them may be named first
+	Kind   string   `json:"kind"`  // more precise kind of a wait or a lock; empty: there is none
+	// OrKind is another correct name of the kind: a pool that is handed out over a channel is
+	// both.
 	OrKind   string `json:"or_kind,omitempty"`
-	Function string `json:"function"` // must be among the places named: the innermost of this program where it happens; empty: any will do
+	Function string `json:"function"` // must be among the named places: the innermost function of this program on the path; empty: any
 	InWords  string `json:"in_words"`
 
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	BodyBytes int    `json:"body_bytes"` // of a request; any bytes will do
+	BodyBytes int    `json:"body_bytes"` // size of a request's body, with any content
 	Load      load   `json:"load"`
-	Neighbour bool   `json:"neighbour"` // it has to run beside `bounds --hog`
-	// Invisible are the values of --inside under which the truth cannot be seen, so that not to know is right.
+	Neighbour bool   `json:"neighbour"` // it must run beside `bounds --hog`
+	// Invisible are the values of --inside under which the truth cannot be seen, so that unknown
+	// is a correct verdict.
 	Invisible []string `json:"invisible"`
 
 	// Parameters are the ranges that the seed draws from, both ends included.
 	Parameters map[string][2]int `json:"parameters"`
 
-	// plan draws the parameters; what it returns starts the server.
+	// plan draws the parameters; its result starts the server.
 	plan func(*draw) func() (*service, error)
 }
 
-// load is what the load has to keep to for the truth to hold; zero values: it is free.
+// load holds the limits of the load under which the truth holds; zero values: none.
 type load struct {
 	Connections int     `json:"connections"` // at most
 	MaxRate     float64 `json:"max_rate"`    // per second, at most
@@ -46,10 +48,10 @@ type load struct {
 type service struct {
 	handler http.Handler
 	accept  func(net.Listener) net.Listener // nil: connections are accepted as they come
-	// untraced leaves the execution trace out of what can be seen of it.
+	// untraced disables the execution trace.
 	untraced bool
-	warning  string // why the truth may not hold here; empty: it does
-	close    func() // ends what it started; call it once, after the last request
+	warning  string // why the truth may not hold here; empty: it holds
+	close    func() // ends everything it started; call it once, after the last request
 }
 
 // serving is a service that has one page and nothing to end.
@@ -89,7 +91,7 @@ func list() []entry {
 	return all
 }
 
-// find returns the server of a name.
+// find returns the server of the given name.
 func find(name string) (entry, error) {
 	names := make([]string, len(suite))
 	for i, e := range suite {
@@ -98,5 +100,5 @@ func find(name string) (entry, error) {
 		}
 		names[i] = e.Name
 	}
-	return entry{}, fmt.Errorf("no server is called %q; there are %s", name, strings.Join(names, ", "))
+	return entry{}, fmt.Errorf("unknown server %q; the servers are %s", name, strings.Join(names, ", "))
 }

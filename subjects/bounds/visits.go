@@ -16,7 +16,7 @@ var visits = entry{
 	},
 }
 
-// visitors counts who looked at which page.
+// visitors counts the visits of each page.
 type visitors struct {
 	counters, each int
 

@@ -1,11 +1,11 @@
-// Command burn burns a known amount of CPU per request and answers 128 bytes. Its capacity is known from
-// arithmetic: cores / (work + what the server itself costs), and with --factor 1.2 it is a server whose
-// handler costs 1.2 times as much, which a comparison has to find.
+// Command burn burns a known amount of CPU per request and answers 128 bytes. Its capacity is
+// known from arithmetic: cores / (work + the server's own cost), and with --factor 1.2 it is a
+// server whose handler costs 1.2 times as much, which a comparison must find.
 //
-// The work is a chain of SHA-256, so many iterations that they take --work of CPU on this machine when it
-// is undisturbed. Processes started at different times would calibrate differently by a few per cent; to
-// make two of them equal, start the first one, read "iterations" from its ready line, and give that to
-// the others with --iterations.
+// The work is a chain of SHA-256 with the number of iterations that take --work of CPU on this
+// machine when it is undisturbed. Processes started at different times would calibrate
+// differently by a few per cent; to make two of them equal, start the first one, read
+// "iterations" from its ready line, and pass that to the others with --iterations.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const (
 	answerBytes = 128
-	maxWork     = 10 * time.Second // of one request; a slip in the unit shows
+	maxWork     = 10 * time.Second // for one request; catches a wrong unit
 	maxFactor   = 1000
 )
 
@@ -61,13 +61,13 @@ func check(work time.Duration, factor float64, iterations int) error {
 // scale multiplies, to the nearest iteration.
 func scale(iterations int, factor float64) int { return int(math.Round(float64(iterations) * factor)) }
 
-// burner is how many iterations a request takes.
+// burner is the number of iterations of a request.
 type burner int
 
 func (b burner) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	digest := burn(int(b))
 	var answer [answerBytes]byte
-	copy(answer[:], digest[:]) // so that the work cannot be left out
+	copy(answer[:], digest[:]) // so that the compiler cannot remove the work
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Write(answer[:])
 }
@@ -81,8 +81,9 @@ func burn(n int) [sha256.Size]byte {
 	return digest
 }
 
-// calibrate returns how many iterations take work of CPU time. It takes the fastest of many short
-// batches: whatever disturbs one (another process, a cold cache, a slow clock) only makes it longer.
+// calibrate returns the number of iterations that take work of CPU time. It uses the fastest of
+// many short batches: every disturbance (another process, a cold cache, a slow clock) only makes
+// a batch longer.
 func calibrate(work time.Duration) int {
 	const batches, size = 200, 5_000 // some 0.5 ms each, 0.1 s in all
 	runtime.LockOSThread()           // the clock below is this thread's

@@ -1,9 +1,9 @@
-// Command echo is the fastest HTTP server that fits on a page: one thread, one epoll, one answer of 128
-// bytes to every request whatever it asks for. Load generators are measured against it, because a slower
-// target would hide what they cost; it is the subject of bench/generator.
+// Command echo is the fastest HTTP server that fits on a page: one thread, one epoll, one answer
+// of 128 bytes to every request, whatever its path. Load generators are measured against it,
+// because a slower target would hide their cost; it is the subject of bench/generator.
 //
-// It is not an HTTP server to use: it reads no request body and checks nothing. It starts no goroutine of
-// its own but the one that waits for the signal to end.
+// It is not a usable HTTP server: it reads no request body and checks nothing. Its only goroutine
+// waits for the signal to end.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// ready prints the address that was bound.
+// ready prints the bound address.
 func ready(bound netip.AddrPort) {
 	json.NewEncoder(os.Stdout).Encode(struct {
 		Listen string `json:"listen"`

@@ -1,12 +1,12 @@
-// Command freeze answers at once, except that it freezes every answer for a while at regular times. The
-// latency distribution of an open-loop load on it is known from arithmetic, so that a load generator's
-// percentiles can be checked: a request that arrives x into a freeze waits freeze-x.
+// Command freeze answers immediately, except that it freezes every answer for a while at regular
+// times. The latency distribution of an open-loop load on it is known from arithmetic, so a load
+// generator's percentiles can be checked: a request that arrives x into a freeze waits freeze-x.
 //
-// With --freeze 200ms --every 2s, a tenth of evenly spaced requests waits, evenly between 0 and 200 ms:
-// p95 100 ms, p99 180 ms, p99.9 198 ms.
+// With --freeze 200ms --every 2s, a tenth of evenly spaced requests waits, evenly between 0 and
+// 200 ms: p95 100 ms, p99 180 ms, p99.9 198 ms.
 //
-// The freezes lie in [k*every, k*every+freeze) of CLOCK_MONOTONIC, the clock of the load generator's
-// windows. Connections are accepted meanwhile; their answers wait like all others.
+// The freezes are at [k*every, k*every+freeze) of CLOCK_MONOTONIC, the clock of the load
+// generator's windows. Connections are accepted meanwhile; their answers wait like all others.
 package main
 
 import (
@@ -28,8 +28,8 @@ func main() {
 	var f freezer
 	fs := flag.NewFlagSet("freeze", flag.ContinueOnError)
 	addresses.Declare(fs)
-	fs.DurationVar(&f.length, "freeze", 200*time.Millisecond, "how long a freeze lasts; 0: none")
-	fs.DurationVar(&f.every, "every", 2*time.Second, "from the beginning of one freeze to that of the next")
+	fs.DurationVar(&f.length, "freeze", 200*time.Millisecond, "`length` of a freeze; 0: none")
+	fs.DurationVar(&f.every, "every", 2*time.Second, "`interval` between the beginnings of freezes")
 	subject.Parse(fs, os.Args[1:])
 	if err := f.check(); err != nil {
 		subject.Usage("freeze", err)
@@ -38,7 +38,7 @@ func main() {
 		Ready: map[string]any{"freeze_ns": f.length, "every_ns": f.every}})
 }
 
-// freezer knows when the freezes are.
+// freezer holds the times of the freezes.
 type freezer struct{ length, every time.Duration }
 
 func (f freezer) check() error {
@@ -48,7 +48,7 @@ func (f freezer) check() error {
 	return nil
 }
 
-// left returns how much longer an answer due now (CLOCK_MONOTONIC, ns) is frozen.
+// left returns the remaining time that an answer due now (CLOCK_MONOTONIC, ns) is frozen.
 func (f freezer) left(now int64) time.Duration {
 	into := time.Duration(now % int64(f.every))
 	return max(f.length-into, 0)

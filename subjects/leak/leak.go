@@ -1,14 +1,14 @@
-// Command leak is a shop's price page that leaks goroutines in two ways that people write, and, told so,
-// in neither: what a diagnosis says of a leak is checked against it.
+// Command leak is a shop's price page that leaks goroutines in two ways that occur in real code, or, with
+// --fixed, in neither: the lab's diagnosis of leaks is checked against it.
 //
-//	leak                          both: a ticker that is never stopped, and a channel that nobody reads
+//	leak                          both: a ticker that is never stopped, and a channel without a reader
 //	leak --fixed ticker           the ticker's goroutine ends with its request
 //	leak --fixed ticker,channel   no leak
 //
-// Each request asks two suppliers and takes the first answer; meanwhile a goroutine looks every second
-// whether the request has become old. Four requests ask at a time, so that the service carries some 1,900/s
+// Each request calls two suppliers and takes the first answer; meanwhile a goroutine checks every second
+// whether the request has become old. Four requests call concurrently, so the service carries some 1,900/s
 // whatever it leaks. Leaked goroutines end with the process, and past a bound requests are
-// refused: a leak is to be found, not to take the machine down.
+// refused: a leak must be found, but not take the machine down.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	var addresses subject.Flags
 	fs := flag.NewFlagSet("leak", flag.ContinueOnError)
 	addresses.Declare(fs)
-	fixed := fs.String("fixed", "", "the leaks that are mended: ticker, channel or both, parted by a comma")
+	fixed := fs.String("fixed", "", "the leaks to fix: ticker, channel or both, separated by a comma")
 	subject.Parse(fs, os.Args[1:])
 	p, err := newPage(*fixed)
 	if err != nil {
@@ -40,17 +40,17 @@ func main() {
 const (
 	// mostGoroutines bounds a leak: some 800 MB of stacks.
 	mostGoroutines = 1 << 18
-	// lookEvery is seldom enough that tens of thousands of tickers leave the CPU idle.
+	// lookEvery is long enough that tens of thousands of tickers leave the CPU idle.
 	lookEvery = time.Second
-	// The suppliers' answers: what a request waits for.
+	// The suppliers' answer times, for which a request waits.
 	quick, slow = 2 * time.Millisecond, 4 * time.Millisecond
-	// atOnce is how many requests may ask the suppliers: it bounds how fast goroutines leak.
+	// atOnce is the number of requests that may call the suppliers: it bounds the speed of the leak.
 	atOnce = 4
 )
 
 // page answers with the best price.
 type page struct {
-	stopTicker, readAll bool         // the leaks that are mended
+	stopTicker, readAll bool         // the leaks that are fixed
 	goroutines          atomic.Int64 // started and not ended
 	asking              chan struct{}
 }
@@ -81,7 +81,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // the first leak: what watches the request outlives it
+	ctx := context.WithoutCancel(r.Context()) // the first leak: this goroutine outlives the request
 	if p.stopTicker {
 		ctx = r.Context()
 	}
@@ -98,7 +98,7 @@ func (p *page) start(f func()) {
 	}()
 }
 
-// watch looks how old a request is until ctx ends.
+// watch checks the age of a request until ctx ends.
 func watch(ctx context.Context, began time.Time) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -114,9 +114,9 @@ func watch(ctx context.Context, began time.Time) {
 	}
 }
 
-// best asks both suppliers and returns the first price.
+// best calls both suppliers and returns the first price.
 func (p *page) best() int {
-	prices := make(chan int) // the second leak: the second price is sent to nobody
+	prices := make(chan int) // the second leak: the second price has no receiver
 	if p.readAll {
 		prices = make(chan int, 2)
 	}
@@ -125,7 +125,7 @@ func (p *page) best() int {
 	return <-prices
 }
 
-// quote is a supplier that takes its time.
+// quote is a slow supplier.
 func quote(prices chan<- int, cents int, takes time.Duration) {
 	time.Sleep(takes)
 	prices <- cents

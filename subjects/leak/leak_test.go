@@ -87,6 +87,6 @@ func TestRefusesBeyondItsBound(t *testing.T) {
 
 func TestFlag(t *testing.T) {
 	if _, err := newPage("chanel"); err == nil {
-		t.Error("a leak that is not there was mended")
+		t.Error("a leak that does not exist was fixed")
 	}
 }

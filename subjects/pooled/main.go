@@ -1,13 +1,14 @@
 // Command pooled is a service whose requests wait for a database: each needs one of --connections for
-// --query, and computes next to nothing. What it can carry is known, connections/query (4 of 5 ms: 800/s),
-// and until the connections are many its CPU idles there: an autoscaler that goes by CPU is wrong about it.
+// --query, and computes next to nothing. Its capacity is known, connections/query (4 of 5 ms: 800/s),
+// and with few connections its CPU is mostly idle there, which misleads an autoscaler that goes by CPU.
 //
 //	pooled --connections 4 --query 5ms
 //
-// Its gauges say what such an autoscaler should look at: db_oldest_wait_age_seconds (how long the request
-// has waited that has waited longest for a connection) and db_wait_depth (requests that wait for one).
+// Its gauges are the ones that such an autoscaler should use: db_oldest_wait_age_seconds (waiting
+// time of the request that has waited longest for a connection) and db_wait_depth (requests that
+// wait for one).
 //
-// It is not a database's model: queries take the same time however many run at once. It starts no
+// It is not a database's model: queries take the same time however many run concurrently. It starts no
 // goroutines of its own.
 package main
 
@@ -23,7 +24,7 @@ import (
 	"dyno/subjects/subject"
 )
 
-// Bounds of the flags: a slip of the finger shows.
+// Bounds of the flags, to catch typing errors.
 const (
 	maxConnections = 4096
 	maxQuery       = time.Minute
@@ -33,8 +34,8 @@ func main() {
 	var addresses subject.Flags
 	fs := flag.NewFlagSet("pooled", flag.ContinueOnError)
 	addresses.Declare(fs)
-	connections := fs.Int("connections", 4, "how many connections to the database may be open")
-	query := fs.Duration("query", 5*time.Millisecond, "how long the database takes for a query")
+	connections := fs.Int("connections", 4, "`number` of connections to the database that may be open")
+	query := fs.Duration("query", 5*time.Millisecond, "`time` of a query in the database")
 	subject.Parse(fs, os.Args[1:])
 	if *connections < 1 || *connections > maxConnections || *query <= 0 || *query > maxQuery {
 		subject.Usage("pooled", fmt.Errorf("--connections is 1 to %d, --query above 0 and at most %v", maxConnections, maxQuery))

@@ -41,13 +41,13 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // maxWaiting bounds the requests that wait for a connection: more are refused.
 const maxWaiting = 10_000
 
-// line is the requests that wait for a connection, in the order in which they came.
+// line holds the requests that wait for a connection, in order of arrival.
 type line struct {
 	mu    sync.Mutex
 	since list.List // of time.Time, guarded by mu
 }
 
-// join notes that a request waits since now, until leave is called; false: too many wait.
+// join adds a request that waits from now until leave is called; false: too many wait.
 func (l *line) join(now time.Time) (leave func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *line) depth() int {
 	return l.since.Len()
 }
 
-// oldest is how long the first in the line has waited; 0: nobody waits.
+// oldest returns the waiting time of the first request in the line; 0: none waits.
 func (l *line) oldest(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

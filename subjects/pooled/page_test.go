@@ -15,7 +15,7 @@ func TestLine(t *testing.T) {
 	var l line
 	start := time.Unix(1000, 0)
 	if l.oldest(start) != 0 || l.depth() != 0 {
-		t.Error("somebody waits in an empty line")
+		t.Error("a request waits in an empty line")
 	}
 	first, _ := l.join(start)
 	second, _ := l.join(start.Add(time.Second))

@@ -1,9 +1,9 @@
-// Package subject holds what the lab's test subjects have in common: two addresses, the ready line, the
-// agent, and an end on SIGTERM. A subject is a small server with a known truth, on which the lab's own
-// figures are checked.
+// Package subject holds the common parts of the lab's test subjects: two addresses, the ready
+// line, the agent, and an end on SIGTERM. A subject is a small server with a known truth, against
+// which the lab's own figures are checked.
 //
-// It is not the service contract (parts/daemon): a subject has no assemblies, no configuration and
-// nothing to drain. Serve owns the goroutines of its two servers and waits for them.
+// It is not the service contract (parts/daemon): a subject has no assemblies, no configuration
+// and nothing to drain. Serve owns the goroutines of its two servers and waits for them.
 package subject
 
 import (
@@ -27,16 +27,16 @@ import (
 	"dyno/agent/profiles"
 )
 
-// goodbye is how long the answers under way may take after SIGTERM.
+// goodbye bounds the time of answers in progress after SIGTERM.
 const goodbye = 2 * time.Second
 
-// Inside is how much of a subject can be seen from outside.
+// Inside is the part of a subject that is visible from outside.
 type Inside string
 
-// What the debug address serves.
+// Interfaces on the debug address.
 const (
 	Agent Inside = ""      // the agent and the profiles
-	PProf Inside = "pprof" // net/http/pprof alone, as a service that knows nothing of dyno has it
+	PProf Inside = "pprof" // net/http/pprof alone, as in a service without dyno
 	None  Inside = "none"  // it is not opened, and the ready line has no "debug"
 )
 
@@ -44,16 +44,16 @@ const (
 type Subject struct {
 	Name    string
 	Handler http.Handler
-	Ready   map[string]any // further keys of the ready line: the truth that was set up
+	Ready   map[string]any // further keys of the ready line: the configured truth
 	Inside  Inside
-	// Untraced leaves the execution trace out, as services do that mount the profiles one by one.
+	// Untraced leaves out the execution trace, like services that mount the profiles one by one.
 	Untraced bool
 	// Accept wraps the public listener; nil: connections are accepted as they come.
 	Accept func(net.Listener) net.Listener
-	Gauges func(*agent.Agent) // adds figures of its own to the agent, where there is one; nil: there are none
+	Gauges func(*agent.Agent) // adds the subject's own figures to the agent, if there is one; nil: none
 }
 
-// Flags are the addresses that every subject takes.
+// Flags are the common addresses of the subjects.
 type Flags struct{ Listen, Debug string }
 
 // Declare puts --listen and --debug into fs.
@@ -62,7 +62,8 @@ func (f *Flags) Declare(fs *flag.FlagSet) {
 	fs.StringVar(&f.Debug, "debug", "127.0.0.1:0", "`address` of the profiles and the agent")
 }
 
-// Parse parses the command line. A mistake in it ends the process with 2, after a line that says what.
+// Parse parses the command line. A mistake in it ends the process with exit code 2, after a line
+// that names it.
 func Parse(fs *flag.FlagSet, args []string) {
 	fs.SetOutput(os.Stderr)
 	switch err := fs.Parse(args); {
@@ -75,13 +76,14 @@ func Parse(fs *flag.FlagSet, args []string) {
 	}
 }
 
-// Usage ends the process with 2 and says why.
+// Usage ends the process with exit code 2 and prints the reason.
 func Usage(name string, err error) {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	os.Exit(2)
 }
 
-// Main serves until SIGTERM or SIGINT and ends the process with 0, or with 1 and a line that says why.
+// Main serves until SIGTERM or SIGINT and ends the process with exit code 0, or with 1 and a line
+// with the reason.
 func Main(f Flags, s Subject) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -139,11 +141,11 @@ func Serve(ctx context.Context, f Flags, s Subject, stdout io.Writer) error {
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer cancel()
-	public.Shutdown(late) // what is not answered by then is cut off: a subject acknowledges nothing
+	public.Shutdown(late) // later answers are cut off: a subject acknowledges nothing
 	return nil
 }
 
-// pages is what the debug address serves, and what ends it.
+// pages returns the pages of the debug address, and the function that ends them.
 func (s Subject) pages() (pages *http.ServeMux, end func()) {
 	pages, end = http.NewServeMux(), func() {}
 	pages.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n") })

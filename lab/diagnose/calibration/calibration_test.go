@@ -50,7 +50,7 @@ func TestOutcomes(t *testing.T) {
 	unseen := made("waits", diagnose.Wait, figures{cpu: 0.2}) // and nothing shows it
 	beside := func(c Case) Case {
 		for _, r := range append(c.Subject.Saturated, c.Subject.Profiled) {
-			r.Around.OthersCPU, r.Around.TargetDelay = 0.7, 0.5
+			r.Environment.NoiseCPU, r.Environment.TargetDelay = 0.7, 0.5
 		}
 		return c
 	}
@@ -99,7 +99,7 @@ func TestUnconfirmed(t *testing.T) {
 	if n := Unconfirmed(Insider([]Case{c}, diagnose.Defaults)); n != 0 {
 		t.Errorf("%d unconfirmed on a quiet machine", n)
 	}
-	c.Subject.Saturated[0].Around.OthersCPU, c.Subject.Saturated[0].Around.TargetDelay = 0.7, 0.5
+	c.Subject.Saturated[0].Environment.NoiseCPU, c.Subject.Saturated[0].Environment.TargetDelay = 0.7, 0.5
 	judged := Insider([]Case{c}, diagnose.Defaults)
 	if n := Unconfirmed(judged); n != 1 || judged[0].Outcome != Right {
 		t.Errorf("%d unconfirmed beside a neighbour, %s", n, judged[0].Outcome)

@@ -20,8 +20,8 @@ func made(server string, truth diagnose.Bound, f figures) Case {
 	run := func(role string) *record.Run {
 		r := &record.Run{Step: record.Step{Role: role, Variant: server, Connections: clients, Closed: true}, Length: time.Second,
 			Machine: record.Machine{Cores: 2}, Load: record.Load{Model: "closed", Connections: clients},
-			Target: record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
-			Around: record.Surroundings{Seen: true, TargetCPU: f.cpu}}
+			Target:      record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
+			Environment: record.Environment{Seen: true, TargetCPU: f.cpu}}
 		r.Totals.AchievedPerS, r.Totals.Service.Mean = perSecond, 1000*clients/perSecond
 		r.Totals.Server = &record.ServerTotals{MutexWait: f.lock}
 		return r
@@ -34,9 +34,9 @@ func made(server string, truth diagnose.Bound, f figures) Case {
 		return s
 	}
 	profiled := run(record.RoleProfile)
-	profiled.Made = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Stacks: []record.Stack{
+	profiled.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Stacks: []record.Stack{
 		sample(1-f.gc, "main.(*shop).price.func1", "main.(*shop).price"), sample(f.gc, "runtime.scanobject", "runtime.gcBgMarkWorker")}}}
-	profiled.MadeTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.5 * f.cpu}
+	profiled.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.5 * f.cpu}
 	return Case{Server: server, Family: server, Truth: []diagnose.Bound{truth}, Inside: "agent",
 		Subject: diagnose.NewSubject(server, []*record.Run{run(record.RoleSaturate), profiled})}
 }

@@ -59,7 +59,7 @@ func PerSecond(r *record.Run) float64 {
 func Available(r *record.Run, procs int) float64 {
 	const least = 0.25 // of a core; a machine that the lab fills alone leaves the target its turns
 	cores := float64(r.Machine.Cores)
-	if r.Around.Elsewhere && procs > 0 {
+	if r.Environment.Elsewhere && procs > 0 {
 		return float64(procs) // of another machine
 	}
 	if quota := r.Target.Quota; quota > 0 && r.Target.Shared {
@@ -68,7 +68,7 @@ func Available(r *record.Run, procs int) float64 {
 	if s := r.Length.Seconds(); s > 0 {
 		cores -= r.Totals.Generator.CPUSeconds / s
 	}
-	cores -= r.Around.CompanionCPU + r.Around.OthersCPU
+	cores -= r.Environment.CompanionCPU + r.Environment.NoiseCPU
 	if quota := r.Target.Quota; quota > 0 && !r.Target.Shared {
 		cores = min(cores, quota)
 	}

@@ -104,12 +104,12 @@ func handshakes(l *look) []Finding {
 func acceptQueue(l *look) []Finding {
 	overflows, fullest, limit := 0.0, 0.0, int64(0)
 	for _, r := range l.counted {
-		if !r.Around.Seen {
+		if !r.Environment.Seen {
 			continue
 		}
-		overflows = math.Max(overflows, r.Around.ListenOverflows)
-		if r.Around.AcceptLimit > 0 && float64(r.Around.AcceptQueue)/float64(r.Around.AcceptLimit) > fullest {
-			fullest, limit = float64(r.Around.AcceptQueue)/float64(r.Around.AcceptLimit), r.Around.AcceptLimit
+		overflows = math.Max(overflows, r.Environment.ListenOverflows)
+		if r.Environment.AcceptLimit > 0 && float64(r.Environment.AcceptQueue)/float64(r.Environment.AcceptLimit) > fullest {
+			fullest, limit = float64(r.Environment.AcceptQueue)/float64(r.Environment.AcceptLimit), r.Environment.AcceptLimit
 		}
 	}
 	if overflows*3600 < acceptPerHour && fullest < acceptNearly {

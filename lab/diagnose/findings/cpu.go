@@ -118,24 +118,24 @@ func misses(l *look) []Finding {
 	for _, kind := range []struct {
 		kind, signal, what, next string
 		cost                     float64
-		rate                     func(record.Surroundings) float64
+		rate                     func(record.Environment) float64
 	}{
 		{KindCacheMisses, "cache_misses_per_request", "the last-level cache", "look for pointers that could be indices, maps that could be slices, fields that share a line: dyno layout ./...", missCost,
-			func(a record.Surroundings) float64 { return a.CacheMisses }},
+			func(a record.Environment) float64 { return a.CacheMisses }},
 		{KindTLBMisses, "tlb_misses_per_request", "the TLB", "try transparent huge pages for the heap (GODEBUG, /sys/kernel/mm/transparent_hugepage/enabled) and compare", tlbCost,
-			func(a record.Surroundings) float64 { return a.TLBMisses }},
+			func(a record.Environment) float64 { return a.TLBMisses }},
 	} {
 		var worst *record.Run
 		share := 0.0
 		for _, r := range l.counted {
-			if cpu := r.Around.TargetCPU; r.Around.Seen && cpu > 0 && kind.rate(r.Around)*kind.cost/cpu > share {
-				worst, share = r, kind.rate(r.Around)*kind.cost/cpu
+			if cpu := r.Environment.TargetCPU; r.Environment.Seen && cpu > 0 && kind.rate(r.Environment)*kind.cost/cpu > share {
+				worst, share = r, kind.rate(r.Environment)*kind.cost/cpu
 			}
 		}
 		if worst == nil || share < missShare || worst.Totals.AchievedPerS <= 0 {
 			continue
 		}
-		each := kind.rate(worst.Around) / worst.Totals.AchievedPerS
+		each := kind.rate(worst.Environment) / worst.Totals.AchievedPerS
 		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next, // a guess at most half right
 			InWords: fmt.Sprintf("A request misses %s %s times; at %s ns each that would be %s of its CPU time.", kind.what, digits(each), digits(kind.cost*1e9), percent(min(share, 1))),
 			Evidence: []Evidence{{kind.signal, round(each), "misses", "of the target, by the CPU's counters"},

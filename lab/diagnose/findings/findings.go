@@ -101,7 +101,7 @@ func Find(s Subject) []Finding {
 // Unseen says what findings would have looked at and could not, and what would make it visible.
 func Unseen(s Subject) []string {
 	for _, r := range newLook(s).counted {
-		if r.Around.Seen && r.Around.CacheMisses > 0 {
+		if r.Environment.Seen && r.Environment.CacheMisses > 0 {
 			return nil
 		}
 	}

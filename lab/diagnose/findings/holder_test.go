@@ -30,7 +30,7 @@ func fsyncing() (*record.Run, *record.Trace, []record.Wait) {
 	cpu := &record.Profile{Type: record.ValueCPU, Seconds: 2, Stacks: []record.Stack{
 		{Frames: line("encoding/json.Marshal < "+create+handler, create, 67), Value: 0.4e9},
 		{Frames: line("encoding/json.Unmarshal < "+create+handler, create, 61), Value: 3e9}}}
-	return &record.Run{Made: []*record.Profile{cpu}}, trace, waits
+	return &record.Run{FixtureProfiles: []*record.Profile{cpu}}, trace, waits
 }
 
 func TestHolderOf(t *testing.T) {
@@ -53,7 +53,7 @@ func TestHolderOf(t *testing.T) {
 // What costs is not said where nothing shows it.
 func TestHolderOfUnseen(t *testing.T) {
 	r, trace, waits := fsyncing()
-	r.Made, trace.Waits = nil, waits
+	r.FixtureProfiles, trace.Waits = nil, waits
 	if h, ok := HolderOf(r, trace, waits); !ok || h.Costs != nil || h.Doing() != "" {
 		t.Errorf("%v %+v", ok, h)
 	}

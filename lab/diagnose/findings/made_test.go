@@ -90,7 +90,7 @@ func sampled(n float64) []int64 { return []int64{int64(n * 100), int64(n * float
 func traced(t *testing.T, waits ...record.Wait) Subject {
 	t.Helper()
 	r := profiled(t)
-	r.MadeTrace = &record.Trace{Seconds: 1, Procs: 2, Requests: 1000, Waits: waits}
+	r.FixtureTrace = &record.Trace{Seconds: 1, Procs: 2, Requests: 1000, Waits: waits}
 	return Subject{Profiled: r}
 }
 

@@ -122,7 +122,7 @@ func TestDialsInTheTrace(t *testing.T) {
 	dialling := func(n int) func(*testing.T) Subject {
 		return func(t *testing.T) Subject {
 			s := traced(t)
-			s.Profiled.MadeTrace.Groups = []record.Group{
+			s.Profiled.FixtureTrace.Groups = []record.Group{
 				{Entry: record.Frame{Function: "net/http.(*Transport).startDialConnForLocked.func1"}, Goroutines: n},
 				{Entry: record.Frame{Function: "net/http.(*conn).serve"}, Goroutines: 900}}
 			return s
@@ -135,14 +135,14 @@ func TestDialsInTheTrace(t *testing.T) {
 }
 
 func TestAcceptQueue(t *testing.T) {
-	run := func(a record.Surroundings) func(*testing.T) Subject {
-		return func(t *testing.T) Subject { return others(&record.Run{Around: a}) }
+	run := func(a record.Environment) func(*testing.T) Subject {
+		return func(t *testing.T) Subject { return others(&record.Run{Environment: a}) }
 	}
 	check(t, []expectation{
-		{name: "overflows", kind: KindAcceptQueue, fires: true, subject: run(record.Surroundings{Seen: true, ListenOverflows: 12}), words: []string{"12 connections a second"}},
-		{name: "nearly", kind: KindAcceptQueue, fires: true, subject: run(record.Surroundings{Seen: true, AcceptQueue: 120, AcceptLimit: 128}), words: []string{"nearly", "94% of the 128"}},
-		{name: "has room", kind: KindAcceptQueue, subject: run(record.Surroundings{Seen: true, AcceptQueue: 12, AcceptLimit: 128})},
-		{name: "one in an hour", kind: KindAcceptQueue, subject: run(record.Surroundings{Seen: true, ListenOverflows: 1. / 3600})},
-		{name: "not seen", kind: KindAcceptQueue, subject: run(record.Surroundings{ListenOverflows: 12})},
+		{name: "overflows", kind: KindAcceptQueue, fires: true, subject: run(record.Environment{Seen: true, ListenOverflows: 12}), words: []string{"12 connections a second"}},
+		{name: "nearly", kind: KindAcceptQueue, fires: true, subject: run(record.Environment{Seen: true, AcceptQueue: 120, AcceptLimit: 128}), words: []string{"nearly", "94% of the 128"}},
+		{name: "has room", kind: KindAcceptQueue, subject: run(record.Environment{Seen: true, AcceptQueue: 12, AcceptLimit: 128})},
+		{name: "one in an hour", kind: KindAcceptQueue, subject: run(record.Environment{Seen: true, ListenOverflows: 1. / 3600})},
+		{name: "not seen", kind: KindAcceptQueue, subject: run(record.Environment{ListenOverflows: 12})},
 	})
 }

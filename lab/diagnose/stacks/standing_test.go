@@ -82,16 +82,16 @@ func TestNoOneGoroutine(t *testing.T) {
 
 // A run without an execution trace is read from its goroutines, and one without either says what was missing.
 func TestTraceOfARun(t *testing.T) {
-	r := &record.Run{Dir: t.TempDir(), Made: []*record.Profile{stood(10, "310 "+pushing)}}
+	r := &record.Run{Dir: t.TempDir(), FixtureProfiles: []*record.Profile{stood(10, "310 "+pushing)}}
 	if got, err := Trace(r); err != nil || len(got.Waits) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	r.Made = nil
+	r.FixtureProfiles = nil
 	if got, err := Trace(r); err == nil || got != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	r.MadeTrace = &record.Trace{Seconds: 0.5}
-	if got, err := Trace(r); err != nil || got != r.MadeTrace {
+	r.FixtureTrace = &record.Trace{Seconds: 0.5}
+	if got, err := Trace(r); err != nil || got != r.FixtureTrace {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -21,28 +21,29 @@ import (
 	"dyno/lab/target"
 )
 
-// subjects is the package of the servers, which the go command finds from anywhere in this module.
+// subjects is the package of the servers, which the go command finds from anywhere in this
+// module.
 const subjects = "dyno/subjects/bounds"
 
-// Options says what to run.
+// Options configures a calibration.
 type Options struct {
-	Out     string // a folder per case is made in it
+	Out     string // folder of the cases, one folder each
 	Only    []string
-	Repeats int      // each with parameters of its own
-	Seed    uint64   // of the first repeat
-	Inside  []string // agent | pprof | none, each of which every server is run with
+	Repeats int      // runs of each server, each with its own parameters
+	Seed    uint64   // seed of the first repeat
+	Inside  []string // agent | pprof | none: every server runs with each of them
 	Depth   experiment.Depth
-	NoPMQoS bool // as of an experiment
+	NoPMQoS bool // as in an experiment
 	// BesideBurn runs every server beside a process that burns a core.
 	BesideBurn bool
-	// Done is told of every case as it ends; n of total.
+	// Done is called after every case; n of total.
 	Done func(n, total int, c calibration.Case)
-	// Say is told what goes on.
+	// Say reports an event in words.
 	Say func(string)
 }
 
-// Run runs every server as often as asked, in an order in which a drift of the machine hits all alike:
-// round after round. What was run before an error is returned with it.
+// Run runs every server for each repeat, round after round, so that a drift of the machine
+// affects all alike. If an error ends it, Run returns the cases until then.
 func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
 	o.Say("building " + subjects)
 	binary, servers, remove, err := build(ctx)
@@ -97,7 +98,7 @@ func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, 
 	return c, nil
 }
 
-// scenario is how a server is started and driven.
+// scenario returns the scenario that starts and drives a server.
 func (s Server) scenario(binary string, seed uint64, inside string) *scenario.Scenario {
 	return &scenario.Scenario{
 		Name: s.Name, Mode: record.KindDiagnose,
@@ -113,7 +114,7 @@ func (s Server) scenario(binary string, seed uint64, inside string) *scenario.Sc
 	}
 }
 
-// burning is on how many threads a server's neighbour burns; 0: it has none.
+// burning returns the number of threads of a server's burning neighbour; 0: it has none.
 func (o *Options) burning(s Server) int {
 	switch {
 	case s.Neighbour:
@@ -124,8 +125,8 @@ func (o *Options) burning(s Server) int {
 	return 0
 }
 
-// neighbour starts a process that burns CPU and that no experiment knows of. It ends when its standard input
-// does, also when the lab is killed.
+// neighbour starts a process that burns CPU and is unknown to the experiment. It ends when its
+// standard input closes, also if the lab is killed.
 func neighbour(ctx context.Context, binary string, threads int) (stop func(), err error) {
 	cmd := exec.CommandContext(ctx, binary, "--hog", strconv.Itoa(threads))
 	stdin, err := cmd.StdinPipe()
@@ -137,11 +138,11 @@ func neighbour(ctx context.Context, binary string, threads int) (stop func(), er
 	}
 	return func() {
 		stdin.Close()
-		cmd.Wait() // how it ended is of no interest
+		cmd.Wait() // its exit code does not matter
 	}, nil
 }
 
-// build builds the servers and asks which there are.
+// build builds the servers and lists them.
 func build(ctx context.Context) (binary string, servers []Server, remove func(), err error) {
 	tmp, err := os.MkdirTemp("", "dyno-")
 	if err != nil {
@@ -158,7 +159,7 @@ func build(ctx context.Context) (binary string, servers []Server, remove func(),
 	return binary, servers, remove, nil
 }
 
-// Read reads the cases of a calibration that was run before, so that they can be judged again.
+// Read reads the cases of an earlier calibration, so that they can be judged again.
 func Read(ctx context.Context, dir string) ([]calibration.Case, error) {
 	_, servers, remove, err := build(ctx)
 	if err != nil {
@@ -194,13 +195,13 @@ func Read(ctx context.Context, dir string) ([]calibration.Case, error) {
 	return cases, nil
 }
 
-// newCase is a server's case before it was run.
+// newCase returns a server's case before its run.
 func (s Server) newCase(seed uint64, inside string) calibration.Case {
 	return calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Seed: seed, Inside: inside,
 		Hidden: slices.Contains(s.Invisible, inside)}
 }
 
-// folder names a case's folder; parts takes the name apart again.
+// folder returns the name of a case's folder; parts splits the name again.
 func folder(server string, seed uint64, inside string) string {
 	return fmt.Sprintf("%s-%d-%s", server, seed, inside)
 }

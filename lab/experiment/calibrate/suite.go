@@ -1,8 +1,8 @@
-// Package calibrate runs the servers of subjects/bounds, whose bounds are known, through a diagnosis each,
-// and hands what was recorded to diagnose/calibration, which judges it.
+// Package calibrate runs the servers of subjects/bounds, whose bounds are known, through a
+// diagnosis each, and passes the records to diagnose/calibration, which judges them.
 //
-// It is not for judging, and it knows of the servers only what their command tells. Run owns every process
-// that it starts.
+// It is not for judging, and it knows the servers only from their command's list. Run owns every
+// process that it starts.
 package calibrate
 
 import (
@@ -17,7 +17,7 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// Server is what the servers' command tells of one of them (subjects/bounds --list).
+// Server describes one of the servers, from their command's list (subjects/bounds --list).
 type Server struct {
 	Name      string   `json:"name"`
 	Family    string   `json:"family"`
@@ -39,7 +39,7 @@ type Server struct {
 	Invisible []string `json:"invisible"`
 }
 
-// truth lists what bounds the server.
+// truth returns the known bounds of the server.
 func (s Server) truth() []diagnose.Bound {
 	out := []diagnose.Bound{diagnose.Bound(s.Truth)}
 	for _, b := range s.Also {
@@ -48,11 +48,11 @@ func (s Server) truth() []diagnose.Bound {
 	return out
 }
 
-// list asks the servers' command for them.
+// list reads the list from the servers' command.
 func list(ctx context.Context, binary string) ([]Server, error) {
 	out, err := exec.CommandContext(ctx, binary, "--list").Output()
 	if err != nil {
-		return nil, fmt.Errorf("asking for the servers: %w", err)
+		return nil, fmt.Errorf("listing the servers: %w", err)
 	}
 	var servers []Server
 	if err := json.Unmarshal(out, &servers); err != nil {
@@ -81,7 +81,7 @@ func choose(all []Server, only []string) ([]Server, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%w: %q; there are %s", ErrNoServer, name, names(all))
+			return nil, fmt.Errorf("%w: %q; the servers are %s", ErrNoServer, name, names(all))
 		}
 	}
 	return out, nil

@@ -57,7 +57,7 @@ func TestFolderIsReadAgain(t *testing.T) {
 	}
 }
 
-// How a server is driven follows what its command tells of it, and its truth counts as hidden only where it is.
+// A server is driven by its entry in the list, and its truth counts as hidden only where it is.
 func TestScenarioOfAServer(t *testing.T) {
 	s := Server{Name: "thinking", Truth: "lock", Also: []string{"cpu"}, Method: "POST", Path: "/buy", BodyBytes: 3, Invisible: []string{"none"}}
 	s.Load.ThinkMs, s.Load.MaxRate, s.Load.Engine, s.Load.HTTP2 = 2.5, 200, "std", true
@@ -76,7 +76,7 @@ func TestScenarioOfAServer(t *testing.T) {
 	}
 }
 
-// The servers' own command is understood, and every truth that it tells is one that a verdict can be.
+// The list of the servers' command parses, and every truth in it is a possible verdict.
 func TestTheSuiteIsUnderstood(t *testing.T) {
 	_, servers, remove, err := build(t.Context())
 	if err != nil {

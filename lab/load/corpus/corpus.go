@@ -1,6 +1,6 @@
-// Package corpus builds the requests that a load sends: it resolves weights, keys, rows and templates
-// before the run, so that encoding costs nothing while it goes on. What remains is a list of prebuilt
-// requests, taken in turn, over and over (load.Corpus).
+// Package corpus builds the requests that a load sends: it resolves weights, keys, rows and
+// templates before the run, so that encoding costs nothing during the run. The result is a list
+// of prebuilt requests that are sent in turn, over and over (load.Corpus).
 //
 // It is not for sending them, nor for reading a scenario file. It starts no goroutines.
 package corpus
@@ -18,11 +18,11 @@ import (
 	"dyno/lab/load"
 )
 
-// Spec says what to build.
+// Spec describes a corpus.
 type Spec struct {
 	Classes []Class // at least one
 	Keys    Keys
-	Rows    *Rows  // of ${row.NAME}; nil: there are none
+	Rows    *Rows  // values of ${row.NAME}; nil: there are none
 	Run     string // ${run}: the run's identity in request bodies
 	Seed    uint64 // the same spec and seed give the same corpus
 }
@@ -30,22 +30,22 @@ type Spec struct {
 // Class is a kind of request. Path, header values and Body are templates; see Placeholders.
 type Class struct {
 	Name   string
-	Weight float64 // share relative to the others'; 0: 1
+	Weight float64 // share relative to the other classes; 0: 1
 	Method string
 	Path   string // path and query
 	Header map[string]string
 	Body   string
-	// Bodies are prebuilt bodies, taken in turn instead of Body.
+	// Bodies are prebuilt bodies, used in turn instead of Body.
 	Bodies [][]byte
 	Check  load.Check
 }
 
 const (
-	// most is how many requests a corpus has unless there are more rows or bodies: enough that keys and
+	// most is the size of a corpus unless there are more rows or bodies: enough that keys and
 	// random text look random to the target, few enough to be built in some 10 ms.
 	most = 1 << 14
-	// maxBytes bounds a corpus; one that does not fit in the processor's caches costs the generator more
-	// per request, and one of this size leaves the target its memory.
+	// maxBytes bounds a corpus. A corpus that exceeds the processor's caches costs the generator
+	// more per request; one of this size still leaves the target its memory.
 	maxBytes = 256 << 20
 )
 
@@ -69,10 +69,10 @@ func Build(s Spec) (*load.Corpus, error) {
 	return b.build()
 }
 
-// maxClasses is how many a request can tell apart (load.Request.Class).
+// maxClasses is the number of classes that load.Request.Class can represent.
 const maxClasses = 256
 
-// className is what can stand in a histogram's tag.
+// className matches names that are valid in a histogram's tag.
 var className = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 
 func checkClasses(classes []Class) error {
@@ -88,7 +88,7 @@ func checkClasses(classes []Class) error {
 			return fmt.Errorf("class %q: a name is made of up to 64 letters, digits, - and _", c.Name)
 		}
 		if name := nameOf(c, i); seen[name] {
-			return fmt.Errorf("%s is there twice", name)
+			return fmt.Errorf("%s occurs twice", name)
 		}
 		seen[nameOf(c, i)] = true
 	}
@@ -108,7 +108,7 @@ type parsed struct {
 	path, body template
 	header     map[string]template
 	fixed      http.Header // nil: some value has a placeholder
-	used       int         // how many of it were built
+	used       int         // requests built from it so far
 }
 
 type builder struct {
@@ -116,7 +116,7 @@ type builder struct {
 	rng     *rand.Rand
 	keys    *keySampler
 	classes []*parsed
-	row     int // of the request under way
+	row     int // of the request being built
 	bytes   int
 }
 
@@ -128,7 +128,7 @@ func (b *builder) parse(c Class) (*parsed, error) {
 	}
 	p.path.escapePath()
 	if p.path.has(partID) {
-		return nil, errors.New("path: ${id} changes with every request and can stand in a body only")
+		return nil, errors.New("path: ${id} changes with every request and is possible in a body only")
 	}
 	for name, value := range c.Header {
 		t, err := parseTemplate(value, b.spec.Rows)
@@ -136,7 +136,7 @@ func (b *builder) parse(c Class) (*parsed, error) {
 			return nil, fmt.Errorf("header %s: %w", name, err)
 		}
 		if t.has(partID) {
-			return nil, fmt.Errorf("header %s: ${id} changes with every request and can stand in a body only", name)
+			return nil, fmt.Errorf("header %s: ${id} changes with every request and is possible in a body only", name)
 		}
 		p.header[name] = t
 		if t.varies() {
@@ -166,7 +166,7 @@ func isJSON(header map[string]string) bool {
 	return false
 }
 
-// count is how many requests the corpus has: one of each where nothing varies, all rows and bodies where
+// count returns the number of requests: one per class if nothing varies, all rows and bodies if
 // there are many.
 func (b *builder) count() int {
 	varies, n := len(b.classes) > 1, 1
@@ -194,7 +194,7 @@ func (b *builder) build() (*load.Corpus, error) {
 			weights[i] = 1
 		}
 		if !(weights[i] > 0) {
-			return nil, fmt.Errorf("%s: a weight of %g; it takes a number above 0", nameOf(c.Class, i), c.Weight)
+			return nil, fmt.Errorf("%s: the weight is %g; it must be above 0", nameOf(c.Class, i), c.Weight)
 		}
 		total += weights[i]
 	}
@@ -251,14 +251,15 @@ func (b *builder) headerOf(p *parsed) (http.Header, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.header)) {
 		value := string(b.render(nil, p.header[name], nil))
 		if strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("header %s: %.60q has a line break or NUL in it, which no header may", name, value)
+			return nil, fmt.Errorf("header %s: %.60q contains a line break or NUL, which a header must not", name, value)
 		}
 		h.Set(name, value)
 	}
 	return h, nil
 }
 
-// render appends a template with everything filled in but the sequence number, whose places go to ids.
+// render appends a template with every placeholder filled in but the sequence number, whose
+// offsets go to ids.
 func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 	key := ""
 	for _, part := range t {
@@ -271,7 +272,7 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 		case partRun:
 			out = append(out, b.spec.Run...)
 		case partKey:
-			if key == "" { // one key a request, however often it stands there
+			if key == "" { // one key per request, however often it occurs
 				key = b.keys.draw(b.rng)
 			}
 			out = append(out, key...)
@@ -285,7 +286,7 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 	return out
 }
 
-// appendRandom appends letters and digits, which mean themselves in JSON, URLs and headers.
+// appendRandom appends letters and digits, which need no escape in JSON, URLs and headers.
 func appendRandom(out []byte, n int, rng *rand.Rand) []byte {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	for range n {

@@ -50,7 +50,7 @@ func TestRowsAreTakenInTurnAndEscaped(t *testing.T) {
 	}
 }
 
-// What a row holds stands for itself in a path and in a query.
+// A row's value is escaped in a path and in a query.
 func TestRowsInPathsAreEscaped(t *testing.T) {
 	rows := &Rows{columns: []string{"a"}, rows: [][]string{{"x y/ü?&=#"}}}
 	c := build(t, Spec{Rows: rows, Classes: []Class{{Path: "/p/${row.a}/q?k=${row.a}&l=${row.a}"}}})
@@ -168,21 +168,21 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{Spec{}, "at least one class"},
-		{one(Class{Body: "ab${ky}"}), "column 3: nothing is known of ${ky}; there are ${id}"},
-		{one(Class{Body: "${id"}), "column 1: a placeholder that never ends"},
-		{one(Class{Body: "${random:x}"}), "a length from 0 to"},
-		{one(Class{Body: "${random:99999999999}"}), "a length from 0 to"},
+		{one(Class{Body: "ab${ky}"}), "column 3: unknown placeholder ${ky}; known are ${id}"},
+		{one(Class{Body: "${id"}), "column 1: the placeholder has no end"},
+		{one(Class{Body: "${random:x}"}), "the length must be from 0 to"},
+		{one(Class{Body: "${random:99999999999}"}), "the length must be from 0 to"},
 		{one(Class{Body: "${row.a}"}), "needs a feeder"},
 		{one(Class{Path: "/${id}"}), "in a body only"},
 		{one(Class{Name: "r", Header: map[string]string{"X": "${id}"}}), "class r: header X"},
-		{one(Class{Weight: -1}), "a weight of -1"},
+		{one(Class{Weight: -1}), "the weight is -1"},
 		{one(Class{Name: "a,b"}), "letters, digits"},
-		{Spec{Classes: []Class{{Name: "a"}, {Name: "a"}}}, "class a is there twice"},
+		{Spec{Classes: []Class{{Name: "a"}, {Name: "a"}}}, "class a occurs twice"},
 		{Spec{Classes: make([]Class, 257)}, "there may be 256"},
 		{one(Class{Header: map[string]string{"X": "a\nb"}}), "line break"},
 		{Spec{Classes: []Class{{Header: map[string]string{"X": "${row.a}"}}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{"\r\n"}}}}, "line break"},
 		{Spec{Classes: []Class{{Body: "${row.a}"}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{strings.Repeat("x", 1<<20)}}}}, "more than 256 MiB"},
-		{Spec{Classes: []Class{{}}, Keys: Keys{Count: -1}}, "-1 keys"},
+		{Spec{Classes: []Class{{}}, Keys: Keys{Count: -1}}, "the number of keys is -1"},
 		{Spec{Classes: []Class{{}}, Keys: Keys{Zipf: -1}}, "exponent"},
 		{Spec{Classes: []Class{{Body: "${row.x}"}}, Rows: &Rows{columns: []string{"a", "b"}, rows: [][]string{{"", ""}}}}, "it has a, b"},
 	} {
@@ -200,7 +200,7 @@ func TestFeederErrors(t *testing.T) {
 		{second(ReadCSV(strings.NewReader(""))), "is empty"},
 		{second(ReadCSV(strings.NewReader("a,b\n"))), "no rows"},
 		{second(ReadCSV(strings.NewReader("a,b\n1\n"))), "wrong number of fields"},
-		{second(ReadNDJSON(strings.NewReader("{\"a\":1}\n[]\n"))), "line 2 is no JSON object"},
+		{second(ReadNDJSON(strings.NewReader("{\"a\":1}\n[]\n"))), "line 2 is not a JSON object"},
 		{second(ReadNDJSON(strings.NewReader("{\"a\":1}\n{}\n"))), `line 2 has no field "a"`},
 		{second(ReadBodies(strings.NewReader("\n"))), "no bodies"},
 	} {
@@ -222,7 +222,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// Whatever a feeder holds, a JSON template stays JSON.
+// Whatever a feeder contains, a JSON template yields JSON.
 func FuzzRows(f *testing.F) {
 	f.Add("a\n\"x\"\"\"\n", "{\"a\":\"\\n\"}")
 	f.Fuzz(func(t *testing.T, text, lines string) {

@@ -17,7 +17,7 @@ const (
 	// maxRows bounds a feeder, and maxLine a line of it.
 	maxRows = 1_000_000
 	maxLine = 16 << 20
-	// maxFile bounds a feeder's or a corpus's file, which is kept in memory.
+	// maxFile bounds the file of a feeder or a corpus, in bytes; it is kept in memory.
 	maxFile = 256 << 20
 )
 
@@ -37,7 +37,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Rows are a feeder's: a table whose columns have names.
+// Rows is a feeder's table, whose columns have names.
 type Rows struct {
 	columns []string
 	rows    [][]string
@@ -57,7 +57,7 @@ func (r *Rows) column(name string) (int, error) {
 	return 0, fmt.Errorf("the feeder has no column %.60q; it has %s", name, strings.Join(r.columns, ", "))
 }
 
-// value returns a field; rows are taken in turn.
+// value returns a field; rows are used in turn.
 func (r *Rows) value(row, column int) string { return r.rows[row%len(r.rows)][column] }
 
 // ReadCSV reads rows with their names in the first line.
@@ -85,14 +85,14 @@ func ReadCSV(in io.Reader) (*Rows, error) {
 	}
 }
 
-// ReadNDJSON reads one JSON object a line; the first one names the columns. Text is taken as it is,
-// anything else in its JSON form.
+// ReadNDJSON reads one JSON object per line; the first one names the columns. A string is used as
+// it is, any other value in its JSON form.
 func ReadNDJSON(in io.Reader) (*Rows, error) {
 	r := &Rows{}
 	err := eachLine(in, func(n int, line []byte) error {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
-			return fmt.Errorf("line %d is no JSON object: %w", n, err)
+			return fmt.Errorf("line %d is not a JSON object: %w", n, err)
 		}
 		if r.columns == nil {
 			for name := range object {
@@ -126,7 +126,7 @@ func (r *Rows) check() error {
 	return nil
 }
 
-// ReadBodies reads prebuilt bodies, one a line.
+// ReadBodies reads prebuilt bodies, one per line.
 func ReadBodies(in io.Reader) ([][]byte, error) {
 	var out [][]byte
 	total := 0
@@ -138,7 +138,7 @@ func ReadBodies(in io.Reader) ([][]byte, error) {
 		return nil
 	})
 	if err == nil && len(out) == 0 {
-		err = errors.New("the corpus file has no bodies; it has one a line")
+		err = errors.New("the corpus file has no bodies; write one per line")
 	}
 	return out, err
 }

@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// Keys is how ${key} is drawn: key-0 to key-(Count-1).
+// Keys is the distribution of ${key} over key-0 to key-(Count-1).
 type Keys struct {
 	Count int     // 0: 1
-	Zipf  float64 // exponent s: the k-th most frequent key has a share that goes with k^-s; 0: uniform
+	Zipf  float64 // exponent s: the share of the k-th most frequent key is proportional to k^-s; 0: uniform
 }
 
 // maxKeys bounds the table of shares: 80 MB.
 const maxKeys = 10_000_000
 
-// keySampler draws keys by the inverse of their cumulative shares, which unlike rand.Zipf takes
-// exponents of 1 and below, where most real skew lies.
+// keySampler draws keys by the inverse of their cumulative shares. Unlike rand.Zipf it accepts
+// exponents of 1 and below, which most real skew has.
 type keySampler struct {
 	count      int
 	cumulative []float64 // nil: uniform
@@ -27,9 +27,9 @@ type keySampler struct {
 func newKeySampler(k Keys) (*keySampler, error) {
 	switch {
 	case k.Count < 0 || k.Count > maxKeys:
-		return nil, fmt.Errorf("%d keys; 1 to %d are possible", k.Count, maxKeys)
+		return nil, fmt.Errorf("the number of keys is %d; it must be from 1 to %d", k.Count, maxKeys)
 	case k.Zipf < 0 || math.IsNaN(k.Zipf) || k.Zipf > 10:
-		return nil, fmt.Errorf("a Zipf exponent of %g; 0 (uniform) to 10 are possible", k.Zipf)
+		return nil, fmt.Errorf("the Zipf exponent is %g; it must be from 0 (uniform) to 10", k.Zipf)
 	}
 	s := &keySampler{count: max(k.Count, 1)}
 	if k.Zipf == 0 {

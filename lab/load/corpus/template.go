@@ -32,19 +32,19 @@ const (
 type part struct {
 	kind   partKind
 	text   string // partText
-	column int    // partRow: of the feeder
+	column int    // partRow: column of the feeder
 	length int    // partRandom
-	escape escape // partRow: how the value is written
+	escape escape // partRow: escape of the value
 }
 
-// escape is how a row's value is written so that it means itself where it stands.
+// escape is the way a row's value is escaped in its context.
 type escape uint8
 
 const (
 	asItIs  escape = iota
-	asJSON         // between the quotes of a string
+	asJSON         // inside the quotes of a string
 	asPath         // a segment of a path
-	asQuery        // a name or value behind the question mark
+	asQuery        // a name or value after the question mark
 )
 
 func (e escape) append(out []byte, value string) []byte {
@@ -70,7 +70,8 @@ func (t template) has(kind partKind) bool {
 	return false
 }
 
-// varies reports whether requests made of the template differ from one another before they are sent.
+// varies reports whether requests made from the template differ from one another before they are
+// sent.
 func (t template) varies() bool { return t.has(partKey) || t.has(partRow) || t.has(partRandom) }
 
 func (t template) escapeJSON() {
@@ -92,7 +93,7 @@ func (t template) escapePath() {
 // maxRandom bounds ${random:N}: 16 MiB, the largest body that most servers take.
 const maxRandom = 16 << 20
 
-// parseTemplate reads a template. Errors name the column, from 1.
+// parseTemplate parses a template. Errors name the column, from 1.
 func parseTemplate(s string, rows *Rows) (template, error) {
 	var out template
 	var text strings.Builder
@@ -110,7 +111,7 @@ func parseTemplate(s string, rows *Rows) (template, error) {
 		case strings.HasPrefix(s[i:], "${"):
 			name, _, ok := strings.Cut(s[i+2:], "}")
 			if !ok {
-				return nil, fmt.Errorf("column %d: a placeholder that never ends; write $$ for a plain $", i+1)
+				return nil, fmt.Errorf("column %d: the placeholder has no end; write $$ for a plain $", i+1)
 			}
 			p, err := parsePart(name, rows)
 			if err != nil {
@@ -147,18 +148,18 @@ func parsePart(name string, rows *Rows) (part, error) {
 	if length, ok := strings.CutPrefix(name, "random:"); ok {
 		n, err := strconv.Atoi(length)
 		if err != nil || n < 0 || n > maxRandom {
-			return part{}, fmt.Errorf("${%s}: a length from 0 to %d is wanted", name, maxRandom)
+			return part{}, fmt.Errorf("${%s}: the length must be from 0 to %d", name, maxRandom)
 		}
 		return part{kind: partRandom, length: n}, nil
 	}
-	return part{}, fmt.Errorf("nothing is known of ${%.60s}; there are %s", name, placeholders)
+	return part{}, fmt.Errorf("unknown placeholder ${%.60s}; known are %s", name, placeholders)
 }
 
-// appendJSONText appends a string as it stands between the quotes of a JSON string.
+// appendJSONText appends a string in the form it has between the quotes of a JSON string.
 func appendJSONText(out []byte, s string) []byte {
 	quoted, err := json.Marshal(s)
 	if err != nil {
-		return out // strings always have a JSON form
+		return out // every string has a JSON form
 	}
 	return append(out, quoted[1:len(quoted)-1]...)
 }

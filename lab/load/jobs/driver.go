@@ -10,40 +10,42 @@ import (
 	"dyno/lab/load"
 )
 
-// Driver is a load.Driver that relays what a command prints. It drives once: a stream is read once.
+// Driver is a load.Driver that relays a command's output. It drives only once, because the stream
+// can be read only once.
 type Driver struct {
 	engine string
 	r      io.Reader
-	now    func() int64 // monotonic.Now, but for tests
+	now    func() int64 // monotonic.Now, except in tests
 	steady bool
 }
 
 var _ load.Driver = (*Driver)(nil)
 
-// New returns the driver that reads a command's stdout from r. Engine names it in results. When r is an
-// io.Closer, as a pipe's reading end is, Drive closes it as soon as its context is done and at its end,
-// so that neither Drive waits for a command that hangs nor the command for a reader that is gone. With
-// any other reader, Drive ends only when a Read returns.
+// New returns the driver that reads a command's stdout from r. Engine names it in results. If r
+// is an io.Closer, such as the reading end of a pipe, Drive closes it as soon as its context is
+// done and at its end, so that Drive does not wait for a command that hangs, nor the command for
+// a reader that is gone. With any other reader, Drive ends only when a Read returns.
 func New(engine string, r io.Reader) *Driver {
 	return &Driver{engine: engine, r: r, now: monotonic.Now}
 }
 
-// NewSteady returns a driver that reads like New's, and decides by itself what counts: the plan's Length after
-// its Warmup, from the stream's first window, whatever the stream calls them. It ends there, with the command
-// still at work. For commands that know how much there is to do and not for how long.
+// NewSteady returns a driver that reads like New's but decides which windows count: the plan's
+// Length after its Warmup, from the stream's first window, whatever phase the stream states. It
+// ends there, while the command is still working. It is for commands that know how much work
+// there is, but not how long it takes.
 func NewSteady(engine string, r io.Reader) *Driver {
 	d := New(engine, r)
 	d.steady = true
 	return d
 }
 
-// Engine names the command in results.
+// Engine returns the command's name in results.
 func (d *Driver) Engine() string { return d.engine }
 
-// Drive reads the stream to its last line. The plan is what the stream says: it starts with the first
-// window, and what is measured are the windows of that phase, so the plan's own times do not count and
-// the only bound of the drive's length is ctx. A stream that breaks the format, or ends without its last
-// line, is an error, as is a job that says it failed; what it reported until then is recorded.
+// Drive reads the stream to its last line. The stream defines the plan: it starts with the first
+// window, and the windows of phase measure are measured, so the plan's own times do not count and
+// only ctx bounds the drive's length. A stream that breaks the format or ends without its last
+// line is an error, and so is a job that reports a failure; the windows until then are recorded.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
 	if c, ok := d.r.(io.Closer); ok {
 		defer closeBy(ctx, c)()
@@ -56,7 +58,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 		err = relay(ctx, s, p, rec)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // the stream broke off because of it
+		return ctx.Err() // the stream broke off because ctx is done
 	}
 	if err != nil {
 		return fmt.Errorf("the job's output, line %d: %w", s.line, err)
@@ -95,7 +97,7 @@ func relay(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorder) err
 			p.Start = w.Start
 			shard = rec.Shards(1)[0]
 		}
-		rec.EndAt(w.Start + windowLength) // no window is made up behind it
+		rec.EndAt(w.Start + windowLength) // no empty window is added after it
 		if err := shard.Window(&w.Window, w.hists); err != nil {
 			return err
 		}

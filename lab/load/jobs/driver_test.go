@@ -18,12 +18,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// began is when the made-up streams are read; their windows follow each other from there.
+// began is the time at which the fixture streams are read; their windows follow each other from
+// there.
 const began = 1000 * windowLength
 
-// read drives a made-up stream.
+// read drives a fixture stream.
 func read(text string) *run {
-	d := New("made-up", strings.NewReader(text))
+	d := New("fake", strings.NewReader(text))
 	d.now = func() int64 { return began + int64(100*record.WindowLength) }
 	return drive(context.Background(), otherPlan, d, nil)
 }
@@ -37,7 +38,7 @@ func measure(rest string) string { return at(0, "measure", rest) }
 
 const end = `{"end":true}` + "\n"
 
-// encoded is a histogram of that many values of 1 ms.
+// encoded returns a histogram of that many values of 1 ms.
 func encoded(t testing.TB, h *hdrhistogram.Histogram, values int64) string {
 	t.Helper()
 	if err := h.RecordValues(ms, values); err != nil {
@@ -58,7 +59,7 @@ func TestPhasesInTheLinesDecide(t *testing.T) {
 	if r.err != nil {
 		t.Fatal(r.err)
 	}
-	// The windows left out within the measured time count: it is 5 of them long.
+	// The windows left out within the measured time count: it is 5 windows long.
 	if from, length := r.plan.MeasureFrom(), r.plan.Length; from != began+3*windowLength || length != 5*record.WindowLength {
 		t.Errorf("measured from window %d for %v, want 3 and 500ms", (from-began)/windowLength, length)
 	}
@@ -79,7 +80,7 @@ func TestPhasesInTheLinesDecide(t *testing.T) {
 	}
 }
 
-// A command without the library gives the values themselves.
+// A command without the library prints the values themselves.
 func TestValuesInsteadOfHistograms(t *testing.T) {
 	h := record.NewHistogram()
 	for _, v := range []int64{20_133_700, 20_415_022, 0} {
@@ -128,7 +129,7 @@ func TestHostileStreams(t *testing.T) {
 		{"warm-up only", at(0, "warmup", "") + end, "no window of phase measure"},
 		{"error only", `{"end":true,"error":"boom"}` + "\n", "line 1: the job failed: boom"},
 		{"empty line", measure("") + "\n" + end, "line 2: it is not a window"},
-		{"a log line", "starting...\n", `only windows may be printed to stdout: "starting..."`},
+		{"a log line", "starting...\n", `print only windows to stdout: "starting..."`},
 		{"null", "null\n", "t_ns is 0"},
 		{"array", "[]\n", "not a window"},
 		{"two objects", "{}{}\n", "a line is one object"},
@@ -156,8 +157,8 @@ func TestHostileStreams(t *testing.T) {
 		{"gauge's long name", measure(`,"gauges":{"` + strings.Repeat("x", maxName+1) + `":1}`), "1 to 128 bytes"},
 		{"gauge out of range", measure(`,"gauges":{"a":1e999}`), "not a window"},
 		{"unknown tag", measure(hist("latency.ok", one)), "a tag begins with response"},
-		{"unknown status", measure(hist("response.fine", one)), `no status is called "fine"`},
-		{"no status", measure(hist("response", one)), "no status is called"},
+		{"unknown status", measure(hist("response.fine", one)), `unknown status "fine"`},
+		{"no status", measure(hist("response", one)), "unknown status"},
 		{"divided lag", measure(hist("lag.ok", one)), "lag is not divided"},
 		{"a comma in a class", measure(hist("response.ok.a,b", one)), "no spaces, commas"},
 		{"a newline in a class", measure(hist("response.ok.a\nb", one)), "no spaces, commas"},
@@ -204,7 +205,8 @@ func hugeValue(t *testing.T) *hdrhistogram.Histogram {
 	return h
 }
 
-// The reading end of a pipe is closed when the context is done, whoever holds the other.
+// Drive closes the reading end of a pipe when the context is done, whichever process holds the
+// other end.
 func TestAJobThatHangs(t *testing.T) {
 	for _, why := range []string{"cancelled", "the sink failed"} {
 		t.Run(why, func(t *testing.T) {
@@ -238,7 +240,7 @@ func TestAJobThatHangs(t *testing.T) {
 	}
 }
 
-// A pipe of the operating system is closed likewise under a Read that waits.
+// The same holds for a pipe of the operating system while a Read waits.
 func TestAnOSPipeThatHangs(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -13,10 +13,12 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// maxDigits bounds a histogram's memory: up to three digits it takes at most 440 kB whatever its range.
+// maxDigits bounds a histogram's memory: with up to three digits it takes at most 440 kB,
+// whatever its range.
 const maxDigits = 3
 
-// histogram is how a line has one: encoded, or, from a command without the library, as the values one by one.
+// histogram is the form of a histogram in a line: encoded, or, from a command without the
+// library, as single values.
 type histogram struct {
 	encoded string
 	values  []int64 // ns
@@ -25,7 +27,7 @@ type histogram struct {
 // MarshalJSON writes the encoded form.
 func (h histogram) MarshalJSON() ([]byte, error) { return json.Marshal(h.encoded) }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads both forms.
 func (h *histogram) UnmarshalJSON(text []byte) error {
 	if text[0] == '[' {
 		return json.Unmarshal(text, &h.values)
@@ -49,7 +51,8 @@ func (h histogram) decode() (*hdrhistogram.Histogram, error) {
 	return out, nil
 }
 
-// decode reads a histogram. The library takes any geometry, one of 50 MB too, so that is looked at first.
+// decode decodes a histogram. The library accepts any geometry, even one of 50 MB, so decode
+// checks the header first.
 func decode(encoded string) (*hdrhistogram.Histogram, error) {
 	packed, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {

@@ -1,27 +1,28 @@
-// Package jobs is the third kind of load: a command that works through units by itself and prints how it
-// went, window by window. Its stdout is newline-delimited JSON, one line for each finished window of
-// 100 ms, and a last line that says that it came to its end:
+// Package jobs relays a job's own windows into a recording. A job is a command that works through
+// units by itself and prints its progress, window by window. Its stdout is newline-delimited JSON,
+// one line for each finished window of 100 ms, and a last line that marks its orderly end:
 //
 //	{"t_ns":1700000000,"phase":"measure","client":{"offered":20,"completed":19,"backlog":1},"gauges":{"depth":3},"hists":{"response.ok":"HISTFAAA..."}}
 //	{"end":true}
 //
 // The fields of a line:
-//   - t_ns is when the window began: CLOCK_MONOTONIC in ns, a multiple of 100 ms, above the one before.
-//     A window in which nothing happened may be left out.
-//   - phase is warmup, measure or drain, in this order. The phases say what counts, and the first and
-//     last window of phase measure between what instants.
+//   - t_ns is the window's start: CLOCK_MONOTONIC in ns, a multiple of 100 ms, above the one before.
+//     An empty window may be left out.
+//   - phase is warmup, measure or drain, in this order. The phases decide what counts; the first and
+//     last window of phase measure bound the measured time.
 //   - client is a record.Client. Its quantiles may be left out: they are read from the histograms.
 //   - gauges are numbers of the job's own choice, by name.
-//   - hists are histograms of ns up to an hour, with at most three significant digits, in base64 of
-//     HdrHistogram's V2 compressed encoding, or the values one by one ([20133700,20415022]), by tag: response.STATUS or response.STATUS.CLASS, from the
-//     intended time (STATUS is ok, timeout, unfinished, 200, ...); warmup.STATUS likewise, for what was
-//     offered before the measured time; service; lag; delivery. Where a window has response or warmup
-//     histograms they hold, unfinished apart, as many values as client.completed says.
+//   - hists are histograms of ns up to an hour, with at most three significant digits, by tag: in
+//     base64 of HdrHistogram's V2 compressed encoding, or as single values ([20133700,20415022]).
+//     The tags are response.STATUS or response.STATUS.CLASS, from the intended time (STATUS is ok,
+//     timeout, unfinished, 200, ...); warmup.STATUS likewise, for offers made before the measured
+//     time; service; lag; delivery. If a window has response or warmup histograms, the number of
+//     their values, without unfinished, must equal client.completed.
 //   - end is true in the last line alone; an error beside it says that the job failed, and why.
 //
-// A Go program writes these lines with a Writer as load.Run's sink; anything else prints them. New makes
-// the driver that reads them. The package is not for starting the command (target) nor for deciding what
-// it does: what runs how often is the command's affair. No goroutine outlives Drive.
+// A Go program writes these lines with a Writer as load.Run's sink; any other program prints them.
+// New makes the driver that reads them. The package is not for starting the command (target) nor for
+// deciding what it does: the command chooses its work. No goroutine outlives Drive.
 package jobs
 
 import (
@@ -33,12 +34,12 @@ import (
 
 // Limits of a stream, far above what load.Run writes.
 const (
-	maxLine   = 4 << 20     // bytes; a histogram of a window is some hundred
-	maxTags   = 128         // different ones in a stream: each takes about 220 kB until the run's end
-	maxGauges = 256         // different ones in a stream
+	maxLine   = 4 << 20     // bytes; the histogram of a window takes a few hundred
+	maxTags   = 128         // distinct tags in a stream: each takes about 220 kB until the run's end
+	maxGauges = 256         // distinct gauges in a stream
 	maxName   = 128         // bytes of a tag or of a gauge's name
-	maxCount  = int64(1e12) // of anything in a window: a run of days cannot overflow a sum of them
-	maxCores  = 1e5         // used in a window
+	maxCount  = int64(1e12) // any count in a window: a run of days cannot overflow a sum of them
+	maxCores  = 1e5         // cores used in a window
 )
 
 // windowLine is one finished window.
@@ -50,13 +51,13 @@ type windowLine struct {
 	Hists  map[string]histogram `json:"hists,omitempty"` // by tag
 }
 
-// endLine is the last one.
+// endLine is the last line.
 type endLine struct {
 	End   bool   `json:"end"`
 	Error string `json:"error,omitempty"`
 }
 
-// checkTag bounds what a tag may look like; which ones there are is load's to say.
+// checkTag checks the form of a tag; load decides which tags exist.
 func checkTag(tag string) error {
 	kind, _, divided := strings.Cut(tag, ".")
 	switch kind {
@@ -71,7 +72,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// checkName keeps out what would break a log of histograms or a page: both separate by these.
+// checkName rejects characters that separate fields in a log of histograms or on a page.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("%.*q: a name has 1 to %d bytes", maxName, name, maxName)
@@ -82,7 +83,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkClient keeps numbers within what sums over a run can hold.
+// checkClient keeps counts within a range that cannot overflow sums over a run.
 func checkClient(c *record.Client) error {
 	for _, n := range []struct {
 		name  string

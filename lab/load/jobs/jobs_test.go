@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ms = int64(time.Millisecond)
 
-// memory keeps the windows that anything happened in, and passes all on.
+// memory keeps the windows that are not empty, and passes all on.
 type memory struct {
 	windows []record.Window
 	all     []int64 // when each window began, the quiet ones too
@@ -42,7 +42,7 @@ func (m *memory) Window(w record.Window, hists map[string]*hdrhistogram.Histogra
 	return m.to.Window(w, hists)
 }
 
-// run is what came of a run.
+// run is the result of a run.
 type run struct {
 	totals record.Totals
 	plan   *load.Plan
@@ -56,7 +56,8 @@ func drive(ctx context.Context, p load.Plan, d load.Driver, to load.Sink) *run {
 	return r
 }
 
-// checkSame compares a run with its relay. The totals of the former know what no window tells.
+// checkSame compares a run with its relay. The run's totals contain some figures that windows do
+// not.
 func checkSame(t rapid.TB, job, relayed *run) {
 	t.Helper()
 	if job.err != nil || relayed.err != nil {
@@ -87,10 +88,10 @@ func pretty(v any) string {
 	return string(b)
 }
 
-// otherPlan is what the lab's side believes: the job's own times are to win over it.
+// otherPlan is the lab's plan; the job's own times must override it.
 var otherPlan = load.Plan{Warmup: 7 * time.Second, Length: time.Hour}
 
-// bubble runs a test on a made-up clock, far enough from the year 2000 that instants are positive.
+// bubble runs a test on a fake clock, far enough from the year 2000 that instants are positive.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(100 * 365 * 24 * time.Hour)
@@ -126,7 +127,7 @@ func TestPoolThroughAPipe(t *testing.T) {
 	})
 }
 
-// scripted is a driver that makes its offers up, all in the past.
+// scripted is a driver with scripted offers, all in the past.
 type scripted func(*load.Plan, *load.Recorder)
 
 func (scripted) Engine() string { return "scripted" }
@@ -136,7 +137,7 @@ func (s scripted) Drive(_ context.Context, p *load.Plan, rec *load.Recorder) err
 	return nil
 }
 
-// Whatever a job's offers come to, the relay of its windows gives the same totals.
+// However a job's offers end, the relay of its windows gives the same totals.
 func TestSameTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := load.Plan{
@@ -178,7 +179,7 @@ func offers(t *rapid.T, p *load.Plan, rec *load.Recorder) {
 			o.Success, o.Checked = false, true
 		}
 		s.Done(&o)
-		// A warm offer's receipt in the very window of the undelivered would pass for one of them.
+		// A warm offer's receipt in the window of the undelivered would pass for one of them.
 		if o.Success && intended >= p.MeasureFrom() && rapid.Bool().Draw(t, "is delivered") {
 			rec.Delivered(seq, o.Done+rapid.Int64Range(0, 100*ms).Draw(t, "way"))
 		}

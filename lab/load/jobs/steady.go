@@ -13,7 +13,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// warmupTag takes the place of record.HistResponse in a tag of what does not count yet.
+// warmupTag takes the place of record.HistResponse in the tags of windows that do not count yet.
 const warmupTag = "warmup"
 
 // relaySteady enters the stream's windows into a recording until the plan's measured time is over.
@@ -32,7 +32,7 @@ func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorde
 			p.Start = w.Start
 			shard = rec.Shards(1)[0]
 		}
-		if from := p.MeasureFrom(); w.Start > from && !counting { // nothing happened in the first that counts
+		if from := p.MeasureFrom(); w.Start > from && !counting { // the first window that counts was empty
 			quiet := record.Window{Start: from, Phase: record.PhaseMeasure, Client: record.Client{Backlog: backlog}}
 			if err := shard.Window(&quiet, nil); err != nil {
 				return err
@@ -55,13 +55,13 @@ func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorde
 			return err
 		}
 		if w.Start+windowLength >= p.OfferUntil() {
-			return nil // nothing that comes could still count
+			return nil // no later window can count
 		}
 	}
 	return ctx.Err()
 }
 
-// tooShort says of work that was done too soon how to mend it.
+// tooShort returns the error for work that was done too soon, with the fix.
 func tooShort(s *stream, p *load.Plan, began bool) error {
 	worked := time.Duration(0)
 	if began {
@@ -71,7 +71,7 @@ func tooShort(s *stream, p *load.Plan, began bool) error {
 		worked, p.Warmup+p.Length, p.Warmup)
 }
 
-// warm makes a window one of the warm-up.
+// warm marks a window as part of the warm-up.
 func (w *window) warm() {
 	w.Phase = record.PhaseWarmup
 	hists := map[string]*hdrhistogram.Histogram{}
@@ -84,9 +84,9 @@ func (w *window) warm() {
 	w.hists = hists
 }
 
-// count makes a window one that counts. A unit counts in the window in which it is done, wherever it began, so
-// what was offered in a window is what was done in it: at the run's end as many are under way as at its
-// beginning, and they are neither lost nor late.
+// count marks a window as measured. A unit counts in the window in which it is done, wherever it
+// began, so the units offered in a window are those completed in it: at the run's end as many are
+// in progress as at its beginning, and they are neither lost nor late.
 func (w *window) count() {
 	w.Phase = record.PhaseMeasure
 	w.Client.Offered = w.Client.Completed
@@ -107,7 +107,7 @@ func merge(hists map[string]*hdrhistogram.Histogram, tag string, h *hdrhistogram
 		hists[tag] = h
 		return
 	}
-	sum := record.NewHistogram() // holds what either may; what is beyond it, the recording refuses by its count
+	sum := record.NewHistogram() // larger values than it can hold are left out, and the recording refuses the wrong count
 	sum.Merge(have)
 	sum.Merge(h)
 	hists[tag] = sum

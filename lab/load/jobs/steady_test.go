@@ -14,9 +14,9 @@ import (
 // steadyPlan warms up for two windows and counts three.
 var steadyPlan = load.Plan{Warmup: 2 * record.WindowLength, Length: 3 * record.WindowLength, Connections: 4}
 
-// readSteady drives a made-up stream with times of the plan's own.
+// readSteady drives a fixture stream with times of the plan's own.
 func readSteady(text string) *run {
-	d := NewSteady("made-up", strings.NewReader(text))
+	d := NewSteady("fake", strings.NewReader(text))
 	d.now = func() int64 { return began + int64(100*record.WindowLength) }
 	return drive(context.Background(), steadyPlan, d, nil)
 }
@@ -79,7 +79,7 @@ func TestSteadyWorkThatIsDoneTooSoon(t *testing.T) {
 	}
 }
 
-// A window that nothing was done in may be left out, also the last that counts.
+// An empty window may be left out, even if it is the last that counts.
 func TestSteadyGaps(t *testing.T) {
 	r := readSteady(units(t, 0, "measure", "response.ok", 5) + units(t, 3, "measure", "response.ok", 5) + units(t, 7, "measure", "response.ok", 5))
 	if r.err != nil || r.totals.Completed != 5 || r.plan.Length != 3*record.WindowLength {
@@ -87,7 +87,7 @@ func TestSteadyGaps(t *testing.T) {
 	}
 }
 
-// Whatever a job prints, a steady run counts no more windows than it was to.
+// Whatever a job prints, a steady run counts no more windows than planned.
 func FuzzSteady(f *testing.F) {
 	one := encoded(f, record.NewHistogram(), 1)
 	f.Add(measure("") + at(2, "measure", `,"client":{"offered":2,"completed":1},"hists":{"response.ok":"`+one+`"}`) + at(9, "drain", ""))

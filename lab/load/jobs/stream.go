@@ -17,8 +17,9 @@ import (
 
 const windowLength = int64(record.WindowLength)
 
-// maxEarlier is how long before Drive the first window may lie: a command is started first, and what it
-// prints waits in its pipe. It bounds, together with the present, how many windows a stream can make up.
+// maxEarlier is how far before Drive the first window may begin: a command starts first, and its
+// output waits in its pipe. Together with the current time it bounds the number of windows that a
+// stream can claim.
 const maxEarlier = int64(time.Minute)
 
 var phases = []string{record.PhaseWarmup, record.PhaseMeasure, record.PhaseDrain}
@@ -33,10 +34,10 @@ type window struct {
 type stream struct {
 	now      func() int64
 	lines    *bufio.Scanner
-	line     int   // of the last that was read, from 1
+	line     int   // number of the last line read, from 1
 	after    int64 // the next window begins here or later
-	phase    int   // the last one's, in phases
-	measured bool  // a window of phase measure was seen
+	phase    int   // phase of the last window, as an index into phases
+	measured bool  // a window of phase measure was read
 	tags     map[string]bool
 	gauges   map[string]bool
 }
@@ -48,7 +49,7 @@ func newStream(r io.Reader, now func() int64) *stream {
 	return s
 }
 
-// wholeLines splits at newlines and takes a last line without one for what it is: cut off.
+// wholeLines splits at newlines; a last line without one is an error, because it is cut off.
 func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -85,7 +86,7 @@ func (s *stream) next() (*window, error) {
 	d := json.NewDecoder(bytes.NewReader(s.lines.Bytes()))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return nil, fmt.Errorf("it is not a window (%w); only windows may be printed to stdout: %.100q", err, s.lines.Bytes())
+		return nil, fmt.Errorf("it is not a window (%w); print only windows to stdout: %.100q", err, s.lines.Bytes())
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows the window's object: a line is one object")
@@ -122,7 +123,7 @@ func (s *stream) check(l *windowLine) (*window, error) {
 
 func (s *stream) checkTime(l *windowLine) error {
 	now := s.now()
-	latest := now + windowLength // clocks that are set may differ a little between processes
+	latest := now + windowLength // clocks may differ a little between processes
 	switch {
 	case l.Start%windowLength != 0:
 		return fmt.Errorf("t_ns is %d: a window begins at a multiple of %d ns", l.Start, windowLength)

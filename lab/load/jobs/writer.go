@@ -12,15 +12,15 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Writer is a load.Sink that prints each window as a line, in one Write. It is not safe for concurrent
-// use.
+// Writer is a load.Sink that prints each window as a line, in one Write. It is not safe for
+// concurrent use.
 type Writer struct {
 	w io.Writer
 }
 
 var _ load.Sink = (*Writer)(nil)
 
-// NewWriter returns a Writer to w, which is stdout as a rule: nothing else may be printed there.
+// NewWriter returns a Writer to w, usually stdout: the command must print nothing else there.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Window writes a window with its histograms. Gauges are those of w.Server, if any.
@@ -45,8 +45,8 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 	return w.line(line)
 }
 
-// Close writes the last line: the job ended as it should, or failed with err. It does not close what it
-// writes to.
+// Close writes the last line: the job ended in order, or failed with err. It does not close the
+// underlying writer.
 func (w *Writer) Close(err error) error {
 	end := endLine{End: true}
 	if err != nil {

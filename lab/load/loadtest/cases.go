@@ -12,17 +12,17 @@ import (
 	"dyno/lab/load"
 )
 
-// testCase is one way in which a target can treat a request, and how every offer must then end.
+// testCase is one behaviour of a target, with the outcome that every offer must then have.
 type testCase struct {
 	name         string
 	script       func(p *peer)
 	want         string        // status or kind of failure
 	corpus       *load.Corpus  // nil: one GET
 	timeout      time.Duration // 0: longer than any test
-	failsContent bool          // the check of the content does not pass
+	failsContent bool          // the check of the content must fail
 }
 
-// offers is how many requests each case sends, more than there are connections.
+// offers is the number of requests in each case, more than there are connections.
 const (
 	offers      = 6
 	connections = 2
@@ -37,7 +37,7 @@ func (c *testCase) run(t *testing.T, open New, allowed []string) {
 	if c.timeout > 0 {
 		plan.Timeout = c.timeout
 	}
-	if slices.Contains(allowed, "timeout") { // a laxer driver waits for what never comes
+	if slices.Contains(allowed, "timeout") { // a laxer driver waits for bytes that never arrive
 		plan.Timeout = briefly
 	}
 	totals := drive(t, t.Context(), plan, open(serve(t, c.script).url, corpus, connections))
@@ -56,16 +56,16 @@ func (c *testCase) run(t *testing.T, open New, allowed []string) {
 
 const (
 	ok128 = "HTTP/1.1 200 OK\r\nContent-Length: 128\r\n\r\n" + body128
-	// body128 holds what looks like an answer, so that a driver that loses count of bytes is found out.
+	// body128 looks like an answer, so that a driver which miscounts bytes fails.
 	body128 = "HTTP/1.1 500 Not an answer\r\nContent-Length: 0\r\n\r\n" +
 		"HTTP/1.1 500 Not an answer\r\nContent-Length: 0\r\n\r\n" + "0123456789abcdefghij0123456789"
 	chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-	// briefly is a time-out for targets that never answer: any value would do.
+	// briefly is a timeout for targets that never answer: any value would do.
 	briefly = 50 * time.Millisecond
 )
 
 var cases = []testCase{
-	// Answers in good order.
+	// Well-formed answers.
 	{name: "content-length", script: answer(ok128), want: "200"},
 	{name: "connection-close", script: once("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), want: "200"},
 	{name: "connection-close-held", script: hold("HTTP/1.1 200 OK\r\nConnection: Foo, CLOSE\r\nContent-Length: 2\r\n\r\nok"), want: "200"},

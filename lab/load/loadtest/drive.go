@@ -14,10 +14,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// patience is a bound that no passing test reaches: how long a drive may take before it counts as hung.
-const patience = 60 * time.Second
+// testTimeout is the time after which a drive counts as hung; no passing test reaches it.
+const testTimeout = 60 * time.Second
 
-// windows keeps the series of a drive, to be held against its totals.
+// windows sums the series of a drive, to compare it with its totals.
 type windows struct{ sum record.Client }
 
 func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram) error {
@@ -29,19 +29,19 @@ func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram
 	return nil
 }
 
-// burst is a plan that offers n requests at once and waits until all have ended.
+// burst is a plan that offers n requests at the same instant and waits until all have ended.
 func burst(n, connections int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{
 		Schedule:    func() load.Schedule { return load.Times(at) },
 		Connections: connections,
 		Length:      record.WindowLength,
-		Drain:       patience,
-		Timeout:     patience,
+		Drain:       testTimeout,
+		Timeout:     testTimeout,
 	}
 }
 
-// drive runs the plan to its end and holds that its counts add up.
+// drive runs the plan to its end and checks that its counts add up.
 func drive(t *testing.T, ctx context.Context, p load.Plan, d load.Driver) record.Totals {
 	t.Helper()
 	if d.Engine() == "" {
@@ -91,7 +91,7 @@ func outcomes(t record.Totals) map[string]int64 {
 	return out
 }
 
-// expect holds that every offer ended in one of the ways wanted.
+// expect checks that every offer ended in one of the expected ways.
 func expect(t *testing.T, totals record.Totals, offered int, want ...string) {
 	t.Helper()
 	if totals.Offered != int64(offered) {

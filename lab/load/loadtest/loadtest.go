@@ -1,10 +1,10 @@
-// Package loadtest is the conformance suite that every HTTP driver of package load passes. Its targets
-// are raw TCP servers that follow a script, so that every way in which an answer can be right, wrong or
-// missing is met on purpose, and its verdicts are counts: no test here is decided by how long something
-// took.
+// Package loadtest is the conformance suite of package load's HTTP drivers; each of them must
+// pass it. Its targets are raw TCP servers that follow a script, so that every way in which an
+// answer can be right, wrong or missing occurs on purpose. Its verdicts are counts: no test is
+// decided by elapsed time.
 //
-// It is not for other protocols and not for speed. Each script's goroutines belong to the server that
-// the test started and have ended when the test has.
+// It is not for other protocols and not for speed. Each script's goroutines belong to the server
+// that the test started and have ended when the test has.
 package loadtest
 
 import (
@@ -17,8 +17,8 @@ import (
 // connections. The suite drives it with a Plan of as many connections.
 type New func(target string, corpus *load.Corpus, connections int) load.Driver
 
-// Allowance lets a driver end the offers of one case in another way than the suite asks for, because a
-// library below it is laxer or words a failure differently.
+// Allowance lets a driver end the offers of one case differently from the suite's expectation,
+// because a library below it is laxer or reports a failure differently.
 type Allowance struct {
 	Case    string // as in the subtest's name
 	Outcome string // a status ("200") or a kind of failure ("closed")

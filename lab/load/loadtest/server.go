@@ -72,7 +72,7 @@ type peer struct {
 	in     *bufio.Reader
 }
 
-// request reads one whole request; ok is false when the client has gone.
+// request reads one whole request; ok is false if the client has closed the connection.
 func (p *peer) request() (r *http.Request, body []byte, ok bool) {
 	r, err := http.ReadRequest(p.in)
 	if err != nil {
@@ -82,10 +82,11 @@ func (p *peer) request() (r *http.Request, body []byte, ok bool) {
 	return r, body, err == nil
 }
 
-// send writes a piece of an answer. A client that has gone is met at the next request.
+// send writes a piece of an answer. If the client is gone, the next request fails.
 func (p *peer) send(s string) { io.WriteString(p.conn, s) }
 
-// trickle sends a byte at a time, each in a segment of its own as far as the kernel keeps them apart.
+// trickle sends one byte at a time, each in its own segment as far as the kernel keeps them
+// apart.
 func (p *peer) trickle(s string) {
 	for i := range s {
 		p.send(s[i : i+1])
@@ -122,7 +123,7 @@ func once(s string) func(p *peer) {
 	}
 }
 
-// hold returns a script that answers one request and leaves it to the client to close the connection.
+// hold returns a script that answers one request and leaves closing the connection to the client.
 func hold(s string) func(p *peer) {
 	return func(p *peer) {
 		if _, _, ok := p.request(); ok {

@@ -14,7 +14,7 @@ import (
 	"dyno/lab/record"
 )
 
-// testRefused drives a port on which nobody listens: every offer fails, and the drive itself does not.
+// testRefused drives a port without a listener: every offer fails, but the drive does not.
 func testRefused(t *testing.T, open New) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,8 +34,8 @@ func testRefused(t *testing.T, open New) {
 	}
 }
 
-// testKeepAlive holds that connections are kept: no more are made than were asked for, and the answers
-// come over them one after the other.
+// testKeepAlive checks that connections are kept: the driver makes no more than the plan's
+// number, and answers arrive over them one after the other.
 func testKeepAlive(t *testing.T, open New) {
 	const many = 500
 	s := serve(t, answer(ok128))
@@ -49,8 +49,8 @@ func testKeepAlive(t *testing.T, open New) {
 	}
 }
 
-// testSequenceNumbers holds that every request carries a number of its own, in every place that asks
-// for it, also when the body is longer than what a socket takes at once.
+// testSequenceNumbers checks that every request carries its own number, in every place that has
+// an ${id}, also if the body is longer than the socket accepts in one write.
 func testSequenceNumbers(t *testing.T, open New) {
 	const many = 12
 	const blank = "0000000000000000"
@@ -105,7 +105,7 @@ func testSequenceNumbers(t *testing.T, open New) {
 	}
 }
 
-// testClasses holds that each class is judged by its own check and reported apart.
+// testClasses checks that each class uses its own check and is reported separately.
 func testClasses(t *testing.T, open New) {
 	const many = 30
 	corpus := &load.Corpus{
@@ -134,12 +134,12 @@ func testClasses(t *testing.T, open New) {
 	}
 }
 
-// lengths are those of a drive in which something has to happen within its length: on a busy machine a sender may get
-// no CPU for so long that nothing has, and then it is given longer.
-var lengths = []time.Duration{2 * record.WindowLength, 20 * record.WindowLength, patience}
+// lengths are the lengths of drives in which something must happen: on a busy machine a sender
+// may get no CPU during the short one, and then the test uses the longer ones.
+var lengths = []time.Duration{2 * record.WindowLength, 20 * record.WindowLength, testTimeout}
 
-// testUnfinished holds that what the target never answers is counted when the drive ends before the
-// time-out, also what never found a free connection.
+// testUnfinished checks that offers which the target never answers are counted when the drive
+// ends before the timeout, also those that never found a free connection.
 func testUnfinished(t *testing.T, open New) {
 	var sent int64
 	for _, length := range lengths {
@@ -159,7 +159,7 @@ func testUnfinished(t *testing.T, open New) {
 	}
 }
 
-// testClosedModel holds that without a schedule every answer is followed by the next request.
+// testClosedModel checks that without a schedule every answer is followed by the next request.
 func testClosedModel(t *testing.T, open New) {
 	var served atomic.Int64
 	s := serve(t, func(p *peer) {
@@ -175,7 +175,7 @@ func testClosedModel(t *testing.T, open New) {
 	for _, length := range lengths {
 		served.Store(0)
 		s.accepted.Store(0)
-		plan := load.Plan{Connections: connections, Length: length, Drain: patience, Timeout: patience}
+		plan := load.Plan{Connections: connections, Length: length, Drain: testTimeout, Timeout: testTimeout}
 		totals = drive(t, t.Context(), plan, open(s.url, get(), connections))
 		if totals.Ended > connections {
 			break
@@ -192,24 +192,25 @@ func testClosedModel(t *testing.T, open New) {
 	}
 }
 
-// testCount holds that a closed plan by count makes that many offers, numbered from its first, and ends with the last
-// answer.
+// testCount checks that a closed plan by count makes that many offers, numbered from its first,
+// and ends with the last answer.
 func testCount(t *testing.T, open New) {
 	const count = 51
 	s := serve(t, answer(ok128))
-	plan := load.Plan{Connections: connections, Count: count, FirstSeq: 1000, Length: patience, Timeout: patience}
+	plan := load.Plan{Connections: connections, Count: count, FirstSeq: 1000, Length: testTimeout, Timeout: testTimeout}
 	totals := drive(t, t.Context(), plan, open(s.url, get(), connections))
 	if totals.Offered != count || totals.Completed != count || totals.Failed != 0 {
 		t.Errorf("offered %d, completed %d, failed %d, want %d of %d", totals.Offered, totals.Completed, totals.Failed, count, count)
 	}
 }
 
-// testClosedUnanswered holds that in the closed model, too, every request on a connection that the target
-// closes without an answer ends as closed, and that the next request goes out over a new connection.
+// testClosedUnanswered checks that in the closed model, too, every request on a connection that
+// the target closes without an answer ends as closed, and that the next request goes out over a
+// new connection.
 func testClosedUnanswered(t *testing.T, open New) {
 	s := serve(t, once(""))
 	for _, length := range lengths {
-		plan := load.Plan{Connections: connections, Length: length, Drain: patience, Timeout: patience}
+		plan := load.Plan{Connections: connections, Length: length, Drain: testTimeout, Timeout: testTimeout}
 		totals := drive(t, t.Context(), plan, open(s.url, get(), connections))
 		if n := totals.Errors["closed"]; n != totals.Offered {
 			t.Errorf("%d of %d offers ended as closed: %v", n, totals.Offered, totals.Errors)
@@ -221,7 +222,7 @@ func testClosedUnanswered(t *testing.T, open New) {
 	t.Errorf("no more than one request went out over each connection")
 }
 
-// testCancel holds that a drive which is called off returns, with everything counted.
+// testCancel checks that a cancelled drive returns, with every offer counted.
 func testCancel(t *testing.T, open New) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -232,12 +233,12 @@ func testCancel(t *testing.T, open New) {
 		}
 	})
 	plan := load.Plan{
-		Schedule:    func() load.Schedule { return load.Constant(1000, patience) },
-		Connections: connections, Length: patience, Drain: patience, Timeout: patience,
+		Schedule:    func() load.Schedule { return load.Constant(1000, testTimeout) },
+		Connections: connections, Length: testTimeout, Drain: testTimeout, Timeout: testTimeout,
 	}
 	begin := time.Now()
 	totals := drive(t, ctx, plan, open(s.url, get(), connections))
-	if time.Since(begin) >= patience {
+	if time.Since(begin) >= testTimeout {
 		t.Error("the drive went on to its end")
 	}
 	if totals.Unfinished == 0 || totals.Ended != 0 {
@@ -245,7 +246,8 @@ func testCancel(t *testing.T, open New) {
 	}
 }
 
-// testRequestBytes holds that method, path, header and body arrive as the corpus has them, in turn.
+// testRequestBytes checks that method, path, header and body arrive as they are in the corpus, in
+// turn.
 func testRequestBytes(t *testing.T, open New) {
 	corpus := &load.Corpus{
 		Requests: []load.Request{

@@ -2,40 +2,40 @@ package raw
 
 import "dyno/lab/load"
 
-// connState is how far a connection has got.
+// connState is the state of a connection.
 type connState uint8
 
 const (
 	down       connState = iota // no socket; sender.reconnect makes one
-	connecting                  // the handshake is under way
+	connecting                  // the handshake is in progress
 	up
 )
 
-// conn is one connection of a sender; when it is lost, another socket takes its place.
+// conn is one connection of a sender; when its socket is lost, another takes its place.
 type conn struct {
 	index int32
-	gen   int32 // counts its sockets; what the kernel says of an older one is passed over
+	gen   int32 // counts its sockets; events of an older one are ignored
 	fd    int
 	state connState
-	idle  bool // stands in sender.idle
+	idle  bool // queued in sender.idle
 
 	since    int64 // the instant the handshake began
-	retry    int64 // not to be connected again before
-	failures int   // attempts in a row that came to nothing
-	owed     int   // closed model: offers to be made when it is connected again
+	retry    int64 // earliest instant of the next attempt to connect
+	failures int   // failed attempts in a row
+	pending  int   // closed model: offers to make when it is connected again
 
-	flights []flight // a ring: what was sent and not answered
+	flights []flight // a ring: sent and not yet answered
 	first   int
 	count   int
 	freeAt  int64 // the instant it could last take a request
 	parser  parser
 
-	out       []byte // request bytes that the socket has not taken
+	out       []byte // request bytes that the socket has not accepted
 	broken    bool   // nothing more can be written
 	brokenWhy load.Status
 }
 
-// due is an offer that has come due.
+// due is an offer whose intended time has come.
 type due struct {
 	seq      uint64
 	intended int64
@@ -71,16 +71,16 @@ func (c *conn) pop() {
 	}
 }
 
-// connected resets what belongs to one socket.
+// connected resets the state that belongs to one socket.
 func (c *conn) connected(at int64) {
 	c.state, c.freeAt = up, at
 	c.out, c.broken = c.out[:0], false
 }
 
-// socket is one of the sockets that a connection has over time.
+// socket identifies one of the sockets that a connection has over time.
 type socket struct{ index, gen int32 }
 
-// failedTry is a handshake that ended in the call that began it.
+// failedTry is a handshake that failed in the call that began it.
 type failedTry struct {
 	socket
 	status load.Status

@@ -22,7 +22,7 @@ func chooseBackend(wanted string) string {
 	return BackendUring
 }
 
-// Drive carries out the plan. It fails only where the machine does not give what a sender needs.
+// Drive carries out the plan. It fails only if the machine lacks what a sender needs.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
 	address := d.resolve(ctx)
 	n := d.threads(p.Connections)
@@ -36,7 +36,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	return errors.Join(errs...)
 }
 
-// send is the life of the k-th of n sending threads.
+// send is the main function of the k-th of n sending threads.
 func (d *Driver) send(ctx context.Context, p *load.Plan, rec *load.Recorder, shard *load.Shard, address unix.Sockaddr, k, n int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -62,10 +62,11 @@ func (d *Driver) send(ctx context.Context, p *load.Plan, rec *load.Recorder, sha
 	return nil
 }
 
-// tune prepares the calling thread and returns what undoes it. A kernel that does not permit something
-// is no error: the send-lag shows what it costs.
+// tune prepares the calling thread and returns the function that undoes it. A setting that the
+// kernel refuses is no error: the send-lag shows what it costs.
 func (d *Driver) tune(p *load.Plan, rec *load.Recorder) (undo func()) {
-	// The kernel may delay a timer by the thread's slack, 50 us if nothing is said; 0 restores that.
+	// The kernel may delay a timer by the thread's slack, 50 us by default; 0 restores the
+	// default.
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	realtime := d.config.Realtime && p.Open() && setScheduler(schedRR, 1) == nil
 	if realtime {
@@ -91,7 +92,7 @@ func setScheduler(policy uint32, priority uint32) error {
 	return unix.SchedSetAttr(0, &attr, 0)
 }
 
-// resolve looks the target up. When it has no address, every offer will fail to connect.
+// resolve looks up the target. If it has no address, every offer will fail to connect.
 func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 	port, err := strconv.ParseUint(d.port, 10, 16)
 	if err != nil {
@@ -104,7 +105,7 @@ func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 		return netip.AddrPort{}
 	}
 	best := ips[0]
-	for _, ip := range ips { // a name such as localhost has both; IPv4 is what services listen on without being asked
+	for _, ip := range ips { // a name such as localhost has both; services listen on IPv4 by default
 		if ip = ip.Unmap(); ip.Is4() {
 			best = ip
 			break
@@ -113,7 +114,7 @@ func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 	return netip.AddrPortFrom(best.Unmap(), uint16(port))
 }
 
-// sockaddr makes an address for one thread, which fills it in anew at each use; nil for none.
+// sockaddr makes an address for one thread, which reuses it; nil for none.
 func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	if !a.IsValid() {
 		return nil

@@ -136,9 +136,10 @@ func at(n int) func() load.Schedule {
 	return func() load.Schedule { return load.Times(make([]int64, n)) }
 }
 
-const patience = time.Minute // a bound that no passing test reaches
+const testTimeout = time.Minute // a bound that no passing test reaches
 
-// A pipeline is filled: so many requests reach the server before it answers the first.
+// A pipeline is filled: the server receives as many requests as the pipeline holds before it
+// answers the first.
 func TestPipelineIsFilled(t *testing.T) {
 	const depth, many = 4, 40
 	for _, backend := range []string{BackendEpoll, BackendUring} {
@@ -157,7 +158,7 @@ func TestPipelineIsFilled(t *testing.T) {
 					}
 				}
 			})
-			totals := run(t, load.Plan{Schedule: at(many), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+			totals := run(t, load.Plan{Schedule: at(many), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
 				driver(t, Config{Target: url, Corpus: small(), Backend: backend, Pipeline: depth}))
 			if totals.Status["200"] != many || accepted.Load() != 1 {
 				t.Errorf("%d of %d answered over %d connections: %v", totals.Status["200"], many, accepted.Load(), totals.Errors)
@@ -166,8 +167,8 @@ func TestPipelineIsFilled(t *testing.T) {
 	}
 }
 
-// When a connection is lost, the request in turn ends as the connection did, and those behind it were
-// closed upon.
+// When a connection is lost, the request in turn ends with the connection's error, and those
+// behind it as closed.
 func TestPipelineIsLost(t *testing.T) {
 	const depth = 4
 	for _, backend := range []string{BackendEpoll, BackendUring} {
@@ -181,7 +182,7 @@ func TestPipelineIsLost(t *testing.T) {
 				io.WriteString(c, ok+"HTTP/1.1 nonsense\r\n")
 				in.ReadByte() // until the client closes
 			})
-			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
 				driver(t, Config{Target: url, Corpus: &load.Corpus{Requests: []load.Request{{Method: "GET", Path: "/"}}, Classes: make([]load.Class, 1)}, Backend: backend, Pipeline: depth}))
 			if totals.Status["200"] != 1 || totals.Errors["malformed"] != 1 || totals.Errors["closed"] != depth-2 {
 				t.Errorf("statuses %v, errors %v", totals.Status, totals.Errors)
@@ -202,7 +203,7 @@ func TestPipelineIsClosed(t *testing.T) {
 					}
 				}
 			})
-			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
 				driver(t, Config{Target: url, Corpus: &load.Corpus{Requests: []load.Request{{Method: "GET", Path: "/"}}, Classes: make([]load.Class, 1)}, Backend: backend, Pipeline: depth}))
 			if totals.Errors["closed"] != depth {
 				t.Errorf("errors %v, want %d of kind closed", totals.Errors, depth)
@@ -211,7 +212,7 @@ func TestPipelineIsClosed(t *testing.T) {
 	}
 }
 
-// A long request that is still being sent does not keep the others of a pipeline from arriving whole.
+// A long request that is still being sent does not corrupt the other requests of a pipeline.
 func TestPipelineOfLongRequests(t *testing.T) {
 	corpus := small()
 	corpus.Requests[0].Body = make([]byte, 4<<20)
@@ -219,7 +220,7 @@ func TestPipelineOfLongRequests(t *testing.T) {
 		t.Run(backend, func(t *testing.T) {
 			url, _ := answering(t, always)
 			const many = 12
-			totals := run(t, load.Plan{Schedule: at(many), Connections: 1, Length: record.WindowLength, Drain: patience, Timeout: patience},
+			totals := run(t, load.Plan{Schedule: at(many), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
 				driver(t, Config{Target: url, Corpus: corpus, Backend: backend, Pipeline: 4}))
 			if totals.Status["200"] != many {
 				t.Errorf("%d of %d answered: %v", totals.Status["200"], many, totals.Errors)
@@ -228,13 +229,13 @@ func TestPipelineOfLongRequests(t *testing.T) {
 	}
 }
 
-// More connections than the ring has room for requests or buffers.
+// There are more connections than the ring has room for requests or buffers.
 func TestManyConnections(t *testing.T) {
 	const many = 1500
 	for _, backend := range []string{BackendEpoll, BackendUring} {
 		t.Run(backend, func(t *testing.T) {
 			url, accepted := answering(t, always)
-			totals := run(t, load.Plan{Schedule: at(3 * many), Connections: many, Length: record.WindowLength, Drain: patience, Timeout: patience},
+			totals := run(t, load.Plan{Schedule: at(3 * many), Connections: many, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
 				driver(t, Config{Target: url, Corpus: small(), Backend: backend}))
 			if totals.Status["200"] != 3*many || accepted.Load() > many {
 				t.Errorf("%d of %d answered over %d connections: %v", totals.Status["200"], 3*many, accepted.Load(), totals.Errors)
@@ -243,25 +244,26 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// A name that has no address makes every offer fail; the drive itself does not.
+// A name without an address makes every offer fail; the drive itself does not fail.
 func TestUnknownHost(t *testing.T) {
 	const many = 5
-	totals := run(t, load.Plan{Schedule: at(many), Connections: 2, Length: record.WindowLength, Drain: patience, Timeout: patience},
-		driver(t, Config{Target: "http://nobody.invalid:80", Corpus: small()}))
+	totals := run(t, load.Plan{Schedule: at(many), Connections: 2, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
+		driver(t, Config{Target: "http://absent.invalid:80", Corpus: small()}))
 	if totals.Errors["connect"] != many {
 		t.Errorf("errors %v, want %d of kind connect", totals.Errors, many)
 	}
 }
 
-// While nothing goes wrong, a request costs no memory: what a drive allocates does not grow with the
-// requests it sends. It does grow with its windows, and a slow machine needs more of them for many requests.
+// While nothing fails, a request costs no memory: a drive's allocations do not grow with the
+// requests it sends. They do grow with its windows, and a slow machine needs more windows for
+// many requests.
 func TestRequestsDoNotAllocate(t *testing.T) {
 	for _, backend := range []string{BackendEpoll, BackendUring} {
 		t.Run(backend, func(t *testing.T) {
 			allocated := func(requests int) (objects float64, w windows) {
 				url, _ := answering(t, counted)
 				d := driver(t, Config{Target: url, Corpus: small(), Backend: backend})
-				p := load.Plan{Schedule: at(requests), Connections: 4, Length: 5 * record.WindowLength, Drain: patience, Timeout: patience}
+				p := load.Plan{Schedule: at(requests), Connections: 4, Length: 5 * record.WindowLength, Drain: testTimeout, Timeout: testTimeout}
 				objects = testing.AllocsPerRun(1, func() {
 					w = 0
 					count(t, p, d, &w)
@@ -278,7 +280,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// counted answers every small request without allocating: it counts the bytes that come.
+// counted answers every small request without allocating: it counts the bytes that arrive.
 func counted(c net.Conn, in *bufio.Reader) {
 	const length = len("POST / HTTP/1.1\r\nHost: 127.0.0.1:12345\r\nContent-Length: 5\r\n\r\nhello")
 	buf, reply := make([]byte, length), []byte(ok)

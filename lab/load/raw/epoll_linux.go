@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	readSize = 64 << 10 // bytes asked for at once: an answer comes in one piece nearly always
-	// readTurns is how often one connection is read from before the others get their turn.
+	readSize = 64 << 10 // bytes per read: nearly every answer arrives in one piece
+	// readTurns bounds the reads from one connection before the others get their turn.
 	readTurns = 16
-	maxEvents = 512 // taken from the kernel at once
+	maxEvents = 512 // events fetched per system call
 )
 
-// interest is what epoll watches every socket for, from its beginning to its end. It reports changes
-// only (edge-triggered), so watching for room to write costs nothing until a socket was found full, and
-// no call is ever needed to change it.
+// interest is the set of events that epoll watches on every socket for its whole life. It reports
+// changes only (edge-triggered), so watching for room to write costs nothing until a socket was
+// full, and no call is ever needed to change it.
 const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 
-// epoll is the back end of non-blocking calls: one to wait for many, one to read and one to write for
-// each request.
+// epoll is the back end of non-blocking calls: one to wait for many sockets, one to read and one
+// to write for each request.
 type epoll struct {
 	s       *sender
 	fd      int
 	address unix.Sockaddr
 	events  []unix.EpollEvent
 	buf     []byte
-	gather  bool        // write a connection's requests together when the events of a wait are done
-	full    []socket    // connections with something gathered
-	failed  []failedTry // handshakes that ended in the call that began them
+	gather  bool        // write a connection's requests together after the events of a wait
+	full    []socket    // connections with gathered requests
+	failed  []failedTry // handshakes that failed in the call that began them
 	coarse  bool        // the kernel has no epoll_pwait2: waits are rounded up to 1 ms
 }
 
@@ -72,7 +72,7 @@ func (e *epoll) close(c *conn) {
 
 func (e *epoll) send(c *conn, b []byte) {
 	switch {
-	case len(c.out) > 0: // they go behind what waits already
+	case len(c.out) > 0: // after the bytes that wait already
 	case e.gather:
 		e.full = append(e.full, socket{c.index, c.gen})
 	default:
@@ -81,14 +81,15 @@ func (e *epoll) send(c *conn, b []byte) {
 	c.out = append(c.out, b...)
 }
 
-// flush writes what a connection has gathered, as far as its socket takes it.
+// flush writes a connection's gathered requests, as far as its socket accepts them.
 func (e *epoll) flush(c *conn) {
 	n := e.write(c, c.out)
 	c.out = c.out[:copy(c.out, c.out[n:])]
 }
 
-// write returns how many bytes the socket took. When the connection is broken it only remembers why: the
-// answer may be there to be read all the same, and the end of the connection is read behind it.
+// write returns the number of bytes that the socket accepted. If the connection is broken, write
+// only stores the reason: the answer may still be readable, and the end of the connection is read
+// after it.
 func (e *epoll) write(c *conn, b []byte) (n int) {
 	for n < len(b) && !c.broken {
 		k, errno := write(c.fd, b[n:])
@@ -112,7 +113,7 @@ func (e *epoll) wait(until int64) {
 		}
 	}
 	e.full = e.full[:0]
-	if e.s.tellFailed(&e.failed) {
+	if e.s.onFailedTries(&e.failed) {
 		until = 0
 	}
 	n := e.poll(max(0, until-e.s.latest))
@@ -125,10 +126,10 @@ func (e *epoll) wait(until int64) {
 	}
 }
 
-// poll waits for events for so many ns at most.
-func (e *epoll) poll(rest int64) int {
+// poll waits for events for at most remaining ns.
+func (e *epoll) poll(remaining int64) int {
 	if !e.coarse {
-		ts := unix.NsecToTimespec(rest)
+		ts := unix.NsecToTimespec(remaining)
 		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(e.fd), uintptr(unsafe.Pointer(&e.events[0])), uintptr(len(e.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 		if e.coarse = errno == unix.ENOSYS || errno == unix.EPERM; !e.coarse {
 			if errno != 0 {
@@ -137,7 +138,7 @@ func (e *epoll) poll(rest int64) int {
 			return int(n)
 		}
 	}
-	ms := min((rest+999_999)/1_000_000, math.MaxInt32)
+	ms := min((remaining+999_999)/1_000_000, math.MaxInt32)
 	n, err := unix.EpollWait(e.fd, e.events, int(ms))
 	if err != nil {
 		return 0
@@ -150,10 +151,10 @@ func (e *epoll) happened(c *conn, events uint32) {
 	gen := c.gen
 	if c.state == connecting {
 		if err := handshake(c.fd); err != nil {
-			e.s.refused(c, connectStatus(err))
+			e.s.onRefused(c, connectStatus(err))
 			return
 		}
-		e.s.connected(c)
+		e.s.onConnected(c)
 	} else if events&unix.EPOLLOUT != 0 && len(c.out) > 0 {
 		e.flush(c)
 	}
@@ -169,21 +170,21 @@ func (e *epoll) happened(c *conn, events uint32) {
 		case errno == unix.EAGAIN:
 			return
 		case errno != 0:
-			e.s.ended(c, endStatus(errno))
+			e.s.onClosed(c, endStatus(errno))
 			return
 		case n == 0:
-			e.s.ended(c, load.Closed)
+			e.s.onClosed(c, load.Closed)
 			return
 		}
-		e.s.received(c, e.buf[:n])
-		// A short read has emptied the socket: what comes later makes another event.
+		e.s.onReceived(c, e.buf[:n])
+		// A short read has emptied the socket: later bytes cause another event.
 		if c.gen != gen || n < len(e.buf) && events&ending == 0 {
 			return
 		}
 		e.s.now = e.s.clock()
 	}
 	event := unix.EpollEvent{Events: interest, Fd: c.index, Pad: c.gen}
-	if err := unix.EpollCtl(e.fd, unix.EPOLL_CTL_MOD, c.fd, &event); err != nil { // reports it again at the next wait
-		e.s.ended(c, load.Other)
+	if err := unix.EpollCtl(e.fd, unix.EPOLL_CTL_MOD, c.fd, &event); err != nil { // the next wait reports it again
+		e.s.onClosed(c, load.Other)
 	}
 }

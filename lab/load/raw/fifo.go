@@ -1,6 +1,6 @@
 package raw
 
-// fifo is a queue that grows when it is full and otherwise reuses its room.
+// fifo is a queue that grows when it is full and otherwise reuses its memory.
 type fifo[T any] struct {
 	items []T // its length is a power of two, or 0
 	head  uint
@@ -15,7 +15,7 @@ func (q *fifo[T]) push(v T) {
 	q.len++
 }
 
-// front is the item that pop would return; there must be one.
+// front returns the item that pop would return; the queue must not be empty.
 func (q *fifo[T]) front() *T { return &q.items[q.head&uint(len(q.items)-1)] }
 
 func (q *fifo[T]) pop() T {

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// noLength stands where an answer does not state its length.
+// noLength is the length of an answer that does not state one.
 const noLength = -1
 
-// head is what an answer's status line and header say about the answer itself.
+// head holds the fields of a status line and header that concern the answer's framing.
 type head struct {
 	status    int
 	length    int64 // Content-Length, bytes
@@ -18,16 +18,16 @@ type head struct {
 	keepAlive bool // Connection: keep-alive
 }
 
-// prefix is how every status line begins.
+// prefix begins every status line.
 const prefix = "HTTP/1."
 
-// mayBeStatusLine judges the beginning of a line.
+// mayBeStatusLine checks the beginning of a line.
 func mayBeStatusLine(begun []byte) bool {
 	n := min(len(begun), len(prefix))
 	return string(begun[:n]) == prefix[:n]
 }
 
-// parseStatusLine reads "HTTP/1.1 200 OK".
+// parseStatusLine parses "HTTP/1.1 200 OK".
 func (h *head) parseStatusLine(line []byte) bool {
 	if len(line) < len("HTTP/1.1 200 ") || !mayBeStatusLine(line) {
 		return false
@@ -46,7 +46,7 @@ func (h *head) parseStatusLine(line []byte) bool {
 	return h.status >= 100
 }
 
-// splitField reads "Name: value".
+// splitField parses "Name: value".
 func splitField(line []byte) (name, value []byte, ok bool) {
 	i := bytes.IndexByte(line, ':')
 	if i < 1 || !isToken(line[:i]) {
@@ -56,14 +56,14 @@ func splitField(line []byte) (name, value []byte, ok bool) {
 	return line[:i], value, isText(value)
 }
 
-// field takes note of the fields that say where the answer ends and whether the connection stays.
+// field stores the fields that say where the answer ends and whether the connection stays open.
 func (h *head) field(name, value []byte) bool {
 	switch {
 	case is(name, "content-length"):
 		return h.contentLength(value)
 	case is(name, "transfer-encoding"):
-		// We accept no other encoding, so a target has no right to send one; and chunked twice is
-		// forbidden.
+		// The requests accept no other encoding, so a target must not send one; and chunked twice
+		// is forbidden.
 		if h.chunked || !is(value, "chunked") {
 			return false
 		}
@@ -78,7 +78,7 @@ func (h *head) field(name, value []byte) bool {
 	return true
 }
 
-// contentLength reads a length, which may be repeated but not contradicted.
+// contentLength parses a length, which may be repeated but not contradicted.
 func (h *head) contentLength(value []byte) bool {
 	n, ok := parseLength(value)
 	if !ok || h.length != noLength && h.length != n {
@@ -98,10 +98,10 @@ func parseLength(digits []byte) (n int64, ok bool) {
 	return n, len(digits) > 0
 }
 
-// consistent reports whether the fields can stand together.
+// consistent reports whether the fields are valid together.
 func (h *head) consistent() bool {
 	if h.status == 101 {
-		return false // no upgrade was asked for
+		return false // no request asks for an upgrade
 	}
 	return !h.chunked || h.length == noLength && !h.http10
 }
@@ -114,7 +114,7 @@ func (h *head) persists() bool {
 	return !h.close
 }
 
-// is compares without regard to ASCII case; lower is in lower case.
+// is compares, ignoring ASCII case; lower is in lower case.
 func is(b []byte, lower string) bool {
 	if len(b) != len(lower) {
 		return false
@@ -131,7 +131,8 @@ func is(b []byte, lower string) bool {
 	return true
 }
 
-// isText reports whether b holds no control characters but tabs (RFC 9110's field-vchar, SP and HTAB).
+// isText reports whether b holds no control characters but tabs (RFC 9110's field-vchar, SP and
+// HTAB).
 func isText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Bounds on what one answer may make the parser keep.
+// Bounds on the memory that one answer may take.
 const (
 	maxHead      = 64 << 10 // bytes of status line and header, interim answers included; trailers likewise
 	maxChunkLine = 4 << 10  // bytes of a chunk's size with its extensions
-	maxContent   = 4 << 20  // bytes of body that are kept for a check; a longer body fails it
+	maxContent   = 4 << 20  // bytes of body that are kept for a check; a longer body fails the check
 )
 
-// verdict is what the parser knows after a piece of an answer.
+// verdict is the parser's state of knowledge after a piece of an answer.
 type verdict uint8
 
 const (
@@ -22,35 +22,35 @@ const (
 	malformed
 )
 
-// state is what the parser expects next.
+// state is the element that the parser expects next.
 type state uint8
 
 const (
 	statusLine state = iota
 	fieldLine
-	body      // left bytes of it
+	body      // the next left bytes
 	untilEOF  // a body that ends with the connection
 	chunkSize // the line with a chunk's size
-	chunkData // left bytes of it
+	chunkData // the next left bytes
 	chunkEnd  // the line end after a chunk's data
 	trailer
 )
 
-// parser reads one answer after the other, from pieces cut anywhere. It is strict: what RFC 9112's
-// grammar does not allow is malformed, also where other clients guess. It allocates nothing unless the
-// content is kept for a check, or a line was cut in two.
+// parser reads one answer after the other, from pieces cut anywhere. It is strict: whatever RFC
+// 9112's grammar does not allow is malformed, also where other clients guess. It allocates only
+// if the content is kept for a check, or if a line was cut in two.
 type parser struct {
 	state  state
-	fresh  bool // nothing of the answer has come yet
+	fresh  bool // no byte of the answer has arrived yet
 	toHead bool // the request's method was HEAD: the answer has no body
 	head   head
 	left   int64    // bytes of body or chunk still to come
-	room   int      // bytes that the lines still to come may take
+	room   int      // bytes that the remaining lines may take
 	line   []byte   // the beginning of a line that was cut
-	keep   *content // nil: nobody asks for the content
+	keep   *content // nil: no check needs the content
 }
 
-// content is what a check looks at.
+// content is the input of a check.
 type content struct {
 	header   http.Header
 	body     []byte
@@ -66,16 +66,16 @@ func (p *parser) begin(toHead, keep bool) {
 	}
 }
 
-// feed reads on in an answer and returns what of in lies behind its end.
+// feed continues an answer and returns the part of in after its end.
 func (p *parser) feed(in []byte, known *knownHead) (rest []byte, v verdict) {
 	if !p.fresh {
-		return p.rest(in)
+		return p.resume(in)
 	}
 	p.fresh = false
 	if p.keep == nil && known.begins(in) {
 		p.head = known.head
 		p.expectBody()
-		return p.rest(in[len(known.bytes):])
+		return p.resume(in[len(known.bytes):])
 	}
 	if rest, v = p.lines(in); v != incomplete {
 		return rest, v
@@ -83,11 +83,11 @@ func (p *parser) feed(in []byte, known *knownHead) (rest []byte, v verdict) {
 	if p.state > fieldLine {
 		known.learn(in[:len(in)-len(rest)], p.head)
 	}
-	return p.rest(rest)
+	return p.resume(rest)
 }
 
-// rest reads an answer on from any state.
-func (p *parser) rest(in []byte) (rest []byte, v verdict) {
+// resume continues an answer from any state.
+func (p *parser) resume(in []byte) (rest []byte, v verdict) {
 	for {
 		if p.inLines() {
 			if len(in) == 0 {
@@ -118,7 +118,7 @@ func (p *parser) rest(in []byte) (rest []byte, v verdict) {
 	}
 }
 
-// lines reads whole lines to the end of the head, or for as long as lines are what is expected.
+// lines reads whole lines to the end of the head, or as long as the parser expects lines.
 func (p *parser) lines(in []byte) (rest []byte, v verdict) {
 	inHead := p.state <= fieldLine
 	for p.inLines() && inHead == (p.state <= fieldLine) {
@@ -134,7 +134,7 @@ func (p *parser) lines(in []byte) (rest []byte, v verdict) {
 		if len(line) == 0 || line[len(line)-1] != '\n' {
 			p.line = append(p.line, line...)
 			if p.state == statusLine && !mayBeStatusLine(p.line) {
-				return nil, malformed // it need not be waited for
+				return nil, malformed // malformed already, before its end
 			}
 			return nil, incomplete
 		}
@@ -157,7 +157,7 @@ func (p *parser) inLines() bool {
 	return p.state != body && p.state != untilEOF && p.state != chunkData
 }
 
-// take reads one line, its end cut off.
+// take parses one line without its line end.
 func (p *parser) take(line []byte) verdict {
 	switch p.state {
 	case statusLine:
@@ -207,7 +207,7 @@ func (p *parser) endHead() verdict {
 	if !p.head.consistent() {
 		return malformed
 	}
-	if p.head.status < 200 { // an interim answer: the real one is still to come
+	if p.head.status < 200 { // an interim answer: the final one follows
 		p.state = statusLine
 		if p.keep != nil {
 			clear(p.keep.header)
@@ -232,7 +232,7 @@ func (p *parser) expectBody() {
 	}
 }
 
-// eof says that the connection has ended in good order and reports whether the answer is complete.
+// eof handles an orderly end of the connection and reports whether the answer is complete.
 func (p *parser) eof() bool { return p.state == untilEOF }
 
 // persists reports whether the connection can carry another request after this answer.
@@ -247,11 +247,11 @@ func (p *parser) store(b []byte) {
 	}
 }
 
-// knownHead is the head that was parsed last. A target's answers mostly begin with the same bytes (the
-// Date changes once a second), and the same bytes mean the same: comparing is a tenth of the work of
-// parsing.
+// knownHead is the head that was parsed last. A target's answers mostly begin with the same bytes
+// (the Date changes once a second), and equal bytes have equal meaning: comparing is a tenth of
+// the work of parsing.
 type knownHead struct {
-	bytes []byte // with the empty line that ends it; empty: none is known
+	bytes []byte // including the empty line that ends it; empty: none is known
 	head  head
 }
 
@@ -262,7 +262,7 @@ func (k *knownHead) begins(in []byte) bool {
 // learn keeps a head that arrived in one piece.
 func (k *knownHead) learn(raw []byte, h head) { k.bytes, k.head = append(k.bytes[:0], raw...), h }
 
-// parseChunkSize reads a chunk's size in bytes; extensions are passed over, but must be text.
+// parseChunkSize parses a chunk's size in bytes; it skips extensions, which must be text.
 func parseChunkSize(line []byte) (int64, bool) {
 	digits := line
 	if i := bytes.IndexByte(line, ';'); i >= 0 {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// result is what a stream of answers came to.
+// result is the outcome of a stream of answers.
 type result struct {
 	status  []int
 	bodies  []string
@@ -20,7 +20,7 @@ type result struct {
 	eof     bool // the last answer ends with the connection
 }
 
-// parse feeds a stream to a parser in pieces and reads as many answers as there are.
+// parse feeds a stream to a parser in pieces and reads all its answers.
 func parse(pieces [][]byte, toHead, keep bool, known *knownHead) (out result) {
 	p := &parser{}
 	p.begin(toHead, keep)
@@ -82,8 +82,8 @@ var seeds = []string{
 	"HTTP/1.1 2",
 }
 
-// Where a stream is cut changes nothing, nor whether the head is one that was seen before, nor whether
-// the content is kept.
+// The result does not depend on where a stream is cut, on whether the head was seen before, or on
+// whether the content is kept.
 func FuzzParserCuts(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s), uint16(1), uint16(7), false)
@@ -107,7 +107,7 @@ func FuzzParserCuts(f *testing.F) {
 	})
 }
 
-// What the parser accepts, net/http reads in the same way.
+// net/http reads every answer that the parser accepts in the same way.
 func FuzzParserAgainstNetHTTP(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -134,7 +134,7 @@ func FuzzParserAgainstNetHTTP(f *testing.F) {
 	})
 }
 
-// Answers that are built to be right are read as they were built, however they are cut.
+// Valid answers are read as they were built, however they are cut.
 func TestParserReadsWhatWasBuilt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var stream bytes.Buffer

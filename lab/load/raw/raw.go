@@ -1,14 +1,15 @@
-// Package raw drives a target over plain HTTP/1.1 at the least cost per request that Go allows: locked
-// threads, non-blocking sockets, prebuilt bytes, and nothing allocated while the load runs. Few cores are
-// shared between generator and target, so what a request costs here is missing there.
+// Package raw drives a target over plain HTTP/1.1 at the least cost per request that Go allows:
+// locked threads, non-blocking sockets, prebuilt bytes, and no allocation during the load.
+// Generator and target share few cores, so CPU time spent here is missing there.
 //
-// Two back ends share everything but the event loop. io_uring cost 0.84 times the CPU of epoll per request
-// (95% interval 0.74 to 0.95, 12 interleaved pairs; 64 connections, 128-byte answers over loopback, Linux
-// 6.18 on 2 virtual cores, other work beside), mostly because sends go out in groups; so it is the default
-// where the kernel has it. bench/generator measures it again.
+// Two back ends share everything but the event loop. io_uring cost 0.84 times the CPU of epoll
+// per request (95% interval 0.74 to 0.95, 12 interleaved pairs; 64 connections, 128-byte answers
+// over loopback, Linux 6.18 on 2 virtual cores, with other work on the machine), mostly because
+// sends go out in groups; so it is the default where the kernel has it. bench/generator measures
+// it again.
 //
-// It is not for TLS or HTTP/2 and runs on Linux only; package std does the rest, and is the one to use
-// where this one cannot. Drive owns one goroutine per sending thread, and all have ended when it returns.
+// It is not for TLS or HTTP/2 and runs on Linux only; package std does the rest. Drive owns one
+// goroutine per sending thread, and all have ended when it returns.
 package raw
 
 import (
@@ -21,21 +22,23 @@ import (
 	"dyno/lab/load"
 )
 
-// Config says what to send where. Plan.Connections says over how many connections.
+// Config says what to send and where. Plan.Connections is the number of connections.
 type Config struct {
-	// Target is the scheme, host and port: http://127.0.0.1:8080. A path is passed over; the corpus has
-	// its own.
+	// Target is the scheme, host and port: http://127.0.0.1:8080. A path is ignored; the corpus
+	// has its own.
 	Target string
 	Corpus *load.Corpus
-	// Threads is how many threads send. 0: one for every 4 cores, at least one.
+	// Threads is the number of sending threads. 0: one for every 4 cores, at least one.
 	Threads int
-	// Pipeline is how many requests may be under way on one connection. 0: one, no pipelining.
+	// Pipeline is the number of requests that may be in flight on one connection. 0: one, no
+	// pipelining.
 	Pipeline int
-	// Backend is how the kernel is asked: "epoll", "uring", or "" for the better one that this kernel has.
+	// Backend is the kernel interface: "epoll", "uring", or "" for the better one that this
+	// kernel has.
 	Backend string
-	// Realtime asks that the sending threads run at real-time priority in the open model, where that is
-	// permitted: a target on the same cores then cannot delay a send. In the closed model it costs CPU
-	// and gains nothing, so it is passed over.
+	// Realtime requests real-time priority for the sending threads in the open model, where that
+	// is permitted: a target on the same cores then cannot delay a send. In the closed model it
+	// costs CPU and gains nothing, so it is ignored.
 	Realtime bool
 }
 
@@ -45,7 +48,7 @@ const (
 	BackendUring = "uring"
 )
 
-// maxPipeline bounds Config.Pipeline; beyond it a connection's requests only wait for one another.
+// maxPipeline bounds Config.Pipeline; in a longer pipeline requests only wait for one another.
 const maxPipeline = 1024
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
@@ -57,7 +60,7 @@ type Driver struct {
 	backend  string
 }
 
-// New builds the requests and chooses the back end. It connects to nothing yet.
+// New builds the requests and chooses the back end. It does not connect yet.
 func New(c Config) (*Driver, error) {
 	d := &Driver{config: c}
 	u, err := url.Parse(c.Target)
@@ -89,7 +92,7 @@ func New(c Config) (*Driver, error) {
 // Engine names the driver and its back end.
 func (d *Driver) Engine() string { return "raw-" + d.backend }
 
-// threads is how many threads send over a number of connections.
+// threads returns the number of sending threads for a number of connections.
 func (d *Driver) threads(connections int) int {
 	n := d.config.Threads
 	if n == 0 {

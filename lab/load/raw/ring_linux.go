@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's interface of io_uring(7), as far as it is used here.
+// The part of the kernel's io_uring(7) interface that is used here.
 const (
 	setupCQSize       = 1 << 3
 	setupSubmitAll    = 1 << 7
@@ -37,7 +37,7 @@ const (
 	ringOffSQ         = 0
 	ringOffSQEs       = 0x10000000
 	bufferGroup       = 0
-	bufferRingTailAt  = 14 // bytes: the tail lies in the first entry's reserved field
+	bufferRingTailAt  = 14 // bytes: the tail is in the first entry's reserved field
 	bufferRingEntSize = 16 // bytes
 )
 
@@ -54,7 +54,7 @@ type ringParams struct {
 	}
 }
 
-// sqe is a request to the kernel.
+// sqe is a request to the kernel (submission queue entry).
 type sqe struct {
 	opcode, flags uint8
 	ioprio        uint16
@@ -68,7 +68,7 @@ type sqe struct {
 	_             [22]byte
 }
 
-// cqe is the kernel's answer to one.
+// cqe is the kernel's answer to one (completion queue entry).
 type cqe struct {
 	userData uint64
 	res      int32
@@ -97,7 +97,7 @@ type bufferEntry struct {
 	_    uint16
 }
 
-// ring is an io_uring with a ring of buffers that it receives into. It is used by one thread.
+// ring is an io_uring with a ring of receive buffers. One thread uses it.
 type ring struct {
 	fd       int
 	shared   []byte // both rings
@@ -106,7 +106,7 @@ type ring struct {
 	sqTail   *uint32
 	sqMask   uint32
 	sqes     []sqe
-	tail     uint32 // ours, ahead of the shared one until submit
+	tail     uint32 // local, ahead of the shared tail until submit
 	cqHead   *uint32
 	cqTail   *uint32
 	cqMask   uint32
@@ -119,7 +119,8 @@ type ring struct {
 	bufferTail uint16
 }
 
-// newRing makes a ring for so many requests at once and with so many receive buffers, powers of two both.
+// newRing makes a ring for a number of concurrent requests and receive buffers, both powers of
+// two.
 func newRing(entries, buffers, bufferSize int) (*ring, error) {
 	p := ringParams{
 		flags:     setupCQSize | setupSubmitAll | setupCoopTaskrun | setupSingleIssuer | setupDeferTaskrun,
@@ -165,8 +166,8 @@ func (r *ring) mapRings(p *ringParams) (err error) {
 	return nil
 }
 
-// addBuffers gives the kernel buffers to receive into. They lie outside of Go's heap, because the kernel
-// may hold on to one for longer than the program does.
+// addBuffers gives the kernel buffers to receive into. They are outside Go's heap, because the
+// kernel may keep one for longer than the program does.
 func (r *ring) addBuffers(n, size int) (err error) {
 	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANONYMOUS | unix.MAP_PRIVATE
 	if r.bufferRing, err = unix.Mmap(-1, 0, n*bufferRingEntSize, prot, flags); err != nil {

@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	never = math.MaxInt64 // an instant that does not come
-	// tick is how often a sender looks after what is not urgent: windows, CPU time, whether to stop.
+	never = math.MaxInt64 // an instant that never comes
+	// tick is the interval of a sender's less urgent work: windows, CPU time, whether to stop.
 	tick = int64(record.WindowLength)
-	// expiryGrain is the least time between two searches for requests that have timed out.
+	// expiryGrain is the shortest time between two searches for requests that have timed out.
 	expiryGrain = int64(time.Millisecond)
 )
 
-// backend is how a sender asks the kernel. It calls back connected, refused, received and ended, for
-// sockets that are still those of their connection; it never does so from connect, send or close.
+// backend is a sender's interface to the kernel. It calls back onConnected, onRefused, onReceived
+// and onClosed, only for sockets that are still those of their connection, and never from
+// connect, send or close.
 type backend interface {
 	connect(c *conn)        // begins a handshake
 	send(c *conn, b []byte) // b may change as soon as send has returned
 	close(c *conn)
-	wait(until int64) // handles what happened; returns at the latest at an instant
+	wait(until int64) // handles events; returns at the latest at an instant
 	end()
 }
 
@@ -36,24 +37,24 @@ type sender struct {
 	requests []request
 	known    knownHead
 	back     backend
-	depth    int // requests that may be under way on one connection
+	depth    int // requests that may be in flight on one connection
 
-	conns    []conn
-	idle     fifo[int32] // connections that can take a request; some may have gone down since
-	queue    fifo[due]   // offers that wait for a connection
-	inFlight int
-	standing int // connections that are up
-	trying   int // connections whose handshake is under way
+	conns      []conn
+	idle       fifo[int32] // connections that can take a request; some may have gone down since
+	queue      fifo[due]   // offers that wait for a connection
+	inFlight   int
+	connected  int // connections that are up
+	connecting int // connections whose handshake is in progress
 
 	now      int64 // the instant the last wait returned
 	latest   int64 // the clock's last reading
-	wake     int64 // nothing but the kernel has to be looked after before
+	wake     int64 // until then only kernel events need handling
 	started  bool
 	offering bool  // the closed model makes new offers
 	left     int64 // offers that the closed model may still make
 	schedule load.Schedule
 	arrival  int64 // the next intended time
-	deadline int64 // nothing times out before
+	deadline int64 // nothing times out before this instant
 	ticked   int64 // the next tick
 	redial   bool  // some connection is down
 	outcome  load.Outcome
@@ -71,21 +72,21 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// clock reads the clock, and remembers what it said for those that need no newer reading.
+// clock reads the clock and stores the reading for callers that need no newer one.
 func (s *sender) clock() int64 {
 	s.latest = monotonic.Now()
 	return s.latest
 }
 
-// housekeep does what has come due and sets the instant at which it must be called again.
+// housekeep does the work that is due and sets the instant of its next call.
 func (s *sender) housekeep(ctx context.Context) (finished bool) {
 	now := s.now
 	if !s.started && now >= s.plan.Start {
 		s.started = true
 		if s.offering = !s.plan.Open() && s.left > 0; s.offering {
 			for i := range s.conns {
-				s.conns[i].owed = s.depth
-				s.pay(&s.conns[i])
+				s.conns[i].pending = s.depth
+				s.refill(&s.conns[i])
 			}
 		}
 	}
@@ -143,7 +144,7 @@ func (s *sender) pull() int64 {
 	return at
 }
 
-// issue makes an offer and sends it, or lets it wait for a connection.
+// issue makes an offer and sends it, or queues it until a connection is free.
 func (s *sender) issue(intended, could int64) {
 	d := due{seq: s.shard.Offer(intended), intended: intended}
 	if s.queue.len == 0 {
@@ -156,16 +157,17 @@ func (s *sender) issue(intended, could int64) {
 	s.expectBy(intended)
 }
 
-// pay makes the offers that a connection owes, wherever they then are sent.
-func (s *sender) pay(c *conn) {
-	for ; c.owed > 0 && s.offering; c.owed-- {
+// refill makes the offers that a connection still has to make, on whatever connection they are
+// sent.
+func (s *sender) refill(c *conn) {
+	for ; c.pending > 0 && s.offering; c.pending-- {
 		now := s.clock()
 		s.spend()
 		s.issue(now, now)
 	}
 }
 
-// spend takes one offer off what the closed model may still make.
+// spend takes one offer off the number that the closed model may still make.
 func (s *sender) spend() {
 	if s.left--; s.left == 0 {
 		s.offering = false
@@ -195,36 +197,37 @@ func (s *sender) send(c *conn, d due, at, could int64) {
 	s.expectBy(d.intended)
 	s.back.send(c, req.bytes)
 	if c.count < s.depth {
-		s.rest(c)
+		s.markIdle(c)
 	}
 }
 
-// rest makes a connection available.
-func (s *sender) rest(c *conn) {
+// markIdle makes a connection available.
+func (s *sender) markIdle(c *conn) {
 	if !c.idle {
 		c.idle = true
 		s.idle.push(c.index)
 	}
 }
 
-// fill gives work to a connection that can take a request: in the closed model first what it owes for
-// what was just answered, so that every connection keeps its share of the load; then what waits.
+// fill gives work to a connection that can take a request: in the closed model first the offers
+// that replace answered ones, so that every connection keeps its share of the load; then queued
+// offers.
 func (s *sender) fill(c *conn) {
 	for c.count < s.depth {
 		switch {
-		case c.owed > 0 && s.offering:
+		case c.pending > 0 && s.offering:
 			now := s.clock()
 			if s.offering = now < s.plan.OfferUntil(); !s.offering {
 				continue
 			}
-			c.owed--
+			c.pending--
 			s.spend()
 			s.send(c, due{seq: s.shard.Offer(now), intended: now}, now, c.freeAt)
 		case s.queue.len > 0:
 			d := s.queue.pop()
 			s.send(c, d, s.clock(), max(d.intended, c.freeAt))
 		default:
-			s.rest(c)
+			s.markIdle(c)
 			if s.inFlight == 0 {
 				s.wake = 0 // perhaps it was the last
 			}
@@ -233,7 +236,7 @@ func (s *sender) fill(c *conn) {
 	}
 }
 
-// stop reports what has not finished and closes everything.
+// stop reports unfinished offers and closes everything.
 func (s *sender) stop() {
 	now := s.clock()
 	for s.queue.len > 0 {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls that never block bypass the scheduler's bookkeeping.
+// System calls that never block bypass the scheduler's bookkeeping.
 
 func read(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
@@ -22,7 +22,7 @@ func write(fd int, b []byte) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// threadCPU is the CPU time that the calling thread has used.
+// threadCPU returns the CPU time that the calling thread has used.
 func threadCPU() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
@@ -65,7 +65,7 @@ func dial(address unix.Sockaddr) (int, error) {
 	return fd, nil
 }
 
-// handshake returns how a handshake that is no longer under way ended.
+// handshake returns the result of a completed handshake.
 func handshake(fd int) error {
 	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && errno != 0 {
@@ -74,7 +74,7 @@ func handshake(fd int) error {
 	return err
 }
 
-// connectStatus says in the recorder's words why a connection could not be made.
+// connectStatus returns the kind of a failure to connect.
 func connectStatus(err error) load.Status {
 	if errors.Is(err, unix.ECONNREFUSED) {
 		return load.Refused
@@ -82,7 +82,7 @@ func connectStatus(err error) load.Status {
 	return load.Connect
 }
 
-// endStatus says in the recorder's words why a connection broke off.
+// endStatus returns the kind of a broken connection.
 func endStatus(errno unix.Errno) load.Status {
 	if errno == unix.ECONNRESET || errno == unix.EPIPE {
 		return load.Reset

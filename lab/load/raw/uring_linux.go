@@ -12,18 +12,20 @@ import (
 
 const (
 	ringEntries    = 256
-	ringBufferSize = 16 << 10 // bytes: an answer takes one buffer nearly always
+	ringBufferSize = 16 << 10 // bytes: nearly every answer fits into one buffer
 	minRingBuffers = 64
-	maxRingBuffers = 1024 // more answers than these at once wait in their sockets
-	// submitEvery bounds how many sends are gathered before they are submitted. A send takes about 3 us
-	// on loopback, so the last of 8 leaves 20 us after the instant that was recorded for it.
+	maxRingBuffers = 1024 // further concurrent answers wait in their sockets
+	// submitEvery bounds the number of sends that are gathered before they are submitted. A send
+	// takes about 3 us on loopback, so the last of 8 leaves 20 us after the instant that was
+	// recorded for it.
 	submitEvery = 8
-	// quietSend is what a socket with nothing under way takes at once, in bytes: less than the smallest
-	// send buffer. Nobody needs to be told how such a send went, unless it failed.
+	// quietSend is the number of bytes that an idle socket accepts in one send: less than the
+	// smallest send buffer. Such a send needs no completion unless it fails.
 	quietSend = 4 << 10
 )
 
-// What a request to the ring was for; part of its user data, beside the connection and its generation.
+// Purposes of a request to the ring; part of its user data, with the connection and its
+// generation.
 const (
 	forHandshake = iota
 	forReceiving
@@ -34,24 +36,25 @@ const (
 	genMask   = 1<<28 - 1
 )
 
-// uring is the back end of io_uring: one call submits a batch of sends, waits, and takes in what was
-// received; receiving is asked for once in a connection's life.
+// uring is the back end of io_uring: one call submits a batch of sends, waits, and returns what
+// was received; receiving is requested once per socket.
 type uring struct {
 	s       *sender
 	ring    *ring
 	address unix.Sockaddr
 	outs    []outgoing  // by connection
-	full    []socket    // connections with something gathered
-	failed  []failedTry // handshakes that ended in the call that began them
-	closing []int       // sockets to be closed once nothing that names them waits to be submitted
+	full    []socket    // connections with gathered requests
+	failed  []failedTry // handshakes that failed in the call that began them
+	closing []int       // sockets to close once no unsubmitted request names them
 	timeout unix.Timespec
 	handle  func(*cqe)
 }
 
-// outgoing is the request bytes of a connection. What the kernel is sending must stay as it is.
+// outgoing holds the request bytes of a connection. The bytes that the kernel is sending must not
+// change.
 type outgoing struct {
 	sending, next []byte
-	busy          bool // the kernel has sending
+	busy          bool // the kernel is sending the bytes in sending
 }
 
 func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
@@ -81,7 +84,7 @@ func (u *uring) end() {
 	u.ring.close()
 }
 
-// ask prepares a request on behalf of a connection's present socket.
+// ask prepares a request for a connection's present socket.
 func (u *uring) ask(c *conn, op uint8, purpose uint64) *sqe {
 	e := u.ring.next()
 	e.opcode, e.fd = op, int32(c.fd)
@@ -101,8 +104,8 @@ func (u *uring) connect(c *conn) {
 	u.ask(c, opPollAdd, forHandshake).opFlags = unix.POLLOUT
 }
 
-// close ends what the ring does with a socket; the descriptor stays taken until no request that waits to
-// be submitted can meet another socket under it.
+// close ends the ring's work on a socket; the descriptor stays open until no unsubmitted request
+// could meet another socket under its number.
 func (u *uring) close(c *conn) {
 	if c.fd >= 0 {
 		unix.Shutdown(c.fd, unix.SHUT_RDWR)
@@ -132,7 +135,7 @@ func (u *uring) send(c *conn, b []byte) {
 	}
 }
 
-// flush asks for what a connection has gathered to be sent.
+// flush submits a connection's gathered requests.
 func (u *uring) flush(c *conn) {
 	out := &u.outs[c.index]
 	out.sending, out.next = out.next, out.sending[:0]
@@ -159,7 +162,7 @@ func (u *uring) wait(until int64) {
 		}
 	}
 	u.full = u.full[:0]
-	if u.s.tellFailed(&u.failed) {
+	if u.s.onFailedTries(&u.failed) {
 		until = 0
 	}
 	u.timeout = unix.NsecToTimespec(max(0, until-u.s.latest))
@@ -170,8 +173,8 @@ func (u *uring) wait(until int64) {
 	u.ring.publishBuffers()
 }
 
-// happened handles one completion. What belongs to an earlier socket of a connection is passed over, but
-// for the buffer that comes with it.
+// happened handles one completion. It ignores a completion for an earlier socket of a connection,
+// but returns its buffer.
 func (u *uring) happened(e *cqe) {
 	c := &u.s.conns[uint32(e.userData)]
 	mine := int32(e.userData>>genShift)&genMask == c.gen&genMask
@@ -184,23 +187,23 @@ func (u *uring) happened(e *cqe) {
 		u.sent(c, e)
 	default:
 		if err := handshake(c.fd); err != nil {
-			u.s.refused(c, connectStatus(err))
+			u.s.onRefused(c, connectStatus(err))
 			return
 		}
 		u.receive(c)
-		u.s.connected(c)
+		u.s.onConnected(c)
 	}
 }
 
-// sent takes note of how a send went. A failure is only remembered: the answer may be there to be read
-// all the same, and the end of the connection is read behind it.
+// sent handles the completion of a send. A failure is only stored: the answer may still be
+// readable, and the end of the connection is read after it.
 func (u *uring) sent(c *conn, e *cqe) {
 	out := &u.outs[c.index]
 	out.busy = false
 	switch {
 	case e.res < 0:
 		c.broken, c.brokenWhy = true, endStatus(unix.Errno(-e.res))
-	case int(e.res) < len(out.sending): // cut short, which only the connection's end does
+	case int(e.res) < len(out.sending): // cut short, which happens only when the connection ends
 		c.broken, c.brokenWhy = true, load.Reset
 	case len(out.next) > 0:
 		u.flush(c)
@@ -212,17 +215,17 @@ func (u *uring) received(c *conn, e *cqe, mine bool) {
 	if e.flags&cqeHasBuffer != 0 {
 		id := uint16(e.flags >> cqeBufferIDShift)
 		if mine && e.res > 0 {
-			u.s.received(c, u.ring.buffer(id, int(e.res)))
+			u.s.onReceived(c, u.ring.buffer(id, int(e.res)))
 		}
 		u.ring.giveBack(id)
 	}
 	switch {
 	case !mine || c.gen != gen:
 	case e.res == 0:
-		u.s.ended(c, load.Closed)
+		u.s.onClosed(c, load.Closed)
 	case e.res < 0 && unix.Errno(-e.res) != unix.ENOBUFS:
-		u.s.ended(c, endStatus(unix.Errno(-e.res)))
-	case e.flags&cqeMore == 0: // out of buffers or of room for completions
+		u.s.onClosed(c, endStatus(unix.Errno(-e.res)))
+	case e.flags&cqeMore == 0: // no buffer is free, or no room for completions
 		u.receive(c)
 	}
 }

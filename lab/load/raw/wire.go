@@ -12,7 +12,7 @@ import (
 	"dyno/lab/load"
 )
 
-// request is one request of the corpus as it goes over the wire.
+// request is one request of the corpus in its wire format.
 type request struct {
 	bytes   []byte
 	ids     []int // offsets in bytes of the sequence number
@@ -77,7 +77,7 @@ func encodeOne(r *load.Request, classes []load.Class, host string) (request, err
 	return out, nil
 }
 
-// private returns a copy whose sequence numbers one thread can write without another seeing them.
+// private returns a copy, so that each thread writes its own sequence numbers.
 func private(requests []request) []request {
 	out := slices.Clone(requests)
 	for i := range out {

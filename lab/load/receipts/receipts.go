@@ -1,13 +1,14 @@
-// Package receipts follows a sink's receipts: the stream that says which notices arrived and when, so
-// that latency can be taken until the delivery rather than until the answer. A sink serves
+// Package receipts follows a sink's receipts: the stream that reports which notices arrived and when,
+// so that latency can be measured to the delivery instead of to the answer. A sink serves
 //
 //	GET /receipts?run=RUN
 //
 // as lines "ID NS": an ID of the form RUN-HEX16, whose last 16 hexadecimal digits are the offer's
-// sequence number, and the instant on CLOCK_MONOTONIC, in ns, at which it had arrived in full. Lines of
-// other runs are passed over; a line "error: ..." is the sink's word that receipts were lost.
+// sequence number, and the instant on CLOCK_MONOTONIC, in ns, at which the notice had arrived in
+// full. Lines of other runs are skipped; a line "error: ..." is the sink's report that receipts were
+// lost.
 //
-// It is not for matching receipts to offers (load.Recorder) and does not reconnect: a stream that breaks
+// It is not for matching receipts to offers (load.Recorder) and does not reconnect: a broken stream
 // has lost receipts, and a run without them is no measurement. A Stream has no goroutine of its own.
 package receipts
 
@@ -24,13 +25,13 @@ import (
 	"dyno/lab/load"
 )
 
-// maxLine bounds a line: an ID of up to 100 bytes and a time.
+// maxLine bounds a line in bytes: an ID of up to 100 bytes and a time.
 const maxLine = 256
 
 // dialTimeout bounds the wait for the stream's header.
 const dialTimeout = 5 * time.Second
 
-// Stream is a sink's stream of receipts, open.
+// Stream is an open stream of a sink's receipts.
 type Stream struct {
 	run    []byte
 	body   io.ReadCloser
@@ -38,27 +39,27 @@ type Stream struct {
 	client *http.Client
 }
 
-// Dial opens the stream of a run. It returns once the sink has answered, so that no receipt is missed of
-// what is offered afterwards. The stream lives until Close, or until ctx is done.
+// Dial opens the stream of a run. It returns once the sink has answered, so that no receipt of a
+// later offer is missed. The stream lives until Close, or until ctx is done.
 func Dial(ctx context.Context, url, run string) (*Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: dialTimeout, DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("asking for receipts: %w", err)
+		return nil, fmt.Errorf("requesting receipts: %w", err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("asking for receipts: %w", err)
+		return nil, fmt.Errorf("requesting receipts: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		const quoted = 200 // bytes of the answer that the error shows
 		answer, _ := io.ReadAll(io.LimitReader(resp.Body, quoted))
 		resp.Body.Close()
 		cancel()
-		return nil, fmt.Errorf("asking %s for receipts: %s: %s", url, resp.Status, bytes.TrimSpace(answer))
+		return nil, fmt.Errorf("requesting receipts from %s: %s: %s", url, resp.Status, bytes.TrimSpace(answer))
 	}
 	return &Stream{run: []byte(run), body: resp.Body, cancel: cancel, client: client}, nil
 }
@@ -70,8 +71,8 @@ func (s *Stream) Close() {
 	s.client.CloseIdleConnections()
 }
 
-// Follow passes each receipt to the recorder until ctx is done. Any other end of the stream is an error.
-// It is a load.Receipts.
+// Follow passes each receipt to the recorder until ctx is done. Any other end of the stream is an
+// error. Follow is a load.Receipts.
 func (s *Stream) Follow(ctx context.Context, rec *load.Recorder) error {
 	defer context.AfterFunc(ctx, s.cancel)()
 	err := follow(s.body, s.run, rec.Delivered)
@@ -105,7 +106,7 @@ func follow(r io.Reader, run []byte, delivered func(seq uint64, at int64)) error
 	}
 }
 
-// parse reads "RUN-HEX16 NS". A line whose ID is not the run's is another's.
+// parse parses "RUN-HEX16 NS". A line with another run's ID belongs to that run.
 func parse(line, run []byte) (seq uint64, at int64, ours bool, err error) {
 	if complaint, ok := bytes.CutPrefix(line, []byte("error: ")); ok {
 		return 0, 0, false, fmt.Errorf("the sink says: %s", complaint)

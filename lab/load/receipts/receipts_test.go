@@ -33,7 +33,7 @@ func TestFollow(t *testing.T) {
 	}{
 		{name: "own lines only", in: "aa-00000000000000ff 12\nbb-0000000000000001 13\naa-0000000000000001 14\n",
 			want: []receipt{{255, 12}, {1, 14}}, err: "ended its stream of receipts after 3 lines"},
-		{name: "a foreign id is nobody's business", in: "anything-at-all 1\n", err: "after 1 lines"},
+		{name: "a foreign id is ignored", in: "anything-at-all 1\n", err: "after 1 lines"},
 		{name: "no time", in: "aa-0000000000000001\n", err: "receipt 1: "},
 		{name: "bad time", in: "aa-0000000000000001 1e3\n", err: "not a time"},
 		{name: "endless time", in: "aa-0000000000000001 1111111111111111111\n", err: "not a time"},

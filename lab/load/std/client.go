@@ -26,7 +26,7 @@ func (c *client) close() {
 // Connect makes the worker's connection before the run's start.
 func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].prepare(ctx) }
 
-// Do sends the next request of the corpus and judges the answer.
+// Do sends the next request of the corpus and checks the answer.
 func (c *client) Do(ctx context.Context, o *load.Offer) load.Result {
 	corpus := c.driver.config.Corpus
 	i := (c.next.Add(1) - 1) % uint64(len(corpus.Requests))
@@ -36,7 +36,7 @@ func (c *client) Do(ctx context.Context, o *load.Offer) load.Result {
 		return load.Result{Status: statusOf(err), Class: from.Class}
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode < 200 || answer.StatusCode > 999 { // 101: nobody asked to change the protocol
+	if answer.StatusCode < 200 || answer.StatusCode > 999 { // 101: no request asks to change the protocol
 		return load.Result{Status: load.Malformed, Class: from.Class}
 	}
 	check := &corpus.Classes[from.Class].Check
@@ -52,7 +52,7 @@ func (c *client) Do(ctx context.Context, o *load.Offer) load.Result {
 	return result
 }
 
-// request is the corpus's i-th as it is sent for an offer.
+// request returns the corpus's i-th request with the number of an offer.
 func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	out := c.driver.requests[i].WithContext(ctx)
 	from := &c.driver.config.Corpus.Requests[i]
@@ -61,7 +61,7 @@ func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	}
 	body := from.Body
 	if len(from.IDs) > 0 {
-		body = bytes.Clone(body) // the client may still be sending it after an early answer
+		body = bytes.Clone(body) // the transport may still be sending it after an early answer
 		for _, at := range from.IDs {
 			load.PutID(body[at:], seq)
 		}
@@ -70,10 +70,10 @@ func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	return out
 }
 
-// maxBody bounds the part of an answer that is kept for its checks; an answer that is longer fails them.
+// maxBody bounds the part of an answer that is kept for its checks; a longer answer fails them.
 const maxBody = 1 << 20 // bytes
 
-// read reads a body to its end, keeping it when it is wanted.
+// read reads a body to its end and keeps it if wanted.
 func read(body io.Reader, wanted bool) (kept []byte, whole bool, err error) {
 	if wanted {
 		if kept, err = io.ReadAll(io.LimitReader(body, maxBody)); err != nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// TLS says how to speak it. The zero TLS verifies against the system's certificates.
+// TLS holds the settings of TLS. The zero TLS verifies against the system's certificates.
 type TLS struct {
 	CAFile   string // PEM; trusted in place of the system's certificates
 	Insecure bool   // accept any certificate
-	Version  string // "1.2" or "1.3"; empty: the newest that both sides speak, from 1.2 on
+	Version  string // "1.2" or "1.3"; empty: the newest from 1.2 on that both sides support
 }
 
 func (t *TLS) config(host string, http2 bool) (*tls.Config, error) {
@@ -30,7 +30,7 @@ func (t *TLS) config(host string, http2 bool) (*tls.Config, error) {
 	case "1.3":
 		c.MinVersion = tls.VersionTLS13
 	default:
-		return nil, fmt.Errorf("TLS version %q: there are 1.2 and 1.3", t.Version)
+		return nil, fmt.Errorf("TLS version %q: write 1.2 or 1.3", t.Version)
 	}
 	if t.CAFile == "" {
 		return c, nil
@@ -46,7 +46,7 @@ func (t *TLS) config(host string, http2 bool) (*tls.Config, error) {
 	return c, nil
 }
 
-// dialer makes connections; tls is nil in the clear.
+// dialer makes connections; tls is nil for plain TCP.
 type dialer struct {
 	net net.Dialer
 	tls *tls.Config
@@ -70,12 +70,12 @@ type handshakeError struct{ error }
 
 func (e *handshakeError) Unwrap() error { return e.error }
 
-// conn is one connection, remade by its transport when it is lost.
+// conn is one connection; its transport replaces it when it is lost.
 type conn struct {
 	transport *http.Transport
 	dial      *dialer
 	addr      string
-	ready     chan net.Conn // the first connection, made ahead of the first request
+	ready     chan net.Conn // the first connection, made before the first request
 }
 
 func newConn(d *dialer, addr string, http2 bool) *conn {
@@ -88,7 +88,7 @@ func newConn(d *dialer, addr string, http2 bool) *conn {
 		DialContext:            c.take,
 		MaxConnsPerHost:        1,
 		MaxIdleConnsPerHost:    1,
-		DisableCompression:     true, // the answer is taken as the target sends it
+		DisableCompression:     true, // the target chooses the encoding of its answers
 		MaxResponseHeaderBytes: maxHeader,
 		Protocols:              protocols,
 	}
@@ -101,10 +101,11 @@ func newConn(d *dialer, addr string, http2 bool) *conn {
 // maxHeader bounds an answer's header.
 const maxHeader = 64 << 10 // bytes
 
-// connectLimit bounds how long a first connection may take that is made ahead of any offer.
+// connectLimit bounds the time of a first connection, which is made before any offer.
 const connectLimit = 10 * time.Second
 
-// prepare makes the first connection. Its failure shows with the first request, which tries again.
+// prepare makes the first connection. If it fails, the first request tries again and reports the
+// failure.
 func (c *conn) prepare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()

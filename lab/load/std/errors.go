@@ -7,8 +7,9 @@ import (
 	"dyno/lab/load"
 )
 
-// statusOf sorts the client's errors. What comes neither from the network nor from the time-out says that
-// the answer broke the protocol; the few exceptions have no type and are known by their words.
+// statusOf returns the kind of a client error. Errors that come neither from the network nor from
+// the timeout mean that the answer broke the protocol; the few exceptions have no type and are
+// recognized by their text.
 func statusOf(err error) load.Status {
 	var handshake *handshakeError
 	switch status := load.StatusOf(err); {

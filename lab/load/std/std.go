@@ -1,9 +1,10 @@
-// Package std drives a target with Go's own HTTP client: HTTP/1.1 and HTTP/2, in the clear and over TLS,
-// on every system that Go runs on. It costs about five times the CPU per request of package raw, which is
-// the one to use for plain HTTP/1.1 on Linux.
+// Package std drives a target with Go's own HTTP client: HTTP/1.1 and HTTP/2, plain and over TLS,
+// on every system that Go runs on. It costs about five times the CPU per request of package raw,
+// so use raw for plain HTTP/1.1 on Linux.
 //
-// It is not for other protocols: those put their own Doer into a load.Pool, as this package does. Drive
-// owns the pool's goroutines and those of the client's connections, and closes all when it returns.
+// It is not for other protocols: those put their own Doer into a load.Pool, as this package does.
+// Drive owns the pool's goroutines and those of the client's connections, and closes all when it
+// returns.
 package std
 
 import (
@@ -22,14 +23,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Config says what to send where. Plan.Connections says over how many connections: each carries one
-// request at a time.
+// Config says what to send and where. Plan.Connections is the number of connections; each carries
+// one request at a time.
 type Config struct {
-	// Target is the scheme, host and port: https://127.0.0.1:8443. A path is passed over; the corpus has
-	// its own.
+	// Target is the scheme, host and port: https://127.0.0.1:8443. A path is ignored; the corpus
+	// has its own.
 	Target string
 	Corpus *load.Corpus
-	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge in the clear
+	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	TLS    TLS
 	Think  time.Duration // closed model: pause of each connection after an answer
 }
@@ -44,7 +45,7 @@ type Driver struct {
 
 var _ load.Driver = (*Driver)(nil)
 
-// New checks the configuration and prepares the requests. It connects to nothing yet.
+// New checks the configuration and prepares the requests. It does not connect yet.
 func New(c Config) (*Driver, error) {
 	u, err := url.Parse(c.Target)
 	if err != nil {
@@ -72,7 +73,7 @@ func New(c Config) (*Driver, error) {
 	return d, nil
 }
 
-// prepare makes what all sends of a request have in common.
+// prepare builds the part of a request that is the same each time it is sent.
 func prepare(r *load.Request, classes []load.Class, target *url.URL) (*http.Request, error) {
 	if int(r.Class) >= len(classes) {
 		return nil, fmt.Errorf("class %d of %d does not exist", r.Class, len(classes))
@@ -98,13 +99,13 @@ func prepare(r *load.Request, classes []load.Class, target *url.URL) (*http.Requ
 		out.Header = r.Header.Clone()
 	}
 	if out.Header.Get("User-Agent") == "" {
-		out.Header["User-Agent"] = nil // sends none: the engines send the same bytes
+		out.Header["User-Agent"] = nil // sends none, so that both engines send the same bytes
 	}
 	out.Host = r.Header.Get("Host")
 	return out, nil
 }
 
-// Engine names the driver.
+// Engine returns the driver's name.
 func (d *Driver) Engine() string { return "std" }
 
 // Drive carries out the plan; see load.Driver.

@@ -24,7 +24,7 @@ type discard struct{}
 
 func (discard) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// target is a server that counts its connections and the protocols it was spoken to in.
+// target is a server that counts its connections and the protocols that clients use.
 type target struct {
 	*httptest.Server
 	accepted atomic.Int64
@@ -62,7 +62,7 @@ func serve(t *testing.T, secure, http2 bool) *target {
 	return s
 }
 
-// certificate writes the server's own into a file.
+// certificate writes the server's own certificate into a file.
 func (s *target) certificate(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
@@ -134,8 +134,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// A target that is asked for HTTP/2 over TLS and has none, or whose certificate nobody vouches for, cannot
-// be connected to; that is a result, not an error.
+// A target that lacks HTTP/2 over TLS when the plan requires it, or whose certificate is not
+// trusted, cannot be connected to; that is a result, not an error.
 func TestNoConnection(t *testing.T) {
 	s := serve(t, true, false)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it says of each handshake that it failed
@@ -167,7 +167,7 @@ func TestConfigErrors(t *testing.T) {
 		"write http://HOST:PORT":  {Target: "ftp://x", Corpus: get},
 		"target":                  {Target: "http://[", Corpus: get},
 		"the corpus is empty":     {Target: "http://x"},
-		"there are 1.2 and 1.3":   {Target: "https://x", Corpus: get, TLS: TLS{Version: "1.1"}},
+		"write 1.2 or 1.3":        {Target: "https://x", Corpus: get, TLS: TLS{Version: "1.1"}},
 		"certificate authority":   {Target: "https://x", Corpus: get, TLS: TLS{CAFile: "absent.pem"}},
 		"holds no certificate":    {Target: "https://x", Corpus: get, TLS: TLS{CAFile: empty}},
 		"class 3 of 1":            {Target: "http://x", Corpus: corpus(load.Request{Method: "GET", Path: "/", Class: 3})},
@@ -181,7 +181,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// An answer longer than what is kept for checks fails them.
+// An answer longer than the part kept for checks fails them.
 func TestLongAnswerFailsItsCheck(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"ok":true,"x":"`+strings.Repeat("x", maxBody)+`"}`)

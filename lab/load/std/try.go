@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// Try makes one connection and sends the corpus's first request over it, unless that may change something at
-// the target (its method is neither GET nor HEAD). It returns the answer's status, or 0 when there was none:
-// a target that is slow to answer, or closes the connection, is there. An error says that no connection could
-// be made, and why.
+// Try makes one connection and sends the corpus's first request over it, unless the request may
+// change something at the target (its method is neither GET nor HEAD). It returns the answer's
+// status, or 0 if there was none: a target that is slow to answer, or closes the connection, is
+// reachable. An error means that no connection could be made, and says why.
 func (d *Driver) Try(ctx context.Context) (status int, err error) {
 	made, err := d.dial.dial(ctx, "tcp", d.addr)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *Driver) Try(ctx context.Context) (status int, err error) {
 	return answer.StatusCode, nil
 }
 
-// unreachable names the address and the cause, and what to do about it where that is known.
+// unreachable adds the address, the cause and, if known, the fix.
 func (d *Driver) unreachable(err error) error {
 	var (
 		name        *net.DNSError

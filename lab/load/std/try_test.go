@@ -24,7 +24,7 @@ func try(t *testing.T, ctx context.Context, c Config, method string) (int, error
 	return d.Try(ctx)
 }
 
-// A target that is there says its status; a request that may change something is not sent.
+// A reachable target returns its status; a request that may change something is not sent.
 func TestTryAnswers(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -43,7 +43,7 @@ func TestTryAnswers(t *testing.T) {
 	}
 }
 
-// Why no connection could be made is said in a user's words, with the address.
+// The error explains why no connection could be made, with the address.
 func TestTryFails(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
@@ -81,7 +81,7 @@ func TestTryFails(t *testing.T) {
 	}
 }
 
-// A server of another protocol may wait for the rest of what it takes for a request.
+// A server of another protocol may wait for the rest of a supposed request.
 func TestTryIsNotAnswered(t *testing.T) {
 	err := (&Driver{addr: "127.0.0.1:80"}).unreachable(&handshakeError{context.DeadlineExceeded})
 	if want := "if it speaks plain HTTP, write http://"; !strings.Contains(err.Error(), want) {

@@ -130,7 +130,7 @@ func autogroup(_ context.Context, h *host) Check {
 }
 
 func numaBalancing(_ context.Context, h *host) Check {
-	const means = "the kernel unmaps pages to learn who uses them: page faults in the middle of requests, more of them in some runs"
+	const means = "the kernel unmaps pages to learn which CPUs use them: page faults in the middle of requests, more of them in some runs"
 	nodes, err := h.text("sys/devices/system/node/online")
 	if err == nil && nodes == "0" {
 		return Check{Status: OK, Value: "one node", Means: "all memory is equally near"}

@@ -1,10 +1,10 @@
-// Package doctor says whether this machine is fit to measure on: what it has, what is set, and what its
-// neighbours do, each with what it means for a measurement and how to fix it.
+// Package doctor checks whether this machine is fit to measure on: its hardware, its settings and
+// the CPU use of its neighbours, each with its meaning for a measurement and the fix.
 //
-// It changes nothing. It is not for judging a run: neighbours that come later are seen by probe. A
-// figure that cannot be read is a check that says so, never an error. Examine runs its measurements one
-// after the other, on its own goroutine and one locked thread at a time, all of which have ended when it
-// returns.
+// It changes nothing. It is not for judging a run: probe sees neighbours that come later. A
+// figure that cannot be read is a check that says so, never an error. Examine runs its
+// measurements one after the other, on its own goroutine and one locked thread at a time, all of
+// which have ended when it returns.
 package doctor
 
 import (
@@ -21,29 +21,29 @@ import (
 	"dyno/lab/probe/pmqos"
 )
 
-// Status is how a check came out.
+// Status is the result of a check.
 type Status string
 
 const (
 	OK   Status = "ok"
-	Warn Status = "warn" // measure, but know it; also what could not be read
-	Bad  Status = "bad"  // figures taken like this mislead
+	Warn Status = "warn" // measure, but consider it; also for figures that could not be read
+	Bad  Status = "bad"  // figures measured like this mislead
 )
 
-// Check is one thing looked at.
+// Check is one examined property.
 type Check struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
-	Value  string `json:"value"`          // what was read, with its unit
-	Means  string `json:"means"`          // what that does to a measurement
-	Fix    string `json:"fix,omitempty"`  // what to do; empty when it is well or nothing can be done
-	OldFix string `json:"mend,omitempty"` // Fix, under the name it had first
+	Value  string `json:"value"`          // its value, with the unit
+	Means  string `json:"means"`          // its effect on a measurement
+	Fix    string `json:"fix,omitempty"`  // the fix; empty if it is fine or nothing can be done
+	OldFix string `json:"mend,omitempty"` // Fix under its first name
 }
 
-// host is what the checks look at. Everything in it can be made up.
+// host is the machine under examination. Tests replace every part of it.
 type host struct {
 	files fs.FS // the root of the file system
-	cores int   // that this process may use
+	cores int   // number of cores that this process may use
 	root  bool  // this process has every privilege
 
 	openFiles  func() (uint64, error)                // soft limit
@@ -56,18 +56,18 @@ type host struct {
 
 	holdLatency func() (release func(), held bool, why string) // holds the CPUs' wake-up latency at 0
 
-	seen    *watched // what the machine did while it was watched; nil: not yet
+	seen    *watched // activity of the machine while it was watched; nil: not watched yet
 	seenErr error
 }
 
 // check is one row of the examination.
 type check struct {
 	name    string
-	setting bool // a setting or a limit: of use beside a result, and read in no time
+	setting bool // a setting or a limit: shown with results, and read in no time
 	look    func(context.Context, *host) Check
 }
 
-// all is the examination, in the order in which it is shown.
+// all lists the checks in display order.
 var all = []check{
 	{"cores", false, cores},
 	{"smt", true, smt},
@@ -93,8 +93,8 @@ var all = []check{
 	{"perf-events", true, perfEvents},
 }
 
-// Examine looks at everything. It takes about two seconds, for which it watches the neighbours; when ctx
-// is done it says so in what it could not measure.
+// Examine runs all checks. It takes about two seconds, during which it watches the neighbours; if
+// ctx ends first, the missing measurements say so.
 func Examine(ctx context.Context) []Check { return examine(ctx, thisHost()) }
 
 func examine(ctx context.Context, h *host) []Check {
@@ -107,7 +107,7 @@ func examine(ctx context.Context, h *host) []Check {
 	return out
 }
 
-// Summary says in one line whether the machine is fit to measure on, and what most speaks against it.
+// Summary returns one line: whether the machine is fit to measure on, and the main objection.
 func Summary(checks []Check) string {
 	var bad, warned []string
 	for _, c := range checks {
@@ -131,8 +131,8 @@ func Summary(checks []Check) string {
 	return "Fit to measure."
 }
 
-// Settings are the values of those checks that are settings and limits, by name: what belongs beside a
-// result so that it can be understood later.
+// Settings returns the values of the checks of settings and limits, by name: they are stored with
+// a result to explain it later.
 func Settings() map[string]string { return settings(thisHost()) }
 
 func settings(h *host) map[string]string {
@@ -145,7 +145,7 @@ func settings(h *host) map[string]string {
 	return out
 }
 
-// unread is the check of what could not be read.
+// unread is the check of a figure that could not be read.
 func unread(err error, means string) Check {
 	why := err.Error()
 	switch {

@@ -21,7 +21,7 @@ func (h *host) bind() {
 	}
 }
 
-// onOwnThread runs f on a thread that ends afterwards, so that what f sets on it is gone with it.
+// onOwnThread runs f on a thread that ends afterwards, so that its settings end with it.
 func onOwnThread(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -36,7 +36,7 @@ func tryRealtime() error {
 	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
 }
 
-// tryURing makes the smallest ring there is and lets it go.
+// tryURing makes the smallest possible ring and closes it.
 func tryURing() error {
 	const entries = 1
 	var params [120]byte // struct io_uring_params

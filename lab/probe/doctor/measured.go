@@ -10,8 +10,8 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Shares of the machine that others may take while it is watched. A run becomes invalid above the
-// higher one; the lower is what a machine at rest stays below.
+// Shares of the machine that others may take while it is watched. A run is disturbed above the
+// higher one; a machine at rest stays below the lower one.
 const (
 	neighbourWarn = 0.03
 	neighbourBad  = 0.10
@@ -19,10 +19,10 @@ const (
 	stealBad      = 0.02
 )
 
-// watched is what the machine did over a second, as shares of all its CPUs.
+// watched is the activity of the machine over a second, as shares of all its CPUs.
 type watched struct{ others, steal float64 }
 
-// second watches the machine for a second, the first time it is asked.
+// second watches the machine for a second, at the first call.
 func (h *host) second(ctx context.Context) (watched, error) {
 	if h.seen == nil {
 		w, err := h.watch(ctx)
@@ -72,7 +72,7 @@ func (h *host) cpuTimes() (busy, steal float64, err error) {
 }
 
 func neighbours(ctx context.Context, h *host) Check {
-	const means = "other processes take CPU time from service and generator, and a run in which they take 10% is invalid"
+	const means = "other processes take CPU time from service and generator, and a run in which they take 10% counts as disturbed"
 	w, err := h.second(ctx)
 	if err != nil {
 		return unread(err, means)
@@ -124,10 +124,10 @@ func wakeLatency(_ context.Context, h *host) Check {
 	return c
 }
 
-// wakeup is how late a thread was that slept for a set time.
+// wakeup is the lateness of a thread's wake-ups after sleeps of a set time.
 type wakeup struct{ median, p99 time.Duration }
 
-// Lateness of a wake-up: the load generator sends that much later than it meant to.
+// Limits of the lateness: the load generator sends late by that time.
 const (
 	lateWarn = 100 * time.Microsecond // of the median
 	tailWarn = time.Millisecond       // of the p99
@@ -154,7 +154,7 @@ func wakeUp(ctx context.Context, h *host) Check {
 	return c
 }
 
-// defaultSlack is what Linux gives a thread, in ns.
+// defaultSlack is the timer slack of a thread on Linux, in ns.
 const defaultSlack = 50_000
 
 func timerSlack(_ context.Context, h *host) Check {

@@ -11,11 +11,11 @@ import (
 const (
 	// roomyBacklog is a listen backlog that holds the arrivals of 20 ms at 50,000 connections per second.
 	roomyBacklog = 1024
-	// roomyPorts is below the 28,232 ports that Linux begins with.
+	// roomyPorts is below the 28,232 ports of Linux's default range.
 	roomyPorts = 20_000
 	// roomyFiles holds 10,000 connections on either side of one process.
 	roomyFiles = 20_000
-	// fewFiles is what a load of some hundred connections with its service just gets by with.
+	// fewFiles is just enough for a load of some hundred connections together with its service.
 	fewFiles = 1024
 )
 
@@ -31,7 +31,7 @@ func somaxconn(_ context.Context, h *host) Check {
 	return Check{Status: OK, Value: fmt.Sprint(n), Means: "a burst of connections waits in the backlog"}
 }
 
-// ports is how many ports outgoing connections may use.
+// ports returns the number of ports that outgoing connections may use.
 func (h *host) ports() (int64, error) {
 	b, err := fs.ReadFile(h.files, "proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {

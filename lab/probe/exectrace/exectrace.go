@@ -1,14 +1,15 @@
-// Package exectrace sums up an execution trace of the Go runtime, as /debug/pprof/trace gives it: where
-// goroutines spent their time, what they waited for and who woke them. Traces of Go 1.22 and later are
-// read, and so are most older ones.
+// Package exectrace summarizes an execution trace of the Go runtime, as served by
+// /debug/pprof/trace: where goroutines spent their time, what they waited for and which goroutine
+// woke them. It reads traces of Go 1.22 and later, and most older ones.
 //
-// It is not for taking traces (probe) and not for judging what they say (diagnose). The goroutines of the
-// observer are left out: the runtime's tracer, the handlers of net/http/pprof and those of the agent. A
-// goroutine belongs to the observer when it was started by the tracer, or when one of its stacks goes
-// through such a handler; where it had waited before it was seen there still counts.
+// It is not for taking traces (probe) and not for judging them (diagnose). It leaves out the
+// goroutines of the observer: the runtime's tracer, the handlers of net/http/pprof and those of
+// the agent. A goroutine belongs to the observer if the tracer started it, or if one of its
+// stacks goes through such a handler; its waits before that was seen still count.
 //
-// Memory is bounded, besides the second of the trace that the reader holds at a time: by the goroutines,
-// stacks and places of waiting that are told apart (limits.go). It starts no goroutines.
+// Memory is bounded, apart from the second of the trace that the reader holds: by limits on the
+// number of distinct goroutines, stacks and places of waiting (limits.go). It starts no
+// goroutines.
 package exectrace
 
 import (
@@ -22,13 +23,14 @@ import (
 	"dyno/lab/record"
 )
 
-// Summarise reads a trace to its end. One that breaks off is summed up as far as whole generations of it
-// go (the runtime completes one a second, and one when tracing ends); the error says why there is none.
+// Summarise reads a trace to its end. It sums up a trace that breaks off as far as it has whole
+// generations (the runtime completes one per second, and one when tracing ends); if it has none,
+// the error says why.
 func Summarise(r io.Reader) (*record.Trace, error) {
 	s := newSummary()
 	err := s.read(r)
 	switch {
-	case err != nil && s.syncs < 2: // a generation lies between two
+	case err != nil && s.syncs < 2: // a generation is between two
 		return nil, fmt.Errorf("the execution trace cannot be read, or breaks off before its first whole part: %w", err)
 	case s.now <= s.start:
 		return nil, errors.New("the execution trace is empty")
@@ -58,12 +60,12 @@ type event struct {
 	trace.Event
 	transition trace.StateTransition // of EventStateTransition
 	span       string                // name of the range of EventRange...
-	procs      int                   // GOMAXPROCS, where EventMetric tells it; else 0
+	procs      int                   // GOMAXPROCS, if the EventMetric contains it; else 0
 }
 
-// The reader of traces is made for what the runtime writes. Where it is given something else it may panic,
-// and what it is given here comes from another process: so a panic of its own becomes an error, here and
-// in next, which together hold all that decodes.
+// The reader of traces is made for the runtime's own output. Other input may make it panic, and
+// this input comes from another process: so open and next, the only callers of the decoder, turn
+// its panics into errors.
 func open(r io.Reader) (in *trace.Reader, err error) {
 	defer recovered(&err)
 	return trace.NewReader(r)

@@ -72,7 +72,7 @@ func FuzzSummarise(f *testing.F) {
 	})
 }
 
-// BenchmarkSummarise tells how many events a second are summed up.
+// BenchmarkSummarise reports the events that are summarized per second.
 func BenchmarkSummarise(b *testing.B) {
 	raw := traced(b, func() {
 		var all sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"dyno/lab/record"
 )
 
-// spent is time by what was done in it.
+// spent is time by state of the goroutine.
 type spent struct {
 	running, runnable, waiting, syscall time.Duration
 }
@@ -22,25 +22,25 @@ func (s *spent) add(more spent) {
 	s.syscall += more.syscall
 }
 
-// busy is the time in which the goroutine was at work, in the kernel too.
+// busy returns the time in which the goroutine worked, in the kernel too.
 func (s *spent) busy() time.Duration { return s.running + s.syscall }
 
 // goroutine is one goroutine, until it ends or the trace does.
 type goroutine struct {
 	spent
 	entry *entry // nil: not known yet
-	own   bool   // it is the observer's
+	own   bool   // it belongs to the observer
 
 	state  trace.GoState
 	since  trace.Time
 	before bool   // it was in that state when the trace began
-	reason string // of the wait
-	stack  *stack // where the wait or the system call began; nil: not known
+	reason string // reason of the wait
+	stack  *stack // place where the wait or the system call began; nil: not known
 
-	hidden *wait // that was under way when the trace began, at a place that is not known
+	hidden *wait // the wait in progress when the trace began, at an unknown place
 
-	last      *stack // where it was when it last gave up its processor
-	preempted *stack // the same, without waiting for anything
+	last      *stack // place where it last gave up its processor
+	preempted *stack // the same, without waiting
 	met       []*place
 }
 
@@ -51,10 +51,10 @@ type entry struct {
 	goroutines int
 }
 
-// ofRuntime says whether the goroutines are the runtime's own.
+// ofRuntime reports whether the goroutines are the runtime's own.
 func (e *entry) ofRuntime() bool { return strings.HasPrefix(e.frame.Function, "runtime.") }
 
-// meets says whether the goroutine is at the place for the first time.
+// meets reports whether the goroutine is at the place for the first time.
 func (g *goroutine) meets(p *place) bool {
 	if len(g.met) >= maxMet || slices.Contains(g.met, p) {
 		return false
@@ -63,7 +63,7 @@ func (g *goroutine) meets(p *place) bool {
 	return true
 }
 
-// enter begins a state. st is where the goroutine was; nil: not known.
+// enter begins a state. st is the goroutine's stack; nil: not known.
 func (g *goroutine) enter(to trace.GoState, st *stack, e event) {
 	g.state, g.since, g.before = to, e.Time(), false
 	g.reason, g.stack = e.transition.Reason, st
@@ -76,7 +76,7 @@ func (g *goroutine) enter(to trace.GoState, st *stack, e event) {
 	}
 }
 
-// saw learns from a stack of the goroutine.
+// saw stores what a stack of the goroutine shows about it.
 func (s *summary) saw(g *goroutine, st *stack) {
 	if st == nil {
 		return

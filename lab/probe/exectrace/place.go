@@ -9,7 +9,7 @@ import (
 // systemCall is the reason of waits in system calls; the other reasons are the runtime's.
 const systemCall = "system call"
 
-// spot is what makes a place of waiting.
+// spot identifies a place of waiting.
 type spot struct {
 	reason string
 	stack  *stack
@@ -23,18 +23,18 @@ type place struct {
 	ended      int64
 	goroutines int
 
-	byRuntime int64 // waits that no goroutine ended
+	byRuntime int64 // waits that the runtime ended
 	wakers    map[*goroutine]int64
-	sites     map[*stack]int64 // where the wakers were
+	sites     map[*stack]int64 // stacks of the wakers
 }
 
-// wait is one wait, or the part of it that lies within the trace.
+// wait is one wait, or the part of it within the trace.
 type wait struct {
 	spot
 	lasted time.Duration
 	ended  bool       // within the trace
 	waker  *goroutine // nil: the runtime
-	site   *stack     // where the waker was
+	site   *stack     // stack of the waker
 }
 
 // enter adds a wait of a goroutine to its place.
@@ -87,7 +87,7 @@ func most[K comparable](m map[K]int64, better func(a, b K) bool) (key K, n int64
 	return key, n
 }
 
-// record is the place as it is recorded. total is the time that the trace covers.
+// record returns the recorded form of the place. total is the length of the trace.
 func (p *place) record(total time.Duration) record.Wait {
 	w := record.Wait{
 		Reason: p.reason, Stack: p.stack.frames(), Entry: p.entry.frame,

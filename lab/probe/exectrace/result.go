@@ -55,7 +55,7 @@ func (s *summary) groups() []record.Group {
 	return out[:min(len(out), maxShown)]
 }
 
-// waits returns the longest, and the seconds of the rest.
+// waits returns the longest waits, and the seconds of the others.
 func (s *summary) waits() (shown []record.Wait, rest float64) {
 	var all []*place
 	for _, p := range s.places {

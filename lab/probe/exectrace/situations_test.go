@@ -318,7 +318,7 @@ func TestGC(t *testing.T) {
 	}
 }
 
-// A trace that was asked for over HTTP does not show who answered it.
+// A trace that was requested over HTTP does not show the handler that served it.
 func TestObserversAreLeftOut(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(pprof.Trace))
 	defer server.Close()

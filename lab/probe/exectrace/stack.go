@@ -10,25 +10,26 @@ import (
 	"dyno/lab/record"
 )
 
-// stack is a call stack, one for all events that have it.
+// stack is a call stack, shared by all events that have it.
 type stack struct {
 	handle trace.Stack
-	entry  record.Frame // its outermost function; empty: not known, as where it was too deep to be recorded whole
-	own    bool         // it is the observer's
-	asleep bool         // the runtime put the thread to sleep with it, which looks like a system call
+	entry  record.Frame // its outermost function; empty: not known, for example because it was too deep to be recorded whole
+	own    bool         // it belongs to the observer
+	asleep bool         // the runtime put the thread to sleep here, which looks like a system call
 }
 
-// deepest is how many frames of a stack the runtime records.
+// deepest is the number of frames of a stack that the runtime records.
 const deepest = 128
 
-// stacks tells stacks apart: within a generation by their handles, for good by functions and lines.
+// stacks identifies stacks: within a generation by their handles, across generations by functions
+// and lines.
 type stacks struct {
 	byHandle map[trace.Stack]*stack
 	byLines  map[string]*stack
 	key      []byte
 }
 
-// of returns the stack behind a handle; nil: there is none.
+// of returns the stack of a handle; nil: there is none.
 func (s *stacks) of(handle trace.Stack) *stack {
 	if handle == trace.NoStack {
 		return nil
@@ -81,20 +82,21 @@ func newStack(handle trace.Stack) *stack {
 	return s
 }
 
-// starters start goroutines for all sorts of code. What tells goroutines apart is what they call.
+// starters start goroutines for all sorts of code. Such goroutines are named by the function that
+// they call.
 var starters = []string{
 	"sync.(*WaitGroup).Go.func1",
 	"golang.org/x/sync/errgroup.(*Group).Go.func1",
 	"golang.org/x/sync/errgroup.(*Group).TryGo.func1",
 }
 
-// observes says whether a function answers those who look into the process.
+// observes reports whether a function serves observers of the process.
 func observes(function string) bool {
 	return strings.HasPrefix(function, "net/http/pprof.") || strings.HasPrefix(function, "dyno/agent.")
 }
 
-// traces says whether a goroutine that was started with the function works for the tracer. That
-// package runtime/trace is somewhere on a stack says nothing: so it is below every annotated region.
+// traces reports whether a goroutine that was started with the function works for the tracer.
+// Package runtime/trace on a stack is no sign of that: it is below every annotated region.
 func traces(entry string) bool {
 	return strings.HasPrefix(entry, "runtime/trace.") ||
 		strings.HasPrefix(entry, "runtime.(*traceAdvancerState)") || strings.HasPrefix(entry, "runtime.traceStartReadCPU")
@@ -104,7 +106,7 @@ func frame(f trace.StackFrame) record.Frame {
 	return record.Frame{Function: f.Func, File: f.File, Line: int(f.Line)}
 }
 
-// frames is the stack as it is recorded.
+// frames returns the recorded form of the stack.
 func (s *stack) frames() []record.Frame {
 	if s == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// summary is what has been read so far.
+// summary is the state of reading a trace.
 type summary struct {
 	syncs           int // beginnings of generations, and the end
 	start, gen, now trace.Time
@@ -25,7 +25,7 @@ type summary struct {
 	// Sums over the goroutines that have ended.
 	goroutines int
 	total      spent
-	rest       time.Duration // waited beyond maxPlaces
+	rest       time.Duration // time waited beyond maxPlaces
 	busiest    *goroutine
 }
 
@@ -38,7 +38,7 @@ func newSummary() *summary {
 	}
 }
 
-// period sums the time in which something was under way.
+// period sums the time in which something was in progress.
 type period struct {
 	open  bool
 	since trace.Time
@@ -58,7 +58,7 @@ func (p *period) end(at trace.Time) {
 	}
 }
 
-// between is a time that is never negative, whatever the trace says.
+// between returns a time that is never negative, whatever the trace contains.
 func between(from, to trace.Time) time.Duration { return max(0, to.Sub(from)) }
 
 func (s *summary) take(e event) {
@@ -82,8 +82,8 @@ func (s *summary) take(e event) {
 	s.now = e.Time()
 }
 
-// span follows the GC. Stops of the world for other reasons are left out: tracing itself begins and ends
-// with one.
+// span follows the GC. It ignores stops of the world for other reasons: tracing itself begins and
+// ends with one.
 func (s *summary) span(e event) {
 	var p *period
 	switch {
@@ -118,8 +118,8 @@ func (s *summary) transition(e event) {
 	}
 	g := s.live[id]
 	switch {
-	case g == nil: // one too many
-	case from == to: // said again at the beginning of a generation, perhaps with a stack this time
+	case g == nil: // beyond maxGoroutines
+	case from == to: // repeated at the beginning of a generation, perhaps with a stack this time
 		s.saw(g, st)
 		if g.stack == nil {
 			g.stack = st
@@ -135,8 +135,8 @@ func (s *summary) transition(e event) {
 	}
 }
 
-// appear meets a goroutine: a new one, with the function that it will start with as its stack, or one that
-// was there when the trace began and has been in the same state since.
+// appear adds a goroutine: a new one, whose stack is the function that it will start with, or one
+// that existed when the trace began and has been in the same state since.
 func (s *summary) appear(id trace.GoID, from, to trace.GoState, st *stack, at trace.Time) {
 	if len(s.live) >= maxGoroutines {
 		s.untold++
@@ -150,8 +150,9 @@ func (s *summary) appear(id trace.GoID, from, to trace.GoState, st *stack, at tr
 	s.live[id] = g
 }
 
-// leave accounts for the state that a goroutine has been in. In the state that follows it is Undetermined
-// when the trace ends. waker is who ended a wait, nil: the runtime; site is where the waker was.
+// leave accounts for the state that a goroutine has been in. The next state is Undetermined when
+// the trace ends. waker is the goroutine that ended a wait, nil: the runtime; site is the waker's
+// stack.
 func (s *summary) leave(g *goroutine, to trace.GoState, at trace.Time, waker *goroutine, site *stack) {
 	d := between(g.since, at)
 	w := wait{spot: spot{reason: g.reason, stack: g.stack}, lasted: d, ended: to != trace.GoUndetermined}
@@ -174,7 +175,7 @@ func (s *summary) leave(g *goroutine, to trace.GoState, at trace.Time, waker *go
 	}
 }
 
-// waited enters a wait of a goroutine, at once if it is known where that was.
+// waited enters a wait of a goroutine, immediately if its place is known.
 func (s *summary) waited(g *goroutine, w wait) {
 	if w.stack == nil && g.before {
 		g.hidden = &w
@@ -183,7 +184,7 @@ func (s *summary) waited(g *goroutine, w wait) {
 	s.enter(g, w)
 }
 
-// fold takes a goroutine that has ended, as may be with the trace, into the sums.
+// fold adds a goroutine that has ended, or whose trace has, to the sums.
 func (s *summary) fold(g *goroutine) {
 	if g.own {
 		return
@@ -198,7 +199,8 @@ func (s *summary) fold(g *goroutine) {
 	s.total.add(g.spent)
 	g.entry.goroutines++
 	g.entry.add(g.spent)
-	// One that sat in a system call all the time may have done nothing, like one that waits for a child.
+	// A goroutine that was in a system call all the time may have been idle, like one that waits
+	// for a child.
 	idle := g.before && g.state == trace.GoSyscall
 	if !g.entry.ofRuntime() && !idle && (s.busiest == nil || g.busy() > s.busiest.busy()) {
 		s.busiest = g

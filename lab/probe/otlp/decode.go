@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// span is what is kept of a span.
+// span holds the kept fields of a span.
 type span struct {
 	trace      [16]byte
 	id, parent [8]byte // no parent: zero
@@ -17,16 +17,16 @@ type span struct {
 	failed     bool
 }
 
-// maxName cuts names, in bytes. Names are few and short; one that is made of a query's text is neither.
+// maxName bounds names, in bytes. Names are few and short, except names made from a query's text.
 const maxName = 128
 
-// batch is what a request held.
+// batch is the content of a request.
 type batch struct {
 	spans     []span
 	malformed int64
 }
 
-// add takes a span with its ids and times as they came, if they are such.
+// add adds a span if its ids and times, in their received form, are valid.
 func (b *batch) add(s span, trace, id, parent []byte, start, end uint64) {
 	s.start, s.end = int64(start), int64(end)
 	copy(s.trace[:], trace)
@@ -45,7 +45,7 @@ func (b *batch) add(s span, trace, id, parent []byte, start, end uint64) {
 	b.spans = append(b.spans, s)
 }
 
-// isRemote reads the flags of a span: 0 when the sender does not say.
+// isRemote reads the flags of a span: 0 if the sender does not set them.
 func isRemote(flags uint32) bool {
 	return flags&uint32(tracepb.SpanFlags_SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK) != 0
 }
@@ -55,9 +55,9 @@ const statusError = int64(tracepb.Status_STATUS_CODE_ERROR)
 // decoders by media type.
 var decoders = map[string]func([]byte, *batch) error{kindProtobuf: decodeProtobuf, kindJSON: decodeJSON}
 
-// decodeProtobuf walks over an ExportTraceServiceRequest by its field numbers. The generated code would
-// build everything (attributes are most of a span) only to have it thrown away, on a machine that the
-// lab shares with the service; and it makes 200 bytes of an empty span's two.
+// decodeProtobuf walks over an ExportTraceServiceRequest by its field numbers. The generated code
+// would build everything (attributes are most of a span) only to discard it, on a machine that
+// the lab shares with the service; and it makes 200 bytes of an empty span's two.
 func decodeProtobuf(body []byte, out *batch) error {
 	return nested(body, 1, func(resourceSpans []byte) error {
 		return nested(resourceSpans, 2, func(scopeSpans []byte) error {
@@ -116,7 +116,7 @@ func (f field) is(num protowire.Number, kind protowire.Type) bool {
 	return f.num == num && f.kind == kind
 }
 
-// nested calls each for every message in the field called num.
+// nested calls each for every message in the field num.
 func nested(body []byte, num protowire.Number, each func([]byte) error) error {
 	return fields(body, func(f field) error {
 		if f.is(num, protowire.BytesType) {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// decodeJSON reads an ExportTraceServiceRequest as OTLP writes it in JSON: as ProtoJSON does, but with ids
-// in hexadecimal (ProtoJSON would read them as base64, and of the wrong length) and enums as numbers.
-// Unknown keys are left alone, as the protocol demands.
+// decodeJSON reads an ExportTraceServiceRequest in OTLP's JSON: ProtoJSON, but with ids in
+// hexadecimal (ProtoJSON would read them as base64 of the wrong length) and enums as numbers. It
+// ignores unknown keys, as the protocol requires.
 func decodeJSON(body []byte, out *batch) error {
 	var request struct {
 		ResourceSpans []struct {
@@ -31,7 +31,7 @@ func decodeJSON(body []byte, out *batch) error {
 	return nil
 }
 
-// jsonSpans takes spans one at a time, so that those without content do not multiply in memory.
+// jsonSpans decodes spans one at a time, so that empty ones do not multiply in memory.
 type jsonSpans struct{ batch }
 
 func (b *jsonSpans) UnmarshalJSON(text []byte) error {
@@ -79,7 +79,8 @@ func (id *hexID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// unixNano is a 64-bit number: a string, as ProtoJSON writes it, or a number, as it also reads it.
+// unixNano is a 64-bit number: a string, as ProtoJSON writes it, or a number, which it also
+// accepts.
 type unixNano uint64
 
 func (n *unixNano) UnmarshalJSON(text []byte) error {
@@ -91,7 +92,7 @@ func (n *unixNano) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// jsonStatus is a status code: a number, or its name, which some send although they should not.
+// jsonStatus is a status code: a number, or its name, which some senders wrongly use.
 type jsonStatus int64
 
 func (c *jsonStatus) UnmarshalJSON(text []byte) error {
@@ -99,7 +100,7 @@ func (c *jsonStatus) UnmarshalJSON(text []byte) error {
 		*c = jsonStatus(statusError)
 		return nil
 	}
-	v, _ := strconv.ParseInt(string(text), 10, 32) // what it does not know is no error
+	v, _ := strconv.ParseInt(string(text), 10, 32) // an unknown name is no error
 	*c = jsonStatus(v)
 	return nil
 }

@@ -13,13 +13,13 @@ import (
 const (
 	// An SDK sends 512 spans of some hundred bytes at a time; this is ten thousand.
 	maxBody   = 4 << 20 // bytes, compressed and not
-	maxBodies = 4       // read at the same time; further ones wait for their turn
+	maxBodies = 4       // read concurrently; further ones wait for their turn
 
 	kindProtobuf = "application/x-protobuf"
 	kindJSON     = "application/json"
 )
 
-// post is POST /v1/traces. Answers are in the encoding of the request, as the protocol wants.
+// post serves POST /v1/traces. Answers use the encoding of the request, as the protocol requires.
 func (r *Receiver) post(w http.ResponseWriter, req *http.Request) {
 	select {
 	case r.bodies <- struct{}{}:
@@ -31,7 +31,7 @@ func (r *Receiver) post(w http.ResponseWriter, req *http.Request) {
 	decode := decoders[kind]
 	if decode == nil {
 		r.refuse(w, kindJSON, http.StatusUnsupportedMediaType,
-			fmt.Errorf("Content-Type %q is not taken; send %s or %s", kind, kindProtobuf, kindJSON))
+			fmt.Errorf("Content-Type %q is not supported; send %s or %s", kind, kindProtobuf, kindJSON))
 		return
 	}
 	body, code, err := readBody(w, req)
@@ -47,7 +47,7 @@ func (r *Receiver) post(w http.ResponseWriter, req *http.Request) {
 	reply(w, kind, http.StatusOK, r.take(got))
 }
 
-// take keeps the spans and says which were dropped.
+// take keeps the spans and reports the dropped ones.
 func (r *Receiver) take(got batch) response {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *Receiver) refuse(w http.ResponseWriter, kind string, code int, err erro
 	reply(w, kind, code, status{strings.ToValidUTF8(err.Error(), "?")})
 }
 
-// readBody returns the body, or the status code that an error deserves.
+// readBody returns the body, or an error with its status code.
 func readBody(w http.ResponseWriter, req *http.Request) (body []byte, code int, err error) {
 	var in io.Reader = http.MaxBytesReader(w, req.Body, maxBody)
 	switch encoding := req.Header.Get("Content-Encoding"); encoding {
@@ -82,7 +82,7 @@ func readBody(w http.ResponseWriter, req *http.Request) (body []byte, code int, 
 		}
 		in = zip
 	default:
-		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("Content-Encoding %q is not taken; send gzip or none", encoding)
+		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("Content-Encoding %q is not supported; send gzip or none", encoding)
 	}
 	body, err = io.ReadAll(io.LimitReader(in, maxBody+1))
 	switch {

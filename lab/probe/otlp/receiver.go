@@ -1,12 +1,12 @@
-// Package otlp listens for distributed traces while a run goes on (OTLP/HTTP, protobuf and JSON) and
-// breaks the latency of requests down by the spans in them: which step of which transaction took how
-// long, and how much of that was spent in none of its parts.
+// Package otlp receives distributed traces during a run (OTLP/HTTP, protobuf and JSON) and breaks
+// the latency of requests down by span: how long each step of each transaction took, and how much
+// of that was spent outside its parts.
 //
-// It is not a store of traces: of a span nothing is kept but its place in the trace and its times, and
-// attributes are not even decoded. What the figures mean for a service is for others to say (diagnose).
+// It is not a store of traces: it keeps only a span's place in the trace and its times, and does
+// not even decode attributes. Interpreting the figures is left to diagnose.
 //
-// A Receiver owns its HTTP server's goroutines; they have ended when Close returns. Everything it keeps
-// is bounded, and what went beyond a bound is counted: see Losses.
+// A Receiver owns its HTTP server's goroutines; they have ended when Close returns. Everything it
+// keeps is bounded, and it counts what exceeds a bound: see Losses.
 package otlp
 
 import (
@@ -21,17 +21,17 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// Path is where traces are posted.
+// Path is the path of the traces' POST requests.
 const Path = "/v1/traces"
 
 // Bounds of the server.
 const (
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second
-	closeTimeout  = 2 * time.Second // for requests under way when the Receiver is closed
+	closeTimeout  = 2 * time.Second // for requests in progress when the Receiver is closed
 )
 
-// Receiver takes traces until it is closed. Its methods are safe for concurrent use.
+// Receiver receives traces until it is closed. Its methods are safe for concurrent use.
 type Receiver struct {
 	listener net.Listener
 	server   *http.Server
@@ -43,17 +43,18 @@ type Receiver struct {
 	losses Losses
 }
 
-// Losses is what a Receiver did not count, and why. All zero: the stages rest on everything that was sent.
+// Losses are the spans and requests that a Receiver did not count. All zero: the stages cover
+// everything that was sent.
 type Losses struct {
 	Malformed int64 // spans without valid ids or times
-	TooMany   int64 // spans beyond what is kept of one trace
-	Early     int64 // traces that were closed before they were quiet, for want of room
-	Thinned   int64 // spans left out, with all of their trace, for want of room
+	TooMany   int64 // spans beyond the limit of one trace
+	Early     int64 // traces closed before they were quiet, for lack of room
+	Thinned   int64 // spans left out with their whole trace, for lack of room
 	Refused   int64 // requests that were not OTLP, or too large
 }
 
-// Listen takes traces on addr, which must be a loopback address (127.0.0.1:0 picks a free port): there is
-// no access control.
+// Listen receives traces on addr, which must be a loopback address (127.0.0.1:0 picks a free
+// port), because there is no access control.
 func Listen(addr string) (*Receiver, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -61,20 +62,21 @@ func Listen(addr string) (*Receiver, error) {
 	}
 	if !l.Addr().(*net.TCPAddr).IP.IsLoopback() {
 		l.Close()
-		return nil, fmt.Errorf("listening for traces: %s is open beyond loopback, and whoever reaches it could send; give 127.0.0.1:0", addr)
+		return nil, fmt.Errorf("listening for traces: %s is reachable beyond loopback, so any client could send; give 127.0.0.1:0", addr)
 	}
 	r := &Receiver{listener: l, bodies: make(chan struct{}, maxBodies), traces: newTraces(wallOffset())}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+Path, r.post)
 	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
-	r.serving.Go(func() { r.server.Serve(l) }) // it ends with an error always
+	r.serving.Go(func() { r.server.Serve(l) }) // it always returns an error
 	return r, nil
 }
 
-// URL is what an exporter is given as its endpoint (--otlp, OTEL_EXPORTER_OTLP_ENDPOINT); it adds Path.
+// URL returns the endpoint for an exporter (--otlp, OTEL_EXPORTER_OTLP_ENDPOINT), which appends
+// Path.
 func (r *Receiver) URL() string { return "http://" + r.listener.Addr().String() }
 
-// Losses returns what was not counted so far.
+// Losses returns the losses so far.
 func (r *Receiver) Losses() Losses {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +85,7 @@ func (r *Receiver) Losses() Losses {
 	return out
 }
 
-// Close stops listening and waits for what is under way. What was received can still be asked for.
+// Close stops listening and waits for requests in progress. The received spans stay available.
 func (r *Receiver) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -98,8 +100,9 @@ func (r *Receiver) Close() error {
 	return err
 }
 
-// wallOffset is what must be added to a Unix time in ns to have it on CLOCK_MONOTONIC. The tightest of a
-// few readings counts, so that a preemption between the two clocks does not shift every span.
+// wallOffset returns the difference from Unix time to CLOCK_MONOTONIC, in ns. It uses the
+// tightest of a few readings, so that a preemption between the two clocks does not shift every
+// span.
 func wallOffset() int64 {
 	best, offset := int64(1<<62), int64(0)
 	for range 16 {

@@ -7,12 +7,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is an answer. The generated types come with a gRPC stack, which is much for three fields.
+// message is an answer. The generated types would add a gRPC stack for three fields.
 type message interface{ protobuf() []byte }
 
 // response is an ExportTraceServiceResponse.
 type response struct {
-	Partial *partialSuccess `json:"partialSuccess,omitempty"` // nil: everything was taken
+	Partial *partialSuccess `json:"partialSuccess,omitempty"` // nil: every span was accepted
 }
 
 type partialSuccess struct {
@@ -31,8 +31,8 @@ func (r response) protobuf() []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), in)
 }
 
-// status is a google.rpc.Status, which is what an error is answered with. Its code is left out, as the
-// protocol permits: the HTTP status says it.
+// status is a google.rpc.Status, the body of an error. Its code is left out, as the protocol
+// permits: the HTTP status has it.
 type status struct {
 	Message string `json:"message"`
 }

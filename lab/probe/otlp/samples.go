@@ -10,14 +10,14 @@ import (
 	"dyno/lab/record"
 )
 
-// Bounds on what is kept of closed traces.
+// Bounds on the samples of closed traces.
 const (
 	maxSamples = 1 << 19 // 16 MB
 	maxStages  = 256     // each costs 220 kB while stages are being read
 )
 
-// sample is what remains of a span. Samples and not histograms are kept, so that any stretch of time can be
-// asked for.
+// sample is the kept part of a span. Samples are kept instead of histograms, so that any interval
+// can be evaluated.
 type sample struct {
 	end, duration, self int64 // ns
 	hash                uint32
@@ -25,14 +25,14 @@ type sample struct {
 	failed              bool
 }
 
-// samples is a bounded number of them. When it is full, half of all traces are left out, those of the past
-// as well as those to come: what is kept stays spread evenly over time and over traces.
+// samples is a bounded number of samples. When it is full, half of all traces are left out, past
+// and future ones: the rest stays spread evenly over time and traces.
 type samples struct {
 	room    int // maxSamples
 	seed    maphash.Seed
 	stages  map[stage]uint16
 	kept    []sample
-	level   uint // traces are kept whose hash ends with so many zero bits
+	level   uint // number of zero bits at the end of a kept trace's hash
 	thinned int64
 }
 
@@ -60,7 +60,7 @@ func (s *samples) keeps(one sample) bool { return one.hash&(1<<s.level-1) == 0 }
 func (s *samples) sample(trace [16]byte, st step) sample {
 	place, ok := s.stages[st.stage]
 	if !ok {
-		if len(s.stages) >= maxStages-1 { // the last is for all further ones
+		if len(s.stages) >= maxStages-1 { // the last stage stands for all further ones
 			st.stage = stage{otherName, otherName, 0}
 			place, ok = s.stages[st.stage]
 		}
@@ -73,9 +73,10 @@ func (s *samples) sample(trace [16]byte, st step) sample {
 		hash: uint32(maphash.Comparable(s.seed, trace))}
 }
 
-// Stages breaks down the latency of what ended in [from, to), in ns of CLOCK_MONOTONIC. Traces that may
-// still grow count as they are. Exporters send with delay, so ask when the senders have stopped or a few
-// seconds after to. Transactions with more time in them come first, and in each the root, then its parts.
+// Stages returns the latency by stage of spans that ended in [from, to), in ns of
+// CLOCK_MONOTONIC. Traces that may still grow count as they are. Exporters send with delay, so
+// call it when the senders have stopped or a few seconds after to. Transactions with more time in
+// them come first, and in each the root, then its parts.
 func (r *Receiver) Stages(from, to int64) []record.Stage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +110,7 @@ func (r *Receiver) Stages(from, to int64) []record.Stage {
 	return out
 }
 
-// sum is a stage's samples, joined.
+// sum joins the samples of a stage.
 type sum struct {
 	durations *hdrhistogram.Histogram // ns
 	self      float64                 // ns

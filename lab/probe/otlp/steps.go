@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// stage is a step of a transaction, as a place: the same for all traces in which it occurs.
+// stage is the place of a step in a transaction: the same for all traces in which it occurs.
 type stage struct {
 	transaction, name string
 	depth             int // 0: the root
 }
 
-// step is one span in its place.
+// step is one span at its stage.
 type step struct {
 	stage
 	end      int64 // CLOCK_MONOTONIC, ns
 	duration int64 // ns
-	self     int64 // ns in it and in none of its children
+	self     int64 // ns in it outside its children
 	failed   bool
 }
 
 const (
 	noRoot   = "(root not seen)"
-	maxDepth = 64 // what is nested deeper is counted at this depth
+	maxDepth = 64 // deeper spans count at this depth
 )
 
-// steps puts a trace's spans in their places. The transaction is named after the root; if the root was
-// not sent, after the span in which a process took the request over from another; if there is none either,
-// noRoot. A span whose parent was not sent counts as a child of the root. One that came twice, as it does
-// when a sender has missed an answer, counts once; spans that are one another's parents count nowhere.
+// steps assigns a trace's spans to stages. The transaction is named after the root; if the root
+// was not sent, after the span in which a process received the request from another; if there is
+// none either, noRoot. A span whose parent was not sent counts as a child of the root. A span
+// that arrived twice, because its sender missed an answer, counts once; spans that are one
+// another's parents do not count.
 func (tr *trace) steps() []step {
 	at := make(map[[8]byte]int, len(tr.spans))
 	for i, s := range tr.spans {
@@ -67,7 +68,7 @@ func (tr *trace) steps() []step {
 				end:   s.end, duration: s.end - s.start, self: tr.self(s, under), failed: s.failed,
 			})
 			below = append(below, under...)
-			if depth == 0 { // the other tops stand beside the root's children
+			if depth == 0 { // the other tops rank with the root's children
 				below = append(below, level[n+1:]...)
 				break
 			}
@@ -94,7 +95,8 @@ func (s *span) rank() int {
 	return inside
 }
 
-// self is the time in s and in none of its children, in ns. Children may overlap, and may go on after s.
+// self returns the time in s outside its children, in ns. Children may overlap, and may continue
+// after s.
 func (tr *trace) self(s *span, children []int) int64 {
 	slices.SortFunc(children, func(a, b int) int { return cmp.Compare(tr.spans[a].start, tr.spans[b].start) })
 	self, covered := s.end-s.start, s.start

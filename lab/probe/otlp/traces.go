@@ -6,20 +6,21 @@ import (
 	"dyno/agent/monotonic"
 )
 
-// Bounds on what is kept of traces that may still grow. Spans of one trace come from several processes,
-// each of which sends every second or few, and late: the last one when the last retry has been made.
+// Bounds on traces that may still grow. Spans of one trace come from several processes, each of
+// which sends every few seconds, and late: the last one after its last retry.
 const (
 	maxOpen  = 1 << 18 // spans in open traces; about 40 MB
 	maxTrace = 4096    // spans of one trace
 	maxQuiet = 60e9    // ns without a new span after which a trace is closed
 )
 
-// traces joins spans to traces, and traces, once they are closed, to samples. It needs a lock around it.
+// traces joins spans to traces, and traces, once they are closed, to samples. The caller must
+// hold a lock.
 type traces struct {
 	room    int   // maxOpen
 	offset  int64 // from Unix time to CLOCK_MONOTONIC, ns
 	open    map[[16]byte]*list.Element
-	quiet   *list.List // of *trace: the one that got a span last is at the back
+	quiet   *list.List // of *trace: the one with the most recent span is at the back
 	spans   int        // in open traces
 	early   int64
 	names   names
@@ -30,14 +31,14 @@ type traces struct {
 type trace struct {
 	id    [16]byte
 	spans []span
-	last  int64 // when it got one, ns
+	last  int64 // time of its latest span, ns
 }
 
 func newTraces(offset int64) traces {
 	return traces{room: maxOpen, offset: offset, open: map[[16]byte]*list.Element{}, quiet: list.New(), names: names{}, samples: newSamples()}
 }
 
-// add takes spans and returns how many were too many for their traces.
+// add adds spans and returns the number that exceeded the limit of their traces.
 func (t *traces) add(spans []span) (tooMany int64) {
 	now := monotonic.Now()
 	for _, s := range spans {
@@ -69,7 +70,7 @@ func (t *traces) put(s span, now int64) bool {
 	return true
 }
 
-// closeQuiet closes the traces that have been quiet for long, and as many more as room is needed for.
+// closeQuiet closes the traces that have been quiet for long, and more if room is needed.
 func (t *traces) closeQuiet(now int64) {
 	for at := t.quiet.Front(); at != nil; at = t.quiet.Front() {
 		tr := at.Value.(*trace)
@@ -94,7 +95,7 @@ type names map[string]string
 
 const (
 	maxNames  = 1024
-	otherName = "(other)" // stands for all further ones: names that hold an id are as many as there are requests
+	otherName = "(other)" // replaces all further names: names with an id in them are as many as the requests
 )
 
 func (n names) one(name string) string {

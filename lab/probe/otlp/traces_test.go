@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// made is a span of trace 1, in ms.
-func made(id, parent uint64, name string, start, end int64) span {
+// spanOf returns a span of trace 1, with times in ms.
+func spanOf(id, parent uint64, name string, start, end int64) span {
 	s := span{trace: [16]byte{15: 1}, name: name, start: start * 1e6, end: end * 1e6}
 	binary.BigEndian.PutUint64(s.id[:], id)
 	binary.BigEndian.PutUint64(s.parent[:], parent)
@@ -35,19 +35,19 @@ func TestPlaces(t *testing.T) {
 		want  []inMs
 	}{
 		{"children that overlap and outlast it", []span{
-			made(3, 1, "c", 20, 60), made(2, 1, "b", 10, 40), made(1, 0, "a", 1, 51), made(4, 1, "d", 70, 100),
+			spanOf(3, 1, "c", 20, 60), spanOf(2, 1, "b", 10, 40), spanOf(1, 0, "a", 1, 51), spanOf(4, 1, "d", 70, 100),
 		}, []inMs{{"a", "a", 0, 1, 50, 9, 0}, {"a", "c", 1, 1, 40, 40, 0}, {"a", "b", 1, 1, 30, 30, 0}, {"a", "d", 1, 1, 30, 30, 0}}},
-		{"sent twice", []span{made(1, 0, "a", 1, 51), made(2, 1, "b", 10, 40), made(2, 1, "b", 10, 40)},
+		{"sent twice", []span{spanOf(1, 0, "a", 1, 51), spanOf(2, 1, "b", 10, 40), spanOf(2, 1, "b", 10, 40)},
 			[]inMs{{"a", "a", 0, 1, 50, 20, 0}, {"a", "b", 1, 1, 30, 30, 0}}},
-		{"root in a process that sends nothing", []span{made(2, 1, "b", 10, 20), remote(made(1, 9, "a", 1, 51))},
+		{"root in a process that sends nothing", []span{spanOf(2, 1, "b", 10, 20), remote(spanOf(1, 9, "a", 1, 51))},
 			[]inMs{{"a", "a", 0, 1, 50, 40, 0}, {"a", "b", 1, 1, 10, 10, 0}}},
-		{"root lost", []span{made(2, 1, "b", 10, 20), made(3, 2, "c", 12, 14)},
+		{"root lost", []span{spanOf(2, 1, "b", 10, 20), spanOf(3, 2, "c", 12, 14)},
 			[]inMs{{noRoot, "b", 1, 1, 10, 8, 0}, {noRoot, "c", 2, 1, 2, 2, 0}}},
-		{"a parent lost beside the root", []span{remote(made(7, 6, "r", 30, 40)), made(8, 7, "s", 31, 32), made(1, 0, "a", 1, 51)},
+		{"a parent lost beside the root", []span{remote(spanOf(7, 6, "r", 30, 40)), spanOf(8, 7, "s", 31, 32), spanOf(1, 0, "a", 1, 51)},
 			[]inMs{{"a", "a", 0, 1, 50, 50, 0}, {"a", "r", 1, 1, 10, 9, 0}, {"a", "s", 2, 1, 1, 1, 0}}},
-		{"of two entries the first", []span{remote(made(3, 8, "late", 5, 9)), remote(made(2, 9, "early", 1, 4))},
+		{"of two entries the first", []span{remote(spanOf(3, 8, "late", 5, 9)), remote(spanOf(2, 9, "early", 1, 4))},
 			[]inMs{{"early", "early", 0, 1, 3, 3, 0}, {"early", "late", 1, 1, 4, 4, 0}}},
-		{"its own parent", []span{made(1, 1, "a", 1, 2), made(2, 3, "b", 1, 2), made(3, 2, "c", 1, 2)}, nil},
+		{"its own parent", []span{spanOf(1, 1, "a", 1, 2), spanOf(2, 3, "b", 1, 2), spanOf(3, 2, "c", 1, 2)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) { wants(t, receiver(c.spans...).Stages(0, ever), c.want...) })
 	}
@@ -56,10 +56,10 @@ func TestPlaces(t *testing.T) {
 // Every span gets a place, and the order in which spans come does not matter.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spans := []span{made(1, 0, "root", 1, 200)}
+		spans := []span{spanOf(1, 0, "root", 1, 200)}
 		for i := range rapid.IntRange(0, 12).Draw(t, "spans") {
 			start := rapid.Int64Range(1, 100).Draw(t, "start")
-			spans = append(spans, made(uint64(i+2), uint64(rapid.IntRange(1, i+1).Draw(t, "parent")), fmt.Sprint(i),
+			spans = append(spans, spanOf(uint64(i+2), uint64(rapid.IntRange(1, i+1).Draw(t, "parent")), fmt.Sprint(i),
 				start, start+rapid.Int64Range(0, 50).Draw(t, "for")))
 		}
 		places := func(spans []span) map[step]int {
@@ -86,7 +86,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 // It does not matter whether a trace has been closed, either.
 func TestClosedTracesCount(t *testing.T) {
-	r := receiver(made(1, 0, "a", 1, 51), made(2, 1, "b", 10, 40))
+	r := receiver(spanOf(1, 0, "a", 1, 51), spanOf(2, 1, "b", 10, 40))
 	want := fmt.Sprint(r.Stages(0, ever))
 	r.traces.closeQuiet(ever)
 	if got := fmt.Sprint(r.Stages(0, ever)); got != want || len(r.traces.open) != 0 || r.traces.spans != 0 || r.Losses() != (Losses{}) {
@@ -98,7 +98,7 @@ func TestBoundOfATrace(t *testing.T) {
 	r := receiver()
 	var spans []span
 	for i := range maxTrace + 5 {
-		spans = append(spans, made(uint64(i+1), 0, "n", 1, 2))
+		spans = append(spans, spanOf(uint64(i+1), 0, "n", 1, 2))
 	}
 	if n := r.traces.add(spans); n != 5 {
 		t.Errorf("%d were too many", n)
@@ -109,7 +109,7 @@ func TestBoundOfATrace(t *testing.T) {
 func many(from, n int) []span {
 	spans := make([]span, n)
 	for i := range spans {
-		spans[i] = made(1, 0, "n", 1, 11)
+		spans[i] = spanOf(1, 0, "n", 1, 11)
 		binary.BigEndian.PutUint64(spans[i].trace[:8], uint64(from+i))
 	}
 	return spans

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// ringSize is what a thread's ring holds, in bytes: at 199 Hz, 22 kB of the deepest stacks come between
-	// two readings. It counts against the memory that a user may lock, so that it bounds how many threads are
-	// sampled. A ring must be a power of 2 of pages.
+	// ringSize is the size of a thread's ring, in bytes: at 199 Hz, 22 kB of the deepest stacks
+	// arrive between two readings. It counts against the memory that a user may lock, so it
+	// bounds the number of sampled threads. A ring must be a power of 2 of pages.
 	ringSize = 32 << 10
 	// maxStack is the deepest stack that is kept.
 	maxStack = 127
@@ -27,7 +27,7 @@ const (
 	contextMax    = ^uint64(4094)
 )
 
-// ring is the samples of one thread.
+// ring holds the samples of one thread.
 type ring struct {
 	fd   int
 	mem  []byte
@@ -60,13 +60,13 @@ func openEvent(tid int) (fd int, err error) {
 	}
 	fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		attr.Bits |= unix.PerfBitExcludeKernel // what is spent there is then not seen
+		attr.Bits |= unix.PerfBitExcludeKernel // time spent there is then invisible
 		fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	}
 	return fd, whyNotOpened(err)
 }
 
-// whyNotOpened says which setting stands against perf_event_open.
+// whyNotOpened names the setting that forbids perf_event_open.
 func whyNotOpened(err error) error {
 	switch {
 	case err == nil || errors.Is(err, unix.ESRCH):
@@ -76,7 +76,7 @@ func whyNotOpened(err error) error {
 	case errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC):
 		return fmt.Errorf("%w: perf_event_open: %w", errNoRoom, err)
 	}
-	return fmt.Errorf("perf_event_open: %w (it takes kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON)", err)
+	return fmt.Errorf("perf_event_open: %w (it needs kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON)", err)
 }
 
 // mapRing maps the ring of an event: a page that describes it, and the data.
@@ -94,7 +94,7 @@ func (r *ring) close() {
 	unix.Close(r.fd)
 }
 
-// read takes what the kernel has put into the ring.
+// read returns the samples that the kernel has put into the ring.
 func (r *ring) read() []sample {
 	meta := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.mem[0]))
 	head, tail := atomic.LoadUint64(&meta.Data_head), meta.Data_tail
@@ -106,8 +106,8 @@ func (r *ring) read() []sample {
 	return parse(b)
 }
 
-// parse reads records as the kernel lays them out for IP and CALLCHAIN. Those of other types, and what is cut
-// off, are passed over.
+// parse decodes records in the kernel's layout for IP and CALLCHAIN. It skips records of other
+// types and incomplete ones.
 func parse(b []byte) []sample {
 	const header = 8
 	order := binary.NativeEndian

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadsOf sums up what became of this process's threads when so many can be sampled before err.
+// threadsOf sums up the sampling of this process's threads if only a number of them can be
+// sampled before err.
 func threadsOf(room int, err error) (*threads, error) {
 	all := &threads{rings: map[int]*ring{}, left: map[int]bool{}}
 	all.open = func(int) (*ring, error) {

@@ -14,7 +14,7 @@ import (
 // symbols finds the functions of a running Go program.
 type symbols struct {
 	table *gosym.Table
-	bias  uint64 // of where it was loaded over where it was linked
+	bias  uint64 // load address minus link address
 }
 
 // openSymbols reads the table of functions of a process's binary.
@@ -55,7 +55,7 @@ func openSymbols(pid int) (*symbols, error) {
 	return s, nil
 }
 
-// textStart is where the Go code begins: with cgo, C code lies before it in the same section.
+// textStart returns the start of the Go code: with cgo, C code precedes it in the same section.
 func textStart(f *elf.File, section uint64) uint64 {
 	all, err := f.Symbols()
 	if err != nil {
@@ -69,7 +69,7 @@ func textStart(f *elf.File, section uint64) uint64 {
 	return section
 }
 
-// loadedAt is the address of a file's first mapping; 0: it is not mapped.
+// loadedAt returns the address of a file's first mapping; 0: it is not mapped.
 func loadedAt(maps []byte, file string) uint64 {
 	for line := range bytes.Lines(maps) {
 		fields := strings.Fields(string(line))
@@ -84,8 +84,8 @@ func loadedAt(maps []byte, file string) uint64 {
 	return 0
 }
 
-// at names the function that an address lies in, and where it begins: the line of the address itself may be
-// that of a function which was inlined, in another file. False: it is not Go code of the program.
+// at returns the function of an address, and its first line: the line of the address itself may
+// belong to an inlined function in another file. False: it is not Go code of the program.
 func (s *symbols) at(pc uint64) (function, file string, line int, ok bool) {
 	f := s.table.PCToFunc(pc - s.bias)
 	if f == nil {

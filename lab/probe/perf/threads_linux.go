@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// refresh is how often the rings are read, and new threads looked for.
+	// refresh is the interval of reading the rings and searching for new threads.
 	refresh = 100 * time.Millisecond
-	// maxThreads bounds how many threads are sampled.
+	// maxThreads bounds the number of sampled threads.
 	maxThreads = 512
 )
 
-// threads are those of a process that are sampled.
+// threads are the sampled threads of a process.
 type threads struct {
 	open  func(tid int) (*ring, error)
 	rings map[int]*ring
 	left  map[int]bool // threads without a ring
-	why   error        // the first of them has none
+	why   error        // the first error
 }
 
 func (t *threads) close() {
@@ -32,7 +32,7 @@ func (t *threads) close() {
 	}
 }
 
-// missing says which threads were left out; empty: none.
+// missing describes the threads that were left out; empty: none.
 func (t *threads) missing() string {
 	if len(t.left) == 0 {
 		return ""
@@ -40,7 +40,8 @@ func (t *threads) missing() string {
 	return fmt.Sprintf("%d of %d threads were left out: %v", len(t.left), len(t.left)+len(t.rings), t.why)
 }
 
-// collect samples all threads of a process. missing says what the samples lack; empty: nothing.
+// collect samples all threads of a process. missing describes what the samples lack; empty:
+// nothing.
 func collect(ctx context.Context, pid int, d time.Duration) (out []sample, missing string, err error) {
 	t := &threads{open: open, rings: map[int]*ring{}, left: map[int]bool{}}
 	defer t.close()
@@ -66,7 +67,7 @@ func collect(ctx context.Context, pid int, d time.Duration) (out []sample, missi
 	return out, t.missing(), nil
 }
 
-// follow begins to sample the threads that have come about, as far as there is room.
+// follow begins to sample new threads, as far as there is room.
 func (t *threads) follow(pid int) error {
 	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {

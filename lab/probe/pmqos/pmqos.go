@@ -1,11 +1,12 @@
-// Package pmqos holds the wake-up latency of a virtual machine's CPUs at 0 while something is measured, through Linux's
-// power management quality of service (Documentation/admin-guide/pm/cpuidle.rst).
+// Package pmqos holds the wake-up latency of a virtual machine's CPUs at 0 during a measurement,
+// through Linux's power management quality of service (Documentation/admin-guide/pm/cpuidle.rst).
 //
-// A virtual CPU with nothing to do halts. When it has work again, it waits until its host runs it; the guest counts that
-// wait as steal, and requests as latency, although no other guest used the CPU. While a process holds the latency at 0, the
-// kernel lets such a CPU poll for work instead of halting it. Polling takes no time from any process of this machine.
+// An idle virtual CPU halts. When it has work again, it waits until its host runs it; the guest
+// counts that wait as steal, and requests see it as latency, although no other guest used the
+// CPU. While a process holds the latency at 0, the kernel lets such a CPU poll for work instead
+// of halting it. Polling takes no time from any process of this machine.
 //
-// It is not for hardware of one's own, whose CPUs wake up in microseconds, and it starts no goroutine.
+// It is not for physical machines, whose CPUs wake up in microseconds. It starts no goroutine.
 package pmqos
 
 import (
@@ -19,8 +20,8 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Hold holds the wake-up latency at 0 until release is called, which may always be done. Where that would have no effect or
-// is at the expense of others, held is false, and why says so.
+// Hold holds the wake-up latency at 0 until release is called, which is always valid. If that
+// would have no effect or cost others, held is false, and why is the reason.
 func Hold() (release func(), held bool, why string) { return hold("/") }
 
 func hold(root string) (release func(), held bool, why string) {
@@ -38,12 +39,12 @@ func hold(root string) (release func(), held bool, why string) {
 	return func() { device.Close() }, true, ""
 }
 
-// refusal says why the latency is not held; empty: it may be.
+// refusal returns the reason for not holding the latency; empty: none.
 func refusal(files fs.FS) string {
 	if info, err := fs.ReadFile(files, "proc/cpuinfo"); err != nil || !procfs.Virtual(info) {
 		return "this is not known to be a virtual machine"
 	}
-	// Without a driver the kernel halts CPUs whatever latency is asked for.
+	// Without a driver the kernel halts CPUs whatever the requested latency.
 	if driver := text(files, "sys/devices/system/cpu/cpuidle/current_driver"); driver == "" || driver == "none" {
 		return "the kernel has no cpuidle driver, without which it halts CPUs regardless"
 	}
@@ -68,7 +69,7 @@ func refusal(files fs.FS) string {
 	return ""
 }
 
-// text is what a small file holds; empty: it cannot be read.
+// text returns the content of a small file; empty: it cannot be read.
 func text(files fs.FS, path string) string {
 	b, _ := fs.ReadFile(files, path)
 	return strings.TrimSpace(string(b))

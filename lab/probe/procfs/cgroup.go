@@ -10,19 +10,20 @@ import (
 	"strings"
 )
 
-// Limits of a control group that it has none.
+// Values that mean that a control group has no limit.
 const (
 	NoQuota  = 0.0
 	NoMemory = int64(0)
 )
 
-// CgroupDirs returns where the limits of a controller ("cpu", "memory") that hold for a process are
-// kept, as paths from the root of the file system without its first slash, the process's own group first
-// and the outermost last; v2 says in which form they are. cgroup is /proc/PID/cgroup and mountinfo is
-// /proc/PID/mountinfo. No folders: the process is in no group with that controller.
+// CgroupDirs returns the folders with the limits of a controller ("cpu", "memory") that apply to
+// a process, as paths from the root of the file system without its first slash, the process's own
+// group first and the outermost last; v2 is their format. cgroup is /proc/PID/cgroup and
+// mountinfo is /proc/PID/mountinfo. No folders: the process is in no group with that controller.
 //
-// Within a container the process's path may be that of the host while the mount shows the container's
-// own group as its root; then the folders named may not exist, but the outermost, the mount itself, does.
+// Within a container the process's path may be that of the host while the mount shows the
+// container's own group as its root; then the folders may not exist, except the outermost, the
+// mount itself.
 func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 bool) {
 	type group struct {
 		path string
@@ -33,9 +34,9 @@ func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 
 		parts := strings.SplitN(strings.TrimRight(string(line), "\n"), ":", 3)
 		switch {
 		case len(parts) < 3 || !strings.HasPrefix(parts[2], "/"):
-		case strings.HasPrefix(parts[2]+"/", "/../"): // outside of the reader's namespace: nothing of it is to be seen
+		case strings.HasPrefix(parts[2]+"/", "/../"): // outside the reader's namespace: it is not visible
 		case slices.Contains(strings.Split(parts[1], ","), controller):
-			found = append([]group{{parts[2], false}}, found...) // v1 has the controller, so v2 has not
+			found = append([]group{{parts[2], false}}, found...) // v1 has the controller, so v2 does not
 		case parts[0] == "0" && parts[1] == "":
 			found = append(found, group{parts[2], true})
 		}
@@ -60,7 +61,7 @@ func CgroupDirs(cgroup, mountinfo []byte, controller string) (dirs []string, v2 
 	}
 }
 
-// cgroupMount finds where a hierarchy is mounted and which of its groups is shown there as the root.
+// cgroupMount finds the mount point of a hierarchy and the group that is its root there.
 // A line reads: ID parent major:minor root mount-point options [tags] - type source super-options.
 func cgroupMount(mountinfo []byte, controller string, v2 bool) (mount, root string, ok bool) {
 	for line := range bytes.Lines(mountinfo) {
@@ -76,7 +77,7 @@ func cgroupMount(mountinfo []byte, controller string, v2 bool) (mount, root stri
 	return "", "", false
 }
 
-// CPUQuota reads a v2 group's cpu.max: how many CPUs it may use at once, or NoQuota.
+// CPUQuota reads a v2 group's cpu.max: the number of CPUs that it may use, or NoQuota.
 func CPUQuota(cpuMax []byte) (float64, error) {
 	fields := strings.Fields(string(cpuMax))
 	if len(fields) == 2 && fields[0] == "max" {
@@ -106,8 +107,8 @@ func quota(used, period string) (float64, error) {
 	return float64(u) / float64(p), nil
 }
 
-// unlimitedV1 is from where on a v1 memory limit means none: the kernel writes the largest number of
-// pages, in bytes.
+// unlimitedV1 is the value from which a v1 memory limit means none: the kernel writes the largest
+// number of pages, in bytes.
 const unlimitedV1 = int64(1) << 60
 
 // MemoryLimit reads memory.max (v2) or memory.limit_in_bytes (v1), in bytes, or NoMemory.

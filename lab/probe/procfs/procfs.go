@@ -1,6 +1,7 @@
-// Package procfs reads the text that Linux shows in /proc and /sys. Every function takes what a file
-// held, or the file system to find it in, trusts none of it, and returns figures in seconds and bytes. It
-// starts no goroutines; what the figures mean for a measurement is said elsewhere.
+// Package procfs parses the text files of Linux in /proc and /sys. Every function takes the
+// content of a file, or the file system that contains it, trusts none of it, and returns figures
+// in seconds and bytes. It is not for interpreting the figures (probe, doctor). It starts no
+// goroutines.
 //
 // github.com/prometheus/procfs reads the same files. It allocates more for each reading, and the probe reads up to ten
 // times a second for each process and thread: /proc/stat took 93 allocations and 52 us there, 15 and 31 us here; stat,
@@ -20,7 +21,7 @@ import (
 const userHz = 100
 
 // CPUTimes reads /proc/stat: the CPU time that was used and that the hypervisor took, in s, over
-// the given CPUs, or over all when there are none given.
+// the given CPUs, or over all if none are given.
 func CPUTimes(stat []byte, cpus []int) (busy, steal float64, err error) {
 	found := 0
 	for line := range bytes.Lines(stat) {
@@ -116,10 +117,10 @@ func Pressure(psi []byte) (float64, error) {
 	return 0, errors.New("/proc/pressure: no total of some")
 }
 
-// maxCPUs bounds a list of CPUs: the largest the kernel can be built for.
+// maxCPUs bounds a list of CPUs: the maximum of any kernel build.
 const maxCPUs = 8192
 
-// AllowedCPUs reads the CPUs a process may use from its /proc/PID/status.
+// AllowedCPUs reads the CPUs that a process may use from its /proc/PID/status.
 func AllowedCPUs(status []byte) ([]int, error) {
 	for line := range bytes.Lines(status) {
 		if list, ok := bytes.CutPrefix(line, []byte("Cpus_allowed_list:")); ok {
@@ -129,7 +130,7 @@ func AllowedCPUs(status []byte) ([]int, error) {
 	return nil, errors.New("/proc/PID/status has no Cpus_allowed_list")
 }
 
-// CPUList reads the kernel's way of writing a set of CPUs: 0-3,8.
+// CPUList parses the kernel's form of a set of CPUs: 0-3,8.
 func CPUList(list string) ([]int, error) {
 	var out []int
 	for _, part := range strings.Split(list, ",") {
@@ -149,7 +150,7 @@ func CPUList(list string) ([]int, error) {
 	return out, nil
 }
 
-// IDs reads process IDs separated by blanks, up to a number of them.
+// IDs parses process IDs separated by blanks, at most a given number.
 func IDs(b []byte, most int) []int {
 	var out []int
 	for _, f := range strings.Fields(string(b)) {
@@ -189,7 +190,7 @@ func CPUModel(cpuinfo []byte) string {
 	return ""
 }
 
-// Virtual reads from /proc/cpuinfo whether the processor belongs to a virtual machine, as far as it says so.
+// Virtual reports whether /proc/cpuinfo says that the processor belongs to a virtual machine.
 func Virtual(cpuinfo []byte) bool {
 	for line := range bytes.Lines(cpuinfo) {
 		if name, value, ok := strings.Cut(string(line), ":"); ok && strings.TrimSpace(name) == "flags" {

@@ -6,14 +6,15 @@ import (
 	"path"
 )
 
-// Cgroups returns what CgroupDirs does for a process ("self", or its id), as paths under which this process
-// sees them. files is the root of the file system.
+// Cgroups returns the result of CgroupDirs for a process ("self", or its ID), with paths as this
+// process sees them. files is the root of the file system.
 func Cgroups(files fs.FS, process, controller string) (dirs []string, v2 bool, err error) {
 	cgroup, err := fs.ReadFile(files, path.Join("proc", process, "cgroup"))
 	if err != nil {
 		return nil, false, err
 	}
-	// Our own mounts also for another process: its mount points are none of ours when it is in a container.
+	// This process's mounts, also for another process: the mount points of a process in a
+	// container do not exist here.
 	mounts, err := fs.ReadFile(files, "proc/self/mountinfo")
 	if err != nil {
 		return nil, false, err
@@ -22,13 +23,13 @@ func Cgroups(files fs.FS, process, controller string) (dirs []string, v2 bool, e
 	return dirs, v2, nil
 }
 
-// LowestQuota returns the lowest CPU quota of groups that Cgroups found for "cpu", and the outermost of those
-// that have it; NoQuota: none has one.
+// LowestQuota returns the lowest CPU quota of groups that Cgroups found for "cpu", and the
+// outermost of the groups with that quota; NoQuota: none has one.
 func LowestQuota(files fs.FS, dirs []string, v2 bool) (cores float64, group string, err error) {
 	for _, dir := range dirs {
 		q, err := groupQuota(files, dir, v2)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the outermost group has no limit; a host's path is not there in a container
+			continue // the outermost group has no limit; a host's path does not exist in a container
 		}
 		if err != nil {
 			return NoQuota, "", err

@@ -15,8 +15,8 @@ const (
 	statBlocked = 39
 )
 
-// statFields splits /proc/PID/stat behind the name, which is in parentheses and may hold anything,
-// parentheses too.
+// statFields splits /proc/PID/stat after the name, which is in parentheses and may contain any
+// character, parentheses too.
 func statFields(stat []byte) []string {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
@@ -25,7 +25,7 @@ func statFields(stat []byte) []string {
 	return strings.Fields(string(stat[end+1:]))
 }
 
-// ticks reads one field of them that counts CPU time or the like, in s.
+// ticks reads one field that counts CPU time or the like, in s.
 func ticks(fields []string, at int) (float64, error) {
 	if at >= len(fields) {
 		return 0, errors.New("/proc/PID/stat is cut short")
@@ -37,8 +37,8 @@ func ticks(fields []string, at int) (float64, error) {
 	return float64(n) / userHz, nil
 }
 
-// ProcessCPU reads the CPU time that a process or thread has used, and what of it was spent in the kernel,
-// from /proc/PID/stat, in s.
+// ProcessCPU reads the CPU time that a process or thread has used, and the part of it spent in
+// the kernel, from /proc/PID/stat, in s.
 func ProcessCPU(stat []byte) (total, system float64, err error) {
 	fields := statFields(stat)
 	user, err := ticks(fields, statUser)
@@ -56,8 +56,8 @@ func ProcessCPU(stat []byte) (total, system float64, err error) {
 // kernel counts it only while delay accounting is on (kernel.task_delayacct).
 func BlockedIO(stat []byte) (float64, error) { return ticks(statFields(stat), statBlocked) }
 
-// Switches reads how often a thread gave up its CPU by itself, to wait, and how often it had it taken away,
-// from /proc/PID/task/TID/status.
+// Switches reads the voluntary context switches of a thread, which then waits, and the
+// involuntary ones, from /proc/PID/task/TID/status.
 func Switches(status []byte) (waits, preemptions int64, err error) {
 	waits, ok := Figure(status, "voluntary_ctxt_switches")
 	preemptions, okToo := Figure(status, "nonvoluntary_ctxt_switches")
@@ -67,8 +67,9 @@ func Switches(status []byte) (waits, preemptions int64, err error) {
 	return waits, preemptions, nil
 }
 
-// ListenOverflows reads from /proc/net/netstat how many connections were turned away because the accept
-// queue of their listener was full. The file names its figures in one line and gives them in the next.
+// ListenOverflows reads the number of connections that were refused because the accept queue of
+// their listener was full from /proc/net/netstat. The file has the names of its figures in one
+// line and their values in the next.
 func ListenOverflows(netstat []byte) (int64, error) {
 	var names []string
 	for line := range bytes.Lines(netstat) {

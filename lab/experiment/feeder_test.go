@@ -18,10 +18,10 @@ import (
 )
 
 // feeding is a bench whose feeder is this shell script.
-func feeding(script, format string) *bench {
+func feeding(script, format string) *runner {
 	sc := &scenario.Scenario{}
 	sc.Load.Feeder = &scenario.Feeder{Command: []string{"/bin/sh", "-c"}, Args: []string{script}, Format: format}
-	return &bench{Options: Options{Scenario: sc, Progress: silent{}}}
+	return &runner{Options: Options{Scenario: sc, Progress: silent{}}}
 }
 
 func TestFeed(t *testing.T) {
@@ -36,7 +36,7 @@ func TestFeed(t *testing.T) {
 		{"a dollar", "printf 'uid\\n$$$$\\n'", "csv", 1, ""},
 		{"no rows", "echo uid", "csv", 0, "the feeder has no rows"},
 		{"nothing", "true", "csv", 0, "the feeder is empty"},
-		{"the wrong format", "echo uid; echo 1", "ndjson", 0, "line 1 is no JSON object"},
+		{"the wrong format", "echo uid; echo 1", "ndjson", 0, "line 1 is not a JSON object"},
 		{"a failure", "echo uid; echo 1; echo out of luck >&2; exit 3", "csv", 0, "feeder ended with exit code 3; its log ends:\n\tout of luck"},
 		{"a failure before anything", "echo --token=s3cret >&2; exit 1", "csv", 0, "--token=[redacted]"},
 		{"no end", "echo uid; while :; do echo 1; done", "csv", 0, "more than 1000000 rows"},

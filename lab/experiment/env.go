@@ -16,29 +16,29 @@ import (
 	"dyno/lab/target"
 )
 
-// stand is what is up during one run: the companions and the target.
-type stand struct {
-	bench      *bench
+// environment is everything that is up during one run: the companions and the target.
+type environment struct {
+	runner     *runner
 	companions []*target.Process
-	target     *target.Process   // nil: it ran already, or a job has not begun
+	target     *target.Process   // nil: it already ran, or a job has not started
 	fields     map[string]string // ${NAME.FIELD} -> value
-	logs       string            // the folder that the processes log to
-	scratch    string            // holds a folder of each process's own; removed with what is in it
+	logs       string            // folder of the processes' logs
+	scratch    string            // contains a folder for each process; removed with its content
 	traces     *otlp.Receiver    // nil: the run is not traced
-	ready      *record.Target    // the target, once it was set up; nil: it was not
+	ready      *record.Target    // the target after its setup; nil: not set up
 }
 
-// grace is how long a process may take to end after SIGTERM. Targets are stopped after their run was
-// recorded; what an overloaded one still wants to finish is of no interest.
+// grace is the time that a process has to end after SIGTERM. Targets are stopped after their run
+// was recorded, so an overloaded one need not finish its work.
 const grace = 500 * time.Millisecond
 
-func (s *stand) lookup(name string) (string, bool) {
+func (s *environment) lookup(name string) (string, bool) {
 	v, ok := s.fields[name]
 	return v, ok
 }
 
 // expand replaces the placeholders in a text of the scenario.
-func (s *stand) expand(what, text string) (string, error) {
+func (s *environment) expand(what, text string) (string, error) {
 	out, err := scenario.Expand(text, s.lookup)
 	if err != nil {
 		return "", s.unknown(what, err)
@@ -46,20 +46,21 @@ func (s *stand) expand(what, text string) (string, error) {
 	return out, nil
 }
 
-// unknown says what could have been named instead.
-func (s *stand) unknown(what string, err error) error {
+// unknown adds the known names to an error.
+func (s *environment) unknown(what string, err error) error {
 	return fmt.Errorf("%s: %w (known here: %s)", what, err, strings.Join(s.known(), ", "))
 }
 
-// copyFields returns the fields that processes of a stand above may name; a nil stand has none.
-func (s *stand) copyFields() map[string]string {
+// copyFields returns the fields that processes of an outer environment provide; a nil environment
+// has none.
+func (s *environment) copyFields() map[string]string {
 	if s == nil {
 		return map[string]string{}
 	}
 	return maps.Clone(s.fields)
 }
 
-func (s *stand) known() []string {
+func (s *environment) known() []string {
 	var names []string
 	for name := range s.fields {
 		names = append(names, name)
@@ -68,11 +69,11 @@ func (s *stand) known() []string {
 	return names
 }
 
-// process turns a scenario's process into what target starts.
-func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
+// process turns a scenario's process into a Spec of package target.
+func (s *environment) process(name string, p scenario.Process) (target.Spec, error) {
 	command := slices.Clone(p.Command)
 	if p.Build != "" {
-		command = []string{s.bench.bins[p.Build]}
+		command = []string{s.runner.bins[p.Build]}
 	}
 	command = append(command, p.Args...)
 	if s.traces != nil {
@@ -90,7 +91,7 @@ func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
 	spec := target.Spec{Name: name, Command: command, ReadyLine: p.Ready.AwaitLine(), ReadyTimeout: p.Ready.Timeout,
 		Log: filepath.Join(s.logs, name+".log")}
 	if p.Dir != "" {
-		spec.Dir = s.bench.Scenario.Resolve(p.Dir)
+		spec.Dir = s.runner.Scenario.Resolve(p.Dir)
 	}
 	for key, value := range p.Env {
 		value, err := s.expand(name+": env "+key, value)
@@ -110,7 +111,7 @@ func (s *stand) process(name string, p scenario.Process) (target.Spec, error) {
 }
 
 // ownFolder makes ${scratch} a new folder for a process.
-func (s *stand) ownFolder(name string) error {
+func (s *environment) ownFolder(name string) error {
 	dir, err := filepath.Abs(filepath.Join(s.scratch, name))
 	if err != nil {
 		return err
@@ -119,15 +120,15 @@ func (s *stand) ownFolder(name string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// started notes the fields of a process's ready line.
-func (s *stand) started(name string, line map[string]string) {
+// started stores the fields of a process's ready line.
+func (s *environment) started(name string, line map[string]string) {
 	for field, value := range line {
 		s.fields[name+"."+field] = value
 	}
 }
 
 // up starts the companions, in order.
-func (s *stand) up(ctx context.Context, companions []scenario.Companion) error {
+func (s *environment) up(ctx context.Context, companions []scenario.Companion) error {
 	for _, c := range companions {
 		spec, err := s.process(c.Name, c.Process)
 		if err != nil {
@@ -143,9 +144,9 @@ func (s *stand) up(ctx context.Context, companions []scenario.Companion) error {
 	return nil
 }
 
-// down stops the target first, then the companions, last started first. How they end no longer matters:
-// what they did was recorded.
-func (s *stand) down() {
+// down stops the target first, then the companions, last started first. It ignores how they end:
+// their results were recorded.
+func (s *environment) down() {
 	if s.target != nil {
 		s.target.Stop(grace)
 	}
@@ -155,7 +156,7 @@ func (s *stand) down() {
 	os.RemoveAll(s.scratch)
 }
 
-func (s *stand) companionPIDs() []int {
+func (s *environment) companionPIDs() []int {
 	var pids []int
 	if s == nil {
 		return nil

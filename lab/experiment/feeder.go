@@ -14,13 +14,14 @@ import (
 	"dyno/lab/target"
 )
 
-// feedTimeout bounds a feeder's program: a million tokens with RSA signatures, one for each row, would take longer,
-// and can be made once, into a file. How much it may print is bounded as for a file (see corpus.ReadCSV).
+// feedTimeout bounds a feeder's program. A million tokens with an RSA signature per row would
+// take longer; write those into a file once. The output is bounded like a file (see
+// corpus.ReadCSV).
 const feedTimeout = 5 * time.Minute
 
-// feed reads the feeder's rows, once for all runs. They may hold secrets: they stay in memory, and nothing of them
-// is recorded.
-func (b *bench) feed(ctx context.Context) error {
+// feed reads the feeder's rows, once for all runs. They may contain secrets: they stay in memory,
+// and are not recorded.
+func (b *runner) feed(ctx context.Context) error {
 	f := b.Scenario.Load.Feeder
 	if f == nil {
 		return nil
@@ -34,7 +35,7 @@ func (b *bench) feed(ctx context.Context) error {
 		b.rows, err = readFile(b.Scenario, f.File, read)
 	} else {
 		b.Progress.Say("running the feeder " + f.String())
-		b.rows, err = b.printed(ctx, f, read)
+		b.rows, err = b.runFeeder(ctx, f, read)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -42,9 +43,9 @@ func (b *bench) feed(ctx context.Context) error {
 	return &ScenarioError{fmt.Errorf("load.feeder %s: %w", f, err)}
 }
 
-// printed runs the feeder's program and reads the rows that it prints.
-func (b *bench) printed(ctx context.Context, f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, feedTimeout, fmt.Errorf("it did not end within %v; have it print fewer rows, or make a file of them", feedTimeout))
+// runFeeder runs the feeder's program and reads the rows that it prints.
+func (b *runner) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, feedTimeout, fmt.Errorf("it did not end within %v; print fewer rows, or write them to a file", feedTimeout))
 	defer cancel()
 	command, err := b.feedCommand(f)
 	if err != nil {
@@ -64,11 +65,11 @@ func (b *bench) printed(ctx context.Context, f *scenario.Feeder, read func(io.Re
 	}()
 	rows, err := read(out)
 	byItself := exited(p)
-	out.Close() // one that still prints is told that nobody listens
+	out.Close() // later output of the program is discarded, so that it does not block
 	p.Stop(grace)
 	<-ended
 	if byItself && p.Err() != nil {
-		return nil, p.Err() // which shows the end of what it said, and is why rows are missing
+		return nil, p.Err() // it shows the end of the output, and explains the missing rows
 	}
 	return rows, err
 }
@@ -82,7 +83,7 @@ func exited(p *target.Process) bool {
 	}
 }
 
-func (b *bench) feedCommand(f *scenario.Feeder) ([]string, error) {
+func (b *runner) feedCommand(f *scenario.Feeder) ([]string, error) {
 	command := append(append([]string(nil), f.Command...), f.Args...)
 	for i, word := range command {
 		var err error
@@ -96,7 +97,7 @@ func (b *bench) feedCommand(f *scenario.Feeder) ([]string, error) {
 	return command, nil
 }
 
-// readFile reads a file that the scenario names.
+// readFile reads a file of the scenario.
 func readFile[T any](sc *scenario.Scenario, name string, read func(io.Reader) (T, error)) (T, error) {
 	f, err := os.Open(sc.Resolve(name))
 	if err != nil {
