@@ -267,7 +267,7 @@ func (r *Report) capacityAnswer() string {
 	}
 }
 
-// metricWords write a datum of the metric.
+// metricWords write a sample of the metric.
 func metricWords(metric string, v Value) string {
 	switch metric {
 	case compare.MetricP99:

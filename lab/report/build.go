@@ -31,14 +31,14 @@ type analysis struct {
 	floor      *[2]float64
 	comparison *compare.Comparison
 	left       int // SLO slices that do not count
-	datum      compare.Datum
+	sample     compare.Sample
 	diagnoses  []diagnose.Diagnosis
 }
 
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
 func analyse(e *record.Experiment) analysis {
-	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
+	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, sample: sample(e)}
 	for _, r := range e.Runs {
 		if bounds(r.SLO) && !r.Step.ForCause() {
 			a.verdicts[r.ID] = capacity.Judge(r)
@@ -73,14 +73,14 @@ func analyse(e *record.Experiment) analysis {
 			a.comparison = &a.metrics[0]
 		}
 	case e.Kind == record.KindLadder:
-		a.rows = compare.Ladder(e, metricOf(e), a.datum)
+		a.rows = compare.Ladder(e, metricOf(e), a.sample)
 		for _, row := range a.rows {
 			if row.ToBaseline.Floor != nil {
 				a.floor = row.ToBaseline.Floor
 			}
 		}
 	case e.Kind == record.KindCompare && len(names) >= 2:
-		c := compare.Between(e, metricOf(e), names[0], names[1], a.datum)
+		c := compare.Between(e, metricOf(e), names[0], names[1], a.sample)
 		a.comparison, a.floor = &c, c.Floor
 	}
 	a.diagnoses = diagnose.Diagnose(e)
@@ -95,8 +95,8 @@ func analyse(e *record.Experiment) analysis {
 	return a
 }
 
-// datum says what one variant measured in one round.
-func datum(e *record.Experiment) compare.Datum {
+// sample says what one variant measured in one round.
+func sample(e *record.Experiment) compare.Sample {
 	if metric := metricOf(e); metric != compare.MetricCapacity {
 		return compare.AtEqualRate(e, metric)
 	}
@@ -107,7 +107,7 @@ func datum(e *record.Experiment) compare.Datum {
 		if len(runs) == 0 {
 			return 0, false
 		}
-		v, ok, _ := capacity.Datum(runs, e.SLO)
+		v, ok, _ := capacity.Sample(runs, e.SLO)
 		return v, ok
 	}
 }

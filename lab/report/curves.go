@@ -184,7 +184,7 @@ func (r *Report) ratios(e *record.Experiment, a analysis) (out []Ratios) {
 			if p.Ratio.Known() {
 				one.Rows[0].Ratios = append(one.Rows[0].Ratios, float64(p.Ratio))
 			}
-			if again, ok := a.datum(record.RoleFloor, c.A, p.Round); ok && p.A > 0 {
+			if again, ok := a.sample(record.RoleFloor, c.A, p.Round); ok && p.A > 0 {
 				floor.Ratios = append(floor.Ratios, again/float64(p.A))
 			}
 		}

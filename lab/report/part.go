@@ -39,7 +39,7 @@ func Bound(s record.SLO) Value { return p99Bound(s) }
 // a sentence or two what came of it.
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 	if len(e.Slices) == 0 {
-		c := compare.Between(e, metricOf(e), a, b, datum(e))
+		c := compare.Between(e, metricOf(e), a, b, sample(e))
 		return []compare.Comparison{c}, comparisonAnswer(c, false)
 	}
 	all := metricsOf(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })

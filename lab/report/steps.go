@@ -188,10 +188,10 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 	}
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
 		p := Pair{Round: round, A: Unknown, B: Unknown, Ratio: Unknown}
-		if v, ok := a.datum(record.RoleMeasure, c.A, round); ok {
+		if v, ok := a.sample(record.RoleMeasure, c.A, round); ok {
 			p.A = Value(v)
 		}
-		if v, ok := a.datum(record.RoleMeasure, c.B, round); ok {
+		if v, ok := a.sample(record.RoleMeasure, c.B, round); ok {
 			p.B = Value(v)
 		}
 		if p.A > 0 && p.B > 0 {
