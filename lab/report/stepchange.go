@@ -20,12 +20,12 @@ func (r *Report) explain() {
 }
 
 // move is what a step measured against the one before it; the sides of a comparison are two steps.
-func move(kind string, before, after *Step) diagnose.Move {
+func move(kind string, before, after *Step) diagnose.StepChange {
 	ratio, between := after.StepRatio, after.StepInterval
 	if kind == record.KindCompare {
 		ratio, between = after.Ratio, after.RatioInterval
 	}
-	m := diagnose.Move{
+	m := diagnose.StepChange{
 		Ratio:  known(ratio),
 		CPU:    [2]float64{known(before.CPU), known(after.CPU)},
 		Allocs: [2]float64{known(before.Allocs), known(after.Allocs)},
