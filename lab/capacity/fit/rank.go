@@ -96,10 +96,10 @@ const near = 1.25
 
 func rankWords(ranked []Ranked, points int) string {
 	if len(ranked) == 0 {
-		return fmt.Sprintf("measured at %d concurrencies; comparing models takes %d", points, leastPoints)
+		return fmt.Sprintf("measured concurrencies: %d; comparing models takes %d", points, leastPoints)
 	}
 	best := ranked[0]
-	words := fmt.Sprintf("%s explains the points best: the others predict each one to within %s", best.Name(), share(best.LeaveOneOut))
+	words := fmt.Sprintf("%s explains the points best: it predicts each one from the others to within %s", best.Name(), share(best.LeaveOneOut))
 	var others, alike []string
 	for _, r := range ranked[1:] {
 		if max(r.LeaveOneOut, leastError) < near*max(best.LeaveOneOut, leastError) {
