@@ -45,7 +45,7 @@ func TestJudge(t *testing.T) {
 		"met exactly":             {func(r *record.Run) { r.Totals.Response.P99 = 20 }, "", "p99"},
 		"p99 over":                {func(r *record.Run) { r.Totals.Response.P99 = 20.1 }, "p99 20.1 ms is over 20 ms", "p99"},
 		"another quantile over":   {func(r *record.Run) { r.SLO.Latency["p50"] = 1 }, "p50 2 ms is over 1 ms", "p50"},
-		"an unknown quantile": {func(r *record.Run) { r.SLO.Latency["p42"] = 1 }, "p42, which is not recorded", "p42"},
+		"an unknown quantile":     {func(r *record.Run) { r.SLO.Latency["p42"] = 1 }, "p42, which is not recorded", "p42"},
 		"errors at the limit":     {func(r *record.Run) { r.Totals.Failed = 2 }, "", "errors"},
 		"errors over":             {func(r *record.Run) { r.Totals.Failed = 2; r.Totals.Unfinished = 1 }, "errors 0.149% are over 0.1%", "errors"},
 		"one error, none allowed": {func(r *record.Run) { r.Totals.Failed = 1; r.SLO.Errors = 0 }, "over 0%", "errors"},
