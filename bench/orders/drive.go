@@ -156,7 +156,7 @@ func (b *bench) capacity(ctx context.Context, side string, s capacity.Search, se
 		}
 		runs = append(runs, r)
 	}
-	found, ok, why := capacity.Datum(runs, b.slo)
+	found, ok, why := capacity.Sample(runs, b.slo)
 	if !ok {
 		say("  %s: no capacity was found: %v", side, why)
 		return 0, nil

@@ -1,11 +1,11 @@
-// Package capacity finds the highest rate that a target carries within its service level objective
-// (SLO), and says what a recorded search showed. Judge reads one run, Search plans the next one, Datum
-// reads one number from a search, EstimateOf the rate at which slices turn from met to missed, NextRate
-// plans the next of them, Summarise reads a variant's result from an experiment, and Inflections finds the
-// moments in a long run at which a target gave way. Its subpackages hold the scaling fits (fit) and the
-// queues that theory can predict (queueing).
+// Package capacity finds the highest rate at which a target meets its service level objective
+// (SLO), from recorded runs and slices. Judge reads one run, Search plans the next one, Sample
+// reads one capacity from a search, EstimateOf fits the rate at which slices turn from met to
+// missed, NextRate plans the next slice, Summarise reads a variant's result from an experiment, and
+// Inflections finds the moments of a long run at which rate, p99 and GC pauses changed together.
+// The subpackages are fit (scaling curves) and queueing (queueing theory).
 //
-// Everything here is a pure function of what was recorded. The package does not drive, start or probe
-// anything, does not compare variants (compare), and does not say what bounds a target (diagnose). It
-// starts no goroutines.
+// Every function depends only on recorded data. The package is not for driving, starting or probing
+// a target, for comparing variants (package compare), or for finding a bottleneck (package
+// diagnose). It starts no goroutines.
 package capacity

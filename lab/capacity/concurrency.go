@@ -10,38 +10,40 @@ import (
 	"dyno/lab/record"
 )
 
-// Concurrency plans the runs that find the capacity of a job whose load is how many units it has under way at
-// once: the most units per second that meet the SLO, and the least concurrency at which they are reached. SLO
-// and Length are needed. It keeps nothing, as Search does not.
+// Concurrency plans the runs that find the capacity of a job whose load is a number of units in
+// flight: the highest throughput that meets the SLO, and the lowest concurrency that reaches it.
+// SLO and Length are required. It keeps no state, like Search.
 //
-// More at once is more per second until something else is the limit, then only more latency, and in the end
-// less per second. So it doubles until the SLO is missed or two doublings brought nothing, and then looks
-// between. A miss is tried again before it is believed.
+// Higher concurrency raises the throughput until another limit is reached; then it raises only the
+// latency, and in the end lowers the throughput. The search therefore doubles until the SLO is
+// missed or two doublings brought no gain, and then tries values between. A miss is repeated before
+// it counts.
 type Concurrency struct {
 	SLO        record.SLO
-	Start, Max int           // units at once. Start 0: 1; Max 0: MaxConcurrency
-	Length     time.Duration // measured time of a run; 0: until the job ends
+	Start, Max int           // units in flight; zero Start means 1, zero Max means MaxConcurrency
+	Length     time.Duration // measured time of a run; zero means until the job ends
 }
 
-// MaxConcurrency is where a search ends that nobody bounded: beyond it most servers count a client as an attack.
+// MaxConcurrency is the default upper bound of a search. Most servers treat a client with more
+// requests in flight as an attack.
 const MaxConcurrency = 256
 
 const (
-	// alike is how much less than the most may be carried and still count as much: the difference between two
-	// runs of the same is about so large.
+	// alike is the share below the maximum that still counts as equal to it: two runs of the same
+	// program differ by about this much.
 	alike = 0.03
-	// fine is the ratio of neighbouring concurrencies below which there is nothing to look for between them.
+	// fine is the ratio of neighbouring concurrencies below which no value between them is tried.
 	fine = 1.5
 )
 
-// Peak is what a job carried at the best of the concurrencies that were tried.
+// Peak is the throughput of a job at the best concurrency tried.
 type Peak struct {
 	PerS        float64
 	Concurrency int
 }
 
-// Next returns the search's next step, or done. Runs are all runs of this search so far, in order; invalid ones
-// are passed over, so that their step comes again.
+// Next returns the search's next step, or done. Runs are all runs of this search so far, in order.
+// Invalid runs are skipped, so their step is repeated.
 func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 	if len(runs) >= maxRuns {
 		return record.Step{}, true
@@ -54,7 +56,7 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 		return s.at(points[i].n), false
 	}
 	best := peakOf(points)
-	if best < 0 { // all miss: with less at once the latency may be kept
+	if best < 0 { // every concurrency missed: a lower one may meet the latency bound
 		if lowest := points[0].n; lowest > 1 {
 			return s.at(lowest / 2), false
 		}
@@ -66,7 +68,7 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 	return s.between(points, best)
 }
 
-// between looks on both sides of the best, below it first: less at once is less to hold.
+// between tries values on both sides of the best, the lower side first: it needs fewer resources.
 func (s Concurrency) between(points []atOnce, best int) (record.Step, bool) {
 	sides := [][2]int{{best - 1, best}, {best, best + 1}}
 	for _, side := range sides {
@@ -84,13 +86,13 @@ func (s Concurrency) between(points []atOnce, best int) (record.Step, bool) {
 
 func (s Concurrency) most() int { return cmp.Or(s.Max, MaxConcurrency) }
 
-// at is a run with so many units under way at once.
+// at is a run with n units in flight.
 func (s Concurrency) at(n int) record.Step {
 	return record.Step{Closed: true, Connections: n, Length: s.Length}
 }
 
-// PeakOf reads the most that was carried from the runs of one search, or of one round. Ok is false when the SLO
-// was missed in every one.
+// PeakOf reads the highest throughput from the runs of one search, or of one round. Ok is false
+// when every run missed the SLO.
 func PeakOf(runs []*record.Run, slo record.SLO) (peak Peak, ok bool, warnings []string) {
 	points := concurrencies(runs, slo)
 	if len(points) == 0 {
@@ -102,17 +104,17 @@ func PeakOf(runs []*record.Run, slo record.SLO) (peak Peak, ok bool, warnings []
 	}
 	p := points[best]
 	if best > 0 && best == len(points)-1 {
-		warnings = append(warnings, fmt.Sprintf("throughput still rose at %d units at once, the most that were tried: more may carry more", p.n))
+		warnings = append(warnings, fmt.Sprintf("throughput still rose at concurrency %d, the highest tried: a higher one may carry more", p.n))
 	}
 	return Peak{PerS: p.carried(), Concurrency: p.n}, true, warnings
 }
 
-// byConcurrency reports whether the load of runs is units at once.
+// byConcurrency reports whether the load of runs is a number of units in flight.
 func byConcurrency(runs []*record.Run) bool {
 	return slices.ContainsFunc(runs, func(r *record.Run) bool { return r.ByConcurrency() })
 }
 
-// atOnce is one concurrency of a search and its tries.
+// atOnce is one concurrency of a search and its runs.
 type atOnce struct {
 	n      int
 	judged []judged
@@ -135,10 +137,10 @@ func concurrencies(runs []*record.Run, slo record.SLO) []atOnce {
 	return points
 }
 
-// missed reports whether no try met the SLO.
+// missed reports whether every run missed the SLO.
 func (p atOnce) missed() bool { return !slices.ContainsFunc(p.judged, judged.met) }
 
-// carried is the mean of what the tries that met the SLO carried, per second.
+// carried is the mean throughput of the runs that met the SLO, per second.
 func (p atOnce) carried() float64 {
 	sum, n := 0.0, 0
 	for _, j := range p.judged {
@@ -152,8 +154,8 @@ func (p atOnce) carried() float64 {
 	return sum / float64(n)
 }
 
-// peakOf is the index of the least concurrency that carried as much as any other, within what chance makes of
-// it; -1: none met the SLO.
+// peakOf is the index of the lowest concurrency whose throughput equals the highest one within
+// chance; -1 means that no run met the SLO.
 func peakOf(points []atOnce) int {
 	most := 0.0
 	for _, p := range points {

@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// made is a job whose units take so long each, up to a roof that all of them share.
+// made is a job whose units take the time unit each, up to a throughput that all of them share.
 type made struct {
 	unit, roof float64 // s, 1/s
 }
 
-// run works with n units at once, as a fluid would: what waits for the roof takes longer.
+// run works with n units in flight, as a fluid would: units that wait for the shared limit take
+// longer.
 func (m made) run(step record.Step) *record.Run {
 	n := float64(step.Connections)
 	x := min(n/m.unit, m.roof)
@@ -46,7 +47,7 @@ func p95(ms float64) record.SLO { return record.SLO{Latency: map[string]float64{
 func TestConcurrencyFindsTheRoof(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := made{unit: rapid.Float64Range(0.001, 0.5).Draw(t, "unit"), roof: rapid.Float64Range(50, 5000).Draw(t, "roof")}
-		knee := m.roof * m.unit // the least concurrency that reaches the roof
+		knee := m.roof * m.unit // the lowest concurrency that reaches the roof
 		if knee > MaxConcurrency/2 || knee < 1 {
 			t.Skip("out of reach")
 		}
@@ -65,7 +66,7 @@ func TestConcurrencyFindsTheRoof(t *testing.T) {
 }
 
 func TestConcurrencyKeepsTheSLO(t *testing.T) {
-	// 100/s per unit at once, up to 400/s: with 8 a unit takes 20 ms, with 5 it takes 12.5 ms.
+	// 100/s per unit in flight, up to 400/s: with 8 a unit takes 20 ms, with 5 it takes 12.5 ms.
 	m := made{unit: 0.01, roof: 400}
 	for _, c := range []struct {
 		bound float64
@@ -78,7 +79,7 @@ func TestConcurrencyKeepsTheSLO(t *testing.T) {
 			t.Errorf("p95 <= %g ms: found %+v, %v; want %+v", c.bound, peak, ok, c.want)
 		}
 	}
-	// Nothing is believed at once: each concurrency that missed ran twice.
+	// One miss does not count: each concurrency that missed ran twice.
 	runs := m.search(t, Concurrency{SLO: p95(10.5)})
 	if n := len(slices.DeleteFunc(runs, func(r *record.Run) bool { return r.Step.Connections != 8 })); n != 2 {
 		t.Errorf("the concurrency that missed ran %d times", n)
@@ -93,10 +94,10 @@ func TestConcurrencyGoesDownFromAStartThatMisses(t *testing.T) {
 	}
 }
 
-func TestConcurrencySaysThatMoreMayCarryMore(t *testing.T) {
+func TestConcurrencyReportsAHigherOneMayCarryMore(t *testing.T) {
 	runs := made{unit: 0.01, roof: 1e9}.search(t, Concurrency{SLO: p95(1e6), Max: 24})
 	peak, ok, warnings := PeakOf(runs, p95(1e6))
-	if !ok || peak.Concurrency != 24 || len(warnings) != 1 || !strings.Contains(warnings[0], "more may carry more") {
+	if !ok || peak.Concurrency != 24 || len(warnings) != 1 || !strings.Contains(warnings[0], "a higher one may carry more") {
 		t.Errorf("found %+v, %v, %v", peak, ok, warnings)
 	}
 }
@@ -134,7 +135,7 @@ func TestSummariseByConcurrency(t *testing.T) {
 func TestLimitWords(t *testing.T) {
 	for want, limits := range map[string][]record.Limit{
 		"": nil, "the server's budget or its answers (80%)": {{Name: "server", Share: 0.8}, {Name: "cpu", Share: 0.1}},
-		"nothing it knows of (tape 10%)": {{Name: "tape", Share: 0.1}},
+		"none of the limits it reports (highest: tape 10%)": {{Name: "tape", Share: 0.1}},
 	} {
 		if words := LimitWords(limits); words != want {
 			t.Errorf("%q, want %q", words, want)

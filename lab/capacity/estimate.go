@@ -6,42 +6,46 @@ import (
 	"slices"
 )
 
-// Estimate is where the SLO slices of one variant turn from met to missed. The share of them that meets the SLO falls
-// with the offered rate as a logistic curve of its logarithm.
+// Estimate is the rate at which the SLO slices of one variant turn from met to missed. The share of
+// slices that meet the SLO is a falling logistic curve of ln(rate).
 type Estimate struct {
-	Knee         float64     `json:"knee_per_s"` // half of the slices meet the SLO: the steepest point, best for ratios
+	// half of the slices meet the SLO: the steepest point, best for ratios
+	Knee         float64     `json:"knee_per_s"`
 	KneeInterval *[2]float64 `json:"knee_interval"`
-	Safe         float64     `json:"safe_per_s"` // 95% of them do: what to plan with
+	// 95% of the slices meet the SLO: the rate to plan with
+	Safe         float64     `json:"safe_per_s"`
 	SafeInterval *[2]float64 `json:"safe_interval"`
 	KneeError    float64     `json:"-"` // standard error of ln(Knee)
 	Votes        int         `json:"votes"`
 	Met, Missed  int         `json:"-"`
 }
 
-// Vote is what one SLO slice showed.
+// Vote is the result of one SLO slice.
 type Vote struct {
 	Rate float64 // offered, per second
 	Met  bool
 }
 
-// The curve has two parameters: m, the logarithm of the knee, and s, how gradual it is in ln(rate). Before any vote
-// little is believed of them, so that a dozen votes outweigh it.
+// The curve has two parameters: m, the logarithm of the knee, and s, its width in ln(rate). The
+// priors are wide, so that a dozen votes outweigh them.
 const (
-	// The knee lies between 0.02 and 2.5 times the peak work rate, most likely just below it: kneeMiddle is the median,
-	// kneeScale the width in ln(rate), with the tails of a Cauchy distribution. Where a higher rate was tried than the peak,
-	// it may be 2.5 times that; without a peak, the rates that were tried stand for it.
+	// The knee's prior covers 0.02 to 2.5 times the peak work rate, most likely just below it:
+	// kneeMiddle is the median, kneeScale the width in ln(rate), with the tails of a Cauchy
+	// distribution. If a rate above the peak was tried, the upper end is 2.5 times that rate;
+	// without a peak, the rates tried replace it.
 	kneeLow, kneeHigh     = 0.02, 2.5
 	kneeMiddle, kneeScale = 0.75, 0.35
 	// slopeMiddle is the prior's median of s, slopeScale the standard deviation of ln(s): 0.6% to 15% in 95% of cases.
 	slopeMiddle, slopeScale = 0.035, 0.9
 	slopeLow, slopeHigh     = 0.003, 0.5
-	// stray is the share of votes that say nothing about the rate, half of them to either side: a neighbour's burst, a
-	// pause. Without it a single one such vote far from the knee would widen the curve to reach it.
+	// stray is the share of votes that do not depend on the rate, half met and half missed: a burst
+	// of other processes, a pause. Without it a single such vote far from the knee would widen the
+	// curve.
 	stray = 0.06
 )
 
-// gridSlopes and gridKnees are the grid's size. A first, coarse grid over all that may be finds where a second, fine one
-// must lie.
+// gridSlopes and gridKnees are the grid's size. A first, coarse grid over the whole range locates a
+// second, fine one.
 const gridSlopes, gridKnees = 12, 96
 
 // safeOdds are the odds of meeting the SLO at the safe rate: 95 to 5.
@@ -52,8 +56,8 @@ type belief struct{ m, s, weight float64 }
 
 func (b belief) safe() float64 { return b.m - b.s*math.Log(safeOdds) }
 
-// EstimateOf fits the curve. A peak work rate above 0 is where the capacity is looked for before any vote. The intervals
-// are 95% credible ones: they exist however the votes lie, and are wide where the votes say little. They are nil without
+// EstimateOf fits the curve. A peak work rate above 0 sets the prior of the knee. The intervals are
+// 95% credible: they exist for any votes, are wide where the votes say little, and are nil without
 // a vote.
 func EstimateOf(votes []Vote, peak float64) Estimate {
 	e := Estimate{Votes: len(votes)}
@@ -78,17 +82,18 @@ func EstimateOf(votes []Vote, peak float64) Estimate {
 	return e
 }
 
-// AtLeast reports whether the votes show only that the capacity is no lower than the rates that were tried.
+// AtLeast reports whether the votes show only a lower bound: every slice met the SLO.
 func (e Estimate) AtLeast() bool { return e.Missed == 0 }
 
-// AtMost reports whether the votes show only that it is lower than all of them.
+// AtMost reports whether the votes show only an upper bound: every slice missed the SLO.
 func (e Estimate) AtMost() bool { return e.Met == 0 }
 
-// NextRate is the rate of the next SLO slice, per second, below or at limit (0: none). u is uniform in [0,1).
+// NextRate is the rate of the next SLO slice, per second, at most limit (zero means no limit). u is
+// uniform in [0,1).
 //
-// It is drawn from what is believed of the curve so far, so that the first rates are spread out and the later ones lie
-// where they say most: in turns just past the knee, where a vote moves the knee most, and on the safe side, where it
-// moves the curve's slope.
+// The rate is drawn from the current posterior, so the first rates are spread out and later ones
+// are where a vote has most effect: alternately just above the knee, where it moves the knee most,
+// and on the safe side, where it moves the curve's slope.
 func NextRate(votes []Vote, peak, limit, u float64) float64 {
 	if peak <= 0 && len(votes) == 0 {
 		peak = cmp.Or(limit, defaultStart)
@@ -109,7 +114,7 @@ func NextRate(votes []Vote, peak, limit, u float64) float64 {
 	return rate
 }
 
-// posterior weighs the grid by the votes.
+// posterior computes the grid's weights from the votes.
 func posterior(votes []Vote, peak float64) []belief {
 	prior := func(m float64) (log float64) { return 0 }
 	low, high := math.Inf(1), math.Inf(-1)
@@ -123,13 +128,13 @@ func posterior(votes []Vote, peak float64) []belief {
 	}
 	low, high = low+math.Log(kneeLow), high+math.Log(kneeHigh)
 	coarse := weigh(votes, prior, low, high)
-	const beyond = 1e-6 // of the mass: what the fine grid leaves out
+	const beyond = 1e-6 // share of the posterior that the fine grid omits
 	q := quantilesOf(coarse, func(b belief) float64 { return b.m }, beyond, 1-beyond)
 	step := (high - low) / gridKnees
 	return weigh(votes, prior, q[0]-step, q[1]+step)
 }
 
-// weigh is the posterior over a grid whose knees lie evenly from low to high.
+// weigh is the posterior over a grid whose knees are evenly spaced from low to high.
 func weigh(votes []Vote, prior func(m float64) (log float64), low, high float64) []belief {
 	step := (high - low) / (gridKnees - 1)
 	var knees, priors [gridKnees]float64
@@ -159,10 +164,10 @@ func weigh(votes []Vote, prior func(m float64) (log float64), low, high float64)
 	return grid
 }
 
-// likelihood is the logarithm of the votes' chance under the curves of one s, a knee each.
+// likelihood is the log likelihood of the votes under the curves of one s, one value per knee.
 func likelihood(votes []Vote, low, step, s float64) []float64 {
 	logs, products := make([]float64, gridKnees), slices.Repeat([]float64{1}, gridKnees)
-	next := math.Exp(-step / s) // of the odds against meeting the SLO, from one knee to the next
+	next := math.Exp(-step / s) // factor of the odds against meeting the SLO, from one knee to the next
 	for i, v := range votes {
 		odds := math.Exp((math.Log(v.Rate) - low) / s)
 		for j := range products {
@@ -173,7 +178,8 @@ func likelihood(votes []Vote, low, step, s float64) []float64 {
 			products[j] *= stray/2 + (1-stray)*chance
 			odds *= next
 		}
-		if i%64 == 63 || i == len(votes)-1 { // 64 factors of 2% are far from the smallest number there is
+		// the product of 64 factors of at least 2% does not underflow
+		if i%64 == 63 || i == len(votes)-1 {
 			for j, p := range products {
 				logs[j], products[j] = logs[j]+math.Log(p), 1
 			}
@@ -182,7 +188,7 @@ func likelihood(votes []Vote, low, step, s float64) []float64 {
 	return logs
 }
 
-// quantilesOf are quantiles of a figure over the posterior, interpolated between its points.
+// quantilesOf returns quantiles of a figure over the posterior, interpolated between its points.
 func quantilesOf(post []belief, of func(belief) float64, quantiles ...float64) []float64 {
 	type point struct{ value, weight float64 }
 	points := make([]point, len(post))
@@ -192,7 +198,7 @@ func quantilesOf(post []belief, of func(belief) float64, quantiles ...float64) [
 	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.value, b.value) })
 	out := make([]float64, 0, len(quantiles))
 	sum, i := 0.0, 0
-	for _, q := range quantiles { // in rising order
+	for _, q := range quantiles { // in ascending order
 		for i < len(points)-1 && sum+points[i].weight < q {
 			sum += points[i].weight
 			i++

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// voter is a made-up target whose slices meet their SLO with the logistic curve's chance.
+// voter is a simulated target whose slices meet their SLO with the logistic curve's probability.
 type voter struct {
 	knee, s float64
-	flipped float64 // share of votes that are turned into their opposite
+	flipped float64 // share of votes that are inverted
 	rng     *rand.Rand
 }
 
@@ -22,7 +22,7 @@ func (v voter) vote(rate float64) Vote {
 	return Vote{rate, met}
 }
 
-// take lets it vote so many times where NextRate asks.
+// take lets it vote n times, at the rates that NextRate returns.
 func (v voter) take(n int, peak, limit float64) []Vote {
 	var votes []Vote
 	for range n {
@@ -31,9 +31,9 @@ func (v voter) take(n int, peak, limit float64) []Vote {
 	return votes
 }
 
-// Repeated experiments find the knee without bias, and their intervals hold it as often as they say, however gradual the
-// curve is and however few the votes are, also when one vote of twenty is a neighbour's. All seeds are fixed. -v shows
-// what they found.
+// Repeated experiments find the knee without bias, and their intervals contain it as often as their
+// confidence says, for any width of the curve and any number of votes, also when one vote of twenty
+// is caused by other processes. All seeds are fixed. -v prints the results.
 func TestEstimatesHoldTheTruth(t *testing.T) {
 	const cases, peak = 100, 1000.0
 	type sums struct{ bias, squares, width, covered, safeBias, safeCovered float64 }
@@ -73,7 +73,8 @@ func TestEstimatesHoldTheTruth(t *testing.T) {
 
 func within(in *[2]float64, x float64) float64 { return b2f(in[0] <= x && x <= in[1]) }
 
-// Votes that a single rate separates give a knee between them and an interval that says how far they are apart.
+// Votes that a single rate separates give a knee between them, and an interval as wide as their
+// gap.
 func TestAnEstimateOfSeparatedVotes(t *testing.T) {
 	votes := []Vote{{400, true}, {800, true}, {1000, false}, {700, true}, {900, false}, {790, true}}
 	e := EstimateOf(votes, 1100)
@@ -91,7 +92,7 @@ func TestAnEstimateOfSeparatedVotes(t *testing.T) {
 	}
 }
 
-// A thousand votes at one rate do not run out of numbers.
+// A thousand votes at one rate do not underflow.
 func TestAnEstimateOfManyVotes(t *testing.T) {
 	var votes []Vote
 	for i := range 2000 {
@@ -120,7 +121,7 @@ func TestNextRate(t *testing.T) {
 	if again := NextRate(votes, 1000, 0, 0.5); again != past || round(past) != past {
 		t.Errorf("%g, and again %g", past, again)
 	}
-	// A target of which the peak work rate says too little is still found.
+	// A target whose peak work rate is far from its capacity is still found.
 	for _, knee := range []float64{60, 2000} {
 		e := EstimateOf(voter{knee: knee, s: 0.03, rng: rand.New(rand.NewPCG(2, 2))}.take(24, 1000, 0), 1000)
 		if math.Abs(math.Log(e.Knee/knee)) > 0.06 {

@@ -9,21 +9,21 @@ import (
 	"dyno/lab/record"
 )
 
-// Thresholds of the joint inflection detector. The zero value asks for the defaults.
+// Thresholds of the joint inflection detector. A zero field means its default.
 type Thresholds struct {
-	RateFall      float64       // share of the mean rate of the interval before that is lost; 0: 0.40
+	RateFall      float64       // relative fall of the mean rate against the interval before; 0: 0.40
 	P99RiseMs     float64       // rise of p99 over its running median; 0: 300
-	P99Factor     float64       // and the multiple of that median it must reach; 0: 3
-	PauseMs       float64       // one GC pause; 0: 200
-	PauseMinuteMs float64       // sum of the GC pauses within a minute; 0: 500
-	Interval      time.Duration // over which rate and p99 are taken; 0: 1 s
-	Near          time.Duration // how close together signals are joint; 0: 5 s
+	P99Factor     float64       // smallest ratio of that p99 to the running median; 0: 3
+	PauseMs       float64       // length of one GC pause; 0: 200
+	PauseMinuteMs float64       // sum of GC pauses within a minute; 0: 500
+	Interval      time.Duration // length over which rate and p99 are computed; 0: 1 s
+	Near          time.Duration // distance within which signals are joint; 0: 5 s
 }
 
 const (
-	// medianIntervals is how many intervals the running median of p99 reaches back.
+	// medianIntervals is how many intervals the running median of p99 covers.
 	medianIntervals = 30
-	// medianNeeds is how many of them there must be before it is a reference.
+	// medianNeeds is how many intervals the median needs before it is used.
 	medianNeeds = 5
 )
 
@@ -54,25 +54,25 @@ const (
 	SignalGC   = "gc"
 )
 
-// Signal is a threshold that was passed.
+// Signal is a threshold that was exceeded.
 type Signal struct {
 	At      int64   `json:"t_ns"`
 	Kind    string  `json:"kind"`  // rate | p99 | gc
 	Value   float64 `json:"value"` // 1/s, ms, ms
-	Was     float64 `json:"was"`   // the reference, in the same unit; for gc the threshold
+	Was     float64 `json:"was"`   // the reference in the same unit; for gc the threshold
 	InWords string  `json:"in_words"`
 }
 
-// Inflection is a moment at which rate, p99 and GC gave way together.
+// Inflection is a moment at which rate, p99 and GC exceeded their thresholds together.
 type Inflection struct {
 	At      int64    `json:"t_ns"` // of the first signal
 	Signals []Signal `json:"signals"`
 	InWords string   `json:"in_words"`
 }
 
-// Inflections finds, in a long run or a ramp, the moments at which the rate fell, p99 rose and the
-// garbage collector paused close together, and the signals that stood alone: those are to be recorded,
-// not alarmed over. Warm-up, drain and windows with a profile are passed over.
+// Inflections finds the moments of a long run or a ramp at which the rate fell, p99 rose and the
+// garbage collector paused close together, and the signals that occurred alone, which are recorded
+// without a warning. Warm-up, drain and windows with a profile are skipped.
 func Inflections(series []record.Window, t Thresholds) (joint []Inflection, alone []Signal) {
 	t = t.withDefaults()
 	intervals := intervalsOf(series, t.Interval)
@@ -95,7 +95,6 @@ func Inflections(series []record.Window, t Thresholds) (joint []Inflection, alon
 	return joint, alone
 }
 
-// firstOfEach keeps the first signal of each kind.
 func firstOfEach(signals []Signal) []Signal {
 	var out []Signal
 	for _, s := range signals {
@@ -110,10 +109,11 @@ func firstOfEach(signals []Signal) []Signal {
 type span struct {
 	at   int64
 	rate float64 // completions per second
-	p99  float64 // ms: the mean of the windows' own, weighed by their completions; NaN: nothing finished
+	p99  float64 // ms: mean of the windows' p99, weighted by completions; NaN: no completion
 }
 
-// intervalsOf cuts the measured windows into intervals of that length; an unfinished last one is left out.
+// intervalsOf cuts the measured windows into intervals of length; an incomplete last one is
+// dropped.
 func intervalsOf(series []record.Window, length time.Duration) []span {
 	per := int(length / record.WindowLength)
 	var out []span
@@ -138,7 +138,7 @@ func intervalsOf(series []record.Window, length time.Duration) []span {
 	return out
 }
 
-// rateFalls signals each interval whose rate lost the threshold's share against the one before.
+// rateFalls returns a signal for each interval whose rate fell by the threshold's share.
 func rateFalls(intervals []span, t Thresholds) []Signal {
 	var out []Signal
 	for i := 1; i < len(intervals); i++ {
@@ -151,8 +151,8 @@ func rateFalls(intervals []span, t Thresholds) []Signal {
 	return out
 }
 
-// p99Rises signals each interval whose p99 left its running median behind; a rise that lasts is signalled
-// once.
+// p99Rises returns a signal for each interval whose p99 exceeds its running median by the
+// thresholds; a rise that lasts gives one signal.
 func p99Rises(intervals []span, t Thresholds) []Signal {
 	var out []Signal
 	var past []float64
@@ -177,8 +177,8 @@ func p99Rises(intervals []span, t Thresholds) []Signal {
 	return out
 }
 
-// pauses signals GC pauses: a long one, or too much within a minute; the latter once until it has fallen
-// below the threshold again.
+// pauses returns a signal for each long GC pause, and for the sum within a minute: once until the
+// sum has fallen below the threshold again.
 func pauses(series []record.Window, t Thresholds) []Signal {
 	var out []Signal
 	var sum float64
@@ -208,8 +208,8 @@ func pauses(series []record.Window, t Thresholds) []Signal {
 	return out
 }
 
-// pauseEnding is the length, in ms, of the pause that ends in window i. A pause may begin in one window, fill
-// others and end in a further one; only a window that was filled ties its neighbours together.
+// pauseEnding is the length, in ms, of the pause that ends in window i. A pause may begin in one
+// window, fill others and end in a further one; only a full window joins its neighbours.
 func pauseEnding(series []record.Window, i int) float64 {
 	const filled = 0.99 * float64(record.WindowLength) / float64(time.Millisecond)
 	paused := func(k int) float64 {
@@ -219,7 +219,7 @@ func pauseEnding(series []record.Window, i int) float64 {
 		return series[k].Server.GCPauseMs
 	}
 	if paused(i) >= filled && paused(i+1) > 0 {
-		return 0 // it goes on
+		return 0 // the pause goes on
 	}
 	pause := paused(i)
 	for k := i - 1; pause > 0 && (paused(k) >= filled || paused(k) > 0 && paused(k+1) >= filled); k-- {
@@ -228,7 +228,7 @@ func pauseEnding(series []record.Window, i int) float64 {
 	return pause
 }
 
-// medianOf is the median of values, of which there is at least one.
+// medianOf is the median of values, which must not be empty.
 func medianOf(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2

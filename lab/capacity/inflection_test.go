@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// calm is so many seconds of windows at 1,000/s with a p99 of 50 ms.
+// calm is a given number of seconds of windows at 1,000/s with a p99 of 50 ms.
 func calm(seconds int) []record.Window {
 	var out []record.Window
 	for i := range seconds * 10 {

@@ -6,16 +6,16 @@ import (
 	"dyno/lab/record"
 )
 
-// Binds is the share of the time from which on a limit is what bounds a job.
+// Binds is the share of the time above which a limit bounds a job.
 const Binds = 0.5
 
-// LimitWords say what bounds a job; empty: it said nothing.
+// LimitWords name the limit that bounds a job; empty when the job reported none.
 func LimitWords(limits []record.Limit) string {
 	switch {
 	case len(limits) == 0:
 		return ""
 	case limits[0].Share < Binds:
-		return fmt.Sprintf("nothing it knows of (%s %.0f%%)", limits[0], limits[0].Share*100)
+		return fmt.Sprintf("none of the limits it reports (highest: %s %.0f%%)", limits[0], limits[0].Share*100)
 	}
 	return fmt.Sprintf("%s (%.0f%%)", limits[0], limits[0].Share*100)
 }

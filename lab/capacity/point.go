@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// judged is a run with what was made of it.
+// judged is a run with its verdict.
 type judged struct {
 	run     *record.Run
 	slo     record.SLO
@@ -16,7 +16,7 @@ type judged struct {
 
 func (j judged) met() bool { return j.verdict.Met }
 
-// carried is the rate that came through: delivered, when the SLO asks for delivery.
+// carried is the achieved rate, or the delivered rate when the SLO bounds delivery.
 func (j judged) carried() float64 {
 	if j.slo.On == record.OnDelivery {
 		return j.run.Totals.DeliveredPerS
@@ -27,20 +27,22 @@ func (j judged) carried() float64 {
 // collapse reports whether the target fell far behind what was offered.
 func (j judged) collapse() bool { return j.carried() < collapsed*j.run.Totals.OfferedPerS }
 
-// point is one rate of a search and its tries.
+// point is one rate of a search and its runs.
 type point struct {
 	rate    float64
 	judged  []judged // valid runs, in the order they ran
 	limited int      // runs in which the load generator was the limit
 }
 
-// limits is how many runs must show that the load generator was the limit before a rate is given up.
+// limits is how many runs must show that the load generator was the limit before a rate is
+// abandoned.
 const limits = 2
 
-// sameRate is how far apart two rates may be and still count as one.
+// sameRate is the relative difference below which two rates count as one.
 const sameRate = 1e-3
 
-// pointsOf groups a search's runs by rate, from the lowest. Rates with nothing to say are left out.
+// pointsOf groups a search's runs by rate, from the lowest. Rates without a usable run are left
+// out.
 func pointsOf(runs []*record.Run, slo record.SLO) []point {
 	var points []point
 	for _, r := range runs {
@@ -65,18 +67,19 @@ func pointsOf(runs []*record.Run, slo record.SLO) []point {
 	return points
 }
 
-// missed reports whether no try met the SLO.
+// missed reports whether every run missed the SLO.
 func (p point) missed() bool { return !slices.ContainsFunc(p.judged, judged.met) }
 
-// byGenerator reports whether it is the load generator that this rate was too much for.
+// byGenerator reports whether the load generator was the limit at this rate.
 func (p point) byGenerator() bool { return len(p.judged) == 0 }
 
-// counts reports whether a miss is to be believed: it was seen so many times, or the target did not keep up.
+// counts reports whether a miss counts: it was repeated often enough, or the target did not keep
+// up.
 func (p point) counts(times int) bool {
 	return p.byGenerator() || len(p.judged) >= times || slices.ContainsFunc(p.judged, judged.collapse)
 }
 
-// carried is the highest rate that came through at this point.
+// carried is the highest achieved rate at this point.
 func (p point) carried() float64 {
 	best := 0.0
 	for _, j := range p.judged {
@@ -85,13 +88,13 @@ func (p point) carried() float64 {
 	return best
 }
 
-// ample reports whether this rate was carried with so much to spare that a miss close above it would
-// surprise.
+// ample reports whether this rate met the SLO with enough headroom that a miss close above it is
+// unlikely.
 func (p point) ample() bool {
 	return slices.ContainsFunc(p.judged, func(j judged) bool { return j.headroom() >= ample })
 }
 
-// bracket is the highest rate that was met below the lowest that was missed.
+// bracket returns the highest rate met below the lowest rate missed.
 func bracket(points []point) (lo, hi *point) {
 	for i := range points {
 		p := &points[i]

@@ -14,39 +14,45 @@ import (
 // Schema names the JSON form of a Result.
 const Schema = "dyno.capacity/1"
 
-// BoundGenerator is a Result's Bound when the load generator, not the target, ended the search.
+// BoundGenerator is the Bound of a Result when the load generator, not the target, ended the
+// search.
 const BoundGenerator = "the generator"
 
-// MinData is the fewest data that give an interval.
+// MinData is the fewest samples that give an interval.
 const MinData = 4
 
 // Result is the capacity of one variant.
 type Result struct {
-	Schema       string      `json:"schema"`
-	Variant      string      `json:"variant,omitempty"`
-	SLO          record.SLO  `json:"slo"`
-	CapacityPerS float64     `json:"capacity_per_s"`        // geometric mean of Data, or of slices the safe rate; when not Valid: the highest rate that was met
-	Concurrency  int         `json:"concurrency,omitempty"` // of jobs: at how many units at once
-	Interval     *[2]float64 `json:"interval"`              // 95%; nil under MinData data
-	Data         []float64   `json:"data"`                  // one capacity per round, or per search when no round was measured
-	Steps        []Step      `json:"steps"`                 // by rate
-	Variation    float64     `json:"variation"`             // coefficient of variation of the achieved rate, in the runs met nearest to the capacity
-	Valid        bool        `json:"valid"`
-	AtLeast      bool        `json:"at_least,omitempty"` // CapacityPerS is no more than a lower bound
-	Reason       string      `json:"reason"`             // why not valid
-	Bound        string      `json:"bound,omitempty"`
-	Warnings     []string    `json:"warnings"`
+	Schema  string     `json:"schema"`
+	Variant string     `json:"variant,omitempty"`
+	SLO     record.SLO `json:"slo"`
+	// geometric mean of Data, or the safe rate of slices; when not Valid, the highest rate met
+	CapacityPerS float64 `json:"capacity_per_s"`
+	// units in flight, of jobs driven by concurrency
+	Concurrency int         `json:"concurrency,omitempty"`
+	Interval    *[2]float64 `json:"interval"` // 95%; nil below MinData samples
+	// samples: one per round, or per search without measured rounds
+	Data  []float64 `json:"data"`
+	Steps []Step    `json:"steps"` // by rate
+	// coefficient of variation of the achieved rate, in the met runs nearest to the capacity
+	Variation float64  `json:"variation"`
+	Valid     bool     `json:"valid"`
+	AtLeast   bool     `json:"at_least,omitempty"` // CapacityPerS is only a lower bound
+	Reason    string   `json:"reason"`             // why not valid
+	Bound     string   `json:"bound,omitempty"`
+	Warnings  []string `json:"warnings"`
 
-	// The rest is of slices, from which CapacityPerS is the safe rate: 95% of them meet the SLO there.
-	KneePerS         float64     `json:"knee_per_s,omitempty"` // half of them do
+	// The fields below are set for slices. CapacityPerS is then the safe rate: 95% of the slices
+	// meet the SLO.
+	KneePerS         float64     `json:"knee_per_s,omitempty"` // half of the slices meet the SLO
 	KneeInterval     *[2]float64 `json:"knee_interval,omitempty"`
-	Votes            int         `json:"votes,omitempty"`           // slices that met the SLO or missed it
+	Votes            int         `json:"votes,omitempty"`           // slices with a verdict
 	PeakWorkPerS     float64     `json:"peak_work_per_s,omitempty"` // of work slices
 	PeakWorkInterval *[2]float64 `json:"peak_work_interval,omitempty"`
 }
 
-// Summarise reads a variant's capacity from an experiment: from its slices, or from whole runs, those of the measured
-// rounds or of the searches when there are none.
+// Summarise reads a variant's capacity from an experiment: from its slices or, without slices, from
+// the whole runs of the measured rounds, or from the searches when no round was measured.
 func Summarise(exp *record.Experiment, variant string) Result {
 	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []Step{}, Warnings: []string{}}
 	runs := exp.Select(func(r *record.Run) bool {
@@ -73,7 +79,7 @@ func Summarise(exp *record.Experiment, variant string) Result {
 	return res
 }
 
-// read takes a datum from each round and sums the data up.
+// read takes a sample from each round and summarises the samples.
 func (res *Result) read(runs []*record.Run) {
 	role := record.RoleSearch
 	if slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
@@ -87,16 +93,16 @@ func (res *Result) read(runs []*record.Run) {
 	}
 	highest := 0.0
 	for _, round := range sorted(rounds) {
-		datum, ok, warnings := Datum(rounds[round], res.SLO)
+		sample, ok, warnings := Sample(rounds[round], res.SLO)
 		for _, w := range warnings {
 			if !slices.Contains(res.Warnings, w) {
 				res.Warnings = append(res.Warnings, w)
 			}
 		}
 		if ok {
-			res.Data = append(res.Data, datum)
+			res.Data = append(res.Data, sample)
 		}
-		highest = max(highest, datum)
+		highest = max(highest, sample)
 	}
 	if len(res.Data) == 0 {
 		res.CapacityPerS = highest
@@ -115,10 +121,10 @@ func (res *Result) read(runs []*record.Run) {
 	}
 }
 
-// whyNot says why no capacity could be read.
+// whyNot is the reason why no capacity could be read.
 func whyNot(runs []*record.Run, warnings []string) (reason, bound string) {
 	var last *record.Run
-	repeated := false // what did not count was run again and then did
+	repeated := false // every invalid run was repeated and then counted
 	for _, r := range runs {
 		if repeated = r.Invalid == ""; !repeated {
 			last = r
@@ -135,7 +141,7 @@ func whyNot(runs []*record.Run, warnings []string) (reason, bound string) {
 	return "nothing was measured", ""
 }
 
-// interval is the 95% t interval of a mean of logarithms, as rates; nil under MinData.
+// interval is the 95% t interval of a mean of logarithms, as rates; nil below MinData.
 func interval(logs []float64) *[2]float64 {
 	n := len(logs)
 	if n < MinData {
@@ -146,7 +152,8 @@ func interval(logs []float64) *[2]float64 {
 	return &[2]float64{math.Exp(mean - half), math.Exp(mean + half)}
 }
 
-// variationAtCapacity is the mean coefficient of variation of the met runs within 15% below the capacity.
+// variationAtCapacity is the mean coefficient of variation of the met runs within 15% below the
+// capacity.
 func (res *Result) variationAtCapacity() float64 {
 	const below = 0.85
 	var all []float64
@@ -161,7 +168,7 @@ func (res *Result) variationAtCapacity() float64 {
 	return stat.Mean(all, nil)
 }
 
-// warnShort warns of runs that met the SLO with too few completions for their quantiles.
+// warnShort warns about runs that met the SLO with too few completions for their quantiles.
 func (res *Result) warnShort(runs []*record.Run) {
 	short, least, needed := 0, int64(math.MaxInt64), MinCompletions
 	for _, r := range runs {
@@ -172,6 +179,6 @@ func (res *Result) warnShort(runs []*record.Run) {
 		}
 	}
 	if short > 0 {
-		res.Warnings = append(res.Warnings, plural(short, "run met the SLO with", "runs met the SLO with")+" fewer than "+grouped(needed)+" completions, the shortest "+count(least)+": its "+tightest(res.SLO)+" rests on few")
+		res.Warnings = append(res.Warnings, plural(short, "run met the SLO with", "runs met the SLO with")+" fewer than "+grouped(needed)+" completions, the shortest "+count(least)+": its "+tightest(res.SLO)+" is uncertain")
 	}
 }

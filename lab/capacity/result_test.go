@@ -11,8 +11,8 @@ import (
 	"dyno/lab/record"
 )
 
-// rounds is an experiment of one variant: a search, then data in so many rounds against a target whose
-// capacity in each round is given.
+// rounds is an experiment of one variant: a search, then one sample per round against a target with
+// the given capacity in that round.
 func rounds(t *testing.T, capacities ...float64) *record.Experiment {
 	t.Helper()
 	exp := &record.Experiment{SLO: bound20, Variants: []record.Variant{{Name: "v"}}}
@@ -84,7 +84,7 @@ func TestSummariseWithoutACapacity(t *testing.T) {
 	if res := Summarise(met, ""); res.Valid || res.Reason != "neighbours took the machine" || res.Bound != "" {
 		t.Errorf("%+v", res)
 	}
-	if res := Summarise(met, "nobody"); res.Valid || res.Reason == "" {
+	if res := Summarise(met, "unknown"); res.Valid || res.Reason == "" {
 		t.Errorf("%+v", res)
 	}
 }

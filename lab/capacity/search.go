@@ -7,25 +7,26 @@ import (
 	"dyno/lab/record"
 )
 
-// Search plans the runs that find the capacity of one target. Its zero values are the documented
-// defaults; SLO and Length are needed. It keeps nothing: the plan is read from the runs alone, so
-// an experiment that was cut short goes on where it stopped.
+// Search plans the runs that find the capacity of one target. A zero field means its documented
+// default; SLO and Length are required. It keeps no state: the plan depends only on the runs, so an
+// interrupted experiment continues where it stopped.
 //
-// It doubles the rate until the SLO is missed (or, when the first step misses, goes down), and bisects. A miss is
-// tried again when the rate below it had ample headroom, and before the search ends (twice, when both is so); in
-// between one miss is believed, for then a wrong turn is cheaper than a second run each time. A target that did not
-// keep up at all is not tried again.
+// It doubles the rate until the SLO is missed (or halves it when the first step misses), and then
+// bisects. A miss is repeated in two cases: (1) the rate below it had ample headroom; (2) it would
+// end the search. If both hold, it is repeated twice. Every other miss counts: a wrong turn costs
+// less than a second run each time. A collapse, where the target fell far behind the offered rate,
+// is not repeated.
 type Search struct {
 	SLO record.SLO
 	// Start is the first rate, in 1/s. 0: 100.
 	Start float64
-	// Tolerance is how far apart, as a share, the highest rate met and the lowest rate missed may be at
-	// the end. 0: 0.05; at least 0.01, for no machine can tell less.
+	// Tolerance is the relative difference between the highest rate met and the lowest rate missed
+	// at which the search ends. 0: 0.05; at least 0.01, the finest that a machine resolves.
 	Tolerance float64
-	// Length is the shortest measured time of a step, which lasts until it has MinCompletions.
+	// Length is the shortest measured time of a step. A step lasts until it has MinCompletions.
 	Length time.Duration
-	// Bracket, when set, holds the rates between which the capacity is believed to lie: the search then
-	// takes one datum within two to five runs instead of starting from nothing.
+	// Bracket, when set, holds the rates between which the capacity is expected: the search then
+	// takes one sample within two to five runs instead of starting at Start.
 	Bracket [2]float64
 }
 
@@ -33,23 +34,23 @@ const (
 	defaultStart     = 100 // per second: low enough for a slow service, seven doublings from a fast one
 	defaultTolerance = 0.05
 	leastTolerance   = 0.01
-	// maxRuns ends any search: from 100/s to 10,000,000/s it takes 17 doublings and 5 bisections, and as
-	// many again may be repeated.
+	// maxRuns ends any search: from 100/s to 10,000,000/s it takes 17 doublings and 5 bisections,
+	// and each may be repeated.
 	maxRuns = 48
-	// maxDescents is how many steps down from a missed start may find nothing: each goes further than the
+	// maxDescents is how many steps below a missed start may fail: each goes further down than the
 	// one before, the last to a 2,048th at most.
 	maxDescents = 5
-	// spare lengthens a step past the completions it needs, so that chance does not leave it short: 5%
-	// is 2.2 standard deviations of 2,000 Poisson arrivals.
+	// spare lengthens a step beyond the completions it needs, so that chance does not leave it
+	// short: 5% is 2.2 standard deviations of 2,000 Poisson arrivals.
 	spare = 1.05
-	// collapsed is the share of the offered rate below which a target did not keep up, whatever else
-	// may have happened: such a miss needs no second try.
+	// collapsed is the share of the offered rate below which a target did not keep up, so that a
+	// miss needs no second run.
 	collapsed = 0.9
 )
 
 // Next returns the search's next step (Rate, Length; the caller adds role, variant and round), or
-// done. Runs are all runs of this search so far, in order. Invalid ones are passed over, so that their
-// step comes again; but a rate at which the load generator was the limit twice closes the bracket from
+// done. Runs are all runs of this search so far, in order. Invalid runs are skipped, so their step
+// is repeated; but a rate at which the load generator was the limit twice closes the bracket from
 // above.
 func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 	if len(runs) >= maxRuns {
@@ -81,8 +82,8 @@ func (s Search) Next(runs []*record.Run) (step record.Step, done bool) {
 	return record.Step{}, true
 }
 
-// descend goes below a start that missed: to half of it, or at once to what the target achieved, and from
-// there by 2, 4, 8 and 16.
+// descend goes below a start that missed: to half of it, or directly to what the target achieved,
+// and from there by factors of 2, 4, 8 and 16.
 func (s Search) descend(points []point) (record.Step, bool) {
 	if len(points) > maxDescents {
 		return record.Step{}, true
@@ -113,7 +114,7 @@ func (s Search) tolerance() float64 {
 	return max(s.Tolerance, leastTolerance)
 }
 
-// round keeps four digits: 1414.2 is read as 1414 in every table.
+// round keeps four digits, the precision of every table.
 func round(rate float64) float64 {
 	if rate <= 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// target answers steps without any noise: it carries capacity, and at 5% more it is saturated.
+// target answers steps without noise: it carries capacity, and at 5% more it is saturated.
 type target struct {
 	capacity float64
 	fails    map[int]bool // runs (from 0) that miss for another reason
@@ -38,7 +38,7 @@ func (g target) run(n int, step record.Step) *record.Run {
 		Response: record.Quantiles{P99: p99}}}
 }
 
-// find carries a search out.
+// find runs a search to its end.
 func (g target) find(t fatal, s Search) []*record.Run {
 	t.Helper()
 	var runs []*record.Run
@@ -57,7 +57,7 @@ func (g target) find(t fatal, s Search) []*record.Run {
 	}
 }
 
-// fatal is what testing.T and rapid.T share.
+// fatal is the common part of testing.T and rapid.T.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -78,7 +78,7 @@ func TestSearchFindsAnyCapacity(t *testing.T) {
 		s := Search{SLO: bound20, Start: start, Length: 1500 * time.Millisecond}
 		g := target{capacity: start * ratio}
 		runs := g.find(t, s)
-		got, ok, warnings := Datum(runs, bound20)
+		got, ok, warnings := Sample(runs, bound20)
 		if !ok || math.Abs(got/g.capacity-1) > 0.04 || len(warnings) > 0 {
 			t.Fatalf("found %g (%v %v) of %g by %v", got, ok, warnings, g.capacity, rates(runs))
 		}
@@ -132,28 +132,29 @@ func TestSearchEndsWhateverIsAsked(t *testing.T) {
 		"nothing":             {},
 	} {
 		runs := target{capacity: 3100}.find(t, s)
-		if got, ok, _ := Datum(runs, bound20); !ok || math.Abs(got/3100-1) > 0.04 || len(runs) > 20 {
+		if got, ok, _ := Sample(runs, bound20); !ok || math.Abs(got/3100-1) > 0.04 || len(runs) > 20 {
 			t.Errorf("%s: %g (%v) by %v", name, got, ok, rates(runs))
 		}
 	}
-	// A gauge that nobody reports is missed at any rate.
+	// A gauge that no window reports is missed at any rate.
 	s := Search{SLO: record.SLO{Gauges: map[string]float64{"absent": 1}}, Start: 1000, Length: time.Second}
 	if runs := (target{capacity: 3100}).find(t, s); len(runs) > maxDescents+1 {
 		t.Errorf("%d runs for a gauge that is never reported", len(runs))
 	}
 }
 
-// A rate that was held outranks the runs around it: the datum lies between what held and what did not.
-func TestDatumOfHolds(t *testing.T) {
+// A hold outranks the runs around it: the sample is between the rate that met its hold and the one
+// that did not.
+func TestSampleOfHolds(t *testing.T) {
 	g := target{capacity: 3100, breaks: 2850}
 	runs := g.find(t, Search{SLO: bound20, Start: 1000, Length: time.Second})
 	hold := func(rate float64) *record.Run {
 		return g.run(-1, record.Step{Rate: rate, Length: 4 * time.Second, Hold: true})
 	}
-	if datum, ok, _ := Datum(append(slices.Clone(runs), hold(3000), hold(2800)), bound20); !ok || datum < 2800 || datum > 3000 {
-		t.Errorf("%g is not between what held and what did not", datum)
+	if sample, ok, _ := Sample(append(slices.Clone(runs), hold(3000), hold(2800)), bound20); !ok || sample < 2800 || sample > 3000 {
+		t.Errorf("%g is not between what held and what did not", sample)
 	}
-	if _, _, warnings := Datum(append(slices.Clone(runs), hold(3000)), bound20); len(warnings) != 1 || !strings.Contains(warnings[0], "no rate held") {
+	if _, _, warnings := Sample(append(slices.Clone(runs), hold(3000)), bound20); len(warnings) != 1 || !strings.Contains(warnings[0], "no rate met the SLO in a longer run") {
 		t.Errorf("warnings %q", warnings)
 	}
 }
@@ -172,7 +173,7 @@ func TestSearchPassesInvalidRunsOver(t *testing.T) {
 	}
 }
 
-// A generator that cannot send more than 6,000/s: a target beyond it has no capacity that could be told,
+// A generator that cannot send more than 6,000/s: a target above that has no measurable capacity,
 // one below it has.
 func TestSearchStopsAtTheGenerator(t *testing.T) {
 	s := Search{SLO: bound20, Start: 1000, Length: time.Second}
@@ -203,10 +204,10 @@ func TestSearchStopsAtTheGenerator(t *testing.T) {
 	}
 }
 
-func TestDatumSaysWhyThereIsNone(t *testing.T) {
+func TestSampleReportsWhyThereIsNone(t *testing.T) {
 	g := target{capacity: 1}
 	missed := g.find(t, Search{SLO: bound20, Start: 1e6, Length: time.Second})
-	if v, ok, w := Datum(missed, bound20); ok || v != 0 || !strings.Contains(w[0], "no rate met the SLO") {
+	if v, ok, w := Sample(missed, bound20); ok || v != 0 || !strings.Contains(w[0], "no rate met the SLO") {
 		t.Errorf("%g %v %q", v, ok, w)
 	}
 	if len(missed) > maxDescents+1 {
@@ -214,21 +215,21 @@ func TestDatumSaysWhyThereIsNone(t *testing.T) {
 	}
 	g = target{capacity: 1e9}
 	met := []*record.Run{g.run(0, record.Step{Rate: 25000, Length: time.Second}), g.run(1, record.Step{Rate: 50000, Length: time.Second})}
-	if v, ok, w := Datum(met, bound20); ok || v != 50000 || !strings.Contains(w[0], "met at every rate, up to 50000/s") {
+	if v, ok, w := Sample(met, bound20); ok || v != 50000 || !strings.Contains(w[0], "met at every rate, up to 50000/s") {
 		t.Errorf("%g %v %q", v, ok, w)
 	}
-	if _, ok, w := Datum(nil, bound20); ok || len(w) != 1 {
+	if _, ok, w := Sample(nil, bound20); ok || len(w) != 1 {
 		t.Errorf("nothing: %v %q", ok, w)
 	}
 }
 
-func TestDatumWithinABracket(t *testing.T) {
+func TestSampleWithinABracket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		believed := rapid.Float64Range(500, 1e5).Draw(t, "believed")
 		off := rapid.Float64Range(-0.15, 0.15).Draw(t, "off")
 		g := target{capacity: believed * (1 + off)}
 		runs := g.find(t, Search{SLO: bound20, Start: 1, Length: time.Second, Bracket: Around(believed)})
-		got, ok, _ := Datum(runs, bound20)
+		got, ok, _ := Sample(runs, bound20)
 		if !ok || math.Abs(got/g.capacity-1) > 0.045 {
 			t.Fatalf("found %g (%v) of %g by %v", got, ok, g.capacity, rates(runs))
 		}
@@ -236,9 +237,9 @@ func TestDatumWithinABracket(t *testing.T) {
 			t.Fatalf("%d runs: %v", len(runs), rates(runs))
 		}
 	})
-	// Wrong altogether: it ends and says so.
+	// A wrong bracket: the search ends and reports it.
 	runs := target{capacity: 10}.find(t, Search{SLO: bound20, Length: time.Second, Bracket: Around(1e4)})
-	if _, ok, _ := Datum(runs, bound20); ok || len(runs) != maxDatumRuns {
+	if _, ok, _ := Sample(runs, bound20); ok || len(runs) != maxSampleRuns {
 		t.Errorf("%v after %d runs", ok, len(runs))
 	}
 }

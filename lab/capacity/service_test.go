@@ -9,14 +9,14 @@ import (
 	"dyno/lab/record"
 )
 
-// service is a made-up target: servers that each take an exponential time for a request, on a machine
-// that is never the same twice.
+// service is a simulated target: servers with exponential service times, on a machine whose speed
+// varies.
 type service struct {
 	servers int
 	mean    time.Duration // of a request's service
-	// perRun is the standard deviation of ln(speed) from one process to the next; drift how fast speed
-	// wanders over runs (a random walk's step); burst the share of runs in which a neighbour takes half
-	// of the machine for burstFor.
+	// perRun is the standard deviation of ln(speed) between processes; drift is the step of a
+	// random walk of the speed over runs; burst is the share of runs in which another process takes
+	// half of the machine for burstFor.
 	perRun, drift, burst float64
 	burstFor             time.Duration
 	constant             bool // evenly spaced offers instead of Poisson ones
@@ -28,15 +28,16 @@ type bench struct {
 	rng   *rand.Rand
 	level float64 // of the drift, ln(speed)
 	runs  int
-	drain time.Duration // how long the executor waits for what is under way at the end; 0: as long as it takes
+	// how long the executor waits for requests in flight at the end; 0: until they finish
+	drain time.Duration
 }
 
 func newBench(s service, seed uint64) *bench {
 	return &bench{service: s, rng: rand.New(rand.NewPCG(seed, 7))}
 }
 
-// run offers a step's rate and returns the record, with totals and windows as the load generator fills
-// them.
+// run offers a step's rate and returns the record, with totals and windows as the load generator
+// fills them.
 func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *record.Run {
 	b.runs++
 	b.level += b.rng.NormFloat64() * b.drift
@@ -138,7 +139,7 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
 
-// search carries a search out and returns its runs.
+// search runs a search and returns its runs.
 func (b *bench) search(s Search, warmup time.Duration) []*record.Run {
 	var runs []*record.Run
 	for {

@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Repeated searches of a made-up service, whose queue, noise, drift and neighbours are drawn afresh for
-// each run, must agree with one another and with the rate at which a quiet machine meets the SLO in half of
-// its runs. All seeds are fixed: nothing here depends on the machine that runs the test. -v shows what the
-// searches found and what they cost.
+// Repeated searches of a simulated service, whose queue, noise, drift and disturbances differ in
+// each run, must agree with one another and with the rate at which a quiet machine meets the SLO in
+// half of its runs. All seeds are fixed: the result does not depend on the machine that runs the
+// test. -v prints what the searches found and cost.
 func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 	const (
 		searches = 20
@@ -30,8 +30,8 @@ func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 		service service
 		p99     float64 // ms
 		start   float64 // 1/s
-		runs    float64 // most runs a search may take on average
-		spread  float64 // most that the standard deviation of ln(capacity) may be
+		runs    float64 // upper bound of the mean number of runs per search
+		spread  float64 // upper bound of the standard deviation of ln(capacity)
 	}{
 		{"two servers", two, 20, 1000, 9, 0.03},
 		{"two servers, strict SLO", two, 5, 1000, 9.5, 0.04},
@@ -51,7 +51,7 @@ func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 				near.Bracket = Around(truth * math.Exp(0.03*b.rng.NormFloat64()))
 				data.take(b.search(near, warmup), slo, truth)
 			}
-			t.Logf("truth %5.0f/s; search: bias %+.1f%%, spread %.1f%%, %.1f runs; datum: bias %+.1f%%, spread %.1f%%, %.1f runs",
+			t.Logf("truth %5.0f/s; search: bias %+.1f%%, spread %.1f%%, %.1f runs; sample: bias %+.1f%%, spread %.1f%%, %.1f runs",
 				truth, found.bias()*100, found.spread()*100, found.cost(), data.bias()*100, data.spread()*100, data.cost())
 			if found.spread() > c.spread || math.Abs(found.bias()) > 0.03 || found.cost() > c.runs {
 				t.Errorf("searches: bias %g, spread %g, %g runs", found.bias(), found.spread(), found.cost())
@@ -66,7 +66,7 @@ func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 	}
 }
 
-// sampleOf is what repeated searches found.
+// sampleOf holds the results of repeated searches.
 type sampleOf struct {
 	off  []float64 // ln(found/truth)
 	runs []float64
@@ -75,7 +75,7 @@ type sampleOf struct {
 
 func (s *sampleOf) take(runs []*record.Run, slo record.SLO, truth float64) {
 	s.runs = append(s.runs, float64(len(runs)))
-	if v, ok, _ := Datum(runs, slo); ok {
+	if v, ok, _ := Sample(runs, slo); ok {
 		s.off = append(s.off, math.Log(v/truth))
 	} else {
 		s.lost++

@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	// disturbed is the share of the machine that the hypervisor and other processes may take before a block of SLO
-	// slices is left out, and mostLeftOut the share of the blocks that may be: past it this is the machine there is.
+	// disturbed is the share of the machine taken by the hypervisor and other processes above which
+	// a block of SLO slices is left out, and mostLeftOut the largest share of blocks left out: if
+	// more blocks are disturbed, the disturbance is a property of the machine.
 	disturbed   = 0.09
 	mostLeftOut = 0.30
-	// ahead is how far a slice's latency is followed. An overload of 5% builds a queue of only 40 ms in 0.8 s, which a
-	// bound of 100 ms would not notice.
+	// ahead is how far a slice's latency trend is extrapolated. An overload of 5% builds a queue of
+	// only 40 ms in 0.8 s, which a bound of 100 ms would not notice.
 	ahead = 5 * time.Second
 )
 
@@ -29,9 +30,9 @@ func VotesOf(all []record.Slice, role, variant string) (votes []Vote, left int) 
 	return votes, left
 }
 
-// VotingSlices returns a variant's SLO slices in a role that are votes. Blocks under heavy disturbance are left out whole,
-// for all variants, at most 30% of them: without their misses alone the curve would be biased. left says how many of the
-// variant's votes were in them.
+// VotingSlices returns a variant's SLO slices in a role that count as votes. Heavily disturbed
+// blocks are left out for all variants, at most 30% of the blocks: leaving out only the misses
+// would bias the curve. left is the number of the variant's votes in them.
 func VotingSlices(all []record.Slice, role, variant string) (voting []*record.Slice, left int) {
 	out := disturbedBlocks(all)
 	for i := range all {
@@ -48,7 +49,8 @@ func VotingSlices(all []record.Slice, role, variant string) (voting []*record.Sl
 	return voting, left
 }
 
-// NoVote says why an SLO slice is no vote; empty: it is one. What was met in spite of the load generator's lag is met.
+// NoVote is the reason why an SLO slice is no vote, empty if it is one. A slice that met the SLO
+// despite the load generator's lag counts as met.
 func NoVote(s *record.Slice) string {
 	if !s.Met && s.Invalid == "" && s.Unjudged == "" {
 		return s.Limited
@@ -60,7 +62,7 @@ type block struct{ generation, number int }
 
 func blockOf(s *record.Slice) block { return block{s.Generation, s.Block} }
 
-// disturbedBlocks are the blocks to leave out, the worst first.
+// disturbedBlocks returns the blocks to leave out, the most disturbed first.
 func disturbedBlocks(all []record.Slice) map[block]bool {
 	worst := map[block]float64{}
 	for i := range all {
@@ -84,10 +86,10 @@ func disturbedBlocks(all []record.Slice) map[block]bool {
 	return out
 }
 
-// JudgeSlice says whether a slice, measured as a short run, met its SLO. It fills in Met, Misses and Unjudged, and what
-// they are read from: Latency and Gauges. The run begins with an empty queue and has no warm-up; what did not come back
-// by the end of its drain is an error. How much was achieved within its length is not asked, for completions lag behind
-// the offers by the latency.
+// JudgeSlice judges a slice, measured as a short run, against its SLO. It sets Met, Misses and
+// Unjudged, and the figures they depend on: Latency and Gauges. The run begins with an empty queue
+// and has no warm-up; a request without a response by the end of the drain is an error. The
+// achieved rate is not judged, since completions lag behind the offers by the latency.
 func JudgeSlice(s *record.Slice, r *record.Run) {
 	j := judgement{run: r, slo: r.SLO}
 	s.Met, s.Misses, s.Unjudged = false, nil, ""
@@ -115,8 +117,8 @@ func JudgeSlice(s *record.Slice, r *record.Run) {
 	s.Met = len(s.Misses) == 0
 }
 
-// sliceErrors allows one error where the SLO allows a share: 0.1% of 500 requests is less than one, and a target that
-// fails one in a thousand would miss every other slice.
+// sliceErrors allows one error where the SLO allows a share: 0.1% of 500 requests is less than one,
+// and a target that fails one request in a thousand would miss every other slice.
 func (j *judgement) sliceErrors() {
 	t := j.run.Totals
 	share, allowed := errorShare(t, j.slo), j.slo.Errors
@@ -126,8 +128,9 @@ func (j *judgement) sliceErrors() {
 	j.weigh("errors", share, allowed, share > allowed, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
 }
 
-// sliceCompletions is how many completions a slice's verdict needs: two past the highest quantile that is bounded. A
-// single slice may then be wrong; that makes the curve through all of them more gradual, not another.
+// sliceCompletions is how many completions a slice's verdict needs: two beyond the highest bounded
+// quantile. Single verdicts may then be wrong, which makes the fitted curve more gradual but does
+// not shift it.
 func sliceCompletions(slo record.SLO) int64 {
 	const least = 20
 	needed := int64(least)
@@ -144,11 +147,11 @@ func sliceCompletions(slo record.SLO) int64 {
 	return needed
 }
 
-// 1/filled of a slice is its beginning, in which the queue fills to its steady length: latency grows then at any
-// rate.
+// The first 1/filled of a slice is skipped: the queue fills to its steady length there, so latency
+// grows at any rate.
 const filled = 4
 
-// sliceTrend asks whether the latency would still be within its bound had the slice gone on.
+// sliceTrend judges whether the latency would stay within its bound if the slice went on.
 func (j *judgement) sliceTrend() {
 	bound, ok := j.slo.Latency["p50"]
 	if !ok {
@@ -165,7 +168,7 @@ func (j *judgement) sliceTrend() {
 	}
 }
 
-// highestGauges is each bounded gauge's maximum over the run.
+// highestGauges returns each bounded gauge's maximum over the run.
 func highestGauges(r *record.Run) map[string]float64 {
 	var out map[string]float64
 	set := func(name string, v float64) {

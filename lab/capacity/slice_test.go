@@ -95,7 +95,8 @@ func TestVotesOf(t *testing.T) {
 	}
 	all := []record.Slice{
 		slo(1, "a", true, nil),
-		slo(2, "a", true, nil), slo(2, "b", false, func(s *record.Slice) { s.Steal, s.Others = 0.05, 0.05 }), // leaves a's out too
+		// its disturbance leaves a's slice out too
+		slo(2, "a", true, nil), slo(2, "b", false, func(s *record.Slice) { s.Steal, s.Others = 0.05, 0.05 }),
 		slo(3, "a", false, func(s *record.Slice) { s.Limited = "it lagged" }),
 		slo(4, "a", true, func(s *record.Slice) { s.Limited = "it lagged" }), // met all the same
 		slo(5, "a", false, func(s *record.Slice) { s.Unjudged = "few" }),
@@ -109,16 +110,18 @@ func TestVotesOf(t *testing.T) {
 		t.Errorf("%v, %d left out", votes, left)
 	}
 	for i := range all {
-		all[i].Steal = 0.2 + float64(i)/100 // all of the machine's time is like this: the worst 2 of 7 go
+		// all of the experiment is disturbed: the worst 2 of 7 are left out
+		all[i].Steal = 0.2 + float64(i)/100
 	}
 	if votes, left := VotesOf(all, record.RoleMeasure, "a"); len(votes) != 3 || left != 1 {
 		t.Errorf("on a disturbed machine: %v, %d left out", votes, left)
 	}
 }
 
-// The knee of slices of 0.8 s, each from an empty queue, lies where the target's capacity lies in the long run: where
-// the p99 of the queue's steady state reaches the bound. Neither a queue that has not filled yet nor one that a slice
-// met by chance moves it by more than 3%, where the curve is steep.
+// The knee of slices of 0.8 s, each from an empty queue, is at the target's long-run capacity: the
+// rate at which the p99 of the queue's steady state reaches the bound. Neither a queue that has not
+// filled yet nor a slice that met its SLO by chance moves it by more than 3%, where the curve is
+// steep.
 func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 	for _, c := range []struct {
 		service service

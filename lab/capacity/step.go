@@ -4,34 +4,37 @@ import "dyno/lab/record"
 
 // Step is one measured rate of a capacity curve.
 type Step struct {
-	Run            string             `json:"run,omitempty"`
-	Role           string             `json:"role,omitempty"`
-	Round          int                `json:"round,omitempty"`
-	Hold           bool               `json:"hold,omitempty"`
-	Concurrency    int                `json:"concurrency,omitempty"` // units at once, of jobs that are driven so
-	OfferedPerS    float64            `json:"offered_per_s"`
-	AchievedPerS   float64            `json:"achieved_per_s"`
-	DeliveredPerS  float64            `json:"delivered_per_s,omitempty"`
-	P50Ms          float64            `json:"p50_ms"`           // of what the SLO is measured on
-	P95Ms          float64            `json:"p95_ms,omitempty"` // of jobs by concurrency
-	P99Ms          float64            `json:"p99_ms"`
-	P999Ms         float64            `json:"p999_ms"`
-	Errors         float64            `json:"errors"`                       // share of offers
-	CPU            float64            `json:"cpu"`                          // cores the target used
-	CPUPerRequest  float64            `json:"cpu_us_per_request,omitempty"` // us
-	GCShare        float64            `json:"gc_share,omitempty"`           // of the target's CPU
-	GCPauseP99Ms   float64            `json:"gc_pause_p99_ms,omitempty"`
-	PeakGoroutines int64              `json:"peak_goroutines,omitempty"`
-	Gauges         map[string]float64 `json:"gauges,omitempty"` // each gauge's maximum: queue depth and the like
-	Variation      float64            `json:"variation"`        // coefficient of variation of the achieved rate
-	Limits         []record.Limit     `json:"limits,omitempty"` // what the job said it waited for
-	Met            bool               `json:"met"`
-	Misses         []string           `json:"misses,omitempty"`
-	Invalid        string             `json:"invalid,omitempty"`
+	Run   string `json:"run,omitempty"`
+	Role  string `json:"role,omitempty"`
+	Round int    `json:"round,omitempty"`
+	Hold  bool   `json:"hold,omitempty"`
+	// units in flight, of jobs driven by concurrency
+	Concurrency    int     `json:"concurrency,omitempty"`
+	OfferedPerS    float64 `json:"offered_per_s"`
+	AchievedPerS   float64 `json:"achieved_per_s"`
+	DeliveredPerS  float64 `json:"delivered_per_s,omitempty"`
+	P50Ms          float64 `json:"p50_ms"`           // of the latency that the SLO bounds
+	P95Ms          float64 `json:"p95_ms,omitempty"` // of jobs driven by concurrency
+	P99Ms          float64 `json:"p99_ms"`
+	P999Ms         float64 `json:"p999_ms"`
+	Errors         float64 `json:"errors"`                       // share of offers
+	CPU            float64 `json:"cpu"`                          // cores the target used
+	CPUPerRequest  float64 `json:"cpu_us_per_request,omitempty"` // us
+	GCShare        float64 `json:"gc_share,omitempty"`           // of the target's CPU
+	GCPauseP99Ms   float64 `json:"gc_pause_p99_ms,omitempty"`
+	PeakGoroutines int64   `json:"peak_goroutines,omitempty"`
+	// each gauge's maximum, such as a queue depth
+	Gauges    map[string]float64 `json:"gauges,omitempty"`
+	Variation float64            `json:"variation"` // coefficient of variation of the achieved rate
+	// time shares that a job reported per limit
+	Limits  []record.Limit `json:"limits,omitempty"`
+	Met     bool           `json:"met"`
+	Misses  []string       `json:"misses,omitempty"`
+	Invalid string         `json:"invalid,omitempty"`
 }
 
-// stepOf reads a run as a point of the curve. A short run is judged by its bounds all the same: who
-// planned it so knew why, and Summarise warns.
+// stepOf reads a run as a point of the curve. A run with too few completions is judged by its
+// bounds too; Summarise warns about it.
 func stepOf(r *record.Run, slo record.SLO) Step {
 	t := r.Totals
 	seen := slo.Observed(t)

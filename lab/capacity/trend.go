@@ -8,24 +8,25 @@ import (
 
 // Trend is a straight line through a run's windows.
 type Trend struct {
-	PerSecond float64 `json:"per_s"` // change per second, in the unit of what was fitted (latency: ms)
+	PerSecond float64 `json:"per_s"` // change per second, in the unit of the values (latency: ms)
 	End       float64 `json:"end"`   // the line's value at the last window
-	T         float64 `json:"t"`     // slope over its standard error, corrected for windows that resemble their neighbours
-	Clear     bool    `json:"clear"` // |T| is beyond what a steady run shows
+	T         float64 `json:"t"`     // slope over its standard error, corrected for autocorrelation
+	Clear     bool    `json:"clear"` // |T| exceeds what a steady run shows
 }
 
 const (
-	// trendWindows is the fewest windows that can show a trend: one second's worth.
+	// trendWindows is the fewest windows that can show a trend: one second.
 	trendWindows = 10
-	// trendClear is the |T| from which a slope counts. A steady queue just below saturation wanders, and
-	// the wandering looks like a slope: at 4, under 1% of the simulated steady runs pass for growing.
+	// trendClear is the |T| above which a slope counts. A steady queue just below saturation
+	// wanders, which looks like a slope: at 4, under 1% of the simulated steady runs count as
+	// growing.
 	trendClear = 4
-	// maxResemblance bounds the correction for neighbouring windows, so that a real ramp (whose
-	// residuals always resemble their neighbours) can still be seen.
+	// maxResemblance bounds the correction for autocorrelation, so that a real ramp (whose
+	// residuals are always autocorrelated) can still be detected.
 	maxResemblance = 0.9
 )
 
-// trendOf fits a line to y over t, in seconds. Fewer points than trendWindows give no trend.
+// trendOf fits a line to y over t, in seconds. Fewer points than trendWindows give a zero Trend.
 func trendOf(t, y []float64) Trend {
 	n := len(t)
 	if n < trendWindows {
@@ -52,14 +53,14 @@ func lineThrough(t, y []float64) Trend {
 	if spread == 0 || slope == 0 {
 		return trend
 	}
-	if squares <= 1e-18*slope*slope*spread { // a line without any noise
+	if squares <= 1e-18*slope*slope*spread { // a line without noise
 		trend.T, trend.Clear = math.Copysign(math.MaxFloat32, slope), true
 		return trend
 	}
 	standardError := math.Sqrt(squares / float64(n-2) / spread)
-	// Windows that resemble their neighbours say less than as many independent ones: with lag-one
-	// autocorrelation r, n of them are worth n(1-r)/(1+r). The second term takes out the bias of r in
-	// short series (Kendall 1954).
+	// Autocorrelated windows count less than independent ones: with lag-one autocorrelation r, n of
+	// them are worth n(1-r)/(1+r). The second term removes the bias of r in short series (Kendall
+	// 1954).
 	r := neighbours / squares
 	r = min(max(r+(1+4*r)/float64(n), 0), maxResemblance)
 	trend.T = slope / standardError * math.Sqrt((1-r)/(1+r))

@@ -45,8 +45,8 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// A steady queue wanders, the more the nearer it is to saturation, and must not be called a queue that
-// only fills; one that only fills must be, before its latency has reached the bound.
+// A steady queue wanders, more so near saturation, and must not count as a queue that never drains;
+// a queue that never drains must be detected before its latency has reached the bound.
 func TestTrendTellsWanderingFromFilling(t *testing.T) {
 	slo := record.SLO{Latency: map[string]float64{"p99": 500}}
 	const tries = 150

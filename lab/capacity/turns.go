@@ -11,10 +11,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// belowHold is what is left of a capacity at whose rate a hold missed. How far below it lies is not known.
+// belowHold is the factor applied to a capacity whose hold missed the SLO: the true value is below
+// that rate by an unknown amount.
 const belowHold = 0.99
 
-// ofSlices reads a variant's capacity from its slices. Runs are the variant's: holds at what the slices found.
+// ofSlices reads a variant's capacity from its slices. Runs are the variant's holds at the rate
+// that the slices found.
 func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	mine := func(s *record.Slice) bool { return s.Role == record.RoleMeasure && s.Variant == res.Variant }
 	limited, tried, lowest := 0, 0, math.Inf(1)
@@ -38,11 +40,11 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	res.PeakWorkPerS, res.PeakWorkInterval = peakWork(all, mine)
 	votes, left := VotesOf(all, record.RoleMeasure, res.Variant)
 	if left > 0 {
-		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %s left out: others took the machine", left, plural(tried, "slice", "slices")))
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %s left out: other processes or the hypervisor used the CPUs", left, plural(tried, "slice", "slices")))
 	}
 	e := EstimateOf(votes, res.PeakWorkPerS)
 	res.Votes = e.Votes
-	highest := 0.0 // of the rates that were met
+	highest := 0.0 // highest rate met
 	for _, v := range votes {
 		if v.Met {
 			highest = max(highest, v.Rate)
@@ -105,8 +107,8 @@ func stepOfSlice(s *record.Slice) Step {
 	return step
 }
 
-// peakWork is the peak work rate: the mean of the logarithms of what work slices showed, over medians of five in a row
-// within a generation.
+// peakWork is the peak work rate: the geometric mean of the work slices' medians, each over five
+// slices in a row within a generation.
 func peakWork(all []record.Slice, mine func(*record.Slice) bool) (perSecond float64, in *[2]float64) {
 	const inARow = 5
 	var logs, row []float64
@@ -138,8 +140,8 @@ func peakWork(all []record.Slice, mine func(*record.Slice) bool) (perSecond floa
 	return math.Exp(stat.Mean(logs, nil)), interval(logs)
 }
 
-// confirm holds the capacity against the longer runs at it. One that met raises nothing; one that missed shows what no
-// slice can, a queue that only fills.
+// confirm checks the capacity against the longer runs at that rate. A met hold raises nothing; a
+// missed one shows what no slice can: a queue that never drains.
 func (res *Result) confirm(runs []*record.Run) {
 	broke := math.Inf(1)
 	for _, r := range runs {

@@ -96,7 +96,7 @@ func TestSummariseSlicesWithoutACapacity(t *testing.T) {
 func TestSummariseSaysWhatWasLeftOut(t *testing.T) {
 	exp := edit(turnsOf(700, 0, 40), func(i int, s *record.Slice) { s.Steal = 0.2 * b2f(i%8 == 0) })
 	res := Summarise(exp, "v")
-	if !res.Valid || res.Votes != 35 || len(res.Warnings) != 1 || res.Warnings[0] != "5 of 40 slices left out: others took the machine" {
+	if !res.Valid || res.Votes != 35 || len(res.Warnings) != 1 || res.Warnings[0] != "5 of 40 slices left out: other processes or the hypervisor used the CPUs" {
 		t.Errorf("%d votes, %q", res.Votes, res.Warnings)
 	}
 }

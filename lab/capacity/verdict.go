@@ -9,39 +9,42 @@ import (
 	"dyno/lab/record"
 )
 
-// Verdict says whether a run met its SLO.
+// Verdict is the result of judging a run against its SLO.
 type Verdict struct {
-	Met      bool     `json:"met"`
-	TooShort bool     `json:"too_short,omitempty"` // fewer completions than its quantiles need; then not Met
-	Unjudged string   `json:"unjudged,omitempty"`  // why it is neither met nor missed; empty: it is one of them
-	Misses   []string `json:"misses,omitempty"`    // in words; empty when Met, or Unjudged
+	Met      bool `json:"met"`
+	TooShort bool `json:"too_short,omitempty"` // fewer completions than its quantiles need; then not Met
+	// why the run is neither met nor missed; empty otherwise
+	Unjudged string `json:"unjudged,omitempty"`
+	// the missed criteria in words; empty when Met or Unjudged
+	Misses   []string `json:"misses,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Strain is ln(observed / bound) of the criterion nearest to its bound or furthest past it: above 0
-	// the SLO was missed, -0.69 is half of what was allowed. Worst names that criterion: a quantile
-	// (p99), errors, achieved, delivered, latency trend or a gauge.
-	Strain float64 `json:"strain"`
-	Worst  string  `json:"worst,omitempty"`
-	Trend  Trend   `json:"trend"` // of the latency within the run
+	// LogExcess is ln(observed / bound) of the criterion nearest to its bound or furthest above it:
+	// above 0 the SLO was missed; -0.69 is half of the bound. Worst names that criterion: a
+	// quantile (p99), errors, achieved, delivered, latency trend or a gauge.
+	LogExcess float64 `json:"strain"`
+	Worst     string  `json:"worst,omitempty"`
+	Trend     Trend   `json:"trend"` // of the latency within the run
 }
 
-// MinCompletions is how many completions a step needs before its p99 is worth reading: 20 requests lie
-// beyond it then.
+// MinCompletions is how many completions a step needs before its p99 is reliable: 20 requests are
+// above it then.
 const MinCompletions = 2000
 
 const (
 	// carried is the share of the offered rate that must be achieved.
 	carried = 0.98
-	// horizon is how far ahead a slope is followed: a queue that only fills is not capacity.
+	// horizon is how far ahead a slope is extrapolated: a queue that never drains is not capacity.
 	horizon = 60 * time.Second
-	// maxStrain bounds Strain: e^4 is 55 times what was allowed, past which it says nothing more.
-	maxStrain = 4
+	// maxLogExcess bounds LogExcess: e^4 is 55 times the bound, and more adds no information.
+	maxLogExcess = 4
 )
 
 // Judge says whether a run met its SLO.
 func Judge(r *record.Run) Verdict { return judge(r, r.SLO, leastCompletions(r)) }
 
-// leastCompletions is how many completions a run's verdict needs. A job may do some ten units a second, and its
-// SLO bound an earlier quantile than p99; as many must lie beyond that one.
+// leastCompletions is how many completions a run's verdict needs. A job may complete ten units a
+// second, and its SLO may bound a lower quantile than p99; the same number of completions must be
+// above that one.
 func leastCompletions(r *record.Run) int {
 	const beyond = 20
 	if !r.ByConcurrency() {
@@ -61,11 +64,11 @@ func leastCompletions(r *record.Run) int {
 	return least
 }
 
-// judge applies an SLO to a run, which must have at least so many completions.
+// judge applies an SLO to a run, which must have at least the given number of completions.
 func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	n := completed(r.Totals, slo)
 	j := judgement{run: r, slo: slo, few: n < int64(completions)}
-	j.verdict.Strain = -maxStrain
+	j.verdict.LogExcess = -maxLogExcess
 	j.quantiles()
 	j.errors()
 	j.achieved()
@@ -80,7 +83,7 @@ func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	return v
 }
 
-// completed is how many latencies of what came back an SLO is read from.
+// completed is the number of latencies from which an SLO is read.
 func completed(t record.Totals, slo record.SLO) int64 {
 	if slo.On == record.OnDelivery {
 		return t.Delivered
@@ -88,7 +91,7 @@ func completed(t record.Totals, slo record.SLO) int64 {
 	return t.Ended
 }
 
-// judgement collects a verdict, a criterion at a time.
+// judgement collects a verdict, one criterion at a time.
 type judgement struct {
 	run     *record.Run
 	slo     record.SLO
@@ -96,17 +99,17 @@ type judgement struct {
 	verdict Verdict
 }
 
-// weigh notes how near a criterion came to its bound, and the miss when it went past.
+// weigh records how near a criterion came to its bound, and the miss when it went over.
 func (j *judgement) weigh(name string, observed, bound float64, missed bool, format string, args ...any) {
-	strain := -float64(maxStrain)
+	logExcess := -float64(maxLogExcess)
 	switch {
 	case bound > 0 && observed > 0:
-		strain = min(max(math.Log(observed/bound), -maxStrain), maxStrain)
+		logExcess = min(max(math.Log(observed/bound), -maxLogExcess), maxLogExcess)
 	case missed:
-		strain = maxStrain // nothing was allowed
+		logExcess = maxLogExcess // nothing was allowed
 	}
-	if strain > j.verdict.Strain {
-		j.verdict.Strain, j.verdict.Worst = strain, name
+	if logExcess > j.verdict.LogExcess {
+		j.verdict.LogExcess, j.verdict.Worst = logExcess, name
 	}
 	if missed {
 		j.verdict.Misses = append(j.verdict.Misses, fmt.Sprintf(format, args...))
@@ -123,7 +126,7 @@ func (j *judgement) quantiles() {
 			continue
 		}
 		if j.few && ms > bound && seen.P50 <= bound {
-			continue // of few, a single one decides; half of them do not lie past the bound by chance
+			continue // one of few completions decides; half of them are not above the bound by chance
 		}
 		j.weigh(name, ms, bound, ms > bound, "%s %.4g ms is over %.4g ms", name, ms, bound)
 	}
@@ -142,8 +145,8 @@ func errorShare(t record.Totals, slo record.SLO) float64 {
 	return float64(errorCount(t, slo)) / float64(t.Offered)
 }
 
-// errorCount is how many offers the SLO counts as failed. What is unfinished awaits its receipt too: of an SLO on
-// delivery it is one error, not two.
+// errorCount is how many offers the SLO counts as failed. An unfinished offer also lacks its
+// receipt: an SLO on delivery counts it as one error, not two.
 func errorCount(t record.Totals, slo record.SLO) int64 {
 	if slo.On == record.OnDelivery {
 		return t.Failed + max(t.Unfinished, t.Undelivered)
@@ -151,8 +154,8 @@ func errorCount(t record.Totals, slo record.SLO) int64 {
 	return t.Failed + t.Unfinished
 }
 
-// achieved asks whether the target kept up with what was offered. In the closed model nothing is
-// offered that it did not ask for.
+// achieved judges whether the target kept up with the offered rate. In the closed model the
+// target's answers set the rate, so it always does.
 func (j *judgement) achieved() {
 	t := j.run.Totals
 	if j.run.Load.Model == "closed" || t.OfferedPerS <= 0 {
@@ -166,7 +169,7 @@ func (j *judgement) achieved() {
 	j.weigh(name, 1-share, 1-carried, share < carried, "%s %.1f%% of the %.4g/s offered, less than %.0f%%", name, share*100, t.OfferedPerS, carried*100)
 }
 
-// latencyTrend asks whether the latency would still be within its bounds had the run gone on.
+// latencyTrend judges whether the latency would stay within its bounds if the run went on.
 func (j *judgement) latencyTrend() {
 	for _, name := range []string{"p50", "p99"} {
 		bound, ok := j.slo.Latency[name]
@@ -200,7 +203,7 @@ func loosest(bounds map[string]float64) (ms float64, ok bool) {
 	return ms, ok
 }
 
-// windowLatency is a window's latency as the SLO measures it; false when nothing finished in it.
+// windowLatency is a window's latency as the SLO measures it; false when no request finished in it.
 func windowLatency(w record.Window, slo record.SLO, quantile string) (ms float64, ok bool) {
 	n, p50, p99 := w.Client.Completed, w.Client.P50Ms, w.Client.P99Ms
 	if slo.On == record.OnDelivery {
@@ -212,7 +215,7 @@ func windowLatency(w record.Window, slo record.SLO, quantile string) (ms float64
 	return p50, n > 0
 }
 
-// gauges asks whether each bounded gauge stayed below its bound, and would have within the horizon.
+// gauges judges whether each bounded gauge stayed below its bound, and would within the horizon.
 func (j *judgement) gauges() {
 	for _, name := range sorted(j.slo.Gauges) {
 		bound := j.slo.Gauges[name]
@@ -237,8 +240,8 @@ func (j *judgement) gauges() {
 	}
 }
 
-// highest is the highest value that held for more than one window: a single one of 100 ms may be a
-// scrape that met a stall. With few windows it is the maximum.
+// highest is the highest value that lasted for more than one window: a single window of 100 ms may
+// be a scrape during a stall. With few windows it is the maximum.
 func highest(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	if len(s) < trendWindows {
@@ -247,7 +250,7 @@ func highest(values []float64) float64 {
 	return s[len(s)-2]
 }
 
-// series reads one value per measured window, with its time in seconds since the run's begin.
+// series reads one value per measured window, with its time in seconds since the start of the run.
 func (j *judgement) series(read func(record.Window) (float64, bool)) (t, values []float64) {
 	for _, w := range j.run.Series {
 		if w.Phase != record.PhaseMeasure {

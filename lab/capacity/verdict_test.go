@@ -45,7 +45,7 @@ func TestJudge(t *testing.T) {
 		"met exactly":             {func(r *record.Run) { r.Totals.Response.P99 = 20 }, "", "p99"},
 		"p99 over":                {func(r *record.Run) { r.Totals.Response.P99 = 20.1 }, "p99 20.1 ms is over 20 ms", "p99"},
 		"another quantile over":   {func(r *record.Run) { r.SLO.Latency["p50"] = 1 }, "p50 2 ms is over 1 ms", "p50"},
-		"a quantile nobody knows": {func(r *record.Run) { r.SLO.Latency["p42"] = 1 }, "p42, which is not recorded", "p42"},
+		"an unknown quantile":     {func(r *record.Run) { r.SLO.Latency["p42"] = 1 }, "p42, which is not recorded", "p42"},
 		"errors at the limit":     {func(r *record.Run) { r.Totals.Failed = 2 }, "", "errors"},
 		"errors over":             {func(r *record.Run) { r.Totals.Failed = 2; r.Totals.Unfinished = 1 }, "errors 0.149% are over 0.1%", "errors"},
 		"one error, none allowed": {func(r *record.Run) { r.Totals.Failed = 1; r.SLO.Errors = 0 }, "over 0%", "errors"},
@@ -98,14 +98,14 @@ func TestJudge(t *testing.T) {
 			if c.worst != "" && v.Worst != c.worst {
 				t.Errorf("worst is %q, want %q", v.Worst, c.worst)
 			}
-			if !v.TooShort && (v.Met && v.Strain > 0 || !v.Met && v.Strain < 0) {
-				t.Errorf("strain %g of a run with met %v", v.Strain, v.Met)
+			if !v.TooShort && (v.Met && v.LogExcess > 0 || !v.Met && v.LogExcess < 0) {
+				t.Errorf("logExcess %g of a run with met %v", v.LogExcess, v.Met)
 			}
 		})
 	}
 }
 
-// Too few completions for a p99 are no miss, unless half of them lie past the bound too.
+// Too few completions for a p99 do not make a miss, unless half of them are above the bound too.
 func TestTooFewCompletionsAreNotJudged(t *testing.T) {
 	for name, edit := range map[string]func(*record.Run){
 		"within":          func(r *record.Run) {},
@@ -122,7 +122,7 @@ func TestTooFewCompletionsAreNotJudged(t *testing.T) {
 	}
 }
 
-// What is unfinished at the end awaits its receipt as well.
+// An offer that is unfinished at the end also awaits its receipt.
 func TestAnOfferFailsOnce(t *testing.T) {
 	v := Judge(steady(func(r *record.Run) {
 		r.SLO.On, r.SLO.Errors = record.OnDelivery, 0.1
@@ -145,10 +145,10 @@ func TestJudgeWarnsOfAShortWarmup(t *testing.T) {
 	}
 }
 
-func TestStrainIsTheLogarithmOfWhatWasUsed(t *testing.T) {
+func TestLogExcess(t *testing.T) {
 	v := Judge(steady(nil))
-	if math.Abs(v.Strain-math.Log(0.5)) > 1e-9 {
-		t.Errorf("strain %g at half the bound", v.Strain)
+	if math.Abs(v.LogExcess-math.Log(0.5)) > 1e-9 {
+		t.Errorf("logExcess %g at half the bound", v.LogExcess)
 	}
 	v = Judge(&record.Run{})
 	if v.Met || !v.TooShort {

@@ -13,12 +13,12 @@ import (
 // sorted are a map's keys in order.
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// perS writes a rate for people.
+// perS formats a rate.
 func perS(rate float64) string { return strconv.FormatFloat(round(rate), 'f', -1, 64) + "/s" }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 
-// plural puts a number before the words that fit it.
+// plural formats a number with the noun that fits it.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -26,7 +26,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// grouped writes a number with its thousands parted.
+// grouped formats a number with thousands separators.
 func grouped(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
@@ -34,7 +34,7 @@ func grouped(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// tightest names the quantile that an SLO's verdict rests on.
+// tightest names the quantile on which an SLO's verdict depends.
 func tightest(slo record.SLO) string {
 	if len(slo.Latency) == 1 {
 		return sorted(slo.Latency)[0]

@@ -11,13 +11,13 @@ import (
 	"dyno/lab/record"
 )
 
-// Between compares two variants of an experiment over the rounds in which both were measured, or the blocks in which
-// both took their turn. The floor is what the baseline showed against itself in the same time, when it was measured
-// twice.
-func Between(exp *record.Experiment, metric, a, b string, datum Datum) Comparison {
+// Between compares two variants of an experiment over the rounds in which both were measured, or
+// over the blocks in which both took their turn. The floor is the comparison of the baseline with
+// itself over the same time, if the baseline was measured twice.
+func Between(exp *record.Experiment, metric, a, b string, sample Sample) Comparison {
 	role := measured(exp)
-	c := paired(exp, metric, Side{role, a}, Side{role, b}, datum)
-	c.Floor = floor(exp, metric, datum).Interval
+	c := paired(exp, metric, Side{role, a}, Side{role, b}, sample)
+	c.Floor = floor(exp, metric, sample).Interval
 	c.judgeFloor()
 	return c
 }
@@ -27,7 +27,8 @@ func byTurns(exp *record.Experiment, metric string) bool {
 	return len(exp.Slices) > 0 && metric != MetricCapacity
 }
 
-// measured is the role whose data count: the first searches when nothing was measured after them.
+// measured is the role whose samples count: measured rounds, or the first searches when no round
+// was measured.
 func measured(exp *record.Experiment) string {
 	if len(exp.Slices) > 0 || slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
 		return record.RoleMeasure
@@ -40,16 +41,16 @@ func (s Side) ran(exp *record.Experiment) bool {
 	return slices.ContainsFunc(exp.Runs, s.of) || slices.ContainsFunc(exp.Slices, func(x record.Slice) bool { return x.Role == s.Role && x.Variant == s.Variant })
 }
 
-// paired compares two sides over the rounds, or blocks, in which both have a datum.
-func paired(exp *record.Experiment, metric string, a, b Side, datum Datum) Comparison {
+// paired compares two sides over the rounds, or blocks, in which both have a sample.
+func paired(exp *record.Experiment, metric string, a, b Side, sample Sample) Comparison {
 	if byTurns(exp, metric) {
 		return Turns(exp.Slices, metric, a, b)
 	}
 	var as, bs []float64
 	var lost []int
 	for _, round := range rounds(exp, a, b) {
-		va, okA := datum(a.Role, a.Variant, round)
-		vb, okB := datum(b.Role, b.Variant, round)
+		va, okA := sample(a.Role, a.Variant, round)
+		vb, okB := sample(b.Role, b.Variant, round)
 		if !okA || !okB {
 			lost = append(lost, round)
 			continue
@@ -79,7 +80,7 @@ func paired(exp *record.Experiment, metric string, a, b Side, datum Datum) Compa
 	return c
 }
 
-// roundWords name rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
+// roundWords formats rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
 func roundWords(rounds []int) string {
 	words := make([]string, len(rounds))
 	for i, n := range rounds {
@@ -99,7 +100,7 @@ func firstOf(s []string) string {
 	return s[0]
 }
 
-// rounds are the rounds in which either side ran, in order.
+// rounds returns the rounds in which either side ran, in order.
 func rounds(exp *record.Experiment, a, b Side) []int {
 	var out []int
 	for _, r := range exp.Runs {
@@ -111,35 +112,35 @@ func rounds(exp *record.Experiment, a, b Side) []int {
 	return slices.Compact(out)
 }
 
-// floor compares the variant that was measured twice to itself.
-func floor(exp *record.Experiment, metric string, datum Datum) Comparison {
+// floor compares the variant that was measured twice with itself.
+func floor(exp *record.Experiment, metric string, sample Sample) Comparison {
 	for _, v := range exp.Variants {
 		if twin := (Side{record.RoleFloor, v.Name}); twin.ran(exp) {
-			return paired(exp, metric, Side{record.RoleMeasure, v.Name}, twin, datum)
+			return paired(exp, metric, Side{record.RoleMeasure, v.Name}, twin, sample)
 		}
 	}
 	return Comparison{}
 }
 
-// judgeFloor warns when the machine cannot tell as little as the comparison claims.
+// judgeFloor warns when the difference claimed is within the machine's noise.
 func (c *Comparison) judgeFloor() {
 	f := c.Floor
 	if f == nil {
 		return
 	}
 	if f[0] > 1 || f[1] < 1 {
-		c.warn("the baseline differs from itself (%s): this machine was not steady enough, or one chance in twenty", span(*f))
+		c.warn("the baseline differs from itself (%s): the machine was not steady enough, or it is the false alarm expected once in twenty", span(*f))
 	}
 	if (c.Verdict == Faster || c.Verdict == Slower) && c.Ratio >= f[0] && c.Ratio <= f[1] {
-		c.warn("the ratio %.3f lies within what the baseline shows against itself (%s)", c.Ratio, span(*f))
+		c.warn("the ratio %.3f is within the range of the baseline against itself (%s)", c.Ratio, span(*f))
 	}
 }
 
 func span(in [2]float64) string { return fmt.Sprintf("%.3f to %.3f", in[0], in[1]) }
 
-// AtEqualRate is the Datum of runs that were driven at one rate: p99 in ms as the SLO measures it, or CPU
-// in us per request; over several runs of a slot the geometric mean.
-func AtEqualRate(exp *record.Experiment, metric string) Datum {
+// AtEqualRate returns samples from runs at one rate: p99 in ms as the SLO measures it, or CPU in us
+// per request; over several runs of a slot the geometric mean.
+func AtEqualRate(exp *record.Experiment, metric string) Sample {
 	return func(role, variant string, round int) (float64, bool) {
 		logs, n := 0.0, 0
 		for _, r := range exp.Runs {

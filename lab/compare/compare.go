@@ -1,9 +1,9 @@
-// Package compare says whether one variant of a target beats another: the ratio of paired data with its
-// confidence interval, the order in which fresh measurements are taken so that drift cancels, the ladder
-// of a sequence of variants, and the gate that a build passes or fails.
+// Package compare decides whether one variant of a target is faster than another: the ratio of
+// paired samples with its confidence interval, the order of fresh measurements that cancels drift,
+// the ladder of a sequence of variants, and the gate that a build passes or fails.
 //
-// Everything here is a pure function of what was recorded. What a datum is (a capacity, a p99) is the
-// caller's: the package knows nothing of how one is found (capacity). It starts no goroutines.
+// Every function depends only on recorded data. The caller decides what a sample is (a capacity, a
+// p99); the package is not for measuring one (package capacity). It starts no goroutines.
 package compare
 
 import "time"
@@ -14,13 +14,13 @@ const Schema = "dyno.comparison/1"
 // Metrics that can be compared. More capacity is better; less p99 and CPU are better.
 const (
 	MetricCapacity = "capacity"
-	MetricWork     = "work" // peak work rate: what slices of a fixed number of requests show
+	MetricWork     = "work" // peak work rate, from slices of a fixed number of requests
 	MetricP99      = "p99"
 	MetricCPU      = "cpu"
 )
 
-// Verdicts of a comparison, read from its interval alone. Faster always means that b is better than a. A difference that
-// is clear and within 2% is Faster or Slower, not Equal.
+// Verdicts of a comparison, read from its interval alone. Faster always means that b is better than
+// a. A significant difference within 2% is Faster or Slower, not Equal.
 const (
 	Faster     = "faster"
 	Slower     = "slower"
@@ -32,28 +32,31 @@ const (
 // MinPairs is the fewest pairs that give an interval.
 const MinPairs = 4
 
-// Comparison is what paired data showed.
+// Comparison is the result of comparing paired samples.
 type Comparison struct {
 	Schema   string      `json:"schema"`
 	Metric   string      `json:"metric"`
 	A        string      `json:"a"`
 	B        string      `json:"b"`
 	Ratio    float64     `json:"ratio"`    // b over a, geometric mean
-	Interval *[2]float64 `json:"interval"` // nil under MinPairs
-	Pairs    int         `json:"pairs"`    // data of either side; of turns: batches of blocks
-	Floor    *[2]float64 `json:"floor"`    // the interval of the baseline against itself; nil when not measured often enough
+	Interval *[2]float64 `json:"interval"` // nil below MinPairs
+	Pairs    int         `json:"pairs"`    // samples of either side; by turns: batches of blocks
+	// the interval of the baseline against itself; nil below MinPairs
+	Floor    *[2]float64 `json:"floor"`
 	Verdict  string      `json:"verdict"`
 	Warnings []string    `json:"warnings"`
 
-	// Confidence is Interval's, 0.95 to 0.985 by how often a comparison by turns was looked at; 0: 0.95.
+	// Confidence of Interval, 0.95 to 0.985, higher the more often a comparison by turns was looked
+	// at; 0: 0.95.
 	Confidence float64 `json:"confidence,omitempty"`
-	Blocks     int     `json:"blocks,omitempty"` // of turns: the blocks that Pairs are medians of
-	// WouldDecide says what would decide what is NotDecided: "about 3 minutes more would decide 5%".
+	Blocks     int     `json:"blocks,omitempty"` // by turns: the blocks whose medians are Pairs
+	// WouldDecide is the time that would settle a NotDecided verdict: "about 3 minutes more would
+	// decide 5%".
 	WouldDecide string `json:"would_decide,omitempty"`
 
-	each time.Duration // how long a pair takes; 0: not known
+	each time.Duration // duration of a pair; 0: unknown
 }
 
-// Datum returns what was measured for a variant in a round under a role (record.RoleMeasure, RoleFloor,
-// RoleAblation); false when there is nothing valid.
-type Datum func(role, variant string, round int) (value float64, ok bool)
+// Sample returns the value measured for a variant in a round under a role (record.RoleMeasure,
+// RoleFloor, RoleAblation); false when no run of it is valid.
+type Sample func(role, variant string, round int) (value float64, ok bool)

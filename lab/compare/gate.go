@@ -15,14 +15,14 @@ type Gate struct {
 	Bound  float64
 }
 
-// What a gate can say.
+// Verdicts of a gate.
 const (
 	Pass      = "pass"
 	Fail      = "fail"
 	Undecided = "undecided"
 )
 
-// Outcome is what a gate said of a comparison.
+// Outcome is the result of applying a gate to a comparison.
 type Outcome struct {
 	Gate    string `json:"gate"`
 	Verdict string `json:"verdict"` // pass | fail | undecided
@@ -55,14 +55,14 @@ func ParseGate(s string) (Gate, error) {
 	return Gate{}, fmt.Errorf("gate %q has neither >= nor <=; %s", s, form)
 }
 
-// String writes the gate the way ParseGate reads it.
+// String formats the gate in the form that ParseGate reads.
 func (g Gate) String() string {
 	return g.Metric + g.Op + strconv.FormatFloat(g.Bound, 'g', -1, 64)
 }
 
-// Judge applies the gate to the whole interval of a comparison, not to its ratio: it passes when all of
-// the interval satisfies it, fails when none of it does, and is undecided when the interval spans the
-// bound, for then another comparison could as well come out on the other side.
+// Judge applies the gate to the whole interval of a comparison, not to its ratio: it passes when
+// the whole interval satisfies it, fails when no part does, and is undecided when the interval
+// contains the bound, since another comparison could then end either way.
 func (g Gate) Judge(c Comparison) Outcome {
 	out := Outcome{Gate: g.String(), Verdict: Undecided}
 	switch {
@@ -90,24 +90,25 @@ func (g Gate) Judge(c Comparison) Outcome {
 	case holds(worst):
 		out.Verdict, out.InWords = Pass, "pass: "+seen+", all of it "+g.Op+" "+number(g.Bound)
 	case !holds(best):
-		out.Verdict, out.InWords = Fail, "fail: "+seen+", none of it "+g.Op+" "+number(g.Bound)
+		out.Verdict, out.InWords = Fail, "fail: "+seen+", no part of it "+g.Op+" "+number(g.Bound)
 	default:
 		out.InWords = "undecided: " + seen + " spans " + number(g.Bound) + g.advice(c)
 	}
 	return out
 }
 
-// maxAdvice is the most pairs that a gate suggests: past it the truth lies too near to the bound.
+// maxAdvice is the largest number of pairs that a gate suggests; more are needed only when the true
+// ratio is too close to the bound.
 const maxAdvice = 100
 
-// advice says how many pairs would decide if the ratio stayed where it is: the interval's half-width
-// falls with the square root of their number.
+// advice estimates how many pairs would decide if the ratio stayed the same: the interval's
+// half-width falls with the square root of their number.
 func (g Gate) advice(c Comparison) string {
 	half := math.Log(c.Interval[1]/c.Interval[0]) / 2
 	distance := math.Abs(math.Log(c.Ratio / g.Bound))
 	needed := math.Ceil(float64(c.Pairs) * math.Pow(half/distance, 2))
 	if !(needed <= maxAdvice) {
-		return "; it lies too near to the bound to be decided"
+		return "; the ratio is too close to the bound to be decided"
 	}
 	if c.each > 0 {
 		return "; " + howLong(time.Duration(max(1, needed-float64(c.Pairs)))*c.each, "decide")

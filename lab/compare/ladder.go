@@ -11,37 +11,39 @@ import (
 type Row struct {
 	Name   string    `json:"name"`
 	Change string    `json:"change,omitempty"`
-	Data   []float64 `json:"data"`   // one per round, or of turns per batch of blocks
-	Median float64   `json:"median"` // of Data; 0 when there are none
-	// ToBaseline compares the step to the first. The first step's own is the floor: itself against itself.
+	Data   []float64 `json:"data"`   // samples: one per round, or by turns one per batch of blocks
+	Median float64   `json:"median"` // median of Data; 0 without samples
+	// ToBaseline compares the step with the first. The first step's own is the floor: the baseline
+	// against itself.
 	ToBaseline Comparison  `json:"to_baseline"`
-	ToBefore   *Comparison `json:"to_before"`           // to the step before; nil for the first
-	LeaveOut   *Comparison `json:"leave_out,omitempty"` // the last step without this one (a) and with it (b)
+	ToBefore   *Comparison `json:"to_before"` // compares with the previous step; nil for the first
+	// compares the last step without this one (a) and with it (b)
+	LeaveOut *Comparison `json:"leave_out,omitempty"`
 }
 
-// Ladder compares each of an experiment's variants to the first and to the one before.
-func Ladder(exp *record.Experiment, metric string, datum Datum) []Row {
+// Ladder compares each of an experiment's variants with the first and with the previous one.
+func Ladder(exp *record.Experiment, metric string, sample Sample) []Row {
 	rows := make([]Row, 0, len(exp.Variants))
-	base := floor(exp, metric, datum)
+	base := floor(exp, metric, sample)
 	for i, v := range exp.Variants {
 		row := Row{Name: v.Name, Change: v.Change, Data: []float64{}}
-		row.Data = append(row.Data, data(exp, metric, Side{measured(exp), v.Name}, datum)...)
+		row.Data = append(row.Data, data(exp, metric, Side{measured(exp), v.Name}, sample)...)
 		row.Median = median(row.Data)
 		if i == 0 {
 			row.ToBaseline = itself(base, metric, v.Name)
 		} else {
-			row.ToBaseline = Between(exp, metric, exp.Variants[0].Name, v.Name, datum)
-			before := Between(exp, metric, exp.Variants[i-1].Name, v.Name, datum)
+			row.ToBaseline = Between(exp, metric, exp.Variants[0].Name, v.Name, sample)
+			before := Between(exp, metric, exp.Variants[i-1].Name, v.Name, sample)
 			row.ToBefore = &before
 		}
-		row.LeaveOut = leftOut(exp, metric, v.Name, datum)
+		row.LeaveOut = leftOut(exp, metric, v.Name, sample)
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// data are what one side showed.
-func data(exp *record.Experiment, metric string, self Side, datum Datum) (out []float64) {
+// data returns the samples of one side.
+func data(exp *record.Experiment, metric string, self Side, sample Sample) (out []float64) {
 	if byTurns(exp, metric) {
 		for _, log := range turnsOf(exp.Slices, metric, self, self).batches() {
 			out = append(out, math.Exp(log))
@@ -49,39 +51,39 @@ func data(exp *record.Experiment, metric string, self Side, datum Datum) (out []
 		return out
 	}
 	for _, round := range rounds(exp, self, self) {
-		if x, ok := datum(self.Role, self.Variant, round); ok {
+		if x, ok := sample(self.Role, self.Variant, round); ok {
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// itself is the baseline's own row: the floor when it was measured, else the trivial ratio.
+// itself is the baseline's own row: the floor if it was measured, otherwise a ratio of 1.
 func itself(floor Comparison, metric, name string) Comparison {
 	if floor.Schema == "" || floor.A != name {
 		return Comparison{Schema: Schema, Metric: metric, A: name, B: name, Ratio: 1, Verdict: NotDecided,
-			Warnings: []string{"the baseline was not measured against itself"}}
+			Warnings: []string{"the baseline was not compared with itself"}}
 	}
 	floor.Floor = floor.Interval
 	return floor
 }
 
-// leftOut compares the last step without one of its changes to the last step itself; nil when that was
-// not measured.
-func leftOut(exp *record.Experiment, metric, name string, datum Datum) *Comparison {
+// leftOut compares the last step without one of its changes with the last step itself; nil when it
+// was not measured.
+func leftOut(exp *record.Experiment, metric, name string, sample Sample) *Comparison {
 	without := Side{record.RoleAblation, name}
 	if !without.ran(exp) {
 		return nil
 	}
 	last := exp.Variants[len(exp.Variants)-1].Name
-	c := paired(exp, metric, without, Side{record.RoleMeasure, last}, datum)
+	c := paired(exp, metric, without, Side{record.RoleMeasure, last}, sample)
 	c.A, c.B = last+" without "+name, last
-	c.Floor = floor(exp, metric, datum).Interval
+	c.Floor = floor(exp, metric, sample).Interval
 	c.judgeFloor()
 	return &c
 }
 
-// median of values; 0 of none.
+// median of values; 0 without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

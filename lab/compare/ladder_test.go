@@ -9,9 +9,9 @@ import (
 	"dyno/lab/record"
 )
 
-// ladderOf carries out a ladder whose steps have these capacities, with 1% of noise, and returns the
-// experiment and its data.
-func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without map[string]float64) (*record.Experiment, Datum) {
+// ladderOf runs a ladder whose steps have these capacities, with 1% of noise, and returns the
+// experiment and its samples.
+func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without map[string]float64) (*record.Experiment, Sample) {
 	t.Helper()
 	r := Rotation{Variants: []string{"plain", "pooled", "tuned"}, Rounds: rounds, Floor: "plain"}
 	for name := range without {
@@ -41,8 +41,8 @@ func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without m
 }
 
 func TestLadder(t *testing.T) {
-	exp, datum := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1500, "tuned": 1800}, map[string]float64{"pooled": 1200})
-	rows := Ladder(exp, MetricCapacity, datum)
+	exp, sample := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1500, "tuned": 1800}, map[string]float64{"pooled": 1200})
+	rows := Ladder(exp, MetricCapacity, sample)
 	if len(rows) != 3 {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -86,31 +86,31 @@ func TestLadderOfSearchesAlone(t *testing.T) {
 }
 
 func TestBetweenSaysWhatWasLostAndDisturbed(t *testing.T) {
-	exp, datum := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1500, "tuned": 1500}, nil)
+	exp, sample := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1500, "tuned": 1500}, nil)
 	c := Between(exp, MetricCapacity, "plain", "pooled", func(role, variant string, round int) (float64, bool) {
-		v, ok := datum(role, variant, round)
+		v, ok := sample(role, variant, round)
 		return v, ok && !(variant == "pooled" && round == 3)
 	})
 	words := strings.Join(c.Warnings, "\n")
 	if c.Pairs != 7 || !strings.Contains(words, "one side has no result: round 3") || !strings.Contains(words, "runs were disturbed, for example: neighbours") {
 		t.Errorf("%+v", c)
 	}
-	if c := Between(exp, MetricCapacity, "plain", "nobody", datum); c.Verdict != Invalid {
+	if c := Between(exp, MetricCapacity, "plain", "unknown", sample); c.Verdict != Invalid {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestTheFloorIsHeldAgainstTheClaim(t *testing.T) {
-	exp, datum := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1050, "tuned": 1050}, nil)
+	exp, sample := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1050, "tuned": 1050}, nil)
 	off := func(role, variant string, round int) (float64, bool) {
-		v, ok := datum(role, variant, round)
+		v, ok := sample(role, variant, round)
 		if role == record.RoleFloor {
 			v *= 1.05 + 0.05*float64(round%2)
 		}
 		return v, ok
 	}
 	words := strings.Join(Between(exp, MetricCapacity, "plain", "pooled", off).Warnings, "\n")
-	if !strings.Contains(words, "the baseline differs from itself") || !strings.Contains(words, "lies within what the baseline shows") {
+	if !strings.Contains(words, "the baseline differs from itself") || !strings.Contains(words, "is within the range of the baseline against itself") {
 		t.Errorf("%q", words)
 	}
 }

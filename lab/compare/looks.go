@@ -10,23 +10,24 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// looks are the numbers of batches at which a running comparison may be decided, and the chance of a false alarm that
-// each may take. Together they take 5%: looking at every batch as if it were the last gives up to 20% of false alarms.
+// looks are the numbers of batches at which a running comparison may be decided, and the share of
+// false alarms allowed at each. Together they allow 5%: testing after every batch at 5% gives up to
+// 20% of false alarms.
 var looks = []struct {
 	batches int
 	alpha   float64
 }{{4, 0.001}, {6, 0.004}, {9, 0.008}, {13, 0.010}, {19, 0.012}, {28, 0.015}}
 
-// same is how far from 1 a ratio may be and count as equal.
+// same is the relative difference from 1 below which a ratio counts as equal.
 const same = 0.02
 
-// alphaAt is the chance of a false alarm that is left for an end after n batches: 5% less what the looks before it took,
-// so that all of them together stay below 5%. At a look it is at least that look's own, so that an experiment which
-// ends because a look decided it says the same.
+// alphaAt is the share of false alarms left for an end after n batches: 5% minus that of the looks
+// before it, so that all of them together stay below 5%. At a look it is at least that look's own,
+// so that an experiment which ends because a look decided gives the same verdict.
 //
-// After the last look nothing would be left by adding up, but the answers at 28 batches and later come from mostly the
-// same data: with the last look's alpha for the end too, all false alarms together are at most 4.9% (simulated, see the
-// tests).
+// After the last look the sum would leave nothing, but the verdicts at 28 batches and later are
+// mostly from the same samples: with the last look's alpha for the end too, all false alarms
+// together are at most 4.9% (simulated in the tests).
 func alphaAt(n int) float64 {
 	alpha := 1 - confidence
 	for _, l := range looks {
@@ -37,8 +38,8 @@ func alphaAt(n int) float64 {
 	return max(alpha, looks[len(looks)-1].alpha)
 }
 
-// Settled reports whether a look that has come due decided the comparison, so that its time can go to others. What was
-// decided stays so.
+// Settled reports whether a look that has been reached decided the comparison, so that its time can
+// go to others. A decided comparison stays decided.
 func Settled(all []record.Slice, metric string, a, b Side) bool {
 	logs := turnsOf(all, metric, a, b).grown()
 	for _, l := range looks {
@@ -46,7 +47,8 @@ func Settled(all []record.Slice, metric string, a, b Side) bool {
 			return false
 		}
 		n := logs[:l.batches]
-		// Equal is what Turns would print: a difference within 2% goes on to the look that shows it.
+		// Equal is the verdict of Turns: a difference within 2% continues to the look that shows
+		// it.
 		if different(interval(n, l.alpha)) || equal(interval(n, alphaAt(l.batches))) {
 			return true
 		}
@@ -54,14 +56,16 @@ func Settled(all []record.Slice, metric string, a, b Side) bool {
 	return false
 }
 
-// different reports whether an interval excludes 1, equal whether it holds 1 and lies within 2% of it.
+// different reports whether an interval excludes 1, equal whether it contains 1 and is within 2% of
+// it.
 func different(in *[2]float64) bool { return in != nil && (in[0] > 1 || in[1] < 1) }
 func equal(in *[2]float64) bool {
 	return in != nil && !different(in) && in[0] >= 1-same && in[1] <= 1+same
 }
 
-// TwinDiffers reports whether a baseline and its twin, which should be equal, differ by more than 2%. Its confidence is
-// 99.9%, for it makes an experiment invalid, and one A/A comparison of twenty is outside its 95% interval.
+// TwinDiffers reports whether a baseline and its twin, which should be equal, differ by more than
+// 2%. Its confidence is 99.9%: it makes an experiment invalid, and one A/A comparison in twenty is
+// outside its 95% interval.
 func TwinDiffers(c Comparison) bool {
 	const sure = 0.001
 	if c.Interval == nil || c.Pairs < MinPairs {
@@ -76,12 +80,12 @@ func TwinDiffers(c Comparison) bool {
 	return in[0] > 1+same || in[1] < 1-same
 }
 
-// maxBatches is as far as wouldDecide looks ahead.
+// maxBatches is the largest number of batches that wouldDecide considers.
 const maxBatches = 5000
 
-// wouldDecide says how much longer the experiment must go on to decide a difference: one of the size seen, if that is at
-// least 2%, else one of 5%, or whether the sides are equal within 2% if they are known to be within 5%. Empty: the
-// slices do not say how long a batch takes.
+// wouldDecide is how much longer the experiment must continue to decide a difference: one of the
+// observed size if that is at least 2%, else one of 5%, or whether the sides are equal within 2% if
+// they are known to be within 5%. Empty when the slices do not show how long a batch takes.
 func (t turns) wouldDecide(logs []float64) string {
 	if t.span <= 0 {
 		return ""
@@ -109,7 +113,7 @@ func (t turns) wouldDecide(logs []float64) string {
 	return howLong(time.Duration(needed-n)*each, fmt.Sprintf("decide %.0f%%", size))
 }
 
-// howLong says that so much more time would do something, in words that promise no more than they know.
+// howLong formats a duration d that would settle what, rounded to its precision.
 func howLong(d time.Duration, what string) string {
 	switch {
 	case d > time.Hour:

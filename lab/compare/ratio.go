@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// confidence of an interval that was not looked at before.
+	// confidence of an interval that was computed once.
 	confidence = 0.95
-	// driftLevel is the chance at which a steady series is called drifting, and driftSize how much it must
-	// have changed in all to be worth a word: 2%.
+	// driftLevel is the significance level of a drift, and driftSize the smallest total change that
+	// gives a warning: 2%.
 	driftLevel = 0.01
 	driftSize  = 0.02
-	driftData  = 6 // through fewer data chance draws straight lines too
+	driftData  = 6 // with fewer samples chance produces straight lines too
 )
 
-// Ratio compares paired data, one pair per round, in the order of the rounds. Its interval is Student's t
-// on the logarithms of the ratios: a bootstrap of so few pairs is too narrow, and would see a difference
-// between a thing and itself in one case of six.
+// Ratio compares paired samples, one pair per round, in the order of the rounds. Its interval is
+// Student's t on the logarithms of the ratios: a bootstrap of this few pairs is too narrow and
+// would find a difference between equal variants in one case of six.
 func Ratio(metric string, a, b []float64) Comparison {
 	c := Comparison{Schema: Schema, Metric: metric, Verdict: Invalid, Warnings: []string{}}
 	if better(metric) == 0 {
@@ -28,10 +28,10 @@ func Ratio(metric string, a, b []float64) Comparison {
 		return c
 	}
 	if len(a) != len(b) {
-		c.warn("%d data stand against %d: they cannot be paired", len(a), len(b))
+		c.warn("%d samples on one side and %d on the other cannot be paired", len(a), len(b))
 		return c
 	}
-	var ratios, levels []float64 // logarithms, a pair each
+	var ratios, levels []float64 // logarithms, one per pair
 	for i := range a {
 		if !positive(a[i]) || !positive(b[i]) {
 			c.warn("pair %d is left out: %g against %g is no ratio", i+1, b[i], a[i])
@@ -64,7 +64,7 @@ func (c *Comparison) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// pairs writes a number of pairs before the verb that fits it.
+// pairs formats a number of pairs with the verb that fits it.
 func pairs(n int, one, many string) string {
 	if n == 1 {
 		return "1 pair " + one
@@ -72,10 +72,11 @@ func pairs(n int, one, many string) string {
 	return fmt.Sprintf("%d pairs %s", n, many)
 }
 
-// metrics lists what can be compared.
+// metrics lists the metrics that can be compared.
 var metrics = strings.Join([]string{MetricCapacity, MetricWork, MetricP99, MetricCPU}, ", ")
 
-// better is 1 when more of a metric is better, -1 when less is, 0 when there is no such metric.
+// better is 1 when a higher value of a metric is better, -1 when a lower one is, 0 for an unknown
+// metric.
 func better(metric string) int {
 	switch metric {
 	case MetricCapacity, MetricWork:
@@ -88,8 +89,8 @@ func better(metric string) int {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// interval is the t interval of a mean of logarithms, as ratios, which misses in a share alpha of cases; nil under
-// MinPairs.
+// interval is the t interval of a mean of logarithms, as ratios, which misses the true ratio in a
+// share alpha of cases; nil below MinPairs.
 func interval(logs []float64, alpha float64) *[2]float64 {
 	n := len(logs)
 	if n < MinPairs {
@@ -112,8 +113,8 @@ func verdict(metric string, in *[2]float64) string {
 	return Slower
 }
 
-// drift reports by how much (a share) a series of logarithms changed from its first to its last value
-// along a straight line, and whether that is clear.
+// drift returns the relative change of a series of logarithms from its first to its last value
+// along a straight line, and whether it is significant.
 func drift(logs []float64) (change float64, clear bool) {
 	n := len(logs)
 	if n < driftData {

@@ -45,7 +45,7 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// Student's t with 5 degrees of freedom, worked by hand: mean of ln 1.00 .. ln 1.05.
+// Student's t with 5 degrees of freedom, computed by hand: mean of ln 1.00 .. ln 1.05.
 func TestRatioInterval(t *testing.T) {
 	a := []float64{100, 100, 100, 100, 100, 100}
 	got := Ratio(MetricCapacity, a, []float64{100, 101, 102, 103, 104, 105})
@@ -67,10 +67,10 @@ func TestComparisonJSON(t *testing.T) {
 	}
 }
 
-// machine draws what successive runs of one and the same thing measure, as ln(value).
+// machine draws what successive runs of one program measure, as ln(value).
 type machine func(rng *rand.Rand) func() float64
 
-// machines are the noise shapes that measurements meet.
+// machines are shapes of noise found in measurements.
 var machines = map[string]machine{
 	"independent": func(rng *rand.Rand) func() float64 {
 		return func() float64 { return 0.03 * rng.NormFloat64() }
@@ -115,8 +115,9 @@ func measure(next func() float64, rounds int, effect float64) (a, b []float64) {
 	return a, b
 }
 
-// A thing compared to itself comes out different in at most 5% of cases, whatever the noise. With 1,000
-// cases and three standard deviations of the binomial that is at most 70 of them. All seeds are fixed.
+// A variant compared with itself comes out different in at most 5% of cases, for any noise. With
+// 1,000 cases and three standard deviations of the binomial that is at most 70. All seeds are
+// fixed.
 func TestSameAgainstSame(t *testing.T) {
 	const cases = 1000
 	limit := int(0.05*cases + 3*math.Sqrt(cases*0.05*0.95))
@@ -137,7 +138,7 @@ func TestSameAgainstSame(t *testing.T) {
 	}
 }
 
-// The interval covers a true ratio about as often as it says.
+// The interval covers a true ratio as often as its confidence says.
 func TestIntervalCoversTheTruth(t *testing.T) {
 	const cases = 1000
 	for _, truth := range []float64{0.5, 1.05, 3} {
@@ -154,8 +155,8 @@ func TestIntervalCoversTheTruth(t *testing.T) {
 	}
 }
 
-// A change of 5% is found in 10 pairs where data scatter by 2%, as they do on a quiet machine, and more
-// often than not where they scatter by 3%. One of 30% shows everywhere.
+// A change of 5% is found in 10 pairs where samples scatter by 2%, as on a quiet machine, and in
+// most cases where they scatter by 3%. One of 30% is found with any noise.
 func TestATrueChangeIsFound(t *testing.T) {
 	const cases = 300
 	found := func(m machine, effect float64) (share float64) {

@@ -6,23 +6,24 @@ import (
 	"dyno/lab/record"
 )
 
-// Rotation orders fresh measurements of several variants over rounds so that drift cancels. In each round
-// every slot (a variant, the baseline a second time, the last variant with a step left out) is measured
-// once. Every even round runs the one before it backwards (A B, B A), so that a steady drift falls on all
-// alike; each further pair of rounds begins one slot later, so that over twice as many rounds as there are
-// slots each has stood in every place equally often.
+// Rotation orders fresh measurements of several variants over rounds so that drift cancels. In each
+// round every slot (a variant, the baseline a second time, the last variant with a step left out)
+// is measured once. Every even round repeats the previous one backwards (A B, B A), so that a
+// steady drift affects all slots equally; each further pair of rounds starts one slot later, so
+// that over twice as many rounds as slots each slot was in every position equally often.
 type Rotation struct {
 	Variants []string // in ladder order
 	Rounds   int      // rounds count from 1
 	Floor    string   // the variant measured twice a round (record.RoleFloor); empty: none
-	Leave    []string // steps to leave out of the last variant (record.RoleAblation; Step.Variant names what is left out)
-	// Inner plans the runs of one slot: role, variant, round and pair are set in slot; runs are those of
-	// this slot so far, invalid ones included. It returns the next step, or done.
+	// steps left out of the last variant (record.RoleAblation; Step.Variant is the omitted one)
+	Leave []string
+	// Inner plans the runs of one slot: role, variant, round and pair are set in slot; runs are
+	// those of this slot so far, invalid ones included. It returns the next step, or done.
 	Inner func(slot record.Step, runs []*record.Run) (record.Step, bool)
 }
 
-// Next returns the next step of the rotation, or done. It keeps nothing: where the rotation stands is read
-// from the experiment's runs.
+// Next returns the next step of the rotation, or done. It keeps no state: the position is read from
+// the experiment's runs.
 func (r Rotation) Next(exp *record.Experiment) (step record.Step, done bool) {
 	for round := 1; round <= r.Rounds; round++ {
 		for _, slot := range r.order(round) {

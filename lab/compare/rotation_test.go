@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// carryOut runs a rotation in which every slot takes so many valid runs, and every third run is invalid.
+// carryOut runs a rotation in which every slot takes a given number of valid runs, and every third
+// run is invalid.
 func carryOut(t interface{ Fatalf(string, ...any) }, r Rotation, runs int) *record.Experiment {
 	exp := &record.Experiment{}
 	r.Inner = func(slot record.Step, seen []*record.Run) (record.Step, bool) {
@@ -68,7 +69,7 @@ func TestRotationIsBalanced(t *testing.T) {
 		}
 		slots := len(r.order(1))
 		type key struct{ role, variant string }
-		stood := map[key][]int{} // how often in each place
+		stood := map[key][]int{} // how often in each position
 		for round := 1; round <= 2*slots; round += 2 {
 			sum := map[key]int{}
 			for _, order := range [][]record.Step{r.order(round), r.order(round + 1)} {
@@ -84,7 +85,7 @@ func TestRotationIsBalanced(t *testing.T) {
 					stood[k][place]++
 				}
 			}
-			for k, places := range sum { // a steady drift falls on all alike
+			for k, places := range sum { // a steady drift affects all equally
 				if places != slots-1 {
 					t.Fatalf("rounds %d and %d: %v stands in places that sum to %d, not %d", round, round+1, k, places, slots-1)
 				}

@@ -12,8 +12,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// batchBlocks is how many blocks in a row give one datum, their median: a disturbance that lasts for two of them does
-// not move it. leastBlocks is how many left over at a generation's end still do.
+// batchBlocks is how many blocks in a row give one sample, their median: a disturbance that lasts
+// for two of them does not change it. leastBlocks is how many remaining blocks at a generation's
+// end still give one.
 const (
 	batchBlocks = 5
 	leastBlocks = 3
@@ -28,18 +29,19 @@ func (s Side) took(slice *record.Slice, kind string) bool {
 	return slice.Kind == kind && slice.Role == s.Role && slice.Variant == s.Variant
 }
 
-// Turns compares two sides by what their slices in the same blocks showed: MetricWork and MetricCPU by work slices,
-// MetricP99 by SLO slices, of the blocks in which all had one rate; so is MetricCPU where no work was measured. The looks of
-// Settled are paid for in the interval's confidence, so that it may be read at any time.
+// Turns compares two sides by their slices in the same blocks: MetricWork and MetricCPU by work
+// slices, MetricP99 by SLO slices of the blocks with one rate for all; MetricCPU too when no work
+// was measured. The looks of Settled reduce the interval's confidence, so that it may be read at
+// any time.
 func Turns(all []record.Slice, metric string, a, b Side) Comparison {
 	c := Comparison{Schema: Schema, Metric: metric, A: a.Variant, B: b.Variant, Verdict: Invalid, Warnings: []string{}}
 	t := turnsOf(all, metric, a, b)
 	c.Blocks = len(t.blocks)
 	if t.lost > 0 {
-		c.warn("%d of %d blocks are left out: a slice of theirs shows nothing", t.lost, t.lost+c.Blocks)
+		c.warn("%d of %d blocks are left out: a slice of theirs is invalid", t.lost, t.lost+c.Blocks)
 	}
 	if c.Blocks == 0 {
-		what := "no block has a slice of both sides that counts"
+		what := "no block has a valid slice of both sides"
 		if kindFor(all, metric) == record.SliceSLO {
 			what += ", at one equal rate"
 		}
@@ -66,8 +68,8 @@ func Turns(all []record.Slice, metric string, a, b Side) Comparison {
 	return c
 }
 
-// OfEstimates compares two sides by estimates of one figure: the logarithm of b over a, its standard error, and how many
-// observations the side with fewer has.
+// OfEstimates compares two sides by estimates of one figure: the logarithm of b over a, its
+// standard error, and the number of observations on the smaller side.
 func OfEstimates(metric, a, b string, logRatio, standardError float64, n int) Comparison {
 	c := Comparison{Schema: Schema, Metric: metric, A: a, B: b, Ratio: math.Exp(logRatio), Pairs: n, Verdict: Invalid, Warnings: []string{}}
 	if better(metric) == 0 || !positive(c.Ratio) || !positive(standardError) {
@@ -83,16 +85,16 @@ func OfEstimates(metric, a, b string, logRatio, standardError float64, n int) Co
 	return c
 }
 
-// turns is what the blocks showed in which both sides had a slice, in order.
+// turns holds the blocks in which both sides had a slice, in order.
 type turns struct {
 	blocks []block
-	lost   int           // blocks in which both had a slice, but not both one that counts
+	lost   int           // blocks in which both sides had a slice, but not both a valid one
 	size   int           // blocks to a batch
 	last   int           // the newest generation of the experiment: its last batch may still grow
 	span   time.Duration // from the first block's beginning to the last one's end
 }
 
-// block is one block's log ratio, or of one side alone the logarithm of its datum.
+// block is one block's log ratio, or for one side alone the logarithm of its sample.
 type block struct {
 	generation int
 	log        float64
@@ -126,7 +128,7 @@ func turnsOf(all []record.Slice, metric string, a, b Side) turns {
 		end = max(end, s.Start+int64(s.Length))
 		f := in[k]
 		f.seenA, f.seenB = f.seenA || isA, f.seenB || isB
-		v := datumOf(s, metric)
+		v := sampleOf(s, metric)
 		if s.Invalid != "" || !positive(v) {
 			continue
 		}
@@ -154,7 +156,8 @@ func turnsOf(all []record.Slice, metric string, a, b Side) turns {
 				log -= math.Log(median(f.as))
 			}
 			t.blocks = append(t.blocks, block{k.generation, log})
-			if len(f.as) > 1 || len(f.bs) > 1 { // visits of several slices: each is a median already
+			// visits of several slices: each value is a median already
+			if len(f.as) > 1 || len(f.bs) > 1 {
 				t.size = 1
 			}
 		case f.seenA && f.seenB:
@@ -164,7 +167,7 @@ func turnsOf(all []record.Slice, metric string, a, b Side) turns {
 	return t
 }
 
-// kindFor is the kind of slice that a metric is read from.
+// kindFor is the kind of slice that holds a metric.
 func kindFor(all []record.Slice, metric string) string {
 	worked := slices.ContainsFunc(all, func(s record.Slice) bool { return s.Kind == record.SliceWork })
 	if metric == MetricP99 || metric == MetricCPU && !worked {
@@ -173,8 +176,8 @@ func kindFor(all []record.Slice, metric string) string {
 	return record.SliceWork
 }
 
-// datumOf reads a metric from a slice; 0 when the slice does not hold it.
-func datumOf(s *record.Slice, metric string) float64 {
+// sampleOf reads a metric from a slice; 0 when the slice does not hold it.
+func sampleOf(s *record.Slice, metric string) float64 {
 	switch metric {
 	case MetricWork:
 		return s.PerS()
@@ -194,8 +197,8 @@ func (t turns) logs() []float64 {
 	return logs
 }
 
-// batches are the medians of the blocks, t.size of them in a row within a generation, for a fresh process is another
-// datum than the one before it.
+// batches returns the medians of the blocks, t.size of them in a row within a generation, since a
+// new process gives a new sample.
 func (t turns) batches() []float64 {
 	var out []float64
 	logs := t.logs()
@@ -212,7 +215,7 @@ func (t turns) batches() []float64 {
 	return out
 }
 
-// grown are the batches to which no further block will come.
+// grown returns the batches that get no further block.
 func (t turns) grown() []float64 {
 	i := slices.IndexFunc(t.blocks, func(b block) bool { return b.generation == t.last })
 	if i >= 0 {
@@ -227,8 +230,8 @@ func around(log, half float64) *[2]float64 {
 	return &[2]float64{math.Exp(log - half), math.Exp(log + half)}
 }
 
-// quantileT is how many standard errors an interval over n data reaches to either side, when it may miss in a share
-// alpha of cases.
+// quantileT is the half-width of an interval over n samples, in standard errors, for a share alpha
+// of misses.
 func quantileT(alpha float64, n int) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - alpha/2)
 }

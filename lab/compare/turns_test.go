@@ -24,7 +24,8 @@ func workOf(s Side, generation, number int, perSecond float64) record.Slice {
 		Start: int64(generation*1000+number*2) * int64(time.Second), Length: length, Served: 300, TargetCPU: 300 * 400e-6 * 1000 / perSecond}
 }
 
-// steadyTurns are blocks of plain and tuned at these ratios, the same in every block but for a small wave.
+// steadyTurns are blocks of plain and tuned at these ratios, the same in every block except for a
+// small wave.
 func steadyTurns(generations, blocks int, ratio float64) (all []record.Slice) {
 	for g := 1; g <= generations; g++ {
 		for n := 1; n <= blocks; n++ {
@@ -37,7 +38,7 @@ func steadyTurns(generations, blocks int, ratio float64) (all []record.Slice) {
 }
 
 func TestTurns(t *testing.T) {
-	all := steadyTurns(3, 13, 1.1) // 13 blocks are two batches and one of the three that are left
+	all := steadyTurns(3, 13, 1.1) // 13 blocks are two batches and one of the remaining three
 	for metric, ratio := range map[string]float64{MetricWork: 1.1, MetricCPU: 1 / 1.1} {
 		c := Turns(all, metric, plain, tuned)
 		if c.Verdict != Faster || math.Abs(c.Ratio/ratio-1) > 0.005 || c.Pairs != 9 || c.Blocks != 39 || c.Interval == nil || c.A != "plain" || c.B != "tuned" || len(c.Warnings) > 0 {
@@ -75,14 +76,14 @@ func TestTurnsThatShowNothingAreLeftOut(t *testing.T) {
 	all := steadyTurns(1, 25, 1.1)
 	all[1].Invalid = "the target ended"
 	all[3].Served, all[3].Length = 0, 0
-	all = append(all[:6], all[7:]...) // block 3: plain did not have its turn
+	all = append(all[:6], all[7:]...) // block 3: plain did not take its turn
 	c := Turns(all, MetricWork, plain, tuned)
 	if c.Blocks != 22 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "2 of 24 blocks are left out") {
 		t.Errorf("%+v", c)
 	}
 }
 
-// An exclusive variant's visit is several slices in a row: their median is a datum.
+// An exclusive variant's visit is several slices in a row: their median is a sample.
 func TestVisitsOfSeveralSlicesAreBatches(t *testing.T) {
 	var all []record.Slice
 	for n := range 6 {
@@ -136,8 +137,8 @@ func TestOfEstimates(t *testing.T) {
 // turnsTaker takes turns of plain and tuned on a machine, in random order.
 type turnsTaker struct {
 	rng    *rand.Rand
-	effect float64              // of tuned on its rate
-	noise  func() (log float64) // of the next slice
+	effect float64              // ln of tuned's rate over plain's
+	noise  func() (log float64) // noise of the next slice
 	all    []record.Slice
 	blocks int
 }
@@ -156,7 +157,7 @@ func (x *turnsTaker) block() {
 	x.all = append(x.all, slices...)
 }
 
-// run goes on until a look decides, or for so many blocks.
+// run continues until a look decides, or for a given number of blocks.
 func (x *turnsTaker) run(blocks int) (c Comparison, settled bool) {
 	for range blocks {
 		x.block()
@@ -168,13 +169,14 @@ func (x *turnsTaker) run(blocks int) (c Comparison, settled bool) {
 	return Turns(x.all, MetricWork, plain, tuned), settled
 }
 
-// sliceNoise are the shapes of noise of successive slices, logarithms of how much longer each took; size is the standard
-// deviation of a block's log ratio without disturbances.
+// sliceNoise are shapes of noise of successive slices, as logarithms of their relative duration;
+// size is the standard deviation of a block's log ratio without disturbances.
 var sliceNoise = map[string]func(rng *rand.Rand, size float64) func() float64{
 	"independent": func(rng *rand.Rand, size float64) func() float64 {
 		return func() float64 { return size / math.Sqrt2 * rng.NormFloat64() }
 	},
-	"heavy tails": func(rng *rand.Rand, size float64) func() float64 { // one slice in ten takes half as long again
+	// one slice in ten takes half as long again
+	"heavy tails": func(rng *rand.Rand, size float64) func() float64 {
 		return func() float64 {
 			return size/math.Sqrt2*rng.NormFloat64() + b2f(rng.Float64() < 0.1)*math.Log(1.5)
 		}
@@ -205,9 +207,9 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// Two sides that are the same come out different in at most 5% of experiments, although they are looked at after every
-// batch and end as soon as a look decides. Over 400 experiments that is at most 33, with three standard deviations. All
-// seeds are fixed.
+// Two equal sides come out different in at most 5% of experiments, although they are tested after
+// every batch and end as soon as a look decides. Over 400 experiments that is at most 33, with
+// three standard deviations. All seeds are fixed.
 func TestTurnsOfTheSame(t *testing.T) {
 	const cases = 400
 	limit := int(0.05*cases + 3*math.Sqrt(cases*0.05*0.95))
@@ -237,7 +239,8 @@ func TestTurnsOfTheSame(t *testing.T) {
 	}
 }
 
-// A change of 5% is found within 28 batches where a block's ratio scatters by 5%, whatever the noise's shape.
+// A change of 5% is found within 28 batches where a block's ratio scatters by 5%, for any shape of
+// noise.
 func TestTurnsFindAChange(t *testing.T) {
 	const cases = 100
 	for name, noise := range sliceNoise {
@@ -260,7 +263,7 @@ func TestTurnsFindAChange(t *testing.T) {
 	}
 }
 
-// What a look decided stays decided, however the experiment goes on.
+// A decided comparison stays decided as the experiment continues.
 func TestSettledStays(t *testing.T) {
 	settled := 0
 	for seed := range uint64(20) {
@@ -284,8 +287,9 @@ func TestSettledStays(t *testing.T) {
 	}
 }
 
-// The alphas of all looks and of the end add up to 5%, up to the last look. After it they would not: what all of them
-// take together is simulated here on the batches' log ratios, as if the experiment went on whatever a look said.
+// The alphas of all looks and of the end add up to 5%, up to the last look. After it they would
+// exceed it: their joint share is simulated here on the batches' log ratios, as if the experiment
+// continued after every look.
 func TestLooksAndTheEndTakeFivePercent(t *testing.T) {
 	for n := MinPairs; n <= 28; n++ {
 		sum := alphaAt(n)
@@ -379,7 +383,7 @@ func TestWouldDecide(t *testing.T) {
 	}
 }
 
-// recorded reads the A/A series that were recorded on machines: slices of a variant and its twin.
+// recorded reads the A/A series recorded on machines: slices of a variant and its twin.
 func recorded(t *testing.T) map[string][]record.Slice {
 	t.Helper()
 	files, err := filepath.Glob("testdata/aa-*.ndjson")
@@ -404,8 +408,8 @@ func recorded(t *testing.T) map[string][]record.Slice {
 	return out
 }
 
-// A recorded variant and its twin, in blocks drawn from the record in runs of ten (so that what lasts stays together),
-// come out different no more often than 5%.
+// A recorded variant and its twin, in blocks drawn from the record in runs of ten (which keeps
+// lasting disturbances together), come out different in at most 5% of cases.
 func TestRecordedTurnsOfTheSame(t *testing.T) {
 	const cases, inARow = 400, 10
 	limit := int(0.05*cases + 3*math.Sqrt(cases*0.05*0.95))
@@ -439,7 +443,7 @@ func TestRecordedTurnsOfTheSame(t *testing.T) {
 				for n := 0; n < 28*batchBlocks; {
 					from := rng.IntN(len(blocks) - inARow + 1)
 					for _, block := range blocks[from : from+inARow] {
-						swap := rng.IntN(2) == 1 // which of two equals is the twin is of no account
+						swap := rng.IntN(2) == 1 // which of two equal sides is the twin does not matter
 						for _, s := range block {
 							s.Generation, s.Block = 1+n/perGeneration, 1+n%perGeneration
 							if swap && s.Variant == a.Variant {
@@ -465,7 +469,7 @@ func TestRecordedTurnsOfTheSame(t *testing.T) {
 	}
 }
 
-// TestP99AtOneRate: slices that were offered different rates show nothing of each other's latency.
+// Slices offered at different rates do not compare each other's latency.
 func TestP99AtOneRate(t *testing.T) {
 	var all []record.Slice
 	for _, s := range steadyTurns(2, 20, 1) {

@@ -11,8 +11,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Diagnose says what bounds each variant of an experiment that was looked into, in the order of its
-// variants. A capacity that was found is the caller's to fill in.
+// Diagnose finds the bottleneck of each diagnosed variant of an experiment, in the order of its
+// variants. The caller adds a capacity if one was measured.
 func Diagnose(e *record.Experiment) []Diagnosis {
 	var out []Diagnosis
 	for _, name := range variants(e) {
@@ -22,7 +22,7 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 		}
 		d := s.Diagnose(Defaults)
 		d.Warnings = append(d.Warnings, e.Warnings...)
-		about := findings.Subject{Experiment: e, Variant: name, Saturated: s.Saturated, Profiled: s.Profiled, Others: s.Others}
+		about := findings.Subject{Experiment: e, Variant: name, Saturated: s.Saturated, Profiled: s.Profiled, Other: s.Other}
 		d.Findings = append(d.Findings, findings.Find(about)...)
 		d.Unseen = append(d.Unseen, findings.Unseen(about)...)
 		out = append(out, d)
@@ -30,7 +30,7 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 	return out
 }
 
-// variants are the names in ladder order, then those that only the runs have.
+// variants are the names in ladder order, then those found only in the runs.
 func variants(e *record.Experiment) []string {
 	var names []string
 	for _, v := range e.Variants {
@@ -44,7 +44,7 @@ func variants(e *record.Experiment) []string {
 	return names
 }
 
-// Diagnose applies the rules under these thresholds, and lets what an intervention showed overturn them.
+// Diagnose applies the rules with these thresholds. A failed intervention overturns the verdict.
 func (s Subject) Diagnose(t Thresholds) Diagnosis {
 	e := s.read()
 	bound, rule, also := t.Judge(e.signals)
@@ -75,16 +75,17 @@ func (s Subject) Diagnose(t Thresholds) Diagnosis {
 	return d
 }
 
-// overturn takes a verdict back whose prediction failed.
+// overturn withdraws a verdict whose prediction failed.
 func (d *Diagnosis) overturn(made Intervention) {
-	d.InWords = "It looked as if " + lower(d.InWords) + " But an experiment did not bear that out: with " + made.Changed +
-		" the throughput was to follow (" + made.Predicted + ") and was " + made.Saw + "."
+	d.InWords = "It looked as if " + lower(d.InWords) + " But an experiment contradicted that: with " + made.Changed +
+		", predicted: " + made.Predicted + "; measured: " + made.Saw + "."
 	d.Also = appendNew(d.Also, d.Bound)
 	d.Bound, d.Kind, d.Confirmed = Unknown, "", false
 }
 
-// confirm says whether neighbours may have had a part in what was seen. That requests wait most of their time for
-// a lock or for something else is no neighbour's doing, unless what they wait for is to be accepted.
+// confirm records whether other processes may have contributed to the result. They do not make
+// requests wait most of their time for a lock or another resource, unless the wait is for the
+// accept queue.
 func (d *Diagnosis) confirm(s Subject, t Thresholds) {
 	run := s.last()
 	if run == nil {
@@ -105,28 +106,28 @@ func (d *Diagnosis) confirm(s Subject, t Thresholds) {
 	}
 }
 
-// judgeValidity says when a verdict is about the measurement rather than the service.
+// judgeValidity marks a verdict that is about the measurement rather than the service.
 func (d *Diagnosis) judgeValidity(s Subject) {
 	switch {
 	case d.Bound == Generator:
-		d.Valid, d.Reason = false, "the load generator was the limit, so what bounds the service was not reached"
+		d.Valid, d.Reason = false, "the load generator was the limit, so the service's own bottleneck was not reached"
 	case d.PeakPerS == 0 && len(s.Saturated) > 0:
 		d.Valid, d.Reason = false, "no request was answered"
 	}
 	if last := s.last(); d.Valid && d.Disturbed == "" && last != nil && besides(last, inexact) {
-		d.Warnings = append(d.Warnings, "the figures are less exact than they look: meanwhile "+disturbance(last))
+		d.Warnings = append(d.Warnings, "the figures are imprecise: meanwhile "+disturbance(last))
 	}
 }
 
-// places adds up what belongs to each function of the service's own, as a share of the whole. What is spent on
-// looking into the service is nobody's.
+// places sums the stacks per function of the service's own code, as shares of the whole. The cost
+// of profiling counts for no function.
 func places(of []record.Stack, whole float64) []Place {
 	return findings.Places(slices.DeleteFunc(of, func(s record.Stack) bool {
 		return stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames)
 	}), whole)
 }
 
-// where names the code that a bound lies in.
+// where returns the code at which a bound is located.
 func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 	switch {
 	case bound == Lock && kind == spun:
@@ -167,7 +168,7 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 	return nil
 }
 
-// withHolder puts what a lock is held for before where it is waited for.
+// withHolder puts the holder of a lock before the places that wait for it.
 func withHolder(waiting []Place, h findings.Holder) []Place {
 	first := h.Place
 	if h.Costs != nil {
@@ -178,14 +179,14 @@ func withHolder(waiting []Place, h findings.Holder) []Place {
 	return append([]Place{first}, slices.DeleteFunc(waiting, same)...)
 }
 
-// Kinds beyond those of waits (stacks.WaitKind).
+// Kinds in addition to those of waits (stacks.WaitKind).
 const (
-	accepted = "accept" // of a wait: for a connection to be accepted
-	refused  = "errors" // of unknown: the target answers errors
-	spun     = "spin"   // of a lock: taken so often that the CPU goes into taking it
+	accepted = "accept" // a wait for a connection to be accepted
+	refused  = "errors" // unknown, because the target returns errors
+	spun     = "spin"   // a lock acquired so frequently that the CPU is spent acquiring it
 )
 
-// accepting names the code that accepts connections.
+// accepting returns the code that accepts connections.
 func (e *evidence) accepting() []Place {
 	if e.trace == nil {
 		return nil
@@ -201,7 +202,7 @@ func (e *evidence) accepting() []Place {
 	return places(of, whole)
 }
 
-// sampled names the code that took the CPU profile's samples of a class, as shares of the whole profile.
+// sampled returns the code of the CPU profile's samples of a class, as shares of the whole profile.
 func (e *evidence) sampled(class stacks.Class) []Place {
 	if e.cpu == nil {
 		return nil
@@ -221,8 +222,8 @@ func (e *evidence) sampled(class stacks.Class) []Place {
 	return places(of, whole)
 }
 
-// waited names the code in which requests waited, as shares of their waits of that kind. Where one
-// goroutine ends the waits of many, it is named as well.
+// waited returns the code in which requests waited, as shares of their waits of that kind. A
+// goroutine that ends the waits of many requests is included.
 func (e *evidence) waited(kind stacks.WaitKind) []Place {
 	var of []record.Stack
 	whole := 0.0
@@ -257,10 +258,11 @@ func (e *evidence) waited(kind stacks.WaitKind) []Place {
 	return out
 }
 
-// few is how many goroutines may end the waits of all requests for that to be a serial part.
+// few is the largest number of goroutines that may end the waits of all requests for them to be a
+// serial part.
 const few = 2
 
-// looking reports whether a stack belongs to whoever takes the profiles.
+// looking reports whether a stack belongs to the taking of profiles.
 func looking(frames []record.Frame) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool {
 		return strings.HasPrefix(f.Function, "net/http/pprof.") || strings.HasPrefix(f.Function, "runtime/pprof.")

@@ -1,12 +1,12 @@
-// Package diagnose says what bounds a service where its throughput stops rising: in words, with the place
-// in the code, the evidence, and what an intervention showed. It reads what runs recorded (record) and
-// decides by rules that are data, in order (rules.go), with thresholds that each name the experiment that
-// set them (thresholds.go). Where the evidence does not suffice the answer is Unknown, and says what is
-// missing.
+// Package diagnose names the bottleneck of a service at the load where its throughput stops rising:
+// in words, with the place in the code, the evidence, and the result of an intervention. It reads
+// recorded runs (package record) and decides by a list of rules (rules.go) with thresholds that
+// each name the experiment that set them (thresholds.go). If the evidence does not suffice, the
+// answer is Unknown and lists what is missing.
 //
-// It is pure: it starts nothing, asks no process and plans runs only in the sense of naming the next one
-// (Plan). Taking profiles and changing settings is the executor's work, finding the capacity is
-// capacity's. It starts no goroutines.
+// Every function depends only on recorded data. The package is not for taking profiles or changing
+// settings (the executor does; Plan only names the next run), or for finding the capacity (package
+// capacity). It starts no goroutines.
 package diagnose
 
 import (
@@ -14,69 +14,76 @@ import (
 	"dyno/lab/record"
 )
 
-// Bound is what keeps a service from carrying more.
+// Bound is the bottleneck of a service: what limits its throughput.
 type Bound string
 
 // Bounds.
 const (
-	CPU         Bound = "cpu"         // computing
-	GC          Bound = "gc"          // allocating and collecting
-	Lock        Bound = "lock"        // waiting for, or spinning on, a lock
-	Syscall     Bound = "syscall"     // work in the kernel on the service's behalf
-	Wait        Bound = "wait"        // waiting for something that is not a lock: a pool, a downstream, a disk, one consumer, a timer
+	CPU     Bound = "cpu"     // computing
+	GC      Bound = "gc"      // allocating and collecting
+	Lock    Bound = "lock"    // waiting for a lock, or spinning on it
+	Syscall Bound = "syscall" // work in the kernel on the service's behalf
+	// waiting for another resource than a lock: a pool, a downstream, a disk, one consumer, a timer
+	Wait        Bound = "wait"
 	Generator   Bound = "generator"   // the load generator: the service could carry more
 	Environment Bound = "environment" // other processes on the machine
-	NotLoaded   Bound = "not-loaded"  // nothing yet: more load would be carried
+	NotLoaded   Bound = "not-loaded"  // none yet: the service would carry more load
 	Unknown     Bound = "unknown"
 )
 
-// Diagnosis is the answer.
+// Diagnosis is the verdict on one variant.
 type Diagnosis struct {
-	Variant       string         `json:"variant,omitempty"`
-	Valid         bool           `json:"valid"`
-	Reason        string         `json:"reason"` // why it is not valid; empty: it is
-	Bound         Bound          `json:"bound_by"`
-	Confirmed     bool           `json:"confirmed"`           // false: neighbours may have had a part in it, or it is no cause
-	Disturbed     string         `json:"disturbed,omitempty"` // what disturbed the measurement; empty: nothing
-	Kind          string         `json:"kind,omitempty"`      // of a wait or a lock, more precisely: pool, network, disk, channel, timer, accept, mutex, ...
-	Also          []Bound        `json:"also"`                // further causes that passed their own bar
+	Variant string `json:"variant,omitempty"`
+	Valid   bool   `json:"valid"`
+	Reason  string `json:"reason"` // why it is not valid; empty if it is
+	Bound   Bound  `json:"bound_by"`
+	// false: other processes may have contributed, or no cause was found
+	Confirmed bool `json:"confirmed"`
+	// what disturbed the measurement; empty: nothing
+	Disturbed string `json:"disturbed,omitempty"`
+	// of a wait or a lock: pool, network, disk, channel, timer, accept, mutex, ...
+	Kind          string         `json:"kind,omitempty"`
+	Also          []Bound        `json:"also"` // further bounds that reached their own threshold
 	Where         []Place        `json:"where"`
 	InWords       string         `json:"in_words"`
 	Evidence      []Evidence     `json:"evidence"`
 	Interventions []Intervention `json:"interventions"`
 	Findings      []Finding      `json:"findings"`
-	Moved         string         `json:"moved,omitempty"`      // of a ladder's step: why it moved the capacity, or did not
-	CapacityPerS  float64        `json:"capacity_per_s"`       // under the SLO; 0: there is none, or none was found
-	PeakPerS      float64        `json:"peak_per_s"`           // highest throughput of the closed loop
-	Downstream    *Diagnosis     `json:"downstream,omitempty"` // of the process that it calls, where that was looked into
-	Unseen        []string       `json:"unseen"`               // what could not be looked at, and what would make it visible
-	Warnings      []string       `json:"warnings"`
-	Signals       Signals        `json:"signals"` // what the rules read
+	// of a ladder's step: why its throughput changed, or did not
+	Moved        string  `json:"moved,omitempty"`
+	CapacityPerS float64 `json:"capacity_per_s"` // under the SLO; 0: not measured
+	PeakPerS     float64 `json:"peak_per_s"`     // highest throughput of the closed loop
+	// of the process that it calls, if it was measured
+	Downstream *Diagnosis `json:"downstream,omitempty"`
+	// what could not be measured, and what would make it visible
+	Unseen   []string `json:"unseen"`
+	Warnings []string `json:"warnings"`
+	Signals  Signals  `json:"signals"` // input of the rules
 }
 
-// What an answer is made of.
+// Parts of a Diagnosis.
 type (
 	Place    = findings.Place
 	Evidence = findings.Evidence
 	Finding  = findings.Finding
 )
 
-// Intervention is an experiment that a verdict made a prediction for.
+// Intervention is an experiment whose outcome a verdict predicted.
 type Intervention struct {
 	Changed   string `json:"changed"`
 	Predicted string `json:"predicted"`
 	Saw       string `json:"saw"`
 	Held      bool   `json:"held"` // the prediction came true
 
-	undecided bool // it did not, and may not be blamed
+	undecided bool // the prediction failed, but a disturbance may be the cause
 }
 
-// Subject is the runs of one variant that its diagnosis rests on.
+// Subject is the runs of one variant on which its diagnosis is based.
 type Subject struct {
 	Variant    string
 	Saturated  []*record.Run // role saturate, in order: one client first
-	Again      []*record.Run // the last of them repeated, after the intervention
-	Profiled   *record.Run   // role profile; nil: none was taken
+	Repeated   []*record.Run // the last of them repeated after the intervention
+	Profiled   *record.Run   // role profile; nil: none
 	Intervened []*record.Run // role intervene, in order
-	Others     []*record.Run // what else was measured of the variant
+	Other      []*record.Run // the variant's other runs
 }

@@ -34,7 +34,7 @@ func TestDiagnoseALock(t *testing.T) {
 	if d.Bound != Lock || !d.Valid || d.PeakPerS != 1000 {
 		t.Fatalf("%+v", d)
 	}
-	for _, part := range []string{"A lock bounds it", "99% of them wait", "work is done inside it", "main.quote (main.go:7)"} {
+	for _, part := range []string{"A lock bounds it", "99% of the requests wait", "its holder does the work", "main.quote (main.go:7)"} {
 		if !strings.Contains(d.InWords, part) {
 			t.Errorf("%q does not say %q", d.InWords, part)
 		}
@@ -49,7 +49,7 @@ func TestDiagnoseALock(t *testing.T) {
 	}
 }
 
-// A prediction that fails takes the verdict back, and says what was tried.
+// A failed prediction overturns the verdict, and the text names the experiment.
 func TestAnInterventionOverturns(t *testing.T) {
 	fewer := &record.Change{Procs: 1}
 	held := append(locked(), as(saturated(32, 990), record.RoleIntervene, fewer, 0), as(saturated(32, 1010), record.RoleSaturate, nil, again))
@@ -64,7 +64,7 @@ func TestAnInterventionOverturns(t *testing.T) {
 	}
 }
 
-// An intervention that was made for another verdict says nothing about this one.
+// An intervention that tested another verdict does not affect this one.
 func TestAnInterventionOfAnotherVerdict(t *testing.T) {
 	runs := append(locked(), as(saturated(32, 400), record.RoleIntervene, &record.Change{GOGC: 800}, 0), as(saturated(32, 1000), record.RoleSaturate, nil, again))
 	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Lock || len(d.Interventions) != 0 {
@@ -81,7 +81,7 @@ func TestDiagnoseAWait(t *testing.T) {
 	}
 }
 
-// Work that goes on after the answer: the goroutines that do it wait, and no request does.
+// Work that continues after the response: the goroutines that do it wait, and no request does.
 func TestDiagnoseWorkersThatWait(t *testing.T) {
 	r := profiled(0, 3000, nil)
 	r.Load.Model, r.SLO.On = "open", record.OnDelivery
@@ -118,7 +118,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	}
 }
 
-// crowd puts neighbours beside all runs.
+// crowd adds disturbance by other processes to all runs.
 func crowd(runs []*record.Run) []*record.Run {
 	for _, r := range runs {
 		r.Environment.NoiseCPU, r.Environment.TargetDelay = 1, 0.5
@@ -126,7 +126,8 @@ func crowd(runs []*record.Run) []*record.Run {
 	return runs
 }
 
-// A generator that was the limit leaves no verdict; neighbours alone leave an answer that says so.
+// A generator that was the limit leaves no verdict; other processes alone leave a verdict that
+// names them.
 func TestNoVerdict(t *testing.T) {
 	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(Defaults); !d.Valid || d.Bound != Environment || d.Confirmed || d.Disturbed == "" {
 		t.Errorf("%+v", d)
@@ -136,15 +137,15 @@ func TestNoVerdict(t *testing.T) {
 	if d := NewSubject("v", runs).Diagnose(Defaults); d.Valid || d.Bound != Generator || d.Reason == "" {
 		t.Errorf("%+v", d)
 	}
-	late := crowd(sweep(100, 200, 200)) // as every generator is that waits for a CPU
+	late := crowd(sweep(100, 200, 200)) // as any generator is while it queues for a CPU
 	late[2].Totals.Lag.P99, late[2].Totals.Response.P99 = 20_000, 40
 	if d := NewSubject("v", late).Diagnose(Defaults); d.Bound == Generator {
 		t.Errorf("beside neighbours: %s", d.InWords)
 	}
 }
 
-// Neighbours do not keep a cause from being named; they keep it from being certain, unless it explains most of the
-// requests' time.
+// Other processes do not prevent naming a cause; they make it unconfirmed, unless it explains most
+// of the requests' time.
 func TestNeighboursBesideTheAnswer(t *testing.T) {
 	computing := func(cores float64) []*record.Run {
 		runs := append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
@@ -173,7 +174,8 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 	}
 }
 
-// One goroutine serves all requests, and the target serves no execution trace: it is no cpu, however busy it is.
+// One goroutine serves all requests, and the target serves no execution trace: the verdict is not
+// CPU, however busy it is.
 func TestOneGoroutineWithoutATrace(t *testing.T) {
 	runs := append(sweep(900, 1000, 1000), profiled(32, 1000, []record.Stack{stack(2e9, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}))
 	for _, r := range runs {
@@ -200,7 +202,7 @@ func TestOneGoroutineWithoutATrace(t *testing.T) {
 	}
 }
 
-// What waits for its downstream goes on to what bounds that.
+// A service that waits for its downstream is followed to the downstream's bottleneck.
 func TestDownstream(t *testing.T) {
 	runs := append(sweep(100, 200, 200), profiled(32, 200, nil, wait("network", 31, "internal/poll.(*FD).Read", "main.fetch")))
 	runs[3].Environment.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
@@ -211,7 +213,7 @@ func TestDownstream(t *testing.T) {
 	runs[3].Downstream = &record.Downstream{Target: record.Target{PID: 7, Program: "backend", NotGo: true},
 		Environment: record.Environment{Seen: true, TargetCPU: 1.9}}
 	d = NewSubject("v", runs).Diagnose(Defaults)
-	if d.Downstream == nil || !strings.Contains(d.InWords, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU it can have") {
+	if d.Downstream == nil || !strings.Contains(d.InWords, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU available to it") {
 		t.Errorf("%+v: %s", d.Downstream, d.InWords)
 	}
 	last := d.Evidence[len(d.Evidence)-1]
@@ -220,7 +222,7 @@ func TestDownstream(t *testing.T) {
 	}
 }
 
-// What Go did not build is named as what it is, with its own profiler, and no other advice.
+// A process not built by Go is described as what it is, with its own profiler and no other advice.
 func TestAnotherLanguage(t *testing.T) {
 	for program, how := range map[string]string{"node": "clinic", "python3.12": "py-spy record -p 1", "java": "async-profiler", "nginx": "perf record -g -p 1"} {
 		runs := sweep(1000, 1000, 1000)
@@ -252,33 +254,33 @@ func TestDiagnoseVariants(t *testing.T) {
 	}
 }
 
-// An experiment that neighbours spoilt overturns nothing.
+// A disturbed experiment overturns no verdict.
 func TestASpoiltInterventionDecidesNothing(t *testing.T) {
 	made := as(saturated(32, 400), record.RoleIntervene, &record.Change{Procs: 1}, 0)
 	made.Invalid = "other processes took 40% of the machine"
 	d := NewSubject("v", append(locked(), made, as(saturated(32, 1000), record.RoleSaturate, nil, again))).Diagnose(Defaults)
-	if d.Bound != Lock || len(d.Interventions) != 1 || d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "decides nothing") {
+	if d.Bound != Lock || len(d.Interventions) != 1 || d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "the result is inconclusive") {
 		t.Errorf("%s %+v", d.Bound, d.Interventions)
 	}
 }
 
-// Goroutines that are ready while others keep the processors in fsync wait for the disk as well.
+// Goroutines that are runnable while others keep the processors in fsync wait for the disk as well.
 func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 	runs := append(sweep(1200, 1600, 1700), profiled(32, 1600, nil,
 		wait("system call", 6, "syscall.Fsync", "internal/poll.(*FD).Fsync", "os.(*File).Sync", "main.(*journal).write")))
 	trace := runs[3].FixtureTrace
 	trace.Running, trace.Runnable, trace.Syscall = 0.15, 10, 3
 	d := NewSubject("v", runs).Diagnose(Defaults)
-	if d.Bound != Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are ready") {
+	if d.Bound != Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are runnable") {
 		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
 	}
-	runs[2].Environment.TargetCPU = 1.9 // and with the CPU used up, who is ready waits for that
+	runs[2].Environment.TargetCPU = 1.9 // and with the CPU used up, they wait for the CPU
 	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound == Wait {
 		t.Errorf("%s: %s", d.Kind, d.InWords)
 	}
 }
 
-// What an experiment with the processors would not tell is not tried.
+// An experiment with GOMAXPROCS that could not decide is not planned.
 func TestPredictions(t *testing.T) {
 	used := func(cores float64, own ...*record.Run) Subject {
 		for _, r := range own {

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// follow goes on from a service that waits for a process that it calls to what bounds that process.
+// follow extends the diagnosis of a service that waits for a process that it calls to that process.
 func (d *Diagnosis) follow(s Subject, t Thresholds) {
 	if s.Profiled == nil {
 		return

@@ -11,20 +11,20 @@ func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		before, after *Diagnosis
-		move          Move
+		move          StepChange
 		says          []string
 	}{
-		{"the bound is out of the way", waits, computes, Move{Ratio: 3.7, Low: 3.4, High: 4},
-			[]string{"3.70x", "before it was waiting for an answer from downstream", "now it is the CPU"}},
-		{"cheaper, but that is not the bound", waits, waits, Move{Ratio: 1, Low: 0.98, High: 1.02, CPU: [2]float64{189, 150}},
-			[]string{"It carries as much (within 2%) although CPU per request falls from 189 to 150 us", "by waiting for an answer"}},
-		{"cheaper, and that is the bound", computes, computes, Move{Ratio: 1.3, Low: 1.2, High: 1.4, CPU: [2]float64{100, 75}},
-			[]string{"1.30x", "CPU per request falls from 100 to 75 us, and that is what bounds it"}},
-		{"nothing changed", computes, computes, Move{Ratio: 1.01, Low: 0.97, High: 1.05},
+		{"the bound is out of the way", waits, computes, StepChange{Ratio: 3.7, Low: 3.4, High: 4},
+			[]string{"3.70x", "moved from waiting for an answer from downstream", "to the CPU"}},
+		{"cheaper, but that is not the bound", waits, waits, StepChange{Ratio: 1, Low: 0.98, High: 1.02, CPU: [2]float64{189, 150}},
+			[]string{"It carries as much (within 2%) although CPU per request falls from 189 to 150 us", "bottleneck of the previous step is waiting for an answer"}},
+		{"cheaper, and that is the bound", computes, computes, StepChange{Ratio: 1.3, Low: 1.2, High: 1.4, CPU: [2]float64{100, 75}},
+			[]string{"1.30x", "CPU per request falls from 100 to 75 us, and that is the bottleneck"}},
+		{"nothing changed", computes, computes, StepChange{Ratio: 1.01, Low: 0.97, High: 1.05},
 			[]string{"It is not decided whether it carries more: the step changes neither"}},
-		{"worse", computes, computes, Move{Ratio: 0.8, Low: 0.7, High: 0.9, CPU: [2]float64{100, 130}},
+		{"worse", computes, computes, StepChange{Ratio: 0.8, Low: 0.7, High: 0.9, CPU: [2]float64{100, 130}},
 			[]string{"only 0.80x", "rises from 100 to 130"}},
-		{"no interval, a small change", computes, computes, Move{Ratio: 1.1}, []string{"It is not decided whether it carries more"}},
+		{"no interval, a small change", computes, computes, StepChange{Ratio: 1.1}, []string{"It is not decided whether it carries more"}},
 	} {
 		got := Explain(c.before, c.after, c.move)
 		for _, part := range c.says {
@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
-	if got := Explain(nil, computes, Move{Ratio: 2}); got != "" {
+	if got := Explain(nil, computes, StepChange{Ratio: 2}); got != "" {
 		t.Errorf("of a step that nothing is known of: %q", got)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// profilers are what shows where the time goes in programs that Go did not build, by how their executables' names
-// begin. %d is the process.
+// profilers are commands that profile programs not built by Go, by the beginning of their
+// executables' names. %d is the process ID.
 var profilers = []struct{ program, how string }{
 	{"node", "node --prof (then node --prof-process), or clinic flame"},
 	{"bun", "bun --cpu-prof"},
@@ -25,7 +25,8 @@ var profilers = []struct{ program, how string }{
 	{"dotnet", "dotnet-trace collect -p %d"},
 }
 
-// notGo says what a process is that Go did not build, what Dyno sees of it, and what would show the rest.
+// notGo describes a process that Go did not build, what Dyno sees of it, and what would show the
+// rest.
 func notGo(t record.Target) string {
 	program, how := cmp.Or(t.Program, "another program"), "perf record -g -p %d"
 	for _, p := range profilers {
@@ -36,5 +37,5 @@ func notGo(t record.Target) string {
 	if strings.Contains(how, "%d") {
 		how = fmt.Sprintf(how, t.PID)
 	}
-	return fmt.Sprintf("the process is %s, not a Go program: CPU use, kernel time, accept queue and generator are all that Dyno sees of it; %s shows what it computes", program, how)
+	return fmt.Sprintf("the process is %s, not a Go program: CPU use, kernel time, accept queue and generator are all that Dyno sees of it; %s profiles its CPU time", program, how)
 }

@@ -9,44 +9,44 @@ import (
 	"dyno/lab/record"
 )
 
-// Plan is the order in which a variant is looked into: a sweep over the clients of a closed loop until the
-// throughput stops rising, a run under profiles where it stopped, and an experiment whose outcome the
-// verdict predicts. Just below its capacity a service that is bound by a lock shows almost nobody waiting
-// for it, which is why the cause is read beyond.
+// Plan is the order of runs that diagnose a variant: a sweep over the clients of a closed loop
+// until the throughput stops rising, a run under profiles at that load, and an experiment whose
+// outcome the verdict predicts. The cause is read above the capacity: just below it, a service
+// bound by a lock shows almost no goroutine waiting for that lock.
 type Plan struct {
 	Variant string
-	// Most is how many clients the load may have at most; 0: MostClients.
+	// Most is the largest number of clients; 0: MostClients.
 	Most int
-	// Rate is for work that goes on after it was answered, which a closed loop would only pile up: the open
-	// model at this rate, per second, instead of the sweep; 0: the sweep.
+	// Rate, per second, replaces the sweep by the open model at this rate. It is for work that
+	// continues after the response, which a closed loop would only queue up; 0: the sweep.
 	Rate    float64
-	CapRate bool          // Rate is as much as may be offered
+	CapRate bool          // Rate is the highest permitted rate
 	Length  time.Duration // measured time of a run
 	// Profiled is the measured time of the run under profiles.
 	Profiled time.Duration
-	// Only leaves out all but the run under profiles, with so many Clients in a closed loop.
+	// Only leaves out all runs except the one under profiles, with Clients in a closed loop.
 	Only    bool
 	Clients int
-	// Intervene lets the plan change the target: its GOGC and GOMAXPROCS.
+	// Intervene permits changing the target's GOGC and GOMAXPROCS.
 	Intervene bool
-	// Thresholds decide; nil: Defaults.
+	// Thresholds of the rules; nil: Defaults.
 	Thresholds Thresholds
 }
 
-// MostClients is where a sweep ends that has not saturated the service: beyond it what is measured is how
-// the machine switches connections. A service that waits (for a downstream, say) without any limit of its
-// own needs more, and its verdict says so.
+// MostClients ends a sweep that has not saturated the service: with more clients the measurement
+// shows how the machine switches between connections. A service that waits (for a downstream, for
+// example) without a limit of its own needs more, and its verdict says so.
 const MostClients = 512
 
-// sweepClients is the clients of a sweep: one, for the response time without company; then doublings, two
-// at a time.
+// sweepClients is the clients of a sweep: one, for the response time without queueing; then rising
+// by two doublings per run.
 var sweepClients = []int{1, 8, 32, 128, MostClients}
 
-// leastClients is how many a service is saturated with at least: with few, one that waits for a lock looks
-// like one that computes.
+// leastClients is the fewest clients that count as saturating a service: with fewer, a service that
+// waits for a lock looks like one that computes.
 const leastClients = 32
 
-// Next returns the next run, given the plan's runs so far in order; done: there is none.
+// Next returns the next run, given the plan's runs so far in order; done: none is left.
 func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
 	s := NewSubject(p.Variant, runs)
 	base := record.Step{Variant: p.Variant, Closed: p.Rate == 0, Rate: p.Rate, Length: p.length(s)}
@@ -73,17 +73,17 @@ func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
 	case len(s.Intervened) == 0:
 		base.Role, base.Change = record.RoleIntervene, change
 		return base, false
-	case len(s.Again) == 0:
+	case len(s.Repeated) == 0:
 		base.Role, base.Round = record.RoleSaturate, again
 		return base, false
 	}
 	return step, true
 }
 
-// longest is how long a run of a plan gets for a service that takes its time.
+// longest is the measured time of a run for a slow service.
 const longest = 10 * time.Second
 
-// length is a run's measured time: enough for ten answers in a row.
+// length is a run's measured time: enough for ten responses in a row.
 func (p Plan) length(s Subject) time.Duration {
 	const answers = 10
 	if len(s.Saturated) == 0 || p.Rate > 0 {
@@ -96,8 +96,8 @@ func (p Plan) length(s Subject) time.Duration {
 	return max(p.Length, min(longest, time.Duration(answers*first.Totals.Service.Mean*float64(time.Millisecond))))
 }
 
-// again is the round of the saturated run that follows an intervention: with the one before it, what the
-// intervention is compared with, so that a drift of the machine cancels.
+// again is the round of the saturated run that follows an intervention. The intervention is
+// compared with the runs before and after it, so that a drift of the machine cancels.
 const again = 1
 
 func (p Plan) thresholds() Thresholds {
@@ -122,12 +122,12 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 	}
 	last := runs[n-1]
 	if n == 1 && last.Totals.Ended == 0 && last.Step.Length < longest {
-		return 1, true // it is slower than the run was long
+		return 1, true // a response takes longer than the run
 	}
 	if last.Step.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().value(refusing)) {
 		return 0, false
 	}
-	if n >= 3 && growth(runs) < p.thresholds().value(growing) && last.Step.Connections >= min(leastClients, most) {
+	if n >= 3 && growth(runs) < p.thresholds().value(growthPerDoubling) && last.Step.Connections >= min(leastClients, most) {
 		return 0, false
 	}
 	for _, c := range sweepClients {
@@ -138,7 +138,8 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 	return most, true
 }
 
-// growth is how much the throughput rose per doubling of the clients at the sweep's last step; 0.1 is 10%.
+// growth is the relative rise of the throughput per doubling of the clients at the sweep's last
+// step; 0.1 is 10%.
 func growth(runs []*record.Run) float64 {
 	n := len(runs)
 	if n < 2 {
@@ -152,7 +153,7 @@ func growth(runs []*record.Run) float64 {
 	return math.Pow(facts.PerSecond(b)/facts.PerSecond(a), 1/doublings) - 1
 }
 
-// NewSubject sorts the runs of a variant by what they are for.
+// NewSubject sorts the runs of a variant by purpose.
 func NewSubject(variant string, runs []*record.Run) Subject {
 	s := Subject{Variant: variant}
 	for _, r := range runs {
@@ -162,7 +163,7 @@ func NewSubject(variant string, runs []*record.Run) Subject {
 		switch r.Step.Role {
 		case record.RoleSaturate:
 			if r.Step.Round == again {
-				s.Again = append(s.Again, r)
+				s.Repeated = append(s.Repeated, r)
 			} else {
 				s.Saturated = append(s.Saturated, r)
 			}
@@ -171,19 +172,19 @@ func NewSubject(variant string, runs []*record.Run) Subject {
 		case record.RoleIntervene:
 			s.Intervened = append(s.Intervened, r)
 		default:
-			s.Others = append(s.Others, r)
+			s.Other = append(s.Other, r)
 		}
 	}
 	s.Saturated = slices.DeleteFunc(s.Saturated, func(r *record.Run) bool {
-		return (spoilt(r) || r.Totals.Ended == 0 && r.Totals.AchievedPerS == 0) && repeated(r, runs)
+		return (invalidTarget(r) || r.Totals.Ended == 0 && r.Totals.AchievedPerS == 0) && repeated(r, runs)
 	})
 	return s
 }
 
-// spoilt reports whether a run's figures are not the target's alone.
-func spoilt(r *record.Run) bool { return r.Invalid != "" && !r.Totals.Generator.Limited }
+// invalidTarget reports whether a run is invalid for a reason other than the load generator.
+func invalidTarget(r *record.Run) bool { return r.Invalid != "" && !r.Totals.Generator.Limited }
 
-// repeated reports whether a run was done again later.
+// repeated reports whether a later run repeats r.
 func repeated(r *record.Run, runs []*record.Run) bool {
 	after := runs[slices.Index(runs, r)+1:]
 	return slices.ContainsFunc(after, func(o *record.Run) bool {
@@ -191,18 +192,18 @@ func repeated(r *record.Run, runs []*record.Run) bool {
 	})
 }
 
-// profilable reports whether the target can be profiled: by itself, or by the kernel.
+// profilable reports whether the target can be profiled, by its own endpoint or by the kernel.
 func (s Subject) profilable() bool {
-	for _, runs := range [][]*record.Run{s.Saturated, s.Others} {
+	for _, runs := range [][]*record.Run{s.Saturated, s.Other} {
 		if n := len(runs); n > 0 {
 			return runs[n-1].Target.Pprof || runs[n-1].Target.PID != 0
 		}
 	}
-	return true // no run says otherwise
+	return true // no run shows the contrary
 }
 
-// carried are the runs of the sweep up to the one at which the cause is read: beyond it the target answered
-// errors instead of more.
+// carried are the runs of the sweep up to the one at which the cause is read: with more clients the
+// target returned errors instead of more throughput.
 func (s Subject) carried() []*record.Run {
 	for n := len(s.Saturated); n > 0; n-- {
 		if facts.Failing(s.Saturated[n-1]) < Defaults.value(refusing) {
@@ -212,7 +213,7 @@ func (s Subject) carried() []*record.Run {
 	return s.Saturated
 }
 
-// last is the run that saturated the target: where the cause is read. Nil: there is none.
+// last is the run that saturated the target, at which the cause is read; nil: none.
 func (s Subject) last() *record.Run {
 	runs := s.carried()
 	if len(runs) == 0 {

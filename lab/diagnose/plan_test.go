@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// carry out a plan against a service whose throughput with so many clients is given.
+// carryOut runs a plan against a service whose throughput for each number of clients is given.
 func carryOut(t *testing.T, p Plan, perSecond func(record.Step) float64) (runs []*record.Run) {
 	t.Helper()
 	p.Variant = "v"
@@ -48,7 +48,7 @@ func TestSweepEndsWhereTheThroughputDoes(t *testing.T) {
 		rate func(record.Step) float64
 		want []int
 	}{
-		{"at once", Plan{}, saturating(100), []int{1, 8, 32}},
+		{"saturated immediately", Plan{}, saturating(100), []int{1, 8, 32}},
 		{"after a while", Plan{}, saturating(5000), []int{1, 8, 32, 128, 512}},
 		{"never", Plan{}, saturating(1e9), []int{1, 8, 32, 128, 512}},
 		{"told to stop", Plan{Most: 20}, saturating(1e9), []int{1, 8, 20}},
@@ -105,14 +105,14 @@ func TestPlanWithoutAnythingToChange(t *testing.T) {
 	p := Plan{Variant: "v", Intervene: true}
 	runs := sweep(100, 100, 100)
 	for _, r := range runs {
-		r.Target = record.Target{} // it runs elsewhere, and nothing can be asked of it
+		r.Target = record.Target{} // it runs on another machine and has no debug address
 	}
 	if step, done := p.Next(runs); !done {
 		t.Errorf("%+v", step)
 	}
 }
 
-// A service that turns requests away is looked into where it still carried them.
+// A service that rejects requests is diagnosed at the load that it still carried.
 func TestSweepEndsAtErrors(t *testing.T) {
 	p := Plan{Variant: "v"}
 	runs := sweep(100, 400, 40_000)
@@ -129,7 +129,7 @@ func TestSweepEndsAtErrors(t *testing.T) {
 	}
 }
 
-// A service that takes its time gets longer runs.
+// A slow service gets longer runs.
 func TestPlanForSlowServices(t *testing.T) {
 	p := Plan{Variant: "v", Length: time.Second}
 	slow := saturated(1, 1) // a second per request

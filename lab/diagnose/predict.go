@@ -8,21 +8,23 @@ import (
 	"dyno/lab/record"
 )
 
-// prediction is what a verdict says will come of a change.
+// prediction is the effect that a verdict predicts for a change.
 type prediction struct {
-	change  *record.Change // nil: there is nothing that could be changed from here
+	change  *record.Change // nil: no experiment is possible
 	changed string
 	words   string
 	holds   func(ratio float64) bool // of the throughput after to that before
 }
 
-// Disturbed reports whether neighbours got in a run's way so much that they may have had a part in what it shows.
+// Disturbed reports whether other processes disturbed a run enough to have contributed to its
+// result.
 func Disturbed(r *record.Run) bool { return besides(r, Defaults.value(neighbours)) }
 
-// inexact is the share of the machine past which neighbours show in a throughput.
+// inexact is the share of the machine above which other processes change a throughput.
 const inexact = 0.1
 
-// besides reports whether neighbours took such a share of the machine and were in the target's way.
+// besides reports whether other processes took at least a share of the machine and delayed the
+// target.
 func besides(r *record.Run, share float64) bool {
 	if !r.Environment.Seen || r.Machine.Cores == 0 {
 		return false
@@ -30,7 +32,7 @@ func besides(r *record.Run, share float64) bool {
 	return r.Environment.NoiseCPU/float64(r.Machine.Cores) >= share && r.Environment.TargetDelay >= Defaults.value(delayed)
 }
 
-// disturbance says what neighbours did during a run.
+// disturbance describes what other processes did during a run.
 func disturbance(r *record.Run) string {
 	others, around := "other programs", r.Environment
 	if around.StealCPU > around.NoiseCPU/2 {
@@ -40,17 +42,17 @@ func disturbance(r *record.Run) string {
 		percent(around.NoiseCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
 }
 
-// moreGOGC is how many times the heap may grow before a collection begins, under the intervention that
-// tells whether GC bounds a service.
+// moreGOGC is the factor by which the intervention raises GOGC, to show whether GC bounds a
+// service.
 const moreGOGC = 8
 
-// gogc is Go's default. What a program set for itself is not known from outside.
+// gogc is Go's default. A program's own setting is not visible from outside.
 const gogc = 100
 
-// slack is how far a throughput may stay below what is predicted of it: processors share caches and memory.
+// slack is how far a throughput may stay below its prediction: processors share caches and memory.
 const slack = 0.8
 
-// prediction returns the experiment by which a subject's verdict can be borne out or overturned.
+// prediction returns the experiment that can confirm or overturn a subject's verdict.
 func (t Thresholds) prediction(s Subject) prediction {
 	last := s.last()
 	if last == nil || !last.Target.Agent && len(last.Target.Command) == 0 {
@@ -75,8 +77,8 @@ func (t Thresholds) prediction(s Subject) prediction {
 		}
 	case CPU, Lock:
 	default:
-		// A thread that stays in a system call loses its processor to another and goes on all the same, so what
-		// the kernel does for a service does not depend on GOMAXPROCS.
+		// A thread that stays in a system call hands its processor to another thread and continues,
+		// so kernel time does not depend on GOMAXPROCS.
 		return prediction{}
 	}
 	procs := facts.Procs(last, s.Profiled)
@@ -91,27 +93,27 @@ func (t Thresholds) prediction(s Subject) prediction {
 	left := float64(procs / 2)
 	if bound == CPU {
 		if left > slack*e.cores {
-			return prediction{} // neighbours and the lab itself leave it no more than that as it is
+			return prediction{} // other processes and the lab itself leave it no more than that already
 		}
 		p.words = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.value(fewerProcs))
 		p.holds = func(ratio float64) bool { return ratio < t.value(fewerProcs) }
 		return p
 	}
-	// What waits is not short of CPU, unless it already uses more than would be left.
+	// A waiting service is not short of CPU, unless it already uses more than would be left.
 	keeps := slack
 	if used := last.Environment.TargetCPU; used > left {
 		keeps *= left / used
 	}
 	if keeps < slack*slack || rule.Kind == spun {
-		return prediction{} // what computes would keep hardly less
+		return prediction{} // a computing service would keep hardly less
 	}
-	p.words = fmt.Sprintf("what waits is not short of CPU: on half of the processors it keeps %.2fx or more", keeps)
+	p.words = fmt.Sprintf("a waiting service is not short of CPU: on half of the processors the throughput stays at %.2fx or more", keeps)
 	p.holds = func(ratio float64) bool { return ratio >= keeps }
 	return p
 }
 
-// roomFor reports whether the machine has the memory for a live heap that is collected so many times less
-// often: half of it at most, for it is not the lab's.
+// roomFor reports whether the machine has the memory for a heap that is collected less often by the
+// given factor. It may take half of the memory, since the machine may have other users.
 func roomFor(times float64, r *record.Run) bool {
 	live := int64(0)
 	for _, w := range r.Series {
@@ -123,20 +125,20 @@ func roomFor(times float64, r *record.Run) bool {
 	return float64(live)*(1+times) <= r.Machine.MemoryGiB*gib/2 || r.Machine.MemoryGiB == 0
 }
 
-// outcome sets what an intervention showed beside its prediction; ok is false when there was none.
+// outcome returns an intervention's result with its prediction; ok is false when there was none.
 func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 	if len(s.Intervened) == 0 || s.last() == nil {
 		return Intervention{}, false
 	}
 	p, made := t.prediction(s), s.Intervened[len(s.Intervened)-1]
 	if p.change == nil || made.Step.Change == nil || *p.change != *made.Step.Change {
-		return Intervention{}, false // it was made for another verdict
+		return Intervention{}, false // it tested another verdict
 	}
 	before := facts.PerSecond(s.last())
-	for _, r := range s.Again {
+	for _, r := range s.Repeated {
 		before += facts.PerSecond(r)
 	}
-	before /= float64(1 + len(s.Again))
+	before /= float64(1 + len(s.Repeated))
 	if before <= 0 {
 		return Intervention{}, false
 	}
@@ -146,11 +148,11 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}
 	switch {
 	case out.Held:
-	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Again...), func(r *record.Run) bool { return spoilt(r) || besides(r, inexact) }):
-		out.Saw += ", but others took the CPU meanwhile, so that it decides nothing"
+	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Repeated...), func(r *record.Run) bool { return invalidTarget(r) || besides(r, inexact) }):
+		out.Saw += ", but other processes took the CPU meanwhile, so the result is inconclusive"
 		out.undecided = true
 	case !made.Target.Agent:
-		out.Saw += ", but whether the program took the setting from its environment cannot be seen, so that it decides nothing"
+		out.Saw += ", but it is unknown whether the program uses this setting from its environment, so the result is inconclusive"
 		out.undecided = true
 	}
 	return out, true

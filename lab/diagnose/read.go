@@ -10,18 +10,18 @@ import (
 	"dyno/lab/record"
 )
 
-// evidence is what was read from a subject's runs, beyond single figures.
+// evidence is what was read from a subject's runs, in addition to single figures.
 type evidence struct {
 	signals   Signals
-	cores     float64         // that the target could have had
-	cpu       *record.Profile // nil: none was taken
-	trace     *record.Trace   // nil: none was taken
+	cores     float64         // available to the target
+	cpu       *record.Profile // nil: none
+	trace     *record.Trace   // nil: none
 	waits     map[stacks.WaitKind][]record.Wait
-	top       stacks.WaitKind  // the kind of wait, locks left out, that took most of the requests' time
+	top       stacks.WaitKind  // the kind of wait, locks excluded, that took most of the requests' time
 	holder    *findings.Holder // of the lock that bounds it; nil: not seen
-	waker     []record.Frame   // where the one goroutine stands on which the requests wait
-	disturbed bool             // neighbours may have had a part in what was seen
-	foreign   string           // what the process is, where Go did not build it
+	waker     []record.Frame   // stack of the one goroutine for which the requests wait
+	disturbed bool             // other processes may have contributed
+	foreign   string           // description of a process that Go did not build
 	unseen    []string
 }
 
@@ -45,26 +45,27 @@ func (s Subject) read() evidence {
 	}
 	e.locks(main)
 	if e.signals[WaitTop] >= Defaults.value(waiting) {
-		// Connections queue because those before them wait for something else.
+		// Connections queue because the connections before them wait for another resource.
 		delete(e.signals, AcceptQueue)
 		delete(e.signals, AcceptFill)
 	}
-	e.blind(main, s.Profiled)
+	e.noteUnseen(main, s.Profiled)
 	return e
 }
 
-// load reads what the generator saw.
+// load reads the generator's figures.
 func (e *evidence) load(s Subject, r *record.Run) {
 	sig, t := e.signals, r.Totals
 	x, c := facts.PerSecond(r), facts.InFlight(r)
 	sig[Throughput], sig[Clients] = x, c
 	sig[Failing] = facts.Failing(r)
 	sig[GeneratorBusy] = t.Generator.BusiestThread
-	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) { // behind neighbours any generator is late
+	// beside other processes any generator lags
+	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) {
 		sig[GeneratorLag] = lag / t.Response.P99
 	}
 	if r.Step.Role == record.RoleProfile {
-		return // its latency counts for nothing
+		return // its latency is not usable
 	}
 	if clients := float64(r.Load.Connections); clients > 0 && r.SLO.On != record.OnDelivery {
 		sig[Occupied] = waitingClients(r) / clients
@@ -88,8 +89,8 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	}
 }
 
-// waitingClients is how many clients wait for an answer at a time: those of a closed loop were counted, also where
-// hardly any answer came within the run.
+// waitingClients is the mean number of clients that wait for a response: those of a closed loop
+// were counted, even where hardly any response came within the run.
 func waitingClients(r *record.Run) float64 {
 	sum, n := 0.0, 0.0
 	for _, w := range r.Series {
@@ -103,7 +104,7 @@ func waitingClients(r *record.Run) float64 {
 	return r.Totals.AchievedPerS * facts.Took(r) / 1000
 }
 
-// machine reads what the target and its surroundings used.
+// machine reads the resources used by the target and by its machine.
 func (e *evidence) machine(r *record.Run) {
 	sig, around := e.signals, r.Environment
 	if !around.Seen || r.Machine.Cores == 0 {
@@ -137,7 +138,7 @@ func (e *evidence) profile(r *record.Run) {
 		if system, seen := e.signals[System]; seen {
 			e.signals[Kernel] = system
 		}
-		if !r.Target.NotGo { // of which more is said as a whole
+		if !r.Target.NotGo { // the whole process is described elsewhere
 			e.unseen = append(e.unseen, err.Error())
 		}
 		return
@@ -154,20 +155,21 @@ func (e *evidence) profile(r *record.Run) {
 	sig[LockSpin] = shares[stacks.Lock]
 	sig[Kernel] = shares[stacks.Syscall]
 	if _, seen := sig[Utilisation]; !seen && p.Seconds > 0 {
-		// Nothing else says what the process used: the samples do, each of which stands for its time.
+		// The samples, each of which stands for its time, are the only source of the process's CPU
+		// use.
 		sig[Cores] = p.Total() / 1e9 / p.Seconds
 		sig[Utilisation] = sig[Cores] / e.cores
 	}
 }
 
-// traced reads the execution trace: where the requests' time went.
+// traced reads from the execution trace how the requests spent their time.
 func (e *evidence) traced(r *record.Run) {
 	t, err := stacks.Trace(r)
 	if err != nil && !r.Target.Pprof {
-		return // which is said of the target as a whole
+		return // described for the whole target
 	}
 	if err != nil || t.Seconds <= 0 {
-		e.unseen = append(e.unseen, "neither an execution trace nor profiles of goroutines could be had: where requests wait is not known")
+		e.unseen = append(e.unseen, "neither an execution trace nor profiles of goroutines are available: where requests wait is unknown")
 		return
 	}
 	e.trace = t
@@ -192,26 +194,26 @@ func (e *evidence) traced(r *record.Run) {
 		}
 	}
 	if all == 0 && !serves(t) {
-		e.unseen = append(e.unseen, "no goroutine was recognised as working for a request (the handlers of net/http, gRPC and fasthttp are): what requests wait for is not known")
+		e.unseen = append(e.unseen, "no goroutine was recognised as working for a request (the handlers of net/http, gRPC and fasthttp are): what requests wait for is unknown")
 		if r.SLO.On == record.OnDelivery {
 			e.workers(t)
 		}
 		return
 	}
-	if ready, kind := e.held(t, sums); ready > 0 {
+	if ready, kind := e.runnableWait(t, sums); ready > 0 {
 		sums[kind] += ready
 		if sums[kind] > top {
 			e.top, top = kind, sums[kind]
 		}
-		e.signals[HeldBack] = ready
+		e.signals[RunnableWait] = ready
 	}
 	if spent := requestTime(facts.InFlight(r)*t.Seconds, all, t); spent > 0 {
 		e.signals[Waiting] = math.Min(1, all/spent)
 		e.signals[WaitTop] = math.Min(1, top/spent)
 		e.signals[LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)
 		e.signals[OnClient] = math.Min(1, onClient/spent)
-		if ready, seen := e.signals[HeldBack]; seen {
-			e.signals[HeldBack] = math.Min(1, ready/spent)
+		if ready, seen := e.signals[RunnableWait]; seen {
+			e.signals[RunnableWait] = math.Min(1, ready/spent)
 		}
 	}
 	if r.SLO.On == record.OnDelivery {
@@ -221,28 +223,30 @@ func (e *evidence) traced(r *record.Run) {
 		if w.Wakers == 1 && w.Seconds > top/2 {
 			e.signals[SerialBusy], e.waker = w.WakerBusy, w.WokenBy
 			if e.signals[Utilisation] >= Defaults.value(busyCPU) {
-				e.signals[SerialBusy] -= w.WakerReady // to wait for a CPU with everybody else is not to be the serial part
+				// waiting for a CPU like all other goroutines does not make it the serial part
+				e.signals[SerialBusy] -= w.WakerReady
 			}
 		}
 	}
 }
 
-// held returns the goroutine-seconds in which goroutines were ready to run although there was CPU left, and
-// what for: a goroutine that blocks in a system call keeps its processor (one of GOMAXPROCS) until the
-// scheduler notices, some 20 us to 10 ms later. Those that could run meanwhile wait for the call as well.
-func (e *evidence) held(t *record.Trace, sums map[stacks.WaitKind]float64) (seconds float64, kind stacks.WaitKind) {
+// runnableWait returns the goroutine-seconds in which goroutines were runnable although there was CPU left,
+// and the kind of wait that caused them: a goroutine that blocks in a system call keeps its
+// processor (one of GOMAXPROCS) until the scheduler notices, some 20 us to 10 ms later. The
+// runnable goroutines wait for the call as well.
+func (e *evidence) runnableWait(t *record.Trace, sums map[stacks.WaitKind]float64) (seconds float64, kind stacks.WaitKind) {
 	kind = stacks.WaitDisk
 	if sums[stacks.WaitSyscall] > sums[kind] {
 		kind = stacks.WaitSyscall
 	}
 	const (
-		material = 0.5 // of the processors' time passes in such calls
-		working  = 0.7 // of it, and it is the CPU that they are short of
+		material = 0.5 // least share of the processors' time in such calls
+		working  = 0.7 // share of running above which the CPU is the cause
 	)
 	whole := float64(t.Procs) * t.Seconds
 	u, seen := e.signals[Utilisation]
 	if e.disturbed {
-		return 0, kind // a thread that waits for a CPU behind neighbours looks the same
+		return 0, kind // a thread that queues for a CPU behind other processes looks the same
 	}
 	if !seen || u >= Defaults.value(idleCPU) || sums[kind] < material*whole || t.Running > working*whole {
 		return 0, kind
@@ -250,9 +254,9 @@ func (e *evidence) held(t *record.Trace, sums map[stacks.WaitKind]float64) (seco
 	return t.Runnable, kind
 }
 
-// requestTime is the goroutine-seconds that a trace shows of requests: their waits, and what ran or could
-// have run. It leaves out what the requests spent outside, on the way from and to the client, and is never
-// more than what all clients have.
+// requestTime is the goroutine-seconds of requests in a trace: their waits, plus what ran or was
+// runnable. It excludes the time on the way from and to the client, and is at most the time of all
+// clients.
 func requestTime(clients, waits float64, t *record.Trace) float64 {
 	if clients == 0 {
 		return waits + t.Running + t.Runnable
@@ -272,9 +276,9 @@ func serves(t *record.Trace) bool {
 	return false
 }
 
-// workers looks for the goroutines that do the work after a request was answered: the group whose time goes
-// into one kind of wait, and which does not wait for work. Offered more than it carries, a service always
-// has work for them, so a group that waits for some is not what bounds it.
+// workers looks for the goroutines that do the work after the response: the group that spends its
+// time in one kind of wait other than waiting for work. A service that is offered more than it
+// carries always has work for them, so a group that waits for work is not the bottleneck.
 func (e *evidence) workers(t *record.Trace) {
 	groups := map[record.Frame]float64{}
 	for _, g := range t.Groups {
@@ -300,7 +304,7 @@ func (e *evidence) workers(t *record.Trace) {
 		for kind, seconds := range kinds {
 			switch kind {
 			case stacks.WaitChannel, stacks.WaitSelect, stacks.WaitCond, stacks.WaitTimer, stacks.WaitIdle, stacks.WaitUnknown:
-				continue // this is how work is waited for
+				continue // goroutines wait for work in this way
 			}
 			if share := seconds / whole; share > best && seconds > e.signals[WaitTop]*t.Seconds {
 				best, of, e.top = share, entry, kind
@@ -323,26 +327,28 @@ func (e *evidence) workers(t *record.Trace) {
 	}
 }
 
-// locks prefers what the runtime counts of waits for mutexes to what the trace shows of a moment.
+// locks prefers the runtime's sum of mutex waits to what the trace shows of a moment.
 func (e *evidence) locks(r *record.Run) {
 	c := e.signals[Clients]
 	server := r.Totals.Server
 	if server == nil || !r.Target.Agent || c <= 0 {
 		return
 	}
-	// The runtime's figure is the process's. Where hardly any of it was seen of requests, others contend.
+	// The runtime's figure covers the whole process. If the trace shows hardly any of it in
+	// requests, other goroutines contend.
 	const theirs = 0.1
 	told := server.MutexWait / c
 	seen, ok := e.signals[LockWait]
 	if ok && seen < theirs*told {
 		return
 	}
-	// The runtime counts a wait when it has ended: of those that take as long as the run it misses most.
+	// The runtime counts a wait when it has ended, so it misses most of the waits that are as long
+	// as the run.
 	e.signals[LockWait] = max(told, seen)
 }
 
-// blind notes what could not be looked at.
-func (e *evidence) blind(main, profiled *record.Run) {
+// noteUnseen lists what could not be measured.
+func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	switch t := main.Target; {
 	case t.NotGo && !t.Pprof:
 		e.foreign = notGo(t)
@@ -352,10 +358,10 @@ func (e *evidence) blind(main, profiled *record.Run) {
 		e.unseen = append(e.unseen, "the target has net/http/pprof but not the agent: the runtime's own figures on GC and mutexes, and gauges, were not seen; "+
 			"contention by call site shows only if the program sets runtime.SetMutexProfileFraction; importing dyno/agent would add them")
 	case main.Environment.Seen && e.cpu != nil:
-		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on was sampled by the kernel, but what its requests wait for and what they allocate is not known; "+
+		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on was sampled by the kernel, but what its requests wait for and what they allocate is unknown; "+
 			"net/http/pprof on its debug address (--debug URL) would show that, dyno/agent more")
 	case main.Environment.Seen:
-		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on and what it waits for is not known; "+
+		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on and what it waits for is unknown; "+
 			"net/http/pprof on its debug address (--debug URL) would show that, dyno/agent more")
 	default:
 		e.unseen = append(e.unseen, "neither the target's process nor its debug address could be seen: name one with --pid or --debug")
@@ -365,7 +371,7 @@ func (e *evidence) blind(main, profiled *record.Run) {
 			switch {
 			case p.Why == "":
 			case p.Kind == record.ProfileTrace && e.trace != nil:
-				e.unseen = append(e.unseen, "execution trace: "+p.Why+"; where goroutines stood at several moments was read instead, which does not show what ends a wait")
+				e.unseen = append(e.unseen, "execution trace: "+p.Why+"; goroutine profiles at several moments were read instead, which do not show what ends a wait")
 			default:
 				e.unseen = append(e.unseen, p.Kind+" profile: "+p.Why)
 			}

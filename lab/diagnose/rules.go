@@ -1,42 +1,43 @@
 package diagnose
 
-// Rule is one line of the decision list: when all its conditions hold, the bound is this.
+// Rule is one line of the decision list: when all its conditions hold, Bound is the verdict.
 type Rule struct {
 	Bound Bound
-	Kind  string // more precisely; empty: the evidence says
+	Kind  string // more precise; empty: read from the evidence
 	When  []Condition
 }
 
-// Condition compares a signal with a threshold. A signal that was not seen fulfils no condition.
+// Condition compares a signal with a threshold. A missing signal fulfils no condition.
 type Condition struct {
 	Signal    string
-	Below     bool // else: at or above
+	Below     bool // otherwise at or above
 	Threshold string
 }
 
-// Rules are tried in order; the first that holds gives the bound. The order matters: a generator that is
-// the limit makes every other figure meaningless, waiting clients make a busy lock look like an idle CPU,
-// and only what uses all of the CPU can be asked what it uses it for. That it computes takes a profile to know,
-// and that its requests do not wait: one goroutine that serves them all may use most of what CPU there is.
-// Neighbours are the answer only where the signals show nothing else.
+// Rules are tried in order; the first that holds gives the bound. The order matters: a generator
+// that is the limit makes every other figure meaningless; waiting clients make a busy lock look
+// like an idle CPU; only a service that uses all its CPU is bound by CPU, GC, lock spinning or
+// system calls. The verdict CPU requires a profile, and requests that do not wait: one goroutine
+// that serves them all may use most of the available CPU. Other processes are the verdict only
+// where the signals show no other cause.
 var Rules = []Rule{
 	{Unknown, refused, []Condition{at(Failing, refusing)}},
 	{Generator, "", []Condition{at(GeneratorBusy, generatorBusy)}},
-	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growing), below(Utilisation, idleCPU)}},
-	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, alone), below(Utilisation, idleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, growthPerDoubling), below(Utilisation, idleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, minClients), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
 	{Generator, "", []Condition{at(GeneratorLag, generatorLag), below(Utilisation, idleCPU)}},
-	{Wait, accepted, []Condition{at(AcceptQueue, accepting), below(Utilisation, idleCPU)}},
-	{Wait, accepted, []Condition{at(AcceptFill, filled), below(Utilisation, idleCPU)}},
+	{Wait, accepted, []Condition{at(AcceptQueue, acceptQueueWait), below(Utilisation, idleCPU)}},
+	{Wait, accepted, []Condition{at(AcceptFill, acceptQueueFill), below(Utilisation, idleCPU)}},
 	{NotLoaded, "", []Condition{below(Occupied, occupiedLeast), below(Utilisation, idleCPU)}},
 	{Lock, "", []Condition{at(LockWait, lockWaiting)}},
 	{Generator, "", []Condition{at(OnClient, unready)}},
-	{Wait, "", []Condition{at(WaitTop, waiting), at(SerialBusy, serial)}},
+	{Wait, "", []Condition{at(WaitTop, waiting), at(SerialBusy, serialBusy)}},
 	{Wait, "", []Condition{at(WaitTop, waiting), below(Running, running)}},
 	{Lock, spun, []Condition{at(Utilisation, busyCPU), at(LockSpin, spinning)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Allocating, allocating)}},
 	{GC, "", []Condition{at(Utilisation, busyCPU), at(Collecting, collecting)}},
-	{Syscall, "", []Condition{at(Utilisation, busyCPU), at(Kernel, kernel)}},
+	{Syscall, "", []Condition{at(Utilisation, busyCPU), at(Kernel, kernelShare)}},
 	{CPU, "", []Condition{at(Utilisation, busyCPU), below(Allocating, allocating), below(WaitTop, waiting)}},
 	{CPU, "", []Condition{at(Utilisation, busyCPU), below(Allocating, allocating), at(Running, running)}},
 	{Wait, "", []Condition{at(WaitTop, waiting)}},
@@ -50,7 +51,7 @@ func below(signal, threshold string) Condition { return Condition{signal, true, 
 // Always is the threshold of a signal that is 0 or 1.
 const Always = "Always"
 
-// value is where a threshold lies.
+// value is the value of a threshold.
 func (t Thresholds) value(name string) float64 {
 	if name == Always {
 		return 1
@@ -58,13 +59,11 @@ func (t Thresholds) value(name string) float64 {
 	return t[name].Value
 }
 
-// Holds reports whether the condition is fulfilled.
 func (c Condition) Holds(s Signals, t Thresholds) bool {
 	v, seen := s[c.Signal]
 	return seen && (v < t.value(c.Threshold)) == c.Below
 }
 
-// Holds reports whether all of the rule's conditions are fulfilled.
 func (r Rule) Holds(s Signals, t Thresholds) bool {
 	for _, c := range r.When {
 		if !c.Holds(s, t) {
@@ -74,7 +73,7 @@ func (r Rule) Holds(s Signals, t Thresholds) bool {
 	return true
 }
 
-// Judge applies the rules. Also lists further bounds whose own bar was passed.
+// Judge applies the rules. Also lists further bounds that reached their own threshold.
 func (t Thresholds) Judge(s Signals) (bound Bound, rule *Rule, also []Bound) {
 	bound, also = Unknown, []Bound{}
 	for i := range Rules {
@@ -84,8 +83,8 @@ func (t Thresholds) Judge(s Signals) (bound Bound, rule *Rule, also []Bound) {
 		case rule == nil:
 			bound, rule = r.Bound, r
 		case bound.hides() || r.Bound == bound || r.Bound == CPU || r.Bound.hides():
-			// What the generator or the neighbours did says nothing of the service, and that it computes
-			// is said by what it computes.
+			// The generator and the other processes are not part of the service, and CPU is implied
+			// by whatever computes.
 		default:
 			also = appendNew(also, r.Bound)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Signals of services as they were seen; each case changes little.
+// Signals of measured services; each case changes few of them.
 func TestJudge(t *testing.T) {
 	idle := Signals{Utilisation: 0.3, Occupied: 1, GeneratorBusy: 0.1, Growth: 0, Capped: 0}
 	busy := Signals{Utilisation: 0.95, Allocating: 0.1, WaitTop: 0.1, Occupied: 1, GeneratorBusy: 0.1, Growth: 0.02, Capped: 0}
@@ -32,8 +32,8 @@ func TestJudge(t *testing.T) {
 		{"workers that wait", idle, Signals{WorkersWait: 0.8}, Wait, "", nil},
 		{"accepting slowly", idle, Signals{AcceptQueue: 0.8, Occupied: 0.4}, Wait, "accept", nil},
 		{"clients that think", idle, Signals{Occupied: 0.2, WaitTop: 0.9}, NotLoaded, "", nil},
-		{"clients that are told to be few", idle, Signals{Capped: 1, Growth: 0.9, WaitTop: 0.9}, NotLoaded, "", nil},
-		{"one client that is told to stay alone", Signals{Utilisation: 0.4, Occupied: 1, Capped: 1, Clients: 1}, Signals{WaitTop: 0.9}, NotLoaded, "", nil},
+		{"a client limit", idle, Signals{Capped: 1, Growth: 0.9, WaitTop: 0.9}, NotLoaded, "", nil},
+		{"a limit of one client", Signals{Utilisation: 0.4, Occupied: 1, Capped: 1, Clients: 1}, Signals{WaitTop: 0.9}, NotLoaded, "", nil},
 		{"a wait without end to what it carries", idle, Signals{Growth: 0.9, WaitTop: 0.9}, Wait, "", nil},
 		{"a generator that reads slowly", idle, Signals{WaitTop: 0.95, OnClient: 0.9}, Generator, "", nil},
 		{"waiting while the kernel works", busy, Signals{Kernel: 0.9, WaitTop: 0.8, Running: 0.01}, Wait, "", []Bound{Syscall}},
@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 		{"busy while requests wait for workers that compute", busy, Signals{WaitTop: 0.97, Running: 0.95}, CPU, "", []Bound{Wait}},
 		{"busy, and whether requests wait was not seen", Signals{Utilisation: 0.95, Allocating: 0.1, Occupied: 1}, nil, Unknown, "", nil},
 		{"busy goroutines that serve no requests", Signals{Utilisation: 0.95, Allocating: 0.1, Occupied: 1, Running: 0.95}, nil, CPU, "", nil},
-		{"neighbours that are in nobody's way", busy, Signals{Neighbours: 0.5, Delayed: 0}, CPU, "", nil},
+		{"other processes that do not delay it", busy, Signals{Neighbours: 0.5, Delayed: 0}, CPU, "", nil},
 		{"nothing passes its bar", idle, Signals{WaitTop: 0.3}, Unknown, "", nil},
 		{"busy with what was not seen", Signals{Utilisation: 0.95, Occupied: 1}, nil, Unknown, "", nil},
 		{"nothing was seen", Signals{}, nil, Unknown, "", nil},
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Every threshold is used, and every one that is used has a value and says what set it.
+// Every threshold is used, and every threshold used has a value and its source.
 func TestThresholds(t *testing.T) {
 	used := map[string]bool{fewerProcs: true, lessGC: true} // of predictions
 	for _, r := range Rules {

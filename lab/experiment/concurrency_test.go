@@ -79,7 +79,7 @@ func TestLadderOverAJob(t *testing.T) {
 		}
 	}
 	datum := func(role, variant string, round int) (float64, bool) {
-		v, ok, _ := capacity.Datum(x.runsOf(role, variant, round), x.exp.SLO)
+		v, ok, _ := capacity.Sample(x.runsOf(role, variant, round), x.exp.SLO)
 		return v, ok
 	}
 	if c := compare.Between(x.exp, compare.MetricCapacity, "serial", "raised", datum); math.Abs(c.Ratio-10) > 1e-6 || c.Pairs != 2 {

@@ -27,7 +27,7 @@ var liveJS string
 //go:embed assets/list.js
 var listJS string
 
-// assets are what the pages ask for, by name.
+// assets are the files that the pages load, by name.
 var assets = map[string]string{
 	"page.css": report.StyleSheet() + "\n" + liveCSS,
 	"chart.js": report.ChartLibrary(),
@@ -36,7 +36,7 @@ var assets = map[string]string{
 	"list.js":  listJS,
 }
 
-// serveAsset answers from the browser's memory while the content stays the same.
+// serveAsset lets the browser cache the content until it changes.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	text, ok := assets[name]
@@ -56,7 +56,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 }
 
 var pages = template.Must(template.New("pages").Funcs(report.Words()).Funcs(template.FuncMap{
-	// A folder's name may hold whatever a file system allows.
+	// A folder's name may contain any character that the file system permits.
 	"link":  func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
 	"value": func(v float64) report.Value { return report.Value(v) },
 }).Parse(pagesHTML))

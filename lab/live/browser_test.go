@@ -24,7 +24,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience is how long a test waits for the browser to do what it will do anyway; it decides no result.
+// patience is how long a test waits for the browser to finish; it decides no result.
 const patience = 2 * time.Minute
 
 // browser starts a headless Chromium for the test.
@@ -57,7 +57,7 @@ func browser(t *testing.T) context.Context {
 	return tab
 }
 
-// witness notes what the pages must not do: ask anybody but their server, and complain.
+// witness records forbidden behaviour of pages: requests to other servers, and errors.
 type witness struct {
 	mu       sync.Mutex
 	own      string // the server's origin
@@ -115,7 +115,7 @@ func watch(t *testing.T, origin, page string, width, height int64, scheme string
 	return ctx, w
 }
 
-// ask evaluates an expression on the page; of a promise, what it promises.
+// ask evaluates an expression on the page; for a promise, its result.
 func ask[T any](t *testing.T, ctx context.Context, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
@@ -125,8 +125,8 @@ func ask[T any](t *testing.T, ctx context.Context, expression string) T {
 	return v
 }
 
-// await waits until an expression is true; it fails only when it never is. A page that gives way to
-// another meanwhile takes the question with it, which is then put to the other.
+// await waits until an expression is true; it fails only when it never is. If the page is replaced
+// meanwhile, the expression is evaluated on the new page.
 func await(t *testing.T, ctx context.Context, expression string) {
 	t.Helper()
 	for {
@@ -143,7 +143,7 @@ func await(t *testing.T, ctx context.Context, expression string) {
 	}
 }
 
-// picture keeps what a page looks like, for people, where LIVE_PICTURES says.
+// picture saves a screenshot for inspection in the folder LIVE_PICTURES.
 func picture(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	dir := os.Getenv("LIVE_PICTURES")
@@ -180,7 +180,7 @@ func serve(t *testing.T, dir string) string {
 	return "http://" + ln.Addr().String()
 }
 
-// lastTime reads the last time that the page's charts have been given.
+// lastTime reads the last time in the page's charts.
 const lastTime = `parseFloat(document.getElementById('at').textContent)`
 
 func TestRunGrowsInABrowser(t *testing.T) {
@@ -299,7 +299,7 @@ func TestPagesOnAPhone(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.troubles {
-		if !strings.Contains(s, "404") { // which was asked for
+		if !strings.Contains(s, "404") { // which the test requested
 			t.Error(s)
 		}
 	}

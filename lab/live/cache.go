@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// stamp tells one state of a file from another.
+// stamp identifies one state of a file.
 type stamp struct {
 	changed time.Time
 	size    int64
 }
 
-// cache keeps the values that were asked for last, each with the stamp of the file that it was read
-// from. It is safe for concurrent use.
+// cache keeps the most recently used values, each with the stamp of the file that it was read from.
+// It is safe for concurrent use.
 type cache[V any] struct {
 	mu    sync.Mutex
 	most  int
-	order *list.List // of *entry[V], the last used in front
+	order *list.List // of *entry[V], the most recently used first
 	byKey map[string]*list.Element
 }
 
@@ -31,7 +31,7 @@ func newCache[V any](most int) *cache[V] {
 	return &cache[V]{most: most, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// get returns the value under a key if it was read from a file in just that state.
+// get returns the value of a key if it was read from a file in exactly that state.
 func (c *cache[V]) get(key string, s stamp) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

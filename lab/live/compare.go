@@ -18,13 +18,13 @@ import (
 // chartID is the load/latency curve's, in reports and on the page of a comparison.
 const chartID = "chart-latency"
 
-// comparePage sets two results beside one another.
+// comparePage shows two results side by side.
 type comparePage struct {
 	A, B       *side
 	Answer     string
 	Warnings   []string
 	Rows       []figureRow
-	At         string // at which load the figures were read
+	At         string // the load at which the figures were read
 	Conditions []condition
 	Texts      []textDifference
 	Functions  []functionTable
@@ -37,7 +37,7 @@ type figureRow struct {
 	Name, Unit       string
 	A, B             string
 	DetailA, DetailB string
-	Ratio            report.Value // of B to A
+	Ratio            report.Value // B over A
 	Detail           string
 }
 
@@ -61,7 +61,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	a.alike = a.Title() == b.Title()
 	b.alike = a.alike
 	p := comparePage{A: a, B: b, Rows: figureRows(a.figures(), b.figures()), Conditions: conditions(a, b), Texts: texts(a, b), Functions: functionTables(a, b), Chart: curves(a, b)}
-	p.At = "p99 and what a request costs are read at each side's own capacity: of each round, the highest rate that met the SLO."
+	p.At = "p99 and what a request costs are measured at each side's own capacity: in each round, the highest rate that met the SLO."
 	if a.Turns != nil && b.Turns != nil {
 		p.At = "What a request costs is read from work slices, p99 from the slices that met the SLO: medians."
 	}
@@ -80,12 +80,12 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 			fail(w, err)
 			return
 		}
-		p.Data = template.JS(data) // in which json.Marshal leaves no < that could end its element
+		p.Data = template.JS(data) // json.Marshal escapes <, so the data cannot end its element
 	}
 	show(w, http.StatusOK, "compare", p)
 }
 
-// refuse answers with an error; one of the address is the client's.
+// refuse responds with an error; an error of the address is the client's.
 func refuse(w http.ResponseWriter, err error) {
 	var wrong errSide
 	if errors.As(err, &wrong) {
@@ -95,8 +95,8 @@ func refuse(w http.ResponseWriter, err error) {
 	fail(w, err)
 }
 
-// say fills in what may be said of the two. Variants that one experiment measured in turns have a ratio
-// with an interval; of everything else only the quotient can be given, and why it is not more.
+// say sets the conclusion of the comparison. Variants that one experiment measured in turns have a
+// ratio with an interval; all others have only a quotient, with the reason.
 func (s *Server) say(r *http.Request, p *comparePage) error {
 	a, b := p.A, p.B
 	if a.Name == b.Name && a.Variant == b.Variant {
@@ -128,12 +128,12 @@ func (s *Server) say(r *http.Request, p *comparePage) error {
 	return nil
 }
 
-// inTurns reports whether one experiment measured both, in turns.
+// inTurns reports whether one experiment measured both in turns.
 func inTurns(a, b *side) bool {
 	return a.Name == b.Name && (a.Kind == record.KindLadder || a.Kind == record.KindCompare)
 }
 
-// ratio puts what the rounds showed where the quotient of the medians stands.
+// ratio replaces the quotient of the medians by the result of the turns.
 func (p *comparePage) ratio(c compare.Comparison, ratio report.Value, detail string) {
 	name := map[string]string{compare.MetricCapacity: rowCapacity, compare.MetricP99: rowP99, compare.MetricCPU: rowCPU, compare.MetricWork: rowWork}[c.Metric]
 	for i := range p.Rows {
@@ -143,14 +143,14 @@ func (p *comparePage) ratio(c compare.Comparison, ratio report.Value, detail str
 	}
 }
 
-// quotient says in one sentence how the two results stand to one another.
+// quotient compares the two results in one sentence.
 func quotient(p *comparePage) string {
 	for _, name := range []string{rowCapacity, rowWork, rowP99, rowCPU} {
 		for _, row := range p.Rows {
 			if row.Name != name || !row.Ratio.Known() {
 				continue
 			}
-			return fmt.Sprintf("%s of B is %.2f times that of A: %s against %s%s. They were not measured in turns, so how sure this is cannot be said.",
+			return fmt.Sprintf("%s of B is %.2f times that of A: %s against %s%s. They were not measured in turns, so the ratio has no interval.",
 				strings.ToUpper(name[:1])+name[1:], float64(row.Ratio), row.B, row.A, unitWords(row.Unit))
 		}
 	}
@@ -164,21 +164,21 @@ func unitWords(unit string) string {
 	return " " + unit
 }
 
-// reasons are why a quotient is not a result.
+// reasons are the reasons why a quotient is not a result.
 func reasons(a, b *side) (out []string) {
 	if a.Name == b.Name {
-		out = append(out, "The two variants were measured in one experiment, but not in turns: a drift of the machine cannot be told from a difference, so the ratio has no interval. dyno compare measures them in turns.")
+		out = append(out, "The two variants were measured in one experiment, but not in turns: a drift of the machine looks like a difference, so the ratio has no interval. dyno compare measures them in turns.")
 	} else {
-		out = append(out, "The two were not measured in turns: what the machine and its neighbours did in between cannot be told from a change of the program. The ratio has no interval for that reason; dyno compare measures two variants in turns.")
+		out = append(out, "The two were not measured in turns: a change of the machine or of its other load in between looks like a change of the program, so the ratio has no interval; dyno compare measures two variants in turns.")
 	}
 	if different := a.Machine.CPU != b.Machine.CPU || a.Machine.Cores != b.Machine.Cores || a.Machine.Kernel != b.Machine.Kernel; different {
 		out = append(out, "They were measured on different machines, or under different kernels.")
 	}
 	if a.Machine.WakeLatencyHeld != b.Machine.WakeLatencyHeld || a.Machine.Awake != b.Machine.Awake {
-		out = append(out, "The CPUs were kept from halting for one of them only, or not in the same way.")
+		out = append(out, "Only one of them kept the CPUs from halting, or they did so in different ways.")
 	}
 	if a.SLO.String() != b.SLO.String() {
-		out = append(out, "They were held to different objectives, and a capacity means nothing without its own.")
+		out = append(out, "They have different SLOs, and a capacity is valid only for its own SLO.")
 	}
 	for _, s := range []*side{a, b} {
 		if s.Invalid != "" {
@@ -187,12 +187,12 @@ func reasons(a, b *side) (out []string) {
 	}
 	fa, fb := a.figures().speed, b.figures().speed
 	if fa > 0 && fb > 0 && math.Abs(float64(fb/fa)-1) > speedChange {
-		out = append(out, fmt.Sprintf("The machine itself did a fixed piece of work %.2f times as fast before the runs of B as before those of A.", float64(fb/fa)))
+		out = append(out, fmt.Sprintf("The machine did a fixed amount of work %.2f times as fast before the runs of B as before those of A.", float64(fb/fa)))
 	}
 	return out
 }
 
-// speedChange is a change of the machine's own speed that is worth a word, as a share.
+// speedChange is the relative change of the machine's speed above which it is reported.
 const speedChange = 0.05
 
 // curves draws both sides' load curves in one chart.
@@ -220,7 +220,7 @@ func curves(a, b *side) *report.Chart {
 	return c
 }
 
-// spread puts figures at some of the places on an axis.
+// spread places figures at their positions on an axis.
 func spread(xs, at, figures []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i := range out {

@@ -46,7 +46,7 @@ func TestCompare(t *testing.T) {
 		lacks  string
 	}{
 		{a: "old", b: "new:er", status: 200, lacks: "<small>[",
-			holds: []string{"not measured in turns", "kept from halting for one", "CPU wake-up latency held at 0", "Capacity of B is 1.", "somaxconn", "Resolved to: the same", `id="chart-latency"`, `"name":"A old"`}},
+			holds: []string{"not measured in turns", "kept the CPUs from halting", "CPU wake-up latency held at 0", "Capacity of B is 1.", "somaxconn", "Resolved to: the same", `id="chart-latency"`, `"name":"A old"`}},
 		{a: "old:plain", b: "new:er:plain", status: 200, holds: []string{"Capacity of B is 1."}},
 		{a: "ladder:first", b: "ladder:last", status: 200, lacks: "not measured in turns",
 			holds: []string{"last is faster than first", "over 6 pairs", "cache&#34;: &#34;last", "<small>[1."}},
@@ -54,7 +54,7 @@ func TestCompare(t *testing.T) {
 		{a: "unlike:first", b: "unlike:last", status: 200, lacks: "not measured in turns", holds: []string{"No ratio: "}},
 		{a: "ladder:last", b: "ladder:last", status: 200, holds: []string{"one result beside itself"}},
 		{a: "old", b: "ladder", status: 200, holds: []string{"not measured in turns", "shop last"}},
-		{a: "old", b: "", status: 400, holds: []string{"say which two"}},
+		{a: "old", b: "", status: 400, holds: []string{"give two results"}},
 		{a: "old", b: "old:none", status: 400, holds: []string{"no variant &#34;none&#34;; there are: plain"}},
 		{a: "old", b: "none", status: 404},
 		{a: "../old", b: "old", status: 404},
@@ -76,7 +76,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Profiles are compared by function: a function's frames are summed up, wherever it was called from.
+// Profiles are compared by function: a function's frames are summed over all callers.
 func TestFunctionTables(t *testing.T) {
 	of := func(variant, unit string, self ...float64) *side {
 		return &side{Variant: variant, built: &built{Report: &report.Report{Flames: &report.Flames{
@@ -109,7 +109,7 @@ func TestFunctionTables(t *testing.T) {
 	}
 }
 
-// What a difference shows of a side is that side, when nothing is far from a difference.
+// Removing the other side's lines from a difference gives the side, if no equal lines were folded.
 func TestDiffKeepsBothSides(t *testing.T) {
 	line := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,7 +124,7 @@ func TestDiffKeepsBothSides(t *testing.T) {
 			text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(l.Text, "A "), "B "), "  ")
 			switch l.Class {
 			case "gap":
-				return // there is a part that is not shown
+				return // some lines are not shown
 			case "minus":
 				shownA = append(shownA, text)
 			case "plus":

@@ -8,10 +8,10 @@ import (
 	"dyno/lab/report"
 )
 
-// condition is something that is not the same on both sides.
+// condition is a condition that differs between the sides.
 type condition struct{ Name, A, B string }
 
-// conditions are those that differ, of what a result depends on besides the program.
+// conditions returns the differing conditions of two results, other than the program.
 func conditions(a, b *side) (out []condition) {
 	add := func(name, va, vb string) {
 		if va != vb {
@@ -37,14 +37,14 @@ func conditions(a, b *side) (out []condition) {
 	return out
 }
 
-// textDifference is how two texts differ.
+// textDifference is the difference of two texts.
 type textDifference struct {
 	Name  string
-	Lines []diffLine // what differs, with some lines around it
+	Lines []diffLine // differing lines with some lines around them
 	Words string     // instead of lines
 }
 
-// texts compare what was run: the scenarios, and what the variants resolved to.
+// texts compares the inputs: the scenarios, and the assemblies of the variants.
 func texts(a, b *side) (out []textDifference) {
 	if a.Name != b.Name {
 		out = append(out, compareTexts("Scenario", a.Scenario, b.Scenario))
@@ -57,10 +57,10 @@ func texts(a, b *side) (out []textDifference) {
 	return slices.DeleteFunc(out, func(d textDifference) bool { return d.Words == "" && d.Lines == nil })
 }
 
-// onLines writes a command an argument a line.
+// onLines writes each argument of a command on its own line.
 func onLines(command string) string { return strings.ReplaceAll(command, " ", "\n") }
 
-// assembly is what the side's variant resolved to.
+// assembly is the assembly of the side's variant.
 func (s *side) assembly() report.Assembly {
 	for _, as := range s.Assemblies {
 		if as.Variant == s.Variant || s.Variant == "" {
@@ -70,7 +70,7 @@ func (s *side) assembly() report.Assembly {
 	return report.Assembly{}
 }
 
-// compareTexts says how one text differs from another.
+// compareTexts returns the difference of two texts.
 func compareTexts(name, a, b string) textDifference {
 	switch {
 	case a == "" && b == "":
@@ -98,12 +98,12 @@ type diffLine struct {
 }
 
 const (
-	maxDiff = 1500 // lines that differ on a side: their table has the square of it as entries
+	maxDiff = 1500 // differing lines per side: the table has the square of it as entries
 	around  = 2    // equal lines shown around a difference
 )
 
-// diff compares two texts by line: what a longest common subsequence leaves over. False when they are too
-// long.
+// diff compares two texts by line: it returns the lines outside a longest common subsequence. False
+// when the texts are too long.
 func diff(a, b []string) ([]diffLine, bool) {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
@@ -165,7 +165,7 @@ func walk(a, b []string, common [][]int16) (out []diffLine) {
 	return out
 }
 
-// fold leaves out what is equal and far from a difference.
+// fold leaves out equal lines far from a difference.
 func fold(lines []diffLine) (out []diffLine) {
 	near := make([]bool, len(lines))
 	for i, l := range lines {

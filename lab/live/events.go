@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// pace is how a stream goes.
+// pace is the timing of a stream.
 type pace struct {
 	look     time.Duration // between two looks at the disk
-	beat     time.Duration // after so long without news a client is sent a sign of life
-	patience time.Duration // for a client to take an event, before it is dropped
+	beat     time.Duration // time without events after which a comment is sent
+	patience time.Duration // time for a client to accept an event before it is disconnected
 }
 
-// defaultPace looks alive and leaves the machine to what is measured: a look is some ten system calls.
+// defaultPace looks continuous and leaves the CPU to the measurement: a look takes some ten system
+// calls.
 var defaultPace = pace{look: 500 * time.Millisecond, beat: 15 * time.Second, patience: 5 * time.Second}
 
-// events streams what happens in an experiment, as server-sent events, until it has ended or the client
-// has gone. A client that comes again goes on where it was.
+// events streams the changes of an experiment as server-sent events, until it has ended or the
+// client has disconnected. A client that reconnects continues where it stopped.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -28,7 +29,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%d clients watch already; close one of their pages", cap(s.streams)), http.StatusServiceUnavailable)
 		return
 	}
-	f := &follower{shelf: s.shelf, name: r.PathValue("name"), fresh: true}
+	f := &follower{index: s.index, name: r.PathValue("name"), fresh: true}
 	if at, err := parsePosition(comesFrom(r)); err == nil {
 		f.at, f.fresh = at, false
 	}
@@ -56,13 +57,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		case <-look.C:
 		}
 		if news, err = f.look(); err != nil {
-			news = []event{{eventEnd, f.at, nil}} // its folder is gone; the page, loaded again, says so
+			// its folder is gone; the page shows that after a reload
+			news = []event{{eventEnd, f.at, nil}}
 		}
 	}
 }
 
-// comesFrom is the last event that a client has seen: a browser that reconnects by itself says so in a
-// header, a page that opens a stream again in its address.
+// comesFrom is the last event that a client has seen: a reconnecting browser sends it in a header,
+// a page that opens a stream again in its address.
 func comesFrom(r *http.Request) string {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		return id
@@ -75,7 +77,7 @@ type stream struct {
 	w        http.ResponseWriter
 	conn     *http.ResponseController
 	patience time.Duration
-	last     time.Time // when something was sent
+	last     time.Time // time of the last write
 }
 
 func (s *stream) send(e event) error {
@@ -86,7 +88,7 @@ func (s *stream) send(e event) error {
 	return s.write("id: %s\nevent: %s\ndata: %s\n\n", e.at, e.kind, data)
 }
 
-// beat is a comment: it tells both ends that the other is there.
+// beat writes a comment, which shows both ends that the connection is alive.
 func (s *stream) beat() error { return s.write(":\n\n") }
 
 func (s *stream) write(format string, args ...any) error {

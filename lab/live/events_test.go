@@ -21,7 +21,7 @@ import (
 // wireEvent is an event as a client reads it.
 type wireEvent struct{ id, name, data string }
 
-// nextEvent reads one event, byte by byte so that it takes none of the next.
+// nextEvent reads one event, byte by byte so that it reads nothing of the next.
 func nextEvent(t *testing.T, r io.Reader) (e wireEvent) {
 	t.Helper()
 	var b strings.Builder
@@ -61,7 +61,7 @@ func kinds(events []event) (out string, windows int) {
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	m := newMade(t, filepath.Join(dir, "x"), record.KindCapacity, time.Now(), "plain", "two words")
-	f := &follower{shelf: newShelf(dir), name: "x", fresh: true}
+	f := &follower{index: newIndex(dir), name: "x", fresh: true}
 	expect := func(when, want string, windows int) []event {
 		t.Helper()
 		events, err := f.look()
@@ -118,16 +118,16 @@ func TestFollow(t *testing.T) {
 	expect("something else in between", "points", 1)
 
 	// A client that comes again goes on where it was; one that knows another run begins anew.
-	again := &follower{shelf: f.shelf, name: "x", at: f.at}
+	again := &follower{index: f.index, name: "x", at: f.at}
 	if events, err := again.look(); err != nil || len(events) != 0 {
 		t.Errorf("to a client that has seen everything: %v (%v)", events, err)
 	}
-	stale := &follower{shelf: f.shelf, name: "x", at: position{Run: "007-other"}}
+	stale := &follower{index: f.index, name: "x", at: position{Run: "007-other"}}
 	events, err := stale.look()
 	if got, n := kinds(events); got != "run points" || n != 14 || err != nil {
 		t.Errorf("to a client that knows another run: %q with %d windows (%v)", got, n, err)
 	}
-	beyond := &follower{shelf: f.shelf, name: "x", at: position{Told: 99, Run: f.at.Run, Offset: 1 << 40}}
+	beyond := &follower{index: f.index, name: "x", at: position{Told: 99, Run: f.at.Run, Offset: 1 << 40}}
 	events, err = beyond.look()
 	if got, n := kinds(events); got != "points" || n != 14 || err != nil {
 		t.Errorf("to a client beyond the end: %q with %d windows (%v)", got, n, err)
@@ -146,14 +146,14 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A client that comes late is sent the end of a long run, and not more at once than a bite.
+// A client that connects late receives the end of a long run, in pieces of limited size.
 func TestFollowFromFarBehind(t *testing.T) {
 	dir := t.TempDir()
 	m := newMade(t, filepath.Join(dir, "x"), record.KindLoad, time.Now(), "plain")
 	run := m.begin(record.RoleSingle, "plain", 0, 1000)
 	const windows = 6000
 	run.grow(windows)
-	f := &follower{shelf: newShelf(dir), name: "x", fresh: true}
+	f := &follower{index: newIndex(dir), name: "x", fresh: true}
 	last, got := 0.0, 0
 	for range 100 {
 		events, err := f.look()
@@ -165,13 +165,13 @@ func TestFollowFromFarBehind(t *testing.T) {
 				got += len(p.T)
 				last = p.T[len(p.T)-1]
 				if len(p.T) > maxBite/100 {
-					t.Errorf("%d windows at once", len(p.T))
+					t.Errorf("%d windows in one event", len(p.T))
 				}
 			}
 		}
 	}
 	if want := float64(windows-1) / 10; last != want || got >= windows || got < 1000 {
-		t.Errorf("%d windows up to %v s were told, want the last thousands up to %v s", got, last, want)
+		t.Errorf("%d windows up to %v s were sent, want the last thousands up to %v s", got, last, want)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// stuck is a client that takes nothing more after some events.
+// stuck is a client that stops reading after some events.
 type stuck struct {
 	*httptest.ResponseRecorder
 	takes     int
@@ -270,7 +270,7 @@ func TestStuckClientIsDropped(t *testing.T) {
 	w := &stuck{ResponseRecorder: httptest.NewRecorder(), takes: 4}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/run/x/events", nil)
 	r.SetPathValue("name", "x")
-	s.events(w, r) // returns although the run goes on
+	s.events(w, r) // returns although the run is in progress
 	if w.deadlines != 5 || !strings.Contains(w.Body.String(), "\n:\n\n") {
 		t.Errorf("%d deadlines were set, and the client read %q", w.deadlines, w.Body)
 	}
@@ -288,7 +288,7 @@ func TestPositionReadsBack(t *testing.T) {
 	})
 }
 
-// Whatever a client sends is read or refused, and what was read is written again the same.
+// Any client input is parsed or refused, and a parsed position is written back unchanged.
 func FuzzPosition(f *testing.F) {
 	for _, s := range []string{"", "0/0/", "3/600/003-search-plain", "1/-1/x", "1/1/../../x", "1/1/a\nevent: end", "99999999999999999999/0/x"} {
 		f.Add(s)
@@ -307,7 +307,7 @@ func FuzzPosition(f *testing.F) {
 	})
 }
 
-// Names that dyno does not give a run are no runs, for they stand in events and addresses.
+// Names that dyno does not give to runs are refused, since they appear in events and addresses.
 func FuzzRunName(f *testing.F) {
 	for _, s := range []string{"001-search-plain", "1000-leave-a.b_c", "-x", "0-x", "001", "001-a\nb", "001-a/b", "9999999999-x"} {
 		f.Add(s)

@@ -8,7 +8,7 @@ import (
 	"dyno/lab/report"
 )
 
-// Names of rows that are spoken of.
+// Names of rows used elsewhere.
 const (
 	rowCapacity = "capacity"
 	rowWork     = "peak work rate"
@@ -16,11 +16,11 @@ const (
 	rowCPU      = "CPU"
 )
 
-// figureRows are the figures that at least one side has.
+// figureRows returns the figures that at least one side has.
 func figureRows(a, b figures) (out []figureRow) {
 	add := func(name, unit, format string, va, vb report.Value) *figureRow {
 		if !va.Known() && !vb.Known() {
-			return &figureRow{} // which nobody sees
+			return &figureRow{} // not shown
 		}
 		out = append(out, figureRow{Name: name, Unit: unit, A: write(format, va), B: write(format, vb), Ratio: ratio(va, vb)})
 		return &out[len(out)-1]
@@ -38,11 +38,11 @@ func figureRows(a, b figures) (out []figureRow) {
 	add("peak RSS", "", "size", a.rss, b.rss)
 	add("goroutines", "highest seen", "figure", a.goroutines, b.goroutines)
 	add("GC pause p99", "ms", "figure", a.pause, b.pause)
-	add("machine", "MB/s at a fixed piece of work, before the runs", "figure", a.speed, b.speed)
+	add("machine", "MB/s at a fixed amount of work, before the runs", "figure", a.speed, b.speed)
 	return out
 }
 
-// capacityDetail says what a capacity rests on.
+// capacityDetail is the data behind a capacity.
 func capacityDetail(f figures) string {
 	switch {
 	case !f.capacity.Known():
@@ -55,7 +55,7 @@ func capacityDetail(f figures) string {
 	return "no interval"
 }
 
-// ratio is B to A.
+// ratio is B over A.
 func ratio(a, b report.Value) report.Value {
 	if a > 0 && b > 0 {
 		return b / a
@@ -63,7 +63,7 @@ func ratio(a, b report.Value) report.Value {
 	return report.Unknown
 }
 
-// formats write a value as reports do.
+// formats format a value as reports do.
 var formats = template.Must(template.New("").Funcs(report.Words()).Parse(
 	`{{define "figure"}}{{figure .}}{{end}}{{define "percent"}}{{percent .}}{{end}}{{define "size"}}{{size .}}{{end}}` +
 		`{{define "slo"}}{{slo .}}{{end}}{{define "kind"}}{{kind .}}{{end}}{{define "role"}}{{role .}}{{end}}`))
@@ -71,7 +71,7 @@ var formats = template.Must(template.New("").Funcs(report.Words()).Parse(
 func write(format string, v any) string {
 	var b strings.Builder
 	if err := formats.ExecuteTemplate(&b, format, v); err != nil {
-		return "" // a builder takes everything, and the formats are constants
+		return "" // a builder accepts everything, and the formats are constants
 	}
 	return b.String()
 }

@@ -16,7 +16,7 @@ import (
 	"dyno/lab/report"
 )
 
-// Bounds on what a client is sent at once, and of a run that began before it came.
+// Bounds on one message to a client, and on the past of a run that began before it connected.
 const (
 	maxBehind = 2 << 20 // bytes of a series: about 3,000 windows, five minutes
 	maxBite   = 1 << 19 // bytes of a series in one event
@@ -24,7 +24,7 @@ const (
 	maxGauges = 12      // as many as report draws
 )
 
-// event is something to tell a client.
+// event is a message to a client.
 type event struct {
 	kind string // also the event's name on the wire
 	at   position
@@ -33,21 +33,21 @@ type event struct {
 
 // Kinds of event.
 const (
-	eventRun    = "run"    // runNews: another run is under way, or none
+	eventRun    = "run"    // runNews: another run is in progress, or none
 	eventPoints = "points" // points: more windows of it
-	eventRow    = "row"    // a run has finished: its line of the table of runs, as HTML
+	eventRow    = "row"    // a run has finished: its row of the table of runs, as HTML
 	eventTurns  = "turns"  // turnNews: more slices
-	eventEnd    = "end"    // the experiment has ended: load the page again
+	eventEnd    = "end"    // the experiment has ended: reload the page
 )
 
-// runNews announces the run under way.
+// runNews announces the run in progress.
 type runNews struct {
 	ID    string       `json:"id"` // empty: between two runs
 	Words string       `json:"words"`
 	Bound report.Value `json:"slo_ms"`
 }
 
-// points are windows by column; what was not seen is null.
+// points are windows by column; null marks missing values.
 type points struct {
 	T      []float64                 `json:"t"` // s since the run's first window
 	Phase  []string                  `json:"phase"`
@@ -55,48 +55,48 @@ type points struct {
 	Gauges map[string][]report.Value `json:"gauges"`
 }
 
-// follower reads an experiment for one client, from where the client is.
+// follower reads an experiment for one client, from the client's position.
 type follower struct {
-	shelf  *shelf
+	index  *index
 	name   string
 	at     position
-	fresh  bool           // the client knows of no run
+	fresh  bool           // the client has no run yet
 	read   int64          // bytes of the slices
-	slices []record.Slice // as far as read
-	first  int64          // when the run's series begins, ns; 0: not read yet
+	slices []record.Slice // read so far
+	first  int64          // start of the run's series, ns; 0: not read yet
 }
 
-// look returns what has happened since the last look.
+// look returns the changes since the last look.
 func (f *follower) look() ([]event, error) {
-	h, err := f.shelf.head(f.name)
+	h, err := f.index.head(f.name)
 	if err != nil {
 		return nil, err
 	}
-	root, err := f.shelf.open(f.name)
+	root, err := f.index.open(f.name)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	out := append(f.rows(root, h.Exp), f.turns(root, h.Exp)...)
-	if state, err := f.shelf.state(f.name); err != nil || state != Going {
+	if state, err := f.index.state(f.name); err != nil || state != Going {
 		return append(out, event{eventEnd, f.at, nil}), err
 	}
 	return append(out, f.series(root, h.Exp)...), nil
 }
 
-// rows tells of runs that have finished.
+// rows returns events for the runs that have finished.
 func (f *follower) rows(root *os.Root, e *record.Experiment) (out []event) {
 	if f.at.Told > len(e.Order) { // another experiment of that name
 		f.at.Told = 0
 	}
 	for _, id := range e.Order[f.at.Told:min(len(e.Order), f.at.Told+maxRows)] {
 		f.at.Told++
-		out = append(out, event{eventRow, f.at, f.shelf.row(root, f.name, id)})
+		out = append(out, event{eventRow, f.at, f.index.row(root, f.name, id)})
 	}
 	return out
 }
 
-// series tells of the run under way.
+// series returns events for the run in progress.
 func (f *follower) series(root *os.Root, e *record.Experiment) (out []event) {
 	run := lastRun(root)
 	if slices.Contains(e.Order, run) {
@@ -111,12 +111,12 @@ func (f *follower) series(root *os.Root, e *record.Experiment) (out []event) {
 	}
 	windows, err := f.windows(root)
 	if err != nil || len(windows) == 0 {
-		return out // what is wrong with the series is said when the run has finished
+		return out // an error in the series is reported when the run has finished
 	}
 	return append(out, event{eventPoints, f.at, pointsOf(windows, f.first)})
 }
 
-// windows reads the whole lines that were added to the series.
+// windows reads the complete lines added to the series.
 func (f *follower) windows(root *os.Root) ([]record.Window, error) {
 	name := path.Join(runsFolder, f.at.Run, seriesFile)
 	if at, err := root.Lstat(name); err != nil || !at.Mode().IsRegular() {
@@ -138,7 +138,7 @@ func (f *follower) windows(root *os.Root) ([]record.Window, error) {
 	}
 	partial := false
 	if f.at.Offset > size {
-		f.at.Offset = 0 // written anew
+		f.at.Offset = 0 // rewritten from the start
 	}
 	if size-f.at.Offset > maxBehind {
 		f.at.Offset, partial = size-maxBehind, true
@@ -166,7 +166,7 @@ func (f *follower) windows(root *os.Root) ([]record.Window, error) {
 	return out, nil
 }
 
-// firstWindow reads when a series begins.
+// firstWindow reads the start of a series.
 func firstWindow(file io.ReaderAt) (int64, error) {
 	line, err := bufio.NewReader(io.NewSectionReader(file, 0, maxBite)).ReadBytes('\n')
 	if err != nil {
@@ -179,7 +179,7 @@ func firstWindow(file io.ReaderAt) (int64, error) {
 	return w.Start, nil
 }
 
-// pointsOf puts windows into columns.
+// pointsOf converts windows to columns.
 func pointsOf(windows []record.Window, first int64) points {
 	p := points{Series: map[string][]report.Value{}, Gauges: map[string][]report.Value{}}
 	put := func(columns map[string][]report.Value, key string, i int, v float64) {

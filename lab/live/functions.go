@@ -11,14 +11,14 @@ import (
 // maxFunctions is how many functions a table of differences shows.
 const maxFunctions = 15
 
-// functionTable is what functions cost on both sides, by themselves and without what they call.
+// functionTable is the cost of functions on both sides, without their callees.
 type functionTable struct {
 	Name, Unit string
 	Rows       []functionRow
 	Left       int
 }
 
-// functionRow is a function that costs something on one side at least.
+// functionRow is a function with a cost on at least one side.
 type functionRow struct {
 	Name         string
 	A, B, Change report.Value
@@ -47,7 +47,7 @@ func functionTables(a, b *side) (out []functionTable) {
 	return out
 }
 
-// selfOf sums a graph up by function.
+// selfOf sums a graph by function.
 func selfOf(f *report.Flames, g report.Flame) map[string]float64 {
 	sums := map[string]float64{}
 	for i, fn := range g.Functions {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// guard keeps other sites' pages from reading what the server shows. A browser that runs them can reach
-// an address of this machine as well as its user can.
+// guard prevents other sites' pages from reading the server's content. A browser that runs them can
+// reach this machine's addresses as its user can.
 type guard struct {
-	name string // answered to besides localhost and IP addresses; empty: none
+	name string // permitted name besides localhost and IP addresses; empty: none
 }
 
-// policy of every page that is not a report, which brings its own: scripts and styles are the server's,
-// none stand in the page, and nothing is asked of anybody else.
+// policy of every page except reports, which have their own: scripts and styles come from the
+// server, none are inline, and no other origin is contacted.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// reportPolicy adds to a report's own policy what a page cannot ask for itself.
+// reportPolicy adds to a report's own policy the part that a page cannot declare itself.
 const reportPolicy = "frame-ancestors 'none'"
 
 func (g guard) wrap(h http.Handler) http.Handler {
@@ -38,19 +38,20 @@ func (g guard) wrap(h http.Handler) http.Handler {
 	})
 }
 
-// refuses says why a request is not answered; empty: it is.
+// refuses returns why a request is refused; empty: it is served.
 func (g guard) refuses(r *http.Request) string {
 	switch {
 	case !g.knows(r.Host):
-		// A name that an attacker's DNS points at 127.0.0.1 makes his page same-origin with this one.
-		return "ask localhost or an IP address; to be asked by a name, name it in --listen"
+		// A name that an attacker's DNS points at 127.0.0.1 makes the attacker's page same-origin
+		// with this one.
+		return "use localhost or an IP address; to use another name, give it in --listen"
 	case foreign(r):
 		return "a page of another site sent this request"
 	}
 	return ""
 }
 
-// knows reports whether a Host header names localhost, an IP address or the name that was allowed.
+// knows reports whether a Host header has localhost, an IP address or the permitted name.
 func (g guard) knows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -62,7 +63,7 @@ func (g guard) knows(host string) bool {
 	return err == nil
 }
 
-// foreign reports whether another origin's page asks for this, rather than linking to it.
+// foreign reports whether another origin's page sends this request, rather than linking to it.
 func foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)

@@ -20,7 +20,7 @@ type listPage struct {
 	Search  string
 	A, B    string // already chosen for a comparison
 	Entries []listEntry
-	Left    int // more than are shown
+	Left    int // number not shown
 }
 
 // listEntry is an experiment in the list.
@@ -31,21 +31,21 @@ type listEntry struct {
 	Started time.Time
 	State   State
 	Runs    int
-	Slices  bool    // variants took turns
-	Ending  string  // interrupted, failed or invalid; empty: it is complete, or did not say
-	Early   string  // why
-	Answer  *answer // nil: the page asks for it later
+	Slices  bool    // measured by turns
+	Ending  string  // interrupted, failed or invalid; empty: complete or unknown
+	Early   string  // reason for Ending
+	Answer  *answer // nil: the page requests it later
 }
 
 // list shows the newest experiments.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	heads, left, err := s.shelf.newest(q.Get("q"), maxShown)
+	heads, left, err := s.index.newest(q.Get("q"), maxShown)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	p := listPage{Dir: s.shelf.dir, Search: q.Get("q"), A: q.Get("a"), B: q.Get("b"), Left: left}
+	p := listPage{Dir: s.index.dir, Search: q.Get("q"), A: q.Get("a"), B: q.Get("b"), Left: left}
 	for _, h := range heads {
 		p.Entries = append(p.Entries, s.entry(h))
 	}
@@ -59,19 +59,19 @@ func (s *Server) entry(h head) listEntry {
 		Runs: len(h.Exp.Order), Slices: h.Slices,
 	}
 	e.Ending, e.Early = early(h.Exp)
-	e.State, _ = s.shelf.state(h.Name) // one that has just been removed is broken off
+	e.State, _ = s.index.state(h.Name) // one that was just removed counts as broken off
 	if a, ok := s.reports.answers.get(h.Name, h.stamp); ok && e.State != Going {
 		e.Answer = &a
 	}
 	return e
 }
 
-// Later reports whether the page has to ask for the answer.
+// Later reports whether the page must request the answer.
 func (e listEntry) Later() bool {
 	return e.Answer == nil && e.State != Going && (e.Runs > 0 || e.Slices)
 }
 
-// early says how and why an experiment ended before it was done. One of format version 1 has a warning of it.
+// early returns how and why an experiment ended early. Format version 1 has only a warning.
 func early(e *record.Experiment) (ending, why string) {
 	if o := e.Outcome; o != nil {
 		if o.Status == record.OutcomeComplete {
@@ -87,7 +87,7 @@ func early(e *record.Experiment) (ending, why string) {
 	return "", ""
 }
 
-// answer says in JSON what an experiment showed, in one sentence.
+// answer returns an experiment's answer as JSON.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	a, err := s.reports.answer(r.Context(), r.PathValue("name"))
 	if err != nil {
@@ -98,10 +98,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(a)
 }
 
-// failPage says what went wrong.
+// failPage is an error page.
 type failPage struct{ Title, Text string }
 
-// fail answers with an error, as a page.
+// fail responds with an error page.
 func fail(w http.ResponseWriter, err error) {
 	title := "This could not be read"
 	if status(err) == http.StatusNotFound {

@@ -1,16 +1,17 @@
-// Package live shows a folder of experiments in a browser: the list of them, each one's page as report
-// draws it, the runs of one that is still going on while they go on, and any two beside one another.
+// Package live shows a folder of experiments in a browser: their list, the report page of each, the
+// runs of an experiment in progress, and any two results side by side.
 //
-// It reads folders and nothing else: it neither runs experiments nor talks to the process that does, so
-// that it can be started, stopped and crash beside a measurement without touching it. It judges nothing
-// itself; what it says comes from report. It writes nothing.
+// It only reads folders and writes nothing. It neither runs experiments nor communicates with the
+// process that does, so that it can start, stop and crash beside a measurement without affecting
+// it. It is not for judging: package report does.
 //
-// What it serves is for the people at this machine. It answers to localhost and to IP addresses, not to
-// names that somebody else's DNS can point here, and not to other sites' pages.
+// It serves the users of this machine. It responds to localhost and to IP addresses, not to names
+// that another party's DNS can point here, and not to other sites' pages.
 //
-// Serve owns its goroutines: one that accepts, and net/http's, one a connection. A stream of events is
-// read from the disk by the goroutine of its own connection; a client that does not take what it is
-// sent is dropped, and nobody else waits for it. All have ended when Serve returns.
+// Serve owns its goroutines: one that accepts connections, and net/http's, one per connection. The
+// goroutine of a connection reads its stream of events from the disk; a client that does not read
+// its events is disconnected and delays no other client. All goroutines have ended when Serve
+// returns.
 package live
 
 import (
@@ -24,48 +25,48 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Bounds on what clients may hold.
+// Bounds on the resources of clients.
 const (
 	maxConnections = 128
-	maxStreams     = 32               // clients that watch a run at once
+	maxStreams     = 32               // concurrent clients that watch a run
 	maxHeader      = 16 << 10         // bytes
 	headerTime     = 5 * time.Second  // for a request to arrive
-	idleTime       = 60 * time.Second // a connection without one
-	answerTime     = time.Minute      // for a page to be built and taken
-	graceTime      = time.Second      // for answers under way, when the server ends
+	idleTime       = 60 * time.Second // for a connection without a request
+	answerTime     = time.Minute      // for a page to be built and sent
+	graceTime      = time.Second      // for responses in progress when the server ends
 )
 
 // Server shows the experiments of one folder.
 type Server struct {
-	shelf   *shelf
+	index   *index
 	reports *reports
 	guard   guard
 	streams chan struct{} // a token for each client that watches
 	pace    pace
 }
 
-// Options is what to show and to whom.
+// Options are the folder and the permitted host name.
 type Options struct {
-	Dir string // holds a folder for each experiment; it may come into being later
-	// Host is a name by which the server may be asked besides localhost and IP addresses; empty: none.
+	Dir string // holds a folder for each experiment; it may be created later
+	// Host is a permitted host name besides localhost and IP addresses; empty: none.
 	Host string
 }
 
 // New returns a server of the experiments in a folder.
 func New(o Options) *Server {
-	s := newShelf(o.Dir)
+	s := newIndex(o.Dir)
 	return &Server{
-		shelf: s, reports: newReports(s), guard: guard{name: o.Host},
+		index: s, reports: newReports(s), guard: guard{name: o.Host},
 		streams: make(chan struct{}, maxStreams), pace: defaultPace,
 	}
 }
 
-// Handler answers requests; it is for tests and for those who bring their own server.
+// Handler handles requests; it is for tests and for callers with their own server.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"GET /{$}":               s.list,
-		"GET /run/{name}/{$}":    s.run, // not without the slash, which what the page asks for is relative to
+		"GET /run/{name}/{$}":    s.run, // the slash is required: the page's links are relative to it
 		"GET /run/{name}/report": s.report,
 		"GET /run/{name}/answer": s.answer,
 		"GET /compare":           s.compare,
@@ -73,25 +74,26 @@ func (s *Server) Handler() http.Handler {
 	} {
 		mux.Handle(pattern, bounded(handle))
 	}
-	mux.HandleFunc("GET /run/{name}/events", s.events) // which bounds each event
+	mux.HandleFunc("GET /run/{name}/events", s.events) // it limits the time of each event
 	return s.guard.wrap(mux)
 }
 
-// bounded gives an answer a time limit.
+// bounded limits the time of a response.
 func bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // fails where a test has no connection
+		// fails in a test without a connection
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
 		h.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-// Serve answers on a listener until the context ends or the listener fails, and closes the listener.
+// Serve serves on a listener until the context ends or the listener fails, and closes the listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	serving, end := context.WithCancel(ctx)
 	defer end()
-	answering := make(chan struct{}, maxConnections) // a token for each request that is being answered
+	answering := make(chan struct{}, maxConnections) // a token for each response in progress
 	handler := s.Handler()
 	srv := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			handler.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return serving }, // streams end with it
+		BaseContext: func(net.Listener) context.Context { return serving }, // ends the streams
 	}
 	stopped := make(chan error, 1)
 	go func() {
@@ -111,11 +113,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
-		srv.Close() // a browser holds connections open on which it has asked for nothing
+		srv.Close() // browsers keep connections open without requests
 	}
 	err := <-stopped
 	for range maxConnections {
-		answering <- struct{}{} // when each has been given back, nobody answers any more
+		answering <- struct{}{} // full once all responses have ended
 	}
 	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)

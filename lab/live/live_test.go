@@ -16,7 +16,7 @@ import (
 	"dyno/lab/record"
 )
 
-// get asks a server for a page as a browser on this machine does.
+// get requests a page as a browser on this machine does.
 func get(t *testing.T, s *Server, path string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -29,7 +29,7 @@ func get(t *testing.T, s *Server, path string, change ...func(*http.Request)) *h
 	return w
 }
 
-// shop is a folder with an experiment that has ended, "shop".
+// shop is a folder with a finished experiment, "shop".
 func shop(t *testing.T) (dir string, m *made) {
 	t.Helper()
 	dir = t.TempDir()
@@ -138,7 +138,7 @@ func TestOnlyOwnPagesRead(t *testing.T) {
 	}
 }
 
-// What lies about in a folder, and what happens to it, takes nothing else with it.
+// Other entries in a folder, and changes to it, do not affect an experiment.
 func TestFolderIsForeign(t *testing.T) {
 	dir, _ := shop(t)
 	elsewhere, _ := shop(t)
@@ -204,7 +204,7 @@ func TestFolderIsForeign(t *testing.T) {
 			}
 		}
 	}
-	f := &follower{shelf: s.shelf, name: "inner", fresh: true}
+	f := &follower{index: s.index, name: "inner", fresh: true}
 	events, err := f.look()
 	if got, _ := kinds(events); err != nil || !strings.HasPrefix(got, eventRow) || !strings.Contains(events[0].data.(string), "no folder runs") {
 		t.Errorf("of runs that lie elsewhere: %v (%v)", events, err)
@@ -220,13 +220,13 @@ func TestFolderIsForeign(t *testing.T) {
 	}
 }
 
-// nobody is a number above those that systems give to processes.
-const nobody = 1<<31 - 1
+// noProcess is a number above those that systems give to processes.
+const noProcess = 1<<31 - 1
 
-// TestLargeHeadsAreNotKept: two thousand of them would be too much.
+// TestLargeHeadsAreNotKept: two thousand of them would exceed the memory bound.
 func TestLargeHeadsAreNotKept(t *testing.T) {
 	dir, m := shop(t)
-	s := newShelf(dir)
+	s := newIndex(dir)
 	kept := func() bool {
 		h, err := s.head("shop")
 		if err != nil {
@@ -264,21 +264,21 @@ func TestState(t *testing.T) {
 		}, Going},
 		{"says so and writes", func(m *made) { m.underWay(os.Getpid()); age(m.t, m.dir, 5*time.Minute) }, Going},
 		{"says so, and its number is another's now", func(m *made) { m.underWay(os.Getpid()); age(m.t, m.dir, time.Hour) }, Broken},
-		{"its process is not seen from here", func(m *made) { m.underWay(nobody); age(m.t, m.dir, time.Minute) }, Going},
-		{"its process is gone", func(m *made) { m.underWay(nobody); age(m.t, m.dir, 5*time.Minute) }, Broken},
+		{"its process is not seen from here", func(m *made) { m.underWay(noProcess); age(m.t, m.dir, time.Minute) }, Going},
+		{"its process is gone", func(m *made) { m.underWay(noProcess); age(m.t, m.dir, 5*time.Minute) }, Broken},
 		{"killed", func(m *made) { m.search("plain", 1000); age(m.t, m.dir, time.Hour) }, Broken},
 		{"moved here from the future", func(m *made) { m.search("plain", 1000); age(m.t, m.dir, -time.Hour) }, Broken},
 	} {
 		dir := t.TempDir()
 		m := newMade(t, filepath.Join(dir, "x"), record.KindCapacity, time.Now(), "plain")
 		tt.write(m)
-		if got, err := newShelf(dir).state("x"); got != tt.want || err != nil {
+		if got, err := newIndex(dir).state("x"); got != tt.want || err != nil {
 			t.Errorf("%s: %q (%v), want %q", tt.name, got, err, tt.want)
 		}
 	}
 }
 
-// A report is built once for each state of the experiment, and anew when there is more to say.
+// A report is built once for each state of the experiment, and again when runs were added.
 func TestReportsAreKept(t *testing.T) {
 	dir, m := shop(t)
 	s := New(Options{Dir: dir})
@@ -304,7 +304,7 @@ func TestReportsAreKept(t *testing.T) {
 	}
 }
 
-// The list is short and quick however many experiments there are.
+// The list is short and fast for any number of experiments.
 func TestManyExperiments(t *testing.T) {
 	dir := t.TempDir()
 	const many = maxShown + 30
@@ -366,7 +366,7 @@ func TestServeEndsWithItsStreams(t *testing.T) {
 	}
 }
 
-// failing is a listener that fails after its first connection, when it is told to.
+// failing is a listener that fails after its first connection, on request.
 type failing struct {
 	net.Listener
 	accepted bool
@@ -382,7 +382,7 @@ func (f *failing) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-// When nothing can be accepted any more, what was going on ends before Serve returns.
+// After the listener has failed, responses in progress end before Serve returns.
 func TestServeEndsItsStreamsWhenItFails(t *testing.T) {
 	dir := t.TempDir()
 	m := newMade(t, filepath.Join(dir, "going"), record.KindCapacity, time.Now(), "plain")

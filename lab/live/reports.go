@@ -11,16 +11,16 @@ import (
 	"dyno/lab/report"
 )
 
-// Bounds on what is kept of reports. A page has a few MB, an answer a few hundred bytes.
+// Bounds on the cached reports. A page has a few MB, an answer a few hundred bytes.
 const (
 	maxReports = 6
 	maxAnswers = 4000
 )
 
-// reports builds experiments' reports when they are asked for, one at a time, and keeps the last of
-// them: a build reads every run, and beside a measurement that should cost no more than one core.
+// reports builds reports on request, one at a time, and caches the last ones: a build reads every
+// run, and should use at most one core beside a measurement.
 type reports struct {
-	shelf    *shelf
+	index    *index
 	building chan struct{} // one token
 	built    *cache[*built]
 	answers  *cache[answer]
@@ -29,8 +29,9 @@ type reports struct {
 // built is an experiment's report.
 type built struct {
 	*report.Report
-	page  []byte
-	speed map[string]report.Value // of the machine, by variant, MB/s at a fixed piece of work: the median over its runs
+	page []byte
+	// machine speed by variant, MB/s at a fixed amount of work: the median over its runs
+	speed map[string]report.Value
 }
 
 // answer is a report in one sentence.
@@ -41,11 +42,11 @@ type answer struct {
 	Valid   int    `json:"valid"`
 }
 
-func newReports(s *shelf) *reports {
-	return &reports{shelf: s, building: make(chan struct{}, 1), built: newCache[*built](maxReports), answers: newCache[answer](maxAnswers)}
+func newReports(s *index) *reports {
+	return &reports{index: s, building: make(chan struct{}, 1), built: newCache[*built](maxReports), answers: newCache[answer](maxAnswers)}
 }
 
-// take waits for the right to build.
+// take waits for the token to build.
 func (r *reports) take(ctx context.Context) (release func(), err error) {
 	select {
 	case r.building <- struct{}{}:
@@ -55,9 +56,9 @@ func (r *reports) take(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// of returns an experiment's report as its folder is now.
+// of returns an experiment's report for the current state of its folder.
 func (r *reports) of(ctx context.Context, name string) (*built, error) {
-	h, err := r.shelf.head(name)
+	h, err := r.index.head(name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 		return nil, err
 	}
 	defer release()
-	if b, ok := r.built.get(name, h.stamp); ok { // by whoever went before
+	if b, ok := r.built.get(name, h.stamp); ok { // built by the previous holder of the token
 		return b, nil
 	}
 	exp, err := r.read(name)
@@ -87,17 +88,17 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 	return b, nil
 }
 
-// read reads a whole experiment. The caller holds the right to build.
+// read reads a whole experiment. The caller holds the token.
 func (r *reports) read(name string) (*record.Experiment, error) {
-	if err := r.shelf.sound(name); err != nil {
+	if err := r.index.validate(name); err != nil {
 		return nil, err
 	}
-	return record.Open(r.shelf.dirOf(name))
+	return record.Open(r.index.dirOf(name))
 }
 
 // answer returns an experiment's answer.
 func (r *reports) answer(ctx context.Context, name string) (answer, error) {
-	h, err := r.shelf.head(name)
+	h, err := r.index.head(name)
 	if err != nil {
 		return answer{}, err
 	}
@@ -131,7 +132,7 @@ func (r *reports) between(ctx context.Context, name, a, b string) ([]compare.Com
 	return c, words, nil
 }
 
-// speeds are the medians of what the machine could do before each variant's runs.
+// speeds are the medians of the machine's speed before each variant's runs.
 func speeds(e *record.Experiment) map[string]report.Value {
 	all := map[string][]float64{}
 	for _, r := range e.Runs {

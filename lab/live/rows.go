@@ -11,9 +11,9 @@ import (
 	"dyno/lab/report"
 )
 
-// row writes a finished run as a line of the table of runs, in HTML. What cannot be read is said in its
-// place.
-func (s *shelf) row(root *os.Root, name, id string) string {
+// row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
+// row with the error.
+func (s *index) row(root *os.Root, name, id string) string {
 	is, err := soundRun(root, id)
 	if err != nil {
 		return unreadable(id, err)
@@ -38,7 +38,7 @@ func unreadable(id string, err error) string {
 func rowHTML(r report.Run) string {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, "row", r); err != nil {
-		return "" // a builder takes everything, and the template is tested
+		return "" // a builder accepts everything, and the template is tested
 	}
 	return b.String()
 }
@@ -65,11 +65,11 @@ func soundRun(root *os.Root, id string) (stamp, error) {
 	return is, nil
 }
 
-// maxNumber bounds the digits of a run's place in the order.
+// maxNumber bounds the digits of a run's number.
 const maxNumber = 9
 
-// runName reads a run's ID, which is its folder's name: its place in the order, from 1, and what it is
-// for. Names that dyno does not give are refused.
+// runName reads a run's ID, which is its folder's name: its number, from 1, and its purpose. Names
+// in another format are refused.
 func runName(id string) (n int, of string, ok bool) {
 	number, of, ok := strings.Cut(id, "-")
 	if !ok || len(number) > maxNumber {
@@ -87,7 +87,7 @@ func runName(id string) (n int, of string, ok bool) {
 	return n, of, n > 0 && !strange
 }
 
-// runWords say what a run under way is for, as far as its folder's name tells.
+// runWords describe the purpose of the run in progress, as far as its folder's name shows it.
 func runWords(e *record.Experiment, id string) string {
 	n, of, ok := runName(id)
 	if u := e.InProgress; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
@@ -100,7 +100,7 @@ func runWords(e *record.Experiment, id string) string {
 		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepWords(u.Step))
 	}
 	role, variant, _ := strings.Cut(of, "-")
-	for _, v := range e.Variants { // whose names the folder's name may not hold as they are
+	for _, v := range e.Variants { // the folder's name may not contain the variant's name unchanged
 		if strings.HasSuffix(e.NextID(record.Step{Role: role, Variant: v.Name}), "-"+of) {
 			variant = v.Name
 		}
@@ -108,7 +108,7 @@ func runWords(e *record.Experiment, id string) string {
 	return fmt.Sprintf("run %d: %s, %s", n, variant, write("role", role))
 }
 
-// stepWords name a step: what is run, what for, and how hard it is driven.
+// stepWords describe a step: its run, its purpose and its load.
 func stepWords(s record.Step) string {
 	words := []string{s.Variant + ", " + write("role", s.Role)}
 	if s.Round > 0 {
@@ -118,7 +118,7 @@ func stepWords(s record.Step) string {
 		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
 	if s.Connections > 0 {
-		words = append(words, fmt.Sprintf("%d at once", s.Connections))
+		words = append(words, fmt.Sprintf("%d in flight", s.Connections))
 	}
 	return strings.Join(words, ", ")
 }

@@ -10,7 +10,7 @@ import (
 	"dyno/lab/report"
 )
 
-// runPage is an experiment that goes on, or that nothing can be said of.
+// runPage is an experiment in progress, or one without a readable report.
 type runPage struct {
 	Name  string
 	Title string
@@ -18,15 +18,15 @@ type runPage struct {
 	State State
 }
 
-// run shows an experiment: its report, or while it goes on what its runs show.
+// run shows an experiment: its report or, while it is in progress, its runs so far.
 func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	h, err := s.shelf.head(name)
+	h, err := s.index.head(name)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	state, err := s.shelf.state(name)
+	state, err := s.index.state(name)
 	switch {
 	case err != nil:
 		fail(w, err)
@@ -37,7 +37,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// report shows the report of what was measured, also while an experiment goes on.
+// report shows the report of the measurements so far, also during an experiment.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	b, err := s.reports.of(r.Context(), name)
@@ -55,7 +55,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	w.Write(withLinks(b.page, template.HTML(links.String())))
 }
 
-// withLinks puts links to the server's other pages at the top of a report's page, which knows of none.
+// withLinks adds links to the server's other pages at the top of a report's page.
 func withLinks(page []byte, links template.HTML) []byte {
 	const body = "<body>\n"
 	return bytes.Replace(page, []byte(body), []byte(body+string(links)), 1)

@@ -14,17 +14,17 @@ import (
 	"dyno/lab/report"
 )
 
-// turnNews is what an experiment by turns has shown so far.
+// turnNews is the current result of an experiment by turns.
 type turnNews struct {
 	Words string       `json:"words"`
-	Left  report.Value `json:"left_s"` // of the budget; null: it has none
-	Rows  string       `json:"rows"`   // a line for each variant, as HTML
+	Left  report.Value `json:"left_s"` // of the budget; null: no budget
+	Rows  string       `json:"rows"`   // a row for each variant, as HTML
 }
 
-// maxSlices bounds what is read of an experiment's slices, in bytes: some 30,000 of them.
+// maxSlices bounds the slices that are read, in bytes: some 30,000 of them.
 const maxSlices = 16 << 20
 
-// turns tells of the slices when there are more than at the last look.
+// turns returns an event when slices were added since the last look.
 func (f *follower) turns(root *os.Root, e *record.Experiment) []event {
 	if !f.readSlices(root) {
 		return nil
@@ -34,7 +34,7 @@ func (f *follower) turns(root *os.Root, e *record.Experiment) []event {
 	var rows strings.Builder
 	for _, so := range report.SoFar(&exp) {
 		if err := pages.ExecuteTemplate(&rows, "turn", so); err != nil {
-			return nil // a builder takes everything, and the template is tested
+			return nil // a builder accepts everything, and the template is tested
 		}
 	}
 	news := turnNews{Words: report.SliceWords(&exp), Left: report.Unknown, Rows: rows.String()}
@@ -44,7 +44,7 @@ func (f *follower) turns(root *os.Root, e *record.Experiment) []event {
 	return []event{{eventTurns, f.at, news}}
 }
 
-// readSlices reads the whole lines that were added to the slices, and reports whether there were any.
+// readSlices reads the complete lines added to the slices, and reports whether there were any.
 func (f *follower) readSlices(root *os.Root) bool {
 	at, err := root.Lstat(slicesFile)
 	if err != nil || !at.Mode().IsRegular() || at.Size() == f.read || at.Size() > maxSlices {
@@ -74,7 +74,7 @@ func (f *follower) readSlices(root *os.Root) bool {
 	return whole > 0
 }
 
-// slicesOf is the size and age of an experiment's slices; nil: it has none.
+// slicesOf is the size and age of an experiment's slices; nil: none.
 func slicesOf(root *os.Root) fs.FileInfo {
 	at, err := root.Lstat(slicesFile)
 	if err != nil || !at.Mode().IsRegular() || at.Size() == 0 {

@@ -31,7 +31,7 @@ func TestTurnsAreFollowed(t *testing.T) {
 	if err := m.exp.Save(); err != nil {
 		t.Fatal(err)
 	}
-	f := &follower{shelf: newShelf(dir), name: "shop", fresh: true}
+	f := &follower{index: newIndex(dir), name: "shop", fresh: true}
 	turns := func() *turnNews {
 		t.Helper()
 		events, err := f.look()
@@ -57,7 +57,7 @@ func TestTurnsAreFollowed(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	if turns() != nil {
-		t.Error("the same slices are told twice")
+		t.Error("the same slices are sent twice")
 	}
 	half := `{"kind":"work","role":"mea`
 	appendTo(t, filepath.Join(m.dir, slicesFile), half)
@@ -92,12 +92,12 @@ func TestSlicesMakeAReport(t *testing.T) {
 	m := newMade(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")
 	s := New(Options{Dir: dir})
 	m.slice(record.SliceWork, "old", 1)
-	before, err := s.shelf.head("shop")
+	before, err := s.index.head("shop")
 	if err != nil || !before.Slices {
 		t.Fatalf("%+v %v", before, err)
 	}
 	m.slice(record.SliceWork, "new", 1)
-	if after, err := s.shelf.head("shop"); err != nil || after.stamp == before.stamp {
+	if after, err := s.index.head("shop"); err != nil || after.stamp == before.stamp {
 		t.Errorf("the report so far would be an old one: %v", err)
 	}
 	m.exp.Outcome = &record.Outcome{Status: record.OutcomeInterrupted, Reason: "a signal ended it"}
@@ -105,7 +105,7 @@ func TestSlicesMakeAReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.finish()
-	h, err := s.shelf.head("shop")
+	h, err := s.index.head("shop")
 	if err != nil {
 		t.Fatal(err)
 	}

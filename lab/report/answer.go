@@ -10,7 +10,7 @@ import (
 	"dyno/lab/record"
 )
 
-// kindWords say what kind of experiment a report is of.
+// kindWords name the kinds of experiment.
 var kindWords = map[string]string{
 	record.KindLoad:     "load",
 	record.KindCapacity: "capacity",
@@ -20,7 +20,7 @@ var kindWords = map[string]string{
 	record.KindDiagnose: "diagnosis",
 }
 
-// outcome says how the experiment ended.
+// outcome returns how the experiment ended.
 func (r *Report) outcome(e *record.Experiment) record.Outcome {
 	if e.Outcome != nil || e.InProgress != nil {
 		return e.Ended()
@@ -36,7 +36,8 @@ func (r *Report) outcome(e *record.Experiment) record.Outcome {
 	return record.Outcome{Status: record.OutcomeComplete}
 }
 
-// standing is how the experiment ended, in a word, and how sure its result is or why there is none.
+// standing is the outcome in a word, and the certainty of the result or the reason why there is
+// none.
 func (r *Report) standing() (word, text string) {
 	switch o := r.Outcome; o.Status {
 	case record.OutcomeComplete:
@@ -48,7 +49,7 @@ func (r *Report) standing() (word, text string) {
 	}
 }
 
-// sureWords say how much was measured, and how much of it decides something.
+// sureWords describe how much was measured, and how much of it is decided.
 func (r *Report) sureWords() string {
 	t := r.Turns
 	if t == nil || r.Kind == record.KindDiagnose {
@@ -80,7 +81,7 @@ func (r *Report) sureWords() string {
 	return strings.Join(parts, ", ")
 }
 
-// undecidedWords say what would decide the steps whose ratios are not decided.
+// undecidedWords state what would decide the steps whose ratios are not decided.
 func (r *Report) undecidedWords() string {
 	var order []string
 	names := map[string][]string{}
@@ -102,7 +103,7 @@ func (r *Report) undecidedWords() string {
 	return strings.TrimPrefix(metricNames[r.RatioMetric], "peak ") + " not decided " + r.againstWords() + ": " + strings.Join(order, "; ")
 }
 
-// againstWords say what the verdict of a step by turns is against.
+// againstWords name the step with which a verdict by turns compares.
 func (r *Report) againstWords() string {
 	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
 		return "against " + r.Steps[0].Name
@@ -110,7 +111,7 @@ func (r *Report) againstWords() string {
 	return "against the step before"
 }
 
-// floorWords are what the baseline shows against itself.
+// floorWords describe the baseline compared with itself.
 func (r *Report) floorWords() string {
 	switch {
 	case r.Floor == nil && r.CPUFloor == nil:
@@ -128,12 +129,12 @@ func (r *Report) floorWords() string {
 	return "the baseline against its twin: " + strings.Join(parts, ", ")
 }
 
-// leftOut says for each reason how many runs do not count, the commonest first.
+// leftOut counts the invalid runs by reason, the most frequent reason first.
 func (r *Report) leftOut() (out []string) {
 	runs := map[string][]string{}
 	var order []string
 	for _, run := range r.Runs {
-		if run.Invalid == "" || run.Invalid == r.Invalid { // which is said elsewhere
+		if run.Invalid == "" || run.Invalid == r.Invalid { // which is printed elsewhere
 			continue
 		}
 		if runs[run.Invalid] == nil {
@@ -152,8 +153,8 @@ func (r *Report) leftOut() (out []string) {
 	return out
 }
 
-// whyInvalid says why an experiment of format version 1, which did not record its outcome, has no result; empty when it
-// has one, be it of some steps only.
+// whyInvalid is the reason why an experiment of format version 1, which did not record its outcome,
+// has no result; empty when it has one, if only for some steps.
 func (r *Report) whyInvalid() string {
 	all, valid := r.Count()
 	switch {
@@ -178,7 +179,7 @@ func (r *Report) whyInvalid() string {
 	return ""
 }
 
-// commonest is the reason that most runs give.
+// commonest is the most frequent reason of the runs.
 func (r *Report) commonest(read func(Run) string) string {
 	times, best := map[string]int{}, ""
 	for _, run := range r.Runs {
@@ -192,7 +193,8 @@ func (r *Report) commonest(read func(Run) string) string {
 	return best
 }
 
-// best is the step that carries most; nil when none has a capacity. With another metric, less is better.
+// best is the step with the highest capacity; nil when none has one. With another metric, less is
+// better.
 func (r *Report) best() *Step {
 	var best *Step
 	for i := range r.Steps {
@@ -242,7 +244,7 @@ func (r *Report) answer() string {
 
 func (r *Report) subject() string { return cmp.Or(r.Subject, r.Service, r.Name, "the target") }
 
-// capacityAnswer says what one variant carries, and how sure that is.
+// capacityAnswer states the capacity of one variant, and its certainty.
 func (r *Report) capacityAnswer() string {
 	if len(r.Steps) == 0 {
 		return "Nothing was measured."
@@ -261,13 +263,13 @@ func (r *Report) capacityAnswer() string {
 		}
 		return "No capacity was found" + why + "." + work
 	case s.Interval == nil:
-		return fmt.Sprintf("%s carries about %s%s%s (too few data for an interval).%s", r.subject(), rate(s.Capacity), at(latencyWords(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), rate(s.Capacity), at(latencyWords(r.SLO)), r.atOnceWords(s), work)
 	default:
 		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), rate(s.Capacity), between(s.Interval), at(latencyWords(r.SLO)), r.atOnceWords(s), work)
 	}
 }
 
-// metricWords write a datum of the metric.
+// metricWords format a value of the metric.
 func metricWords(metric string, v Value) string {
 	switch metric {
 	case compare.MetricP99:
@@ -309,7 +311,8 @@ func (r *Report) ladderAnswer() string {
 	return said + "."
 }
 
-// comparisonAnswer says which of two variants is better, or that this is not decided and what would decide it.
+// comparisonAnswer states which of two variants is better, or that this is not decided and what
+// would decide it.
 func comparisonAnswer(c compare.Comparison, turns bool) string {
 	ratio := fmt.Sprintf("%s %s%s", metricNames[c.Metric], times(measured(c.Ratio)), space(betweenRatios(interval(c.Interval))))
 	over := "over " + plural(c.Pairs, "pair")
@@ -368,7 +371,7 @@ func (r *Report) loadAnswer() string {
 	}
 }
 
-// MissedWords say how a single load missed its SLO, and whether that may have been something else's doing.
+// MissedWords state how a single load missed its SLO, and whether a disturbance may be the cause.
 func (r *Report) MissedWords() string {
 	said := "the SLO was missed (" + strings.Join(missed(r.Load.Verdict), "; ") + ")"
 	if d := r.Load.Run.Disturbed; d != "" {
@@ -377,10 +380,11 @@ func (r *Report) MissedWords() string {
 	return said
 }
 
-// alike is how far apart, as a share, two variants' flows may be to be named together.
+// alike is the relative difference below which two variants' flows are named together.
 const alike = 0.01
 
-// sweepAnswer says what the axes did, or names the variants that did most within the SLO's p99.
+// sweepAnswer describes the effect of the axes, or names the variants with the highest throughput
+// within the SLO's p99.
 func (r *Report) sweepAnswer() string {
 	if r.Sweep.axes != "" {
 		return r.Sweep.axes
@@ -404,7 +408,7 @@ func (r *Report) sweepAnswer() string {
 		within = " with p99 <= " + round(bound) + " ms"
 	}
 	if len(best) == 0 {
-		return fmt.Sprintf("None of %s stayed within%s at any of the rates.", plural(len(r.Steps), "variant"), within)
+		return fmt.Sprintf("None of %s stayed within%s at any rate.", plural(len(r.Steps), "variant"), within)
 	}
 	var names []string
 	for _, s := range r.Steps {
@@ -415,7 +419,7 @@ func (r *Report) sweepAnswer() string {
 	return fmt.Sprintf("%s %s the most%s: %s.", strings.Join(names, ", "), verb, within, rate(most))
 }
 
-// space puts a space before what is not empty.
+// space adds a leading space to a non-empty text.
 func space(s string) string {
 	if s == "" {
 		return ""
@@ -423,7 +427,7 @@ func space(s string) string {
 	return " " + s
 }
 
-// at puts " at " before what is not empty.
+// at adds a leading " at " to a non-empty text.
 func at(s string) string {
 	if s == "" {
 		return ""

@@ -9,8 +9,9 @@ import (
 	"dyno/lab/record"
 )
 
-// bars is the chart of the steps: a row each, with its interval as a whisker and the baseline, where
-// there is one, as a line through all of them. The rows are HTML, so that they wrap on a phone; only the bars are SVG.
+// bars is the chart of the steps: a row each, with its interval as a whisker and the baseline, if
+// any, as a line through all of them. The rows are HTML, so that they wrap on a phone; only the
+// bars are SVG.
 type bars struct {
 	Rows []barRow
 	Axis template.HTML
@@ -28,7 +29,7 @@ type barRow struct {
 func newBars(r *Report) bars {
 	steps := slices.Clone(r.Steps)
 	if r.Turns != nil && !r.any(func(s *Step) bool { return s.Capacity.Known() }) {
-		for i := range steps { // no capacity was asked for, or found
+		for i := range steps { // no capacity was measured
 			steps[i].Capacity, steps[i].Interval = steps[i].Work, steps[i].WorkInterval
 		}
 	}
@@ -92,7 +93,7 @@ func barSVG(x axis, s Step, baseline Value) template.HTML {
 	return template.HTML(b.String())
 }
 
-// axisSVG writes an axis below rows.
+// axisSVG draws an axis below rows.
 func axisSVG(x axis, ticks []tick) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="bar-axis" width="100%" height="18" aria-hidden="true">`)
@@ -111,7 +112,8 @@ func axisSVG(x axis, ticks []tick) template.HTML {
 	return template.HTML(b.String())
 }
 
-// svg draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the ratio as a line across it.
+// svg draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the ratio as a
+// line across it.
 func (row RatioRow) svg(x axis) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="strip" width="100%" height="34" aria-hidden="true">`)
@@ -125,7 +127,8 @@ func (row RatioRow) svg(x axis) template.HTML {
 		fmt.Fprintf(&b, `<line class="ratio-line" x1="%.2f%%" x2="%.2f%%" y1="1" y2="33"/>`, at, at)
 	}
 	for i, v := range row.Ratios {
-		fmt.Fprintf(&b, `<circle cx="%.2f%%" cy="%d" r="2.5"/>`, x.percentOf(v), 7+i*7%22) // spread, so that they do not hide each other
+		// spread, so that they do not hide each other
+		fmt.Fprintf(&b, `<circle cx="%.2f%%" cy="%d" r="2.5"/>`, x.percentOf(v), 7+i*7%22)
 	}
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String())

@@ -136,7 +136,7 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 		if light := ask[string](t, ctx, fill); light == dark {
 			t.Errorf("on paper the frames keep the dark colour %s", dark)
 		}
-		// Paper gets the graph at once, as it was zoomed.
+		// The print shows the graph immediately, as it was zoomed.
 		if !ask[bool](t, ctx, `(g => g.querySelector('rect').getAttribute('width') === g.ownerSVGElement.getAttribute('width') && g.querySelector('div').textContent === 'http.(*Transport).roundTrip')(`+frameCalled("net/http.(*Transport).roundTrip")+`)`) {
 			t.Error("paper would get a graph that is still moving")
 		}

@@ -14,31 +14,31 @@ import (
 	"dyno/lab/record"
 )
 
-// Build reads what an experiment showed. What cannot be read becomes a warning: a report of half an
-// experiment is better than none.
+// Build reads the results of an experiment. An unreadable part becomes a warning: a report of half
+// an experiment is better than none.
 func Build(e *record.Experiment) *Report { return build(e, analyse(e)) }
 
-// analysis is what the analyses say of an experiment.
+// analysis is the output of the analysis packages for an experiment.
 type analysis struct {
 	verdicts   map[string]capacity.Verdict // by run
 	errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
 	capacities map[string]capacity.Result  // by variant
 	rows       []compare.Row               // by turns: of the work rate
 	cpu        []compare.Row               // by turns only
-	metrics    []compare.Comparison        // kind compare by turns: the metric that was asked for first
+	metrics    []compare.Comparison        // kind compare by turns: the requested metric first
 	inflected  []Inflection
-	unlisted   int // inflections beyond those
+	unlisted   int // inflections not listed
 	floor      *[2]float64
 	comparison *compare.Comparison
 	left       int // SLO slices that do not count
-	datum      compare.Datum
+	sample     compare.Sample
 	diagnoses  []diagnose.Diagnosis
 }
 
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
 func analyse(e *record.Experiment) analysis {
-	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, datum: datum(e)}
+	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, sample: sample(e)}
 	for _, r := range e.Runs {
 		if bounds(r.SLO) && !r.Step.Diagnostic() {
 			a.verdicts[r.ID] = capacity.Judge(r)
@@ -73,14 +73,14 @@ func analyse(e *record.Experiment) analysis {
 			a.comparison = &a.metrics[0]
 		}
 	case e.Kind == record.KindLadder:
-		a.rows = compare.Ladder(e, metricOf(e), a.datum)
+		a.rows = compare.Ladder(e, metricOf(e), a.sample)
 		for _, row := range a.rows {
 			if row.ToBaseline.Floor != nil {
 				a.floor = row.ToBaseline.Floor
 			}
 		}
 	case e.Kind == record.KindCompare && len(names) >= 2:
-		c := compare.Between(e, metricOf(e), names[0], names[1], a.datum)
+		c := compare.Between(e, metricOf(e), names[0], names[1], a.sample)
 		a.comparison, a.floor = &c, c.Floor
 	}
 	a.diagnoses = diagnose.Diagnose(e)
@@ -95,8 +95,8 @@ func analyse(e *record.Experiment) analysis {
 	return a
 }
 
-// datum says what one variant measured in one round.
-func datum(e *record.Experiment) compare.Datum {
+// sample returns the measurements of a variant in a round.
+func sample(e *record.Experiment) compare.Sample {
 	if metric := metricOf(e); metric != compare.MetricCapacity {
 		return compare.AtEqualRate(e, metric)
 	}
@@ -107,15 +107,15 @@ func datum(e *record.Experiment) compare.Datum {
 		if len(runs) == 0 {
 			return 0, false
 		}
-		v, ok, _ := capacity.Datum(runs, e.SLO)
+		v, ok, _ := capacity.Sample(runs, e.SLO)
 		return v, ok
 	}
 }
 
-// bounds reports whether the SLO asks for anything.
+// bounds reports whether the SLO bounds a latency or a gauge.
 func bounds(s record.SLO) bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 }
 
-// variantNames are the variants in ladder order; those that only the runs name come after.
+// variantNames are the variants in ladder order, then those found only in the runs.
 func variantNames(e *record.Experiment) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -130,14 +130,14 @@ func variantNames(e *record.Experiment) []string {
 	return names
 }
 
-// withoutPeaks leaves what is warned of in searches out of a sweep, which was never to end at a peak.
+// withoutPeaks removes the searches' warnings from a sweep, which does not end at a peak.
 func (r *Report) withoutPeaks() {
 	for i := range r.Steps {
 		r.Steps[i].Warnings = nil
 	}
 }
 
-// build puts the view model together.
+// build assembles the view model.
 func build(e *record.Experiment, a analysis) *Report {
 	r := &Report{
 		Kind: e.Kind, Name: e.Name, Title: Title(e), Subject: Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
@@ -171,7 +171,7 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.steps(e, a)
 		r.capacity(e, a)
 	case record.KindDiagnose:
-		if len(steady(e).Runs) > 0 { // its capacity was searched for: all other runs look for the cause
+		if len(steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
 			r.steps(e, a)
 			r.capacity(e, a)
 		}
@@ -216,7 +216,7 @@ func newRun(r *record.Run, a analysis) Run {
 		out.CPU = measured(t.Server.CPUMicrosPerRequest)
 	}
 	if r.Step.Role == record.RoleProfile {
-		out.P50, out.P99 = Unknown, Unknown // profiling slows what it looks at
+		out.P50, out.P99 = Unknown, Unknown // profiling adds latency
 	}
 	return out
 }
@@ -234,7 +234,7 @@ func runLabel(r *record.Run) string {
 		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
 	}
 	if r.ByConcurrency() {
-		parts = append(parts, fmt.Sprintf("%d at once", r.Step.Connections))
+		parts = append(parts, fmt.Sprintf("%d in flight", r.Step.Connections))
 	} else if r.Step.RampTo > 0 {
 		parts = append(parts, rate(Value(r.Step.Rate))+" to "+rate(Value(r.Step.RampTo)))
 	} else if r.Totals.OfferedPerS > 0 {
@@ -246,7 +246,7 @@ func runLabel(r *record.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// assemblies are what the variants resolved to, each as its first run saw it.
+// assemblies are the variants' assemblies, as recorded by each one's first run.
 func assemblies(e *record.Experiment) []Assembly {
 	var out []Assembly
 	for _, name := range variantNames(e) {

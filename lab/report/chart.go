@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// Chart is figures against the offered rate, one group of lines per variant.
+// Chart plots figures against the offered rate, one group of lines per variant.
 type Chart struct {
 	ID     string  `json:"id"`
 	Title  string  `json:"title"`
@@ -26,7 +26,7 @@ type Chart struct {
 type Group struct {
 	Name  string `json:"name"`
 	Hue   int    `json:"hue"`  // its colour
-	Dash  int    `json:"dash"` // tells groups of one colour apart
+	Dash  int    `json:"dash"` // distinguishes groups of one colour
 	Lines []Line `json:"lines"`
 }
 
@@ -36,17 +36,17 @@ type Line struct {
 	Y    column `json:"y"`
 }
 
-// nearRates is how far apart, as a share, two offered rates may be to count as one: Poisson arrivals
+// nearRates is the relative difference below which two offered rates count as one: Poisson arrivals
 // over 2,000 offers differ by 2%.
 const nearRates = 0.02
 
-// point is what a variant showed at about one offered rate: medians over runs.
+// point is a variant's results at about one offered rate: medians over runs.
 type point struct {
 	offered float64
 	runs    []*record.Run
 }
 
-// median reads a figure from each run; NaN where none has it.
+// median reads a figure from each run; NaN if none has it.
 func (p point) median(read func(*record.Run) float64) float64 {
 	var all []float64
 	for _, r := range p.runs {
@@ -78,8 +78,8 @@ func points(e *record.Experiment, variant string) []point {
 	return out
 }
 
-// offeredOf is the rate that was asked for where the plan named one: what was offered varies a little
-// around it.
+// offeredOf is the planned rate if there was one: the rate actually offered varies a little around
+// it.
 func offeredOf(r *record.Run) float64 {
 	if r.Step.Rate > 0 {
 		return r.Step.Rate
@@ -125,7 +125,7 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 	return c
 }
 
-// drop leaves out the rates at which no line has a figure.
+// drop removes the rates at which no line has a figure.
 func (c *Chart) drop() {
 	var keep []int
 	for i := range c.X {
@@ -158,24 +158,24 @@ func latencyChart(e *record.Experiment) Chart {
 	}
 	return newChart(e, Chart{
 		ID: "chart-latency", Title: "Latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: p99Bound(e.SLO),
-		Legend: "p99 as a line, p50 dashed, against what was offered",
+		Legend: "p99 as a line, p50 dashed, against the offered rate",
 	},
 		reading{"p99", func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P99) }},
 		reading{"p50", func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P50) }})
 }
 
-// flowChart is what became of what was offered.
+// flowChart shows the accepted, delivered and refused rates.
 func flowChart(e *record.Experiment) Chart {
 	return newChart(e, Chart{
 		ID: "chart-flow", Title: "Accepted, delivered, refused", XName: "offered, per second", YName: "per second", Bound: Unknown,
-		Legend: "Accepted as a line, delivered dashed, refused dotted, against what was offered",
+		Legend: "Accepted as a line, delivered dashed, refused dotted, against the offered rate",
 	},
 		reading{"accepted", acceptedOf},
 		reading{"delivered", deliveredOf},
 		reading{"refused", refusedOf})
 }
 
-// acceptedOf is the rate of good answers.
+// acceptedOf is the rate of successful responses.
 func acceptedOf(r *record.Run) float64 {
 	if r.Totals.Completed == 0 {
 		return 0
@@ -183,7 +183,7 @@ func acceptedOf(r *record.Run) float64 {
 	return r.Totals.AchievedPerS * float64(max(0, r.Totals.Ended-r.Totals.Failed)) / float64(r.Totals.Completed)
 }
 
-// refusedOf is the rate at which offers were turned away in good order, over the measured time.
+// refusedOf is the rate of offers that were refused without an error, over the measured time.
 func refusedOf(r *record.Run) float64 {
 	refused, windows := int64(0), 0
 	for _, w := range r.Series {

@@ -13,16 +13,16 @@ import (
 type tableColumn struct {
 	Head   string
 	Unit   string
-	Short  string // head and unit where there is little room
+	Short  string // head and unit for narrow tables
 	Number bool
 	Cell   func(*Step) string
 	Detail func(*Step) string // an interval, after the cell; may be nil
 	known  func(*Step) bool   // a column that no step knows is left out; nil: always shown
 	brief  bool               // on a terminal of 100 columns, without its Detail
-	roomy  bool               // only where a table may be wider than 100 columns
+	roomy  bool               // only in tables wider than 100 columns
 }
 
-// columns are those of the table of steps that have something to show.
+// columns are the columns of the table of steps that have content.
 func (r *Report) columns() []tableColumn {
 	value := func(head, unit, short string, read func(*Step) Value, write func(Value) string) tableColumn {
 		return tableColumn{Head: head, Unit: unit, Short: short, Number: true,
@@ -47,7 +47,7 @@ func (r *Report) columns() []tableColumn {
 	before.Detail = func(s *Step) string { return betweenRatios(s.StepInterval) }
 	against := ""
 	if r.Kind == record.KindLadder {
-		against = "against the step before"
+		against = "against the previous step"
 	}
 	all := []tableColumn{
 		{Head: "step", Short: "step", Cell: func(s *Step) string { return s.Name }},
@@ -55,7 +55,7 @@ func (r *Report) columns() []tableColumn {
 	}
 	if r.Scaling != nil {
 		all = append(all,
-			value("at once", "units", "at once", func(s *Step) Value { return s.AtOnce }, whole),
+			value("concurrency", "units in flight", "in flight", func(s *Step) Value { return s.AtOnce }, whole),
 			tableColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, dash) },
 				known: func(s *Step) bool { return s.Waits != "" }})
 		if r.Scaling.tail != "p99" {
@@ -85,7 +85,8 @@ func (r *Report) columns() []tableColumn {
 	return r.shown(all)
 }
 
-// verdictWords write the verdict against the step before; of few rounds, how many there were.
+// verdictWords format the verdict against the previous step; with too few rounds, also their
+// number.
 func (s *Step) verdictWords() string {
 	if s.Verdict == compare.NotDecided && s.StepInterval == nil && s.Rounds > 0 && s.Rounds < compare.MinPairs {
 		return fmt.Sprintf("%s (%d of %d rounds)", s.Verdict, s.Rounds, compare.MinPairs)
@@ -93,8 +94,8 @@ func (s *Step) verdictWords() string {
 	return s.Verdict
 }
 
-// turnColumns are those of an experiment by turns: the capacity as an absolute figure, work rate and CPU as ratios. Those
-// that are not roomy fit a terminal of 100 columns.
+// turnColumns are those of an experiment by turns: the capacity as an absolute figure, work rate
+// and CPU as ratios. Those that are not roomy fit a terminal of 100 columns.
 func (r *Report) turnColumns(value func(head, unit, short string, read func(*Step) Value, write func(Value) string) tableColumn) []tableColumn {
 	detailed := func(c tableColumn, write func(*Interval) string, read func(*Step) *Interval) tableColumn {
 		c.Detail = func(s *Step) string { return write(read(s)) }
@@ -104,7 +105,7 @@ func (r *Report) turnColumns(value func(head, unit, short string, read func(*Ste
 		c.roomy = true
 		return c
 	}
-	verdict := tableColumn{Head: "verdict", Unit: "against the step before", Short: "verdict", Cell: func(s *Step) string {
+	verdict := tableColumn{Head: "verdict", Unit: "against the previous step", Short: "verdict", Cell: func(s *Step) string {
 		if s.Invalid != "" {
 			return "no result: " + s.Invalid
 		}
@@ -160,7 +161,7 @@ func (r *Report) narrow() (out []tableColumn) {
 	return out
 }
 
-// leaveOutColumn is what the last step loses without each one.
+// leaveOutColumn is the ratio of the last step without each change.
 func (r *Report) leaveOutColumn() tableColumn {
 	return tableColumn{Head: "without it", Unit: "ratio of the last step", Short: "x without", Number: true,
 		Cell: func(s *Step) string {
@@ -178,13 +179,13 @@ func (r *Report) leaveOutColumn() tableColumn {
 		known: func(s *Step) bool { return s.LeaveOut != nil }}
 }
 
-// boundColumn is what bounds each step.
+// boundColumn is the bottleneck of each step.
 func (r *Report) boundColumn() tableColumn {
 	return tableColumn{Head: "bound by", Short: "bound by", Cell: func(s *Step) string { return boundBy(r.diagnosis(s.Name)) },
 		known: func(s *Step) bool { return r.diagnosis(s.Name) != nil }}
 }
 
-// shown are the columns that have something to show.
+// shown returns the columns that have content.
 func (r *Report) shown(all []tableColumn) []tableColumn {
 	for i := range all {
 		if detail := all[i].Detail; detail != nil && !r.any(func(s *Step) bool { return detail(s) != "" }) {

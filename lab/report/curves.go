@@ -12,7 +12,7 @@ import (
 // Curve is a variant's latency against the offered rate: a dot for each slice or run, and a line through their medians.
 type Curve struct {
 	Variant  string
-	Dots     []CurveDot // by what the SLO is measured on
+	Dots     []CurveDot // of the latency that the SLO bounds
 	Line     []CurveDot // medians, by rate
 	Capacity Value      // offered, per second
 	Interval *Interval  // of Capacity
@@ -21,8 +21,8 @@ type Curve struct {
 // CurveDot is the latency at an offered rate.
 type CurveDot struct {
 	PerS     float64
-	P50, P99 float64 // ms; P50 NaN: not known
-	Met      bool    // the SLO, or there was none
+	P50, P99 float64 // ms; P50 NaN: unknown
+	Met      bool    // true without an SLO
 }
 
 // curves are the load curves of all variants that have one.
@@ -55,7 +55,7 @@ func (r *Report) curves(e *record.Experiment, a analysis) (out []Curve) {
 	return out
 }
 
-// ofRuns takes the dots from whole runs.
+// ofRuns reads the dots from whole runs.
 func (c *Curve) ofRuns(e *record.Experiment, a analysis) {
 	for _, p := range points(e, c.Variant) {
 		for _, run := range p.runs {
@@ -72,7 +72,7 @@ func (c *Curve) ofRuns(e *record.Experiment, a analysis) {
 	}
 }
 
-// CurveCells are the load curves as charts, all to one scale.
+// CurveCells draws the load curves as charts, all to one scale.
 func (v pageView) CurveCells() (out []Cell) {
 	var xs, ys []float64
 	bound := float64(p99Bound(v.SLO))
@@ -130,7 +130,7 @@ type stripRow struct {
 	SVG                          template.HTML
 }
 
-// Strips are a comparison's pairs, by metric.
+// Strips returns a comparison's pairs, by metric.
 func (v pageView) Strips() (out []strip) {
 	for _, of := range v.Ratios {
 		var all []float64
@@ -154,7 +154,7 @@ func (v pageView) Strips() (out []strip) {
 	return out
 }
 
-// Ratios are what the pairs of a comparison showed by one metric.
+// Ratios are the pairs of a comparison by one metric.
 type Ratios struct {
 	Metric string
 	Rows   []RatioRow
@@ -169,7 +169,7 @@ type RatioRow struct {
 	Verdict  string
 }
 
-// ratios collects the pairs of a comparison: of turns the blocks, else the rounds.
+// ratios collects the pairs of a comparison: blocks of turns, or rounds.
 func (r *Report) ratios(e *record.Experiment, a analysis) (out []Ratios) {
 	c := r.Comparison
 	if c == nil {
@@ -184,7 +184,7 @@ func (r *Report) ratios(e *record.Experiment, a analysis) (out []Ratios) {
 			if p.Ratio.Known() {
 				one.Rows[0].Ratios = append(one.Rows[0].Ratios, float64(p.Ratio))
 			}
-			if again, ok := a.datum(record.RoleFloor, c.A, p.Round); ok && p.A > 0 {
+			if again, ok := a.sample(record.RoleFloor, c.A, p.Round); ok && p.A > 0 {
 				floor.Ratios = append(floor.Ratios, again/float64(p.A))
 			}
 		}
@@ -231,7 +231,7 @@ func ratioAxis(ratios []float64) axis {
 	return tightAxis(append([]float64{0.95, 1.05}, ratios...))
 }
 
-// tightAxis spans values above 0 logarithmically, with little room around them.
+// tightAxis spans values above 0 logarithmically, with a narrow margin.
 func tightAxis(values []float64) axis {
 	a := axis{lo: math.Inf(1), hi: math.Inf(-1), log: true}
 	for _, v := range values {

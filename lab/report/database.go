@@ -9,16 +9,17 @@ import (
 	"dyno/lab/record"
 )
 
-// Database is what a variant told of one of its pools of connections, or of the statements that it sent.
+// Database is the figures that a variant reported for one of its connection pools, or for its
+// statements.
 type Database struct {
 	Variant string
-	Run     string // which it was read from
+	Run     string // source run
 	facts.Database
-	Remarks []string // what is amiss, in words
+	Remarks []string // problems, in words
 }
 
-// databases are what the variants told of theirs at their capacity, else as hard as they were driven, else at all;
-// each from its last run that told anything.
+// databases returns each variant's figures at its capacity, or else at its highest load, or else
+// from any run; each from its last run with figures.
 func databases(e *record.Experiment, a analysis) (out []Database) {
 	for _, name := range variantNames(e) {
 		for _, runs := range [][]*record.Run{atCapacity(e, a, name), saturated(e, name), counting(e, name)} {
@@ -31,7 +32,7 @@ func databases(e *record.Experiment, a analysis) (out []Database) {
 	return out
 }
 
-// counting are a variant's runs that count and were not under profiles.
+// counting returns a variant's valid runs without profiles.
 func counting(e *record.Experiment, variant string) []*record.Run {
 	return e.Select(func(r *record.Run) bool {
 		return r.Step.Variant == variant && r.Invalid == "" && r.Step.Role != record.RoleProfile
@@ -57,12 +58,12 @@ func databasesOf(variant string, runs []*record.Run) (out []Database) {
 // databaseColumn is a column of the table of databases, the same in every form of the report.
 type databaseColumn struct {
 	Head, Unit string
-	Short      string // head and unit where there is little room
+	Short      string // head and unit for narrow tables
 	Number     bool
 	Cell       func(Database) string
 }
 
-// databaseColumns are those that have something to show.
+// databaseColumns are the columns that have content.
 func (r *Report) databaseColumns() []databaseColumn {
 	text := func(head string, cell func(Database) string) databaseColumn {
 		return databaseColumn{Head: head, Short: head, Cell: cell}
@@ -120,7 +121,7 @@ func (r *Report) databaseCells() (rows [][]string) {
 	return rows
 }
 
-// databaseRemarks are those of all databases; each says whose it is.
+// databaseRemarks are the remarks of all databases, each with the database's name.
 func (r *Report) databaseRemarks() (out []string) {
 	for _, d := range r.Databases {
 		for _, remark := range d.Remarks {

@@ -10,8 +10,8 @@ import (
 	"dyno/lab/record"
 )
 
-// tell adds gauges to a run that grow by so much a second, from 50 on.
-func tell(r *record.Run, perSecond map[string]float64) {
+// addGauges adds gauges to a run that grow by the given amount per second, from 50 on.
+func addGauges(r *record.Run, perSecond map[string]float64) {
 	for i, w := range r.Series {
 		gauges := maps.Clone(w.Server.Gauges)
 		for name, v := range perSecond {
@@ -21,7 +21,7 @@ func tell(r *record.Run, perSecond map[string]float64) {
 	}
 }
 
-// poor and good are what two services tell of their databases.
+// poor and good are the gauges of two services.
 var (
 	good = map[string]float64{"reads_open": 0, "reads_in_use": 0, "reads_max_open": 0, "reads_wait_count": 0, "reads_wait_seconds": 0, "reads_acquires": 900, "reads_opened": 0}
 	poor = map[string]float64{"db_open": 0, "db_in_use": 0, "db_wait_count": 4000, "db_wait_seconds": 8, "db_acquires": 5000, "db_opened": 1500,
@@ -31,9 +31,9 @@ var (
 // madeDatabase is a load of a service that has two pools; hostile is a third one's name.
 func madeDatabase() *made {
 	m := madeLoad("open")
-	tell(m.Runs[0], good)
-	tell(m.Runs[0], poor)
-	tell(m.Runs[0], map[string]float64{hostile + "_open": 0, hostile + "_in_use": 0})
+	addGauges(m.Runs[0], good)
+	addGauges(m.Runs[0], poor)
+	addGauges(m.Runs[0], map[string]float64{hostile + "_open": 0, hostile + "_in_use": 0})
 	return m
 }
 
@@ -73,13 +73,13 @@ func TestDatabaseOfEachVariant(t *testing.T) {
 	for _, name := range []string{"none", "plain", "tuned", "broken"} {
 		m.variant(name, "", "", 3000)
 	}
-	tell(m.run(record.RoleSearch, "plain", 0, 2000), poor)
-	tell(m.run(record.RoleMeasure, "plain", 1, 2500), good)
-	tell(m.run(record.RoleMeasure, "plain", 1, 3500), poor) // missed the SLO
-	tell(m.run(record.RoleSearch, "tuned", 0, 3500), poor)
+	addGauges(m.run(record.RoleSearch, "plain", 0, 2000), poor)
+	addGauges(m.run(record.RoleMeasure, "plain", 1, 2500), good)
+	addGauges(m.run(record.RoleMeasure, "plain", 1, 3500), poor) // missed the SLO
+	addGauges(m.run(record.RoleSearch, "tuned", 0, 3500), poor)
 	m.run(record.RoleMeasure, "none", 1, 2500)
 	broken := m.run(record.RoleMeasure, "broken", 1, 2500)
-	tell(broken, poor)
+	addGauges(broken, poor)
 	broken.Invalid = "it broke"
 	var got []string
 	for _, d := range m.report().Databases {

@@ -12,8 +12,7 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// complete makes diagnoses fit for JSON, which has neither null lists in this contract nor figures that
-// are none.
+// complete prepares diagnoses for JSON, in which this schema has no null lists and no NaN.
 func complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 	out := slices.Clone(ds)
 	for i := range out {
@@ -37,7 +36,7 @@ func complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 	return out
 }
 
-// filled is never null in JSON.
+// filled returns an empty list instead of nil.
 func filled[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -64,7 +63,7 @@ func finitePlaces(in []diagnose.Place) []diagnose.Place {
 	return out
 }
 
-// diagnosis is what was found of a variant; nil when it was not looked into.
+// diagnosis is the diagnosis of a variant; nil when it has none.
 func (r *Report) diagnosis(variant string) *diagnose.Diagnosis {
 	for i := range r.Diagnoses {
 		if r.Diagnoses[i].Variant == variant {
@@ -74,14 +73,14 @@ func (r *Report) diagnosis(variant string) *diagnose.Diagnosis {
 	return nil
 }
 
-// boundWords say what bounds a service.
+// boundWords name the bottlenecks.
 var boundWords = map[diagnose.Bound]string{
 	diagnose.CPU: "CPU", diagnose.GC: "allocation and GC", diagnose.Lock: "a lock", diagnose.Syscall: "system calls",
 	diagnose.Wait: "waiting", diagnose.Generator: "the load generator", diagnose.Environment: "other processes",
-	diagnose.NotLoaded: "nothing yet: it was not loaded", diagnose.Unknown: "unknown",
+	diagnose.NotLoaded: "none yet: it was not loaded", diagnose.Unknown: "unknown",
 }
 
-// boundBy writes a verdict in a word or two: a lock (mutex).
+// boundBy names a verdict briefly: a lock (mutex).
 func boundBy(d *diagnose.Diagnosis) string {
 	switch {
 	case d == nil:
@@ -99,7 +98,7 @@ func boundBy(d *diagnose.Diagnosis) string {
 	return said
 }
 
-// verdictWords write a verdict with what else passed its bar: a lock (mutex), also allocation and GC.
+// verdictWords name a verdict with the further bounds: a lock (mutex), also allocation and GC.
 func verdictWords(d *diagnose.Diagnosis) string {
 	said := boundBy(d)
 	if d.Valid && len(d.Also) > 0 {
@@ -112,17 +111,17 @@ func verdictWords(d *diagnose.Diagnosis) string {
 	return said
 }
 
-// told reports whether the answer says already what was found.
+// told reports whether the answer already contains the verdict.
 func (r *Report) told(d *diagnose.Diagnosis) bool { return strings.Contains(r.Answer, d.InWords) }
 
-// nameOf is what a diagnosis is of: the variant, or what was measured.
+// nameOf is the subject of a diagnosis: the variant, or the report's subject.
 func (r *Report) nameOf(d *diagnose.Diagnosis) string { return cmp.Or(d.Variant, r.subject()) }
 
-// diagnosisAnswer is what was found, in a sentence or two: the capacity, where one was searched for, and what
-// bounds it.
+// diagnosisAnswer is the verdict in a sentence or two: the capacity, if it was measured, and the
+// bottleneck.
 func (r *Report) diagnosisAnswer() string {
 	if len(r.Diagnoses) == 0 {
-		return "Nothing was looked into."
+		return "Nothing was diagnosed."
 	}
 	d := &r.Diagnoses[0]
 	said := cmp.Or(d.InWords, "It is bound by "+verdictWords(d)+".")
@@ -132,9 +131,9 @@ func (r *Report) diagnosisAnswer() string {
 	return said
 }
 
-// whyUndiagnosed says why a diagnosis has no verdict; empty when one of the variants has one.
+// whyUndiagnosed is the reason why no variant has a verdict; empty when one has.
 func (r *Report) whyUndiagnosed() string {
-	why := "nothing was looked into"
+	why := "nothing was diagnosed"
 	for _, d := range r.Diagnoses {
 		if d.Valid {
 			return ""
@@ -144,7 +143,7 @@ func (r *Report) whyUndiagnosed() string {
 	return why
 }
 
-// evidenceFigure writes a figure with its unit; a share as a percentage.
+// evidenceFigure formats a figure with its unit; a share as a percentage.
 func evidenceFigure(e diagnose.Evidence) string {
 	v := Value(e.Value)
 	switch e.Unit {
@@ -158,10 +157,10 @@ func evidenceFigure(e diagnose.Evidence) string {
 	return figure(v) + space(e.Unit)
 }
 
-// signalWords write a signal's name: cpu per request.
+// signalWords format a signal's name: cpu per request.
 func signalWords(e diagnose.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
 
-// placeWords write a place in a file: with its last folder, as a reader of the code knows it.
+// placeWords format a place in a file, with its last folder.
 func placeWords(p diagnose.Place) string {
 	if p.File == "" {
 		return ""
@@ -177,7 +176,7 @@ func placeWords(p diagnose.Place) string {
 	return said
 }
 
-// shareWords write a place's share; nothing where it is not known.
+// shareWords format a place's share; empty if unknown.
 func shareWords(p diagnose.Place) string {
 	if p.Share <= 0 {
 		return ""
@@ -185,7 +184,7 @@ func shareWords(p diagnose.Place) string {
 	return percent(Value(math.Round(p.Share*1000) / 1000))
 }
 
-// heldWords say whether what was predicted came true.
+// heldWords state whether the prediction came true.
 func heldWords(i diagnose.Intervention) string {
 	if i.Held {
 		return "held"

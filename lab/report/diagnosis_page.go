@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// kindsOf are the flame graphs that may show what a verdict is about, the likeliest first.
+// kindsOf are the flame graphs that may show the cause of a verdict, the likeliest first.
 func kindsOf(b diagnose.Bound) []string {
 	switch b {
 	case diagnose.GC:
@@ -26,7 +26,7 @@ func kindsOf(b diagnose.Bound) []string {
 type linkedPlace struct {
 	diagnose.Place
 	Variant string
-	Flame   string // kind; empty: none does
+	Flame   string // kind of flame graph; empty: none
 }
 
 func (r *Report) linked(variant string, kinds []string, places []diagnose.Place) (out []linkedPlace) {
@@ -42,21 +42,21 @@ type diagnosisView struct {
 	report *Report
 }
 
-// Places are what the verdict points at.
+// Places are the places of the verdict.
 func (v diagnosisView) Places() []linkedPlace {
 	return v.report.linked(v.Variant, kindsOf(v.Bound), v.Where)
 }
 
-// Name is the variant's, or what was measured.
+// Name is the variant's name, or the report's subject.
 func (v diagnosisView) Name() string { return v.report.nameOf(&v.Diagnosis) }
 
 // BoundBy is the verdict in a few words.
 func (v diagnosisView) BoundBy() string { return verdictWords(&v.Diagnosis) }
 
-// Told reports whether the page's head says the same already.
+// Told reports whether the page's head already contains the verdict.
 func (v diagnosisView) Told() bool { return v.report.told(&v.Diagnosis) }
 
-// Class tells the verdict's colour.
+// Class is the CSS class of the verdict's colour.
 func (v diagnosisView) Class() string {
 	switch {
 	case !v.Valid:
@@ -76,7 +76,7 @@ type findingView struct {
 	Flame   string // kind of the flame graph that shows it; empty: none
 }
 
-// Found are the findings with links to where they are seen.
+// Found returns the findings with links to their flame graphs.
 func (v diagnosisView) Found() (out []findingView) {
 	for _, f := range v.Findings {
 		kinds := kindsOf(v.Bound)
@@ -92,10 +92,10 @@ func (v diagnosisView) Found() (out []findingView) {
 	return out
 }
 
-// KindWords write the finding's kind: hot path.
+// KindWords format the finding's kind: hot path.
 func (f findingView) KindWords() string { return strings.ReplaceAll(f.Kind, "-", " ") }
 
-// Diagnosed are the diagnoses with links to where they are seen.
+// Diagnosed returns the diagnoses with links to their flame graphs.
 func (v pageView) Diagnosed() (out []diagnosisView) {
 	for _, d := range v.Diagnoses {
 		out = append(out, diagnosisView{d, v.Report})
@@ -103,7 +103,7 @@ func (v pageView) Diagnosed() (out []diagnosisView) {
 	return out
 }
 
-// Quadrant is the picture of the verdicts, and the variants that have no place on it.
+// Quadrant is the chart of the verdicts, with the variants that could not be placed.
 func (v pageView) Quadrant() (q struct {
 	SVG  template.HTML
 	Left []string
@@ -112,7 +112,7 @@ func (v pageView) Quadrant() (q struct {
 	return q
 }
 
-// FlameKinds are the kinds of flame graph there are.
+// FlameKinds are the available kinds of flame graph.
 func (v pageView) FlameKinds() (out []flameKind) {
 	for _, k := range flameKinds {
 		if slices.ContainsFunc(v.Flames.Graphs, func(g Flame) bool { return g.Kind == k.Key }) {

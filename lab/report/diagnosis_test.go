@@ -76,7 +76,7 @@ func TestDiagnosisAnswers(t *testing.T) {
 		{"as it is", func(*Report) {}, "notify carries 9,800/s at p99 <= 60 ms. A lock bounds it: at 32 requests in flight"},
 		{"no capacity", func(r *Report) { r.Capacity = nil }, "A lock bounds it: at 32"},
 		{"no words", func(r *Report) { r.Diagnoses[0].InWords = "" }, "It is bound by a lock (mutex), also allocation and GC."},
-		{"nothing", func(r *Report) { r.Diagnoses = nil }, "Nothing was looked into."},
+		{"nothing", func(r *Report) { r.Diagnoses = nil }, "Nothing was diagnosed."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := madeDiagnose().report()
@@ -180,7 +180,7 @@ func TestPauseWords(t *testing.T) {
 	}
 }
 
-// TestStagesAreOfTheTracedRun: no other run has any, and one that does not count tells nothing.
+// TestStagesAreOfTheTracedRun: no other run has any, and an invalid run shows none.
 func TestStagesAreOfTheTracedRun(t *testing.T) {
 	m := madeDiagnose()
 	staged := m.report().Stages

@@ -12,7 +12,7 @@ import (
 var (
 	placeHead           = []string{"share", "where", "in"}
 	placeNumbers        = []bool{true, false, false}
-	evidenceHead        = []string{"signal", "value", "what it means"}
+	evidenceHead        = []string{"signal", "value", "meaning"}
 	evidenceNumbers     = []bool{false, true, false}
 	interventionHead    = []string{"changed", "predicted", "saw", "prediction"}
 	interventionNumbers = []bool{false, false, false, false}
@@ -39,7 +39,7 @@ func interventionCells(tried []diagnose.Intervention) (rows [][]string) {
 	return rows
 }
 
-// diagnosis writes a diagnosis in full: it is what was asked for.
+// diagnosis prints a diagnosis in full.
 func (t *terminal) diagnosis(r *Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
@@ -64,7 +64,7 @@ func (t *terminal) diagnosis(r *Report) {
 			}
 		}
 		for _, u := range d.Unseen {
-			t.line(t.paint(dim, "not seen: "+t.clean(u)))
+			t.line(t.paint(dim, "not measured: "+t.clean(u)))
 		}
 		if len(d.Findings)+len(d.Unseen) > 0 {
 			t.line("")
@@ -72,12 +72,12 @@ func (t *terminal) diagnosis(r *Report) {
 	}
 }
 
-// peakWords say how much was carried without regard to an SLO.
+// peakWords state the highest throughput without regard to an SLO.
 func peakWords(d *diagnose.Diagnosis) string {
 	return "Peak with clients in a closed loop: " + rate(Value(d.PeakPerS))
 }
 
-// cells writes a table without bars; nothing where it has no rows.
+// cells prints a table without bars; nothing without rows.
 func (t *terminal) cells(head []string, number []bool, cells [][]string) {
 	if len(cells) == 0 {
 		return
@@ -89,7 +89,7 @@ func (t *terminal) cells(head []string, number []bool, cells [][]string) {
 	t.table(append([]string(nil), head...), number, rows)
 }
 
-// why says in a line of each step what bounds it, and why it moved the capacity or did not.
+// why prints for each step its bottleneck, and why its throughput changed or did not.
 func (t *terminal) why(r *Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
@@ -100,13 +100,13 @@ func (t *terminal) why(r *Report) {
 	}
 }
 
-// whyWords say what bounds a step, and why it moved the capacity or did not.
+// whyWords state a step's bottleneck, and why its throughput changed or did not.
 func whyWords(r *Report, d *diagnose.Diagnosis) string {
 	said := r.nameOf(d)
 	if d.Valid && d.Bound != diagnose.Unknown {
 		said += ", bound by " + verdictWords(d)
 	}
-	return said + ": " + cmp.Or(d.Moved, d.InWords, "nothing is known")
+	return said + ": " + cmp.Or(d.Moved, d.InWords, "unknown")
 }
 
 // diagnosisMarkdown writes a diagnosis in full.
@@ -141,13 +141,13 @@ func (r *Report) diagnosisMarkdown(b *strings.Builder) {
 			b.WriteByte('\n')
 		}
 		for _, u := range d.Unseen {
-			fmt.Fprintf(b, "- not seen: %s\n", escapeMarkdown(u))
+			fmt.Fprintf(b, "- not measured: %s\n", escapeMarkdown(u))
 		}
 		b.WriteByte('\n')
 	}
 }
 
-// whyMarkdown says in a line of each step what bounds it.
+// whyMarkdown writes for each step its bottleneck and the change of its throughput.
 func (r *Report) whyMarkdown(b *strings.Builder) {
 	for i := range r.Diagnoses {
 		fmt.Fprintf(b, "- %s\n", escapeMarkdown(whyWords(r, &r.Diagnoses[i])))

@@ -12,65 +12,65 @@ import (
 	"dyno/lab/record"
 )
 
-// Bounds on what the flame graphs of a page carry.
+// Bounds on the flame graphs of a page.
 const (
 	flameNodes = 40_000 // frames in all graphs; at about 18 bytes each, 0.7 MB
 	flameDepth = 256    // frames in a stack; the runtime keeps 128
 	flameName  = 240    // bytes of a function's name; generics make long ones
 )
 
-// leastShares are the shares of a graph's total below which stacks are summed up: the first is used under
-// which all graphs fit.
+// leastShares are the shares of a graph's total below which stacks are merged: the first with which
+// all graphs fit is used.
 var leastShares = []float64{0.001, 0.002, 0.005, 0.01, 0.02}
 
-// Flames are the profiles of an experiment as prefix trees, written so that they take little room.
+// Flames are the profiles of an experiment as prefix trees, in a compact form.
 type Flames struct {
-	Functions []string `json:"functions"` // the first stands for what was summed up
+	Functions []string `json:"functions"` // the first stands for merged stacks
 	Files     []string `json:"files"`     // by function: the file's name without its folder
 	Origins   []int    `json:"origins"`   // by function: origin...
 	Graphs    []Flame  `json:"graphs"`
-	Least     float64  `json:"least"` // stacks below this share of their graph are summed up
+	Least     float64  `json:"least"` // stacks below this share of their graph are merged
 	Left      int      `json:"left"`  // graphs that would make the page too large
-	Missing   []string `json:"-"`     // what was not taken, and why
+	Missing   []string `json:"-"`     // profiles that were not taken, with the reason
 }
 
-// Flame is one sample type of a variant's profile. Its frames stand in the order in which a walk meets
-// them that goes into each frame before it goes on to the next.
+// Flame is one sample type of a variant's profile. Its frames are in depth-first order.
 type Flame struct {
 	Variant   string  `json:"variant"`
 	Kind      string  `json:"kind"`
 	Name      string  `json:"name"` // of the kind, in words
 	Unit      string  `json:"unit"`
-	About     string  `json:"about"` // where the profile was taken, in words
+	About     string  `json:"about"` // the load under which the profile was taken
 	Functions []int   `json:"f"`
 	Depths    []int   `json:"d"`
-	Lines     []int   `json:"l"` // where most of it was; 0: not known
+	Lines     []int   `json:"l"` // line with most of the value; 0: unknown
 	Self      column  `json:"s"` // in none of its children, in Unit
 	Total     float64 `json:"-"`
 	Deepest   int     `json:"-"`
 }
 
-// flameKind is a sample type that is drawn.
+// flameKind is a sample type with a flame graph.
 type flameKind struct {
-	Key     string // in links: #flame=VARIANT,KIND,FUNCTION; for the first of a profile, record.Profile...
+	// in links: #flame=VARIANT,KIND,FUNCTION; for the first of a profile, record.Profile...
+	Key     string
 	profile string
 	value   string
 	Name    string
 	unit    string
 	scale   float64 // from the profile's unit to unit
-	moment  bool    // of one moment: not to be divided by requests
+	moment  bool    // of one moment: not divided by requests
 }
 
 var flameKinds = []flameKind{
 	{Key: record.ProfileCPU, profile: record.ProfileCPU, value: record.ValueCPU, Name: "CPU", unit: "us", scale: 1e-3},
 	{Key: record.ProfileHeap, profile: record.ProfileHeap, value: record.ValueAllocBytes, Name: "allocated bytes", unit: "bytes", scale: 1},
 	{Key: "objects", profile: record.ProfileHeap, value: record.ValueAllocObjects, Name: "allocated objects", unit: "objects", scale: 1},
-	{Key: record.ProfileMutex, profile: record.ProfileMutex, value: record.ValueDelay, Name: "waits for a mutex, by who held it", unit: "us", scale: 1e-3},
-	{Key: record.ProfileBlock, profile: record.ProfileBlock, value: record.ValueDelay, Name: "waits, by who waited", unit: "us", scale: 1e-3},
+	{Key: record.ProfileMutex, profile: record.ProfileMutex, value: record.ValueDelay, Name: "waits for a mutex, by holder", unit: "us", scale: 1e-3},
+	{Key: record.ProfileBlock, profile: record.ProfileBlock, value: record.ValueDelay, Name: "waits, by waiting function", unit: "us", scale: 1e-3},
 	{Key: record.ProfileGoroutine, profile: record.ProfileGoroutine, value: record.ValueGoroutines, Name: "goroutines at one moment", unit: "goroutines", scale: 1, moment: true},
 }
 
-// unitOf is the unit of the graph's figures: per request where the requests were counted.
+// unitOf is the unit of the graph's figures: per request if the requests were counted.
 func (k flameKind) unitOf(p *record.Profile) (unit string, scale float64) {
 	if k.moment || !(p.Requests > 0) {
 		return k.unit, k.scale
@@ -78,17 +78,17 @@ func (k flameKind) unitOf(p *record.Profile) (unit string, scale float64) {
 	return k.unit + perRequestUnit, k.scale / p.Requests
 }
 
-// perRequestUnit ends the unit of figures that were divided by the requests.
+// perRequestUnit ends the unit of figures divided by the requests.
 const perRequestUnit = " per request"
 
-// Comparable reports whether a graph may be set against another of another variant: totals may not, which
-// tell of how long was looked and how hard it was driven.
+// Comparable reports whether a graph may be compared with another variant's: totals may not, since
+// they depend on the length and the load of the profile.
 func (g Flame) Comparable(other Flame) bool {
 	whole := g.Kind == record.ProfileGoroutine || strings.HasSuffix(g.Unit, perRequestUnit)
 	return whole && g.Kind == other.Kind && g.Unit == other.Unit
 }
 
-// flames draws the profiles of every variant; nil when none was profiled.
+// flames returns the profiles of every variant; nil when there are none.
 func flames(e *record.Experiment) *Flames {
 	out := &Flames{}
 	var trees []*frame
@@ -123,7 +123,8 @@ func flames(e *record.Experiment) *Flames {
 	return out
 }
 
-// profiledRun is the run in which profiles of a variant were taken: the last that counts, or else the last.
+// profiledRun is the run in which profiles of a variant were taken: the last valid one, or else the
+// last.
 func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 	for _, r := range e.Runs {
 		if r.Step.Role == record.RoleProfile && r.Step.Variant == variant && (run == nil || r.Invalid == "" || run.Invalid != "") {
@@ -133,7 +134,7 @@ func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 	return run
 }
 
-// profiledWords say under what load a profile was taken.
+// profiledWords describe the load under which a profile was taken.
 func profiledWords(r *record.Run, p *record.Profile) string {
 	var parts []string
 	if r.Totals.AchievedPerS > 0 {
@@ -154,8 +155,8 @@ func profiledWords(r *record.Run, p *record.Profile) string {
 	return strings.Join(parts, ", ")
 }
 
-// write picks the share below which stacks are summed up, and writes the trees down. Graphs that do not
-// fit even then are left out from the end.
+// write chooses the share below which stacks are merged, and writes the trees. Graphs that still do
+// not fit are left out from the end.
 func (f *Flames) write(trees []*frame) {
 	fits := func(n int) bool {
 		sum := 0
@@ -183,10 +184,10 @@ func (f *Flames) write(trees []*frame) {
 	}
 }
 
-// summedUp names what was too small to be shown by itself.
+// summedUp names the merged stacks.
 const summedUp = "(rest)"
 
-// walk writes the children of a frame, by name, and returns how many frames deep they go.
+// walk writes the children of a frame, by name, and returns their depth in frames.
 func (f *Flames) walk(index map[string]int, g *Flame, parent *frame, depth int, least float64) (deepest int) {
 	rest := 0.0
 	add := func(fn, line int, self float64) {
@@ -209,7 +210,7 @@ func (f *Flames) walk(index map[string]int, g *Flame, parent *frame, depth int, 
 	return deepest
 }
 
-// function enters a frame's function into the table.
+// function adds a frame's function to the table.
 func (f *Flames) function(index map[string]int, c *frame) int {
 	i, known := index[c.function]
 	if !known {
@@ -226,7 +227,7 @@ func (f *Flames) function(index map[string]int, c *frame) int {
 	return i
 }
 
-// Initial is the graph that the page opens with: the last variant's CPU, or else the first there is.
+// Initial is the graph shown first: the last variant's CPU, or else the first graph.
 func (f *Flames) Initial() int {
 	for i := len(f.Graphs) - 1; i >= 0; i-- {
 		if f.Graphs[i].Kind == record.ProfileCPU {
@@ -236,9 +237,9 @@ func (f *Flames) Initial() int {
 	return 0
 }
 
-// Room takes up the room of the graph until the script draws it, so that nothing moves.
+// Room reserves the space of the graph until the script draws it, so that the page does not shift.
 func (f Flame) Room() template.HTML {
-	const frame, frames = 19, 3 // px, as flame.js draws them; the root and what is kept free below
+	const frame, frames = 19, 3 // px, as flame.js draws them; the root and the free space below
 	return template.HTML(fmt.Sprintf(`<svg width="100%%" height="%d" aria-hidden="true"></svg>`, (f.Deepest+frames)*frame))
 }
 
@@ -247,10 +248,10 @@ func (f *Flames) Has(variant, kind string) bool {
 	return f != nil && slices.ContainsFunc(f.Graphs, func(g Flame) bool { return g.Variant == variant && g.Kind == kind })
 }
 
-// LeastWords write the share below which stacks are summed up: 0.1%.
+// LeastWords format the share below which stacks are merged: 0.1%.
 func (f *Flames) LeastWords() string { return percent(Value(f.Least)) }
 
-// showing is the first of the kinds whose graph of the variant holds a function; empty: none does.
+// showing is the first of the kinds whose graph of the variant contains a function; empty: none.
 func (f *Flames) showing(variant string, kinds []string, function string) string {
 	if f == nil {
 		return ""

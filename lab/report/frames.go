@@ -9,17 +9,17 @@ import (
 	"dyno/lab/record"
 )
 
-// frame is a function where a stack passes through it, with all stacks that do so on the same way.
+// frame is a function at one position in the tree, with all stacks that pass through it.
 type frame struct {
 	function string
 	file     string
-	lines    map[int]float64 // what belongs to each
+	lines    map[int]float64 // value by line
 	self     float64
 	total    float64
 	children map[string]*frame
 }
 
-// newFrames joins the stacks of a profile where they begin alike.
+// newFrames merges the common prefixes of a profile's stacks.
 func newFrames(p *record.Profile, scale float64) *frame {
 	root := &frame{}
 	for _, s := range p.Stacks {
@@ -55,7 +55,7 @@ func (f *frame) child(at record.Frame) *frame {
 	return c
 }
 
-// line is where most of the frame was.
+// line is the line with most of the frame's value.
 func (f *frame) line() (most int) {
 	for _, line := range slices.Sorted(maps.Keys(f.lines)) {
 		if f.lines[line] > f.lines[most] {
@@ -65,7 +65,7 @@ func (f *frame) line() (most int) {
 	return most
 }
 
-// count is how many frames below f would be written.
+// count is the number of frames below f that would be written.
 func (f *frame) count(least float64) int {
 	n, rest := 0, 0
 	for _, c := range f.children {

@@ -45,9 +45,8 @@ var flameGraphJS string
 //go:embed assets/d3-flame-graph.LICENSE
 var flameGraphLicense string
 
-// The page's style and scripts, as they stand in it. Its content security policy names them by their
-// hashes and allows nothing else: no request, no other script, whatever a service or a scenario calls
-// itself.
+// The page's style and scripts. Its content security policy names them by their hashes and permits
+// nothing else: no request and no other script, whatever name a service or a scenario has.
 var (
 	style   = uPlotCSS + "\n" + pageCSS
 	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS
@@ -56,7 +55,7 @@ var (
 		"default-src 'none'",
 		"script-src " + hash(library) + " " + hash(pageJS) + " " + hash(flamer) + " " + hash(flameJS),
 		"style-src " + hash(style),
-		"img-src data:", // the empty icon, so that no icon is asked for
+		"img-src data:", // the empty icon, so that browsers request none
 		"base-uri 'none'",
 		"form-action 'none'",
 	}, "; ")
@@ -84,13 +83,14 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
 }).Parse(pageHTML))
 
-// HTML writes the page: one file that asks the network for nothing.
+// HTML writes the page: one file that makes no network requests.
 func HTML(w io.Writer, r *Report) error {
 	data, err := json.Marshal(struct {
 		Charts []Chart `json:"charts"`
 		Traces []Trace `json:"traces"`
 		Flames *Flames `json:"flames,omitempty"`
-	}{append([]Chart{}, r.Charts...), append([]Trace{}, r.Traces...), r.Flames}) // the page walks through both
+		// the page iterates over both
+	}{append([]Chart{}, r.Charts...), append([]Trace{}, r.Traces...), r.Flames})
 	if err != nil {
 		return fmt.Errorf("encoding the charts: %w", err)
 	}
@@ -108,7 +108,7 @@ func HTML(w io.Writer, r *Report) error {
 	return err
 }
 
-// pageView is what the template reads besides the report.
+// pageView is the template's input: the report with formatted values.
 type pageView struct {
 	*Report
 	Policy  string
@@ -123,10 +123,10 @@ type pageView struct {
 // KindWords names the kind of experiment.
 func (v pageView) KindWords() string { return kindWords[v.Kind] }
 
-// Heading names what was measured.
+// Heading names the subject of the measurement.
 func (v pageView) Heading() string { return v.Title }
 
-// Banner says how the experiment ended, and how sure its result is.
+// Banner shows the outcome, and the certainty of the result.
 func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 	word, text := v.standing()
 	b.Class = map[string]string{record.OutcomeComplete: "good", record.OutcomeInvalid: "bad"}[word]
@@ -134,17 +134,17 @@ func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 	return b
 }
 
-// FloorWords are what the baseline shows against itself.
+// FloorWords describe the baseline compared with itself.
 func (v pageView) FloorWords() string { return v.floorWords() }
 
 // Columns are the columns of the table of steps.
 func (v pageView) Columns() []tableColumn { return v.columns() }
 
-// DatabaseColumns are the columns of the table of databases, DatabaseRemarks what stands below it.
+// DatabaseColumns are the columns of the table of databases, DatabaseRemarks the text below it.
 func (v pageView) DatabaseColumns() []databaseColumn { return v.databaseColumns() }
 func (v pageView) DatabaseRemarks() []string         { return v.databaseRemarks() }
 
-// Pointer gives the template a step in the form that columns read.
+// Pointer converts a step for the template to the form that columns read.
 func (s Step) Pointer() *Step { return &s }
 
 // AllWarnings are the warnings of the report and its steps.
@@ -225,10 +225,10 @@ func tallies(t record.Totals, counts map[string]int64) (out []tally) {
 	return out
 }
 
-// Missed is what a single load did not meet.
+// Missed lists the criteria that a single load missed.
 func (v pageView) Missed() []string { return missed(v.Load.Verdict) }
 
-// Unjudged says why a single load neither met its SLO nor missed it; empty: it did.
+// Unjudged is the reason why a single load neither met nor missed its SLO; empty if it did.
 func (v pageView) Unjudged() string { return unjudged(*v.Load.Verdict) }
 
 // Settings are the machine's settings, by name.
@@ -239,7 +239,7 @@ func (v pageView) Settings() (out [][2]string) {
 	return out
 }
 
-// Initial is the trace that the page opens with: the last measured run that met its SLO, or else the last
+// Initial is the trace shown first: the last measured run that met its SLO, or else the last
 // measured one, or else the last that saturated the service.
 func (v pageView) Initial() int {
 	rank := map[string]int{}
@@ -264,7 +264,7 @@ func (v pageView) Initial() int {
 	return best
 }
 
-// ClosedNote stands at the percentiles of a closed loop.
+// ClosedNote is the note at the percentiles of a closed loop.
 func (v pageView) ClosedNote() string {
 	if v.Load != nil && v.Load.Run.Load.Model == "closed" {
 		return closedNote

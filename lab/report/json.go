@@ -13,8 +13,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Schemas of the JSON that this package composes itself; capacity and compare name their own. Keys may
-// be added, never changed.
+// Schemas of the JSON objects of this package; capacity and compare name their own. Keys may be
+// added, never changed.
 const (
 	SchemaRun       = "dyno.run/1"
 	SchemaLoad      = "dyno.load/1"
@@ -22,7 +22,8 @@ const (
 )
 
 // JSON writes the report as one object, by the kind of experiment: dyno.load/1, dyno.capacity/1,
-// dyno.comparison/1, dyno.diagnosis/1, and dyno.run/1 for ladders and sweeps. What is unknown is null.
+// dyno.comparison/1, dyno.diagnosis/1, and dyno.run/1 for ladders and sweeps. Unknown values are
+// null.
 func JSON(w io.Writer, r *Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -33,7 +34,7 @@ func JSON(w io.Writer, r *Report) error {
 	return nil
 }
 
-// verdict is what every schema says besides its figures.
+// verdict is the common part of every schema.
 type verdict struct {
 	Valid    bool           `json:"valid"`
 	Reason   string         `json:"reason"` // why not valid
@@ -44,21 +45,21 @@ type verdict struct {
 	Outcome  record.Outcome `json:"outcome"`
 }
 
-// valid reports whether the experiment came to its end with a result.
+// valid reports whether the experiment was completed with a result.
 func (r *Report) valid() bool { return r.Outcome.Status == record.OutcomeComplete }
 
 func (r *Report) verdict() verdict {
 	return verdict{Valid: r.valid(), Reason: r.Outcome.Reason, Warnings: list(r.allWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.jsonTurns(), Outcome: r.Outcome}
 }
 
-// jsonTurns is what the figures of an experiment by turns rest on.
+// jsonTurns is the data behind the figures of an experiment by turns.
 type jsonTurns struct {
 	Blocks      int     `json:"blocks"`
 	Generations int     `json:"generations"`
 	Slices      int     `json:"slices"`
 	Left        int     `json:"slices_left_out"`
 	Steal       Value   `json:"steal"`  // median share of the machine
-	Others      Value   `json:"others"` // likewise
+	Others      Value   `json:"others"` // the same for other processes
 	Took        float64 `json:"took_s"`
 	Budget      float64 `json:"budget_s"`
 	Compared    int     `json:"comparisons"`
@@ -101,21 +102,22 @@ type jsonStep struct {
 	PeakRSSBytes     Value     `json:"peak_rss_bytes"`
 	PeakGoroutines   Value     `json:"peak_goroutines"`
 	GCPauseP99Ms     Value     `json:"gc_pause_p99_ms"`
-	Concurrency      *Value    `json:"concurrency,omitempty"` // units at once, of jobs that are driven so
-	RatioToBaseline  Value     `json:"ratio_to_baseline"`
-	RatioInterval    *Interval `json:"ratio_interval"`
-	RatioToBefore    Value     `json:"ratio_to_before"`
-	BeforeInterval   *Interval `json:"before_interval"`
-	Verdict          string    `json:"verdict"`
-	WouldDecide      string    `json:"would_decide,omitempty"`
+	// units in flight, of jobs driven by concurrency
+	Concurrency     *Value    `json:"concurrency,omitempty"`
+	RatioToBaseline Value     `json:"ratio_to_baseline"`
+	RatioInterval   *Interval `json:"ratio_interval"`
+	RatioToBefore   Value     `json:"ratio_to_before"`
+	BeforeInterval  *Interval `json:"before_interval"`
+	Verdict         string    `json:"verdict"`
+	WouldDecide     string    `json:"would_decide,omitempty"`
 	*jsonTurned
-	BoundBy  *string  `json:"bound_by"` // null: there is no verdict
+	BoundBy  *string  `json:"bound_by"` // null: no verdict
 	Rounds   int      `json:"rounds"`
 	Reason   string   `json:"reason"` // why there is no capacity
 	Warnings []string `json:"warnings"`
 }
 
-// jsonTurned is what a step by turns says besides.
+// jsonTurned is the additional fields of a step by turns.
 type jsonTurned struct {
 	Work         Value     `json:"work_per_s"`
 	WorkInterval *Interval `json:"work_interval"`
@@ -187,7 +189,7 @@ func (r *Report) jsonRamps() (out []jsonRamp) {
 	return out
 }
 
-// jsonScaling is one variant over its units at once.
+// jsonScaling is one variant's throughput over concurrency.
 type jsonScaling struct {
 	Variant string             `json:"variant"`
 	Units   int                `json:"units,omitempty"`
@@ -248,7 +250,7 @@ func (r *Report) runObject() any {
 		Name      string          `json:"name"`
 		Service   string          `json:"service"`
 		Metric    string          `json:"metric"`
-		Ratio     string          `json:"ratio_metric"` // what the steps' ratios are ratios of
+		Ratio     string          `json:"ratio_metric"` // metric of the steps' ratios
 		SLO       record.SLO      `json:"slo"`
 		Steps     []jsonStep      `json:"steps"`
 		Sweep     []jsonSweepRow  `json:"sweep,omitempty"`
@@ -298,22 +300,23 @@ func (r *Report) comparisonObject() any {
 	}
 	return struct {
 		compare.Comparison
-		Valid     bool                          `json:"valid"`
-		Reason    string                        `json:"reason"`
-		SLO       record.SLO                    `json:"slo"`
-		Steps     []jsonStep                    `json:"steps"`
-		Scaling   []jsonScaling                 `json:"scaling,omitempty"`
-		Diagnoses []jsonDiagnosis               `json:"diagnoses,omitempty"`
-		Databases []jsonDatabase                `json:"databases,omitempty"`
-		Answer    string                        `json:"answer"`
-		Out       string                        `json:"out"`
-		Metrics   map[string]compare.Comparison `json:"metrics,omitempty"` // by turns: the comparison by each metric
-		Turns     *jsonTurns                    `json:"turns,omitempty"`
-		Outcome   record.Outcome                `json:"outcome"`
+		Valid     bool            `json:"valid"`
+		Reason    string          `json:"reason"`
+		SLO       record.SLO      `json:"slo"`
+		Steps     []jsonStep      `json:"steps"`
+		Scaling   []jsonScaling   `json:"scaling,omitempty"`
+		Diagnoses []jsonDiagnosis `json:"diagnoses,omitempty"`
+		Databases []jsonDatabase  `json:"databases,omitempty"`
+		Answer    string          `json:"answer"`
+		Out       string          `json:"out"`
+		// by turns: the comparison by each metric
+		Metrics map[string]compare.Comparison `json:"metrics,omitempty"`
+		Turns   *jsonTurns                    `json:"turns,omitempty"`
+		Outcome record.Outcome                `json:"outcome"`
 	}{c, r.valid(), r.Outcome.Reason, r.SLO, r.jsonSteps(), r.jsonScaling(), r.jsonDiagnoses(), r.jsonDatabases(), r.Answer, r.Out, metrics, r.jsonTurns(), r.Outcome}
 }
 
-// jsonDiagnosis is a diagnosis whose rates are null where they are not known.
+// jsonDiagnosis is a diagnosis whose unknown rates are null.
 type jsonDiagnosis struct {
 	diagnose.Diagnosis
 	CapacityPerS Value `json:"capacity_per_s"`
@@ -331,7 +334,8 @@ func (r *Report) jsonDiagnoses() (out []jsonDiagnosis) {
 	return out
 }
 
-// diagnosisObject is the first variant's diagnosis; of several, all are in it too.
+// diagnosisObject is the first variant's diagnosis; with several variants it also contains all of
+// them.
 func (r *Report) diagnosisObject() any {
 	d := newJSONDiagnosis(complete([]diagnose.Diagnosis{{Bound: diagnose.Unknown}})[0])
 	all := r.jsonDiagnoses()
@@ -343,7 +347,7 @@ func (r *Report) diagnosisObject() any {
 	}
 	return struct {
 		Schema   string   `json:"schema"`
-		Valid    bool     `json:"valid"` // these three speak for the report, not for its first variant alone
+		Valid    bool     `json:"valid"` // these three describe the report, not only its first variant
 		Reason   string   `json:"reason"`
 		Warnings []string `json:"warnings"`
 		jsonDiagnosis
@@ -394,7 +398,7 @@ func (r *Report) loadObject() any {
 		Lag          record.Lag                  `json:"send_lag_us"`
 		Generator    generator                   `json:"generator"`
 		SLO          record.SLO                  `json:"slo"`
-		Met          *bool                       `json:"slo_met"` // null: none was asked for, or it was not judged
+		Met          *bool                       `json:"slo_met"` // null: no SLO, or it was not judged
 		Databases    []jsonDatabase              `json:"databases,omitempty"`
 		verdict
 	}{
@@ -404,7 +408,7 @@ func (r *Report) loadObject() any {
 	}
 }
 
-// counts is never null in JSON.
+// counts returns an empty map instead of nil.
 func counts(m map[string]int64) map[string]int64 {
 	if m == nil {
 		return map[string]int64{}
@@ -412,7 +416,7 @@ func counts(m map[string]int64) map[string]int64 {
 	return m
 }
 
-// list is never null in JSON.
+// list returns an empty list instead of nil.
 func list(s []string) []string {
 	if s == nil {
 		return []string{}

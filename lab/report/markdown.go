@@ -92,7 +92,7 @@ func (r *Report) capacityMarkdown(b *strings.Builder) {
 	tableMarkdown(b, []string{"offered, per second", "achieved, per second", "p50, ms", "p99, ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
 }
 
-// markdown writes what a job did over its units at once, and which model explains it.
+// markdown writes a job's throughput over concurrency, and the model that fits it best.
 func (s *Scaling) markdown(b *strings.Builder) {
 	if s == nil || len(s.Curves) == 0 {
 		return
@@ -141,7 +141,7 @@ func (r *Report) loadMarkdown(b *strings.Builder) {
 	fmt.Fprintf(b, "%s completed, %s unfinished, %s failed.\n\n", count(t.Completed), count(t.Unfinished), count(t.Failed))
 }
 
-// conditionsMarkdown says under what conditions the figures hold, folded away.
+// conditionsMarkdown writes the conditions of the measurement in a folded section.
 func (r *Report) conditionsMarkdown(b *strings.Builder) {
 	all, valid := r.Count()
 	b.WriteString("<details><summary>Conditions</summary>\n\n")
@@ -170,8 +170,8 @@ func (r *Report) conditionsMarkdown(b *strings.Builder) {
 	b.WriteString("\n</details>\n")
 }
 
-// allWarnings are the report's own and its analyses', each once. A warning that several steps share names
-// them together.
+// allWarnings are the warnings of the report and its analyses without duplicates. A warning that
+// several steps share names them together.
 func (r *Report) allWarnings() []string {
 	out := slices.Clone(r.Warnings)
 	if r.Load != nil && r.Load.Run.Disturbed != "" {
@@ -213,7 +213,7 @@ func (r *Report) allWarnings() []string {
 	})
 }
 
-// countWords say how many runs count.
+// countWords state how many runs count.
 func countWords(all, valid int) string {
 	switch {
 	case all == 1 && valid == 1:
@@ -258,14 +258,14 @@ func tableMarkdown(b *strings.Builder, head []string, number []bool, rows [][]st
 	b.WriteByte('\n')
 }
 
-// markdownEscapes make names inert: no table cell, tag, link, mention or emphasis begins in them.
+// markdownEscapes makes names inert: no table cell, tag, link, mention or emphasis starts in them.
 var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`,
 	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`)
 
 func escapeMarkdown(s string) string { return markdownEscapes.Replace(visible(s)) }
 
-// codeSpan fences a text with more backticks than it holds.
+// codeSpan encloses a text in more backticks than it contains.
 func codeSpan(s string) string {
 	s = visible(s)
 	longest, run := 0, 0

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Where a function comes from; flame graphs are coloured by it.
+// Origin of a function; flame graphs are coloured by it.
 const (
-	originRest    = iota // nothing is known: what was summed up
+	originRest    = iota // unknown: merged stacks
 	originService        // the program's own module
 	originLibrary        // another module
 	originStd            // the standard library
@@ -27,7 +27,7 @@ var stdRoots = func() map[string]bool {
 
 // packageOf is the import path of a function's package: net/http of net/http.(*conn).serve.
 func packageOf(function string) string {
-	name, _, _ := strings.Cut(function, "[") // type arguments hold paths of their own
+	name, _, _ := strings.Cut(function, "[") // type arguments contain paths of their own
 	dir, last := "", name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		dir, last = name[:i+1], name[i+1:]
@@ -36,9 +36,9 @@ func packageOf(function string) string {
 	return dir + last
 }
 
-// originOf tells by a function's package and its file. A module in the module cache has a version in its
-// path, and one whose path begins with a host's name that is not there is the program's own (or replaced
-// by a folder, which is as good as its own).
+// originOf derives the origin from a function's package and its file. A module in the module cache
+// has a version in its path; one outside it whose path begins with a host name is the program's own
+// module (or one replaced by a folder, which counts as its own).
 func originOf(function, file string) int {
 	if function == summedUp || function == "" {
 		return originRest

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// This file says what can be said of a part of an experiment: of a window or a run of one that goes on,
-// and of two of its variants.
+// This file reads parts of an experiment: a window or a run of one in progress, and two of its
+// variants.
 
 // RunOf is one run's line, as the list of runs shows it.
 func RunOf(r *record.Run) Run {
@@ -20,8 +20,8 @@ func RunOf(r *record.Run) Run {
 	return newRun(r, a)
 }
 
-// Point reads a window as a Trace's point does: its phase, and its figures by the keys of Trace.Series.
-// What was not seen has no key.
+// Point reads a window like a Trace's point: its phase, and its figures by the keys of
+// Trace.Series. Missing figures have no key.
 func Point(w record.Window) (phase string, figures map[string]float64) {
 	figures = map[string]float64{}
 	for _, m := range measures {
@@ -35,28 +35,28 @@ func Point(w record.Window) (phase string, figures map[string]float64) {
 // Bound is the SLO's bound on p99, in ms; unknown when it has none.
 func Bound(s record.SLO) Value { return p99Bound(s) }
 
-// Between compares any two variants of an experiment that measured them in turns, by each metric that it has, and says in
-// a sentence or two what came of it.
+// Between compares any two variants of an experiment that measured them in turns, by each metric
+// that it has, and states the result in a sentence or two.
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 	if len(e.Slices) == 0 {
-		c := compare.Between(e, metricOf(e), a, b, datum(e))
+		c := compare.Between(e, metricOf(e), a, b, sample(e))
 		return []compare.Comparison{c}, comparisonAnswer(c, false)
 	}
 	all := metricsOf(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
 	return all, comparisonAnswer(all[0], true) + besideWords(all)
 }
 
-// VariantSoFar is what the slices of a variant show while the experiment goes on.
+// VariantSoFar is the current result of a variant's slices during an experiment.
 type VariantSoFar struct {
 	Variant     string
 	Slices      int
 	Work        Value // per second, peak; the median
 	CPU         Value // us per request; the median
 	Met, Judged int   // SLO slices
-	Rate, P99   Value // of the last of those: offered per second, ms
+	Rate, P99   Value // of the last SLO slice: offered per second, ms
 }
 
-// SoFar is what the slices show of each variant.
+// SoFar returns the current results of all variants.
 func SoFar(e *record.Experiment) (out []VariantSoFar) {
 	for _, name := range variantNames(e) {
 		so := VariantSoFar{Variant: name, Rate: Unknown, P99: Unknown}
@@ -85,7 +85,7 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 	return out
 }
 
-// SliceWords say how much was measured so far, and how far the machine was disturbed.
+// SliceWords state how much was measured so far, and how much the machine was disturbed.
 func SliceWords(e *record.Experiment) string {
 	t := turnsOf(e)
 	if machine := t.MachineWords(); machine != "" {

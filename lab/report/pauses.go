@@ -16,10 +16,10 @@ type Pauses struct {
 	Count   int64
 }
 
-// longestPause is the bound of a pause that none was given for, ms.
+// longestPause is the bound of a pause without a recorded one, ms.
 const longestPause = 10_000
 
-// pauses are the histograms of the variants at their capacity, all over the same bounds.
+// pauses returns the histograms of the variants at their capacity, all with the same bounds.
 func pauses(e *record.Experiment, a analysis) (out []Pauses) {
 	counts := map[string]map[int]int64{}
 	lo, hi := math.MaxInt, math.MinInt
@@ -47,7 +47,7 @@ func pauses(e *record.Experiment, a analysis) (out []Pauses) {
 	return out
 }
 
-// countPauses adds the runs' pauses up, by the number of their bound.
+// countPauses sums the runs' pauses by the index of their bound.
 func countPauses(runs []*record.Run) map[int]int64 {
 	n := map[int]int64{}
 	for _, r := range runs {
@@ -63,14 +63,14 @@ func countPauses(runs []*record.Run) map[int]int64 {
 	return n
 }
 
-// saturated are the runs in which a variant was driven as hard as it goes.
+// saturated returns the runs that saturated a variant.
 func saturated(e *record.Experiment, variant string) []*record.Run {
 	return e.Select(func(r *record.Run) bool {
 		return r.Step.Role == record.RoleSaturate && r.Step.Variant == variant && r.Invalid == ""
 	})
 }
 
-// pauseStep numbers the bounds 1, 2, 5, 10, ... us from 0; it is the first at or above ms.
+// pauseStep is the index of the first bound at or above ms in 1, 2, 5, 10, ... us, from 0.
 func pauseStep(ms float64) int {
 	if !(ms < longestPause) {
 		ms = longestPause
@@ -82,12 +82,12 @@ func pauseStep(ms float64) int {
 	return step
 }
 
-// pauseBound is the bound of that number, in ms.
+// pauseBound is the bound of an index, in ms.
 func pauseBound(step int) float64 {
 	return [...]float64{1, 2, 5}[step%3] * math.Pow(10, float64(step/3-3))
 }
 
-// Longest is the bound that no pause was over, ms.
+// Longest is the bound above the longest pause, ms.
 func (p Pauses) Longest() Value { return Value(p.Bars[p.last()].UpToMs) }
 
 func (p Pauses) last() (at int) {
@@ -99,8 +99,8 @@ func (p Pauses) last() (at int) {
 	return at
 }
 
-// SVG draws the bars; their heights are logarithmic, so that the few long pauses are seen beside the many
-// short ones.
+// SVG draws the bars; their heights are logarithmic, so that a few long pauses are visible beside
+// many short ones.
 func (p Pauses) SVG() template.HTML {
 	most := 0.0
 	for _, b := range p.Bars {
@@ -124,7 +124,7 @@ func (p Pauses) SVG() template.HTML {
 	return template.HTML(b.String())
 }
 
-// pauseWords write a bound: 50 us, 2 ms, 1 s.
+// pauseWords format a bound: 50 us, 2 ms, 1 s.
 func pauseWords(ms float64) string {
 	switch {
 	case ms < 0.9995:

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// plot is a chart drawn here, as inline SVG: it prints, needs no script, and scales with the page
-// because every place in it is a percentage (lines lie in an inner SVG that stretches); labels hang over
-// its edge into the margin that the page leaves around it. Colours come from the page's style by class,
-// so that they follow light and dark.
+// plot is a chart as inline SVG: it prints, needs no script, and scales with the page because every
+// position is a percentage (lines are in an inner SVG that stretches); labels extend into the
+// margin that the page leaves around it. Colours come from the page's style by class, so that they
+// follow light and dark mode.
 type plot struct {
-	title          string // for those who hear the page
+	title          string // for screen readers
 	xLabel, yLabel string
 	x, y           axis
 	xTicks         []tick // nil: round figures
 	lines          []polyline
 	dots           []dot
-	notes          []note // beneath the dots
-	band           *band  // beneath everything; nil: none
-	small          bool   // one of many: few ticks, no names at the axes
+	notes          []note // below the dots
+	band           *band  // below all other elements; nil: none
+	small          bool   // one of many: few ticks, no axis names
 }
 
 // axis maps figures to percent of the plot's width or height.
@@ -46,17 +46,17 @@ type polyline struct {
 type dot struct {
 	x, y  float64
 	class string
-	label string // drawn beside it
-	title string // shown when pointed at
+	label string // drawn beside the dot
+	title string // shown on hover
 }
 
-// note is words in a corner, or at the nearest one.
+// note is a text in a corner, or at the nearest one.
 type note struct {
 	x, y float64
 	text string
 }
 
-// newAxis spans the known values with a little room; a logarithmic axis spans whole decades' halves.
+// newAxis spans the known values with a small margin; a logarithmic axis spans whole half-decades.
 func newAxis(log bool, values ...float64) axis {
 	a := axis{lo: math.Inf(1), hi: math.Inf(-1), log: log}
 	for _, v := range values {
@@ -66,7 +66,7 @@ func newAxis(log bool, values ...float64) axis {
 		a.lo, a.hi = min(a.lo, v), max(a.hi, v)
 	}
 	switch {
-	case a.lo > a.hi: // nothing known
+	case a.lo > a.hi: // no known value
 		a.lo, a.hi = 1, 10
 	case log:
 		a.lo, a.hi = a.lo/1.3, a.hi*1.3
@@ -79,7 +79,7 @@ func newAxis(log bool, values ...float64) axis {
 	return a
 }
 
-// percentOf is where v lies between the axis's ends; inside [0, 100] for values outside of it.
+// percentOf is the position of v between the axis's ends, limited to [0, 100].
 func (a axis) percentOf(v float64) float64 {
 	lo, hi := a.lo, a.hi
 	if a.log {
@@ -88,7 +88,7 @@ func (a axis) percentOf(v float64) float64 {
 	return max(0, min(100, (v-lo)/(hi-lo)*100))
 }
 
-// evenly is the span up to which a logarithmic axis is marked at equal distances.
+// evenly is the span up to which a logarithmic axis has equidistant ticks.
 const evenly = 4
 
 // ticks are at most about ten round figures on the axis: 1, 2 and 5 times a power of ten.
@@ -115,7 +115,7 @@ func (a axis) ticks() []tick {
 	return out
 }
 
-// short writes thousands as k.
+// short formats thousands as k.
 func (t tick) short() tick {
 	if t.at >= 1000 {
 		t.label = digits(t.at/1000, 3) + "k"
@@ -172,7 +172,7 @@ func (p plot) SVG() template.HTML {
 		x := p.x.percentOf(t.at)
 		thin := ""
 		if i%2 == 1 {
-			thin = " every-other" // hidden where there is little room
+			thin = " every-other" // hidden on narrow screens
 		}
 		fmt.Fprintf(&b, `<line class="grid" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/><text class="tick%s" x="%.2f%%" y="100%%" dy="18" text-anchor="middle">%s</text>`, x, x, thin, x, esc(t.label))
 	}

@@ -7,18 +7,19 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// Where the quadrants meet, as the rules of diagnose have it: a service at this use of its CPU computes,
-// and one whose requests wait for so much of their time waits. In percent.
+// quadrantCross is where the quadrants meet, by the thresholds of diagnose: a service above this
+// use of its CPU computes, and one whose requests wait for more than this share of their time
+// waits. In percent.
 func quadrantCross() (use, waiting float64) {
 	return diagnose.Defaults["busy_cpu"].Value * 100, diagnose.Defaults["waiting"].Value * 100
 }
 
-// quadrant draws every variant by how much of its CPU it used and how much of its requests' time was a
-// wait; empty when neither is known of any. left are the variants that could not be placed.
+// quadrant plots every variant by its CPU use and the share of its requests' time spent waiting;
+// empty when neither is known of any. left are the variants that could not be placed.
 func (r *Report) quadrant() (svg template.HTML, left []string) {
 	use, waiting := quadrantCross()
 	p := plot{
-		title:  "CPU use against the share of the requests' time that was a wait",
+		title:  "CPU use against the share of the requests' time spent waiting",
 		xLabel: "CPU use, %", yLabel: "requests' time spent waiting, %",
 		x: axis{lo: 0, hi: 100}, y: axis{lo: 0, hi: 100},
 		lines: []polyline{
@@ -46,8 +47,8 @@ func (r *Report) quadrant() (svg template.HTML, left []string) {
 	return p.SVG(), left
 }
 
-// waitingOf is the share of the requests' time that was a wait, by the trace; without one, of waits for
-// locks alone. Where the work is done after the answer, it is the time of those who do it.
+// waitingOf is the share of the requests' time spent waiting, by the trace; without one, only waits
+// for locks. If the work is done after the response, it is the time of the goroutines that do it.
 func waitingOf(d *diagnose.Diagnosis) (float64, bool) {
 	if v, seen := d.Signals[diagnose.Waiting]; seen {
 		return max(v, d.Signals[diagnose.WorkersWait]), true

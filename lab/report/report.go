@@ -1,12 +1,12 @@
-// Package report is what people look at: an experiment read from its folder, with what the analyses say
-// of it, as one HTML page that needs no network, as Markdown for a pull request, as a table on a
+// Package report presents the result of an experiment, read from its folder and the analysis
+// packages: as one HTML page that needs no network, as Markdown for a pull request, as a table on a
 // terminal, and as the JSON of the command line.
 //
-// Build makes the view model, a Report; the renderers are pure functions of it. The package judges
-// nothing itself: whether a load was carried is said by capacity, whether one variant beats another by
-// compare, and what neither could say is shown as unknown, with the reason.
+// Build makes the view model, a Report; the renderers are pure functions of it. An unknown value is
+// shown as unknown, with the reason.
 //
-// It is not for running anything, nor for serving the page (live). It starts no goroutines.
+// It is not for judging (capacity judges loads, compare compares variants), for running anything,
+// or for serving the page (live). It starts no goroutines.
 package report
 
 import (
@@ -25,13 +25,13 @@ import (
 type Report struct {
 	Kind     string // record.Kind...
 	Name     string
-	Title    string // what was measured, and how
+	Title    string // subject of the measurement, and its kind
 	Subject  string // a service, or a URL's host and path
 	Service  string
-	Metric   string // compare.Metric...: what the ratios are ratios of
+	Metric   string // compare.Metric...: the metric of the ratios
 	Answer   string // the result in one sentence
 	Outcome  record.Outcome
-	Invalid  string // the outcome's reason where it is record.OutcomeInvalid; empty: there is a result
+	Invalid  string // the outcome's reason if it is record.OutcomeInvalid; empty: there is a result
 	SLO      record.SLO
 	Started  time.Time
 	Out      string // the experiment's folder
@@ -42,10 +42,10 @@ type Report struct {
 
 	Steps      []Step              // the variants in ladder order; empty for a single load
 	Floor      *Interval           // ratio of the baseline to itself; nil: not measured often enough
-	CPUFloor   *Interval           // likewise by CPU per request; only by turns
-	Comparison *compare.Comparison // kind compare: by the metric that was asked for
+	CPUFloor   *Interval           // the same by CPU per request; only by turns
+	Comparison *compare.Comparison // kind compare: by the requested metric
 	Turns      *Turns              // nil: the variants took turns by whole runs, or there was one
-	// RatioMetric is what the ratios of Steps are ratios of.
+	// RatioMetric is the metric of the ratios in Steps.
 	RatioMetric string
 	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first
 	Pairs       []Pair               // kind compare
@@ -53,19 +53,20 @@ type Report struct {
 	Votes       []VoteRow            // kind capacity by turns
 	Load        *LoadResult          // kind load: its first run
 	Sweep       *Sweep               // kind sweep, over rates
-	Scaling     *Scaling             // jobs over units at once; nil: the load was a rate
+	Scaling     *Scaling             // jobs over concurrency; nil: the load was a rate
 
-	Diagnoses []diagnose.Diagnosis // of the variants that were looked into
-	Flames    *Flames              // nil: nothing was profiled
-	Pauses    []Pauses             // of the variants that have an agent
-	Stages    []Staged             // of the variants whose requests were traced
-	Databases []Database           // of the variants that told of theirs
+	Diagnoses []diagnose.Diagnosis // of the diagnosed variants
+	Flames    *Flames              // nil: no profiles
+	Pauses    []Pauses             // of the variants with an agent
+	Stages    []Staged             // of the variants with traced requests
+	Databases []Database           // of the variants that report database gauges
 
-	Inflections     []Inflection // kinds load and sweep: moments at which a run gave way
-	InflectionsLeft int          // how many more there were
+	// kinds load and sweep: moments at which rate, p99 or GC pauses changed
+	Inflections     []Inflection
+	InflectionsLeft int // number not listed
 
 	Curves     []Curve  // latency against the offered rate
-	Ratios     []Ratios // kind compare: pair by pair, the metric that was asked for first
+	Ratios     []Ratios // kind compare: pair by pair, the requested metric first
 	Charts     []Chart  // kind sweep: figures against the offered rate
 	Runs       []Run
 	Traces     []Trace
@@ -73,21 +74,21 @@ type Report struct {
 	Assemblies []Assembly
 }
 
-// Step is a variant and what it carried. Resources are medians over the rounds, read from each round's
-// highest rate that met the SLO; peaks are the highest of those.
+// Step is a variant with its capacity. Resources are medians over the rounds, read from each
+// round's highest rate that met the SLO; peaks are the highest of those.
 type Step struct {
 	Name     string
 	Change   string
 	Why      string
 	Capacity Value // requests/s; p99 in ms or CPU in us per request when that is the metric
 	Interval *Interval
-	Rounds   int // how many data the capacity rests on
+	Rounds   int // number of samples behind the capacity
 
-	AtOnce Value  // units under way at once; unknown: the load was a rate
-	Waits  string // what a job said it waited for at its capacity
+	AtOnce Value  // units in flight; unknown: the load was a rate
+	Waits  string // limits that a job reported at its capacity
 	Tail   Value  // ms, the quantile that the SLO of a job bounds first
 
-	P99        Value // ms, of what the SLO is measured on
+	P99        Value // ms, of the latency that the SLO bounds
 	CPU        Value // us per request
 	Allocs     Value // per request
 	AllocBytes Value // per request
@@ -95,23 +96,24 @@ type Step struct {
 	Goroutines Value // highest seen
 	GCPauseP99 Value // ms
 
-	// Of turns: the peak work rate, and the rate at which half of the slices meet the SLO; both per second.
+	// By turns: the peak work rate, and the rate at which half of the slices meet the SLO; both per
+	// second.
 	Work         Value
 	WorkInterval *Interval
 	Knee         Value
 	KneeInterval *Interval
-	Votes        int       // slices that the capacity rests on
+	Votes        int       // slices behind the capacity
 	CPURatio     Value     // to the baseline
 	CPUInterval  *Interval // of CPURatio
-	CPUVerdict   string    // against the step before
+	CPUVerdict   string    // against the previous step
 
 	Ratio         Value // to the baseline, by the report's RatioMetric
 	RatioInterval *Interval
-	StepRatio     Value // to the step before
+	StepRatio     Value // to the previous step
 	StepInterval  *Interval
-	LeaveOut      *compare.Comparison // what the last step loses without this one; nil: not measured
-	Verdict       string              // in words, against the step before
-	WouldDecide   string              // what would decide a verdict that is compare.NotDecided
+	LeaveOut      *compare.Comparison // the last step without this one; nil: not measured
+	Verdict       string              // in words, against the previous step
+	WouldDecide   string              // time that would settle a verdict compare.NotDecided
 	Invalid       string              // why there is no capacity
 	Warnings      []string
 }
@@ -126,36 +128,36 @@ type Pair struct {
 // LoadResult is one load in detail.
 type LoadResult struct {
 	Run     *record.Run
-	Verdict *capacity.Verdict // nil: no SLO was asked for
+	Verdict *capacity.Verdict // nil: no SLO
 	Tails   []Tail
 }
 
-// Tail is a latency distribution towards its slowest.
+// Tail is the upper part of a latency distribution.
 type Tail struct {
 	Name   string
 	Points []TailPoint
 }
 
-// TailPoint says that a share of the requests took at most so long.
+// TailPoint is a quantile: a share of the requests took at most Ms.
 type TailPoint struct {
 	Share float64
 	Ms    float64
 }
 
-// Sweep is what a list of declared loads showed.
+// Sweep is the result of a list of declared loads.
 type Sweep struct {
 	Rows   []SweepRow
 	Panels []*Panel
 	Ramps  []Ramp
 
-	axes string // what each axis did, in words; empty: the variants were listed
+	axes string // effect of each axis, in words; empty: the variants were listed
 }
 
-// Panel is the variants that were offered the same rates, and so can be set against one another.
+// Panel is the variants with the same offered rates, which can be compared.
 type Panel struct {
-	Name   string // what they have in common; empty: they are all there are
-	Cells  []Cell // what became of each one's offers; none: a chart holds them all
-	At     Value  // the offered rate at which the queues are set against one another, per second
+	Name   string // common part of their names; empty: there is one panel
+	Cells  []Cell // flow of each variant's offers; none: a chart holds them all
+	At     Value  // the offered rate at which the queues are compared, per second
 	Queues []Queue
 
 	variants []record.Variant
@@ -172,12 +174,12 @@ type Cell struct {
 type Ramp struct {
 	Variant   string
 	From, To  Value // offered, per second
-	Accepted  Value // offered rate up to which as much was accepted; 0: never
-	Delivered Value // likewise
+	Accepted  Value // offered rate up to which all offers were accepted; 0: never
+	Delivered Value // the same for deliveries
 	Moments   []Moment
 }
 
-// Moment is when a run under a rising rate gave way.
+// Moment is when rate, p99 or GC pauses of a run under a rising rate changed.
 type Moment struct {
 	At      Value // offered, per second
 	Joint   bool  // rate, p99 and GC together
@@ -196,14 +198,14 @@ type SweepRow struct {
 	Runs      int
 }
 
-// Queue is a bounded queue as measured, beside what theory says of it.
+// Queue is a bounded queue as measured, with its theoretical prediction.
 type Queue struct {
 	queueing.Point
 	OnFront   bool
-	Predicted *queueing.Prediction // nil: the service did not say how fast it serves
+	Predicted *queueing.Prediction // nil: the service did not report its service rate
 }
 
-// Inflection is a moment at which a run gave way.
+// Inflection is a moment at which rate, p99 or GC pauses changed.
 type Inflection struct {
 	Run     string
 	AtS     float64 // s from the first measured instant
@@ -220,18 +222,18 @@ type Run struct {
 	Offered   Value // per second
 	Achieved  Value
 	Delivered Value
-	P50, P99  Value // ms, of what the SLO is measured on
+	P50, P99  Value // ms, of the latency that the SLO bounds
 	Errors    Value // share of offers
 	CPU       Value // us per request
 	Met       bool
-	Judged    bool   // there was an SLO to meet
-	Unjudged  string // why the run shows neither that it met the SLO nor that it missed it
+	Judged    bool   // the run has an SLO
+	Unjudged  string // why the run neither met nor missed its SLO
 	Misses    []string
 	Invalid   string
 	Warnings  []string
 }
 
-// Assembly is what a variant resolved to.
+// Assembly is the resolved assembly of a variant.
 type Assembly struct {
 	Variant string
 	Command string
@@ -239,7 +241,7 @@ type Assembly struct {
 	JSON    json.RawMessage // indented; nil: the target has no agent
 }
 
-// Count returns how many runs there are and how many of them count.
+// Count returns the number of runs, and of valid runs.
 func (r *Report) Count() (all, valid int) {
 	for _, run := range r.Runs {
 		if run.Invalid == "" {

@@ -13,22 +13,22 @@ import (
 	"dyno/lab/record"
 )
 
-// Scaling is what a job showed over its units at once: throughput and tail, and the curves that may explain them.
+// Scaling is a job's throughput and tail over concurrency, with the curves fitted to them.
 type Scaling struct {
 	Curves []ScalingCurve // one for each variant
-	Joint  string         // what the model that knows of a load per job says of all variants together; empty: nothing
+	Joint  string         // prediction for all variants together by the model with a load per job; empty: none
 
 	tail  string // the quantile that the SLO bounds first
-	bound Value  // of it, ms
+	bound Value  // its bound, ms
 }
 
-// ScalingCurve is one variant over its units at once.
+// ScalingCurve is one variant over concurrency.
 type ScalingCurve struct {
 	Variant string
-	Units   int // that a run was given; 0: no number
+	Units   int // units given to a run; 0: no number
 	Points  []ScalingPoint
 	Ranked  []fit.Ranked // the best first
-	InWords string       // which explains the points best
+	InWords string       // the model that fits best
 }
 
 // ScalingPoint is one concurrency: medians over its runs.
@@ -38,17 +38,17 @@ type ScalingPoint struct {
 	P50, P95, P99 Value // ms
 	Met           bool
 	Judged        bool
-	Waits         string // what the job said it waited for
+	Waits         string // limits that the job reported
 	Limits        []record.Limit
 	Runs          int
 }
 
-// atOnce reports whether an experiment's load was units at once.
+// atOnce reports whether an experiment's load was a number of units in flight.
 func atOnce(e *record.Experiment) bool {
 	return slices.ContainsFunc(e.Runs, func(r *record.Run) bool { return r.ByConcurrency() })
 }
 
-// scaling reads an experiment over units at once.
+// scaling reads an experiment over concurrency.
 func scaling(e *record.Experiment, a analysis) *Scaling {
 	s := &Scaling{bound: Unknown}
 	s.tail, s.bound = tailOf(e.SLO)
@@ -71,7 +71,7 @@ func scaling(e *record.Experiment, a analysis) *Scaling {
 	return s
 }
 
-// tailOf is the earliest quantile that an SLO bounds, or p99.
+// tailOf is the lowest quantile that an SLO bounds, or p99.
 func tailOf(slo record.SLO) (name string, bound Value) {
 	for _, q := range quantiles {
 		if ms, ok := slo.Latency[q.name]; ok {
@@ -88,8 +88,8 @@ func (c *ScalingCurve) fitted() (points []fit.Point) {
 	return points
 }
 
-// scalingPoints groups a variant's valid runs by concurrency. Runs that look for a cause count too: how much was
-// done is the same however it is looked at; but not what a profile or a changed runtime slowed.
+// scalingPoints groups a variant's valid runs by concurrency. Runs for a diagnosis count too, since
+// their throughput is the same, except those slowed by a profile or a changed runtime setting.
 func scalingPoints(e *record.Experiment, a analysis, variant string) (out []ScalingPoint) {
 	runs := map[int][]*record.Run{}
 	for _, r := range e.Runs {
@@ -112,7 +112,8 @@ func scalingPoints(e *record.Experiment, a analysis, variant string) (out []Scal
 		p.Waits = capacity.LimitWords(p.Limits)
 		for _, r := range of.runs {
 			if v, judged := a.verdicts[r.ID]; judged {
-				p.Judged, p.Met = true, p.Met || v.Met || v.TooShort // that it rests on few is a warning of its own
+				// too few completions give a separate warning
+				p.Judged, p.Met = true, p.Met || v.Met || v.TooShort
 			}
 		}
 		if p.PerS > 0 {
@@ -122,8 +123,8 @@ func scalingPoints(e *record.Experiment, a analysis, variant string) (out []Scal
 	return out
 }
 
-// jointWords say what a*log2(c)*exp(-b*L/c) makes of all points together, and where it bends: no knee, whatever its
-// author says.
+// jointWords describe the fit of a*log2(c)*exp(-b*L/c) to all points together, and its inflection.
+// It has no knee, contrary to its author's claim.
 func jointWords(points []fit.Point, loads []int) string {
 	if len(loads) < 2 {
 		return ""
@@ -134,15 +135,15 @@ func jointWords(points []fit.Point, loads []int) string {
 		return ""
 	}
 	if c.B < 0 {
-		return fmt.Sprintf("Through all of them at once, %s has b = %.3g, below 0, with which it means nothing.", c.Name(), c.B)
+		return fmt.Sprintf("Fitted to all of them together, %s has b = %.3g, below 0: the model does not apply.", c.Name(), c.B)
 	}
 	sum := 0.0
 	for _, p := range above {
 		r := c.At(p.N, p.L)/p.X - 1
 		sum += r * r
 	}
-	words := fmt.Sprintf("Through all of them at once, %s has a = %.4g/s and b = %.3g, and is off by %s at a point.", c.Name(), c.A, c.B, percent(Value(math.Sqrt(sum/float64(len(above))))))
-	words += " It rises for ever, so it shows no knee. It stops bending upwards " + inflectionWords(c.B, loads) + "."
+	words := fmt.Sprintf("Fitted to all of them together, %s has a = %.4g/s and b = %.3g, with an error of %s per point.", c.Name(), c.A, c.B, percent(Value(math.Sqrt(sum/float64(len(above))))))
+	words += " It rises without bound, so it shows no knee. It stops bending upwards " + inflectionWords(c.B, loads) + "."
 	claimed := ""
 	for i, l := range loads {
 		claimed += separatorOf(i, len(loads)) + round(Value(significant(fit.ClaimedInflection(float64(l)), 3)))
@@ -150,7 +151,7 @@ func jointWords(points []fit.Point, loads []int) string {
 	return words + fmt.Sprintf(" With its author's b = %g that is %s, not at the 2.4*L^0.42 = %s that he states.", fit.PublishedB, inflectionWords(fit.PublishedB, loads), claimed)
 }
 
-// inflectionWords list where the curve stops bending upwards, load by load.
+// inflectionWords list the points at which the curve stops bending upwards, by load.
 func inflectionWords(b float64, loads []int) (words string) {
 	for i, l := range loads {
 		at := "nowhere"
@@ -162,7 +163,7 @@ func inflectionWords(b float64, loads []int) (words string) {
 	return words
 }
 
-// separatorOf stands before the i-th of n things.
+// separatorOf is the text before the i-th of n items.
 func separatorOf(i, n int) string {
 	switch {
 	case i == 0:
@@ -175,7 +176,7 @@ func separatorOf(i, n int) string {
 
 // scalingTable is the table of all points, the same in every form of the report.
 func (s *Scaling) scalingTable() (head []string, number []bool, rows [][]string) {
-	head = []string{"variant", "at once", "done/s", "p50 ms", "p95 ms", "p99 ms", "SLO", "waits for"}
+	head = []string{"variant", "concurrency", "done/s", "p50 ms", "p95 ms", "p99 ms", "SLO", "waits for"}
 	number = []bool{false, true, true, true, true, true, false, false}
 	for _, c := range s.Curves {
 		for _, p := range c.Points {
@@ -189,7 +190,7 @@ func (s *Scaling) scalingTable() (head []string, number []bool, rows [][]string)
 	return head, number, rows
 }
 
-// words say of each curve which model explains it and what its parameters mean.
+// words state for each curve the best model and the meaning of its parameters.
 func (c *ScalingCurve) words() (lines []string) {
 	lines = append(lines, c.Variant+": "+c.InWords)
 	for _, r := range c.Ranked {
@@ -198,24 +199,24 @@ func (c *ScalingCurve) words() (lines []string) {
 	return lines
 }
 
-// atOnceWords say at how many units at once a step's capacity lies, and what bounds it there.
+// atOnceWords state the concurrency of a step's capacity, and its limit.
 func (r *Report) atOnceWords(s *Step) string {
 	if r.Scaling == nil || !s.AtOnce.Known() {
 		return ""
 	}
-	words := " with " + whole(s.AtOnce) + " at once"
+	words := " with concurrency " + whole(s.AtOnce)
 	if s.Waits != "" {
 		words += ", waiting for " + s.Waits
 	}
 	return words
 }
 
-// scalingAnswer is a sweep over units at once in one sentence: the most that each variant did.
+// scalingAnswer is the highest throughput of each variant in one sentence.
 func (r *Report) scalingAnswer() string {
 	var parts []string
 	for _, c := range r.Scaling.Curves {
 		best := slices.MaxFunc(c.Points, func(a, b ScalingPoint) int { return cmp.Compare(a.PerS, b.PerS) })
-		part := fmt.Sprintf("%s did %s with %d at once", c.Variant, rate(best.PerS), best.Concurrency)
+		part := fmt.Sprintf("%s did %s at concurrency %d", c.Variant, rate(best.PerS), best.Concurrency)
 		if len(c.Ranked) > 0 {
 			part += fmt.Sprintf(" (best explained by %s)", c.Ranked[0].Name())
 		}
@@ -224,5 +225,5 @@ func (r *Report) scalingAnswer() string {
 	if len(parts) == 0 {
 		return "Nothing was measured."
 	}
-	return "At the most, " + strings.Join(parts, "; ") + "."
+	return "Highest throughput: " + strings.Join(parts, "; ") + "."
 }

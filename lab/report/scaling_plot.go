@@ -9,10 +9,10 @@ import (
 	"dyno/lab/capacity/fit"
 )
 
-// smooth is how many points a fitted curve is drawn through.
+// smooth is the number of points of a drawn curve.
 const smooth = 120
 
-// Drawn reports whether there is a curve to draw: a single point is none.
+// Drawn reports whether there are enough points for a curve.
 func (c ScalingCurve) Drawn() bool { return len(c.Points) > 1 }
 
 // Missing reports whether the SLO was missed at some point.
@@ -26,7 +26,7 @@ func (c ScalingCurve) Plot() template.HTML {
 	for _, p := range c.Points {
 		ns, xs = append(ns, float64(p.Concurrency)), append(xs, float64(p.PerS))
 	}
-	pl := plot{title: c.Variant + ": units per second against units at once", xLabel: "units at once", yLabel: "units per second",
+	pl := plot{title: c.Variant + ": units per second against concurrency", xLabel: "concurrency, units in flight", yLabel: "units per second",
 		x: newAxis(true, ns...), y: newAxis(false, xs...), xTicks: ticksAt(ns)}
 	for _, r := range c.Ranked {
 		pl.lines = append(pl.lines, c.line(r.Curve, pl.x, pl.y))
@@ -37,12 +37,12 @@ func (c ScalingCurve) Plot() template.HTML {
 			class = "missed"
 		}
 		pl.dots = append(pl.dots, dot{x: ns[i], y: xs[i], class: class,
-			title: fmt.Sprintf("%s with %d at once, p95 %s ms", rate(p.PerS), p.Concurrency, figure(p.P95))})
+			title: fmt.Sprintf("%s at concurrency %d, p95 %s ms", rate(p.PerS), p.Concurrency, figure(p.P95))})
 	}
 	return pl.SVG()
 }
 
-// line is a model over the plotted span; where it leaves the plot, it is not drawn.
+// line is a model over the plotted span; parts outside the plot are not drawn.
 func (c ScalingCurve) line(of fit.Curve, x, y axis) polyline {
 	l := polyline{class: "fit-" + of.Model}
 	for i := range smooth + 1 {
@@ -54,7 +54,7 @@ func (c ScalingCurve) line(of fit.Curve, x, y axis) polyline {
 	return l
 }
 
-// ticksAt marks the concurrencies that were measured; of many, only those that leave room between them.
+// ticksAt marks the measured concurrencies; if there are many, those that do not overlap.
 func ticksAt(ns []float64) (out []tick) {
 	const apart = 1.25
 	last := 0.0
@@ -66,10 +66,10 @@ func ticksAt(ns []float64) (out []tick) {
 	return out
 }
 
-// TailPlot draws the tail of every variant against its units at once, with the SLO's bound.
+// TailPlot draws the tail of every variant against concurrency, with the SLO's bound.
 func (s *Scaling) TailPlot() template.HTML {
 	var ns, ms []float64
-	pl := plot{title: s.tail + " of a unit against units at once", xLabel: "units at once", yLabel: s.tail + " of a unit, ms"}
+	pl := plot{title: s.tail + " of a unit against concurrency", xLabel: "concurrency, units in flight", yLabel: s.tail + " of a unit, ms"}
 	seen := map[float64]bool{}
 	for i, c := range s.Curves {
 		l := polyline{class: fmt.Sprintf("hue%d", i%mostLines)}
@@ -96,7 +96,7 @@ func (s *Scaling) TailPlot() template.HTML {
 	return pl.SVG()
 }
 
-// tail reads the quantile by its label; those between are told by p99, the later one.
+// tail reads the quantile by its label; a quantile in between uses p99, the next higher one.
 func (p ScalingPoint) tail(label string) Value {
 	switch label {
 	case "p50":

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/record"
 )
 
-// madeJob is an experiment over the units at once of a job.
+// madeJob is an experiment of a job over concurrency.
 type madeJob struct{ *record.Experiment }
 
 func newMadeJob(kind string) madeJob {
@@ -25,11 +25,11 @@ func newMadeJob(kind string) madeJob {
 	return madeJob{e}
 }
 
-// run adds a run in which x units a second were done with n at once.
+// run adds a run with x units per second at concurrency n.
 func (m madeJob) run(role, variant string, round, n int, x float64, bound map[string]float64) *record.Run {
 	r := &record.Run{Version: record.Version, SLO: m.SLO, Machine: m.Machine, Length: 4 * time.Second,
 		Step: record.Step{Role: role, Variant: variant, Round: round, Closed: true, Connections: n, Length: 4 * time.Second},
-		Load: record.Load{Kind: record.KindJobs, Model: "closed", Engine: "job", Connections: n, Schedule: fmt.Sprintf("%d units at once", n)}}
+		Load: record.Load{Kind: record.KindJobs, Model: "closed", Engine: "job", Connections: n, Schedule: fmt.Sprintf("%d units in flight", n)}}
 	r.ID = fmt.Sprintf("%s-%s-%d-%d", role, variant, round, n)
 	ms := float64(n) / x * 1000
 	done := int64(4 * x)
@@ -92,7 +92,7 @@ func TestLadderOfAJob(t *testing.T) {
 	if r.Invalid != "" || r.Scaling == nil || len(r.Charts) != 0 {
 		t.Fatalf("invalid %q, scaling %v, %d charts over rates", r.Invalid, r.Scaling, len(r.Charts))
 	}
-	for _, want := range []string{"scan carries", "p95 <= 200 ms", "with 11 at once", "waiting for the server's budget or its answers (85%)"} {
+	for _, want := range []string{"scan carries", "p95 <= 200 ms", "with concurrency 11", "waiting for the server's budget or its answers (85%)"} {
 		if !strings.Contains(r.Answer, want) {
 			t.Errorf("answer %q, want %q in it", r.Answer, want)
 		}
@@ -104,7 +104,7 @@ func TestLadderOfAJob(t *testing.T) {
 	if len(shards.Points) != 8 || len(shards.Ranked) == 0 || shards.Ranked[0].Model != "roof" || !strings.HasPrefix(shards.InWords, "min(k*c, roof) explains the points best") {
 		t.Errorf("%d points, %s", len(shards.Points), shards.InWords)
 	}
-	if plain := r.Scaling.Curves[0]; len(plain.Ranked) != 0 || !strings.Contains(plain.InWords, "that it takes to tell models apart") {
+	if plain := r.Scaling.Curves[0]; len(plain.Ranked) != 0 || !strings.Contains(plain.InWords, "comparing models takes") {
 		t.Errorf("a single point: %s", plain.InWords)
 	}
 }
@@ -124,7 +124,7 @@ func TestSpansSayWhereTheSourcesModelBends(t *testing.T) {
 			t.Errorf("%s is said to be %s: %s", c.Variant, c.Ranked[0].Model, c.InWords)
 		}
 	}
-	if !strings.Contains(r.Answer, "span-1000 did") || !strings.Contains(r.Answer, "with 384 at once") {
+	if !strings.Contains(r.Answer, "span-1000 did") || !strings.Contains(r.Answer, "at concurrency 384") {
 		t.Errorf("answer %q", r.Answer)
 	}
 }
@@ -140,7 +140,7 @@ func TestScalingInEveryForm(t *testing.T) {
 			}
 		}
 		for form, out := range map[string]string{"page": page.String(), "terminal": text.String(), "markdown": strings.ReplaceAll(mark.String(), "\\", "")} {
-			if !strings.Contains(out, "explains the points best") || !strings.Contains(out, "at once") {
+			if !strings.Contains(out, "explains the points best") || !strings.Contains(out, "concurrency") {
 				t.Errorf("%s of %s does not say what explains the points:\n%.2000s", form, e.Kind, out)
 			}
 		}

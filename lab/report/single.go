@@ -13,7 +13,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// load fills in a single load: its first run in detail.
+// load reads a single load: its first run in detail.
 func (r *Report) load(e *record.Experiment, a analysis) {
 	if len(e.Runs) == 0 {
 		return
@@ -43,8 +43,8 @@ func (r *Report) load(e *record.Experiment, a analysis) {
 	}
 }
 
-// newTail reads a histogram at the points where one more nine begins, and a few between them, as far as
-// its number of requests supports.
+// newTail reads a histogram at each further nine, and at a few points between them, as far as its
+// number of requests supports.
 func newTail(name string, h *hdrhistogram.Histogram) Tail {
 	t := Tail{Name: name}
 	n := h.TotalCount()
@@ -65,7 +65,7 @@ func newTail(name string, h *hdrhistogram.Histogram) Tail {
 	return t
 }
 
-// plot draws the distributions with every further nine given the same room.
+// plot draws the distributions with equal space for each further nine.
 func (l *LoadResult) plot() plot {
 	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms"}
 	var xs, ys []float64
@@ -96,10 +96,10 @@ func (l *LoadResult) plot() plot {
 	return p
 }
 
-// unjudged says why a verdict is neither met nor missed; empty: it is one of them.
+// unjudged is the reason why a verdict is neither met nor missed; empty: it is one of them.
 func unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Unjudged, "not judged: ") }
 
-// missed reports in words what a single load did not meet.
+// missed lists the criteria that a single load missed.
 func missed(v *capacity.Verdict) []string {
 	if v == nil || v.Met || unjudged(*v) != "" {
 		return nil
@@ -107,17 +107,17 @@ func missed(v *capacity.Verdict) []string {
 	return v.Misses
 }
 
-// statusError is the kind of error of an answer whose status was not accepted.
+// statusError is the kind of error of a response whose status was not accepted.
 const statusError = "status"
 
-// answerWords say which statuses the target answered with: "1,000 x 200, 20 x 404 (not accepted)". The record
-// counts the answers that were not accepted and does not say which these were; where it can only be some of
-// each, their number stands at the end.
+// answerWords list the statuses of the target's responses: "1,000 x 200, 20 x 404 (not accepted)".
+// The record counts the responses that were not accepted without their statuses; if these are
+// ambiguous, their number is at the end.
 func answerWords(t record.Totals) string {
 	refused, above, all := t.Errors[statusError], int64(0), int64(0)
 	for status, n := range t.Status {
 		all += n
-		if status >= "400" { // what is not accepted unless a scenario says otherwise; three digits each
+		if status >= "400" { // not accepted unless a scenario accepts it; three digits each
 			above += n
 		}
 	}
@@ -142,7 +142,7 @@ type latencyOf struct {
 	record.Quantiles
 }
 
-// closedNote stands at every percentile of a closed loop.
+// closedNote is printed at every percentile of a closed loop.
 const closedNote = "closed-loop: hides stalls"
 
 // latencies are the distributions that a load recorded, in ms.

@@ -11,17 +11,17 @@ import (
 // Staged is where the requests of a variant spent their time, as distributed tracing reported it.
 type Staged struct {
 	Variant string
-	Run     string // which it was read from
+	Run     string // source run
 	Rows    []StageRow
 }
 
 // StageRow is a stage within its transaction.
 type StageRow struct {
 	record.Stage
-	Whole float64 // mean latency of the transaction's longest stage, ms; 0: not known
+	Whole float64 // mean latency of the transaction's longest stage, ms; 0: unknown
 }
 
-// staged are the stages of the variants, each from its last run that counts and was traced.
+// staged returns the stages of the variants, each from its last valid traced run.
 func staged(e *record.Experiment) (out []Staged) {
 	for _, name := range variantNames(e) {
 		for _, r := range slices.Backward(e.Runs) {
@@ -37,7 +37,7 @@ func staged(e *record.Experiment) (out []Staged) {
 func stageRows(stages []record.Stage) (rows []StageRow) {
 	whole := map[string]float64{}
 	for _, s := range stages {
-		// Not the root's alone: what goes on after the answer takes longer than it.
+		// Not only the root's: work after the response may take longer.
 		whole[s.Transaction] = max(whole[s.Transaction], s.Latency.Mean)
 	}
 	for _, s := range stages {
@@ -46,7 +46,7 @@ func stageRows(stages []record.Stage) (rows []StageRow) {
 	return rows
 }
 
-// deepestIndent is how many levels of stages are told apart by their place.
+// deepestIndent is the number of levels of stages that are indented.
 const deepestIndent = 6
 
 // Indent is the class that moves a stage's name under its parent's.
@@ -54,7 +54,7 @@ func (s StageRow) Indent() string {
 	return fmt.Sprintf("depth-%d", max(0, min(s.Depth, deepestIndent)))
 }
 
-// SVG draws the stage's mean, and within it what it spent in none of its children, against the
+// SVG draws the stage's mean, and within it the time in none of its children, relative to the
 // longest stage of its transaction.
 func (s StageRow) SVG() template.HTML {
 	if !(s.Whole > 0) {

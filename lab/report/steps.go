@@ -11,7 +11,7 @@ import (
 	"dyno/lab/record"
 )
 
-// steps fills in the variants, with their capacity, what they used at it, and their ratios.
+// steps reads the variants with their capacity, the resources used at it, and their ratios.
 func (r *Report) steps(e *record.Experiment, a analysis) {
 	rows := map[string]compare.Row{}
 	for _, row := range a.rows {
@@ -33,7 +33,7 @@ func (r *Report) steps(e *record.Experiment, a analysis) {
 	}
 }
 
-// atOnce takes over what a job showed at the concurrency of its capacity.
+// atOnce reads a job's figures at the concurrency of its capacity.
 func (s *Step) atOnce(of *Scaling, n int) {
 	for _, c := range of.Curves {
 		if c.Variant != s.Name || n == 0 {
@@ -57,8 +57,8 @@ func (s *Step) capacity(c capacity.Result) {
 	s.Capacity, s.Interval, s.Rounds = measured(c.CapacityPerS), interval(c.Interval), len(c.Data)
 }
 
-// compared takes the ratios over. With another metric than capacity the row's median is what was
-// measured, and the capacity that could not be found at one equal rate is no fault.
+// compared sets the ratios. With another metric than capacity the row's median is the measured
+// value, and a missing capacity at one equal rate is not an error.
 func (s *Step) compared(row compare.Row, first bool, metric string) {
 	if metric != compare.MetricCapacity && len(row.Data) > 0 {
 		s.Capacity, s.Interval, s.Rounds, s.Invalid = measured(row.Median), nil, len(row.Data), ""
@@ -75,13 +75,13 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 		s.StepRatio, s.StepInterval, s.Verdict = measured(before.Ratio), interval(before.Interval), before.Verdict
 		s.WouldDecide = before.WouldDecide
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
-		s.Verdict += " than the baseline" // the step before has no result
+		s.Verdict += " than the baseline" // the previous step has no result
 	}
 	s.LeaveOut = row.LeaveOut
 }
 
-// atCapacity picks the runs that show a variant at its capacity: of each round, the highest rate that met
-// the SLO. Runs that only searched stand in where nothing was measured.
+// atCapacity returns the runs of a variant at its capacity: of each round, the highest rate that
+// met the SLO. Without measured runs it uses those of the search.
 func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run {
 	for _, role := range []string{record.RoleMeasure, record.RoleSweep, record.RoleSearch, record.RoleSingle} {
 		best := map[int]*record.Run{}
@@ -93,7 +93,7 @@ func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run 
 				continue
 			}
 			if n := a.capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
-				continue // more at once than it takes
+				continue // a higher concurrency than necessary
 			}
 			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
 				best[r.Step.Round] = r
@@ -110,7 +110,7 @@ func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run 
 	return nil
 }
 
-// resources are medians over the runs; peaks the highest.
+// resources sets medians over the runs, and the highest of the peaks.
 func (s *Step) resources(runs []*record.Run) {
 	of := func(read func(*record.ServerTotals) Value) (all []float64) {
 		for _, r := range runs {
@@ -136,7 +136,7 @@ func (s *Step) resources(runs []*record.Run) {
 	s.Allocs = Value(median(of(func(t *record.ServerTotals) Value { return perRequest(t.AllocsPerRequest) })))
 	s.AllocBytes = Value(median(of(func(t *record.ServerTotals) Value { return perRequest(t.BytesPerRequest) })))
 	s.GCPauseP99 = Value(median(of(func(t *record.ServerTotals) Value {
-		if t.AllocsPerRequest < 0 { // no agent: a pause of 0 was not seen but not looked for
+		if t.AllocsPerRequest < 0 { // no agent: a pause of 0 was not measured
 			return Unknown
 		}
 		return Value(t.GCPauseP99Ms)
@@ -145,7 +145,8 @@ func (s *Step) resources(runs []*record.Run) {
 	s.Goroutines = last(of(func(t *record.ServerTotals) Value { return measured(float64(t.PeakGoroutines)) }))
 }
 
-// peaksUnderProfiles fills in the peaks that no other run showed. Profiles add to latency and CPU, but hardly to these.
+// peaksUnderProfiles sets the peaks that no other run has. Profiles add to latency and CPU, but
+// hardly to these.
 func (s *Step) peaksUnderProfiles(e *record.Experiment) {
 	var under Step
 	under.resources(e.Select(func(r *record.Run) bool {
@@ -173,7 +174,7 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 		switch s := &r.Steps[i]; s.Name {
 		case c.B:
 			if r.Turns != nil {
-				continue // its ratios are those of work and CPU, and are there
+				continue // its ratios are those of work and CPU, which are set
 			}
 			s.Ratio, s.RatioInterval, s.Verdict = measured(c.Ratio), interval(c.Interval), c.Verdict
 		case c.A:
@@ -188,10 +189,10 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 	}
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
 		p := Pair{Round: round, A: Unknown, B: Unknown, Ratio: Unknown}
-		if v, ok := a.datum(record.RoleMeasure, c.A, round); ok {
+		if v, ok := a.sample(record.RoleMeasure, c.A, round); ok {
 			p.A = Value(v)
 		}
-		if v, ok := a.datum(record.RoleMeasure, c.B, round); ok {
+		if v, ok := a.sample(record.RoleMeasure, c.B, round); ok {
 			p.B = Value(v)
 		}
 		if p.A > 0 && p.B > 0 {

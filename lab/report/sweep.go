@@ -14,15 +14,15 @@ import (
 	"dyno/lab/record"
 )
 
-// steady is the experiment without what has no place among constant rates: runs under a rising rate, and
-// those that look for the cause, whose latency is the queue's or what looking at it costs.
+// steady is the experiment without the runs that are not at a constant rate: those under a rising
+// rate, and those for a diagnosis, whose latency includes queueing or profiling.
 func steady(e *record.Experiment) *record.Experiment {
 	out := *e
 	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !r.Step.Diagnostic() })
 	return &out
 }
 
-// sweep fills in what the declared loads showed.
+// sweep sets the results of the declared loads.
 func (r *Report) sweep(all *record.Experiment) {
 	e := steady(all)
 	s := &Sweep{}
@@ -45,7 +45,7 @@ func (r *Report) sweep(all *record.Experiment) {
 	}
 	for i := range r.Steps {
 		if crowded {
-			r.Steps[i].Warnings = nil // they are of capacities, which a crowded sweep does not show
+			r.Steps[i].Warnings = nil // they describe capacities, which a crowded sweep does not show
 		}
 	}
 	if !crowded {
@@ -54,10 +54,10 @@ func (r *Report) sweep(all *record.Experiment) {
 	s.Ramps, s.axes = ramps(all), axesAnswer(e)
 }
 
-// mostLines is how many variants a chart holds before nobody can tell them apart: it has eight colours.
+// mostLines is the number of variants that a chart can show distinctly: it has eight colours.
 const mostLines = 8
 
-// comparable parts the variants into those that were offered the same rates.
+// comparable groups the variants by their offered rates.
 func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	index := map[string]int{}
 	for _, name := range variantNames(e) {
@@ -88,7 +88,7 @@ func comparable(e *record.Experiment) (groups [][]record.Variant) {
 // axisValue is a variant's place on one axis of the sweep.
 type axisValue struct{ axis, value string }
 
-// valuesOf are a variant's places in the order of the axes, which its name keeps.
+// valuesOf are a variant's values in the order of the axes, which its name keeps.
 func valuesOf(v record.Variant) (out []axisValue) {
 	for _, part := range strings.Split(v.Name, ",") {
 		axis, _, _ := strings.Cut(part, "=")
@@ -99,7 +99,7 @@ func valuesOf(v record.Variant) (out []axisValue) {
 	return out
 }
 
-// String writes a number with its axis, and a name by itself: workers 8, ring.
+// String formats a number with its axis, and a name alone: workers 8, ring.
 func (a axisValue) String() string {
 	if a.numeric() {
 		return a.axis + " " + a.value
@@ -112,7 +112,7 @@ func (a axisValue) numeric() bool {
 	return err == nil
 }
 
-// newPanel names the variants of a group by what tells them apart.
+// newPanel names the variants of a group by their differences.
 func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
 	p := &Panel{At: Unknown, short: map[string]string{}}
 	var common []string
@@ -154,12 +154,12 @@ func newSweepRow(variant string, p point) SweepRow {
 	}
 }
 
-// cameIn is what was offered in truth: random gaps make it a little more or less than was planned.
+// cameIn is the rate actually offered: random gaps make it differ a little from the plan.
 func cameIn(r *record.Run) float64 { return positive(r.Totals.OfferedPerS) }
 
 func p99Of(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P99) }
 
-// deliveredOf is the rate of receipts; without any, nothing is known of delivery.
+// deliveredOf is the rate of receipts; unknown without any.
 func deliveredOf(r *record.Run) float64 {
 	if r.Totals.Delivered+r.Totals.Undelivered == 0 {
 		return math.NaN()
@@ -167,7 +167,8 @@ func deliveredOf(r *record.Run) float64 {
 	return r.Totals.DeliveredPerS
 }
 
-// dropOf is the share of offers that came to nothing: what was accepted and still waits is late, not lost.
+// dropOf is the share of offers that were lost: an accepted offer that still waits is late, not
+// lost.
 func dropOf(r *record.Run) float64 {
 	if r.Totals.Offered == 0 {
 		return math.NaN()
@@ -175,7 +176,7 @@ func dropOf(r *record.Run) float64 {
 	return float64(r.Totals.Failed) / float64(r.Totals.Offered)
 }
 
-// cells draws what became of the offers of each variant, all to one scale.
+// cells draws the flow of each variant's offers, all to one scale.
 func (p *Panel) cells(e *record.Experiment) {
 	most := 0.0
 	type flow struct {
@@ -202,7 +203,7 @@ func (p *Panel) cells(e *record.Experiment) {
 	}
 	scale := newAxis(false, most)
 	for _, f := range flows {
-		pl := plot{title: f.name + ": accepted, delivered and refused against what was offered", small: true, x: scale, y: scale}
+		pl := plot{title: f.name + ": accepted, delivered and refused against the offered rate", small: true, x: scale, y: scale}
 		pl.lines = append(pl.lines, polyline{class: "offered", xs: []float64{0, most}, ys: []float64{0, most}})
 		for i, ys := range f.parts {
 			pl.lines = append(pl.lines, polyline{class: f.classes[i], xs: f.at, ys: ys})
@@ -218,7 +219,7 @@ func (p *Panel) latencyChart(e *record.Experiment, index int) Chart {
 	if p.Name != "" {
 		c.Title += ", " + p.Name
 	}
-	c.Legend = "p99 against what was offered"
+	c.Legend = "p99 against the offered rate"
 	var groups []Group
 	hues, dashes := map[string]int{}, map[int]int{}
 	for _, g := range c.Groups {
@@ -241,11 +242,11 @@ func (p *Panel) latencyChart(e *record.Experiment, index int) Chart {
 	return c
 }
 
-// mostInflections is how many are listed: more would be skipped over by any reader.
+// mostInflections is the number of inflections listed.
 const mostInflections = 40
 
-// inflections asks the joint detector about every run that counts; those under a rising rate are told of
-// by themselves. What gave way together comes first; left is how many more there were than are listed.
+// inflections returns the joint detector's results of every valid run, except those under a rising
+// rate, which have their own table. Joint ones come first; left is the number not listed.
 func inflections(e *record.Experiment) (out []Inflection, left int) {
 	for _, r := range steady(e).Runs {
 		if r.Invalid != "" {

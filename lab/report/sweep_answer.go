@@ -12,16 +12,16 @@ import (
 	"dyno/lab/record"
 )
 
-// Factors beyond which an axis is said to matter, and below which it is said not to.
+// Factors above which an axis counts as having an effect, and below which as having none.
 const (
 	matters = 1.5
 	equal   = 1.1
 )
 
-// showing is what a variant showed over all its rates.
+// showing is a variant's results over all its rates.
 type showing struct {
 	record.Variant
-	most float64 // delivered at most, per second; accepted where nothing tells of deliveries
+	most float64 // highest delivered rate, per second; accepted if no gauge reports deliveries
 	p99  float64 // ms, under its highest rate
 	drop float64 // share dropped under its lowest rate
 }
@@ -45,7 +45,7 @@ func showings(e *record.Experiment) (out []showing) {
 	return out
 }
 
-// axesAnswer says of each axis of a sweep what it did, as the data have it; empty where there are none.
+// axesAnswer describes the effect of each axis of a sweep; empty without axes.
 func axesAnswer(e *record.Experiment) string {
 	all := showings(e)
 	if len(all) < 2 {
@@ -55,7 +55,7 @@ func axesAnswer(e *record.Experiment) string {
 	for _, a := range valuesOf(all[0].Variant) {
 		flow, rivals := effect(all, a.axis, func(s showing) float64 { return s.most })
 		wait, _ := effect(all, a.axis, func(s showing) float64 { return s.p99 })
-		moved := fmt.Sprintf("moved what was delivered by %s and p99 under the highest rate by a factor of %s", percent(Value(significant(flow-1, 2))), round(Value(significant(wait, 2))))
+		moved := fmt.Sprintf("changed the delivered rate by %s and p99 under the highest rate by a factor of %s", percent(Value(significant(flow-1, 2))), round(Value(significant(wait, 2))))
 		switch {
 		case rivals == 0:
 		case flow >= matters:
@@ -79,8 +79,8 @@ func axesAnswer(e *record.Experiment) string {
 	return strings.Join(said, "; ") + "."
 }
 
-// effect is by what factor a figure differs along an axis, everything else being equal: the median over
-// the groups of variants that differ in that axis alone. rivals is how many groups there were.
+// effect is the factor by which a figure differs along an axis with all other axes equal: the
+// median over the groups of variants that differ only in that axis. rivals is the number of groups.
 func effect(all []showing, axis string, read func(showing) float64) (factor float64, rivals int) {
 	groups := map[string][2]float64{}
 	sizes := map[string]int{}
@@ -111,7 +111,7 @@ func effect(all []showing, axis string, read func(showing) float64) (factor floa
 	return median(factors), len(factors)
 }
 
-// mostByValue lists what was delivered at most with each value of an axis.
+// mostByValue lists the highest delivered rate for each value of an axis.
 func mostByValue(all []showing, axis string) string {
 	var order []string
 	most := map[string]float64{}
@@ -135,12 +135,12 @@ func mostByValue(all []showing, axis string) string {
 	return strings.Join(out, ", ")
 }
 
-// lossyAnswer names a value of an axis whose variants dropped offers under the lowest rate, several times
-// as many as those of any other value.
+// lossyAnswer names a value of an axis whose variants dropped offers under the lowest rate, several
+// times more than those of any other value.
 func lossyAnswer(all []showing) string {
 	const (
 		lost = 0.05 // share of offers
-		more = 3    // times what any other dropped
+		more = 3    // factor against every other value
 	)
 	for _, a := range valuesOf(all[0].Variant) {
 		worst, best := map[string]float64{}, map[string]float64{}

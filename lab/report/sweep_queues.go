@@ -13,16 +13,16 @@ import (
 	"dyno/lab/record"
 )
 
-// Gauges by which a service tells how its queue is built, so that theory can stand beside it. Without
-// the last two there is no prediction.
+// Gauges by which a service reports the structure of its queue, for the theoretical prediction.
+// Without the last two there is no prediction.
 const (
-	GaugeRoom    = "queue_room"          // how many it holds, those in service included
+	GaugeRoom    = "queue_room"          // its capacity, those in service included
 	GaugeServers = "queue_servers"       // consumers
-	GaugeService = "queue_service_per_s" // what one consumer serves, per second
+	GaugeService = "queue_service_per_s" // service rate of one consumer, per second
 )
 
-// queues sets the panel's variants against one another at the highest offered rate measured with as many of
-// them as any: where there is too much, room decides between waiting and loss.
+// queues compares the panel's variants at the highest offered rate that most of them have: under
+// overload, the queue's capacity decides between waiting and loss.
 func (p *Panel) queues(e *record.Experiment) {
 	at := map[float64][]Queue{}
 	for _, v := range p.variants {
@@ -73,11 +73,11 @@ func newQueue(name string, p point) Queue {
 	return q
 }
 
-// Numbered reports whether the plot marks its queues by their place in the table: more than a few names
-// would lie over one another.
+// Numbered reports whether the plot marks its queues by their row in the table: more than a few
+// names would overlap.
 func (p *Panel) Numbered() bool { return len(p.Queues) > 4 }
 
-// Plot draws the measured queues and what theory says of each: p99 against the share dropped.
+// Plot draws the measured queues with the predictions: p99 against the share dropped.
 func (p *Panel) Plot() plot {
 	out := plot{title: "p99 against the share of offers dropped, measured and predicted", xLabel: "dropped, % of offers", yLabel: "p99, ms"}
 	var xs, ys []float64
@@ -90,7 +90,7 @@ func (p *Panel) Plot() plot {
 		if q.OnFront {
 			d.class, best = "measured best", append(best, q)
 		}
-		d.title = fmt.Sprintf("%s: room for %s, p99 %s ms, %s dropped", q.Name, roomWords(q.N), figure(Value(q.P99Ms)), percent(Value(q.DropRate)))
+		d.title = fmt.Sprintf("%s: capacity %s, p99 %s ms, %s dropped", q.Name, roomWords(q.N), figure(Value(q.P99Ms)), percent(Value(q.DropRate)))
 		xs, ys, out.dots = append(xs, d.x), append(ys, d.y), append(out.dots, d)
 		if t := q.Predicted; t != nil {
 			d := dot{x: t.Blocking * 100, y: t.P99Ms, class: "predicted",
@@ -112,7 +112,7 @@ func (p *Panel) Plot() plot {
 	return out
 }
 
-// join lets dots that lie over one another share one label.
+// join gives overlapping dots one label.
 func (p *plot) join() {
 	const nearX, nearY = 2.5, 6.0 // percent of the plot: a label's height and half its width
 	for i := range p.dots {

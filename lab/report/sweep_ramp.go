@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// ramps tells of every run under a rising rate that counts.
+// ramps returns every valid run under a rising rate.
 func ramps(e *record.Experiment) (out []Ramp) {
 	for _, r := range e.Runs {
 		if r.Step.RampTo == 0 || r.Invalid != "" {
@@ -32,14 +32,15 @@ func ramps(e *record.Experiment) (out []Ramp) {
 }
 
 const (
-	// followShare is the share of the offers of a stretch that must have come through for it to follow them.
+	// followShare is the share of the offers of a stretch that must be completed for the flow to
+	// follow them.
 	followShare = 0.98
-	// followStretch is long enough that an offer more or less under way does not decide.
+	// followStretch is long enough that a single offer in flight does not decide.
 	followStretch = 500 * time.Millisecond
 )
 
-// followed is the highest offered rate up to which something kept up with what was offered: the end of the
-// last stretch in which it did. A stall that it recovered from is none; 0: it never kept up.
+// followed is the highest offered rate up to which a flow kept up with the offers: the end of the
+// last stretch in which it did. A stall followed by recovery does not count; 0: it never kept up.
 func followed(r *record.Run, read func(record.Client) int64) Value {
 	measured := slices.DeleteFunc(slices.Clone(r.Series), func(w record.Window) bool { return w.Phase != record.PhaseMeasure })
 	last := Value(0)
@@ -57,14 +58,14 @@ func followed(r *record.Run, read func(record.Client) int64) Value {
 
 func acceptedIn(c record.Client) int64 { return c.Completed - c.Failed }
 
-// rampRate is what was offered per second at an instant.
+// rampRate is the offered rate at an instant, per second.
 func rampRate(r *record.Run, at int64) Value {
 	share := float64(at-r.Begin) / float64(r.Length)
 	return Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
 }
 
-// observedSeries is the run's series with the rate and the latency that its SLO is about: those of
-// deliveries where it counts until delivery.
+// observedSeries is the run's series with the rate and the latency that its SLO bounds: those of
+// deliveries if it bounds delivery.
 func observedSeries(r *record.Run) []record.Window {
 	if r.SLO.On != record.OnDelivery {
 		return r.Series
@@ -77,7 +78,7 @@ func observedSeries(r *record.Run) []record.Window {
 	return out
 }
 
-// FollowedWords say up to where something followed what was offered.
+// FollowedWords state the rate up to which a flow followed the offers.
 func (r Ramp) FollowedWords(to Value) string {
 	switch {
 	case !to.Known():
@@ -90,7 +91,7 @@ func (r Ramp) FollowedWords(to Value) string {
 	return rate(to)
 }
 
-// Words say where rate, p99 and GC gave way.
+// Words state the rate at which rate, p99 and GC changed.
 func (m Moment) Words() string {
 	if m.Joint {
 		return "inflection at " + rate(m.At) + ": " + m.InWords

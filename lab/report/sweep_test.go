@@ -143,8 +143,8 @@ func TestSweepAnswerSaysWhatEachAxisDid(t *testing.T) {
 	got := madeQueues().report().Answer
 	for _, want := range []string{
 		"Capacity comes from the workers: at most 1,000/s delivered with 1, 8,000/s with 8;",
-		"the buffer only buys latency: it moved what was delivered by 0% and p99 under the highest rate by a factor of 16;",
-		"the kind of queue moved what was delivered by 0% and p99 under the highest rate by a factor of 1;",
+		"the buffer only buys latency: it changed the delivered rate by 0% and p99 under the highest rate by a factor of 16;",
+		"the kind of queue changed the delivered rate by 0% and p99 under the highest rate by a factor of 1;",
 		"unbuffered refused 33% to 33% even under the lowest rate, the others at most 0%.",
 	} {
 		if !strings.Contains(got, want) {

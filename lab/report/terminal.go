@@ -12,18 +12,17 @@ import (
 	"dyno/lab/record"
 )
 
-// Style is how a terminal may be written to. The zero Style suits a pipe: plain ASCII, as wide as the
-// text is.
+// Style describes the terminal. The zero Style suits a pipe: plain ASCII of any width.
 type Style struct {
 	Color bool // escape codes, and bars of Unicode blocks
-	Width int  // columns; 0: not known, so nothing is cut
+	Width int  // columns; 0: unknown, so nothing is cut
 }
 
-// Terminal writes the result for the person who typed the command.
+// Terminal prints the result for the user of the command.
 func Terminal(w io.Writer, r *Report, s Style) error {
 	t := &terminal{style: s}
 	t.line(t.paint(bold, t.clean(r.Title)))
-	if r.Invalid == "" { // else the reason is said once, last
+	if r.Invalid == "" { // otherwise the reason is printed once, last
 		t.line(t.paint(green, t.clean(r.Answer)))
 	}
 	t.line("")
@@ -73,14 +72,14 @@ func (t *terminal) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// line writes a line. What came from a file or a service loses its control characters before it gets
-// here (clean), so that it can neither colour nor move anything.
+// line prints a line. Texts from files or services have passed clean, so that they cannot control
+// the terminal.
 func (t *terminal) line(s string) {
 	t.b.WriteString(strings.TrimRight(s, " "))
 	t.b.WriteByte('\n')
 }
 
-// clean makes a text safe for a terminal: only what is seen, and plain ASCII in a pipe.
+// clean makes a text safe for a terminal: only visible characters, and plain ASCII in a pipe.
 func (t *terminal) clean(s string) string {
 	s = visible(s)
 	if t.style.Color {
@@ -106,8 +105,8 @@ type row struct {
 	share float64 // of the longest bar; below 0: none
 }
 
-// table aligns rows under a head; what does not fit the width is named below. The bar takes what room
-// is left.
+// table aligns rows under a head; columns that do not fit the width are named below. The bar takes
+// the remaining space.
 func (t *terminal) table(head []string, number []bool, rows []row) {
 	width := make([]int, len(head))
 	for i, h := range head {
@@ -144,7 +143,7 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 	for _, i := range shown {
 		used += width[i] + 2
 	}
-	room := min(30, t.style.Width-used-2) // wider bars say no more
+	room := min(30, t.style.Width-used-2) // wider bars add no information
 	write(head, "", dim)
 	for _, r := range rows {
 		write(r.cells, t.bar(r.share, room), "")
@@ -161,8 +160,8 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 	}
 }
 
-// fit chooses the columns that the width holds: the first two and the last always, of the others the
-// first that there is room for. All of them where the width is not known.
+// fit chooses the columns for the width: the first two and the last always, then the others in
+// order. All of them if the width is unknown.
 func (t *terminal) fit(width []int, bars bool) []int {
 	end := len(width) - 1
 	used := width[end]
@@ -180,7 +179,7 @@ func (t *terminal) fit(width []int, bars bool) []int {
 	return append(shown, end)
 }
 
-// barRoom is what the bars need at least, the gap before them included, in columns.
+// barRoom is the smallest width of the bars, the gap before them included, in columns.
 const barRoom = 14
 
 // bar draws a share of the room with blocks of an eighth of a column.
@@ -269,7 +268,7 @@ func (t *terminal) sweep(r *Report) {
 	t.table(rampHead, rampNumbers, rows)
 }
 
-// scaling writes what a job did over its units at once, and which model explains it.
+// scaling prints a job's throughput over concurrency, and the model that fits it best.
 func (t *terminal) scaling(s *Scaling) {
 	if s == nil || len(s.Curves) == 0 {
 		return
@@ -322,7 +321,7 @@ func (t *terminal) load(r *Report) {
 	t.line("")
 }
 
-// counts writes a map of counts on one line; nothing when all are 0.
+// counts prints a map of counts on one line; nothing when all are 0.
 func (t *terminal) counts(name string, m map[string]int64) {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -335,10 +334,11 @@ func (t *terminal) counts(name string, m map[string]int64) {
 	}
 }
 
-// mostLeftOut is how many reasons for leaving runs out are named, so that the verdict stays in sight.
+// mostLeftOut is the number of reasons for invalid runs that are printed, so that the verdict stays
+// visible.
 const mostLeftOut = 3
 
-// end says whether the result may be believed, and where the rest is.
+// end prints whether the result is valid, and where the rest is.
 func (t *terminal) end(r *Report) {
 	if slo := sloWords(r.SLO); slo != "" {
 		t.line("SLO: " + t.clean(slo))

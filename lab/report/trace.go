@@ -10,7 +10,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Bounds on what a page carries, so that it opens quickly on a phone however long the experiment was.
+// Bounds on the data of a page, so that it opens quickly on a phone for an experiment of any
+// length.
 const (
 	traceValues = 380_000 // figures in all traces; at about 5.5 bytes each, 2 MB
 	maxTraces   = 200     // runs whose series are drawn
@@ -24,9 +25,9 @@ type Trace struct {
 	Run    string            `json:"run"`
 	Label  string            `json:"label"`
 	Every  float64           `json:"every_s"` // windows merged into a point
-	T      column            `json:"t"`       // where each point's windows begin
-	Bands  []Band            `json:"bands"`   // what was not measured
-	Series map[string]column `json:"series"`  // client and server; absent: nothing was seen
+	T      column            `json:"t"`       // start of each point's windows
+	Bands  []Band            `json:"bands"`   // phases that were not measured
+	Series map[string]column `json:"series"`  // client and server; absent: not measured
 	Gauges map[string]column `json:"gauges"`
 	SLOMs  Value             `json:"slo_ms"` // the tightest bound on p99, if there is one
 }
@@ -58,7 +59,7 @@ func (c column) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// measure is one line that can be drawn: how to read it from a window, and how windows merge.
+// measure is a line: how to read it from a window, and how to merge windows.
 type measure struct {
 	key   string
 	merge func(sum, v float64) float64
@@ -68,10 +69,10 @@ type measure struct {
 
 func add(sum, v float64) float64 { return sum + v }
 
-// perWindow makes a count of a window a rate per second.
+// perWindow converts a window's count to a rate per second.
 func perWindow(n int64) float64 { return float64(n) / record.WindowLength.Seconds() }
 
-// positive is v, or nothing where 0 means that there was nothing.
+// positive is v, or unknown where 0 means no measurement.
 func positive(v float64) float64 {
 	if v <= 0 {
 		return math.NaN()
@@ -97,7 +98,7 @@ func server(read func(*record.Server) float64) func(record.Window) float64 {
 	}
 }
 
-// agentOnly reads what /proc does not know.
+// agentOnly reads a figure that /proc does not have.
 func agentOnly(read func(*record.Server) float64) func(record.Window) float64 {
 	return server(func(s *record.Server) float64 {
 		if !s.AgentSeen {
@@ -107,8 +108,8 @@ func agentOnly(read func(*record.Server) float64) func(record.Window) float64 {
 	})
 }
 
-// measures are the lines of a trace. Rates and usage merge to their mean; latencies, peaks and queues
-// to their worst, so that thinning hides no stall.
+// measures are the lines of a trace. Rates and usage merge to their mean; latencies, peaks and
+// queues to their maximum, so that thinning hides no stall.
 var measures = []measure{
 	{"offered", add, true, func(w record.Window) float64 { return perWindow(w.Client.Offered) }},
 	{"achieved", add, true, func(w record.Window) float64 { return perWindow(w.Client.Completed) }},
@@ -131,7 +132,7 @@ var measures = []measure{
 	{"mutex_wait", add, true, agentOnly(func(s *record.Server) float64 { return s.MutexWait })},
 }
 
-// latencies are the measures that a run under profiles has nothing to say of.
+// latencies are the measures that a run under profiles does not show.
 var latencies = []string{"p50", "p99", "delivery_p99"}
 
 func mebibytes(b int64) float64 { return float64(b) / (1 << 20) }
@@ -148,7 +149,8 @@ func phaseOf(w record.Window) string {
 	return w.Phase
 }
 
-// traces thins the series of the experiment's runs to what a page can carry. What was left out is said.
+// traces thins the series of the experiment's runs to the page's bounds. left is the number of runs
+// left out.
 func traces(e *record.Experiment) (out []Trace, left int) {
 	var runs []*record.Run
 	for _, r := range e.Runs {
@@ -172,7 +174,7 @@ func traces(e *record.Experiment) (out []Trace, left int) {
 	return out, left
 }
 
-// newTrace thins a run to about so many points. A point never mixes phases.
+// newTrace thins a run to about the given number of points. A point never mixes phases.
 func newTrace(r *record.Run, points int) Trace {
 	each := (len(r.Series) + points - 1) / points
 	t := Trace{Bands: []Band{}, // a run without warm-up has none
@@ -223,7 +225,7 @@ func (t *Trace) point(ws []record.Window, begin int64, gauges []string) {
 	}
 }
 
-// over merges windows; NaN where none of them saw anything.
+// over merges windows; NaN if none of them has the figure.
 func (m measure) over(ws []record.Window) float64 {
 	sum, n := math.NaN(), 0
 	for _, w := range ws {
@@ -244,7 +246,7 @@ func (m measure) over(ws []record.Window) float64 {
 	return sum
 }
 
-// empty reports whether a column has nothing to draw: only blanks, or only zeros.
+// empty reports whether a column has only blanks or zeros.
 func (c column) empty() bool {
 	for _, v := range c {
 		if !math.IsNaN(v) && v != 0 {
@@ -269,7 +271,7 @@ func gaugeNames(r *record.Run) []string {
 	return names[:min(len(names), maxGauges)]
 }
 
-// p99Bound is the SLO's bound on p99, where it has one.
+// p99Bound is the SLO's bound on p99, if it has one.
 func p99Bound(s record.SLO) Value {
 	if ms, ok := s.Latency["p99"]; ok {
 		return Value(ms)

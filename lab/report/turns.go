@@ -15,31 +15,33 @@ import (
 
 // This file reads an experiment by turns: slices of variants that stay warm side by side.
 
-// Turns is what the figures of an experiment by turns rest on.
+// Turns summarises the slices of an experiment by turns.
 type Turns struct {
 	Blocks, Generations int
-	Slices, Left        int           // Left of them do not count
-	Steal, Others       Value         // shares of the machine that the hypervisor and other processes took: medians over the slices
-	Took, Budget        time.Duration // a Budget of 0: as long as the plan needed
-	Compared, Decided   int           // comparisons with the baseline
+	Slices, Left        int // Left is the number of invalid slices
+	// shares of the machine taken by the hypervisor and by other processes: medians over the slices
+	Steal, Others     Value
+	Took, Budget      time.Duration // Budget 0: the plan's full length
+	Compared, Decided int           // comparisons with the baseline
 }
 
-// busy is the share of the machine, taken by others, from which intervals are noticeably wider.
+// busy is the share of the machine, taken by other processes, above which intervals are noticeably
+// wider.
 const busy = 0.05
 
-// MachineWords say how far the machine was disturbed.
+// MachineWords state how much the machine was disturbed.
 func (t *Turns) MachineWords() string {
 	if !t.Steal.Known() {
 		return ""
 	}
 	said := fmt.Sprintf("steal %s of the machine (median), others %s", percent(Value(significant(float64(t.Steal), 2))), percent(Value(significant(float64(t.Others), 2))))
 	if t.Steal+t.Others >= busy {
-		said += ": intervals are wider, and a capacity may be higher than it shows, since a slice can miss the SLO for their sake"
+		said += ": intervals are wider, and a capacity may be higher than it shows, since a slice can miss the SLO because of them"
 	}
 	return said
 }
 
-// Words say what was measured.
+// Words state how much was measured.
 func (t *Turns) Words() string {
 	said := fmt.Sprintf("%s in %s of %s", plural(t.Slices, "slice"), plural(t.Blocks, "block"), plural(t.Generations, "generation"))
 	if t.Left > 0 {
@@ -51,7 +53,7 @@ func (t *Turns) Words() string {
 	return said + "; slices took " + t.Took.Round(time.Second).String()
 }
 
-// DecidedWords say how many of the comparisons with the baseline are decided.
+// DecidedWords state how many of the comparisons with the baseline are decided.
 func (t *Turns) DecidedWords() string {
 	switch t.Compared {
 	case 0:
@@ -62,7 +64,7 @@ func (t *Turns) DecidedWords() string {
 	return fmt.Sprintf("%d of %s decided", t.Decided, plural(t.Compared, "comparison"))
 }
 
-// turnsOf sums the slices up.
+// turnsOf summarises the slices.
 func turnsOf(e *record.Experiment) *Turns {
 	t := &Turns{Slices: len(e.Slices), Budget: e.Budget}
 	var steal, others []float64
@@ -81,10 +83,10 @@ func turnsOf(e *record.Experiment) *Turns {
 	return t
 }
 
-// medianOf is unknown where there is nothing.
+// medianOf is unknown without values.
 func medianOf(values []float64) Value { return Value(median(slices.Sorted(slices.Values(values)))) }
 
-// leftOf counts the SLO slices that do not count because others took the machine.
+// leftOf counts the SLO slices left out because of other processes or the hypervisor.
 func leftOf(e *record.Experiment) (n int) {
 	for _, name := range variantNames(e) {
 		_, left := capacity.VotesOf(e.Slices, record.RoleMeasure, name)
@@ -106,7 +108,7 @@ func kneeRatio(e *record.Experiment, a, b string, peak func(variant string) floa
 	return compare.OfEstimates(compare.MetricCapacity, a, b, math.Log(y.Knee/x.Knee), math.Hypot(x.KneeError, y.KneeError), min(x.Votes, y.Votes))
 }
 
-// metricsOf compares two variants by everything that their slices show; first by the metric that was asked for.
+// metricsOf compares two variants by every metric of their slices, the requested one first.
 func metricsOf(e *record.Experiment, a, b string, peak func(string) float64) []compare.Comparison {
 	of := func(metric string) compare.Comparison {
 		if metric == compare.MetricCapacity {
@@ -124,14 +126,14 @@ func metricsOf(e *record.Experiment, a, b string, peak func(string) float64) []c
 		if metric == asked {
 			continue
 		}
-		if c := of(metric); c.Verdict != compare.Invalid { // there are slices that show it
+		if c := of(metric); c.Verdict != compare.Invalid { // there are slices for it
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// turned fills in what the slices of a variant show; work and cpu are its rows.
+// turned sets a variant's results from its slices; work and cpu are its rows.
 func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare.Row, first bool) {
 	valid := func(x *record.Slice) bool {
 		return x.Variant == s.Name && x.Role == record.RoleMeasure && x.Invalid == ""
@@ -162,9 +164,10 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	if len(p99) > 0 {
 		s.P99 = medianOf(p99)
 	}
-	if (s.Work.Known() || s.P99.Known()) && s.Invalid != "" { // a step without a capacity has a result all the same
+	// a step without a capacity still has a result
+	if (s.Work.Known() || s.P99.Known()) && s.Invalid != "" {
 		switch {
-		case e.Kind == record.KindCapacity: // the answer says it
+		case e.Kind == record.KindCapacity: // printed in the answer
 		case c.AtLeast && s.Work.Known():
 			s.Warnings = append(s.Warnings, "the capacity is at least "+rate(Value(c.CapacityPerS))+": "+s.Invalid)
 		case s.Work.Known() && bounds(e.SLO):
@@ -188,7 +191,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	}
 }
 
-// turn fills in what an experiment by turns showed, once its steps are there.
+// turn sets the result of an experiment by turns, after its steps.
 func (r *Report) turn(e *record.Experiment, a analysis) {
 	r.RatioMetric = compare.MetricWork
 	if n := len(a.rows); n > 0 {
@@ -210,9 +213,9 @@ func (r *Report) turn(e *record.Experiment, a analysis) {
 		s.turned(e, a.capacities[s.Name], row(a.rows), row(a.cpu), i == 0)
 		switch e.Kind {
 		case record.KindCapacity:
-			s.Verdict = "" // there is nothing to compare it with
+			s.Verdict = "" // there is no step to compare with
 		case record.KindCompare:
-			s.StepRatio, s.StepInterval = Unknown, nil // the step before is the baseline
+			s.StepRatio, s.StepInterval = Unknown, nil // the previous step is the baseline
 		}
 	}
 	r.Floor, r.CPUFloor = nil, nil
@@ -239,12 +242,12 @@ func (r *Report) turn(e *record.Experiment, a analysis) {
 	}
 }
 
-// metricNames name what a ratio is one of.
+// metricNames name the metric of a ratio.
 var metricNames = map[string]string{
 	compare.MetricWork: "peak work rate", compare.MetricCPU: "CPU per request", compare.MetricCapacity: "capacity", compare.MetricP99: "p99",
 }
 
-// betterWords write a verdict by a metric: less CPU is not faster.
+// betterWords format a verdict by a metric: less CPU is not faster.
 func betterWords(metric, verdict string) string {
 	if metric == compare.MetricCPU {
 		return cmp.Or(map[string]string{compare.Faster: "less", compare.Slower: "more"}[verdict], verdict)
@@ -252,7 +255,8 @@ func betterWords(metric, verdict string) string {
 	return verdict
 }
 
-// ratioWords write a ratio with its interval, and whether it is decided: CPU per request 0.97x [0.94, 1.01] (not decided).
+// ratioWords format a ratio with its interval, and whether it is decided: CPU per request 0.97x
+// [0.94, 1.01] (not decided).
 func ratioWords(metric string, ratio Value, i *Interval, verdict string) string {
 	if !ratio.Known() {
 		return metricNames[metric] + " not compared"
@@ -264,7 +268,7 @@ func ratioWords(metric string, ratio Value, i *Interval, verdict string) string 
 	return said
 }
 
-// turnAnswer is the result of a ladder by turns in one sentence: each figure where it decides.
+// turnAnswer is the result of a ladder by turns in one sentence.
 func (r *Report) turnAnswer() string {
 	best := r.bestByTurns()
 	if best == nil {
@@ -291,10 +295,10 @@ type VoteRow struct {
 	Met, Judged int
 }
 
-// perVoteRow is how many slices a row sums up at least.
+// perVoteRow is the smallest number of slices in a row.
 const perVoteRow = 5
 
-// votes sums the SLO slices of the variants up, by rate.
+// votes summarises the SLO slices of the variants by rate.
 func votes(e *record.Experiment) (out []VoteRow) {
 	for _, name := range variantNames(e) {
 		of, _ := capacity.VotingSlices(e.Slices, record.RoleMeasure, name)
@@ -326,9 +330,9 @@ func (r *Report) voteCells() (rows [][]string) {
 	return rows
 }
 
-// verdictOf says of an interval of ratios whether it is decided; empty: it is.
+// verdictOf states that an interval of ratios is not decided; empty if it is.
 func verdictOf(i *Interval) string {
-	const equal = 0.02 // how far from 1 all of an interval may lie for its sides to be called equal
+	const equal = 0.02 // largest distance of the interval from 1 for equal sides
 	switch {
 	case i == nil || i.Lo <= 1 && i.Hi >= 1 && (i.Lo < 1-equal || i.Hi > 1+equal):
 		return compare.NotDecided
@@ -338,7 +342,7 @@ func verdictOf(i *Interval) string {
 	return ""
 }
 
-// carriedWords write a step's capacity with its interval and its SLO.
+// carriedWords format a step's capacity with its interval and its SLO.
 func (r *Report) carriedWords(s *Step) string {
 	if s.Interval == nil {
 		return "about " + rate(s.Capacity) + at(latencyWords(r.SLO)) + " (too few slices judged by the SLO for an interval)"
@@ -346,7 +350,8 @@ func (r *Report) carriedWords(s *Step) string {
 	return rate(s.Capacity) + space(between(s.Interval)) + at(latencyWords(r.SLO))
 }
 
-// bestByTurns is the step that carries most under the SLO, or does most where none has a capacity; nil: none does.
+// bestByTurns is the step with the highest capacity, or with the highest work rate if none has one;
+// nil: none.
 func (r *Report) bestByTurns() *Step {
 	for _, read := range []func(*Step) Value{func(s *Step) Value { return s.Capacity }, func(s *Step) Value { return s.Work }} {
 		var best *Step
@@ -362,7 +367,7 @@ func (r *Report) bestByTurns() *Step {
 	return nil
 }
 
-// besideWords are the ratios by the metrics that were not asked for.
+// besideWords are the ratios by the metrics that were not requested.
 func besideWords(all []compare.Comparison) string {
 	var parts []string
 	for _, c := range all[min(1, len(all)):] {
@@ -371,5 +376,5 @@ func besideWords(all []compare.Comparison) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " Beside it: " + strings.Join(parts, ", ") + "."
+	return " Also: " + strings.Join(parts, ", ") + "."
 }

@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// Value is a figure that may be unknown (NaN): null in JSON, a dash for people.
+// Value is a figure that may be unknown (NaN): null in JSON, a dash in text.
 type Value float64
 
-// Unknown is the value of what was not measured.
+// Unknown is the value of a figure that was not measured.
 var Unknown = Value(math.NaN())
 
 // Known reports whether v was measured.
 func (v Value) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
-// or is v where it is known, and else the other.
+// or is v if it is known, and otherwise other.
 func (v Value) or(other Value) Value {
 	if v.Known() {
 		return v
@@ -31,7 +31,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return []byte(digits(float64(v), 12)), nil
 }
 
-// measured is v where a figure of 0 or below means that there was nothing to measure.
+// measured is v, or unknown where a figure of 0 or below means no measurement.
 func measured(v float64) Value {
 	if v > 0 {
 		return Value(v)
@@ -39,7 +39,7 @@ func measured(v float64) Value {
 	return Unknown
 }
 
-// perRequest is v where a negative figure means that the target could not be looked into.
+// perRequest is v, or unknown where a negative figure means no agent.
 func perRequest(v float64) Value {
 	if v < 0 {
 		return Unknown
@@ -47,7 +47,7 @@ func perRequest(v float64) Value {
 	return Value(v)
 }
 
-// Interval is a 95% confidence interval; nil where there were too few runs for one.
+// Interval is a 95% confidence interval; nil with too few runs.
 type Interval struct{ Lo, Hi float64 }
 
 // MarshalJSON writes [lo, hi].
@@ -60,8 +60,7 @@ func digits(v float64, n int) string {
 	return strconv.FormatFloat(significant(v, n), 'f', -1, 64)
 }
 
-// significant rounds v to n significant digits; whole numbers below 2^53 lose none before the point
-// that n does not ask for.
+// significant rounds v to n significant digits; whole numbers below 2^53 stay exact if n permits.
 func significant(v float64, n int) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v

@@ -15,16 +15,16 @@ import (
 	"dyno/lab/record"
 )
 
-// dash stands for what is unknown.
+// dash stands for an unknown value.
 const dash = "–"
 
-// roleNames say what a run is for where the role's own name does not.
+// roleNames name the roles whose own name is not clear.
 var roleNames = map[string]string{
 	record.RoleAblation: "leave one out", record.RoleSingle: "single load",
 	record.RoleTraced: "trace", record.RoleIntervene: "change one thing",
 }
 
-// roleWords say what a run is for.
+// roleWords name the purpose of a run.
 func roleWords(role string) string { return cmp.Or(roleNames[role], role) }
 
 // Title names what was measured, and how: notify (ladder), 127.0.0.1:8080/orders/7 (load).
@@ -36,12 +36,13 @@ func Title(e *record.Experiment) string {
 	return strings.TrimSpace(name + " (" + cmp.Or(kindWords[e.Kind], e.Kind) + ")")
 }
 
-// Subject names what was measured: a service, or where it was found, without the scheme and what follows the path.
+// Subject names the target: a service, or its address without the scheme and the part after the
+// path.
 func Subject(e *record.Experiment) string {
 	var found []string
 	for i, arg := range e.Command {
 		if e.Scenario != "" || i > 0 && strings.HasPrefix(e.Command[i-1], "--") {
-			continue // --debug and its like take another address
+			continue // the values of --debug and similar flags are other addresses
 		}
 		if u, err := url.Parse(arg); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 			found = append(found, u.Host+strings.TrimSuffix(u.EscapedPath(), "/"))
@@ -71,7 +72,7 @@ func figure(v Value) string {
 	return digits(f, 2)
 }
 
-// round writes a figure that somebody chose, such as a bound: 100, 20, 0.5.
+// round formats a configured figure, such as a bound: 100, 20, 0.5.
 func round(v Value) string {
 	if math.Abs(float64(v)) >= 1000 {
 		return figure(v)
@@ -79,7 +80,7 @@ func round(v Value) string {
 	return digits(float64(v), 3)
 }
 
-// whole writes a count that may be unknown.
+// whole formats a count that may be unknown.
 func whole(v Value) string {
 	if !v.Known() {
 		return dash
@@ -135,7 +136,7 @@ func betweenRatios(i *Interval) string {
 	return fmt.Sprintf("[%.2f, %.2f]", i.Lo, i.Hi)
 }
 
-// percent writes a share of 1: 0.1%. What is less than anybody could measure is not written out.
+// percent formats a share: 0.1%. Shares too small to measure are not written out.
 func percent(v Value) string {
 	switch {
 	case !v.Known():
@@ -208,7 +209,7 @@ func plural(n int, thing string) string {
 	return count(int64(n)) + " " + thing + "s"
 }
 
-// clock writes a time the same way everywhere, so that two reports can be put side by side.
+// clock formats a time identically everywhere, so that two reports can be compared.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -216,7 +217,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// commandLine writes a command so that it can be pasted into a shell.
+// commandLine formats a command that can be pasted into a shell.
 func commandLine(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -235,8 +236,8 @@ func quote(a string) string {
 	return "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 }
 
-// visible removes what is not seen but obeyed: control characters, and marks that turn the direction of
-// writing. Line ends and tabs become spaces.
+// visible removes control characters and marks that change the writing direction. Line ends and
+// tabs become spaces.
 func visible(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {

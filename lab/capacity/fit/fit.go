@@ -1,7 +1,8 @@
-// Package fit draws scaling curves through measured throughputs: the Universal Scalability Law for sweeps
-// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), a logarithm with a decay for job-like sweeps, and
-// a roof for what is shared. A fit describes the points it was given; what lies outside their range it says with a
-// warning. It starts no goroutines.
+// Package fit fits scaling curves to measured throughputs: the Universal Scalability Law for sweeps
+// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), a logarithm with a decay for
+// job-like sweeps, and a linear rise up to a roof for a shared resource. A fit describes the points
+// it was given and warns about predictions outside their range; it is not for extrapolation. It
+// starts no goroutines.
 package fit
 
 import (
@@ -19,7 +20,7 @@ const (
 // Point is a measured throughput.
 type Point struct {
 	N float64 // concurrency: clients, workers or cores; at least 1
-	L float64 // load per job, in the sweep's own unit; only Log reads it. 0 counts as 1
+	L float64 // load per job, in the sweep's own unit; only Log reads it; 0 counts as 1
 	X float64 // throughput, 1/s
 }
 
@@ -33,16 +34,17 @@ func (p Point) load() float64 {
 
 // Curve is a fitted model.
 type Curve struct {
-	Model     string    `json:"model"` // usl | log | roof
-	Formula   string    `json:"formula"`
-	Lambda    float64   `json:"lambda,omitempty"`     // usl: throughput of one, 1/s
-	Sigma     float64   `json:"sigma,omitempty"`      // usl: serial share
-	Kappa     float64   `json:"kappa,omitempty"`      // usl: coherence share
-	A         float64   `json:"a,omitempty"`          // log: 1/s
-	B         float64   `json:"b,omitempty"`          // log
-	K         float64   `json:"k,omitempty"`          // roof: what each at once adds, 1/s
-	Roof      float64   `json:"roof,omitempty"`       // roof: 1/s; 0: none was seen
-	PeakN     *float64  `json:"peak_n"`               // where throughput is highest; nil: the curve never stops rising
+	Model   string  `json:"model"` // usl | log | roof
+	Formula string  `json:"formula"`
+	Lambda  float64 `json:"lambda,omitempty"` // usl: throughput at concurrency one, 1/s
+	Sigma   float64 `json:"sigma,omitempty"`  // usl: serial share
+	Kappa   float64 `json:"kappa,omitempty"`  // usl: coherence share
+	A       float64 `json:"a,omitempty"`      // log: 1/s
+	B       float64 `json:"b,omitempty"`      // log
+	K       float64 `json:"k,omitempty"`      // roof: throughput that each unit of concurrency adds, 1/s
+	Roof    float64 `json:"roof,omitempty"`   // roof: 1/s; 0: none was seen
+	// concurrency of the highest throughput; nil: the curve rises without bound
+	PeakN     *float64  `json:"peak_n"`
 	PeakX     float64   `json:"peak_per_s,omitempty"` // throughput there, 1/s
 	Residuals []float64 `json:"residuals"`            // measured - fitted, 1/s, in the points' order
 	StdError  float64   `json:"std_error"`            // residual standard error, 1/s
@@ -60,7 +62,7 @@ func (c Curve) At(n, l float64) float64 {
 	return usl(c.Lambda, c.Sigma, c.Kappa, n)
 }
 
-// parameters is how many numbers a model was free to choose.
+// parameters is the number of free parameters of the model.
 func (c Curve) parameters() int {
 	if c.Model == ModelUSL {
 		return 3
@@ -68,7 +70,7 @@ func (c Curve) parameters() int {
 	return 2
 }
 
-// measure fills in the residuals and their standard error.
+// measure sets the residuals and their standard error.
 func (c *Curve) measure(points []Point) {
 	var squares float64
 	for _, p := range points {
@@ -79,7 +81,7 @@ func (c *Curve) measure(points []Point) {
 	if free := len(points) - c.parameters(); free > 0 {
 		c.StdError = math.Sqrt(squares / float64(free))
 	} else {
-		c.warn("%d points for %d parameters: the curve goes through them whatever they are", len(points), c.parameters())
+		c.warn("%d points for %d parameters: a curve goes through any such points", len(points), c.parameters())
 	}
 }
 
@@ -87,7 +89,7 @@ func (c *Curve) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// check refuses points that no curve can be drawn through.
+// check rejects points that no curve fits.
 func check(points []Point, leastN float64, distinct int) error {
 	seen := map[float64]bool{}
 	for i, p := range points {

@@ -45,7 +45,7 @@ func TestUSLUnderNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.PeakN == nil || *c.PeakN < 15 || *c.PeakN > 31 { // the truth is 21.4
+	if c.PeakN == nil || *c.PeakN < 15 || *c.PeakN > 31 { // the true value is 21.4
 		t.Errorf("peak %v", *c.PeakN)
 	}
 	for i, r := range c.Residuals {
@@ -58,7 +58,8 @@ func TestUSLUnderNoise(t *testing.T) {
 	}
 }
 
-// Throughput that falls from the first point on, and nothing that shows what one at once does: shares stay shares.
+// Throughput that falls from the first point on, without a point at concurrency one: shares stay
+// between 0 and 1.
 func TestUSLOfWhatOnlyFalls(t *testing.T) {
 	c, err := USL([]Point{{N: 2, X: 14.5}, {N: 4, X: 5}, {N: 8, X: 2}, {N: 16, X: 3.5}, {N: 32, X: 2.5}})
 	if err != nil {
@@ -75,7 +76,7 @@ func TestUSLSaysWhatItCannotSee(t *testing.T) {
 		t.Errorf("no coherence cost: %+v, %v", c, err)
 	}
 	rising := sweep(1000, 0.02, 0.0005, 0, seeded(), 1, 2, 4, 8)
-	if c, err := USL(rising); err != nil || c.PeakN == nil || !warns(c, "beyond the highest") {
+	if c, err := USL(rising); err != nil || c.PeakN == nil || !warns(c, "above the highest") {
 		t.Errorf("extrapolated: %+v, %v", c, err)
 	}
 	if c, err := USL(rising[:3]); err != nil || !warns(c, "3 points for 3 parameters") {

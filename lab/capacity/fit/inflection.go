@@ -5,17 +5,18 @@ import "math"
 // PublishedB is the b that the model was published with, beside a = 850/s.
 const PublishedB = 0.0032
 
-// ClaimedInflection is where the model's author puts the point of diminishing returns. No derivative of the model
-// has anything there; see Inflection.
+// ClaimedInflection is the point of diminishing returns according to the model's author. No
+// derivative of the model has a zero or an extremum there; see Inflection.
 func ClaimedInflection(l float64) float64 { return 2.4 * math.Pow(l, 0.42) }
 
-// Inflection is where the curve a*log2(c)*exp(-b*L/c) stops bending upwards: up to there a further worker adds more
-// than the one before, from there on less. Ok is false when it bends downwards from one worker on. It is no knee:
-// throughput goes on rising behind it, for ever.
+// Inflection is the point at which the curve a*log2(c)*exp(-b*L/c) stops bending upwards: below it
+// each worker adds more than the one before, above it less. Ok is false when the curve bends
+// downwards from one worker on. It is not a knee: above it the throughput still rises without
+// bound.
 //
-// With u = b*L the second derivative has the sign of g(c) = u^2*ln(c) + 2*u*c*(1-ln(c)) - c^2, whatever a is. At
-// c = 1, g is 2u-1, and far out it is below 0; so there is an inflection above 1 if u > 1/2, and none below, where
-// g falls from there on.
+// With u = b*L the second derivative has the sign of g(c) = u^2*ln(c) + 2*u*c*(1-ln(c)) - c^2, for
+// any a. g(1) is 2u-1, and g is below 0 for large c; so there is an inflection above 1 if u > 1/2,
+// and none otherwise, since g falls from there on.
 func Inflection(b, l float64) (c float64, ok bool) {
 	u := b * l
 	if !(u > 0.5) || math.IsInf(u, 1) {
@@ -26,7 +27,7 @@ func Inflection(b, l float64) (c float64, ok bool) {
 	for g(hi) > 0 {
 		lo, hi = hi, 2*hi
 	}
-	for range 100 { // halvings: beyond what a float64 tells apart
+	for range 100 { // halvings: more than a float64 resolves
 		if middle := (lo + hi) / 2; g(middle) > 0 {
 			lo = middle
 		} else {

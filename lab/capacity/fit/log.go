@@ -7,11 +7,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// logFormula as it is shown.
+// logFormula as printed.
 const logFormula = "X(c) = a*log2(c)*exp(-b*L/c)"
 
-// noKnee is what every such fit must be read with: dX/dc = a*exp(-bL/c)*(1/(c*ln 2) + log2(c)*b*L/c^2) is
-// above 0 for every c above 1 as long as a is and b is not below 0.
+// noKnee is the warning of every such fit: dX/dc = a*exp(-bL/c)*(1/(c*ln 2) + log2(c)*b*L/c^2) is
+// above 0 for every c above 1 if a > 0 and b >= 0.
 const noKnee = "this model's derivative is positive everywhere: it has no maximum, so it cannot show a knee"
 
 // Log fits a*log2(c)*exp(-b*L/c), for sweeps in which c workers share a job of load L. Its logarithm is a
@@ -29,8 +29,8 @@ func Log(points []Point) (Curve, error) {
 	intercept, slope := stat.LinearRegression(x, y, nil, false)
 	c := Curve{Model: ModelLog, Formula: logFormula, A: math.Exp(intercept), B: -slope, Warnings: []string{noKnee}}
 	if c.B < 0 {
-		// A negative b bends the curve the other way; then the remark above does not hold.
-		c.Warnings = []string{"b came out below 0: throughput grows more slowly than log2(c), and the model means nothing here"}
+		// A negative b bends the curve the other way; then noKnee does not hold.
+		c.Warnings = []string{"b came out below 0: throughput grows more slowly than log2(c), and the model does not apply"}
 	}
 	c.measure(points)
 	return c, nil

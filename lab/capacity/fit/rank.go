@@ -8,24 +8,27 @@ import (
 	"strings"
 )
 
-// Ranked is a curve, and how well its model foretells a point that it was not shown.
+// Ranked is a curve with its model's prediction error.
 type Ranked struct {
 	Curve
-	// LeaveOneOut is the root of the mean squared relative error with which each point is foretold by the curve
-	// through the others: 0.05 is 5%. Unlike a residual it does not fall just because a model has more to choose.
+	// LeaveOneOut is the root mean squared relative error of predicting each point from the curve
+	// through the others: 0.05 is 5%. Unlike a residual it does not fall just because a model has
+	// more parameters.
 	LeaveOneOut float64 `json:"leave_one_out"`
-	// AICc is Akaike's criterion of the relative residuals, corrected for few points; less is better, and
-	// differences below 2 say nothing. Nil: there are too few points for it.
+	// AICc is Akaike's criterion of the relative residuals, corrected for few points; lower is
+	// better, and differences below 2 are not significant. Nil: there are too few points for it.
 	AICc *float64 `json:"aicc"`
 }
 
-// leastPoints is how many points a comparison of models needs: with one left out, one more than parameters.
+// leastPoints is how many points a comparison of models needs: one more than parameters after one
+// is left out.
 const leastPoints = 5
 
-// Rank draws the curves of all models through the points, and puts the one first that explains them best, by
-// LeaveOneOut. A model that cannot be drawn through them is left out. In words it says which is best and by how
-// much, or that no difference can be told.
-// The logarithm is 0 at a concurrency of one, so points there are left out for all models where the others suffice.
+// Rank fits all models to the points and orders the curves by LeaveOneOut, the best first. A model
+// that does not fit is left out. inWords names the best model and its lead, or states that the
+// models cannot be separated.
+// The logarithm is 0 at a concurrency of one, so points there are left out for all models if enough
+// others remain.
 func Rank(points []Point) (ranked []Ranked, inWords string) {
 	above := slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.N <= 1 })
 	if len(above) >= leastPoints {
@@ -35,7 +38,7 @@ func Rank(points []Point) (ranked []Ranked, inWords string) {
 	for _, fit := range models {
 		c, err := fit(points)
 		if err != nil || c.Model == ModelLog && c.B < 0 {
-			continue // below 0 the logarithm may come near the points, and means nothing
+			continue // with b below 0 the logarithm may fit, but has no meaning
 		}
 		r := Ranked{Curve: c, LeaveOneOut: leaveOneOut(points, fit), AICc: aicc(points, c)}
 		if len(points) >= leastPoints && !math.IsNaN(r.LeaveOneOut) {
@@ -46,7 +49,7 @@ func Rank(points []Point) (ranked []Ranked, inWords string) {
 	return ranked, rankWords(ranked, different(points))
 }
 
-// different is at how many concurrencies there are points.
+// different is the number of distinct concurrencies among the points.
 func different(points []Point) int {
 	seen := map[float64]bool{}
 	for _, p := range points {
@@ -55,7 +58,7 @@ func different(points []Point) int {
 	return len(seen)
 }
 
-// leaveOneOut foretells each point from the others.
+// leaveOneOut predicts each point from the others.
 func leaveOneOut(points []Point, fit func([]Point) (Curve, error)) float64 {
 	sum := 0.0
 	for i, p := range points {
@@ -69,7 +72,7 @@ func leaveOneOut(points []Point, fit func([]Point) (Curve, error)) float64 {
 	return math.Sqrt(sum / float64(len(points)))
 }
 
-// leastError keeps a curve that goes through every point from counting as infinitely good: no throughput is known
+// leastError keeps a curve through every point from counting as perfect: no throughput is known
 // better than to a tenth of a percent.
 const leastError = 1e-3
 
@@ -88,15 +91,15 @@ func aicc(points []Point, c Curve) *float64 {
 	return &v
 }
 
-// near is the ratio of two errors below which nobody can say which model is better.
+// near is the ratio of two errors below which the models cannot be separated.
 const near = 1.25
 
 func rankWords(ranked []Ranked, points int) string {
 	if len(ranked) == 0 {
-		return fmt.Sprintf("measured at %d of the %d concurrencies that it takes to tell models apart", points, leastPoints)
+		return fmt.Sprintf("measured concurrencies: %d; comparing models takes %d", points, leastPoints)
 	}
 	best := ranked[0]
-	words := fmt.Sprintf("%s explains the points best: each is foretold by the others to within %s", best.Name(), share(best.LeaveOneOut))
+	words := fmt.Sprintf("%s explains the points best: it predicts each one from the others to within %s", best.Name(), share(best.LeaveOneOut))
 	var others, alike []string
 	for _, r := range ranked[1:] {
 		if max(r.LeaveOneOut, leastError) < near*max(best.LeaveOneOut, leastError) {
@@ -113,7 +116,6 @@ func rankWords(ranked []Ranked, points int) string {
 	return words + "."
 }
 
-// share writes an error as a percentage.
 func share(v float64) string {
 	if v >= 10 {
 		return "more than ten times"
@@ -121,7 +123,8 @@ func share(v float64) string {
 	return percent(v)
 }
 
-// part writes a share of the law, of which the smallest are what a search stopped at.
+// part formats a share of the law. The search for it ends near 0, so the smallest shares count as
+// none.
 func part(v float64) string {
 	if v < 1e-5 {
 		return "none"
@@ -129,41 +132,41 @@ func part(v float64) string {
 	return percent(v)
 }
 
-// percent writes a share to two digits.
+// percent formats a share with two digits.
 func percent(v float64) string {
-	if v >= 0.995 { // where %.2g would count powers of ten
+	if v >= 0.995 { // where %.2g would print an exponent
 		return fmt.Sprintf("%.0f%%", 100*v)
 	}
 	return fmt.Sprintf("%.2g%%", 100*v)
 }
 
-// names are the models' for people.
+// names are the printed names of the models.
 var names = map[string]string{ModelRoof: "min(k*c, roof)", ModelUSL: "the Universal Scalability Law", ModelLog: "a*log2(c)*exp(-b*L/c)"}
 
-// Name is the model's name for people.
+// Name is the printed name of the model.
 func (c Curve) Name() string { return cmp.Or(names[c.Model], c.Model) }
 
-// InWords says what the curve's parameters mean.
+// InWords states what the curve's parameters mean.
 func (c Curve) InWords(l float64) string {
 	switch c.Model {
 	case ModelRoof:
 		if c.PeakN == nil {
-			return fmt.Sprintf("each unit at once adds %.3g/s, without a roof in sight", c.K)
+			return fmt.Sprintf("each unit of concurrency adds %.3g/s, and no roof was seen", c.K)
 		}
-		return fmt.Sprintf("each unit at once adds %.3g/s, up to a roof of %.4g/s, which %.3g at once reach", c.K, c.Roof, *c.PeakN)
+		return fmt.Sprintf("each unit of concurrency adds %.3g/s, up to a roof of %.4g/s at concurrency %.3g", c.K, c.Roof, *c.PeakN)
 	case ModelUSL:
-		words := fmt.Sprintf("one at once does %.3g/s, %s of the work is serial and %s is lost to agreeing", c.Lambda, part(c.Sigma), part(c.Kappa))
+		words := fmt.Sprintf("concurrency 1 gives %.3g/s, %s of the work is serial and %s is coherence cost", c.Lambda, part(c.Sigma), part(c.Kappa))
 		if c.PeakN != nil {
-			words += fmt.Sprintf("; the highest point is %.4g/s with %.3g at once", c.PeakX, *c.PeakN)
+			words += fmt.Sprintf("; the highest point is %.4g/s at concurrency %.3g", c.PeakX, *c.PeakN)
 		}
 		return words
 	}
 	if c.B < 0 {
-		return fmt.Sprintf("a = %.4g/s, b = %.3g, below 0, with which the model means nothing", c.A, c.B)
+		return fmt.Sprintf("a = %.4g/s, b = %.3g, below 0: the model does not apply", c.A, c.B)
 	}
-	words := fmt.Sprintf("a = %.4g/s, b = %.3g; it rises for ever, so it shows no knee", c.A, c.B)
+	words := fmt.Sprintf("a = %.4g/s, b = %.3g; it rises without bound, so it shows no knee", c.A, c.B)
 	if at, ok := Inflection(c.B, Point{L: l}.load()); ok {
 		return words + fmt.Sprintf(", and stops bending upwards at c = %.1f", at)
 	}
-	return words + ", and bends downwards from one at once on (no inflection)"
+	return words + ", and bends downwards from concurrency 1 on (no inflection)"
 }

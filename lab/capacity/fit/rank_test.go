@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The source's model with its own figures: its author puts the knee at 2.4*L^0.42, and there is none.
+// The published model with its own figures: its author puts the knee at 2.4*L^0.42, and there is
+// none.
 func TestInflectionOfTheSourcesModel(t *testing.T) {
 	const b = PublishedB
 	for _, tt := range []struct {
@@ -23,7 +24,7 @@ func TestInflectionOfTheSourcesModel(t *testing.T) {
 		if math.Abs(c/claimed-1) < 0.5 {
 			t.Errorf("L = %g: %.2f lies at what is claimed, %.1f", tt.l, c, claimed)
 		}
-		// What lies at the claim is a plain stretch of a curve that bends downwards and still rises.
+		// At that point the curve bends downwards and still rises.
 		if second(b*tt.l, claimed) >= 0 || curve(b*tt.l, claimed*1.01) <= curve(b*tt.l, claimed) {
 			t.Errorf("L = %g: at %.1f the curve does something else", tt.l, claimed)
 		}
@@ -47,7 +48,7 @@ func TestInflectionIsWhereTheBendTurns(t *testing.T) {
 		}
 		for _, c := range []float64{1.05, 1.5, 2, 5, 20, 100, 1000} {
 			if c > 0.95*at && c < 1.05*at {
-				continue // too near to tell by differences
+				continue // too close to separate by differences
 			}
 			if up := second(u, c) > 0; up != (ok && c < at) {
 				t.Fatalf("u = %g, inflection %g: at %g it bends upwards: %v", u, at, c, up)
@@ -85,7 +86,7 @@ func TestRoofSaysWhatItCannotSee(t *testing.T) {
 	if c, err := Roof(rising); err != nil || c.PeakN != nil || !warns(c, "no roof was seen") || math.Abs(c.K-7) > 1e-9 {
 		t.Errorf("rising: %+v, %v", c, err)
 	}
-	if c, err := Roof(flat); err != nil || !warns(c, "the least that was measured") || math.Abs(c.Roof-300) > 1e-9 {
+	if c, err := Roof(flat); err != nil || !warns(c, "the lowest measured") || math.Abs(c.Roof-300) > 1e-9 {
 		t.Errorf("flat: %+v, %v", c, err)
 	}
 	if _, err := Roof(rising[:2]); err == nil {
@@ -93,7 +94,7 @@ func TestRoofSaysWhatItCannotSee(t *testing.T) {
 	}
 }
 
-// Whoever made the points is found, under 2% of noise.
+// The model that made the points is found, under 2% of noise.
 func TestRankNamesTheModelThatMadeThePoints(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	noise := func(x float64) float64 { return x * math.Exp(0.02*rng.NormFloat64()) }
@@ -114,7 +115,7 @@ func TestRankNamesTheModelThatMadeThePoints(t *testing.T) {
 		if !strings.HasPrefix(words, ranked[0].Name()+" explains the points best") {
 			t.Errorf("%s: words %q", model, words)
 		}
-		for i, r := range ranked[1:] { // Akaike agrees where the difference is clear
+		for i, r := range ranked[1:] { // AICc agrees where the difference is clear
 			if r.AICc == nil || *r.AICc < *ranked[0].AICc && ranked[i+1].LeaveOneOut > 2*ranked[0].LeaveOneOut {
 				t.Errorf("%s: AICc of %s is %v, of the best %v", model, r.Model, r.AICc, *ranked[0].AICc)
 			}
@@ -123,10 +124,10 @@ func TestRankNamesTheModelThatMadeThePoints(t *testing.T) {
 }
 
 func TestRankSaysWhenItCannotTell(t *testing.T) {
-	if ranked, words := Rank([]Point{{N: 1, X: 1}, {N: 2, X: 2}, {N: 4, X: 3}}); len(ranked) != 0 || !strings.Contains(words, "that it takes to tell models apart") {
+	if ranked, words := Rank([]Point{{N: 1, X: 1}, {N: 2, X: 2}, {N: 4, X: 3}}); len(ranked) != 0 || !strings.Contains(words, "comparing models takes 5") {
 		t.Errorf("three points: %v, %q", ranked, words)
 	}
-	var straight []Point // all but the logarithm hold a straight line
+	var straight []Point // every model but the logarithm can be a straight line
 	for _, n := range doublings {
 		straight = append(straight, Point{N: n, X: 5 * n})
 	}
@@ -138,11 +139,11 @@ func TestRankSaysWhenItCannotTell(t *testing.T) {
 func TestCurvesInWords(t *testing.T) {
 	corner := 10.0
 	for want, c := range map[string]Curve{
-		"up to a roof of 250/s, which 10 at once reach": {Model: ModelRoof, K: 25, Roof: 250, PeakN: &corner},
-		"without a roof in sight":                       {Model: ModelRoof, K: 25, Roof: 250},
-		"stops bending upwards at c = 3.0":              {Model: ModelLog, A: 850, B: 0.0032},
-		"5% of the work is serial":                      {Model: ModelUSL, Lambda: 100, Sigma: 0.05},
-		"100% of the work is serial":                    {Model: ModelUSL, Lambda: 100, Sigma: 0.999},
+		"up to a roof of 250/s at concurrency 10": {Model: ModelRoof, K: 25, Roof: 250, PeakN: &corner},
+		"no roof was seen":                        {Model: ModelRoof, K: 25, Roof: 250},
+		"stops bending upwards at c = 3.0":        {Model: ModelLog, A: 850, B: 0.0032},
+		"5% of the work is serial":                {Model: ModelUSL, Lambda: 100, Sigma: 0.05},
+		"100% of the work is serial":              {Model: ModelUSL, Lambda: 100, Sigma: 0.999},
 	} {
 		if words := c.InWords(1000); !strings.Contains(words, want) {
 			t.Errorf("%q, want %q in it", words, want)
@@ -153,7 +154,7 @@ func TestCurvesInWords(t *testing.T) {
 	}
 }
 
-// A logarithm whose b came out below 0 may come near the points, but explains nothing.
+// A logarithm whose b is below 0 may fit the points closely, but has no meaning.
 func TestRankLeavesOutWhatMeansNothing(t *testing.T) {
 	var points []Point
 	for _, n := range doublings[1:] {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// roofFormula as it is shown.
+// roofFormula as printed.
 const roofFormula = "X(c) = min(k*c, roof)"
 
-// Roof fits min(k*c, roof): each of c workers does k a second until something that they share is used up, the
-// first of a server's budget, a bandwidth or the CPU. By least squares of the relative residuals, exactly: the
-// points below the corner determine k and those above it the roof, and every place of the corner among the points
-// is tried. Needs three different concurrencies.
+// Roof fits min(k*c, roof): each of c workers does k units a second until a shared resource is
+// exhausted, such as a server's budget, a bandwidth or the CPU. It minimises the squared relative
+// residuals exactly: the points below the corner determine k and those above it the roof, and every
+// position of the corner among the points is tried. Needs three different concurrencies.
 func Roof(points []Point) (Curve, error) {
 	flat := make([]Point, len(points))
 	for i, p := range points {
-		flat[i] = Point{N: p.N, X: p.X} // a roof knows no load
+		flat[i] = Point{N: p.N, X: p.X} // the model does not use the load
 	}
 	if err := check(flat, 1, 3); err != nil {
 		return Curve{}, fmt.Errorf("roof: %w", err)
@@ -28,7 +28,7 @@ func Roof(points []Point) (Curve, error) {
 	for split := range len(rising) + 1 {
 		k, roof := slopeOf(rising[:split]), levelOf(rising[split:])
 		if split == 0 {
-			k = roof / rising[0].N // the corner lies at the first point, or before it
+			k = roof / rising[0].N // the corner is at the first point or before it
 		}
 		if split == len(rising) {
 			roof = 0 // none was seen
@@ -41,9 +41,9 @@ func Roof(points []Point) (Curve, error) {
 	switch last := rising[len(rising)-1].N; {
 	case c.Roof == 0 || corner >= last:
 		c.Roof = 0
-		c.warn("no roof was seen: throughput rose in proportion up to %g at once, the most that was measured", last)
+		c.warn("no roof was seen: throughput rose in proportion up to concurrency %g, the highest measured", last)
 	case corner <= rising[0].N*(1+1e-9):
-		c.warn("the roof was reached by %g at once, the least that was measured: what fewer would do is not known", rising[0].N)
+		c.warn("the roof was reached at concurrency %g, the lowest measured: the throughput below it is unknown", rising[0].N)
 		c.PeakN, c.PeakX = &corner, c.Roof
 	default:
 		c.PeakN, c.PeakX = &corner, c.Roof
@@ -62,7 +62,7 @@ func compareN(a, b Point) int {
 	return 0
 }
 
-// slopeOf is the k of X = k*N with the least relative squares.
+// slopeOf is the k of X = k*N with the smallest squared relative residuals.
 func slopeOf(points []Point) float64 {
 	var over, under float64
 	for _, p := range points {
@@ -72,7 +72,7 @@ func slopeOf(points []Point) float64 {
 	return over / under
 }
 
-// levelOf is the roof of X = roof with the least relative squares.
+// levelOf is the roof of X = roof with the smallest squared relative residuals.
 func levelOf(points []Point) float64 {
 	var over, under float64
 	for _, p := range points {
@@ -82,7 +82,7 @@ func levelOf(points []Point) float64 {
 	return over / under
 }
 
-// under is the throughput of n under a roof; 0: there is none.
+// under is the throughput at concurrency n under a roof; a roof of 0 means none.
 func under(k, roof, n float64) float64 {
 	if roof == 0 {
 		return k * n

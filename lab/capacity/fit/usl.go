@@ -7,30 +7,31 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// uslFormula as it is shown.
+// uslFormula as printed.
 const uslFormula = "X(N) = lambda*N / (1 + sigma*(N-1) + kappa*N*(N-1))"
 
 func usl(lambda, sigma, kappa, n float64) float64 {
 	return lambda * n / (1 + sigma*(n-1) + kappa*n*(n-1))
 }
 
-// negligible is the coherence share below which a curve is said not to turn: its peak would lie beyond
-// ten thousand.
+// negligible is the coherence share below which a curve counts as never falling: its peak would be
+// above a concurrency of ten thousand.
 const negligible = 1e-8
 
-// USL fits the Universal Scalability Law by least squares of the relative residuals, for throughput
-// scatters in proportion to itself. Shares stay within 0 and 1: where no point shows what one at once
-// does, a fit would run off to any size. Needs three different concurrencies; four say how well it fits.
+// USL fits the Universal Scalability Law by least squares of the relative residuals, since
+// throughput scatters in proportion to its value. Shares stay within 0 and 1: without a point at
+// concurrency one, an unbounded fit would diverge. Needs three different concurrencies; four show
+// how well it fits.
 func USL(points []Point) (Curve, error) {
 	flat := make([]Point, len(points))
 	for i, p := range points {
-		flat[i] = Point{N: p.N, X: p.X} // the law knows no load
+		flat[i] = Point{N: p.N, X: p.X} // the law does not use the load
 	}
 	if err := check(flat, 1, 3); err != nil {
 		return Curve{}, fmt.Errorf("universal scalability law: %w", err)
 	}
 	c := Curve{Model: ModelUSL, Formula: uslFormula, Warnings: []string{}}
-	// The logarithm of lambda and the angles of the shares are free to be anything; the shares then stay
+	// The logarithm of lambda and the angles of the shares are unconstrained; the shares then stay
 	// within 0 and 1 without a constrained solver.
 	share := func(angle float64) float64 { return math.Pow(math.Sin(angle), 2) }
 	cost := func(v []float64) float64 {
@@ -43,7 +44,8 @@ func USL(points []Point) (Curve, error) {
 	}
 	best := math.Inf(1)
 	for _, start := range starts(flat) {
-		// Nelder-Mead ends within some hundred evaluations; a result of an early end is still a fit.
+		// Nelder-Mead ends within some hundred evaluations; the result of an early end is still a
+		// fit.
 		res, err := optimize.Minimize(optimize.Problem{Func: cost}, start, &optimize.Settings{FuncEvaluations: 5000,
 			Converger: &optimize.FunctionConverge{Absolute: 1e-14, Iterations: 200}}, &optimize.NelderMead{})
 		if res == nil || math.IsNaN(res.F) || err != nil && math.IsInf(res.F, 0) || res.F >= best {
@@ -60,9 +62,9 @@ func USL(points []Point) (Curve, error) {
 	return c, nil
 }
 
-// starts are where the search begins: little and much contention.
+// starts are the starting points of the search: little and much contention.
 func starts(points []Point) [][]float64 {
-	one := 0.0 // throughput of one, from the least concurrent point
+	one := 0.0 // throughput at concurrency one, from the lowest point
 	least := math.Inf(1)
 	for _, p := range points {
 		if p.N < least {
@@ -73,19 +75,19 @@ func starts(points []Point) [][]float64 {
 	return [][]float64{{l, 0.05, 0.01}, {l, 0.5, 0.05}, {l + 0.5, 0.9, 0.3}}
 }
 
-// peak fills in the concurrency at which the law predicts the highest throughput.
+// peak sets the concurrency at which the law predicts the highest throughput.
 func (c *Curve) peak(points []Point) {
 	if c.Kappa < negligible {
 		c.warn("no coherence cost can be seen: throughput levels off but does not fall")
 		return
 	}
-	n := max(math.Sqrt((1-c.Sigma)/c.Kappa), 1) // below one there is nothing
+	n := max(math.Sqrt((1-c.Sigma)/c.Kappa), 1) // the lowest possible concurrency is one
 	c.PeakN, c.PeakX = &n, c.At(n, 0)
 	highest := 0.0
 	for _, p := range points {
 		highest = max(highest, p.N)
 	}
 	if n > highest {
-		c.warn("the predicted peak at %.3g lies beyond the highest concurrency measured (%g)", n, highest)
+		c.warn("the predicted peak at %.3g is above the highest concurrency measured (%g)", n, highest)
 	}
 }

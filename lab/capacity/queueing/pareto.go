@@ -8,13 +8,13 @@ import (
 // Point is a measured queue.
 type Point struct {
 	Name     string  `json:"name,omitempty"`
-	N        int     `json:"n"` // room
+	N        int     `json:"n"` // capacity, those in service included
 	P99Ms    float64 `json:"p99_ms"`
-	DropRate float64 `json:"drop_rate"` // share of offers
+	DropRate float64 `json:"drop_rate"` // share of arrivals that were dropped
 }
 
-// Pareto returns the points that no other beats: none is at most as large, as slow and as lossy, and better
-// in one of the three. Ordered by room, then p99, then drop rate.
+// Pareto returns the points that no other point dominates: none has at most the same size, p99 and
+// drop rate, and a lower value of one of them. They are ordered by size, then p99, then drop rate.
 func Pareto(points []Point) []Point {
 	var front []Point
 	for _, p := range points {

@@ -1,7 +1,8 @@
-// Package queueing holds what theory says of a bounded queue in front of c servers (M/M/c/N: Poisson
-// arrivals, exponential service, first come first served, arrivals that find it full are turned away), to
-// stand beside what was measured; and the Pareto front of measured queues. Formulas: L. Kleinrock, Queueing
-// Systems, volume 1, 1975, section 3.6 and following. It starts no goroutines.
+// Package queueing computes the steady state of a bounded queue in front of c servers (M/M/c/N:
+// Poisson arrivals, exponential service times, first come first served, arrivals to a full queue
+// dropped), for comparison with measured queues, and the Pareto front of measured queues. Formulas:
+// L. Kleinrock, Queueing Systems, volume 1, 1975, section 3.6 and following. It is not for
+// measuring a queue. It starts no goroutines.
 package queueing
 
 import (
@@ -9,9 +10,9 @@ import (
 	"math"
 )
 
-// Prediction is the steady state of a bounded queue. Times are of those that were admitted.
+// Prediction is the steady state of a bounded queue. Times are of admitted customers.
 type Prediction struct {
-	Blocking       float64 `json:"blocking"` // share of arrivals that find it full
+	Blocking       float64 `json:"blocking"` // share of arrivals that find the queue full
 	ThroughputPerS float64 `json:"throughput_per_s"`
 	Utilisation    float64 `json:"utilisation"`  // of the servers
 	MeanWaitMs     float64 `json:"mean_wait_ms"` // before service
@@ -19,24 +20,23 @@ type Prediction struct {
 	P99Ms          float64 `json:"p99_ms"`       // wait and service
 }
 
-// Bounds of what is computed; past them there is no Prediction.
+// Limits of the computation; above them the functions return an error.
 const (
-	// MaxRoom is a million places: 8 MB while it is computed.
+	// MaxRoom is the largest queue: 8 MB during the computation.
 	MaxRoom = 1_000_000
-	// maxLoad is the highest offered load, in erlangs, and one over the lowest: beyond, the shares of the
-	// states differ by more than a float64 holds.
+	// maxLoad is the highest offered load, in erlangs, and the reciprocal of the lowest: above it
+	// the probabilities of the states exceed the range of a float64.
 	maxLoad = 1e9
 )
 
-// MMcN is the queue with c servers of rate mu each and room for n, those in service included: a channel of
-// capacity k before one consumer is c = 1, n = k+1. Rates are in
-// 1/s and above 0, at most 1e9 apart; 1 <= c <= n <= MaxRoom.
+// MMcN is the queue with c servers of rate mu each and capacity n, those in service included. Rates
+// are in 1/s and above 0, at most 1e9 apart; 1 <= c <= n <= MaxRoom.
 func MMcN(lambda, mu float64, c, n int) (Prediction, error) {
 	if a := lambda / mu; !(lambda > 0 && mu > 0 && a <= maxLoad && a >= 1/maxLoad) {
 		return Prediction{}, fmt.Errorf("arrival rate %g and service rate %g: both must be above 0, and at most %g times apart", lambda, mu, maxLoad)
 	}
 	if c < 1 || n < c || n > MaxRoom {
-		return Prediction{}, fmt.Errorf("%d servers with room for %d: it takes 1 <= servers <= room <= %d", c, n, MaxRoom)
+		return Prediction{}, fmt.Errorf("%d servers with a capacity of %d: required is 1 <= servers <= capacity <= %d", c, n, MaxRoom)
 	}
 	p := states(lambda/mu, c, n)
 	var queued, inside float64
@@ -54,8 +54,8 @@ func MMcN(lambda, mu float64, c, n int) (Prediction, error) {
 	return out, nil
 }
 
-// admission is the share of arrivals that are let in. It is summed up rather than taken from 1, which would
-// lose all its digits when almost everything is turned away.
+// admission is the share of arrivals that are admitted. It is summed directly: 1 - blocking would
+// lose all digits when almost every arrival is dropped.
 func admission(p []float64) float64 {
 	sum := 0.0
 	for _, share := range p[:len(p)-1] {
@@ -64,8 +64,8 @@ func admission(p []float64) float64 {
 	return sum
 }
 
-// states are the probabilities of 0 to n customers inside, at an offered load of a erlangs. They are
-// computed as logarithms, since a^n overflows, from the recurrence p[k] = p[k-1] * a/min(k,c).
+// states returns the probabilities of 0 to n customers inside, at an offered load of a erlangs,
+// from the recurrence p[k] = p[k-1] * a/min(k,c). It works with logarithms, since a^n overflows.
 func states(a float64, c, n int) []float64 {
 	p := make([]float64, n+1)
 	highest := 0.0

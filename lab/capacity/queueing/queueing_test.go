@@ -27,7 +27,7 @@ func mmcn(t fatal, lambda, mu float64, c, n int) Prediction {
 
 func mm1n(t fatal, lambda, mu float64, n int) Prediction { return mmcn(t, lambda, mu, 1, n) }
 
-// fatal is what testing.T and rapid.T share.
+// fatal is the common part of testing.T and rapid.T.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -55,8 +55,8 @@ func TestMM1NAgreesWithClosedForms(t *testing.T) {
 	}
 }
 
-// With ample room the sojourn time of M/M/1 is exponential with rate mu-lambda, and Erlang's C formula
-// gives the mean wait of M/M/c.
+// With a large capacity the sojourn time of M/M/1 is exponential with rate mu-lambda, and Erlang's
+// C formula gives the mean wait of M/M/c.
 func TestUnboundedLimits(t *testing.T) {
 	p := mm1n(t, 900, 1000, 5000)
 	near(t, "p99", p.P99Ms, math.Log(100)/100*1e3, 1e-6)
@@ -74,7 +74,7 @@ func TestUnboundedLimits(t *testing.T) {
 	near(t, "utilisation", p.Utilisation, lambda/mu/c, 1e-9)
 }
 
-// A simulation knows none of the formulas.
+// A simulation, which uses none of the formulas, gives the same figures.
 func TestAgreesWithSimulation(t *testing.T) {
 	for _, q := range []struct {
 		lambda, mu float64
@@ -117,7 +117,7 @@ func simulate(lambda, mu float64, c, n, arrivals int) (blocked, p99 float64) {
 	return float64(lost) / float64(arrivals), sojourns[len(sojourns)*99/100]
 }
 
-// Taking states together in a long queue must not show.
+// Merging states in a long queue must not change the result.
 func TestLongQueues(t *testing.T) {
 	p := mm1n(t, 1000, 1000, 100_001) // at r = 1 every length is equally likely: the wait is uniform
 	near(t, "p99", p.P99Ms, 0.99*100_000, 0.002)
@@ -161,7 +161,7 @@ func TestPredictionProperties(t *testing.T) {
 
 func TestPareto(t *testing.T) {
 	a, b, c := Point{"a", 16, 5, 0.1}, Point{"b", 256, 50, 0.01}, Point{"c", 256, 60, 0.01}
-	d := Point{"d", 16, 5, 0.1} // a's equal: neither beats the other
+	d := Point{"d", 16, 5, 0.1} // equal to a: neither dominates the other
 	if got := Pareto([]Point{c, b, a, d}); !slices.Equal(got, []Point{a, d, b}) {
 		t.Errorf("got %v", got)
 	}

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// quantile is the q-quantile of the time that an admitted customer spends inside, in s, found by bisection
-// of its distribution.
+// quantile is the q-quantile of the time that an admitted customer spends inside, in s, found by
+// bisection of its distribution.
 func quantile(q float64, p []float64, mu float64, c int) float64 {
 	found := arrivals(p, c)
 	lo, hi := 0.0, 1/mu
@@ -25,15 +25,16 @@ func quantile(q float64, p []float64, mu float64, c int) float64 {
 	return hi
 }
 
-// arrival is what an admitted customer may find: how many must leave before he is served (on average over
-// the states it stands for), and how likely that is.
+// arrival is what an admitted customer may find: how many departures precede its service (the mean
+// of the states it stands for), and the probability of that.
 type arrival struct{ before, share float64 }
 
-// finest is how many states one after the other are told apart. Further on, as many neighbours are taken
-// together as keeps their waits within a part in so many: a million states come to some thousand arrivals.
+// finest is the number of states that are kept separate. Larger states are merged with as many
+// neighbours as keep their waits within 1/finest of each other: a million states become some
+// thousand arrivals.
 const finest = 1000
 
-// arrivals reads what admitted customers find from the states: first those who are served at once.
+// arrivals reads what admitted customers find from the states, first those served immediately.
 func arrivals(p []float64, c int) []arrival {
 	admitted := admission(p)
 	waiting := p[:len(p)-1]
@@ -58,12 +59,12 @@ func arrivals(p []float64, c int) []arrival {
 	return out
 }
 
-// negligible is the probability of an arrival that is passed over.
+// negligible is the probability below which an arrival is skipped.
 const negligible = 1e-12
 
-// beyond is the probability that an admitted customer spends longer than t inside. One who finds a free
-// server is served at once. The others wait for as many departures as stand before them, each exponential
-// with rate c*mu, and are then served themselves.
+// beyond is the probability that an admitted customer spends longer than t inside. One that finds a
+// free server is served immediately. The others wait for the departures ahead of them, each
+// exponential with rate c*mu, and are then served.
 func beyond(t float64, found []arrival, mu float64, c int) float64 {
 	sum := found[0].share * math.Exp(-mu*t)
 	for _, a := range found[1:] {
@@ -74,11 +75,11 @@ func beyond(t float64, found []arrival, mu float64, c int) float64 {
 	return sum
 }
 
-// waitAndService is the probability that m exponential departures at the given rate and then one service at
-// rate mu take longer than t.
+// waitAndService is the probability that m exponential departures at the given rate, followed by
+// one service at rate mu, take longer than t.
 func waitAndService(t, m, rate, mu float64, c int) float64 {
 	if c == 1 {
-		return mathext.GammaIncRegComp(m+1, mu*t) // m+1 alike phases
+		return mathext.GammaIncRegComp(m+1, mu*t) // m+1 identical phases
 	}
 	// P(W+S > t) = P(W > t) + the integral of P(S > t-w) over the density of W
 	//            = Q(m, rate*t) + e^(-mu*t) * (rate/(rate-mu))^m * P(m, (rate-mu)*t)

@@ -25,7 +25,7 @@ func TestDesired(t *testing.T) {
 		{10, 89, 100, 9},
 		{1, 0, 100, 1}, // never to none
 		{5, 900, 100, Most},
-		{2, 5, 0, 2}, // no target, no opinion
+		{2, 5, 0, 2}, // no target: no change
 	} {
 		if got := Desired(tt.current, tt.metric, tt.target); got != tt.want {
 			t.Errorf("Desired(%d, %v, %v) = %d, want %d", tt.current, tt.metric, tt.target, got, tt.want)
@@ -33,7 +33,7 @@ func TestDesired(t *testing.T) {
 	}
 }
 
-// every returns a reading a second with these values, each for as many seconds.
+// every returns a reading per second with these values, each for the given number of seconds.
 func every(seconds int, values ...float64) []Reading {
 	var out []Reading
 	for _, v := range values {
@@ -109,7 +109,7 @@ func TestReplayIsBounded(t *testing.T) {
 	})
 }
 
-// A service that waits: the CPU says all is well while its queue ages.
+// A waiting service: its CPU is idle while its queue ages.
 func TestCurves(t *testing.T) {
 	r := &record.Run{SLO: record.SLO{Gauges: map[string]float64{"async_oldest_age_seconds": 0.5}},
 		Totals: record.Totals{AchievedPerS: 100}}

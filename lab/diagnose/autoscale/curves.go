@@ -10,25 +10,26 @@ import (
 
 // Targets per replica.
 const (
-	TargetCPU = 0.80 // of the cores it may use: what most deployments that were never tuned have
-	// targetAge is how old work may get, in s, where the SLO does not say: work that has waited a second is
-	// late for anyone who waits for it.
+	TargetCPU = 0.80 // of its cores: the usual value of untuned deployments
+	// targetAge is how old work may become, in s, if the SLO does not bound it: a client notices a
+	// second.
 	targetAge = 1.0
 )
 
 // CPU names the curve on CPU utilisation.
 const CPU = "cpu"
 
-// Age reports whether a gauge's name says that it is the age of the oldest work in a queue, in s.
+// Age reports whether a gauge's name marks it as the age of the oldest work in a queue, in s.
 func Age(gauge string) bool { return strings.HasSuffix(gauge, "_age_seconds") }
 
-// Depth reports whether a gauge's name says that it is the number of items in a queue.
+// Depth reports whether a gauge's name marks it as the number of items in a queue.
 func Depth(gauge string) bool {
 	return strings.HasSuffix(gauge, "_depth") || strings.HasSuffix(gauge, "_queue_length") || strings.HasSuffix(gauge, "_backlog")
 }
 
-// Curves replays an autoscaler on CPU and one on each gauge of a queue's age or depth, CPU first, then by
-// name. Cores is how many the process could have used. What was not recorded has no curve.
+// Curves replays an autoscaler on CPU and one on each gauge of a queue's age or depth, CPU first,
+// then by name. Cores is the number available to the process. A metric that was not recorded has no
+// curve.
 func Curves(r *record.Run, cores float64) []Curve {
 	var out []Curve
 	add := func(signal string, target float64, value func(record.Window) (float64, bool)) {
@@ -56,8 +57,8 @@ func Curves(r *record.Run, cores float64) []Curve {
 	return out
 }
 
-// target is what a replica's queue may reach: what the SLO says of it; else, for a depth, the work of as
-// long as it may wait (Little's law).
+// target is the value that a replica's queue may reach: its bound in the SLO, or, for a depth
+// without one, the work that arrives in the longest acceptable wait (Little's law).
 func target(r *record.Run, gauge string) float64 {
 	if limit, ok := r.SLO.Gauges[gauge]; ok {
 		return limit
@@ -68,7 +69,7 @@ func target(r *record.Run, gauge string) float64 {
 	return targetAge * r.Totals.AchievedPerS
 }
 
-// gauges are the names of a run's gauges that tell of a queue.
+// gauges returns the names of a run's gauges that describe a queue.
 func gauges(r *record.Run) []string {
 	names := map[string]bool{}
 	for _, w := range r.Series {

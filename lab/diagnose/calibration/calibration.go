@@ -1,9 +1,9 @@
-// Package calibration judges the diagnosis itself: on servers whose bound is known, how often is the verdict
-// right, and how often is it honestly unknown rather than wrong? Thresholds that were set with a server can
-// only be expected to get that server right, so each family of servers is judged by thresholds that were
-// fitted to the other families (Outsider).
+// Package calibration measures the quality of the diagnosis: on servers whose bottleneck is known,
+// how often is the verdict right, and how often unknown rather than wrong? Thresholds fitted to a
+// server say nothing about other servers, so each family of servers is judged by thresholds fitted
+// to the other families (Outsider).
 //
-// It is pure: the servers are run by experiment/calibrate. It starts no goroutines.
+// It is not for running the servers: experiment/calibrate does. It starts no goroutines.
 package calibration
 
 import (
@@ -13,38 +13,40 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// Case is one server, run once.
+// Case is one run of one server.
 type Case struct {
 	Server string
 	Family string
-	// Truth is what bounds it; any of these is right, the first is the one meant.
+	// Truth is the server's bottleneck; any of these is right, the first is the intended one.
 	Truth []diagnose.Bound
-	// Function must be among the places that are named; empty: any will do.
+	// Function must be among the places named; empty: any.
 	Function string
-	Inside   string // what there was to look into: agent | pprof | none
-	// Hidden says that with what there was to look into, the truth could not be seen: not to know is right.
+	Inside   string // source of profiles: agent | pprof | none
+	// Hidden means that this source cannot show the truth: Unknown is right.
 	Hidden  bool
-	Seed    uint64 // of its parameters
+	Seed    uint64 // of the server's parameters
 	Subject diagnose.Subject
-	Seconds float64 // it took
+	Seconds float64 // duration of the run
 }
 
-// Outcome is how a verdict turned out.
+// Outcome is the quality of a verdict.
 type Outcome string
 
 // Outcomes.
 const (
-	Right   Outcome = "right"   // confirmed or not
-	Unknown Outcome = "unknown" // no cause was named: others took too much of the machine, or the evidence did not suffice
+	Right Outcome = "right" // confirmed or not
+	// no cause was named: other processes took too much of the machine, or the evidence did not
+	// suffice
+	Unknown Outcome = "unknown"
 	Wrong   Outcome = "wrong"
 )
 
-// Judged is a case and what was said of it.
+// Judged is a case with its verdict.
 type Judged struct {
 	Case
 	Verdict diagnose.Diagnosis
 	Outcome Outcome
-	// Placed says that the function that is the cause was named.
+	// Placed means that the function that is the cause was named.
 	Placed bool
 }
 
@@ -61,7 +63,7 @@ func judge(c Case, t diagnose.Thresholds) Judged {
 		j.Outcome = Unknown
 	}
 	for _, p := range d.Where {
-		// A closure belongs to the function that it stands in.
+		// A closure belongs to the function that contains it.
 		if p.Function == c.Function || strings.HasPrefix(p.Function, c.Function+".func") {
 			j.Placed = true
 		}
@@ -78,7 +80,7 @@ func Insider(cases []Case, t diagnose.Thresholds) []Judged {
 	return out
 }
 
-// Outsider judges each case by thresholds that were fitted to the other families, starting from the prior.
+// Outsider judges each case by thresholds fitted to the other families, starting from the prior.
 func Outsider(cases []Case, prior diagnose.Thresholds) []Judged {
 	readings := read(cases)
 	fitted := map[string]diagnose.Thresholds{}
@@ -94,7 +96,7 @@ func Outsider(cases []Case, prior diagnose.Thresholds) []Judged {
 	return out
 }
 
-// Unconfirmed is how many of the right verdicts say that neighbours may have had a part in it.
+// Unconfirmed is how many of the right verdicts other processes may have influenced.
 func Unconfirmed(judged []Judged) (n int) {
 	for _, j := range judged {
 		if j.Outcome == Right && !j.Verdict.Confirmed && j.Verdict.Bound != diagnose.Unknown {

@@ -8,7 +8,7 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// A server must not help to set the thresholds by which it is judged: one whose family alone would set a
+// A server must not help to set the thresholds that judge it: one whose family alone would set a
 // threshold so that it is right is judged by the prior.
 func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 	// Both bounds of the lock's threshold, 0.1 and 0.4 of 32 clients, come from one family; by the prior, 0.5,
@@ -47,7 +47,7 @@ func outcomes(judged []Judged) []Outcome {
 func TestOutcomes(t *testing.T) {
 	hidden := func(c Case) Case { c.Hidden = true; return c }
 	or := func(c Case, also diagnose.Bound) Case { c.Truth = append(c.Truth, also); return c }
-	unseen := made("waits", diagnose.Wait, figures{cpu: 0.2}) // and nothing shows it
+	unseen := made("waits", diagnose.Wait, figures{cpu: 0.2}) // and no signal shows it
 	beside := func(c Case) Case {
 		for _, r := range append(c.Subject.Saturated, c.Subject.Profiled) {
 			r.Environment.NoiseCPU, r.Environment.TargetDelay = 0.7, 0.5
@@ -76,10 +76,11 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// The cause is named by its function, or by a closure in it, and by nothing else whose name begins alike.
+// The cause is named by its function or a closure in it, not by another function with the same
+// prefix.
 func TestPlaced(t *testing.T) {
 	for function, want := range map[string]bool{
-		"main.(*shop).price":       true, // the samples lie in its closure
+		"main.(*shop).price":       true, // the samples are in its closure
 		"main.(*shop).price.func1": true,
 		"":                         true, // any will do
 		"main.(*shop).pri":         false,
@@ -93,7 +94,7 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// What neighbours may have had a part in is right, and counted as unconfirmed.
+// A right verdict that other processes may have influenced counts as unconfirmed.
 func TestUnconfirmed(t *testing.T) {
 	c := computing("hash", 0.1)
 	if n := Unconfirmed(Insider([]Case{c}, diagnose.Defaults)); n != 0 {
@@ -116,7 +117,8 @@ func TestTallyAndConfusion(t *testing.T) {
 	}
 	m := Confusion(judged)
 	for truth, row := range map[diagnose.Bound]map[diagnose.Bound]int{
-		diagnose.CPU:  {diagnose.CPU: 2, diagnose.GC: 1}, // the mixed one counts under the truth that was given
+		// the mixed one counts under the verdict given
+		diagnose.CPU:  {diagnose.CPU: 2, diagnose.GC: 1},
 		diagnose.GC:   {diagnose.GC: 1, diagnose.CPU: 1},
 		diagnose.Wait: {diagnose.Unknown: 1},
 	} {

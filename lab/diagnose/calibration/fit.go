@@ -8,12 +8,12 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// fit moves each threshold to the middle of the gap that the cases leave it: between the highest signal
-// of those that must not pass and the lowest of those that must, on a logarithmic scale. A threshold that
-// no case bounds from both sides stays where the prior has it.
+// fit moves each threshold to the middle of its gap between the cases, on a logarithmic scale:
+// between the highest signal that must not pass and the lowest that must. A threshold without a
+// case on each side keeps its prior value.
 //
-// Thresholds move one after the other, each with those before it moved. A case that the rules judge right
-// under the prior they therefore judge right under what is returned.
+// Thresholds are fitted one after the other, each with the earlier ones already moved. Cases that
+// are right under the prior therefore stay right.
 func fit(readings []reading, prior diagnose.Thresholds) diagnose.Thresholds {
 	out := maps.Clone(prior)
 	for _, name := range slices.Sorted(maps.Keys(prior)) {
@@ -28,7 +28,7 @@ func fit(readings []reading, prior diagnose.Thresholds) diagnose.Thresholds {
 	return out
 }
 
-// reading is a case and what the rules read of it, which no threshold changes.
+// reading is a case with the signals that the rules read, which no threshold changes.
 type reading struct {
 	Case
 	signals diagnose.Signals
@@ -45,16 +45,17 @@ func read(cases []Case) []reading {
 	return out
 }
 
-// Room is how far a threshold may move before a verdict changes: Low is the highest signal that has to stay
-// below it, High the lowest that has to reach it. Where the two overlap no threshold gets all cases right.
+// Room is the range in which a threshold may move without changing a verdict: Low is the highest
+// signal that must stay below it, High the lowest that must reach it. Where Low is above High, no
+// threshold gets all cases right.
 type Room struct {
-	Low, High float64 // High is infinite where no signal has to reach it
-	LowBy     string  // the server that bounds it from below
+	Low, High float64 // High is infinite if no signal must reach it
+	LowBy     string  // the server that sets Low
 	HighBy    string
 }
 
-// Rooms finds the room of every threshold while the others are as the prior has them. Of each case one
-// right rule is asked to hold, and the wrong ones before it not to.
+// Rooms returns the room of every threshold with the others at the prior. For each case one right
+// rule must hold, and the wrong rules before it must not.
 func Rooms(cases []Case, prior diagnose.Thresholds) map[string]Room { return rooms(read(cases), prior) }
 
 func rooms(readings []reading, t diagnose.Thresholds) map[string]Room {
@@ -76,11 +77,11 @@ func rooms(readings []reading, t diagnose.Thresholds) map[string]Room {
 	return out
 }
 
-// right reports whether a rule names what bounds the case.
+// right reports whether a rule names a true bottleneck of the case.
 func (r reading) right(rule diagnose.Rule) bool { return slices.Contains(r.Truth, rule.Bound) }
 
-// asked is the right rule that has to hold: the first that does, or else the one that comes nearest to it.
-// Several rules name the same bound, and a pool need not fill the accept queue. -1: none comes near.
+// asked is the right rule that must hold: the first that does, or else the nearest to it. Several
+// rules name the same bound, and a pool need not fill the accept queue. -1: no rule is near.
 func (r reading) asked(t diagnose.Thresholds) int {
 	nearest, at := math.Inf(1), -1
 	for i, rule := range diagnose.Rules {
@@ -100,8 +101,9 @@ func (r reading) asked(t diagnose.Thresholds) int {
 	return at
 }
 
-// decides returns the condition that decides whether a rule holds: the only one that does not, or, when all
-// do, the one whose signal lies nearest to its threshold. Where several do not, none decides alone.
+// decides returns the condition that decides whether a rule holds: the only one that fails, or,
+// when none fails, the one whose signal is nearest to its threshold. Where several fail, none
+// decides alone.
 func (r reading) decides(rule diagnose.Rule, t diagnose.Thresholds) (condition diagnose.Condition, ok bool) {
 	failing, nearest := 0, math.Inf(1)
 	for _, c := range rule.When {
@@ -121,8 +123,8 @@ func (r reading) decides(rule diagnose.Rule, t diagnose.Thresholds) (condition d
 	return condition, ok
 }
 
-// distance is how far a signal lies from a condition's threshold: the logarithm of their ratio. Infinite: no
-// threshold changes whether the condition holds.
+// distance is how far a signal is from a condition's threshold: the logarithm of their ratio.
+// Infinite: no threshold changes whether the condition holds.
 func (r reading) distance(c diagnose.Condition, t diagnose.Thresholds) float64 {
 	v, at := r.signals[c.Signal], t[c.Threshold].Value // 0 when not seen, and for Always
 	if v <= 0 || at <= 0 {
@@ -131,7 +133,7 @@ func (r reading) distance(c diagnose.Condition, t diagnose.Thresholds) float64 {
 	return math.Abs(math.Log(v / at))
 }
 
-// note narrows the room of a condition's threshold by a case for which it has to hold, or not to.
+// note narrows the room of a condition's threshold by a case for which it must hold, or must not.
 func (r reading) note(rooms map[string]Room, c diagnose.Condition, hold bool) {
 	v, seen := r.signals[c.Signal]
 	if !seen || c.Threshold == diagnose.Always {
@@ -153,5 +155,5 @@ func (r reading) note(rooms map[string]Room, c diagnose.Condition, hold bool) {
 	rooms[c.Threshold] = room
 }
 
-// Names are the names of thresholds in order.
+// Names returns the names of thresholds in order.
 func Names(rooms map[string]Room) []string { return slices.Sorted(maps.Keys(rooms)) }

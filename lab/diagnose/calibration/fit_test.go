@@ -50,7 +50,7 @@ func TestFitLeaves(t *testing.T) {
 	}
 }
 
-// What could not be seen must not move a threshold.
+// A signal that could not be measured must not move a threshold.
 func TestFitLeavesHiddenCasesOut(t *testing.T) {
 	blind := collecting("churn", 0.12)
 	blind.Hidden = true
@@ -60,8 +60,8 @@ func TestFitLeavesHiddenCasesOut(t *testing.T) {
 	}
 }
 
-// Several rules name the same bound; a case asks for one of them only. A server that waits for its pool need
-// not fill its accept queue, nor one that spins on a lock wait for it.
+// Several rules name the same bound; a case needs only one of them. A server that waits for its
+// pool need not fill its accept queue, nor one that spins on a lock wait for it.
 func TestOneRuleIsAskedFor(t *testing.T) {
 	idle := diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1, diagnose.AcceptQueue: 0.01, diagnose.WaitTop: 0.9}
 	spun := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.LockWait: 0.1, diagnose.LockSpin: 0.4}
@@ -70,9 +70,9 @@ func TestOneRuleIsAskedFor(t *testing.T) {
 		name  string
 		truth diagnose.Bound
 		s     diagnose.Signals
-		asked string  // a threshold that the signal has to reach
+		asked string  // a threshold that the signal must reach
 		at    float64 // the signal
-		not   string  // one that it has not
+		not   string  // a threshold that it need not reach
 	}{
 		{"a pool", diagnose.Wait, idle, "waiting", 0.9, "accepting"},
 		{"a spinning lock", diagnose.Lock, spun, "spinning", 0.4, lockWaiting},
@@ -85,8 +85,8 @@ func TestOneRuleIsAskedFor(t *testing.T) {
 	}
 }
 
-// Of a rule that must not hold, only the condition that alone keeps it from holding bounds its threshold:
-// the others may fall where they like.
+// For a rule that must not hold, only the condition that alone prevents it bounds its threshold:
+// the others are free.
 func TestOneConditionDecides(t *testing.T) {
 	quiet := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.Neighbours: 0.01, diagnose.Delayed: 0.5}
 	both := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.Neighbours: 0.01, diagnose.Delayed: 0.01}
@@ -101,7 +101,7 @@ func TestOneConditionDecides(t *testing.T) {
 	}
 }
 
-// Two thresholds that each may move must not both move where together they let a wrong rule through.
+// Two thresholds that may each move must not both move if together they let a wrong rule hold.
 func TestThresholdsMoveOneAfterTheOther(t *testing.T) {
 	of := func(truth diagnose.Bound, neighbours, delayed float64) reading {
 		return reading{Case{Truth: []diagnose.Bound{truth}}, diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1,
@@ -121,7 +121,7 @@ func TestThresholdsMoveOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// signalNames are the signals that rules read, in order.
+// signalNames are the names of the rules' signals, in order.
 func signalNames() []string {
 	names := map[string]bool{}
 	for _, r := range diagnose.Rules {
@@ -132,7 +132,7 @@ func signalNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Whatever the cases: one that the rules got right before a fit they get right after it.
+// For any cases: those that the rules judge right before a fit stay right after it.
 func TestFitSpoilsNoCase(t *testing.T) {
 	bounds := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Lock, diagnose.Syscall, diagnose.Wait,
 		diagnose.Generator, diagnose.Environment, diagnose.NotLoaded}

@@ -6,19 +6,19 @@ import (
 	"dyno/lab/diagnose"
 )
 
-// Matrix is how often each truth (a row) was given each verdict (a column).
+// Matrix counts verdicts (columns) per truth (rows).
 type Matrix struct {
 	Truths   []diagnose.Bound
 	Verdicts []diagnose.Bound
 	Counts   map[diagnose.Bound]map[diagnose.Bound]int
 }
 
-// order is that of the rows and columns.
+// order is the order of the rows and columns.
 var order = []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Lock, diagnose.Syscall, diagnose.Wait,
 	diagnose.Generator, diagnose.Environment, diagnose.NotLoaded, diagnose.Unknown}
 
-// Confusion counts verdicts by truth. A case with several right answers counts under the one that was given,
-// if it is among them.
+// Confusion counts verdicts by truth. A case with several right answers counts under the verdict if
+// that is one of them.
 func Confusion(judged []Judged) Matrix {
 	m := Matrix{Counts: map[diagnose.Bound]map[diagnose.Bound]int{}}
 	seen := map[diagnose.Bound]bool{}

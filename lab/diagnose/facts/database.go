@@ -9,26 +9,26 @@ import (
 	"dyno/lab/record"
 )
 
-// Database is what a service told of a pool of connections, or of the statements that it sent, over the measured
-// time of a run, by the gauges that agent.DBStats, Pool and Statements register. NaN: it did not tell, or there was
-// nothing to tell.
+// Database is what a service reported about a pool of connections, or about the statements that it
+// sent, over the measured time of a run, by the gauges that agent.DBStats, Pool and Statements
+// register. NaN means not reported, or not defined.
 type Database struct {
 	Name string
 
-	Open, InUse, Max float64 // connections: means, and how many there may be
-	WaitsPerS        float64 // requests that found no free connection
-	MeanWait         float64 // s, of those
-	Waiting          float64 // s per s: how many wait at a time, on average
-	Acquires         float64 // in that time
-	Reuse            float64 // share of acquires that got a connection which was there
+	Open, InUse, Max float64 // connections: mean numbers, and the limit
+	WaitsPerS        float64 // requests per second that found no free connection
+	MeanWait         float64 // s per such request
+	Waiting          float64 // s per s: mean number of waiting requests
+	Acquires         float64 // acquires in the measured time
+	Reuse            float64 // share of acquires that got an existing connection
 
-	Statements float64 // sent in that time
-	PerRequest float64 // statements to a request
-	Prepared   float64 // share of statements that were prepared already: statement-cache hits
-	Dated      float64 // share of statements that had a deadline
+	Statements float64 // statements sent in the measured time
+	PerRequest float64 // statements per request
+	Prepared   float64 // share of statements already prepared: statement-cache hits
+	Dated      float64 // share of statements with a deadline
 }
 
-// Databases are those that a service told of, by name.
+// Databases returns the databases that a service reported, by name.
 func Databases(r *record.Run) []Database {
 	gauges := Gauges(r)
 	names := map[string]bool{}
@@ -71,7 +71,7 @@ func newDatabase(name string, gauges map[string]Gauge, requestsPerS float64) Dat
 	}
 }
 
-// ratio is NaN where there is nothing to divide by.
+// ratio is NaN when b is 0.
 func ratio(a, b float64) float64 {
 	if !(b > 0) {
 		return math.NaN()

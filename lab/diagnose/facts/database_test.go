@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// told is 41 windows, 4 s from the first to the last, between others that do not count. Each gauge begins at its
-// first figure and ends at its second.
+// told is 41 windows, 4 s from the first to the last, between others that do not count. Each gauge
+// begins at its first figure and ends at its second.
 func told(gauges map[string][2]float64) *record.Run {
 	const n = 41
 	r := &record.Run{Totals: record.Totals{AchievedPerS: 500}}
@@ -37,7 +37,7 @@ func TestDatabases(t *testing.T) {
 		{"gauges of something else", map[string][2]float64{"queue_open": {1, 1}, "seats_in_use": {1, 1}, "x_statements": {0, 9}}, nil},
 		{"database/sql", map[string][2]float64{"db_open": {4, 4}, "db_in_use": {2, 4}, "db_wait_count": {100, 500}, "db_wait_seconds": {1, 3}},
 			[]Database{{"db", 4, 3, nan, 100, 0.005, 0.5, nan, nan, nan, nan, nan, nan}}},
-		{"nobody waited", map[string][2]float64{"db_open": {4, 4}, "db_in_use": {2, 2}, "db_wait_count": {7, 7}, "db_wait_seconds": {1, 1}},
+		{"no waits", map[string][2]float64{"db_open": {4, 4}, "db_in_use": {2, 2}, "db_wait_count": {7, 7}, "db_wait_seconds": {1, 1}},
 			[]Database{{"db", 4, 2, nan, 0, nan, 0, nan, nan, nan, nan, nan, nan}}},
 		{"a pool and statements", map[string][2]float64{"db_open": {4, 4}, "db_in_use": {2, 2}, "db_max_open": {6, 6}, "db_wait_count": {0, 0}, "db_wait_seconds": {0, 0},
 			"db_acquires": {0, 1000}, "db_opened": {3, 13}, "db_statements": {50, 4050}, "db_prepares": {6, 206}, "db_deadlines": {0, 3000}, "db_undated": {0, 1000}},
@@ -54,7 +54,7 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// rounded drops what a division of floating point leaves behind.
+// rounded removes floating-point rounding errors.
 func rounded(all []Database) []Database {
 	for i := range all {
 		for _, v := range []*float64{&all[i].MeanWait, &all[i].Reuse, &all[i].Prepared, &all[i].Dated, &all[i].InUse} {

@@ -1,12 +1,12 @@
-// Package facts reads from single runs what verdicts and findings both speak of, so that the two never state
-// different figures for the same thing: how much was carried, how many requests were under way, how many cores
-// there were to be had. It is not for judging any of it. It starts no goroutines.
+// Package facts computes figures of single runs that verdicts and findings both state, so that they
+// never disagree: the throughput, the requests in flight, the available cores. It is not for
+// judging them. It starts no goroutines.
 package facts
 
 import "dyno/lab/record"
 
-// InFlight is how many requests were under way at a time: the clients of a closed loop, or by Little's law.
-// A run whose latency counts for nothing still tells how many of its offers were not answered yet.
+// InFlight is the mean number of requests in flight: the clients of a closed loop, or by Little's
+// law. A run without usable latency still shows how many of its offers were unfinished.
 func InFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" {
 		return float64(r.Step.Connections)
@@ -24,8 +24,8 @@ func InFlight(r *record.Run) float64 {
 	return sum / max(n, 1)
 }
 
-// Took is how long a request took on average from when it was sent, in ms. A job need not tell that apart from how
-// long its unit took.
+// Took is the mean time of a request from when it was sent, in ms. For a job that does not report
+// it separately, it is the mean time of a unit.
 func Took(r *record.Run) float64 {
 	if r.Load.Kind == record.KindJobs && r.Totals.Service.Mean == 0 {
 		return r.Totals.Response.Mean
@@ -33,7 +33,7 @@ func Took(r *record.Run) float64 {
 	return r.Totals.Service.Mean
 }
 
-// Failing is the share of what ended that was no good answer: errors, and answers that failed a check.
+// Failing is the share of responses that were errors or failed a check.
 func Failing(r *record.Run) float64 {
 	if r.Totals.Ended == 0 {
 		return 0
@@ -41,8 +41,8 @@ func Failing(r *record.Run) float64 {
 	return float64(r.Totals.Failed) / float64(r.Totals.Ended)
 }
 
-// PerSecond is the throughput: deliveries where the SLO counts those, else good answers. A service that
-// turns requests away quickly carries no more for it.
+// PerSecond is the throughput: deliveries where the SLO counts those, else good responses. Rejected
+// requests do not count.
 func PerSecond(r *record.Run) float64 {
 	t := r.Totals
 	switch {
@@ -54,10 +54,11 @@ func PerSecond(r *record.Run) float64 {
 	return t.AchievedPerS * float64(max(0, t.Ended-t.Failed)) / float64(t.Completed)
 }
 
-// Available is how many cores a target could have had: its GOMAXPROCS (0: not known), its cgroup's quota, and
-// no more than what the lab's own generator and companions, and everybody else, left of the machine.
+// Available is how many cores were available to a target: its GOMAXPROCS (0: unknown), its cgroup's
+// quota, and at most what the lab's own generator and companions, and all other processes, left of
+// the machine.
 func Available(r *record.Run, procs int) float64 {
-	const least = 0.25 // of a core; a machine that the lab fills alone leaves the target its turns
+	const least = 0.25 // cores; on a machine that the lab fills, the target still gets its share
 	cores := float64(r.Machine.Cores)
 	if r.Environment.Elsewhere && procs > 0 {
 		return float64(procs) // of another machine
@@ -78,8 +79,8 @@ func Available(r *record.Run, procs int) float64 {
 	return max(least, cores)
 }
 
-// Procs is the target's GOMAXPROCS, as its agent or the execution trace of a run under profiles (nil: there is
-// none) tells; 0: it is not known.
+// Procs is the target's GOMAXPROCS, as reported by its agent or the execution trace of a run under
+// profiles (nil: none); 0: unknown.
 func Procs(r, profiled *record.Run) int {
 	if r.Target.Procs > 0 || profiled == nil {
 		return r.Target.Procs

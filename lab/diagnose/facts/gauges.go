@@ -7,14 +7,14 @@ import (
 	"dyno/lab/record"
 )
 
-// Gauge is what became of one of the service's own figures over the measured time of a run.
+// Gauge summarises one of the service's gauges over the measured time of a run.
 type Gauge struct {
 	Mean   float64
-	Growth float64       // from the first window to the last; NaN where it ever fell: it is no sum then
-	Over   time.Duration // between those two
+	Growth float64       // from the first window to the last; NaN if it ever fell, since it is no sum then
+	Over   time.Duration // time between those two windows
 }
 
-// PerSecond is how fast a sum grew; NaN where it is none, or was seen once.
+// PerSecond is the growth rate of a sum; NaN if it is no sum, or was seen once.
 func (g Gauge) PerSecond() float64 {
 	if g.Over <= 0 {
 		return math.NaN()
@@ -22,7 +22,7 @@ func (g Gauge) PerSecond() float64 {
 	return g.Growth / g.Over.Seconds()
 }
 
-// Gauges are those that were seen in a run.
+// Gauges returns the gauges seen in a run, by name.
 func Gauges(r *record.Run) map[string]Gauge {
 	type track struct {
 		begin, end  int64 // of the windows

@@ -8,12 +8,12 @@ import (
 	"dyno/lab/record"
 )
 
-// dials is making a connection to somebody else.
+// dials are functions that open a connection to another process.
 var dials = []string{"net.(*Dialer).DialContext", "net.(*Dialer).Dial", "net.Dial", "net.DialTimeout",
 	"net/http.(*Transport).dialConn", "net/http.(*Transport).dialConnFor", "database/sql.(*DB).openNewConnection"}
 
-// connections finds connections that are made anew instead of being used again: by what they cost, by the
-// goroutines that net/http starts to dial, and by what the service tells of a pool.
+// connections finds connections that are opened anew instead of reused: by their cost, by the
+// goroutines that net/http starts to dial, and by the gauges of a pool.
 func connections(l *look) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, dials...) })
 	perRequest := l.dialsPerRequest()
@@ -21,16 +21,16 @@ func connections(l *look) []Finding {
 		return l.told(reopened)
 	}
 	f := Finding{Kind: KindConnections, Where: where, Profile: record.ProfileCPU, worth: max(share, dialShare),
-		InWords: "Connections are made anew instead of being used again",
-		Next: "read every answer's body to its end and close it, use one http.Transport with MaxIdleConnsPerHost at the number of requests in flight (it is 2 unless set; sql.DB.SetMaxIdleConns likewise), " +
+		InWords: "Connections are opened anew instead of reused",
+		Next: "read every response's body to its end and close it, use one http.Transport with MaxIdleConnsPerHost at the number of requests in flight (it is 2 unless set; sql.DB.SetMaxIdleConns likewise), " +
 			"and watch TIME_WAIT fall: ss -s"}
 	if perRequest > 0 {
 		f.InWords += fmt.Sprintf(": %s for each request", digits(perRequest))
-		f.Evidence = append(f.Evidence, Evidence{"dials_per_request", round(perRequest), "connections", "begun by net/http, by the execution trace"})
+		f.Evidence = append(f.Evidence, Evidence{"dials_per_request", round(perRequest), "connections", "opened by net/http, by the execution trace"})
 	}
 	if share > 0 {
 		f.InWords += fmt.Sprintf(", which takes %s of the CPU time%s", percent(share), in(where))
-		f.Evidence = append(f.Evidence, Evidence{"dial_share", round(share), "of CPU time", "making connections"})
+		f.Evidence = append(f.Evidence, Evidence{"dial_share", round(share), "of CPU time", "spent opening connections"})
 	}
 	f.InWords += "."
 	return []Finding{f}
@@ -49,10 +49,11 @@ func (l *look) dialsPerRequest() float64 {
 	return float64(n) / l.trace.Requests
 }
 
-// prepares is having the database read a statement that is then used once.
+// prepares are functions that have the database parse a statement which is then used once.
 var prepares = []string{"database/sql.ctxDriverPrepare", "database/sql.(*DB).prepareDC", "github.com/jackc/pgx/v5.(*Conn).Prepare"}
 
-// statements finds statements that are prepared for every query: a round trip and a parse each time.
+// statements finds statements that are prepared for every query: each takes a round trip and a
+// parse.
 func statements(l *look) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, prepares...) })
 	of, seconds := l.waits(func(w record.Wait) bool { return below(w.Stack, prepares...) && stacks.InRequest(w.Stack) })
@@ -68,12 +69,12 @@ func statements(l *look) []Finding {
 	}
 	return []Finding{{Kind: KindStatements, Where: where, Profile: record.ProfileCPU, worth: max(share, waited),
 		InWords: fmt.Sprintf("Statements are prepared anew for their queries%s: that takes %s of the CPU time and %s of the requests' time.", in(where), percent(share), percent(waited)),
-		Evidence: []Evidence{{"prepare_share", round(share), "of CPU time", "preparing statements"},
-			{"prepare_wait_share", round(waited), "of the requests' time", "waiting for statements to be prepared"}},
-		Next: "prepare once (sql.DB.Prepare at the start, or the driver's statement cache) and run it many times; or let the driver put the arguments into the text, which saves the round trip; then dyno compare"}}
+		Evidence: []Evidence{{"prepare_share", round(share), "of CPU time", "spent preparing statements"},
+			{"prepare_wait_share", round(waited), "of the requests' time", "spent waiting for statements to be prepared"}},
+		Next: "prepare once (sql.DB.Prepare at the start, or the driver's statement cache) and run it many times; or let the driver insert the arguments into the text, which saves the round trip; then dyno compare"}}
 }
 
-// handshakes finds TLS connections that are set up more often than they need be.
+// handshakes finds TLS connections that are set up more often than necessary.
 func handshakes(l *look) []Finding {
 	const server = "crypto/tls.(*Conn).serverHandshake"
 	share, where := l.cpuWithin(func(s record.Stack) bool {
@@ -85,22 +86,22 @@ func handshakes(l *look) []Finding {
 	served, _ := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, server, "crypto/tls.(*serverHandshakeState*") })
 	f := Finding{Kind: KindHandshakes, Where: where, Profile: record.ProfileCPU, worth: share,
 		InWords:  fmt.Sprintf("TLS handshakes take %s of the CPU time", percent(share)),
-		Evidence: []Evidence{{"handshake_share", round(share), "of CPU time", "setting up TLS"}}}
+		Evidence: []Evidence{{"handshake_share", round(share), "of CPU time", "spent setting up TLS"}}}
 	if us := l.cpuPerRequest(share); us > 0 {
 		f.InWords += fmt.Sprintf(", %s per request", micros(us))
-		f.Evidence = append(f.Evidence, Evidence{"handshake_per_request", round(us), "us", "setting up TLS"})
+		f.Evidence = append(f.Evidence, Evidence{"handshake_per_request", round(us), "us", "spent setting up TLS"})
 	}
 	if served >= share/2 {
 		f.InWords += ", most of it for clients that connect."
 		f.Next = "keep connections open (Server.IdleTimeout), let clients resume (session tickets), use an ECDSA P-256 key in place of RSA; then dyno compare"
 	} else {
-		f.InWords += ", most of it towards others."
-		f.Next = "use connections again (one http.Transport, bodies read to their end) and a tls.Config with a ClientSessionCache; then dyno compare"
+		f.InWords += ", most of it for outgoing connections."
+		f.Next = "reuse connections (one http.Transport, bodies read to their end) and a tls.Config with a ClientSessionCache; then dyno compare"
 	}
 	return []Finding{f}
 }
 
-// acceptQueue finds connections that had to wait until they were accepted, or were refused.
+// acceptQueue finds connections that waited to be accepted, or were refused.
 func acceptQueue(l *look) []Finding {
 	overflows, fullest, limit := 0.0, 0.0, int64(0)
 	for _, r := range l.counted {
@@ -115,16 +116,16 @@ func acceptQueue(l *look) []Finding {
 	if overflows*3600 < acceptPerHour && fullest < acceptNearly {
 		return nil
 	}
-	f := Finding{Kind: KindAcceptQueue, worth: 0.5, // who is refused gets nothing at all
+	f := Finding{Kind: KindAcceptQueue, worth: 0.5, // a refused client gets no service at all
 		InWords:  fmt.Sprintf("The accept queue overflows: %s connections a second were refused, machine-wide.", digits(overflows)),
 		Evidence: []Evidence{{"listen_overflows", round(overflows), "1/s", "connections refused because an accept queue was full, machine-wide"}},
-		Next:     "raise net.core.somaxconn (Go takes its backlog from there when the listener opens), accept in a goroutine that does nothing else, let clients keep their connections"}
+		Next:     "raise net.core.somaxconn (Go uses it as the backlog when a listener opens), accept in a goroutine that does only that, let clients keep their connections"}
 	if fullest >= acceptNearly {
-		f.InWords += fmt.Sprintf(" The target's was filled to %s of the %d that it holds.", percent(fullest), limit)
-		f.Evidence = append(f.Evidence, Evidence{"accept_queue_full", round(fullest), "of its limit", "longest seen at the target's listener"})
+		f.InWords += fmt.Sprintf(" The target's accept queue was filled to %s of its capacity of %d.", percent(fullest), limit)
+		f.Evidence = append(f.Evidence, Evidence{"accept_queue_full", round(fullest), "of its limit", "highest fill of the target's listener"})
 	}
 	if overflows == 0 {
-		f.InWords = fmt.Sprintf("The accept queue nearly overflows: it was filled to %s of the %d that it holds.", percent(fullest), limit)
+		f.InWords = fmt.Sprintf("The accept queue nearly overflows: it was filled to %s of its capacity of %d.", percent(fullest), limit)
 	}
 	return []Finding{f}
 }

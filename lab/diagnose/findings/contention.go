@@ -9,7 +9,8 @@ import (
 	"dyno/lab/record"
 )
 
-// contention finds locks that requests wait for: how long, how often, and who held them.
+// contention finds locks that requests wait for: how long, how often, and which functions held
+// them.
 func contention(l *look) []Finding {
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock })
 	held, err := l.mutexes()
@@ -26,13 +27,13 @@ func contention(l *look) []Finding {
 	waiting := placesOf(of)
 	f := Finding{Kind: KindContention, Where: waiting, worth: min(share, 1), Profile: record.ProfileMutex,
 		InWords:  fmt.Sprintf("Goroutines wait for locks %s of the requests' time", percent(min(share, 1))),
-		Evidence: []Evidence{{"lock_share", round(min(share, 1)), over, "waiting for a mutex"}}}
+		Evidence: []Evidence{{"lock_share", round(min(share, 1)), over, "spent waiting for a mutex"}}}
 	if len(waiting) > 0 {
 		f.InWords += ", most of it" + in(waiting)
 	}
 	if d := mean(of); d > 0 {
 		f.InWords += fmt.Sprintf(": %.0f acquisitions a second had to wait, %s each", count(of)/l.trace.Seconds, lasting(d))
-		f.Evidence = append(f.Evidence, Evidence{"lock_mean_wait", round(float64(d) / 1e3), "us", "for each acquisition that had to wait"},
+		f.Evidence = append(f.Evidence, Evidence{"lock_mean_wait", round(float64(d) / 1e3), "us", "mean wait of an acquisition that had to wait"},
 			Evidence{"lock_waits", round(count(of) / l.trace.Seconds), "1/s", "acquisitions that had to wait"})
 	}
 	f.InWords += "."
@@ -40,7 +41,7 @@ func contention(l *look) []Finding {
 	if text := sides(of); text != "" {
 		f.InWords += " " + text
 	}
-	f.Next = "do less while it is held, or hold one of several: shard what it guards by key; then dyno compare, and see whether the capacity follows"
+	f.Next = "do less while it is held, or shard the data it guards by key, with a lock per shard; then dyno compare, and see whether the capacity rises"
 	return []Finding{f}
 }
 
@@ -59,7 +60,7 @@ func (l *look) mutexes() (*record.Profile, error) {
 	return p, nil
 }
 
-// heldBy adds who held the locks, and what for.
+// heldBy adds the functions that held the locks, and what they did meanwhile.
 func (f *Finding) heldBy(l *look, of []record.Wait) {
 	h, ok := HolderOf(l.Profiled, l.trace, of)
 	if !h.booked {
@@ -71,10 +72,10 @@ func (f *Finding) heldBy(l *look, of []record.Wait) {
 	if h.booked {
 		counts, err := l.Profiled.Profile(record.ProfileMutex, record.ValueContentions)
 		if n := l.requests(counts); err == nil && n > 0 {
-			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that let a waiting goroutine go on"})
+			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that released a waiting goroutine"})
 		}
 	}
-	f.InWords += fmt.Sprintf(" Meanwhile it is held by %s (%s of the waiting)%s.", h.where(), percent(h.Share), h.Doing())
+	f.InWords += fmt.Sprintf(" It is held by %s (%s of the waiting)%s.", h.where(), percent(h.Share), h.Doing())
 	switch {
 	case h.Costs != nil:
 		f.Where = slices.Insert(f.Where, 0, *h.Costs)
@@ -83,10 +84,12 @@ func (f *Finding) heldBy(l *look, of []record.Wait) {
 	}
 }
 
-// sides says who keeps whom waiting, where both requests and other goroutines take part: producers that
-// overload what they share with their consumers, or consumers that starve.
+// sides reports which goroutines wait for which, where both requests and other goroutines take
+// part: producers that overload the resource they share with their consumers, or consumers that
+// starve.
 func sides(of []record.Wait) string {
-	var seconds [2][2]float64 // [who waits][who ends the wait]; 0: requests, 1: the service's other goroutines
+	// [waiting][ending the wait]; 0: requests, 1: the service's other goroutines
+	var seconds [2][2]float64
 	side := func(frames []record.Frame) int {
 		if stacks.InRequest(frames) {
 			return 0
@@ -103,21 +106,21 @@ func sides(of []record.Wait) string {
 	const most = 0.5
 	switch {
 	case all == 0 || seconds[0][1]+seconds[1][0]+seconds[1][1] == 0:
-		return "" // requests alone: nothing to tell apart
+		return "" // requests alone: nothing to separate
 	case seconds[1][0] > most*all:
-		return "Consumers starve: it is mostly the service's own goroutines that wait, for requests to let go."
+		return "Consumers starve: mostly the service's own goroutines wait for requests to release the lock."
 	case seconds[0][1] > most*all:
-		return "Consumers are in the way: it is mostly requests that wait, for the service's own goroutines to let go."
+		return "Consumers block producers: mostly requests wait for the service's own goroutines to release the lock."
 	case seconds[0][0] > most*all:
-		return "Producers overload it: it is mostly requests that keep each other waiting."
+		return "Producers overload it: mostly requests wait for other requests."
 	case seconds[1][1] > most*all:
-		return "It is mostly the service's own goroutines that keep each other waiting."
+		return "Mostly the service's own goroutines wait for each other."
 	}
 	return ""
 }
 
-// queues finds requests that wait for the goroutines at the other end of a channel or a condition, and
-// says whether those are busy or wait themselves.
+// queues finds requests that wait for the goroutines at the other end of a channel or a condition,
+// and reports whether those are busy or wait themselves.
 func queues(l *look) []Finding {
 	if l.trace == nil || l.requestTime <= 0 {
 		return nil
@@ -141,8 +144,8 @@ func queues(l *look) []Finding {
 	}
 	f := Finding{Kind: KindQueue, Where: placesOf(of), worth: min(share, 1),
 		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(placesOf(of))),
-		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "waiting for other goroutines"},
-			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "for each time"}}}
+		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "spent waiting for other goroutines"},
+			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait"}}}
 	waker := "the goroutine at the other end"
 	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
 		waker = at(Place{Function: user.Function, File: user.File, Line: user.Line})
@@ -152,12 +155,12 @@ func queues(l *look) []Finding {
 	behind, waits := stacks.Behind(longest, l.trace)
 	switch {
 	case longest.WakerBusy >= serial:
-		f.InWords += fmt.Sprintf(" That is busy %s of the time: requests come faster than %s takes them.", percent(longest.WakerBusy), goroutines(longest.Wakers))
-		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "the goroutine that requests wait for is busy"})
+		f.InWords += fmt.Sprintf(" It is busy %s of the time: requests arrive faster than %s handles them.", percent(longest.WakerBusy), goroutines(longest.Wakers))
+		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "in which the goroutine that requests wait for is busy"})
 		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
 	case waits:
-		f.InWords += fmt.Sprintf(" Those wait as well, %s%s.", forWhat[stacks.What(behind)], in(placesOf([]record.Wait{behind})))
-		f.Next = "shorten that wait or share it: many items for one (group commit), or more goroutines at the other end; then dyno compare"
+		f.InWords += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(placesOf([]record.Wait{behind})))
+		f.Next = "shorten that wait or share it between items (group commit), or more goroutines at the other end; then dyno compare"
 	default:
 		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"
 	}
@@ -171,7 +174,7 @@ func goroutines(n int) string {
 	return fmt.Sprintf("%d goroutines", n)
 }
 
-// forWhat is a kind of wait in words.
+// forWhat describes each kind of wait.
 var forWhat = map[stacks.WaitKind]string{
 	stacks.WaitLock:    "for a lock",
 	stacks.WaitPool:    "for a connection of a pool",
@@ -184,5 +187,5 @@ var forWhat = map[stacks.WaitKind]string{
 	stacks.WaitGroup:   "for goroutines that it started",
 	stacks.WaitTimer:   "for time to pass",
 	stacks.WaitGC:      "for the garbage collector",
-	stacks.WaitUnknown: "for something that could not be seen",
+	stacks.WaitUnknown: "for an unknown reason",
 }

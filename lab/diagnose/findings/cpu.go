@@ -8,7 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// hotPath names the service's own functions in which, or on whose behalf, a request's CPU time is spent.
+// hotPath names the service's own functions that spend a request's CPU time, directly or in what
+// they call.
 func hotPath(l *look) []Finding {
 	if l.cpu == nil {
 		return nil
@@ -24,18 +25,18 @@ func hotPath(l *look) []Finding {
 	if us := l.cpuPerRequest(1); us > 0 {
 		f.InWords += fmt.Sprintf(": %s of %s per request", micros(us*top.Share), micros(us))
 		f.Evidence = append(f.Evidence,
-			Evidence{"cpu_per_request", round(us), "us", "of the whole request"},
-			Evidence{"hot_path_per_request", round(us * top.Share), "us", "of it in " + top.Function + " and what it calls of others"})
+			Evidence{"cpu_per_request", round(us), "us", "CPU time of a request"},
+			Evidence{"hot_path_per_request", round(us * top.Share), "us", "CPU time of a request in " + top.Function + " and the library functions it calls"})
 	}
 	if called := callee(l.cpu.Stacks, top); called != "" {
 		f.InWords += ", most of it by calling " + called
 	}
 	f.InWords += "."
-	f.Evidence = append(f.Evidence, Evidence{"hot_path_share", round(top.Share), "of CPU time", "without it the service would need that much less CPU"})
+	f.Evidence = append(f.Evidence, Evidence{"hot_path_share", round(top.Share), "of CPU time", "spent there: the CPU that the service would save without it"})
 	return []Finding{f}
 }
 
-// spinning finds CPU time that is waiting rather than computing.
+// spinning finds CPU time spent waiting rather than computing.
 func spinning(l *look) []Finding {
 	if l.cpu == nil {
 		return nil
@@ -49,8 +50,8 @@ func spinning(l *look) []Finding {
 		return nil
 	}
 	f := Finding{Kind: KindSpinning, Where: where, Profile: record.ProfileCPU, worth: share,
-		InWords: fmt.Sprintf("%s of the CPU time is waiting rather than computing: taking locks, passing messages and looking for goroutines to run%s.", percent(share), in(where)),
-		Next:    "hand over less often: batch what goes through the channel or lock, shard it, or keep the work on one goroutine; then dyno compare --metric cpu"}
+		InWords: fmt.Sprintf("%s of the CPU time is spent waiting rather than computing: acquiring locks, passing messages and finding goroutines to run%s.", percent(share), in(where)),
+		Next:    "hand over less often: batch the items that pass through the channel or lock, shard it, or keep the work on one goroutine; then dyno compare --metric cpu"}
 	for _, c := range waits {
 		if v := l.classes[c]; v > 0 {
 			f.Evidence = append(f.Evidence, Evidence{string(c) + "_share", round(v), "of CPU time", meaning[c]})
@@ -60,12 +61,12 @@ func spinning(l *look) []Finding {
 }
 
 var meaning = map[stacks.Class]string{
-	stacks.Lock:      "taking and giving back locks",
+	stacks.Lock:      "acquiring and releasing locks",
 	stacks.Channel:   "sending, receiving and selecting",
 	stacks.Scheduler: "finding goroutines to run, parking threads and waking them",
 }
 
-// syscalls finds what a request spends in the kernel, by call and by place.
+// syscalls finds the system calls of a request, by call and by place.
 func syscalls(l *look) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.ClassOf(s.Frames) == stacks.Syscall })
 	if share < syscallShare {
@@ -80,9 +81,10 @@ func syscalls(l *look) []Finding {
 			}
 		}
 	}
-	f := Finding{Kind: KindSyscalls, Where: where, Profile: record.ProfileCPU, worth: share / 2, // what is batched still costs something
+	// batched calls still have a cost
+	f := Finding{Kind: KindSyscalls, Where: where, Profile: record.ProfileCPU, worth: share / 2,
 		InWords:  fmt.Sprintf("%s of the CPU time is spent in system calls%s", percent(share), in(where)),
-		Evidence: []Evidence{{"syscall_share", round(share), "of CPU time", "in the kernel on the service's behalf"}},
+		Evidence: []Evidence{{"syscall_share", round(share), "of CPU time", "spent in the kernel on the service's behalf"}},
 		Next:     "fewer and larger calls: a bufio.Writer flushed once per request, net.Buffers, one write for many records; strace -c -f -p PID counts them"}
 	if most != "" {
 		part := calls[most] / l.cpu.Total()
@@ -91,14 +93,14 @@ func syscalls(l *look) []Finding {
 	}
 	if us := l.cpuPerRequest(share); us > 0 {
 		f.InWords += fmt.Sprintf(": %s per request", micros(us))
-		f.Evidence = append(f.Evidence, Evidence{"syscall_per_request", round(us), "us", "in system calls"})
+		f.Evidence = append(f.Evidence, Evidence{"syscall_per_request", round(us), "us", "spent in system calls"})
 	}
 	f.InWords += "."
 	return []Finding{f}
 }
 
-// call is the name of the system call: the function of package syscall (or x/sys/unix) that is called from
-// outside of it.
+// call is the name of the system call: the function of package syscall (or x/sys/unix) that is
+// called from another package.
 func call(frames []record.Frame) string {
 	name := ""
 	for _, f := range frames {
@@ -112,7 +114,7 @@ func call(frames []record.Frame) string {
 	return name
 }
 
-// misses finds CPU time that passes in waiting for memory.
+// misses finds CPU time spent waiting for memory.
 func misses(l *look) []Finding {
 	var out []Finding
 	for _, kind := range []struct {
@@ -136,10 +138,11 @@ func misses(l *look) []Finding {
 			continue
 		}
 		each := kind.rate(worst.Environment) / worst.Totals.AchievedPerS
-		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next, // a guess at most half right
+		// an estimate: at most half of it can be saved
+		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next,
 			InWords: fmt.Sprintf("A request misses %s %s times; at %s ns each that would be %s of its CPU time.", kind.what, digits(each), digits(kind.cost*1e9), percent(min(share, 1))),
 			Evidence: []Evidence{{kind.signal, round(each), "misses", "of the target, by the CPU's counters"},
-				{string(kind.kind) + "_share", round(min(share, 1)), "of CPU time", "if none of the waiting is hidden by other work"}}})
+				{string(kind.kind) + "_share", round(min(share, 1)), "of CPU time", "spent waiting for memory, unless other work hides the wait"}}})
 	}
 	return out
 }

@@ -7,8 +7,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Database is what there is to find about a pool of connections or its statements in what the service itself
-// told of it during a run.
+// Database returns the findings about a pool of connections or its statements in the gauges that
+// the service reported during a run.
 func Database(r *record.Run, d facts.Database) []Finding {
 	var out []Finding
 	for _, find := range []func(*record.Run, facts.Database) (Finding, bool){starved, reopened, reprepared, undated} {
@@ -19,7 +19,7 @@ func Database(r *record.Run, d facts.Database) []Finding {
 	return out
 }
 
-// told is the worst finding of its kind in what the service told during the runs that count.
+// told is the worst finding of its kind in the gauges of the runs that count.
 func (l *look) told(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
@@ -36,7 +36,7 @@ func starved(r *record.Run, d facts.Database) (Finding, bool) {
 	return waitedFor(r, d.Name+"_wait_seconds", d.Waiting)
 }
 
-// waitedFor judges how many requests wait for a connection at a time; NaN: not known.
+// waitedFor judges the number of requests that wait for a connection at any moment; NaN: unknown.
 func waitedFor(r *record.Run, gauge string, waiting float64) (Finding, bool) {
 	n := facts.InFlight(r)
 	if n <= 0 || !(waiting/n >= poolShare) {
@@ -45,12 +45,12 @@ func waitedFor(r *record.Run, gauge string, waiting float64) (Finding, bool) {
 	share := min(waiting/n, 1)
 	return Finding{Kind: KindPool, worth: share,
 		InWords: fmt.Sprintf("%s requests wait for a free connection at any moment, %s of their time, by the gauge %s.", digits(waiting), percent(share), gauge),
-		Evidence: []Evidence{{"pool_share", round(share), "of the requests' time", "waiting for a free connection"},
-			{gauge, round(waiting), "s/s", "time waited, of all requests together"}},
-		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not follow, the other side is the limit, or connections are held too long"}, true
+		Evidence: []Evidence{{"pool_share", round(share), "of the requests' time", "spent waiting for a free connection"},
+			{gauge, round(waiting), "s/s", "time waited by all requests together"}},
+		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}, true
 }
 
-// poolSettings is where pools that are known by name have their size.
+// poolSettings are the settings of the size of well-known pools.
 const poolSettings = "sql.DB.SetMaxOpenConns, pgxpool.Config.MaxConns, http.Transport.MaxConnsPerHost"
 
 func reopened(_ *record.Run, d facts.Database) (Finding, bool) {
@@ -58,9 +58,9 @@ func reopened(_ *record.Run, d facts.Database) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindConnections, worth: 1 - d.Reuse,
-		InWords:  fmt.Sprintf("Of the connections that %s handed out, %s had been used before: the others were made anew.", d.Name, percent(d.Reuse)),
-		Evidence: []Evidence{{"reuse", round(d.Reuse), "of acquires", "that got a connection which was there"}},
-		Next:     "keep as many idle connections as are used at once (sql.DB.SetMaxIdleConns; pgxpool.Config.MaxConnLifetime and MaxConnIdleTime in minutes), find what breaks them off (a context that ends closes its connection), then dyno compare"}, true
+		InWords:  fmt.Sprintf("Of the connections that %s handed out, %s had been used before: the others were new.", d.Name, percent(d.Reuse)),
+		Evidence: []Evidence{{"reuse", round(d.Reuse), "of acquires", "that got an existing connection"}},
+		Next:     "keep as many idle connections as are used concurrently (sql.DB.SetMaxIdleConns; pgxpool.Config.MaxConnLifetime and MaxConnIdleTime in minutes), find what closes them (a cancelled context closes its connection), then dyno compare"}, true
 }
 
 func reprepared(_ *record.Run, d facts.Database) (Finding, bool) {
@@ -69,7 +69,7 @@ func reprepared(_ *record.Run, d facts.Database) (Finding, bool) {
 	}
 	return Finding{Kind: KindStatements, worth: 1 - d.Prepared,
 		InWords:  fmt.Sprintf("Of the statements that %s sent, %s were in the statement cache: the others had to be prepared first, a round trip each.", d.Name, percent(d.Prepared)),
-		Evidence: []Evidence{{"statement_hits", round(d.Prepared), "of statements", "that were prepared already"}},
+		Evidence: []Evidence{{"statement_hits", round(d.Prepared), "of statements", "already prepared"}},
 		Next:     "the same text for the same query (arguments as $1, a list of any length as = ANY($1)), a statement cache that holds all of them (statement_cache_capacity of pgx); then dyno compare"}, true
 }
 
@@ -78,7 +78,7 @@ func undated(_ *record.Run, d facts.Database) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindDeadlines, worth: deadlineShare * (1 - d.Dated),
-		InWords:  fmt.Sprintf("%s of the statements that %s sent had no deadline: neither the end of a request's time nor its client's going away ends those.", percent(1-d.Dated), d.Name),
-		Evidence: []Evidence{{"dated_share", round(d.Dated), "of statements", "that were sent with a deadline"}},
-		Next:     "pass the request's context on to every query, with a time-out (context.WithTimeout); stop the database (kill -STOP) for a second, and see whether requests come back at their deadline"}, true
+		InWords:  fmt.Sprintf("%s of the statements that %s sent had no deadline: neither a request's timeout nor a client's disconnect ends those.", percent(1-d.Dated), d.Name),
+		Evidence: []Evidence{{"dated_share", round(d.Dated), "of statements", "sent with a deadline"}},
+		Next:     "pass the request's context on to every query, with a timeout (context.WithTimeout); stop the database (kill -STOP) for a second, and see whether requests end at their deadline"}, true
 }

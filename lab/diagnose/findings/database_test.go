@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// telling is a run of 5 s whose gauges grow by so much a second, from 1000.
+// telling is a run of 5 s whose gauges grow by the given amount per second, from 1000.
 func telling(perSecond map[string]float64) *record.Run {
 	return series(50, func(i int) *record.Server {
 		gauges := map[string]float64{}
@@ -33,7 +33,7 @@ func TestDatabase(t *testing.T) {
 		{name: "every tenth made anew", kind: KindConnections, subject: pool(1000, 100)},
 		{name: "too few to say", kind: KindConnections, subject: pool(10, 10)},
 		{name: "made without being asked for", kind: KindConnections, fires: true, subject: pool(100, 500), words: []string{"0%"}},
-		{name: "a pool that does not tell", kind: KindConnections, subject: told(map[string]float64{"reads_open": 0, "reads_in_use": 0})},
+		{name: "a pool without its gauges", kind: KindConnections, subject: told(map[string]float64{"reads_open": 0, "reads_in_use": 0})},
 		{name: "every tenth prepared", kind: KindStatements, fires: true, subject: statements(1000, 100, 1000, 0), evidence: map[string]float64{"statement_hits": 0.9}, words: []string{"db", "90%"}},
 		{name: "every twentieth prepared", kind: KindStatements, subject: statements(1000, 50, 1000, 0)},
 		{name: "too few to say", kind: KindStatements, subject: statements(10, 10, 10, 0)},
@@ -45,7 +45,7 @@ func TestDatabase(t *testing.T) {
 	})
 }
 
-// The report shows for a pool and its run what Find shows for a subject.
+// The report shows for a pool and its run the same findings as Find for a subject.
 func TestDatabaseOfARun(t *testing.T) {
 	r := telling(map[string]float64{"db_open": 0, "db_in_use": 0, "db_wait_seconds": 4, "db_acquires": 1000, "db_opened": 500,
 		"db_statements": 1000, "db_prepares": 500, "db_deadlines": 0, "db_undated": 1000})

@@ -1,10 +1,10 @@
-// Package findings says what else is worth knowing about a service besides what bounds it: where its CPU
-// time and its allocations go per request, which locks, pools and queues its requests wait for, what leaks,
-// what an autoscaler would make of it. Each finding comes with its evidence, a place in the code and the
-// experiment to try next; each is made only when it matters, by a threshold that states its reason.
+// Package findings reports improvements to a service other than its main bottleneck: the places of
+// its CPU time and allocations per request, the locks, pools and queues its requests wait for, its
+// leaks, and the decisions of an autoscaler. Each finding has its evidence, a place in the code and
+// the experiment to try next, and appears only above a threshold with a stated reason.
 //
-// It is pure: it reads what runs recorded and nothing else. It is not for the verdict (diagnose), and it
-// does not plan or start the experiments that it names. It starts no goroutines.
+// Every function depends only on recorded data. The package is not for the verdict (package
+// diagnose), nor for planning or starting the experiments that it names. It starts no goroutines.
 package findings
 
 import (
@@ -16,15 +16,16 @@ import (
 
 // Place is a place in the code.
 type Place struct {
-	Function string  `json:"function"`
-	File     string  `json:"file"`
-	Line     int     `json:"line"`
-	Share    float64 `json:"share"` // of what the finding is about: CPU time, allocated bytes, waiting time, growth
-	// Cumulative says that the share includes what it calls, of the program's own code too.
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	// of the finding's resource: CPU time, allocated bytes, waiting time, growth
+	Share float64 `json:"share"`
+	// Cumulative means that the share includes callees in the program's own code.
 	Cumulative bool `json:"cumulative,omitempty"`
 }
 
-// Evidence is one figure and what it means.
+// Evidence is one figure with its meaning.
 type Evidence struct {
 	Signal string  `json:"signal"`
 	Value  float64 `json:"value"`
@@ -32,16 +33,18 @@ type Evidence struct {
 	Means  string  `json:"means"`
 }
 
-// Finding is something worth knowing besides the bound, with the experiment to try next.
+// Finding is a possible improvement other than the main bottleneck, with the experiment to try
+// next.
 type Finding struct {
-	Kind     string     `json:"kind"` // Kind...
+	Kind     string     `json:"kind"` // one of the Kind constants
 	InWords  string     `json:"in_words"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Where    []Place    `json:"where,omitempty"`
-	Next     string     `json:"next"`              // the experiment to try, as a command where there is one
-	Profile  string     `json:"profile,omitempty"` // record.Profile...: the flame graph that shows it
+	Next     string     `json:"next"` // the experiment to try, as a command if there is one
+	// record.Profile...: the profile whose flame graph shows it
+	Profile string `json:"profile,omitempty"`
 
-	// worth is about what share of a request's cost or of the capacity is at stake; 1: an outage.
+	// worth estimates the share of a request's cost or of the capacity at stake; 1: an outage.
 	worth float64
 }
 
@@ -66,19 +69,19 @@ const (
 	KindSpinning     = "busy-waiting"
 	KindAutoscaler   = "autoscaler"
 	KindConnectLimit = "connection-limit"
-	KindLimit        = "limit" // what a job says it waited for
+	KindLimit        = "limit" // a resource that a job reported waiting for
 )
 
-// Subject is the runs of one variant that findings are made of.
+// Subject is the runs of one variant from which findings are made.
 type Subject struct {
 	Experiment *record.Experiment // may be nil
 	Variant    string
 	Saturated  []*record.Run // role saturate
-	Profiled   *record.Run   // role profile; nil: none was taken
-	Others     []*record.Run // the variant's other runs, such as a capacity search's, at constant rates
+	Profiled   *record.Run   // role profile; nil: none
+	Other      []*record.Run // the variant's other runs, such as a capacity search's, at constant rates
 }
 
-// finders are asked in this order; what they find is sorted by what it may be worth.
+// finders run in this order; their findings are sorted by worth.
 var finders = []func(*look) []Finding{
 	goroutineLeak, heapLeak,
 	hotPath, allocations, contention, queues, pools, spinning, syscalls, misses,
@@ -86,8 +89,8 @@ var finders = []func(*look) []Finding{
 	autoscaler, connectionLimit, limits,
 }
 
-// Find makes all findings about a subject, the one that may be worth most first. Without a profiled run
-// those remain that the runs' series and totals show.
+// Find returns all findings about a subject, the one with the highest worth first. Without a
+// profiled run it returns those that the runs' series and totals show.
 func Find(s Subject) []Finding {
 	l := newLook(s)
 	out := []Finding{}
@@ -98,7 +101,7 @@ func Find(s Subject) []Finding {
 	return out
 }
 
-// Unseen says what findings would have looked at and could not, and what would make it visible.
+// Unseen lists what the findings could not measure, and what would make it visible.
 func Unseen(s Subject) []string {
 	for _, r := range newLook(s).counted {
 		if r.Environment.Seen && r.Environment.CacheMisses > 0 {

@@ -8,7 +8,7 @@ import (
 	"dyno/lab/record"
 )
 
-// expectation is what a subject shows of one kind.
+// expectation is the expected finding of one kind.
 type expectation struct {
 	name     string
 	kind     string
@@ -105,9 +105,9 @@ func TestCPU(t *testing.T) {
 		{name: "for clients", kind: KindHandshakes, fires: true, subject: cpuOf(stacksOf{
 			"crypto/internal/fips140/bigmod.addMulVVW2048 < crypto/rsa.SignPKCS1v15 < crypto/tls.(*serverHandshakeStateTLS13).handshake < crypto/tls.(*Conn).serverHandshake < crypto/tls.(*Conn).handshakeContext < crypto/tls.(*Conn).HandshakeContext < net/http.(*conn).serve": sampled(1),
 			"main.work" + handler: sampled(1)}), evidence: map[string]float64{"handshake_share": 0.5, "handshake_per_request": 500}, words: []string{"clients that connect"}},
-		{name: "towards others", kind: KindHandshakes, fires: true, subject: cpuOf(stacksOf{
+		{name: "for outgoing connections", kind: KindHandshakes, fires: true, subject: cpuOf(stacksOf{
 			"crypto/tls.(*clientHandshakeStateTLS13).handshake < crypto/tls.(*Conn).clientHandshake < crypto/tls.(*Conn).handshakeContext < net/http.(*persistConn).addTLS.func2": sampled(1),
-			"main.work" + handler: sampled(1)}), words: []string{"towards others"}},
+			"main.work" + handler: sampled(1)}), words: []string{"for outgoing connections"}},
 		{name: "now and then", kind: KindHandshakes, subject: cpuOf(stacksOf{"crypto/tls.(*Conn).serverHandshake < net/http.(*conn).serve": sampled(0.04), "main.work" + handler: sampled(2)})},
 		{name: "encrypting only", kind: KindHandshakes, subject: cpuOf(stacksOf{
 			"crypto/internal/fips140/aes/gcm.gcmAesEnc < crypto/tls.(*Conn).Write < net/http.(*conn).serve": sampled(2)})},
@@ -137,19 +137,19 @@ func TestMisses(t *testing.T) {
 }
 
 func TestNothingToGoBy(t *testing.T) {
-	for _, s := range []Subject{{}, {Profiled: &record.Run{}}, {Saturated: []*record.Run{{}, nil}, Others: []*record.Run{{Invalid: "neighbours"}}}} {
+	for _, s := range []Subject{{}, {Profiled: &record.Run{}}, {Saturated: []*record.Run{{}, nil}, Other: []*record.Run{{Invalid: "neighbours"}}}} {
 		if got := Find(s); got == nil || len(got) != 0 {
 			t.Errorf("found %s in nothing", kinds(got))
 		}
 	}
 }
 
-// What may be worth most comes first: a leak before a hot path, the larger share before the smaller.
+// The highest worth comes first: a leak before a hot path, the larger share before the smaller.
 func TestOrder(t *testing.T) {
 	s := withCPU(t, stacksOf{
 		"net.(*Dialer).DialContext < main.call" + handler: sampled(0.4),
 		"main.work" + handler:                             sampled(1.6)})
-	s.Others = []*record.Run{series(100, func(i int) *record.Server { return &record.Server{Goroutines: int64(100 + i)} })}
+	s.Other = []*record.Run{series(100, func(i int) *record.Server { return &record.Server{Goroutines: int64(100 + i)} })}
 	if got, want := kinds(Find(s)), KindGoroutines+" "+KindHotPath+" "+KindConnections; got != want {
 		t.Errorf("order: %s, want %s", got, want)
 	}

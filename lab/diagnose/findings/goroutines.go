@@ -13,10 +13,9 @@ import (
 	"dyno/lab/record"
 )
 
-// goroutineLeak finds goroutines that become more under a load that stays the same: by the series of the
-// runs, and by the stacks whose counts grew between two profiles. A stack that grew while the number of all
-// goroutines did not is a fluctuation; a number that grew where no profile was taken is a leak without a
-// place.
+// goroutineLeak finds goroutines whose number grows under a constant load: by the series of the
+// runs, and by the stacks whose counts grew between two profiles. A stack that grew while the total
+// did not is a fluctuation; a total that grew without profiles is a leak without a place.
 func goroutineLeak(l *look) []Finding {
 	looked, grew := 0, 0
 	most := [2]float64{}
@@ -39,17 +38,17 @@ func goroutineLeak(l *look) []Finding {
 	}
 	bySeries := 2*grew > looked
 	growing := l.growingStacks(bySeries)
-	// Two moments alone show a leak only beyond what comes and goes with the requests in flight.
+	// Two profiles alone show a leak only above the fluctuation of the requests in flight.
 	if !bySeries && (looked > 0 || len(growing) == 0 || growing[0].by() <= facts.InFlight(l.Profiled)) {
 		return nil
 	}
 	f := Finding{Kind: KindGoroutines, worth: 1,
 		Next: "build with GOEXPERIMENT=goroutineleakprofile (Go 1.26) and fetch /debug/pprof/goroutineleak; see whether the number falls when the load stops"}
 	if bySeries {
-		f.InWords = fmt.Sprintf("Goroutines become more under a constant load: from %.0f to %.0f within a run (in %d of %d runs).", most[0], most[1], grew, looked)
+		f.InWords = fmt.Sprintf("The number of goroutines grows under a constant load: from %.0f to %.0f within a run (in %d of %d runs).", most[0], most[1], grew, looked)
 		f.Evidence = append(f.Evidence, Evidence{"goroutine_growth", math.Round(most[1] - most[0]), "goroutines", "within one run"})
 	} else {
-		f.InWords = "Goroutines become more under a constant load."
+		f.InWords = "The number of goroutines grows under a constant load."
 	}
 	if len(growing) > 0 {
 		f.Profile = record.ProfileGoroutine
@@ -58,17 +57,17 @@ func goroutineLeak(l *look) []Finding {
 		for _, g := range growing {
 			of := []record.Stack{{Frames: g.frames, Value: g.by()}}
 			all = append(all, of...)
-			words = append(words, fmt.Sprintf("those that stand%s were %.0f, then %.0f", in(places(of)), g.from, g.to))
+			words = append(words, fmt.Sprintf("there were %.0f%s, then %.0f", g.from, in(places(of)), g.to))
 		}
 		f.Where = places(all)
-		f.InWords += " T" + strings.Join(words, "; ")[1:] + "." // a sentence of its own
-		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].by(), "goroutines", "with one and the same stack, between two profiles"})
+		f.InWords += " T" + strings.Join(words, "; ")[1:] + "." // as a sentence of its own
+		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].by(), "goroutines", "with the same stack, between two profiles"})
 	}
 	return []Finding{f}
 }
 
-// goroutinesOver is the mean number of goroutines in the first and the last third of a run, if it rose from
-// third to third; else both are that of the first.
+// goroutinesOver is the mean number of goroutines in the first and the last third of a run, if it
+// rose from third to third; otherwise both values are that of the first.
 func goroutinesOver(r *record.Run) (from, to float64, enough bool) {
 	var counts []float64
 	for _, w := range r.Series {
@@ -92,7 +91,7 @@ func goroutinesOver(r *record.Run) (from, to float64, enough bool) {
 	return thirds[0], thirds[0], true
 }
 
-// growth is how many goroutines had one and the same stack at two moments.
+// growth is the number of goroutines with the same stack at two moments.
 type growth struct {
 	frames   []record.Frame
 	from, to float64
@@ -100,15 +99,15 @@ type growth struct {
 
 func (g growth) by() float64 { return g.to - g.from }
 
-// leaks reports whether it is beyond what comes and goes.
+// leaks reports whether the growth exceeds normal fluctuation.
 func (g growth) leaks() bool {
 	return g.by() >= leakGoroutines && g.by() >= leakGrowth*g.from && g.by() > 3*math.Sqrt(g.to+g.from)
 }
 
-// growingStacks are the stacks that grew between the two profiles, the one that grew most first, without
-// those that grew little beside it. Goroutines that wait for a request, or look into the process, are left
-// out, and unless asked for those that handle one: how many of them are at the same point at a moment is
-// chance.
+// growingStacks returns the stacks that grew between the two profiles, the largest growth first,
+// without those that grew little in comparison. Goroutines that wait for a request or profile the
+// process are left out, as are, unless handlers is set, those that handle one: their number at one
+// point at a moment is chance.
 func (l *look) growingStacks(handlers bool) (out []growth) {
 	if l.Profiled == nil {
 		return nil

@@ -26,20 +26,20 @@ func TestGoroutineLeak(t *testing.T) {
 			}
 			take(t, r, record.ProfileGoroStart, []string{record.ValueGoroutines}, before)
 			take(t, r, record.ProfileGoroutine, []string{record.ValueGoroutines}, after)
-			return Subject{Profiled: r, Others: more}
+			return Subject{Profiled: r, Other: more}
 		}
 	}
 	check(t, []expectation{
 		{name: "rises in each run", kind: KindGoroutines, fires: true, subject: func(t *testing.T) Subject { return others(series(100, rising), series(100, rising)) },
 			evidence: map[string]float64{"goroutine_growth": 67}, words: []string{"in 2 of 2 runs"}},
 		{name: "with its stack", kind: KindGoroutines, fires: true, place: "main.notify", subject: snapshots(rising, stacksOf{stuck: {10}}, stacksOf{stuck: {75}}),
-			evidence: map[string]float64{"stack_growth": 65}, words: []string{"stand in main.notify (main.go:21) were 10, then 75"}},
-		{name: "two leaks at once", kind: KindGoroutines, fires: true, place: "main.notify",
+			evidence: map[string]float64{"stack_growth": 65}, words: []string{"There were 10 in main.notify (main.go:21), then 75"}},
+		{name: "two leaks together", kind: KindGoroutines, fires: true, place: "main.notify",
 			subject: snapshots(nil, stacksOf{stuck: {10}, ticking: {0}}, stacksOf{stuck: {175}, ticking: {100}, "runtime.gopark < runtime.chanrecv < main.few": {15}}),
-			words:   []string{"Those that stand in main.notify (main.go:21) were 10, then 175; those that stand in main.watch (main.go:20) were 0, then 100."}},
+			words:   []string{"There were 10 in main.notify (main.go:21), then 175; there were 0 in main.watch (main.go:20), then 100."}},
 		{name: "one that is small beside the other", kind: KindGoroutines, fires: true, place: "main.notify",
 			subject: snapshots(nil, stacksOf{stuck: {10}}, stacksOf{stuck: {1000}, ticking: {50}}),
-			words:   []string{"Those that stand in main.notify (main.go:21) were 10, then 1000."}},
+			words:   []string{"There were 10 in main.notify (main.go:21), then 1000."}},
 		{name: "by the stack alone", kind: KindGoroutines, fires: true, place: "main.notify", subject: snapshots(nil, stacksOf{stuck: {10}}, stacksOf{stuck: {75}})},
 		{name: "the number of all stays", kind: KindGoroutines, subject: snapshots(level, stacksOf{stuck: {10}}, stacksOf{stuck: {75}})},
 		{name: "connections come and go", kind: KindGoroutines, subject: snapshots(nil, stacksOf{reading: {10}}, stacksOf{reading: {200}})},

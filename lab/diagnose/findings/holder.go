@@ -9,26 +9,26 @@ import (
 	"dyno/lab/record"
 )
 
-// Holder is the function that holds a lock while others wait for it.
+// Holder is the function that holds a lock while other goroutines wait for it.
 type Holder struct {
-	Place         // its Share is that of the waiting; the line is where it gives the lock back
-	Costs  *Place // the statement in it that most of the time passes in while it holds the lock; nil: not seen
-	Calls  string // what that statement calls; empty: it does the work itself
-	booked bool   // by the mutex profile, and not only by the trace
+	Place         // Share is of the waiting; the line is where it releases the lock
+	Costs  *Place // its statement that takes most of the time under the lock; nil: not seen
+	Calls  string // callee of that statement; empty: the statement does the work itself
+	booked bool   // shown by the mutex profile, and not only by the trace
 }
 
-// Doing says what the lock is held for, to follow where it is held; empty: that was not seen.
+// Doing describes what the holder does under the lock, to follow its place; empty: not seen.
 func (h Holder) Doing() string {
 	switch {
 	case h.Costs == nil:
 		return ""
 	case h.Calls == "":
-		return fmt.Sprintf("; while it is held, %s of the time passes at %s", percent(h.Costs.Share), location(*h.Costs))
+		return fmt.Sprintf("; while it is held, %s of the time is spent at %s", percent(h.Costs.Share), location(*h.Costs))
 	}
-	return fmt.Sprintf("; while it is held, %s of the time passes in %s, called at %s", percent(h.Costs.Share), h.Calls, location(*h.Costs))
+	return fmt.Sprintf("; while it is held, %s of the time is spent in %s, called at %s", percent(h.Costs.Share), h.Calls, location(*h.Costs))
 }
 
-// where says where it holds the lock, without the line at which it gives it back if there is a better one.
+// where is the place that holds the lock, without the line of the release if a better one is known.
 func (h Holder) where() string {
 	if h.Costs != nil {
 		return h.Function
@@ -36,10 +36,11 @@ func (h Holder) where() string {
 	return at(h.Place)
 }
 
-// HolderOf finds who holds the locks that others wait for: of are the waits, by the trace. The mutex profile books
-// a wait on the stack that ended it by unlocking; where it missed most of them, the trace knows who ended them. (The
-// runtime passes on within a lock's queue from when on the waits are profiled: a queue that never empties since
-// before then is never booked.)
+// HolderOf finds the holders of the locks that goroutines wait for: of are the waits, by the trace.
+// The mutex profile records a wait at the stack that ended it by unlocking; if it missed most of
+// them, the trace has the stacks that ended them. (Profiling of waits covers only those queued
+// after it started: in a queue that never empties, the runtime passes the lock on without
+// recording.)
 func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	var unlocking []record.Stack
 	seconds := 0.0
@@ -49,7 +50,7 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 			unlocking = append(unlocking, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
 		}
 	}
-	const missed = 0.5 // of what the trace saw
+	const missed = 0.5 // share of the trace's waits
 	p, err := r.Profile(record.ProfileMutex, record.ValueDelay)
 	booked := err == nil && p.Seconds > 0 && len(own(p).Stacks) > 0 && (t == nil || own(p).Total()/1e9/p.Seconds >= missed*seconds/t.Seconds)
 	if booked {
@@ -64,8 +65,8 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	return h, true
 }
 
-// spend finds where the holder's time goes between taking the lock and giving it back: what it computes, by the
-// CPU profile, and what it waits for, by the trace.
+// spend finds how the holder spends the time between acquiring and releasing the lock: computing,
+// by the CPU profile, and waiting, by the trace.
 func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocking []record.Stack) {
 	from, to := 0, 0 // lines
 	for _, w := range of {
@@ -121,7 +122,7 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 	}
 }
 
-// within is the index of the holder's frame in a stack; -1: it is not in it.
+// within is the index of the holder's frame in a stack; -1: not in the stack.
 func (h *Holder) within(frames []record.Frame) int {
 	return slices.IndexFunc(frames, func(f record.Frame) bool { return f.Function == h.Function && f.File == h.File })
 }

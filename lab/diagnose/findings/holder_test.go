@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// line makes a stack of which the frame of one function lies at a line.
+// line makes a stack in which the frame of one function is at a line.
 func line(stack, function string, at int) []record.Frame {
 	out := frames(stack)
 	for i := range out {
@@ -18,15 +18,16 @@ func line(stack, function string, at int) []record.Frame {
 	return out
 }
 
-// Requests that wait for a lock which its holder keeps over an fsync: the deferred unlock's line is the closing
-// brace, and what costs is the call at line 68.
+// Requests wait for a lock that its holder keeps during an fsync: the deferred unlock's line is the
+// closing brace, and the costly call is at line 68.
 func fsyncing() (*record.Run, *record.Trace, []record.Wait) {
 	const create = "main.(*server).create"
 	waits := []record.Wait{{Reason: "sync", Stack: line("sync.(*Mutex).Lock < "+create+handler, create, 65), Seconds: 10,
 		WokenBy: line("sync.(*Mutex).Unlock < "+create+handler, create, 71)}}
 	trace := &record.Trace{Seconds: 0.5, Waits: append(waits,
 		record.Wait{Reason: "system call", Stack: line("syscall.Fsync < internal/poll.(*FD).Fsync < os.(*File).Sync < "+create+handler, create, 68), Seconds: 0.3},
-		record.Wait{Reason: "network", Stack: line("internal/poll.(*FD).Read < io.ReadAll < "+create+handler, create, 60), Seconds: 9})} // before it is taken
+		// before the lock is acquired
+		record.Wait{Reason: "network", Stack: line("internal/poll.(*FD).Read < io.ReadAll < "+create+handler, create, 60), Seconds: 9})}
 	cpu := &record.Profile{Type: record.ValueCPU, Seconds: 2, Stacks: []record.Stack{
 		{Frames: line("encoding/json.Marshal < "+create+handler, create, 67), Value: 0.4e9},
 		{Frames: line("encoding/json.Unmarshal < "+create+handler, create, 61), Value: 3e9}}}
@@ -42,15 +43,15 @@ func TestHolderOf(t *testing.T) {
 	if h.Costs == nil || h.Costs.Line != 68 || h.Calls != "os.(*File).Sync" || h.Costs.Share < 0.74 || h.Costs.Share > 0.76 {
 		t.Errorf("it costs %+v, calling %q", h.Costs, h.Calls)
 	}
-	if said := h.Doing(); !strings.Contains(said, "75% of the time passes in os.(*File).Sync, called at main.go:68") {
+	if said := h.Doing(); !strings.Contains(said, "75% of the time is spent in os.(*File).Sync, called at main.go:68") {
 		t.Errorf("%q", said)
 	}
 	if _, ok := HolderOf(r, trace, nil); ok {
-		t.Error("nobody unlocks, and yet there is a holder")
+		t.Error("a holder without an unlock")
 	}
 }
 
-// What costs is not said where nothing shows it.
+// No statement is named where the profiles show none.
 func TestHolderOfUnseen(t *testing.T) {
 	r, trace, waits := fsyncing()
 	r.FixtureProfiles, trace.Waits = nil, waits
@@ -59,7 +60,7 @@ func TestHolderOfUnseen(t *testing.T) {
 	}
 }
 
-// Where no function takes much, the deepest one is named below which half of it lies.
+// If no function dominates, the deepest one with half of it below is named.
 func TestHalf(t *testing.T) {
 	const root = "main.route < main.serve"
 	var of []record.Stack

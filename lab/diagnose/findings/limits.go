@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// limits finds what a job says it waited for. A job that is bound by somebody else's budget looks idle from
-// outside; it alone knows why.
+// limits finds the resource that a job reported waiting for. A job bound by a remote budget looks
+// idle from outside; only the job knows the reason.
 func limits(l *look) []Finding {
 	var of = l.Profiled
 	if n := len(l.Saturated); n > 0 {
@@ -21,11 +21,11 @@ func limits(l *look) []Finding {
 	}
 	first := told[0]
 	f := Finding{Kind: KindLimit, worth: first.Share,
-		InWords: fmt.Sprintf("It is bound by %s, by its own account: for %s of the time that is what it waited for.", first, percent(first.Share)),
+		InWords: fmt.Sprintf("It is bound by %s, by its own report: it waited for it %s of the time.", first, percent(first.Share)),
 		Next:    limitNext(first.Name)}
 	var others []string
 	for _, limit := range told {
-		f.Evidence = append(f.Evidence, Evidence{"bound_" + limit.Name, round(limit.Share), "of the time", "waited for " + limit.String()})
+		f.Evidence = append(f.Evidence, Evidence{"bound_" + limit.Name, round(limit.Share), "of the time", "spent waiting for " + limit.String()})
 		if limit != first {
 			others = append(others, fmt.Sprintf("%s %s", limit, percent(limit.Share)))
 		}
@@ -36,15 +36,15 @@ func limits(l *look) []Finding {
 	return []Finding{f}
 }
 
-// limitNext is the experiment that would show whether a limit is the limit.
+// limitNext is the experiment that would confirm a limit.
 func limitNext(name string) string {
 	switch name {
 	case "server", "bytes":
-		return "give it another server, or one that grants more, and see the throughput follow; more units at once cannot help"
+		return "give it another server, or one with a larger budget, and see whether the throughput rises; more units in flight cannot help"
 	case "cpu":
-		return "give it another core (GOMAXPROCS), or see by the profile what it computes"
+		return "give it another core (GOMAXPROCS), or see in the profile what it computes"
 	case "disk":
 		return "write larger batches, or to another disk"
 	}
-	return "grant it twice as much of that and see the throughput follow"
+	return "give it twice as much of that and see whether the throughput rises"
 }

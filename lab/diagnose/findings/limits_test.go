@@ -6,7 +6,7 @@ import (
 	"dyno/lab/record"
 )
 
-// waited is a job that said of each window what it waited for.
+// waited is a job that reported in each window what it waited for.
 func waited(gauges map[string]float64) func(*testing.T) Subject {
 	return func(*testing.T) Subject {
 		r := &record.Run{Step: record.Step{Role: record.RoleSaturate, Connections: 32}, Load: record.Load{Kind: record.KindJobs, Model: "closed"}}

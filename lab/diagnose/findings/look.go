@@ -11,11 +11,11 @@ import (
 	"dyno/lab/record"
 )
 
-// look is a subject with what several finders need of it, read once.
+// look is a subject with the figures that several finders need, read once.
 type look struct {
 	Subject
-	counted []*record.Run   // those that count, measured under load as it was meant
-	cpu     *record.Profile // without what belongs to profiling; nil: none, or too short to say anything
+	counted []*record.Run   // valid runs, measured under the intended load
+	cpu     *record.Profile // without samples of profiling; nil: none, or too short
 	classes map[stacks.Class]float64
 	trace   *record.Trace // nil: none
 	// requestTime is the goroutine-seconds that requests took while the trace ran; 0: no trace.
@@ -24,7 +24,7 @@ type look struct {
 
 func newLook(s Subject) *look {
 	l := &look{Subject: s}
-	for _, r := range slices.Concat(s.Saturated, s.Others) {
+	for _, r := range slices.Concat(s.Saturated, s.Other) {
 		if r != nil && r.Invalid == "" && r.Step.Change == nil {
 			l.counted = append(l.counted, r)
 		}
@@ -45,7 +45,7 @@ func newLook(s Subject) *look {
 	return l
 }
 
-// own leaves out what belongs to taking the profile.
+// own removes the samples that belong to taking the profile.
 func own(p *record.Profile) *record.Profile {
 	out := *p
 	out.Stacks = nil
@@ -57,8 +57,8 @@ func own(p *record.Profile) *record.Profile {
 	return &out
 }
 
-// requestTime is how many requests were in flight, times the trace's length. Where that is not known, as in
-// a job, it is the time of all goroutines that did not just wait for work.
+// requestTime is the requests in flight times the trace's length. If that is unknown, as in a job,
+// it is the time of all goroutines that did not just wait for work.
 func requestTime(r *record.Run, t *record.Trace) float64 {
 	if n := facts.InFlight(r); n > 0 {
 		return n * t.Seconds
@@ -72,7 +72,7 @@ func requestTime(r *record.Run, t *record.Trace) float64 {
 	return sum
 }
 
-// requests is how many were answered while a profile was taken; 0: not known.
+// requests is how many responses were sent while a profile was taken; 0: unknown.
 func (l *look) requests(p *record.Profile) float64 {
 	if p.Requests > 0 {
 		return p.Requests
@@ -80,15 +80,15 @@ func (l *look) requests(p *record.Profile) float64 {
 	return p.Seconds * l.Profiled.Totals.AchievedPerS
 }
 
-// cores is how many the target could have had in a run.
+// cores is how many cores were available to the target in a run.
 func (l *look) cores(r *record.Run) float64 { return facts.Available(r, facts.Procs(r, l.Profiled)) }
 
-// steady reports whether a run's load stayed the same and was carried.
+// steady reports whether a run's load was constant and was carried.
 func steady(r *record.Run) bool {
 	return r.Step.RampTo == 0 && (r.Load.Model == "closed" || r.Totals.AchievedPerS >= keptUp*r.Totals.OfferedPerS)
 }
 
-// cpuWithin is the share of the CPU below the functions that match, and where it is.
+// cpuWithin is the share of the CPU below the matching functions, with their places.
 func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []Place) {
 	if l.cpu == nil {
 		return 0, nil
@@ -98,7 +98,7 @@ func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []
 	return sum(of) / l.cpu.Total(), where
 }
 
-// cpuPerRequest is what a share of the CPU profile comes to per request, in us; 0: not known.
+// cpuPerRequest converts a share of the CPU profile to us per request; 0: unknown.
 func (l *look) cpuPerRequest(share float64) float64 {
 	if n := l.requests(l.cpu); n > 0 {
 		return share * l.cpu.Total() / 1e3 / n
@@ -106,7 +106,7 @@ func (l *look) cpuPerRequest(share float64) float64 {
 	return 0
 }
 
-// waits are the trace's that match, and their sum in goroutine-seconds.
+// waits returns the trace's matching waits, and their sum in goroutine-seconds.
 func (l *look) waits(match func(record.Wait) bool) (of []record.Wait, seconds float64) {
 	if l.trace == nil {
 		return nil, 0
@@ -120,7 +120,7 @@ func (l *look) waits(match func(record.Wait) bool) (of []record.Wait, seconds fl
 	return of, seconds
 }
 
-// file is where a profile lies, for a command.
+// file is the path of a profile, for a command.
 func (l *look) file(kind string) string {
 	for _, p := range l.Profiled.Profiles {
 		if p.Kind == kind && p.File != "" {
@@ -130,7 +130,7 @@ func (l *look) file(kind string) string {
 	return filepath.Join(l.Profiled.Dir, "profiles", kind+".pb.gz")
 }
 
-// dir is the folder that holds it all.
+// dir is the folder of the experiment.
 func (l *look) dir() string {
 	switch {
 	case l.Experiment != nil && l.Experiment.Dir != "":
@@ -141,7 +141,7 @@ func (l *look) dir() string {
 	return "DIR"
 }
 
-// list is the command that shows a function line by line.
+// list is the command that prints a function's profile line by line.
 func (l *look) list(kind, function string, flags string) string {
 	return "go tool pprof " + flags + "-list '" + regexp.QuoteMeta(function) + "' " + l.file(kind)
 }

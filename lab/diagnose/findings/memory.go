@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 )
 
-// allocations names what a request allocates, by place.
+// allocations lists the allocations of a request, by place.
 func allocations(l *look) []Finding {
 	if l.Profiled == nil {
 		return nil
@@ -33,20 +33,20 @@ func allocations(l *look) []Finding {
 	f := Finding{Kind: KindAllocations, Where: where, Profile: record.ProfileHeap, worth: cost * top.Share,
 		InWords: fmt.Sprintf("A request allocates %s, %s of it%s", size(each), percent(top.Share), in(where)),
 		Evidence: []Evidence{{"bytes_per_request", round(each), "bytes", "allocated on the heap"},
-			{"site_bytes_per_request", round(each * top.Share), "bytes", "of these in " + top.Function}},
+			{"site_bytes_per_request", round(each * top.Share), "bytes", "allocated on the heap in " + top.Function}},
 		Next: "dyno escape ./... " + l.dir() + " joins these places with the compiler's reasons for putting them on the heap"}
 	if objects, err := l.Profiled.Profile(record.ProfileHeap, record.ValueAllocObjects); err == nil {
 		f.Evidence = append(f.Evidence, Evidence{"objects_per_request", round(own(objects).Total() / n), "objects", "allocated on the heap"})
 	}
 	if cost > 0 {
 		f.InWords += fmt.Sprintf("; allocating and collecting takes %s of the CPU time", percent(cost))
-		f.Evidence = append(f.Evidence, Evidence{"allocation_share", round(cost), "of CPU time", "allocating and collecting"})
+		f.Evidence = append(f.Evidence, Evidence{"allocation_share", round(cost), "of CPU time", "spent allocating and collecting"})
 	}
 	f.InWords += "."
 	return []Finding{f}
 }
 
-// heapLeak finds a live heap that keeps growing under a load that stays the same.
+// heapLeak finds a live heap that grows under a constant load.
 func heapLeak(l *look) []Finding {
 	grew, looked, most := 0, 0, heapGrowth{}
 	for _, r := range l.counted {
@@ -73,28 +73,28 @@ func heapLeak(l *look) []Finding {
 		return nil
 	}
 	f := Finding{Kind: KindHeap, Where: sites, Profile: record.ProfileHeap, worth: 1,
-		Next: fmt.Sprintf("run it ten times as long at the same rate: a cache stops growing when it is full, a leak does not; go tool pprof -sample_index=inuse_space -base %s %s shows what came in between",
+		Next: fmt.Sprintf("run it ten times as long at the same rate: a cache stops growing when it is full, a leak does not; go tool pprof -sample_index=inuse_space -base %s %s shows the growth",
 			l.path(record.ProfileHeapStart), l.path(record.ProfileHeap))}
 	if looked > 0 {
-		f.InWords = fmt.Sprintf("What is alive on the heap after a collection grew under a constant load, from %s to %s within a run (in %d of %d runs)",
+		f.InWords = fmt.Sprintf("The live heap after a collection grew under a constant load, from %s to %s within a run (in %d of %d runs)",
 			size(most.from), size(most.to), grew, looked)
 		f.Evidence = append(f.Evidence, Evidence{"heap_growth", round(most.to - most.from), "bytes", "of live heap within one run"})
 		if most.perRequest > 0 {
 			f.InWords += fmt.Sprintf(": %s for each request", size(most.perRequest))
-			f.Evidence = append(f.Evidence, Evidence{"heap_growth_per_request", round(most.perRequest), "bytes", "kept of each request"})
+			f.Evidence = append(f.Evidence, Evidence{"heap_growth_per_request", round(most.perRequest), "bytes", "retained per request"})
 		}
 	} else {
-		f.InWords = fmt.Sprintf("What is alive on the heap after a collection grew from %s to %s while profiles were taken", size(before), size(before+growth))
+		f.InWords = fmt.Sprintf("The live heap after a collection grew from %s to %s while profiles were taken", size(before), size(before+growth))
 		f.Evidence = append(f.Evidence, Evidence{"heap_growth", round(growth), "bytes", "between two heap profiles"})
 	}
 	if len(sites) > 0 {
-		f.InWords += fmt.Sprintf("; what was allocated%s grew most", in(sites))
+		f.InWords += fmt.Sprintf("; memory allocated%s grew most", in(sites))
 	}
 	f.InWords += "."
 	return []Finding{f}
 }
 
-// path is file for when there may be no profiled run.
+// path is the path of a profile if there is a profiled run.
 func (l *look) path(kind string) string {
 	if l.Profiled == nil {
 		return "DIR/profiles/" + kind + ".pb.gz"
@@ -108,9 +108,9 @@ type heapGrowth struct {
 	perRequest float64 // bytes
 }
 
-// heapOver reads the live heap of a run: the least of each quarter, for the runtime sets it at each
-// collection, and one that caught a burst of requests stands too high. It grows when each quarter's least
-// is above the one before.
+// heapOver reads the live heap of a run: the lowest value of each quarter, since the runtime sets
+// it at each collection, and a collection during a burst of requests gives a high value. The heap
+// grows when each quarter's lowest value is above the one before.
 func heapOver(r *record.Run) (g heapGrowth, enough bool) {
 	var live []float64
 	requests := int64(0)
@@ -131,14 +131,14 @@ func heapOver(r *record.Run) (g heapGrowth, enough bool) {
 	rises := least[0] < least[1] && least[1] < least[2] && least[2] < least[3]
 	g.leaks = rises && g.to-g.from >= leakBytes && g.to-g.from >= leakHeap*g.from
 	if requests > 0 {
-		// Between the two least values lie three quarters of the run, more or less.
+		// About three quarters of the run are between the two lowest values.
 		g.perRequest = (g.to - g.from) / (0.75 * float64(requests))
 	}
 	return g, true
 }
 
-// growingSites are the places whose live bytes grew between the two heap profiles, with their growth in all
-// and what was alive before.
+// growingSites returns the places whose live bytes grew between the two heap profiles, their total
+// growth, and the live bytes before.
 func (l *look) growingSites() (where []Place, growth, before float64) {
 	if l.Profiled == nil {
 		return nil, 0, 0
@@ -156,7 +156,7 @@ func (l *look) growingSites() (where []Place, growth, before float64) {
 	return where, own(last).Total() - before, before
 }
 
-// grown are the places whose values are larger after than before, as shares of all that grew.
+// grown returns the places whose values rose from before to after, as shares of the total growth.
 func grown(before, after []record.Stack) []Place {
 	had := map[string]float64{}
 	for _, s := range before {
@@ -179,7 +179,7 @@ func grown(before, after []record.Stack) []Place {
 	return places(grew)
 }
 
-// gcPauses finds pauses that fall into two groups.
+// gcPauses finds pauses that form two groups.
 func gcPauses(l *look) []Finding {
 	pauses := map[float64]int64{}
 	p99 := 0.0
@@ -206,15 +206,15 @@ func gcPauses(l *look) []Finding {
 	f := Finding{Kind: KindGCPauses, worth: pauseShare,
 		InWords: fmt.Sprintf("The pauses of the garbage collector fall into two groups: %d of up to %s, and %d of up to %s.",
 			short.count, micros(short.ms*1000), long.count, micros(long.ms*1000)),
-		Evidence: []Evidence{{"gc_pause_short", round(short.ms), "ms", "the more usual length in the first group"},
-			{"gc_pause_long", round(long.ms), "ms", "the more usual length in the second group"},
+		Evidence: []Evidence{{"gc_pause_short", round(short.ms), "ms", "most frequent length in the first group"},
+			{"gc_pause_long", round(long.ms), "ms", "most frequent length in the second group"},
 			{"gc_pause_long_share", round(float64(long.count) / float64(short.count+long.count)), "of the pauses", "in the second group"}},
 		Profile: record.ProfileHeap,
-		Next:    "compare what is alive by place: go tool pprof -sample_index=inuse_space -top " + l.path(record.ProfileHeap) + "; then try GOGC=200 and see whether the second group thins out"}
+		Next:    "compare the live heap by place: go tool pprof -sample_index=inuse_space -top " + l.path(record.ProfileHeap) + "; then try GOGC=200 and see whether the second group shrinks"}
 	if ratio := float64(long.count) / float64(short.count); ratio > 2.0/3 && ratio < 1.5 {
-		f.InWords += " There are about as many of each, so they may be the two pauses that every cycle has."
+		f.InWords += " The groups are about equally large, so they may be the two pauses of every cycle."
 	} else {
-		f.InWords += " That hints at a second class of objects that live long, or at goroutines that could not be stopped at once."
+		f.InWords += " A possible cause is a second class of long-lived objects, or goroutines that could not be stopped immediately."
 	}
 	return []Finding{f}
 }

@@ -125,8 +125,8 @@ func TestGCPauses(t *testing.T) {
 	}
 	check(t, []expectation{
 		{name: "two groups", kind: KindGCPauses, fires: true, subject: with(pauses(rng, 900, 0.05, 0.4), pauses(rng, 100, 2, 0.4)),
-			evidence: map[string]float64{"gc_pause_long": 2.097, "gc_pause_short": 0.0655, "gc_pause_long_share": 0.1}, words: []string{"live long"}},
-		{name: "as many of each", kind: KindGCPauses, fires: true, subject: with(pauses(rng, 500, 0.05, 0.4), pauses(rng, 500, 2, 0.4)), words: []string{"two pauses that every cycle has"}},
+			evidence: map[string]float64{"gc_pause_long": 2.097, "gc_pause_short": 0.0655, "gc_pause_long_share": 0.1}, words: []string{"long-lived"}},
+		{name: "as many of each", kind: KindGCPauses, fires: true, subject: with(pauses(rng, 500, 0.05, 0.4), pauses(rng, 500, 2, 0.4)), words: []string{"two pauses of every cycle"}},
 		{name: "one group", kind: KindGCPauses, subject: with(pauses(rng, 1000, 0.2, 0.8))},
 		{name: "outliers", kind: KindGCPauses, subject: with(pauses(rng, 1000, 0.05, 0.4), pauses(rng, 12, 5, 0.1))},
 		{name: "too short to be felt", kind: KindGCPauses, subject: with(pauses(rng, 900, 0.002, 0.4), pauses(rng, 100, 0.1, 0.4))},
@@ -134,8 +134,8 @@ func TestGCPauses(t *testing.T) {
 	})
 }
 
-// Of samples with one mode, however wide and however few, hardly any may look as if they had two; of
-// samples with two a factor of 20 apart nearly all must. The draws are seeded.
+// Of samples with one mode, of any width and number, hardly any may be found to have two; of
+// samples with two modes a factor of 20 apart nearly all must. The draws are seeded.
 func TestModesErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const draws = 300

@@ -8,19 +8,19 @@ import (
 
 // mode is a group of pauses.
 type mode struct {
-	ms    float64 // upper bound of its fullest octave
+	ms    float64 // upper bound of its largest octave
 	count int64   // of the whole group
 }
 
-// leastMode is the smallest share of the pauses that makes a group: fewer are outliers.
+// leastMode is the smallest share of the pauses that forms a group: fewer are outliers.
 const leastMode = 0.05
 
-// modes tells whether a histogram has two separate modes. The pauses are counted by octave of their length
-// (the runtime's buckets are quarters of an octave, so that each octave has as many), and there are two
-// modes where the count falls from one peak into a valley and rises to another: the lower peak must stand
-// above the valley by three standard deviations of the difference of the two counts (Poisson: the root of
-// their sum) and be at least twice as high, and each side must hold a twentieth of all. Peaks are then at
-// least two octaves apart, a factor of four.
+// modes reports whether a histogram has two separate modes. The pauses are counted by octave of
+// their length (the runtime's buckets are quarters of an octave, so each octave has the same number
+// of buckets). There are two modes where the count falls from one peak into a valley and rises to
+// another: the lower peak must exceed the valley by three standard deviations of the difference of
+// the two counts (Poisson: the root of their sum) and be at least twice as high, and each side must
+// hold a twentieth of all. Peaks are then at least two octaves apart, a factor of four.
 func modes(pauses []record.PauseBucket) (short, long mode, two bool) {
 	octaves, first := byOctave(pauses)
 	valley, lower := -1, 0.0
@@ -34,7 +34,8 @@ func modes(pauses []record.PauseBucket) (short, long mode, two bool) {
 	if valley < 0 {
 		return mode{}, mode{}, false
 	}
-	// The valley's own pauses go to the side that is nearer in height; it makes no difference to the answer.
+	// The valley's own pauses count to the side that is nearer in height, which does not change the
+	// result.
 	short, long = group(octaves[:valley+1], first), group(octaves[valley+1:], first+valley+1)
 	all := float64(short.count + long.count)
 	return short, long, float64(short.count) >= leastMode*all && float64(long.count) >= leastMode*all
@@ -46,7 +47,7 @@ func byOctave(pauses []record.PauseBucket) (counts []float64, first int) {
 		if p.Count <= 0 || !(p.UpToMs > 0) || math.IsInf(p.UpToMs, 0) {
 			continue
 		}
-		const rounding = 1e-6 // a bound that is a power of two of ns closes its octave
+		const rounding = 1e-6 // a bound that is a power of two of ns ends its octave
 		o := int(math.Ceil(math.Log2(p.UpToMs*1e6) - rounding))
 		if len(counts) == 0 {
 			first = o

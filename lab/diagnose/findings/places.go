@@ -10,14 +10,14 @@ import (
 	"dyno/lab/record"
 )
 
-// mostPlaces is how many a finding names.
+// mostPlaces is how many places a finding names.
 const mostPlaces = 5
 
-// places are the places of these stacks, as shares of all of them.
+// places returns the places of these stacks, as shares of their sum.
 func places(of []record.Stack) []Place { return Places(of, sum(of)) }
 
-// Places adds up what belongs to each function of the service's own, as shares of a whole, largest first. What
-// lies below none of them is part of the whole, but of no place.
+// Places sums the stacks per function of the service's own, as shares of a whole, largest first. A
+// stack below no such function counts in the whole, but for no place.
 func Places(of []record.Stack, whole float64) []Place {
 	if whole <= 0 {
 		return nil
@@ -37,14 +37,14 @@ func Places(of []record.Stack, whole float64) []Place {
 		}
 		out[i].Share += s.Value / whole
 	}
-	const mentionable = 0.005 // less would be printed as 0%
+	const mentionable = 0.005 // a smaller share would print as 0%
 	out = slices.DeleteFunc(out, func(p Place) bool { return p.Share < mentionable })
 	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(b.Share, a.Share) })
 	return out[:min(mostPlaces, len(out))]
 }
 
-// Half is the deepest function of the service's own below which half of a whole lies: where a service's time goes
-// that no single function takes much of.
+// Half is the deepest function of the service's own with half of a whole below it: the place of a
+// cost that no single function dominates.
 func Half(of []record.Stack, whole float64) (Place, bool) {
 	type sum struct {
 		place        Place
@@ -79,7 +79,7 @@ func Half(of []record.Stack, whole float64) (Place, bool) {
 	return best.place, true
 }
 
-// placesOf are the places of waits, by their time.
+// placesOf returns the places of waits, by their time.
 func placesOf(of []record.Wait) []Place {
 	var all []record.Stack
 	for _, w := range of {
@@ -88,8 +88,8 @@ func placesOf(of []record.Wait) []Place {
 	return places(all)
 }
 
-// callee is the function that the service's own code calls most in these stacks, among those whose own code
-// is place; empty: it does the work itself.
+// callee is the function that the service's own code calls most in these stacks, among those whose
+// own code is place; empty: place does the work itself.
 func callee(of []record.Stack, place Place) string {
 	values := map[string]float64{}
 	whole, most := 0.0, ""
@@ -99,7 +99,7 @@ func callee(of []record.Stack, place Place) string {
 			continue
 		}
 		whole += s.Value
-		// By its place: a function that the compiler made bears the name of another in its stack.
+		// By place: a function that the compiler made has the name of another in its stack.
 		i := slices.IndexFunc(s.Frames, func(o record.Frame) bool { return o.File == f.File && o.Line == f.Line && !stacks.Standard(o.Function) })
 		if i <= 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
 			continue
@@ -123,8 +123,8 @@ func sum(of []record.Stack) float64 {
 	return out
 }
 
-// below reports whether one of a stack's frames is one of these functions, or a closure in one; a name that
-// ends in * stands for all that begin like it.
+// below reports whether one of a stack's frames is one of these functions, or a closure in one; a
+// name ending in * matches all names with that prefix.
 func below(frames []record.Frame, functions ...string) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool {
 		return slices.ContainsFunc(functions, func(name string) bool {

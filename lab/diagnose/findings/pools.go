@@ -11,8 +11,8 @@ import (
 	"dyno/lab/record"
 )
 
-// pools finds requests that wait for a connection of a pool: by the trace, and by gauges of the time that
-// was waited. How often it was waited for says nothing: a thousand waits of a microsecond harm nobody.
+// pools finds requests that wait for a connection of a pool: by the trace, and by gauges of the
+// time waited. The number of waits is not used: a thousand waits of a microsecond are harmless.
 func pools(l *look) []Finding {
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.KindOf(w) == stacks.WaitPool })
 	if l.requestTime > 0 && seconds/l.requestTime >= poolShare {
@@ -24,9 +24,9 @@ func pools(l *look) []Finding {
 func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 	f := Finding{Kind: KindPool, Where: placesOf(of), worth: min(share, 1),
 		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(placesOf(of)), lasting(mean(of))),
-		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "waiting for a free connection"},
-			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "for each time that none was free"}},
-		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not follow, the other side is the limit, or connections are held too long"}
+		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
+			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait when none was free"}},
+		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}
 	var back []record.Stack
 	for _, w := range of {
 		if len(w.WokenBy) > 0 {
@@ -34,13 +34,14 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 		}
 	}
 	if holders := places(back); len(holders) > 0 {
-		f.InWords += fmt.Sprintf(" It is mostly %s that gives one back.", at(holders[0]))
+		f.InWords += fmt.Sprintf(" Mostly %s returns them.", at(holders[0]))
 	}
 	return f
 }
 
-// starvedByGauge reads gauges named ..._wait_seconds (or ..._wait_seconds_total): sums of time waited, such
-// as sql.DBStats.WaitDuration, whose growth per second is the number of requests that wait.
+// starvedByGauge reads gauges named ..._wait_seconds (or ..._wait_seconds_total): sums of time
+// waited, such as sql.DBStats.WaitDuration, whose growth per second is the number of waiting
+// requests.
 func (l *look) starvedByGauge() []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
@@ -57,8 +58,8 @@ func (l *look) starvedByGauge() []Finding {
 	return worst
 }
 
-// withoutContext is calls that cannot know of the request's deadline, in the libraries that offer another
-// which can.
+// withoutContext maps calls that cannot receive the request's deadline, in libraries with another
+// call that can, to that other call.
 var withoutContext = map[string]string{
 	"database/sql.(*DB).Query": "QueryContext", "database/sql.(*DB).QueryRow": "QueryRowContext",
 	"database/sql.(*DB).Exec": "ExecContext", "database/sql.(*DB).Begin": "BeginTx", "database/sql.(*DB).Prepare": "PrepareContext",
@@ -73,15 +74,15 @@ var withoutContext = map[string]string{
 	"net.Dial": "net.Dialer.DialContext", "net.DialTimeout": "net.Dialer.DialContext",
 }
 
-// deadlines finds requests that wait in such a call. Whether the request has a deadline cannot be seen there; the
-// service may tell.
+// deadlines finds requests that wait in such a call. Whether the request has a deadline is not
+// visible there; a gauge of the service may show it.
 func deadlines(l *look) []Finding {
 	var calls []string
 	of, seconds := l.waits(func(w record.Wait) bool {
 		if !stacks.InRequest(w.Stack) || stacks.What(w) == stacks.WaitIdle {
 			return false
 		}
-		// From the root: of nested calls it is the one that the service makes which counts.
+		// From the root: of nested calls, the one made by the service counts.
 		for _, f := range slices.Backward(w.Stack) {
 			if _, blind := withoutContext[f.Function]; blind {
 				if !slices.Contains(calls, f.Function) {
@@ -97,8 +98,8 @@ func deadlines(l *look) []Finding {
 	}
 	share := min(seconds/l.requestTime, 1)
 	return []Finding{{Kind: KindDeadlines, Where: placesOf(of), worth: deadlineShare,
-		InWords: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: a deadline of the request, or its client's going away, does not end that wait.",
+		InWords: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: neither a request's deadline nor a client's disconnect ends that wait.",
 			percent(share), strings.Join(calls[:min(3, len(calls))], ", "), in(placesOf(of))),
-		Evidence: []Evidence{{"deaf_share", round(share), "of the requests' time", "waiting in calls that take no context"}},
-		Next:     "pass the request's context on (" + withoutContext[calls[0]] + "), stop what answers downstream (kill -STOP) for a second, and see whether requests come back at their deadline"}}
+		Evidence: []Evidence{{"deaf_share", round(share), "of the requests' time", "spent waiting in calls that take no context"}},
+		Next:     "pass the request's context on (" + withoutContext[calls[0]] + "), stop the downstream process (kill -STOP) for a second, and see whether requests end at their deadline"}}
 }

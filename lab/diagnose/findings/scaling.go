@@ -10,13 +10,13 @@ import (
 	"dyno/lab/record"
 )
 
-// autoscaler says where one that goes by CPU would be wrong: late or never where work grows old while the
-// CPU is idle, and for nothing where the CPU is busy waiting.
+// autoscaler finds where a CPU-based autoscaler would be wrong: late or never if work ages while
+// the CPU is idle, and for nothing if the CPU is busy waiting.
 func autoscaler(l *look) []Finding {
 	late, worst := Finding{}, 0
 	for _, r := range l.counted {
 		if r.Load.Model == "closed" {
-			continue // its queue is as long as it has clients, whatever the service does
+			continue // the clients alone determine the length of its queue
 		}
 		f, gap := l.tooLate(r)
 		if gap > worst {
@@ -29,7 +29,7 @@ func autoscaler(l *look) []Finding {
 	return l.forNothing()
 }
 
-// tooLate compares the curves of a run; gap is the replicas that the CPU's falls short by.
+// tooLate compares the curves of a run; gap is the number of replicas missing from the CPU's curve.
 func (l *look) tooLate(r *record.Run) (f Finding, gap int) {
 	curves := autoscale.Curves(r, l.cores(r))
 	if len(curves) == 0 || curves[0].Signal != autoscale.CPU {
@@ -60,16 +60,16 @@ func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
 		verb = fmt.Sprintf("would have scaled %.0f s later", (at - needed).Seconds())
 	}
 	return Finding{Kind: KindAutoscaler, worth: 0.3, // an incident under growth, not a loss now
-		InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show what is short.",
+		InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show the shortage.",
 			digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
-		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "the Kubernetes rule on CPU utilisation, at most"},
-			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("the same rule on %s with a target of %s, at most", queue.Signal, digits(queue.Target))},
-			{"cpu_highest", round(highest(cpu)), "of its cores", "mean of 15 s, at most"}},
-		Next: fmt.Sprintf("scale on %s (a HorizontalPodAutoscaler with an external metric and target %s), after making sure that a second replica helps: what it waits for may be behind both", queue.Signal, digits(queue.Target))}
+		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
+			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("highest number by the same rule on %s with a target of %s", queue.Signal, digits(queue.Target))},
+			{"cpu_highest", round(highest(cpu)), "of its cores", "used, highest mean of 15 s"}},
+		Next: fmt.Sprintf("scale on %s (a HorizontalPodAutoscaler with an external metric and target %s), after making sure that a second replica helps: both replicas may wait for the same resource", queue.Signal, digits(queue.Target))}
 }
 
-// missedAnyway is for services without a gauge of their queue: the SLO is missed where the CPU asks for
-// nothing.
+// missedAnyway is for services without a gauge of their queue: the SLO is missed although the CPU's
+// curve needs no replica.
 func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 	q := r.SLO.Observed(r.Totals)
 	for _, name := range []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"} {
@@ -79,12 +79,12 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 			continue
 		}
 		return Finding{Kind: KindAutoscaler, worth: 0.3,
-			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show what is short.",
+			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
 				digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
-			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "the Kubernetes rule on CPU utilisation, at most"},
-				{"cpu_highest", round(highest(cpu)), "of its cores", "mean of 15 s, at most"},
-				{name, round(got), "ms", "beyond the SLO"}},
-			Next: "have the service say how old its oldest work is (a gauge named ..._age_seconds), and scale on that"}, 1
+			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
+				{"cpu_highest", round(highest(cpu)), "of its cores", "used, highest mean of 15 s"},
+				{name, round(got), "ms", "above the SLO"}},
+			Next: "have the service report the age of its oldest work (a gauge named ..._age_seconds), and scale on that"}, 1
 	}
 	return Finding{}, 0
 }
@@ -97,7 +97,7 @@ func highest(c autoscale.Curve) float64 {
 	return out
 }
 
-// forNothing finds an autoscaler that would add replicas for CPU time that is waiting.
+// forNothing finds an autoscaler that would add replicas because of CPU time spent waiting.
 func (l *look) forNothing() []Finding {
 	wasted := l.classes[stacks.Lock] + l.classes[stacks.Channel] + l.classes[stacks.Scheduler]
 	if l.cpu == nil || wasted < spinShare {
@@ -113,19 +113,19 @@ func (l *look) forNothing() []Finding {
 		if autoscale.Desired(1, computing, autoscale.TargetCPU) > 1 {
 			continue
 		}
-		return []Finding{{Kind: KindAutoscaler, worth: 0.2, // money rather than capacity
-			InWords: fmt.Sprintf("An autoscaler that goes by CPU (%s) would have scaled to %d replicas for nothing: of %s of the CPU, %s is waiting; computing takes %s.",
+		return []Finding{{Kind: KindAutoscaler, worth: 0.2, // a cost, not a capacity
+			InWords: fmt.Sprintf("An autoscaler that goes by CPU (%s) would have scaled to %d replicas for nothing: %s of the CPU is used, and %s of that is spent waiting; computing takes %s.",
 				percent(autoscale.TargetCPU), curves[0].Peak(), percent(used), percent(wasted), percent(computing)),
-			Evidence: []Evidence{{"replicas_by_cpu", float64(curves[0].Peak()), "replicas", "the Kubernetes rule on CPU utilisation, at most"},
-				{"waiting_share", round(wasted), "of CPU time", "locks, channels and the scheduler"},
-				{"cpu_computing", round(computing), "of its cores", "what is left of the utilisation without that"}},
-			Next: "fix the waiting first (see " + KindSpinning + "), then set the target by what is left"}}
+			Evidence: []Evidence{{"replicas_by_cpu", float64(curves[0].Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
+				{"waiting_share", round(wasted), "of CPU time", "spent in locks, channels and the scheduler"},
+				{"cpu_computing", round(computing), "of its cores", "used without that"}},
+			Next: "fix the waiting first (see " + KindSpinning + "), then set the target by the remaining utilisation"}}
 	}
 	return nil
 }
 
-// connectionLimit sets the replicas that an autoscaler would start against what a database takes: each
-// brings a pool.
+// connectionLimit compares the connections of the replicas that an autoscaler would start with the
+// database's limit: each replica opens a pool.
 func connectionLimit(l *look) []Finding {
 	const suffix = "_max_open"
 	for _, r := range l.counted {
@@ -146,12 +146,13 @@ func connectionLimit(l *look) []Finding {
 			if size <= 0 || float64(replicas)*size <= limit {
 				continue
 			}
-			words := fmt.Sprintf("%d replicas with %s connections each are %s, more than the %s that the database takes (%s): from replica %d on, connecting fails.",
+			words := fmt.Sprintf("%d replicas with %s connections each are %s, more than the database's limit of %s (%s): from replica %d on, connecting fails.",
 				replicas, digits(size), digits(float64(replicas)*size), digits(limit), by, int(limit/size)+1)
 			if replicas == 1 {
-				words = fmt.Sprintf("One replica's pool may already open %s connections, more than the %s that the database takes (%s).", digits(size), digits(limit), by)
+				words = fmt.Sprintf("One replica's pool may already open %s connections, more than the database's limit of %s (%s).", digits(size), digits(limit), by)
 			}
-			return []Finding{{Kind: KindConnectLimit, worth: 0.4, InWords: words, // beyond it, connections fail
+			// above it, connections fail
+			return []Finding{{Kind: KindConnectLimit, worth: 0.4, InWords: words,
 				Evidence: []Evidence{{gauge, size, "connections", "that one replica's pool may open"},
 					{"replicas", float64(replicas), "replicas", "that an autoscaler would have started"},
 					{"connection_limit", limit, "connections", by}},

@@ -25,7 +25,7 @@ func TestAutoscaler(t *testing.T) {
 	spun := func(busy float64, of stacksOf) func(*testing.T) Subject {
 		return func(t *testing.T) Subject {
 			s := withCPU(t, of)
-			s.Others = []*record.Run{minute(busy, nil)}
+			s.Other = []*record.Run{minute(busy, nil)}
 			return s
 		}
 	}

@@ -31,8 +31,8 @@ func TestContention(t *testing.T) {
 	check(t, []expectation{
 		{name: "with its holder", kind: KindContention, fires: true, place: "main.put", subject: held,
 			evidence: map[string]float64{"lock_share": 0.4, "lock_mean_wait": 4000, "lock_waits": 1000, "contentions_per_request": 2},
-			words:    []string{"40%", "4000 us each", "Meanwhile it is held by main.flush", "75%"}},
-		{name: "whose profile missed it", kind: KindContention, fires: true, words: []string{"Meanwhile it is held by main.renew"}, subject: func(t *testing.T) Subject {
+			words:    []string{"40%", "4000 us each", "It is held by main.flush", "75%"}},
+		{name: "whose profile missed it", kind: KindContention, fires: true, words: []string{"It is held by main.renew"}, subject: func(t *testing.T) Subject {
 			s := traced(t, wait("sync", put, 4, "sync.(*Mutex).Unlock < main.renew.deferwrap1 < main.renew"+handler))
 			take(t, s.Profiled, record.ProfileMutex, []string{record.ValueContentions, record.ValueDelay}, stacksOf{"sync.(*Mutex).Unlock < main.get" + handler: {10, second / 100}})
 			return s
@@ -43,7 +43,7 @@ func TestContention(t *testing.T) {
 		{name: "little by the mutex profile alone", kind: KindContention, subject: byProfile(second / 2)},
 		{name: "consumers starve", kind: KindContention, fires: true, words: []string{"Consumers starve"},
 			subject: waiting(wait("sync", "sync.(*Mutex).Lock < main.take < main.consume", 3, "sync.(*Mutex).Unlock < main.put"+handler), wait("sync", put, 1, "sync.(*Mutex).Unlock < main.put"+handler))},
-		{name: "consumers in the way", kind: KindContention, fires: true, words: []string{"Consumers are in the way"},
+		{name: "consumers in the way", kind: KindContention, fires: true, words: []string{"Consumers block producers"},
 			subject: waiting(wait("sync", put, 3, "sync.(*Mutex).Unlock < main.take < main.consume"))},
 		{name: "producers overload", kind: KindContention, fires: true, words: []string{"Producers overload"},
 			subject: waiting(wait("sync", put, 3, "sync.(*Mutex).Unlock < main.put"+handler), wait("sync", put, 1, "sync.(*Mutex).Unlock < main.take < main.consume"))},
@@ -59,8 +59,8 @@ func TestQueues(t *testing.T) {
 	file := wait("system call", "syscall.Fsync < internal/poll.(*FD).Fsync < os.(*File).Sync < main.flush < main.consume < main.start.func1", 0.9, "")
 	check(t, []expectation{
 		{name: "the consumer is busy", kind: KindQueue, fires: true, place: "main.submit", subject: waiting(busy),
-			evidence: map[string]float64{"queue_share": 0.6, "waker_busy": 0.97}, words: []string{"main.consume", "busy 97%", "than one goroutine takes"}},
-		{name: "the consumer waits for a file", kind: KindQueue, fires: true, subject: waiting(idle, file), words: []string{"Those wait as well, for a file in main.flush"}},
+			evidence: map[string]float64{"queue_share": 0.6, "waker_busy": 0.97}, words: []string{"main.consume", "busy 97%", "than one goroutine handles"}},
+		{name: "the consumer waits for a file", kind: KindQueue, fires: true, subject: waiting(idle, file), words: []string{"Those goroutines wait too, for a file in main.flush"}},
 		{name: "hardly ever full", kind: KindQueue, subject: waiting(wait("chan send", send, 0.5, answer))},
 		{name: "workers without work", kind: KindQueue, subject: waiting(wait("chan receive", "runtime.chanrecv2 < main.consume", 9, send))},
 		{name: "a timer", kind: KindQueue, subject: waiting(wait("select", "runtime.selectgo < main.poll"+handler, 6, ""))},
@@ -83,7 +83,7 @@ func TestPools(t *testing.T) {
 	check(t, []expectation{
 		{name: "in the trace", kind: KindPool, fires: true, place: "main.load",
 			subject:  waiting(wait("select", query, 7, "database/sql.(*DB).putConnDBLocked < database/sql.(*Rows).Close < main.report"+handler)),
-			evidence: map[string]float64{"pool_share": 0.7, "pool_mean_wait": 7000}, words: []string{"main.report", "gives one back"}},
+			evidence: map[string]float64{"pool_share": 0.7, "pool_mean_wait": 7000}, words: []string{"main.report", "returns them"}},
 		{name: "often but short", kind: KindPool, subject: waiting(wait("select", query, 0.5, "database/sql.(*DB).putConnDBLocked"))},
 		{name: "pgxpool below fasthttp", kind: KindPool, fires: true, place: "main.load",
 			subject: waiting(wait("select", "runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < github.com/jackc/puddle/v2.(*Pool[...]).acquire < github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire < main.load < main.handle < github.com/valyala/fasthttp.(*Server).serveConn < github.com/valyala/fasthttp.(*workerPool).workerFunc", 7,
@@ -140,7 +140,7 @@ func TestAcceptQueue(t *testing.T) {
 	}
 	check(t, []expectation{
 		{name: "overflows", kind: KindAcceptQueue, fires: true, subject: run(record.Environment{Seen: true, ListenOverflows: 12}), words: []string{"12 connections a second"}},
-		{name: "nearly", kind: KindAcceptQueue, fires: true, subject: run(record.Environment{Seen: true, AcceptQueue: 120, AcceptLimit: 128}), words: []string{"nearly", "94% of the 128"}},
+		{name: "nearly", kind: KindAcceptQueue, fires: true, subject: run(record.Environment{Seen: true, AcceptQueue: 120, AcceptLimit: 128}), words: []string{"nearly", "94% of its capacity of 128"}},
 		{name: "has room", kind: KindAcceptQueue, subject: run(record.Environment{Seen: true, AcceptQueue: 12, AcceptLimit: 128})},
 		{name: "one in an hour", kind: KindAcceptQueue, subject: run(record.Environment{Seen: true, ListenOverflows: 1. / 3600})},
 		{name: "not seen", kind: KindAcceptQueue, subject: run(record.Environment{ListenOverflows: 12})},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// at says where a place is.
+// at formats a place.
 func at(p Place) string {
 	if p.File == "" {
 		return p.Function
@@ -18,7 +18,7 @@ func at(p Place) string {
 // location is a place's file and line.
 func location(p Place) string { return path.Base(p.File) + ":" + strconv.Itoa(p.Line) }
 
-// in says where the first of places is: " in main.f (f.go:12)"; nothing if there is none.
+// in formats the first of places: " in main.f (f.go:12)"; empty without places.
 func in(where []Place) string {
 	if len(where) == 0 {
 		return ""

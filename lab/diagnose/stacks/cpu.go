@@ -5,21 +5,22 @@ import "dyno/lab/record"
 // Class is the kind of work that a CPU sample belongs to.
 type Class string
 
-// Classes. Of several that fit, the first in this order is taken: a system call that returns memory for the
-// scavenger is GC, a lock of the heap is Malloc.
+// Classes. If several match, the first in this order wins: a system call that returns memory for
+// the scavenger is GC, a lock of the heap is Malloc.
 const (
-	Profiling Class = "profiling" // looking into the process: not the service's own work
+	Profiling Class = "profiling" // profiling the process: not the service's own work
 	GC        Class = "gc"        // marking, assists, write barriers, sweeping, scavenging
 	Malloc    Class = "malloc"    // allocating
-	Lock      Class = "lock"      // taking and giving back locks: spinning, queueing, waking
+	Lock      Class = "lock"      // acquiring and releasing locks: spinning, queueing, waking
 	Channel   Class = "channel"   // sending, receiving and selecting, the channel's own lock included
 	Syscall   Class = "syscall"   // in the kernel on the service's behalf
 	Scheduler Class = "scheduler" // finding work, parking and waking threads, asking the network poller
 	Other     Class = "other"     // computing
 )
 
-// classes is what marks each class. Every name was seen in a profile of a program that Go 1.26 built, or
-// stands in the source of the runtime of 1.24 or 1.25; those of 1.26 include the span-wise marking.
+// classes lists the functions that mark each class. Every name was seen in a profile of a program
+// built by Go 1.26, or is in the runtime's source of 1.24 or 1.25; those of 1.26 include the
+// span-wise marking.
 var classes = []struct {
 	class Class
 	names names
@@ -75,13 +76,13 @@ var classes = []struct {
 	}},
 }
 
-// netpoller is the scheduler asking the kernel: a system call, but none that the service asked for.
+// netpoller is the scheduler's call to the kernel: a system call, but not made by the service.
 var netpoller = names{whole: set("runtime.findRunnable", "runtime.netpoll", "runtime.sysmon", "runtime.schedule")}
 
-// agents are the packages whose work is to look into the process they are in.
+// agents are the packages that profile the process they are in.
 const agents = "dyno/agent"
 
-// ClassOf says what kind of work a CPU sample with this stack was.
+// ClassOf returns the class of work of a CPU sample with this stack.
 func ClassOf(frames []record.Frame) Class {
 	run := leafRun(frames)
 	if ofAgent(frames, run) {
@@ -95,7 +96,7 @@ func ClassOf(frames []record.Frame) Class {
 	return Other
 }
 
-// ofAgent reports whether the code that made the call is the agent's.
+// ofAgent reports whether the agent's code made the call.
 func ofAgent(frames, run []record.Frame) bool {
 	if len(run) == len(frames) {
 		return false
@@ -104,8 +105,8 @@ func ofAgent(frames, run []record.Frame) bool {
 	return pkg == agents || len(pkg) > len(agents) && pkg[:len(agents)+1] == agents+"/"
 }
 
-// Shares returns what part of a CPU profile belongs to each class, of all that is not Profiling; nil: there
-// is nothing else.
+// Shares returns the share of each class in a CPU profile, without Profiling; nil if all of it is
+// Profiling.
 func Shares(p *record.Profile) map[Class]float64 {
 	out := map[Class]float64{}
 	total := 0.0

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// The stacks are from CPU profiles of programs built by Go 1.26, but for those marked otherwise.
+// The stacks are from CPU profiles of programs built by Go 1.26, unless marked.
 func TestClassOf(t *testing.T) {
 	for _, tt := range []struct {
 		want  Class
@@ -44,9 +44,9 @@ func TestClassOf(t *testing.T) {
 		{Profiling, "runtime.mallocgc < encoding/json.Marshal < dyno/agent.(*Agent).stream < net/http.HandlerFunc.ServeHTTP"},
 		{Profiling, "runtime/metrics.Read < dyno/agent/monotonic.Now"},
 		{Other, "crypto/internal/fips140/sha256.blockSHANI < crypto/sha256.Sum256 < main.work"},
-		{Other, "time.runtimeNow < time.Now < main.work"},    // the vDSO is no system call
+		{Other, "time.runtimeNow < time.Now < main.work"},    // the vDSO is not a system call
 		{Other, "main.work < runtime/pprof.Do < main.main"},  // labelling is not profiling
-		{Other, "main.less < sort.Slice < runtime.mallocgc"}, // what a callback does is its own
+		{Other, "main.less < sort.Slice < runtime.mallocgc"}, // a callback's work is its own
 		{Other, "dyno/agents.Work < main.main"},              // not the agent
 		{Other, "memeqbody < runtime.mapaccess1_faststr < main.work"},
 		{Other, "runtime.nanotime1"},

@@ -7,9 +7,9 @@ import (
 	"dyno/lab/record"
 )
 
-// handling is what calls a handler or ends a request.
+// handling are functions that call a handler or end a request.
 var handling = names{
-	// Handlers are recognised by the name that net/http gives their method; finishRequest is what follows them.
+	// Handlers are recognised by the name of net/http's method; finishRequest runs after them.
 	whole: set("net/http.(*response).finishRequest", "google.golang.org/grpc.(*Server).handleStream", "google.golang.org/grpc.(*Server).processUnaryRPC",
 		"google.golang.org/grpc.(*Server).processStreamingRPC", "net/rpc.(*service).call",
 		"net/http.(*http2serverConn).runHandler", "golang.org/x/net/http2.(*serverConn).runHandler",
@@ -18,15 +18,15 @@ var handling = names{
 
 const fastServer = "github.com/valyala/fasthttp.(*Server).serveConn"
 
-// InRequest reports whether a goroutine with this stack is in a request's handler. A goroutine that a
-// handler started is not below it: see Behind.
+// InRequest reports whether a goroutine with this stack is in a request's handler. A goroutine that
+// a handler started does not count: see Behind.
 func InRequest(frames []record.Frame) bool {
 	for i, f := range frames {
 		switch {
 		case strings.HasSuffix(f.Function, ".ServeHTTP"), handling.match(f.Function):
 			return true
 		case f.Function == fastServer:
-			// It also reads the requests: only what it called beyond its own package is a handler.
+			// It also reads the requests: only callees outside its package are handlers.
 			return slices.ContainsFunc(frames[:i], func(f record.Frame) bool {
 				return !Standard(f.Function) && Package(f.Function) != "github.com/valyala/fasthttp"
 			})
@@ -35,7 +35,7 @@ func InRequest(frames []record.Frame) bool {
 	return false
 }
 
-// serving is a server between requests: it reads the next one, or accepts.
+// serving are functions of a server between requests: it reads the next one, or accepts.
 var serving = names{
 	whole: set("net/http.(*connReader).backgroundRead", "net/http.(*conn).serve", "net/http.(*http2serverConn).serve",
 		"net/http.(*http2serverConn).readFrames", "golang.org/x/net/http2.(*serverConn).serve",
@@ -48,8 +48,9 @@ var serving = names{
 		"google.golang.org/grpc.(*Server).serverWorker"},
 }
 
-// tending is goroutines, by what they were started with, that look after something while nobody waits for
-// them in particular. Who waits for an answer on a client's connection is the caller, seen in its own place.
+// tending are goroutines, by their first function, that maintain a resource while no request waits
+// for them in particular. A request that waits for a response on a client connection is seen at its
+// own stack.
 var tending = names{
 	whole: set("net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop",
 		"net/http.(*http2ClientConn).readLoop", "golang.org/x/net/http2.(*ClientConn).readLoop",
@@ -65,7 +66,7 @@ var tending = names{
 		"github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck", "go.opentelemetry.io/otel/sdk"},
 }
 
-// idle reports whether a waiting goroutine waits for work, and not on behalf of any.
+// idle reports whether a waiting goroutine waits for work, and not on behalf of a request.
 func idle(frames []record.Frame) bool {
 	switch {
 	case len(frames) == 0:

@@ -1,10 +1,10 @@
-// Package stacks says what a call stack means: whose code it is, what kind of work a CPU sample in it was,
-// what a goroutine that waits in it waits for, and whether a request is being handled. It knows the names
-// that the Go runtime (1.24 to 1.26), the standard library and some widely used clients and servers give
-// their functions, and nothing else.
+// Package stacks classifies call stacks: whose code a frame is, what kind of work a CPU sample was,
+// what a waiting goroutine waits for, and whether it handles a request. It knows the function names
+// of the Go runtime (1.24 to 1.26), the standard library and some widely used clients and servers,
+// and no others.
 //
-// It is not for weighing what it tells apart: shares and thresholds are diagnose's and findings'. Frames
-// are in the order that profiles have them, the leaf first. It starts no goroutines.
+// It is not for judging shares (diagnose and findings do). Frames are in the order of profiles, the
+// leaf first. It starts no goroutines.
 package stacks
 
 import (
@@ -14,16 +14,18 @@ import (
 	"dyno/lab/record"
 )
 
-// standard is the first elements of the standard library's package paths. A list, because a module's path
-// need not contain a dot, so that there is no other way to tell example/server from encoding/json.
+// standard is the first elements of the standard library's package paths. A list is necessary: a
+// module's path need not contain a dot, so nothing else separates example/server from
+// encoding/json.
 var standard = set("archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database",
 	"debug", "embed", "encoding", "errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index",
 	"internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp",
 	"runtime", "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time",
 	"unicode", "unique", "unsafe", "vendor", "weak")
 
-// Standard reports whether a function is the runtime's or the standard library's. What has no package (an
-// assembly routine such as memeqbody) and what the compiler made (type:.eq.T) counts as the runtime's.
+// Standard reports whether a function belongs to the runtime or the standard library. A function
+// without a package (an assembly routine such as memeqbody) and one made by the compiler
+// (type:.eq.T) count as the runtime's.
 func Standard(function string) bool {
 	if strings.HasPrefix(function, "type:") || strings.HasPrefix(function, "go:") {
 		return true
@@ -33,9 +35,9 @@ func Standard(function string) bool {
 	return pkg == "" || standard[first]
 }
 
-// Package returns the path of the package that a function belongs to; empty: it has none.
+// Package returns the path of a function's package; empty if it has none.
 func Package(function string) string {
-	// Type arguments and receivers may hold slashes and dots of their own.
+	// Type arguments and receivers may contain slashes and dots.
 	if i := strings.IndexAny(function, "[("); i >= 0 {
 		function = function[:i]
 	}
@@ -47,8 +49,8 @@ func Package(function string) string {
 	return function[:slash+dot]
 }
 
-// UserFrame returns the frame nearest the leaf that is the service's own code, or, where a stack has none, a
-// dependency's. False: it is all standard library.
+// UserFrame returns the frame nearest the leaf that is the service's own code or, in a stack
+// without one, a dependency's. False: all frames are standard library.
 func UserFrame(frames []record.Frame) (record.Frame, bool) {
 	var dependency record.Frame
 	for _, f := range frames {
@@ -63,10 +65,10 @@ func UserFrame(frames []record.Frame) (record.Frame, bool) {
 	return dependency, dependency.Function != ""
 }
 
-// Own reports whether a frame is the service's own code, and no library's.
+// Own reports whether a frame is the service's own code.
 func Own(f record.Frame) bool { return !Standard(f.Function) && !imported(f) }
 
-// Entry is the outermost frame of a stack that is the service's own.
+// Entry is the outermost frame of the service's own code in a stack.
 func Entry(frames []record.Frame) (record.Frame, bool) {
 	for _, f := range slices.Backward(frames) {
 		if Own(f) {
@@ -76,8 +78,8 @@ func Entry(frames []record.Frame) (record.Frame, bool) {
 	return record.Frame{}, false
 }
 
-// unwrapped names the function in which a defer or go statement stands for the function that the compiler
-// made of it; the line is the statement's.
+// unwrapped replaces a function that the compiler made of a defer or go statement by the function
+// with that statement; the line is the statement's.
 func unwrapped(f record.Frame) record.Frame {
 	for _, made := range []string{".deferwrap", ".gowrap"} {
 		if i := strings.LastIndex(f.Function, made); i >= 0 {
@@ -87,8 +89,9 @@ func unwrapped(f record.Frame) record.Frame {
 	return f
 }
 
-// imported reports whether a frame is a dependency's code: it is not of the main module, and its file lies in
-// the module cache or in a vendor folder; where the file is not known, its package path begins with a host's name.
+// imported reports whether a frame is a dependency's code: it is not of the main module, and its
+// file is in the module cache or a vendor folder; if the file is unknown, its package path begins
+// with a host name.
 func imported(f record.Frame) bool {
 	if f.Own {
 		return false
@@ -100,9 +103,9 @@ func imported(f record.Frame) bool {
 	return strings.Contains(f.File, "/pkg/mod/") || strings.Contains(f.File, "@v") || strings.Contains(f.File, "/vendor/")
 }
 
-// leafRun returns the frames from the leaf up to the first that is not the standard library's: what the
-// runtime and the library do on behalf of one call. A pool that calls back, a comparison function: whatever
-// user code comes nearer the leaf ends it.
+// leafRun returns the frames from the leaf up to the first outside the standard library: the work
+// of the runtime and the library for one call. User code nearer the leaf, such as a comparison
+// function or a pool's callback, ends it.
 func leafRun(frames []record.Frame) []record.Frame {
 	for i, f := range frames {
 		if !Standard(f.Function) {
@@ -120,8 +123,7 @@ func set(names ...string) map[string]bool {
 	return out
 }
 
-// names is a set of functions: some by their whole name (a closure in one belongs to it), some by how they
-// begin.
+// names is a set of functions: some by their full name (closures included), some by a prefix.
 type names struct {
 	whole  map[string]bool
 	prefix []string

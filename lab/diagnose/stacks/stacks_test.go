@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// frames reads a stack as it is written in these tables: the leaf first, "<" before each caller, a file in
+// frames parses the stacks in these tables: the leaf first, "<" before each caller, a file in
 // parentheses after @.
 func frames(stack string) []record.Frame {
 	var out []record.Frame
@@ -58,7 +58,7 @@ func TestUserFrame(t *testing.T) {
 		{"a dependency by its trimmed file", "rsc.io/b.Parse @ rsc.io/b@v1.2.0/parse.go < github.com/me/shop.Add @ github.com/me/shop/add.go", "github.com/me/shop.Add"},
 		{"a vendored dependency", "github.com/a/b.Parse @ /src/shop/vendor/github.com/a/b/parse.go < shop.Add @ /src/shop/add.go", "shop.Add"},
 		{"a deferred call", "sync.(*Mutex).Unlock < main.(*quotes).renew.deferwrap1 < main.(*quotes).renew", "main.(*quotes).renew"},
-		{"nobody's", "runtime.scanobject < runtime.gcDrain", ""},
+		{"no user code", "runtime.scanobject < runtime.gcDrain", ""},
 	} {
 		got, ok := UserFrame(frames(tt.stack))
 		if got.Function != tt.want || ok != (tt.want != "") {

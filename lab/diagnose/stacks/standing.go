@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Trace is a run's execution trace or, where the target serves none, what its goroutine profiles show of the
-// same: where goroutines stand is where they spend their time.
+// Trace is a run's execution trace or, if the target serves none, an estimate from its goroutine
+// profiles: the stacks found most often are where goroutines spend their time.
 func Trace(r *record.Run) (*record.Trace, error) {
 	t, err := r.Trace()
 	if err == nil {
@@ -22,8 +22,9 @@ func Trace(r *record.Run) (*record.Trace, error) {
 	return standing(p), nil
 }
 
-// standing makes a trace of one second out of goroutine profiles. What ended a wait is not seen. Where exactly
-// one goroutine of the program works besides the requests, it is taken for the one that they wait for.
+// standing makes a trace of one second from goroutine profiles. They do not show what ended a wait.
+// If exactly one goroutine of the program works besides the requests, it is assumed to be the one
+// that they wait for.
 func standing(p *record.Profile) *record.Trace {
 	t := &record.Trace{Seconds: 1}
 	each := 1 / float64(p.Samples)
@@ -75,9 +76,10 @@ func standing(p *record.Profile) *record.Trace {
 	return t
 }
 
-// theWorker returns the goroutine that works most of the time, if there is no other; nil: it cannot be told.
+// theWorker returns the goroutine that works most of the time, if it is the only one; nil: none, or
+// several.
 func theWorker(workers map[string]*worker, each float64) (only *worker) {
-	const mostly = 0.5 // of the moments
+	const mostly = 0.5 // share of the moments
 	for _, w := range workers {
 		switch {
 		case w.busy < mostly:
@@ -90,10 +92,10 @@ func theWorker(workers map[string]*worker, each float64) (only *worker) {
 	return only
 }
 
-// worker is the goroutines of one entry.
+// worker is the goroutines of one entry function.
 type worker struct {
-	all, busy float64        // goroutines; of which did not wait for work
-	stack     []record.Frame // what the stacks of the busy ones have in common, the leaf first
+	all, busy float64        // goroutines; those that did not wait for work
+	stack     []record.Frame // common part of the busy goroutines' stacks, the leaf first
 }
 
 func (w *worker) add(frames []record.Frame, n float64, busy bool) {
@@ -112,13 +114,13 @@ func (w *worker) add(frames []record.Frame, n float64, busy bool) {
 	w.stack = w.stack[len(w.stack)-same:]
 }
 
-// parked reports whether a goroutine waits: for another, or in a call that reaches a file.
+// parked reports whether a goroutine waits for another goroutine, or in a call to a file.
 func parked(frames []record.Frame) bool {
 	return frames[0].Function == "runtime.gopark" || What(record.Wait{Stack: frames}) == WaitDisk
 }
 
-// elsewhere reports whether a goroutine waits within a call that it made to another package than that of its
-// entry: what it waits for in its own is more work.
+// elsewhere reports whether a goroutine waits within a call to a package other than its entry's: a
+// wait in its own package is for more work.
 func elsewhere(frames []record.Frame, entry record.Frame) bool {
 	for _, f := range frames {
 		if !Standard(f.Function) {

@@ -9,8 +9,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Stacks of pushgateway 1.11.0 under POST, cut short: its 32 requests wait for one goroutine, which waits in turn
-// for those that gather metrics for it. All of its own code lies in the module cache.
+// Stacks of pushgateway 1.11.0 under POST, shortened: its 32 requests wait for one goroutine, which
+// waits for those that gather metrics for it. All of its own code is in the module cache.
 const (
 	pushing   = "runtime.gopark < runtime.chanrecv < runtime.chanrecv2 < github.com/prometheus/pushgateway/handler.Push.func1 < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
 	reading   = "runtime.gopark < runtime.netpollblock < internal/poll.runtime_pollWait < internal/poll.(*FD).Read < net.(*conn).Read < net/http.(*connReader).Read < bufio.(*Reader).Peek < net/http.(*conn).serve"
@@ -23,7 +23,7 @@ const (
 	looking   = "runtime.goroutineProfileWithLabels < runtime/pprof.(*Profile).WriteTo < net/http/pprof.Index < main.handlePprof < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
 )
 
-// stood makes the sum of so many goroutine profiles; each line is a count and a stack.
+// stood makes the sum of n goroutine profiles; each line is a count and a stack.
 func stood(samples int, lines ...string) *record.Profile {
 	p := &record.Profile{Type: record.ValueGoroutines, Samples: samples}
 	for _, line := range lines {
@@ -61,7 +61,7 @@ func TestRequestsBeforeOneGoroutine(t *testing.T) {
 	}
 }
 
-// Where it cannot be told for which goroutine requests wait, none is named.
+// If it is unknown for which goroutine requests wait, none is named.
 func TestNoOneGoroutine(t *testing.T) {
 	other := strings.ReplaceAll(storing, "DiskMetricStore", "Reaper")
 	for name, lines := range map[string][]string{
@@ -80,7 +80,8 @@ func TestNoOneGoroutine(t *testing.T) {
 	}
 }
 
-// A run without an execution trace is read from its goroutines, and one without either says what was missing.
+// A run without an execution trace is read from its goroutine profiles, and one without either
+// reports what was missing.
 func TestTraceOfARun(t *testing.T) {
 	r := &record.Run{Dir: t.TempDir(), FixtureProfiles: []*record.Profile{stood(10, "310 "+pushing)}}
 	if got, err := Trace(r); err != nil || len(got.Waits) != 1 {

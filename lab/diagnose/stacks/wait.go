@@ -6,29 +6,30 @@ import (
 	"dyno/lab/record"
 )
 
-// WaitKind is what a goroutine waits for.
+// WaitKind is the resource that a goroutine waits for.
 type WaitKind string
 
 // Kinds of wait.
 const (
-	WaitLock       WaitKind = "lock"      // a mutex
-	WaitPool       WaitKind = "pool"      // a connection or a place of a limited number, in a pool that is known by name
-	WaitNetwork    WaitKind = "network"   // a peer
-	WaitDisk       WaitKind = "disk"      // a file
-	WaitSyscall    WaitKind = "syscall"   // another system call
-	WaitChannel    WaitKind = "channel"   // one channel; a pool that is made of one looks no different
-	WaitSelect     WaitKind = "select"    // one of several
-	WaitCond       WaitKind = "cond"      // a sync.Cond
-	WaitGroup      WaitKind = "waitgroup" // goroutines that it started: see Behind
-	WaitTimer      WaitKind = "timer"     // time
-	WaitGC         WaitKind = "gc"        // the collector
-	WaitIdle       WaitKind = "idle"      // work: the next request, a connection, a signal; also whatever looks into the process
+	WaitLock    WaitKind = "lock"      // a mutex
+	WaitPool    WaitKind = "pool"      // a connection or a slot of a limited number, in a well-known pool
+	WaitNetwork WaitKind = "network"   // a peer
+	WaitDisk    WaitKind = "disk"      // a file
+	WaitSyscall WaitKind = "syscall"   // another system call
+	WaitChannel WaitKind = "channel"   // one channel, which may also be a pool built from one
+	WaitSelect  WaitKind = "select"    // one of several channels
+	WaitCond    WaitKind = "cond"      // a sync.Cond
+	WaitGroup   WaitKind = "waitgroup" // goroutines that it started: see Behind
+	WaitTimer   WaitKind = "timer"     // time
+	WaitGC      WaitKind = "gc"        // the collector
+	// work: the next request, a connection, a signal; also goroutines that profile the process
+	WaitIdle       WaitKind = "idle"
 	WaitBackground WaitKind = "background"
 	WaitUnknown    WaitKind = "unknown"
 )
 
-// KindOf says what the goroutines of a wait wait for if a request waits with them, WaitIdle if they wait for
-// work, and else WaitBackground: whether any request depends on them cannot be seen from where they stand.
+// KindOf returns the kind of a wait if a request waits with it, WaitIdle if the goroutines wait for
+// work, and WaitBackground otherwise: their stacks do not show whether a request depends on them.
 func KindOf(w record.Wait) WaitKind {
 	kind := What(w)
 	if kind == WaitIdle || InRequest(w.Stack) {
@@ -37,14 +38,14 @@ func KindOf(w record.Wait) WaitKind {
 	return WaitBackground
 }
 
-// What says what the goroutines of a wait wait for, whoever they work for.
+// What returns the kind of a wait, whether or not a request waits with it.
 func What(w record.Wait) WaitKind {
 	reason := reasonOf(w)
 	switch {
 	case reason == "forever", reason == "GC background sweeper wait", reason == "system goroutine wait", idle(w.Stack):
 		return WaitIdle
 	case reason == "preempted":
-		return WaitUnknown // it could have run
+		return WaitUnknown // runnable
 	case strings.Contains(reason, "GC"), gcWaits.in(leafRun(w.Stack)):
 		return WaitGC
 	}
@@ -67,8 +68,8 @@ func What(w record.Wait) WaitKind {
 	return WaitUnknown
 }
 
-// OnClient reports whether a request's handler waits for its own client: to send more, or to read what was written
-// before. A connection that the handler asks another service over is none of these.
+// OnClient reports whether a request's handler waits for its own client to send more, or to read
+// what was written. A handler's connection to another service does not count.
 func OnClient(w record.Wait) bool {
 	near := w.Stack[:untilOwn(w.Stack)]
 	return InRequest(w.Stack) && (fromClient.in(near) || toClient.in(near) && !asking.in(near))
@@ -90,7 +91,7 @@ func whatSyscall(frames []record.Frame) WaitKind {
 	return WaitSyscall
 }
 
-// files is what reaches a file system.
+// files are functions that access a file system.
 var files = names{
 	whole: set("syscall.Fsync", "syscall.Fdatasync", "syscall.Ftruncate", "syscall.Open", "syscall.Rename",
 		"syscall.Unlink", "syscall.Unlinkat", "syscall.Pread", "syscall.Pwrite", "syscall.Mkdir", "syscall.Stat",
@@ -114,23 +115,24 @@ func whatSync(frames []record.Frame) WaitKind {
 
 var groups = names{prefix: []string{"sync.(*WaitGroup)"}}
 
-// orKnown looks for what is known to be made of channels: pools, and clients that wait for an answer.
+// orKnown recognises waits on channels that belong to well-known pools, and to clients that wait
+// for a response.
 func orKnown(w record.Wait, otherwise WaitKind) WaitKind {
 	near := w.Stack[:untilOwn(w.Stack)]
 	switch {
 	case dialled.in(near) && dialling.in(w.WokenBy):
-		return WaitNetwork // not for a place among the connections but for a new one to come about
+		return WaitNetwork // for a new connection to be opened, not for a free one
 	case pools.in(near), semaphores.in(near):
 		return WaitPool
 	case clients.in(near):
 		return WaitNetwork
 	case otherwise != WaitCond && w.Count > 0 && w.WokenBy == nil:
-		return WaitTimer // no goroutine ended these waits, but the runtime: a timer's channel
+		return WaitTimer // the runtime ended these waits: a timer's channel
 	}
 	return otherwise
 }
 
-// untilOwn is the number of frames from the leaf to the first that is the service's own.
+// untilOwn is the number of frames from the leaf to the first of the service's own.
 func untilOwn(frames []record.Frame) int {
 	for i, f := range frames {
 		if !Standard(f.Function) && !imported(f) {
@@ -145,7 +147,7 @@ var (
 	dialling = names{prefix: []string{"net/http.(*Transport).dialConn"}}
 )
 
-// pools is where clients wait for one of a limited number of connections.
+// pools are functions in which clients wait for one of a limited number of connections.
 var pools = names{
 	whole: set("database/sql.(*DB).conn", "net/http.(*Transport).getConn"),
 	prefix: []string{"github.com/jackc/puddle/", "github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire",
@@ -157,10 +159,11 @@ var pools = names{
 		"github.com/valyala/fasthttp.(*HostClient).acquireConn"},
 }
 
-// semaphores is counted places under another name.
+// semaphores are functions that wait for one of a counted number of slots.
 var semaphores = names{prefix: []string{"golang.org/x/sync/semaphore.(*Weighted).Acquire"}}
 
-// clients is where a caller waits for its answer while another goroutine reads the connection.
+// clients are functions in which a caller waits for its response while another goroutine reads the
+// connection.
 var clients = names{
 	whole: set("net/http.(*persistConn).roundTrip", "net/http.(*persistConn).readLoop", "net/http.(*bodyEOFSignal).Read",
 		"net/http.(*http2ClientConn).roundTrip", "net/http.(*http2clientStream).doRequest",
@@ -173,10 +176,10 @@ var clients = names{
 		"google.golang.org/grpc/internal/transport.(*http2Client).NewStream"},
 }
 
-// Behind looks for what a wait for other goroutines really is: the longest wait of the goroutines that end
-// it, found by what they were started with. A handler that waits for the goroutines it started, or for the
-// one consumer of a channel, waits for whatever they do. False: they were not seen to wait, or are other
-// requests, of which it cannot be told which waited for which.
+// Behind finds the cause of a wait for other goroutines: the longest wait of the goroutines that
+// end it, found by their first function. A handler that waits for goroutines it started, or for the
+// one consumer of a channel, waits for the same resource as they do. False: they were not seen to
+// wait, or are other requests, which cannot be matched.
 func Behind(w record.Wait, t *record.Trace) (record.Wait, bool) {
 	switch What(w) {
 	case WaitGroup, WaitChannel, WaitSelect, WaitCond:
@@ -186,8 +189,8 @@ func Behind(w record.Wait, t *record.Trace) (record.Wait, bool) {
 	if len(w.WokenBy) == 0 || InRequest(w.WokenBy) {
 		return record.Wait{}, false
 	}
-	// A trace enters goroutines by the function of the service's own that they run; where that has returned
-	// already, as when a WaitGroup's Go says that it is done, there is only what ran it.
+	// A trace enters goroutines by the service's own function that they run; if that has returned
+	// already, as when WaitGroup.Go reports completion, only its caller is left.
 	root := w.WokenBy[len(w.WokenBy)-1].Function
 	var longest record.Wait
 	for _, other := range t.Waits {
@@ -199,8 +202,8 @@ func Behind(w record.Wait, t *record.Trace) (record.Wait, bool) {
 	return longest, longest.Seconds > 0
 }
 
-// reasonOf is why a goroutine waits in the runtime's words; where it waited throughout the trace there are
-// none, and the leaf says it.
+// reasonOf is the runtime's reason why a goroutine waits; a wait throughout the trace has none, so
+// the leaf determines it.
 func reasonOf(w record.Wait) string {
 	if w.Reason != "" || len(w.Stack) == 0 {
 		return w.Reason

@@ -87,7 +87,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// What says what a background goroutine waits for: there, its service may have no handlers at all.
+// What returns the kind of a background goroutine's wait; such a service may have no handlers.
 func TestWhat(t *testing.T) {
 	w := record.Wait{Reason: "sync", Stack: frames("sync.(*Mutex).Lock < main.work")}
 	if got := What(w); got != WaitLock {
@@ -95,7 +95,7 @@ func TestWhat(t *testing.T) {
 	}
 }
 
-// A handler waits for two goroutines that it started; the file is what they, and so it, wait for.
+// A handler waits for two goroutines that it started; they, and so it, wait for the file.
 func TestBehind(t *testing.T) {
 	handler := record.Wait{Reason: "sync", Seconds: 3, Stack: frames("sync.(*WaitGroup).Wait" + inHandler),
 		WokenBy: frames("sync.(*WaitGroup).Done < main.part < main.handle.func1")}
@@ -128,7 +128,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// What waits for the client that called is not what waits for a service that is asked.
+// A wait for the calling client differs from a wait for a service that the handler calls.
 func TestOnClient(t *testing.T) {
 	const from = " < main.(*feed).stream < net/http.HandlerFunc.ServeHTTP < net/http.(*conn).serve"
 	for stack, want := range map[string]bool{

@@ -1,5 +1,5 @@
-// The list of experiments: filters while somebody types, asks for answers as they come into sight, and
-// says what was chosen. Everything works without it, but for the answers.
+// The list of experiments: filters while the user types, requests answers as they scroll into view, and
+// shows the selection. Everything except the answers works without it.
 (() => {
   'use strict';
   const items = [...document.querySelectorAll('.experiments > li')];
@@ -18,7 +18,7 @@
   };
   search.addEventListener('input', filter);
 
-  // Reports are built one after another, so there is no use in asking for many at once.
+  // Reports are built one after another, so concurrent requests gain nothing.
   const waiting = [];
   let asking = false;
   const next = async () => {
@@ -50,12 +50,12 @@
   document.querySelectorAll('[data-ask]').forEach(e => sight.observe(e));
 
   const form = document.getElementById('pair'), chosen = document.getElementById('chosen'), go = document.getElementById('go');
-  const tell = () => {
+  const showSelection = () => {
     const data = new FormData(form), a = data.get('a'), b = data.get('b');
     go.disabled = !a || !b;
     chosen.textContent = a || b ? (a || '…') + ' against ' + (b || '…') : 'Choose an A and a B to compare any two.';
   };
-  form.addEventListener('change', tell);
-  addEventListener('pageshow', tell);
-  tell();
+  form.addEventListener('change', showSelection);
+  addEventListener('pageshow', showSelection);
+  showSelection();
 })();

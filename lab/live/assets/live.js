@@ -1,4 +1,4 @@
-// Draws the run under way while it goes on. What it shows arrives as events from the page's own server.
+// Draws the run in progress. Its data arrives as events from the page's own server.
 (() => {
   'use strict';
   const $ = id => document.getElementById(id);
@@ -27,7 +27,7 @@
     {title: 'Allocations', unit: 'objects per second', lines: {allocs: 'allocations'}},
   ];
 
-  // The run's series by column; what was not seen is null.
+  // The run's series by column; null marks missing values.
   let t, phase, series, gauges, bound;
   const forget = () => { t = []; phase = []; series = {}; gauges = {}; };
   forget();
@@ -100,7 +100,7 @@
   };
 
   let charts = [], drawn = '', index = -1;
-  const hidden = new Set(); // lines that somebody has switched off, by panel and label
+  const hidden = new Set(); // lines that the user has hidden, by panel and label
   const axis = more => ({
     stroke: css('--dim'), font: '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif', ticks: {show: false},
     grid: {stroke: css('--rule'), width: 1}, values: (u, s) => s.map(short), ...more,
@@ -119,7 +119,7 @@
         show: !hidden.has(p.title + '/' + l.label),
       }))],
       hooks: {drawClear: [shade], draw: p.log ? [boundLine] : [],
-        setCursor: [u => { if (u.cursor.idx != null && u.cursor.left >= 0 && u.cursor.event) tell(index = u.cursor.idx); }]},
+        setCursor: [u => { if (u.cursor.idx != null && u.cursor.left >= 0 && u.cursor.event) showPoint(index = u.cursor.idx); }]},
     }, [t, ...p.lines.map(l => l.y)], place);
     u.over.addEventListener('touchmove', e => {
       const left = e.touches[0].clientX - u.over.getBoundingClientRect().left;
@@ -141,14 +141,14 @@
     });
     return u;
   };
-  const tell = i => {
+  const showPoint = i => {
     if (t[i] == null) return;
     at.textContent = 'at ' + t[i].toFixed(1) + ' s' + (phase[i] === 'measure' ? '' : ' (' + phase[i] + ')');
   };
   const move = i => {
     index = Math.max(0, Math.min(t.length - 1, i));
     for (const u of charts) u.setCursor({left: u.valToPos(t[index], 'x'), top: 10}, false);
-    tell(index);
+    showPoint(index);
   };
   const clear = () => {
     for (const u of charts) u.destroy();
@@ -170,7 +170,7 @@
         return chart(area, p);
       });
     }
-    if (!t.length || box.matches(':hover, :focus')) return; // somebody reads another point
+    if (!t.length || box.matches(':hover, :focus')) return; // the user reads another point
     for (const u of charts) u.setLegend({idx: t.length - 1}, false);
     at.textContent = t[t.length - 1].toFixed(1) + ' s, ' + phase[phase.length - 1];
   };
@@ -204,7 +204,7 @@
   };
   setInterval(tick, 1000);
 
-  // The stream. A page that nobody sees lets go of it, and goes on later where it was.
+  // The stream. A hidden page closes it, and continues later from the same position.
   const patience = 5000; // ms before a stream that was refused is asked for again
   let source, last = '', retry, words = '';
   const listen = (kind, handle) => source.addEventListener(kind, e => {

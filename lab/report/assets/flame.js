@@ -1,5 +1,5 @@
-// Puts the flame graphs on the page: one variant's, or the difference of two, per request. It asks the
-// network for nothing.
+// Draws the flame graphs on the page: one variant's, or the difference of two, per request. It makes no
+// network requests.
 (() => {
   'use strict';
   const {data, css, make, figure, onRedraw} = dynoPage;
@@ -13,7 +13,7 @@
 
   // The trees. A frame has its function, where most of it was, and what it cost on either side.
   const graph = (variant, kind) => flames.graphs.find(g => g.variant === variant && g.kind === kind);
-  // Totals are not set against each other: they tell of how long was looked and how hard it was driven.
+  // Totals are not compared: they depend on the length and the load of the profile.
   const comparable = (a, b) => a.unit === b.unit && (a.kind === 'goroutine' || a.unit.endsWith(' per request'));
   const frame = (f, line) => ({f, line, a: 0, b: 0, kids: new Map()});
   const grow = (into, g, side) => {
@@ -74,7 +74,7 @@
   const mark = () => {
     for (const g of nodes()) g.classList.toggle('current', g.__data__ === current);
   };
-  const tell = d => { read.textContent = d ? describe(d) : current ? describe(current) : zoomed && zoomed.parent ? describe(zoomed) : '\u00a0'; };
+  const showDetail = d => { read.textContent = d ? describe(d) : current ? describe(current) : zoomed && zoomed.parent ? describe(zoomed) : '\u00a0'; };
   const remember = d => {
     const parts = [first.value, kind.value, d && d.parent ? d.data.name : ''];
     try { history.replaceState(null, '', '#flame=' + parts.map(encodeURIComponent).join(',')); } catch { /* a page in a sandbox has no history */ }
@@ -101,17 +101,17 @@
     chart = d3flame.flamegraph().width(width).cellHeight(cell).inverted(true).minFrameSize(1).resetHeightOnZoom(true)
       .transitionDuration(still.matches ? 0 : 200).sort((x, y) => (x.data.f === 0) - (y.data.f === 0) || y.data.value - x.data.value)
       .getName(brief).tooltip(quiet).setColorMapper(paint).setLabelHandler(describe).setSearchMatch(matches).setSearchHandler(counted).setDetailsHandler(() => {})
-      .onHover(tell).onClick(d => {
+      .onHover(showDetail).onClick(d => {
         zoomed = d; current = d.parent ? d : null;
         place.querySelector('svg').removeAttribute('viewBox'); // its height is another now
-        tell(); mark(); remember(d);
+        showDetail(); mark(); remember(d);
       });
     d3flame.select(place).datum(root).call(chart);
     if (box.value) chart.search(box.value); else found.textContent = '';
     finish();
-    tell();
+    showDetail();
   };
-  // finish ends what moves, at once: paper does not wait for it, nor does a page that opens. The box lets a
+  // finish ends animations immediately: printing does not wait for them, nor does opening a page. The box lets a
   // narrower sheet scale the graph.
   const finish = () => {
     d3flame.select(place).selectAll('*').interrupt();
@@ -124,9 +124,9 @@
       g.querySelector('div').textContent = brief(d);
     }
   };
-  // The line below tells what a tooltip would.
+  // The line below replaces the tooltip.
   const quiet = () => {};
-  quiet.show = quiet.hide = () => tell();
+  quiet.show = quiet.hide = () => showDetail();
 
   const matches = (d, term) => Boolean(term) && d.data.name.toLowerCase().includes(term.toLowerCase());
   // What a search found, each stack once.
@@ -150,7 +150,7 @@
     if (box.value) { box.value = ''; search(); }
     current = null;
     chart.resetZoom();
-    tell();
+    showDetail();
   };
 
   // goTo shows where a function is: the widest of its frames fills the graph.
@@ -201,7 +201,7 @@
     if (to) {
       e.preventDefault();
       current = to() || at;
-      mark(); tell();
+      mark(); showDetail();
       node(current)?.scrollIntoView({block: 'nearest', behavior: 'instant'});
     } else if (e.key === 'Enter' || e.key === ' ') {
       e.preventDefault();

@@ -1,4 +1,4 @@
-// Puts the charts on the page. The tables are there without it. It asks the network for nothing.
+// Puts the charts on the page. The tables are there without it. It makes no network requests.
 (() => {
   'use strict';
   const data = JSON.parse(document.getElementById('data').textContent);
@@ -201,9 +201,9 @@
       const n = trace.t.length;
       index = Math.max(0, Math.min(n - 1, i));
       for (const u of charts) u.setCursor({left: u.valToPos(trace.t[index], 'x'), top: 10}, false);
-      tell(index);
+      showPoint(index);
     };
-    const tell = i => {
+    const showPoint = i => {
       const x = trace.t[i];
       const band = trace.bands.find(b => x >= b.from && x < b.to);
       at.textContent = 'at ' + x.toFixed(1) + ' s' + (band ? ' (' + band.phase + ')' : '');
@@ -234,7 +234,7 @@
           }))],
           hooks: {
             drawClear: [shade(trace.bands)], draw: [boundLine(p.log ? trace.slo_ms : null)],
-            setCursor: [u => { if (u.cursor.idx != null && u.cursor.left >= 0 && u.cursor.event) { index = u.cursor.idx; tell(index); } }],
+            setCursor: [u => { if (u.cursor.idx != null && u.cursor.left >= 0 && u.cursor.event) { index = u.cursor.idx; showPoint(index); } }],
           },
         }, [trace.t, ...p.lines.map(l => l.y)]);
         touch(u);

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// mostStderr bounds what is kept of the go command's complaints, in bytes.
+// mostStderr bounds the part of the go command's error output that is kept, in bytes.
 const mostStderr = 64 << 10
 
-// Compile has the go command compile the packages that the patterns name, as seen from dir (empty: the
-// working directory), and returns what the compiler said about them. What has not changed comes from the
-// build cache, its diagnostics included. Nothing is linked and nothing is written but the cache.
+// Compile runs the go command on the packages that the patterns name, relative to dir (empty: the
+// working directory), and returns the compiler's diagnostics. Unchanged packages come from the
+// build cache, diagnostics included. Nothing is linked, and only the cache is written.
 func Compile(ctx context.Context, dir string, patterns ...string) (*Listing, error) {
 	const fields = "{{.ImportPath}}\t{{.Name}}\t{{.Dir}}"
 	var stdout bytes.Buffer
@@ -44,7 +44,7 @@ func Compile(ctx context.Context, dir string, patterns ...string) (*Listing, err
 	return listing, nil
 }
 
-// command compiles without linking: go list builds a package to tell where its export data lies.
+// command compiles without linking: go list builds a package to report the path of its export data.
 func command(ctx context.Context, dir string, patterns []string, flags ...string) *exec.Cmd {
 	args := append([]string{"list", "-export"}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(append(args, "--"), patterns...)...)
@@ -52,8 +52,8 @@ func command(ctx context.Context, dir string, patterns []string, flags ...string
 	return cmd
 }
 
-// explain says in one line why the packages do not compile. It compiles them again without -m, whose output
-// the complaints would be lost in.
+// explain states in one line why the packages do not compile. It compiles them again without -m,
+// whose output would hide the errors.
 func explain(ctx context.Context, dir string, patterns []string, failed error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -61,7 +61,7 @@ func explain(ctx context.Context, dir string, patterns []string, failed error) e
 	cmd := command(ctx, dir, patterns, "-f", "")
 	stderr := &head{most: mostStderr}
 	cmd.Stderr = stderr
-	_ = cmd.Run() // that it fails is known; its words are wanted
+	_ = cmd.Run() // it fails as before; only its output is used
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -11,45 +11,49 @@ import (
 	"dyno/lab/record"
 )
 
-// Kind says who allocates at a site.
+// Kind is the cause of a site's allocations.
 type Kind string
 
 // Kinds.
 const (
-	Escaping Kind = "escape"  // the compiler names what escapes on the line
+	Escaping Kind = "escape"  // the compiler reports an escape on the line
 	Calling  Kind = "call"    // a function outside the packages, called from the line
-	Runtime  Kind = "runtime" // the line itself, though nothing on it escapes: a map or a channel's buffer grows
-	Outside  Kind = "outside" // nothing of the packages is in the stack
+	Runtime  Kind = "runtime" // the line itself without an escape: a map or a channel's buffer grows
+	Outside  Kind = "outside" // no frame of the stack is in the packages
 )
 
 // Site is a place that allocates.
 type Site struct {
-	Kind     Kind     `json:"kind"`
-	Function string   `json:"function"`
-	File     string   `json:"file"` // as the compiler prints it, from the working directory; outside the packages as the profile has it
-	Line     int      `json:"line"`
-	In       string   `json:"in,omitempty"`           // of Calling: the function called
-	Mostly   string   `json:"mostly,omitempty"`       // of Calling: the function below it that allocates most bytes
-	MostPart float64  `json:"mostly_share,omitempty"` // its share of the site's bytes
-	Escapes  []Escape `json:"escapes,omitempty"`      // of Escaping: what can be meant; a profile knows lines, not columns
-	Bytes    float64  `json:"bytes"`                  // allocated while the profile was taken
-	Objects  float64  `json:"objects"`
-	Share    float64  `json:"share"` // of all bytes
+	Kind     Kind   `json:"kind"`
+	Function string `json:"function"`
+	// as the compiler prints it, relative to the working directory; outside the packages as in the
+	// profile
+	File     string  `json:"file"`
+	Line     int     `json:"line"`
+	In       string  `json:"in,omitempty"`           // of Calling: the function called
+	Mostly   string  `json:"mostly,omitempty"`       // of Calling: the function below it that allocates most bytes
+	MostPart float64 `json:"mostly_share,omitempty"` // its share of the site's bytes
+	// of Escaping: the candidates, since a profile has lines but no columns
+	Escapes []Escape `json:"escapes,omitempty"`
+	Bytes   float64  `json:"bytes"` // allocated while the profile was taken
+	Objects float64  `json:"objects"`
+	Share   float64  `json:"share"` // of all bytes
 }
 
-// Joined is the answer.
+// Joined is the result of Join.
 type Joined struct {
-	Seconds  float64  `json:"seconds"`
-	Requests float64  `json:"requests"` // answered while the profile was taken; 0: not known, so there is no cost per request
-	Bytes    float64  `json:"bytes"`    // without the profiler's own
+	Seconds float64 `json:"seconds"`
+	// answered while the profile was taken; 0: unknown, so there is no cost per request
+	Requests float64  `json:"requests"`
+	Bytes    float64  `json:"bytes"` // without the profiler's own
 	Objects  float64  `json:"objects"`
 	Profiler float64  `json:"profiler_bytes"` // allocated by taking profiles
 	Sites    []Site   `json:"sites"`          // most bytes first
-	Silent   int      `json:"silent"`         // lines with an escape that allocated nothing that was sampled
+	Silent   int      `json:"silent"`         // lines with an escape, none of whose allocations were sampled
 	Warnings []string `json:"warnings"`
 }
 
-// PerRequest divides by the requests answered; 0 when they are not known.
+// PerRequest divides by the requests answered; 0 if they are unknown.
 func (j *Joined) PerRequest(n float64) float64 {
 	if j.Requests <= 0 {
 		return 0
@@ -57,7 +61,7 @@ func (j *Joined) PerRequest(n float64) float64 {
 	return n / j.Requests
 }
 
-// Join says what the escapes cost in a run, given two sample types of its heap profile
+// Join computes the cost of the escapes in a run from two sample types of its heap profile
 // (record.ValueAllocBytes and record.ValueAllocObjects).
 func Join(l *Listing, bytes, objects *record.Profile) *Joined {
 	j := &joiner{listing: l, sites: map[string]*Site{}, leaves: map[*Site]map[string]float64{}, packages: map[string]bool{}, seen: map[place]bool{}}
@@ -104,7 +108,7 @@ func Join(l *Listing, bytes, objects *record.Profile) *Joined {
 	return out
 }
 
-// mostly names the function that allocates most of what a called one does.
+// mostly sets the function that allocates most of a called function's bytes.
 func (j *joiner) mostly(s *Site) {
 	if s.Kind != Calling || s.Bytes == 0 {
 		return
@@ -118,15 +122,16 @@ func (j *joiner) mostly(s *Site) {
 	s.MostPart = leaves[s.Mostly] / s.Bytes
 }
 
-// ofProfiler reports whether a stack is that of taking a profile: without the measurement it would not be.
+// ofProfiler reports whether a stack belongs to the taking of a profile, so that its allocations
+// are due to the measurement.
 func ofProfiler(frames []record.Frame) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool {
 		return strings.HasPrefix(f.Function, "runtime/pprof.") && !strings.HasPrefix(f.Function, "runtime/pprof.Do")
 	})
 }
 
-// staleShare is from what share of the packages' own allocations on, by bytes, lines without an escape are
-// taken as a sign that the source has changed: maps that grow seldom are half of what a service allocates.
+// staleShare is the share of the packages' own allocated bytes on lines without an escape above
+// which the source has probably changed: growing maps are at most half of a service's allocations.
 const staleShare = 0.5
 
 func (j *Joined) warn() {
@@ -144,7 +149,7 @@ func (j *Joined) warn() {
 		j.Warnings = append(j.Warnings, "most lines that allocate hold no escape: the source may have changed since the run, or was built with other flags")
 	}
 	if j.Requests <= 0 {
-		j.Warnings = append(j.Warnings, "how many requests were answered while the profile was taken is not known: figures are totals")
+		j.Warnings = append(j.Warnings, "the number of requests during the profile is unknown: figures are totals")
 	}
 }
 
@@ -157,7 +162,7 @@ type joiner struct {
 	seen     map[place]bool
 }
 
-// site returns the site that a stack belongs to; nil for a stack without frames.
+// site returns the site of a stack; nil for a stack without frames.
 func (j *joiner) site(frames []record.Frame) *Site {
 	if len(frames) == 0 {
 		return nil
@@ -171,7 +176,7 @@ func (j *joiner) site(frames []record.Frame) *Site {
 	return j.entry(Site{Kind: Outside, Function: leaf.Function, File: leaf.File, Line: leaf.Line})
 }
 
-// inside returns the site in the packages; frames end with the one that lies there.
+// inside returns the site in the packages; frames end with the one in the packages.
 func (j *joiner) inside(p place, frames []record.Frame) *Site {
 	f := frames[len(frames)-1]
 	site := Site{Function: f.Function, File: f.File, Line: f.Line}
@@ -209,15 +214,15 @@ func first(escapes []Escape) string {
 	return escapes[0].What
 }
 
-// ours reports whether a frame lies in the packages asked about, and in which. Every command's package is
-// called main in a profile, so it is told by its folder.
+// ours reports whether a frame is in the given packages, and in which. Every command's package is
+// called main in a profile, so its folder identifies it.
 func (j *joiner) ours(f record.Frame) (string, bool) {
 	pkg := packageOf(f.Function)
 	if pkg != "main" {
 		return pkg, j.packages[pkg]
 	}
 	dir := path.Dir(strings.ReplaceAll(f.File, `\`, "/"))
-	var alike []string // commands whose folders are called the same, in another checkout perhaps
+	var alike []string // commands whose folders have the same name, perhaps in another checkout
 	for _, p := range j.listing.Packages {
 		switch {
 		case p.Name != "main":
@@ -230,11 +235,11 @@ func (j *joiner) ours(f record.Frame) (string, bool) {
 	if len(alike) == 1 {
 		return alike[0], true
 	}
-	return "", false // none, or nobody knows which
+	return "", false // no command, or several
 }
 
-// candidates returns the escapes that an allocation on the line can be, when callees are the frames below
-// it: functions outside the packages. None when one of those was really called.
+// candidates returns the escapes that may be an allocation on the line, given the callee frames:
+// functions outside the packages. None if one of those was called without inlining.
 func (l *line) candidates(callees []record.Frame) []Escape {
 	if len(callees) == 0 {
 		return preferred(l.escapes, func(e Escape) bool { return !l.inlinedAt(e.Column) })
@@ -258,7 +263,7 @@ func (l *line) inlinedAt(column int) bool {
 	return false
 }
 
-// preferred returns the escapes for which wanted is true, or all when there is none: a variable moved to
+// preferred returns the escapes for which wanted is true, or all if none is: a variable moved to
 // the heap by an inlined call is allocated on the calling line itself.
 func preferred(all []Escape, wanted func(Escape) bool) []Escape {
 	if some := allocating(all, wanted); len(some) > 0 {
@@ -267,8 +272,8 @@ func preferred(all []Escape, wanted func(Escape) bool) []Escape {
 	return allocating(all, func(Escape) bool { return true })
 }
 
-// allocating leaves out constants: the compiler says that they escape, but they lie in the program's
-// read-only data.
+// allocating leaves out constants: the compiler reports that they escape, but they are in the
+// program's read-only data.
 func allocating(all []Escape, wanted func(Escape) bool) []Escape {
 	var out []Escape
 	for _, e := range all {

@@ -71,7 +71,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Stacks that end in one place are one site; the dearest comes first, and nothing is lost.
+// Stacks that end in one place are one site; the most expensive site comes first, and no allocation
+// is lost.
 func TestJoinAddsUpAndSorts(t *testing.T) {
 	bytes := &record.Profile{Stacks: []record.Stack{
 		stack(t, 10, main38), stack(t, 30, "example.com/svc/store.room /x/store.go:10"), stack(t, 25, main38), {Value: 5},
@@ -105,7 +106,7 @@ func TestJoinWarns(t *testing.T) {
 	}
 }
 
-// Of a called function, the one below it that allocates most is named.
+// For a called function, its callee that allocates most is named.
 func TestJoinNamesWhatAllocatesMost(t *testing.T) {
 	bytes := &record.Profile{Stacks: []record.Stack{
 		stack(t, 10, "bytes.growSlice /go/buffer.go:3 < net/http.(*Client).Do /go/client.go:9 < "+main38),
@@ -117,7 +118,8 @@ func TestJoinNamesWhatAllocatesMost(t *testing.T) {
 	}
 }
 
-// Two commands may have folders of one name: the folder itself decides, and its name only when it is clear.
+// Two commands may have folders of one name: the path decides, and the name only if it is
+// unambiguous.
 func TestCommandsOfOneName(t *testing.T) {
 	j := &joiner{listing: &Listing{Packages: []Package{
 		{Path: "example.com/a/cmd/serve", Name: "main", Dir: "/home/me/a/cmd/serve"},

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// longestLine bounds what is read of one line, in bytes: of a function that is to be inlined the compiler
-// prints the whole body, and the rest of such a line says nothing here.
+// longestLine bounds the part of a line that is read, in bytes: for a function that it inlines, the
+// compiler prints the whole body, and the rest of such a line is not needed.
 const longestLine = 64 << 10
 
 // mostEscapes bounds the escapes kept for one line of source.
 const mostEscapes = 64
 
-// Parse reads what the compiler prints under -m or -m=2, as the go command passes it on. Lines that it does
-// not know are left out: the format is the compiler's own and may grow.
+// Parse reads the compiler's output under -m or -m=2, as the go command passes it on. Unknown lines
+// are skipped: the format belongs to the compiler and may grow.
 func Parse(r io.Reader) (*Listing, error) {
 	p := &parser{listing: &Listing{lines: map[place]*line{}, files: map[place]string{}}}
 	in := bufio.NewReaderSize(r, longestLine)
@@ -40,20 +40,20 @@ func Parse(r io.Reader) (*Listing, error) {
 	}
 }
 
-// parser holds where in the compiler's output it is.
+// parser holds the position in the compiler's output.
 type parser struct {
 	listing *Listing
 	pkg     string
 	open    *explained // the explanation being read; nil: none
 }
 
-// explained is an escape with its explanation so far, which -m=2 prints before all else.
+// explained is an escape with its explanation so far, which -m=2 prints first.
 type explained struct {
 	at     position
 	escape Escape
 }
 
-// position is where a diagnostic points.
+// position is the place that a diagnostic points to.
 type position struct {
 	file      string
 	line, col int
@@ -89,8 +89,8 @@ func (p *parser) line(text string) {
 	}
 }
 
-// step takes one step of the way out: "return &n (return) at main.go:22:32". The last one that is not a
-// mere spill to memory is where the value is lost to the stack.
+// step reads one step of an explanation: "return &n (return) at main.go:22:32". The last step that
+// is not a mere spill to memory is the reason for the escape.
 func (p *parser) step(at position, text string) {
 	if p.open == nil || at != p.open.at {
 		return
@@ -110,7 +110,7 @@ func (p *parser) step(at position, text string) {
 	p.open.escape.Why = why
 }
 
-// finish enters the explanation that was being read.
+// finish stores the explanation that was being read.
 func (p *parser) finish() {
 	if p.open != nil {
 		p.add(p.open.at, p.open.escape)
@@ -118,8 +118,8 @@ func (p *parser) finish() {
 	}
 }
 
-// add enters an escape. The short form that follows an explanation repeats it, but for "moved to heap",
-// which says it better.
+// add stores an escape. The short form that follows an explanation repeats it, except for "moved to
+// heap", which is more precise.
 func (p *parser) add(at position, e Escape) {
 	entry := p.listing.at(p.pkg, at)
 	same := slices.IndexFunc(entry.escapes, func(have Escape) bool { return have.Column == e.Column && have.Why != "" })
@@ -148,7 +148,7 @@ func (p *parser) inlined(at position, function string) {
 	}
 }
 
-// splitPosition parts "file.go:12:34: said" into its position and what was said.
+// splitPosition splits "file.go:12:34: text" into its position and its text.
 func splitPosition(text string) (position, string, bool) {
 	start := 0
 	if len(text) > 2 && text[1] == ':' { // a drive letter

@@ -51,7 +51,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// -m=2 explains before it sums up; without the explanation, as under -m, the same escapes are found.
+// -m=2 prints explanations before the summary; without them, as under -m, the same escapes are
+// found.
 func TestParseWithoutExplanations(t *testing.T) {
 	l, err := Parse(strings.NewReader("# p\n./a.go:3:4: &T{...} escapes to heap\n./a.go:5:2: moved to heap: x\n./a.go:6:2: x does not escape\n"))
 	if err != nil || len(l.lines) != 2 {

@@ -8,22 +8,23 @@ import (
 	"strings"
 )
 
-// function is a function, with the literals in it; one that a go statement starts is a function of its own.
+// function is a function with the literals in it; a literal started by a go statement is a function
+// of its own.
 type function struct {
 	name    string
-	body    bool                     // it is in the packages
+	body    bool                     // its body is in the packages
 	locks   map[*types.Var]bool      // mutexes that it locks, or that all its callers hold
-	guarded bool                     // it locks something, or all its callers do
+	guarded bool                     // it locks a mutex, or all its callers do
 	callers []*function              // in the packages
-	makes   map[*types.TypeName]bool // types whose values it makes
+	makes   map[*types.TypeName]bool // types whose values it creates
 }
 
-// uses is who does what with a field.
+// uses are the functions that access a field, by kind of access.
 type uses struct {
-	writes map[*function]bool // locks it, or writes it atomically
-	holds  map[*function]bool // is only called with it locked
-	counts map[*function]bool // ++, --, += on a plain field
-	sets   map[*function]bool // other plain writes
+	writes map[*function]bool // lock it, or write it atomically
+	holds  map[*function]bool // are only called with it locked
+	counts map[*function]bool // apply ++, --, += to a plain field
+	sets   map[*function]bool // write it plainly in another way
 	reads  map[*function]bool
 }
 
@@ -39,7 +40,7 @@ func newUses() *uses {
 	return &uses{writes: map[*function]bool{}, holds: map[*function]bool{}, counts: map[*function]bool{}, sets: map[*function]bool{}, reads: map[*function]bool{}}
 }
 
-// access notes what the functions of a file do with fields.
+// access records how the functions of a file use fields.
 func (p *program) access(s source) {
 	for _, d := range s.file.Decls {
 		decl, ok := d.(*ast.FuncDecl)
@@ -89,10 +90,10 @@ func receiverName(e ast.Expr) string {
 	return ""
 }
 
-// inheritLocks lets a function hold the locks that all its callers hold, so that one that is only called
-// with a lock held counts as holding it.
+// inheritLocks adds to a function the locks that all its callers hold, so that a function only
+// called with a lock held counts as holding it.
 func (p *program) inheritLocks() {
-	for changed := true; changed; { // ends: locks are only added
+	for changed := true; changed; { // terminates: locks are only added
 		changed = false
 		for _, f := range p.functions {
 			if f.body && p.inherit(f) {
@@ -102,7 +103,7 @@ func (p *program) inheritLocks() {
 	}
 }
 
-// inherit does so for one function and reports whether it learned anything.
+// inherit does that for one function and reports whether it added a lock.
 func (p *program) inherit(f *function) bool {
 	var held map[*types.Var]bool
 	guarded, learned := true, false
@@ -128,8 +129,8 @@ func (p *program) inherit(f *function) bool {
 	return learned
 }
 
-// once reports whether a function happens once in a value's life, by its name: what it touches then cannot
-// be contended for long.
+// once reports, by its name, whether a function runs once in a value's life: its accesses cannot
+// cause lasting contention.
 func (f *function) once() bool {
 	switch name := strings.ToLower(f.name[strings.LastIndexByte(f.name, '.')+1:]); name {
 	case "close", "stop", "shutdown", "start", "connect", "init", "main":

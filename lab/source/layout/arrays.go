@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// arrays looks at the arrays and slices that a file names: elements that are written apart and are shorter
-// than a line share one with their neighbours.
+// arrays examines the arrays and slices that a file names: elements shorter than a line and written
+// by different goroutines share a line with their neighbours.
 func (p *program) arrays(s source, r *Report) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		array, ok := n.(*ast.ArrayType)
@@ -35,7 +35,7 @@ func (p *program) arrays(s source, r *Report) {
 	})
 }
 
-// elementName is the type's name without what was taken for its parameters.
+// elementName is the type's name without the substituted type arguments.
 func elementName(t types.Type) string {
 	if named, ok := types.Unalias(t).(*types.Named); ok && named.Obj().Pkg() != nil {
 		return named.Obj().Pkg().Name() + "." + named.Obj().Name()
@@ -43,13 +43,13 @@ func elementName(t types.Type) string {
 	return types.TypeString(t, (*types.Package).Name)
 }
 
-// single reports whether a type is an array of less than two elements, which have no neighbours.
+// single reports whether a type is an array of fewer than two elements, which have no neighbours.
 func single(t types.Type) bool {
 	array, ok := under(t).(*types.Array)
 	return ok && array.Len() >= 0 && array.Len() < 2
 }
 
-// neighbours says whether elements of a type disturb one another.
+// neighbours reports how elements of a type disturb one another.
 func (p *program) neighbours(elem types.Type, from *types.Package) (Sharing, bool) {
 	size := p.sizes.Sizeof(elem)
 	if size == 0 || size%p.line == 0 {
@@ -75,15 +75,15 @@ func (p *program) neighbours(elem types.Type, from *types.Package) (Sharing, boo
 				out.Fields = append(out.Fields, m.field(from))
 			}
 		}
-		if size-end+begin >= p.line { // a pad at an end keeps them apart already
+		if size-end+begin >= p.line { // padding at an end separates them already
 			return Sharing{}, false
 		}
 	}
 	return out, len(out.Fields) > 0
 }
 
-// concrete returns a type whose layout is known: type parameters become words. It reports whether that
-// matters, and nil for what cannot be told.
+// concrete returns a type with a known layout: each type parameter is replaced by a word. It
+// reports whether there were any; nil if the layout is unknown.
 func (p *program) concrete(t types.Type) (types.Type, bool) {
 	named, ok := types.Unalias(t).(*types.Named)
 	if ok && named.TypeParams().Len() > 0 {
@@ -99,8 +99,8 @@ func (p *program) concrete(t types.Type) (types.Type, bool) {
 	return t, false
 }
 
-// instance is a generic type with one type for all its parameters; whether it meets their constraints
-// does not matter to its layout.
+// instance is a generic type with one type for all its parameters; their constraints do not affect
+// the layout.
 func (p *program) instance(t *types.Named, arg types.Type) types.Type {
 	args := make([]types.Type, t.TypeParams().Len())
 	for i := range args {
@@ -113,7 +113,8 @@ func (p *program) instance(t *types.Named, arg types.Type) types.Type {
 	return instance
 }
 
-// open reports whether the layout of a type depends on a type parameter of what it is declared in.
+// open reports whether the layout of a type depends on a type parameter of its enclosing
+// declaration.
 func open(t types.Type) bool {
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
 		return true

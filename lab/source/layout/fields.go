@@ -5,21 +5,26 @@ import (
 	"maps"
 )
 
-// member is a field of a struct, or of a struct inside it, at its place, and who does what with it.
+// member is a field of a struct, or of a struct inside it, with its position and the functions that
+// use it.
 type member struct {
 	name   string
 	typ    types.Type
-	shown  types.Type // as it is declared, with its type parameters
+	shown  types.Type // as declared, with its type parameters
 	offset int64      // bytes
 	size   int64      // bytes
 	use    Use
-	users  map[*function]bool // who uses it so: writers, or readers of a field that is only read; never who makes the struct
-	busy   map[*function]bool // who has the field's line in any case: those, who reads it, and who is called with it locked
+	// functions with this use: writers, or readers of a field that is only read; not those that
+	// create the struct
+	users map[*function]bool
+	// functions that have the field's line in any case: users, readers, and those called with it
+	// locked
+	busy map[*function]bool
 }
 
-// members flattens a struct of the given name (nil: it has none): what lies in it by value lies on its
-// lines. Structs of other packages are taken as one field. Fields that nobody uses from several places,
-// as far as can be seen, are left out.
+// members flattens a struct of the given name (nil: none): fields of embedded values are on the
+// struct's own lines. Structs of other packages count as one field. Fields that are not visibly
+// used from several places are left out.
 func (p *program) members(s *types.Struct, name *types.TypeName) []member {
 	var out []member
 	var add func(s *types.Struct, prefix string, base int64, path []*types.Var)
@@ -62,8 +67,8 @@ func (p *program) declared(t types.Type) bool {
 	return false
 }
 
-// judge fills in the member's use. The path leads from the struct to the field; whoever writes a struct as
-// a whole writes all that is in it. It reports false for a field whose use says nothing.
+// judge sets the member's use. The path leads from the struct to the field; a function that writes
+// a struct as a whole writes all its fields. It returns false for a field whose use is irrelevant.
 func (p *program) judge(m *member, path []*types.Var, name *types.TypeName) bool {
 	all := newUses()
 	for _, f := range path {
@@ -100,7 +105,7 @@ func (p *program) judge(m *member, path []*types.Var, name *types.TypeName) bool
 	return true
 }
 
-// elementKind is kindOf, of an array's elements.
+// elementKind is kindOf an array's elements.
 func elementKind(t types.Type) Use {
 	if array, ok := under(t).(*types.Array); ok {
 		t = array.Elem()
@@ -113,10 +118,10 @@ func isInteger(t types.Type) bool {
 	return ok && basic.Info()&types.IsInteger != 0
 }
 
-// written reports whether the member's line is taken from other cores time and again.
+// written reports whether other cores repeatedly take the member's line.
 func (m member) written() bool { return m.use != Read }
 
-// on reports whether the member lies on a cache line, at least in part.
+// on reports whether the member is on a cache line, at least in part.
 func (m member) on(line, length int64) bool {
 	return m.offset/length <= line && line <= (m.offset+m.size-1)/length
 }

@@ -1,35 +1,35 @@
-// Package layout finds struct fields that make cores wait for one another's caches, and memory that
-// padding wastes. A cache line is the unit in which cores take data from each other: a line that one core
-// writes is lost to all others, whichever of its fields they wanted (false sharing).
+// Package layout finds struct fields with false sharing, and memory wasted by padding. A cache line
+// is the unit in which cores exchange data: a core that writes one field of a line invalidates the
+// whole line in the caches of all others, whichever of its fields they use.
 //
-// It reads source, so it knows what may be written from several goroutines (locks, atomics, counters) and
-// by which functions, but neither how often nor from how many cores. What it lists are candidates: only a
-// measurement shows whether one costs anything. It takes each struct to begin on a cache line, which the
-// allocator grants only to sizes that are multiples of one.
+// It reads source, so it knows which fields several goroutines may write (locks, atomics, counters)
+// and in which functions, but not how often or from how many cores. It lists candidates: only a
+// measurement shows whether one costs anything. It assumes that each struct begins on a cache line,
+// which the allocator guarantees only for sizes that are multiples of one.
 //
-// It is not a linter: it has no opinion on structs that nobody contends for. It starts the go command
+// It is not a linter: it does not report structs without contention. It starts the go command
 // (through go/packages) and waits for it, and starts no goroutines of its own.
 package layout
 
-// Kind says what shares a line.
+// Kind is the kind of sharing of a line.
 type Kind string
 
-// Kinds, the likeliest to cost something first.
+// Kinds, ordered by their probable cost, the highest first.
 const (
-	Neighbours Kind = "neighbours" // elements of one array that are written apart lie on one line
+	Neighbours Kind = "neighbours" // elements of one array with independent writers are on one line
 	Writers    Kind = "writers"    // fields of one struct that different functions write
-	Readers    Kind = "readers"    // fields that are only read lie beside one that is written
+	Readers    Kind = "readers"    // fields that are only read are beside one that is written
 )
 
-// Use is what is done with a field.
+// Use is how functions use a field.
 type Use string
 
 // Uses.
 const (
 	Lock    Use = "lock"    // sync.Mutex, sync.RWMutex
 	Atomic  Use = "atomic"  // written through sync/atomic
-	Counter Use = "counter" // counted up without a lock
-	Read    Use = "read"    // read, and written only where the struct is made
+	Counter Use = "counter" // incremented without a lock
+	Read    Use = "read"    // read, and written only where the struct is created
 )
 
 // Field is a field of a struct, or of a struct inside it.
@@ -42,17 +42,18 @@ type Field struct {
 	By     []string `json:"by"` // functions
 }
 
-// Sharing is a line that is shared.
+// Sharing is a shared line.
 type Sharing struct {
 	Kind      Kind    `json:"kind"`
 	Struct    string  `json:"struct"` // with its package's name
 	File      string  `json:"file"`
 	Line      int     `json:"line"`
-	Size      int64   `json:"size"`       // bytes; of Neighbours: of an element
-	CacheLine int64   `json:"cache_line"` // which of the struct's lines, from 0
+	Size      int64   `json:"size"`       // bytes; for Neighbours, of an element
+	CacheLine int64   `json:"cache_line"` // index of the line within the struct, from 0
 	Fields    []Field `json:"fields"`
 	Advice    string  `json:"advice"`
-	Generic   bool    `json:"generic,omitempty"` // the layout depends on type arguments; one word was taken for each
+	// the layout depends on type arguments, each assumed to be one word
+	Generic bool `json:"generic,omitempty"`
 }
 
 // Padding is a struct that would be smaller in another order.
@@ -61,7 +62,7 @@ type Padding struct {
 	File    string   `json:"file"`
 	Line    int      `json:"line"`
 	Size    int64    `json:"size"`  // bytes
-	Best    int64    `json:"best"`  // bytes, in the order below
+	Best    int64    `json:"best"`  // bytes, in the order given by Order
 	Order   []string `json:"order"` // fields
 	Generic bool     `json:"generic,omitempty"`
 }
@@ -69,18 +70,18 @@ type Padding struct {
 // Waste is how many bytes another order saves.
 func (p Padding) Waste() int64 { return p.Size - p.Best }
 
-// Report is what was found.
+// Report is the result of Examine.
 type Report struct {
 	GOOS      string    `json:"goos"`
 	GOARCH    string    `json:"goarch"`
 	LineBytes int64     `json:"line_bytes"`
-	Structs   int       `json:"structs"` // looked at
-	Sharing   []Sharing `json:"sharing"` // likeliest to cost something first
-	Padding   []Padding `json:"padding"` // most waste first; every struct that has any
+	Structs   int       `json:"structs"` // number examined
+	Sharing   []Sharing `json:"sharing"` // highest probable cost first
+	Padding   []Padding `json:"padding"` // most waste first; every struct with waste
 }
 
-// lineBytes is the length of a cache line: what the Go runtime itself assumes (internal/cpu), but for arm64
-// beyond Apple's cores, whose lines have 64 bytes.
+// lineBytes is the length of a cache line: the Go runtime's assumption (internal/cpu), except for
+// arm64 outside Apple's cores, whose lines have 64 bytes.
 func lineBytes(goos, goarch string) int64 {
 	switch {
 	case goarch == "arm64" && (goos == "darwin" || goos == "ios"), goarch == "ppc64", goarch == "ppc64le":

@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// What is found in testdata/module/made, and, as much, what is not: Apart, Guarded, Flagged, Padded and one.
+// The candidates in testdata/module/made, and the absence of those that are none: Apart, Guarded,
+// Flagged, Padded and one.
 func TestExamine(t *testing.T) {
 	for _, platform := range []string{"linux/amd64", "darwin/arm64"} {
 		t.Run(platform, func(t *testing.T) {
@@ -49,7 +50,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// The golden files hold what they were made for.
+// The golden files contain the intended candidates.
 func TestExamineFindsWhatIsThere(t *testing.T) {
 	t.Setenv("GOOS", "linux")
 	t.Setenv("GOARCH", "amd64")

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Examine reads the packages that the patterns name, as seen from dir (empty: the working directory), for
-// the GOOS and GOARCH of the environment. Tests and generated files are left out.
+// Examine reads the packages that the patterns name, relative to dir (empty: the working
+// directory), for the GOOS and GOARCH of the environment. Tests and generated files are left out.
 func Examine(ctx context.Context, dir string, patterns ...string) (*Report, error) {
 	env := exec.CommandContext(ctx, "go", "env", "GOOS", "GOARCH")
 	env.Dir = dir
@@ -53,7 +53,7 @@ func Examine(ctx context.Context, dir string, patterns ...string) (*Report, erro
 	return r, nil
 }
 
-// load loads packages and returns the first thing that is wrong with them.
+// load loads packages and returns the first error in them.
 func load(ctx context.Context, dir string, patterns []string) ([]*packages.Package, error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 		packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedTypesSizes
@@ -72,7 +72,7 @@ func load(ctx context.Context, dir string, patterns []string) ([]*packages.Packa
 	return pkgs, nil
 }
 
-// complaint is an error in one line. What the go command said holds its own positions.
+// complaint is an error in one line. An error of the go command contains its own positions.
 func complaint(e packages.Error) string {
 	if e.Pos == "" || e.Pos == "-" {
 		return firstLine(e.Msg)
@@ -80,7 +80,7 @@ func complaint(e packages.Error) string {
 	return e.Pos + ": " + firstLine(e.Msg)
 }
 
-// firstLine is the first line that says something; the go command begins with the package's name.
+// firstLine is the first line with content; the go command's output begins with the package's name.
 func firstLine(text string) string {
 	for row := range strings.Lines(text) {
 		if row = strings.TrimSpace(row); row != "" && !strings.HasPrefix(row, "# ") {
@@ -96,17 +96,17 @@ type source struct {
 	file *ast.File
 }
 
-// program is what was loaded, and what is done with its fields.
+// program is the loaded packages and the uses of their fields.
 type program struct {
-	base      string // folder that paths are shown from
+	base      string // folder to which printed paths are relative
 	sizes     types.Sizes
 	line      int64
 	files     []source
-	uses      map[*types.Var]*uses // by field, of a generic type: as declared
+	uses      map[*types.Var]*uses // by field; for a generic type, by the declared field
 	functions map[*types.Func]*function
 }
 
-// at says where a position is, from the working directory.
+// at returns a position, relative to the working directory.
 func (p *program) at(s source, pos token.Pos) (string, int) {
 	where := s.pkg.Fset.Position(pos)
 	if rel, err := filepath.Rel(p.base, where.Filename); err == nil && filepath.IsLocal(rel) {

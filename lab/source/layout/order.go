@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// bestOrder returns the fields' indexes in an order that makes the struct smallest: by alignment, largest
-// first, so that no gap is needed between them; fields without size first, since one at the end takes a
-// byte (so that its address stays inside). Otherwise the order stays.
+// bestOrder returns the fields' indexes in an order that makes the struct smallest: by alignment,
+// largest first, so that no gaps are needed; fields of size zero first, since one at the end takes
+// a byte (so that its address stays inside). Otherwise the order is unchanged.
 func bestOrder(s *types.Struct, sizes types.Sizes) []int {
 	order := make([]int, s.NumFields())
 	for i := range order {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// structs looks at the structs that a file declares.
+// structs examines the structs that a file declares.
 func (p *program) structs(s source, r *Report) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
@@ -42,7 +42,7 @@ func (p *program) structs(s source, r *Report) {
 	})
 }
 
-// shared finds the lines of one struct that are written from one place and used from another.
+// shared finds the lines of one struct that are written by one function and used by another.
 func (p *program) shared(s *types.Struct, name *types.TypeName) []Sharing {
 	members := p.members(s, name)
 	size := p.sizes.Sizeof(s)
@@ -54,27 +54,27 @@ func (p *program) shared(s *types.Struct, name *types.TypeName) []Sharing {
 				here = append(here, m)
 			}
 		}
-		kind, apart := p.apart(here)
-		if len(apart) == 0 {
+		kind, fields := p.independentWriters(here)
+		if len(fields) == 0 {
 			continue
 		}
 		found := Sharing{Kind: kind, Size: size, CacheLine: line}
-		for _, m := range apart {
+		for _, m := range fields {
 			found.Fields = append(found.Fields, m.field(name.Pkg()))
 		}
-		found.Advice = p.advice(kind, apart)
+		found.Advice = p.advice(kind, fields)
 		out = append(out, found)
 	}
 	return out
 }
 
-// apart returns the members of a line that are written apart; when there are none, the ones that are read
-// by functions that do not touch the one that is written.
-func (p *program) apart(line []member) (Kind, []member) {
+// independentWriters returns the members of a line that are written by independent functions; if
+// there are none, the members read by functions that do not access the written one.
+func (p *program) independentWriters(line []member) (Kind, []member) {
 	involved := map[int]bool{}
 	for i, a := range line {
 		for j, b := range line[:i] {
-			if a.written() && b.written() && (a.use != Counter || b.use != Counter) && p.beyond(a, b) && p.beyond(b, a) {
+			if a.written() && b.written() && (a.use != Counter || b.use != Counter) && p.accessedElsewhere(a, b) && p.accessedElsewhere(b, a) {
 				involved[i], involved[j] = true, true
 			}
 		}
@@ -83,10 +83,10 @@ func (p *program) apart(line []member) (Kind, []member) {
 	if len(involved) == 0 {
 		kind = Readers
 		if !slices.ContainsFunc(line, func(m member) bool { return m.use == Atomic }) {
-			return kind, nil // a lock beside what is only read is what most structs with a lock look like
+			return kind, nil // most structs with a lock have it beside fields that are only read
 		}
 		for i, r := range line {
-			if r.use == Read && p.untouched(r, line) {
+			if r.use == Read && p.neverWrittenBy(r, line) {
 				involved[i] = true
 			}
 		}
@@ -106,9 +106,9 @@ func (p *program) apart(line []member) (Kind, []member) {
 	return kind, out
 }
 
-// beyond reports whether somebody uses a who does not also use b, by a function that it calls at the most.
-// Who uses both has to wait for b's line in any case.
-func (p *program) beyond(a, b member) bool {
+// accessedElsewhere reports whether a function uses a, and neither it nor its callees use b. A
+// function that uses both has to wait for b's line in any case.
+func (p *program) accessedElsewhere(a, b member) bool {
 	through := callersOf(b.busy)
 	for f := range a.users {
 		if !through[f] {
@@ -118,8 +118,9 @@ func (p *program) beyond(a, b member) bool {
 	return false
 }
 
-// untouched reports whether somebody reads r who has no other business with what is written on its line.
-func (p *program) untouched(r member, line []member) bool {
+// neverWrittenBy reports whether a function that reads r does not access the written members of its
+// line.
+func (p *program) neverWrittenBy(r member, line []member) bool {
 	busy := map[*function]bool{}
 	for _, m := range line {
 		if m.written() {
@@ -134,7 +135,7 @@ func (p *program) untouched(r member, line []member) bool {
 	return false
 }
 
-// callersOf is some functions and all that reach them by calls.
+// callersOf returns some functions and all functions that reach them by calls.
 func callersOf(of map[*function]bool) map[*function]bool {
 	out := maps.Clone(of)
 	next := slices.Collect(maps.Keys(of))
@@ -151,7 +152,7 @@ func callersOf(of map[*function]bool) map[*function]bool {
 	return out
 }
 
-// advice says what to try.
+// advice is the change to try.
 func (p *program) advice(kind Kind, fields []member) string {
 	pad := fmt.Sprintf("`_ [%d]byte` (or cpu.CacheLinePad of golang.org/x/sys/cpu)", p.line)
 	var written, read []string
@@ -168,7 +169,7 @@ func (p *program) advice(kind Kind, fields []member) string {
 	if len(written) == 2 {
 		return fmt.Sprintf("put %s between %s", pad, list(written))
 	}
-	return fmt.Sprintf("put %s between those of %s that are written apart", pad, list(written))
+	return fmt.Sprintf("put %s between those of %s with independent writers", pad, list(written))
 }
 
 func list(names []string) string {
@@ -178,7 +179,7 @@ func list(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// padding says what another order of the fields would save.
+// padding computes the bytes that another order of the fields would save.
 func (p *program) padding(s *types.Struct) (Padding, bool) {
 	if padded(s) {
 		return Padding{}, false
@@ -191,8 +192,7 @@ func (p *program) padding(s *types.Struct) (Padding, bool) {
 	return out, out.Waste() > 0
 }
 
-// sort puts first what is likeliest to cost something: the kind, then how many fields and functions are
-// in it.
+// sort orders by probable cost: first the kind, then the number of fields and functions.
 func (r *Report) sort() {
 	rank := map[Kind]int{Neighbours: 0, Writers: 1, Readers: 2}
 	weight := func(s Sharing) (fields, functions int) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// how says what an expression's parent does with it.
+// how is how an expression's parent uses it.
 type how int
 
 const (
@@ -20,8 +20,7 @@ const (
 	sets
 )
 
-// walk goes through one function. Parents are visited before their children and note what they do with
-// them.
+// walk visits one function. Parents are visited before their children and record how they use them.
 type walk struct {
 	p    *program
 	info *types.Info
@@ -66,7 +65,7 @@ func (w *walk) visit(n ast.Node) bool {
 	return true
 }
 
-// note says what is done with e, unless something was said before: of a call's receiver, by the call.
+// note records the use of e, unless one was recorded before, as for the receiver of a call.
 func (w *walk) note(e ast.Expr, h how) {
 	e = w.inPlace(e)
 	if _, ok := w.does[e]; !ok && e != nil {
@@ -74,8 +73,8 @@ func (w *walk) note(e ast.Expr, h how) {
 	}
 }
 
-// inPlace is the array that an element is taken of, or e itself; nil when e is an element that lies
-// elsewhere, of a slice or a map.
+// inPlace is the array that an element belongs to, or e itself; nil if e is an element outside the
+// struct, of a slice or a map.
 func (w *walk) inPlace(e ast.Expr) ast.Expr {
 	e = ast.Unparen(e)
 	if index, ok := e.(*ast.IndexExpr); ok {
@@ -87,7 +86,7 @@ func (w *walk) inPlace(e ast.Expr) ast.Expr {
 	return e
 }
 
-// address notes a field whose address is taken: of an atomic, to write it elsewhere.
+// address records a field whose address is taken: for an atomic, to write it elsewhere.
 func (w *walk) address(e ast.Expr) {
 	if kindOf(w.info.TypeOf(e)) == Atomic {
 		w.note(e, writes)
@@ -102,7 +101,7 @@ func (w *walk) made(t types.Type) {
 	}
 }
 
-// call notes locks, atomics, values made and who calls whom.
+// call records locks, atomics, created values, and the caller of each function.
 func (w *walk) call(call *ast.CallExpr) {
 	switch fun := ast.Unparen(call.Fun).(type) {
 	case *ast.Ident:
@@ -135,7 +134,7 @@ func (w *walk) calls(obj types.Object) {
 	}
 }
 
-// method notes a method call on a field, or on one that is embedded.
+// method records a method call on a field, or on an embedded one.
 func (w *walk) method(fun *ast.SelectorExpr, s *types.Selection, method *types.Func, args []ast.Expr) {
 	on := kindOf(receiver(method))
 	h := passes
@@ -157,7 +156,7 @@ func (w *walk) method(fun *ast.SelectorExpr, s *types.Selection, method *types.F
 		}
 	}
 	if field != nil {
-		if isPointer(field.Type()) { // what it points to lies elsewhere
+		if isPointer(field.Type()) { // its target is outside the struct
 			h = reads
 		}
 		w.enter(field, h)
@@ -172,8 +171,8 @@ func lockDoes(method string) how {
 	return passes // Unlock follows a Lock elsewhere
 }
 
-// atomicDoes tells writes that happen time and again from those that happen once: a flag that is raised, a
-// pointer to a configuration that is replaced.
+// atomicDoes separates repeated writes from single ones: a flag that is set, a pointer to a
+// configuration that is replaced.
 func (w *walk) atomicDoes(t types.Type, method string, args []ast.Expr) how {
 	if method == "Load" {
 		return loads
@@ -191,7 +190,7 @@ func (w *walk) atomicDoes(t types.Type, method string, args []ast.Expr) how {
 	return writes
 }
 
-// atomicCall notes atomic.AddInt64(&x.f, 1) and its like.
+// atomicCall records atomic.AddInt64(&x.f, 1) and similar calls.
 func (w *walk) atomicCall(arg ast.Expr, name string) {
 	amp, ok := ast.Unparen(arg).(*ast.UnaryExpr)
 	if !ok || amp.Op != token.AND {
@@ -211,7 +210,7 @@ func (w *walk) atomicCall(arg ast.Expr, name string) {
 	}
 }
 
-// selector notes x.f with what its parent does with it; x is then only passed through.
+// selector records x.f with its parent's use; x is then only passed through.
 func (w *walk) selector(sel *ast.SelectorExpr) {
 	if inner, ok := ast.Unparen(sel.X).(*ast.SelectorExpr); ok && !isPointer(w.info.TypeOf(inner)) {
 		if _, isStruct := under(w.info.TypeOf(inner)).(*types.Struct); isStruct {

@@ -89,7 +89,7 @@ func NewConfig() *Config {
 func (c *Config) Name() string { return c.name }
 func (c *Config) Serve()       { c.served.Add(1) }
 
-// Flagged is closed once, which takes nobody's line for long.
+// Flagged is closed once, which does not cause lasting contention.
 type Flagged struct {
 	name   string
 	closed atomic.Bool

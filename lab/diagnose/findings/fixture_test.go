@@ -11,8 +11,8 @@ import (
 	"dyno/lab/record"
 )
 
-// These build subjects out of stacks written as text: the leaf first, "<" before each caller. A function of
-// the service's own lies in a file of its package's name.
+// These functions build subjects from stacks written as text: the leaf first, "<" before each
+// caller. A function of the service's own is in a file with its package's name.
 
 func frames(stack string) []record.Frame {
 	var out []record.Frame
@@ -28,10 +28,10 @@ func frames(stack string) []record.Frame {
 
 const handler = " < main.handle < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve"
 
-// stacks is what a profile holds: for each stack, a value for each sample type.
+// stacks is the content of a profile: for each stack, a value for each sample type.
 type stacksOf map[string][]int64
 
-// take writes a profile into the run's folder, as an agent would have answered it.
+// take writes a profile into the run's folder, in the agent's format.
 func take(t *testing.T, r *record.Run, kind string, types []string, of stacksOf) {
 	t.Helper()
 	p := &profile.Profile{}
@@ -69,7 +69,7 @@ func take(t *testing.T, r *record.Run, kind string, types []string, of stacksOf)
 // second of CPU time, in the unit of a CPU profile.
 const second = int64(time.Second)
 
-// profiled is a closed loop of 10 clients at 1,000 requests/s, of which two seconds were profiled.
+// profiled is a closed loop of 10 clients at 1,000 requests/s, two seconds of which were profiled.
 func profiled(t *testing.T) *record.Run {
 	t.Helper()
 	return &record.Run{Dir: t.TempDir(), Step: record.Step{Role: record.RoleProfile, Connections: 10},
@@ -94,7 +94,7 @@ func traced(t *testing.T, waits ...record.Wait) Subject {
 	return Subject{Profiled: r}
 }
 
-// wait is a wait of so many goroutine-seconds in 1,000 parts, each ended by wokenBy.
+// wait is a wait of the given goroutine-seconds in 1,000 parts, each ended by wokenBy.
 func wait(reason, stack string, seconds float64, wokenBy string) record.Wait {
 	w := record.Wait{Reason: reason, Stack: frames(stack), Seconds: seconds, Count: 1000}
 	w.Entry = w.Stack[len(w.Stack)-1]
@@ -116,7 +116,7 @@ func series(n int, server func(i int) *record.Server) *record.Run {
 	return r
 }
 
-func others(runs ...*record.Run) Subject { return Subject{Others: runs} }
+func others(runs ...*record.Run) Subject { return Subject{Other: runs} }
 
 // of returns the finding of a kind.
 func of(all []Finding, kind string) (Finding, bool) {

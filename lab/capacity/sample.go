@@ -8,36 +8,36 @@ import (
 	"dyno/lab/record"
 )
 
-// A datum is where the headroom (bound over observed: 1 at the bound, near 0 in overload) crosses 1.
-// Headroom rather than latency is interpolated because near saturation it is a straight line in the
-// rate (for a single exponential server exactly so), and because overload, whose latency only says how
-// long the run was, comes out as 0 whatever it was.
+// The capacity of one search is the rate at which the headroom (bound over observed: 1 at the
+// bound, near 0 in overload) crosses 1. The line is fitted to the headroom, not the latency: near
+// saturation the headroom is a straight line in the rate (exactly so for a single exponential
+// server), and in overload, where latency depends only on the length of the run, it is 0.
 const (
-	// ample is the headroom past which a run says only that there was plenty, so that an idle target's
-	// latency does not tilt the line.
+	// ample is the highest headroom that enters the fit, so that the latency of an idle target does
+	// not tilt the line.
 	ample = 2
-	// near is how far from the crossing, in ln(rate), a run still has a say: 25%.
+	// near is the distance from the crossing, in ln(rate), within which a run has weight: 25%.
 	near = 0.22
-	// leastSlope is the flattest line, d(headroom)/d(ln rate), that is believed: a doubling of the rate
-	// at the very least halves the headroom and more. Chance draws flatter ones through close rates.
+	// leastSlope is the flattest line, d(headroom)/d(ln rate), that is accepted: each doubling of
+	// the rate at least halves the headroom. Chance produces flatter lines through close rates.
 	leastSlope = -1.5
-	// refinements is how often the line is drawn again around its own crossing.
+	// refinements is how often the line is fitted again around its own crossing.
 	refinements = 8
 )
 
-// sample is a run as the estimate sees it.
-type sample struct {
+// observation is a run as the fit sees it.
+type observation struct {
 	x float64 // ln(rate)
 	y float64 // headroom, at most ample
-	w float64 // weight: chance falls with the square root of a run's length
+	w float64 // weight: random error falls with the square root of a run's length
 }
 
-// Datum estimates the capacity from the runs of one search: a line through the headroom of the runs near
-// the bracket, each weighed by its length and nearness, so that no single noisy run decides and the
-// result is not a step of the search's grid. A rate that was held, or failed to hold, outranks it. Ok is
-// false when the SLO was met, or missed, at every rate; perSecond is then the highest rate that was met. Of
-// jobs by concurrency it is the peak (PeakOf).
-func Datum(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warnings []string) {
+// Sample estimates the capacity from the runs of one search: a line through the headroom of the
+// runs near the bracket, each weighted by its length and nearness, so that no single noisy run
+// decides and the result is not limited to the rates tried. A rate that passed or missed a hold
+// outranks the line. Ok is false when the SLO was met, or missed, at every rate; perSecond is then
+// the highest rate that met it. For jobs driven by concurrency it is the peak (PeakOf).
+func Sample(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warnings []string) {
 	if byConcurrency(runs) {
 		peak, ok, warnings := PeakOf(runs, slo)
 		return peak.PerS, ok, warnings
@@ -65,12 +65,12 @@ func Datum(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warn
 		perSecond = held
 	}
 	if broke > 0 && held == 0 {
-		warnings = append(warnings, "no rate held when it was run for longer; the lowest that was tried is "+perS(broke))
+		warnings = append(warnings, "no rate met the SLO in a longer run (lowest tried "+perS(broke)+")")
 	}
 	return perSecond, true, warnings
 }
 
-// noneJudged says that no run counts.
+// noneJudged is the reason why no run counts.
 func noneJudged(runs []*record.Run) string {
 	if len(runs) == 0 {
 		return "nothing was measured"
@@ -79,14 +79,14 @@ func noneJudged(runs []*record.Run) string {
 	return "no rate could be judged (lowest tried " + perS(lowest.Step.Rate) + ")"
 }
 
-// crossing draws the line through the runs near the bracket [lo, hi], in ln(rate), and returns where it
-// crosses a headroom of 1.
+// crossing fits the line through the runs near the bracket [lo, hi], in ln(rate), and returns the
+// rate at which it crosses a headroom of 1.
 func crossing(points []point, lo, hi float64) float64 {
-	samples := samplesOf(points)
+	observations := observationsOf(points)
 	x := (lo + hi) / 2
 	for range refinements {
 		var w, wx, wy, wxx, wxy float64
-		for _, s := range samples {
+		for _, s := range observations {
 			d := math.Abs(s.x-x) / max(near, (hi-lo)/2*1.01)
 			if d >= 1 {
 				continue
@@ -108,10 +108,10 @@ func crossing(points []point, lo, hi float64) float64 {
 	return math.Exp(x)
 }
 
-// samplesOf reads the headroom of every run. A miss that its repetition did not bear out, and by far,
-// was something else's doing and is left out.
-func samplesOf(points []point) []sample {
-	var out []sample
+// observationsOf reads the headroom of every run. A miss is left out when its repetition met the
+// SLO by a wide margin: its cause was not the rate.
+func observationsOf(points []point) []observation {
+	var out []observation
 	for _, p := range points {
 		best := 0.0
 		for _, j := range p.judged {
@@ -122,22 +122,22 @@ func samplesOf(points []point) []sample {
 			if !j.met() && best > 1 && y < best/2 {
 				continue
 			}
-			out = append(out, sample{math.Log(p.rate), y, math.Sqrt(j.run.Length.Seconds())})
+			out = append(out, observation{math.Log(p.rate), y, math.Sqrt(j.run.Length.Seconds())})
 		}
 	}
 	return out
 }
 
-// headroom is bound over observed: 1 or more when the SLO was met, at most ample.
+// headroom is bound over observed, at most ample; 1 or more means that the SLO was met.
 func (j judged) headroom() float64 {
-	y := math.Exp(-j.verdict.Strain)
+	y := math.Exp(-j.verdict.LogExcess)
 	if j.met() {
 		return min(max(y, 1), ample)
 	}
 	return min(y, 1)
 }
 
-// heldIn are the holds among points, in no particular order.
+// heldIn returns the holds among points, in no particular order.
 func heldIn(points []point) []judged {
 	var out []judged
 	for _, p := range points {
@@ -150,7 +150,7 @@ func heldIn(points []point) []judged {
 	return out
 }
 
-// holds are the highest rate that held and the lowest that did not; 0: there is none.
+// holds returns the highest rate that passed a hold and the lowest that missed one; 0 means none.
 func holds(points []point) (held, broke float64) {
 	for _, j := range heldIn(points) {
 		rate := j.run.Step.Rate

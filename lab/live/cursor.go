@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// position says how much of an experiment a client was told: it is the ID of an event, which the client
-// sends back when it comes again.
+// position is how much of an experiment a client has received: it is the ID of an event, which the
+// client sends when it reconnects.
 type position struct {
 	Told   int    // finished runs
-	Run    string // the run under way; empty: none
+	Run    string // the run in progress; empty: none
 	Offset int64  // bytes of its series
 }
 
@@ -21,10 +21,10 @@ func (p position) String() string {
 
 var errPosition = errors.New("not of the form TOLD/OFFSET/RUN")
 
-// maxPosition bounds what is read of a client's position, in bytes; a file's name has at most 255.
+// maxPosition bounds a client's position, in bytes; a file's name has at most 255.
 const maxPosition = 512
 
-// parsePosition reads what String wrote.
+// parsePosition reads the result of String.
 func parsePosition(s string) (position, error) {
 	parts := strings.SplitN(s, "/", 3)
 	if len(s) > maxPosition || len(parts) != 3 {

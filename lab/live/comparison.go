@@ -17,13 +17,13 @@ type side struct {
 	Letter, Class  string
 	Name, Variant  string // folder; empty variant: a single load
 	Variants       []string
-	OtherA, OtherB string // what the other side shows, as it stands in the address
+	OtherA, OtherB string // the other side's result, in the address format
 	alike          bool   // both sides have the same title
-	chosen         bool   // somebody named the variant
+	chosen         bool   // the address names the variant
 	*built
 }
 
-// Ref is the side as it stands in an address: NAME or NAME:VARIANT.
+// Ref is the side in the address format: NAME or NAME:VARIANT.
 func (s *side) Ref() string {
 	if s.Variant == "" {
 		return s.Name
@@ -40,7 +40,7 @@ func (s *side) Title() string {
 	return service + " " + s.Variant
 }
 
-// Heading names the side so that it cannot be taken for the other one.
+// Heading names the side unambiguously.
 func (s *side) Heading() string {
 	if s.alike {
 		return s.Name
@@ -48,14 +48,14 @@ func (s *side) Heading() string {
 	return s.Title()
 }
 
-// errSide is what a side that was not said well is refused with.
+// errSide is the error for a side with an invalid address.
 type errSide struct{ text string }
 
 func (e errSide) Error() string { return e.text }
 
-// splitRef finds the experiment and the variant that an address names. Both may hold colons, so that the
-// longest name of an experiment that exists counts.
-func (s *shelf) splitRef(ref string) (name, variant string, err error) {
+// splitRef finds the experiment and the variant in an address. Both may contain colons, so the
+// longest name of an existing experiment counts.
+func (s *index) splitRef(ref string) (name, variant string, err error) {
 	if _, err = s.head(ref); err == nil {
 		return ref, "", nil
 	}
@@ -67,15 +67,15 @@ func (s *shelf) splitRef(ref string) (name, variant string, err error) {
 	return "", "", err
 }
 
-// maxRef bounds what an address may name, in bytes; a folder's name has at most 255.
+// maxRef bounds the length of an address, in bytes; a folder's name has at most 255.
 const maxRef = 1024
 
-// side finds what an address names. Without a variant it is the last one that has a result.
+// side finds the result of an address. Without a variant it is the last one that has a result.
 func (s *Server) side(ctx context.Context, letter, ref string) (*side, error) {
 	if ref == "" || len(ref) > maxRef {
-		return nil, errSide{"say which two to compare, as in /compare?a=NAME&b=NAME:VARIANT; the list of experiments lets you choose"}
+		return nil, errSide{"give two results to compare, as in /compare?a=NAME&b=NAME:VARIANT; the list of experiments lets you choose"}
 	}
-	name, variant, err := s.shelf.splitRef(ref)
+	name, variant, err := s.index.splitRef(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *Server) side(ctx context.Context, letter, ref string) (*side, error) {
 	return out, nil
 }
 
-// first makes an experiment that is compared to itself begin with its baseline.
+// first selects the baseline when an experiment is compared with itself.
 func (s *side) first() {
 	if len(s.Variants) > 1 {
 		s.Variant = s.Variants[0]
@@ -121,7 +121,7 @@ func (s *side) load() *record.Run {
 	return s.Load.Run
 }
 
-// figures are what a side showed.
+// figures are the results of a side.
 type figures struct {
 	capacity, work, offered, achieved                       report.Value
 	interval                                                *report.Interval
@@ -157,14 +157,14 @@ func (s *side) figures() figures {
 	}
 	if u := t.Server; u != nil {
 		f.cpu, f.rss, f.goroutines = some(u.CPUMicrosPerRequest), some(float64(u.PeakRSS)), some(float64(u.PeakGoroutines))
-		if u.AllocsPerRequest >= 0 { // it has the agent
+		if u.AllocsPerRequest >= 0 { // the agent is present
 			f.allocs, f.bytes, f.pause = report.Value(u.AllocsPerRequest), report.Value(u.BytesPerRequest), report.Value(u.GCPauseP99Ms)
 		}
 	}
 	return f
 }
 
-// some is v where 0 means that there was nothing.
+// some is v, or unknown where 0 means no measurement.
 func some(v float64) report.Value {
 	if v > 0 {
 		return report.Value(v)

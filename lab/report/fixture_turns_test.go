@@ -18,7 +18,7 @@ func madeTurns(kind string) *made {
 		m.cost[name] = cost
 	}
 	add("plain", "the program of the first day", "", 1980, 350)
-	add("baseline", "the same, assembled from parts", "the same within what this machine can tell apart, so the seams cost nothing", 2010, 315)
+	add("baseline", "the same, assembled from parts", "the same within the noise of this machine, so the seams cost nothing", 2010, 315)
 	switch kind {
 	case record.KindCapacity:
 		m.Variants = m.Variants[:1]

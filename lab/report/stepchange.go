@@ -6,7 +6,7 @@ import (
 	"dyno/lab/record"
 )
 
-// explain lets diagnose say of each step why it moved the capacity of the one before it, or did not.
+// explain sets for each step why its throughput changed against the previous step, or did not.
 func (r *Report) explain() {
 	if r.Turns == nil && r.Metric != compare.MetricCapacity || r.Kind != record.KindLadder && r.Kind != record.KindCompare {
 		return
@@ -14,18 +14,18 @@ func (r *Report) explain() {
 	for i := 1; i < len(r.Steps); i++ {
 		before, after := &r.Steps[i-1], &r.Steps[i]
 		if d := r.diagnosis(after.Name); d != nil && d.Moved == "" {
-			d.Moved = diagnose.Explain(r.diagnosis(before.Name), d, move(r.Kind, before, after))
+			d.Moved = diagnose.Explain(r.diagnosis(before.Name), d, stepChange(r.Kind, before, after))
 		}
 	}
 }
 
-// move is what a step measured against the one before it; the sides of a comparison are two steps.
-func move(kind string, before, after *Step) diagnose.Move {
+// stepChange is the change of a step against the previous one; the sides of a comparison are two steps.
+func stepChange(kind string, before, after *Step) diagnose.StepChange {
 	ratio, between := after.StepRatio, after.StepInterval
 	if kind == record.KindCompare {
 		ratio, between = after.Ratio, after.RatioInterval
 	}
-	m := diagnose.Move{
+	m := diagnose.StepChange{
 		Ratio:  known(ratio),
 		CPU:    [2]float64{known(before.CPU), known(after.CPU)},
 		Allocs: [2]float64{known(before.Allocs), known(after.Allocs)},
@@ -37,5 +37,5 @@ func move(kind string, before, after *Step) diagnose.Move {
 	return m
 }
 
-// known is v, or 0 where it is not known.
+// known is v, or 0 if it is unknown.
 func known(v Value) float64 { return finite(float64(v)) }

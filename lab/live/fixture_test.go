@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// made is an experiment that grows on disk as a real one does.
+// made is an experiment that grows on disk like a real one.
 type made struct {
 	t    *testing.T
 	exp  *record.Experiment
@@ -23,7 +23,7 @@ type made struct {
 	slow map[string]float64 // a variant's latency, as a factor
 }
 
-// hostile is what a name must not be able to do.
+// hostile is a name that must be escaped.
 const hostile = `</script><img src=x onerror=alert(1)>`
 
 func newMade(t *testing.T, dir, kind string, started time.Time, variants ...string) *made {
@@ -46,7 +46,7 @@ func newMade(t *testing.T, dir, kind string, started time.Time, variants ...stri
 	return &made{t: t, exp: e, dir: dir, slow: map[string]float64{}}
 }
 
-// madeRun is a run under way.
+// madeRun is a run in progress.
 type madeRun struct {
 	*made
 	w    *record.Writer
@@ -80,7 +80,7 @@ func (r *madeRun) latency() float64 {
 	return slow * 3 / max(0.05, 1-r.rate/5000)
 }
 
-// grow writes so many windows.
+// grow writes a given number of windows.
 func (r *madeRun) grow(windows int) *madeRun {
 	r.t.Helper()
 	for range windows {
@@ -124,7 +124,7 @@ func (r *madeRun) end() {
 	}
 }
 
-// underWay says which process carries the experiment out.
+// underWay records which process runs the experiment.
 func (m *made) underWay(pid int) {
 	m.t.Helper()
 	m.exp.InProgress = &record.InProgress{PID: pid}
@@ -133,7 +133,7 @@ func (m *made) underWay(pid int) {
 	}
 }
 
-// finish writes the report's file, which dyno does last.
+// finish writes the report's file, which dyno writes last.
 func (m *made) finish() {
 	m.t.Helper()
 	if err := os.WriteFile(filepath.Join(m.dir, pageFile), []byte("written by the process that measured"), 0o644); err != nil {
@@ -141,7 +141,7 @@ func (m *made) finish() {
 	}
 }
 
-// age makes everything in an experiment as old as that.
+// age sets the modification times of an experiment's files to that age.
 func age(t *testing.T, dir string, by time.Duration) {
 	t.Helper()
 	then := time.Now().Add(-by)

@@ -246,7 +246,7 @@ func (m *made) analysis() analysis {
 		}
 		a.verdicts[r.ID] = v
 	}
-	a.datum = func(role, variant string, round int) (float64, bool) {
+	a.sample = func(role, variant string, round int) (float64, bool) {
 		return m.limits[variant] * (1 + 0.004*float64(round%3-1)), true
 	}
 	for _, v := range m.Variants {

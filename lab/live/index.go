@@ -18,35 +18,36 @@ import (
 	"dyno/lab/record"
 )
 
-// Files of an experiment's folder that are looked at while it goes on; record reads finished ones.
+// Files of an experiment's folder that are read while it is in progress; package record reads
+// finished ones.
 const (
 	experimentFile = "experiment.json"
 	seriesFile     = "series.ndjson"
 	slicesFile     = "slices.ndjson"
 	runFile        = "run.json"
 	runsFolder     = "runs"
-	pageFile       = "report.html" // which dyno writes when an experiment has ended
+	pageFile       = "report.html" // written by dyno when an experiment has ended
 )
 
 // Bounds on a folder of experiments.
 const (
 	maxShown      = 500       // experiments in the list
-	maxHeads      = 2000      // experiment.json files, and runs, that are kept in memory
-	maxFolders    = 100_000   // looked at in the folder
+	maxHeads      = 2000      // experiment.json files, and runs, kept in memory
+	maxFolders    = 100_000   // examined in the folder
 	maxExperiment = 8 << 20   // bytes of an experiment.json
-	maxKept       = 256 << 10 // bytes of one that is kept in memory: with maxHeads, 500 MiB at the very most
+	maxKept       = 256 << 10 // of one kept in memory: with maxHeads, 500 MiB at most
 	maxEntries    = 50_000    // files and folders in an experiment
 )
 
-// quiet is how long nothing may be written before an experiment that has no report counts as broken
-// off: a program is built and a machine calms down in less.
-const quiet = 2 * time.Minute
+// staleAfter is the time without writes after which an experiment without a report counts as broken
+// off: building a program and waiting for an idle machine take less.
+const staleAfter = 2 * time.Minute
 
-// hanging is the same while there is a process of the number that the experiment names. That alone says
-// little: numbers are given again.
-const hanging = 10 * time.Minute
+// staleAfterAlive is the same if a process with the experiment's process number exists. It is
+// longer but finite, since numbers are reused.
+const staleAfterAlive = 10 * time.Minute
 
-// errNone is what opening an experiment that is not there returns.
+// errNone is the error for an experiment that does not exist.
 var errNone = errors.New("no such experiment")
 
 // State of an experiment.
@@ -56,10 +57,10 @@ type State string
 const (
 	Going  State = "going on"
 	Ended  State = "ended"
-	Broken State = "broken off" // nothing was written for minutes: its process ended without a word, or hangs
+	Broken State = "broken off" // no writes for minutes: its process ended without a record, or hangs
 )
 
-// head is what an experiment says of itself before any of its runs is read.
+// head is an experiment's own description, before any run is read.
 type head struct {
 	Name string // its folder
 	Exp  *record.Experiment
@@ -68,20 +69,20 @@ type head struct {
 	stamp
 }
 
-// shelf is the folder that holds the experiments. It opens nothing outside of it: names are single
-// folders, and links are not followed.
-type shelf struct {
+// index is the folder that holds the experiments. It opens nothing outside that folder: names are
+// single folders, and links are not followed.
+type index struct {
 	dir   string
 	heads *cache[head]
-	rows  *cache[string] // finished runs of experiments that go on
+	rows  *cache[string] // finished runs of experiments in progress
 }
 
-func newShelf(dir string) *shelf {
-	return &shelf{dir: dir, heads: newCache[head](maxHeads), rows: newCache[string](maxHeads)}
+func newIndex(dir string) *index {
+	return &index{dir: dir, heads: newCache[head](maxHeads), rows: newCache[string](maxHeads)}
 }
 
-// open opens an experiment's folder; nothing opened through it lies outside.
-func (s *shelf) open(name string) (*os.Root, error) {
+// open opens an experiment's folder; every file opened through it is inside.
+func (s *index) open(name string) (*os.Root, error) {
 	if !fs.ValidPath(name) || name != path.Base(name) || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return nil, fmt.Errorf("%w: %q is not a folder's name", errNone, name)
 	}
@@ -100,8 +101,8 @@ func (s *shelf) open(name string) (*os.Root, error) {
 	return root, nil
 }
 
-// head reads experiment.json, once for each of its states.
-func (s *shelf) head(name string) (head, error) {
+// head reads experiment.json once per state of the file.
+func (s *index) head(name string) (head, error) {
 	root, err := s.open(name)
 	if err != nil {
 		return head{}, err
@@ -140,12 +141,12 @@ func (s *shelf) head(name string) (head, error) {
 	return h, nil
 }
 
-// newest lists the experiments whose folder's name contains a text, the last changed first, and says
-// how many it left out. What cannot be read is not there.
-func (s *shelf) newest(text string, most int) (out []head, left int, err error) {
+// newest lists the experiments whose folder's name contains a text, the last changed first, and
+// counts those left out. Unreadable ones are omitted.
+func (s *index) newest(text string, most int) (out []head, left int, err error) {
 	f, err := os.Open(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil // it may come into being
+		return nil, 0, nil // it may be created later
 	}
 	if err != nil {
 		return nil, 0, err
@@ -182,10 +183,10 @@ func (s *shelf) newest(text string, most int) (out []head, left int, err error) 
 	return out, 0, nil
 }
 
-// state says whether an experiment goes on: it says so itself, and writes. One whose process is not seen may
-// go on where this process does not see it, in a container. What an older dyno wrote does not say whether it
-// goes on; there the report is what is written last.
-func (s *shelf) state(name string) (State, error) {
+// state reports whether an experiment is in progress: it records that itself, and writes. One whose
+// process is not visible may run in a container. Older versions of dyno do not record it; there the
+// report is the file written last.
+func (s *index) state(name string) (State, error) {
 	root, err := s.open(name)
 	if err != nil {
 		return Broken, err
@@ -196,9 +197,9 @@ func (s *shelf) state(name string) (State, error) {
 		last = later(last, newestOf(root, path.Join(runsFolder, run), path.Join(runsFolder, run, seriesFile)))
 	}
 	if h, err := s.head(name); err == nil && h.Exp.InProgress != nil {
-		patience := quiet
+		patience := staleAfter
 		if alive(h.Exp.InProgress.PID) {
-			patience = hanging
+			patience = staleAfterAlive
 		}
 		if time.Since(last).Abs() < patience {
 			return Going, nil
@@ -208,21 +209,21 @@ func (s *shelf) state(name string) (State, error) {
 	switch page := newestOf(root, pageFile); {
 	case !page.IsZero() && !page.Before(last):
 		return Ended, nil
-	case time.Since(last).Abs() < quiet:
+	case time.Since(last).Abs() < staleAfter:
 		return Going, nil
 	case !page.IsZero():
-		return Ended, nil // something touched it afterwards
+		return Ended, nil // another process changed a file afterwards
 	}
 	return Broken, nil
 }
 
-// alive reports whether there is a process of that number.
+// alive reports whether a process with that number exists.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	return err == nil && pid > 0 && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// newestOf is when the last of these files was changed; zero when there is none.
+// newestOf is the latest modification of these files; zero when none exists.
 func newestOf(root *os.Root, files ...string) (t time.Time) {
 	for _, f := range files {
 		if at, err := root.Lstat(f); err == nil {
@@ -239,7 +240,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// lastRun names the folder of the run that began last; empty: there is none.
+// lastRun names the folder of the run that began last; empty: none.
 func lastRun(root *os.Root) string {
 	f, err := root.Open(runsFolder)
 	if err != nil {
@@ -256,9 +257,9 @@ func lastRun(root *os.Root) string {
 	return last
 }
 
-// sound returns an error when an experiment's folder holds what dyno does not write: a link, which may
-// lead anywhere, or no end of files.
-func (s *shelf) sound(name string) error {
+// validate returns an error when an experiment's folder holds entries that dyno does not write: a
+// link, which may lead anywhere, or too many files.
+func (s *index) validate(name string) error {
 	root, err := s.open(name)
 	if err != nil {
 		return err
@@ -282,4 +283,4 @@ func (s *shelf) sound(name string) error {
 }
 
 // dirOf is an experiment's folder for record.Open.
-func (s *shelf) dirOf(name string) string { return filepath.Join(s.dir, name) }
+func (s *index) dirOf(name string) string { return filepath.Join(s.dir, name) }

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 )
 
-// figures are what a made-up server shows under 32 clients on two cores.
+// figures are the measurements of a simulated server under 32 clients on two cores.
 type figures struct {
 	cpu  float64 // cores used
 	lock float64 // goroutines that wait for a mutex
