@@ -50,12 +50,6 @@ func insert(ctx context.Context, q querier, id string) (uid int64, err error) {
 	return uid, err
 }
 
-// fill makes the order's next version, and returns it.
-func fill(ctx context.Context, q querier, uid int64) (version int64, err error) {
-	err = q.QueryRow(ctx, `UPDATE orders SET filled = (filled + 1) % 1000, status = 2 WHERE uid = $1 RETURNING version`, uid).Scan(&version)
-	return version, err
-}
-
 func (d database) inserted(t testing.TB, n int) (uids []int64) {
 	t.Helper()
 	for i := range n {
