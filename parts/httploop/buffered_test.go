@@ -62,6 +62,58 @@ func TestMaxBuffered(t *testing.T) {
 	}
 }
 
+// Connections that have sent nothing hold no buffer, so that they keep no request of others from being read.
+func TestSilentConnectionsHoldNoBuffer(t *testing.T) {
+	const head, bound = 1024, 8 * 1024
+	s := serve(t, Options{MaxHead: head, MaxBuffered: bound, Turn: func(_ int, requests []*Request) {
+		for _, r := range requests {
+			echo(r)
+		}
+		Done(requests...)
+	}})
+	for range 4 * bound / head {
+		s.dial()
+	}
+	for s.Stats().Connections < 4*bound/head {
+		time.Sleep(time.Millisecond)
+	}
+	for range 3 {
+		c := s.dial()
+		c.send(get)
+		if resp, _ := c.answer("GET"); resp.StatusCode != http.StatusOK {
+			t.Error(resp.Status)
+		}
+	}
+	if n := s.Stats(); n.Overfull != 0 || n.Buffered > head {
+		t.Errorf("%+v", n)
+	}
+}
+
+// A client that is still sending when it is refused for want of room reads the answer: its connection is not reset.
+func TestRefusedForRoomIsNotReset(t *testing.T) {
+	const head, bound = 1024, 1024
+	held := make(chan []*Request, 10)
+	s := serve(t, Options{MaxHead: head, MaxBody: 1 << 20, MaxBuffered: bound, Turn: func(_ int, requests []*Request) {
+		held <- append([]*Request(nil), requests...)
+	}})
+	first := s.dial()
+	first.send(get)
+	requests := <-held
+	second := s.dial()
+	second.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 500000\r\n\r\n")
+	for range 50 {
+		second.send(strings.Repeat("x", 10_000)) // fails if the connection is reset
+	}
+	if resp, body := second.answer("POST"); resp.StatusCode != http.StatusServiceUnavailable || body == "" {
+		t.Errorf("%s %q", resp.Status, body)
+	}
+	echo(requests[0])
+	Done(requests...)
+	if resp, _ := first.answer("GET"); resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+}
+
 // A body that grows in its buffer, and an answer that is not taken, are counted and forgotten.
 func TestBufferedIsGivenBack(t *testing.T) {
 	s := serve(t, Options{MaxHead: 1024, MaxBody: 8 << 20})

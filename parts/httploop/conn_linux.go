@@ -74,7 +74,7 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 		l.generations = append(l.generations, 0)
 	}
 	l.generations[index]++
-	c := &conn{loop: l, remote: remote, fd: fd, index: index, generation: l.generations[index], readable: true}
+	c := &conn{loop: l, remote: remote, fd: fd, index: index, generation: l.generations[index]}
 	c.deadline = l.now.Add(l.server.options.ReadTimeout)
 	l.conns[index] = c
 	l.open++
@@ -245,6 +245,9 @@ func (c *conn) read() {
 			continue
 		case errno == unix.EAGAIN:
 			c.readable = false
+			if c.inFlight == 0 && c.current == nil && c.start == len(c.buf) {
+				c.letGo() // a client that sends nothing holds no buffer
+			}
 			return
 		case errno != 0:
 			c.abort()
@@ -411,6 +414,7 @@ func (c *conn) refuse(err *refusal) {
 	r.Response.Status = err.status
 	if err == errOverfull || err == errBuffered {
 		r.Response.Add("Retry-After", "1")
+		c.readable = true // nothing was read: without a linger, the close would reset the answer
 	}
 	l.server.options.Refuse(&r.Response, err.text)
 	r.answered, r.last = true, true

@@ -26,7 +26,7 @@ const (
 
 // finish ends a connection whose answers were all sent.
 func (c *conn) finish() {
-	if c.ended || c.asked && c.start == len(c.buf) {
+	if c.ended || c.asked && c.start == len(c.buf) && !c.readable {
 		c.abort()
 		return
 	}
@@ -100,7 +100,7 @@ func (c *conn) expire() {
 		return
 	case c.phase == writing:
 		c.loop.server.counts.refused.Add(1)
-	default: // it may have sent something since the loop has looked
+	case pending(c.fd): // it has sent something since the loop has looked
 		c.readable = true
 		if c.read(); c.inFlight > 0 || c.current != nil || c.start < len(c.buf) {
 			c.settle()

@@ -16,6 +16,13 @@ func poll(epoll int, events []unix.EpollEvent) (n int) {
 	return int(got)
 }
 
+// pending reports whether a socket has bytes that were not read.
+func pending(fd int) bool {
+	var b [1]byte
+	n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	return err == nil && n > 0
+}
+
 // signal makes an eventfd's counter grow, which ends a wait for it. It is never read: each signal is an event by itself.
 func signal(fd int) {
 	one := uint64(1)

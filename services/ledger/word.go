@@ -32,16 +32,19 @@ var errDisagree = errors.New("the servers do not agree")
 // byServers takes the hash that most of the servers that answer give to a ledger. When more than half of all agree, the
 // rest is not waited for; when they disagree, all are asked again, until each is sure.
 func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trusted, err error) {
+	voters := 1
 	if len(p.servers) > 1 {
-		if t, err = p.vote(ctx, index, 1); !errors.Is(err, errDisagree) {
+		if t, voters, err = p.vote(ctx, index, 1, 1); !errors.Is(err, errDisagree) {
 			return t, err
 		}
 	}
-	return p.vote(ctx, index, sure)
+	t, _, err = p.vote(ctx, index, sure, voters)
+	return t, err
 }
 
-// vote asks all servers for their word; lead is by how many answers a server's hash must lead.
-func (p *pipeline) vote(ctx context.Context, index uint32, lead int) (t backfill.Trusted, err error) {
+// vote asks all servers for their word, and takes that of more than half of those that answer, at least voters: so a server
+// that answered before and is slow now still counts. lead is by how many answers a server's hash must lead.
+func (p *pipeline) vote(ctx context.Context, index uint32, lead, voters int) (t backfill.Trusted, answered int, err error) {
 	patience, cancel := context.WithTimeoutCause(ctx, p.config.Patience, p.outOfPatience())
 	defer cancel()
 	answers := make(chan answer, len(p.servers))
@@ -60,7 +63,7 @@ func (p *pipeline) vote(ctx context.Context, index uint32, lead int) (t backfill
 			errs = append(errs, a.err)
 			continue
 		}
-		if len(said) == 0 {
+		if len(said) == 0 && lead == 1 { // servers that disagreed have until the patience ends
 			defer time.AfterFunc(askWithin, cancel).Stop()
 		}
 		said = append(said, fmt.Sprintf("%s says %v", a.server, a.hash))
@@ -73,15 +76,15 @@ func (p *pipeline) vote(ctx context.Context, index uint32, lead int) (t backfill
 	}
 	switch {
 	case ctx.Err() != nil:
-		return t, ctx.Err()
+		return t, 0, ctx.Err()
 	case len(said) == 0:
-		return t, fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
-	case 2*votes[most] <= len(said):
+		return t, 0, fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
+	case 2*votes[most] <= max(len(said), voters):
 		slices.Sort(said)
-		return t, fmt.Errorf("%w on ledger %d: %s; name what you trust with --anchor", errDisagree, index, strings.Join(said, "; "))
+		return t, len(said), fmt.Errorf("%w on ledger %d: %s; name what you trust with --anchor", errDisagree, index, strings.Join(said, "; "))
 	}
 	p.word = fmt.Sprintf("ledger %d is %v on the word of %d of %d servers", index, most, votes[most], len(p.servers))
-	return backfill.Trusted{Index: index, Hash: most}, nil
+	return backfill.Trusted{Index: index, Hash: most}, len(said), nil
 }
 
 // outOfPatience is why somebody is no longer waited for.

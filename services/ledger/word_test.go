@@ -138,6 +138,37 @@ func TestWordThatIsWrong(t *testing.T) {
 	}
 }
 
+// A server that answered once and then no more still counts: the one that disagrees with it is no majority.
+func TestWordOfTheOneThatIsLeft(t *testing.T) {
+	t.Parallel()
+	honest := serveChain(t, sim.Config{})
+	var asked atomic.Int64
+	fails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Method string           `json:"method"`
+			Params []map[string]any `json:"params"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		if q.Method == "ledger" && asked.Add(1) > 1 {
+			http.Error(w, "out of order", http.StatusInternalServerError)
+			return
+		}
+		var a map[string]any
+		ask(t, honest.URL(), q.Method, q.Params[0], &a)
+		json.NewEncoder(w).Encode(map[string]any{"result": a})
+	}))
+	defer fails.Close()
+	p := opened(t, nil, fails.URL, serveChain(t, sim.Config{Seed: 7}).URL())
+	if got, err := p.byServers(t.Context(), last); !errors.Is(err, errDisagree) {
+		t.Errorf("%v, %v: %s", got, err, p.word)
+	}
+	if asked.Load() < 2 {
+		t.Error("the servers agreed, so that nothing was tested")
+	}
+}
+
 // Who has not got the ledger is named once.
 func TestWordOfNobody(t *testing.T) {
 	s := serveChain(t, sim.Config{Complete: history.Set{{From: first, To: last - 1}}})

@@ -139,7 +139,7 @@ func (f *Files) putAway(s *segment, cause error) error {
 // quarantine makes the folder of damaged bytes, and returns its path, unless it holds too much.
 func (f *Files) quarantine() (dir string, err error) {
 	dir = filepath.Join(f.dir, quarantine)
-	if err := f.fs.MkdirAll(dir); err != nil {
+	if err := errors.Join(f.fs.MkdirAll(dir), f.fs.SyncDir(f.dir)); err != nil {
 		return "", err
 	}
 	have, err := f.fs.ReadDir(dir)

@@ -50,7 +50,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if known := l.add(c); known != nil {
 			return known, nil
 		}
-		c.SetWriteDeadline(time.Now().Add(time.Second)) // nothing was sent yet: what fits the socket's buffer does not wait
+		c.SetDeadline(time.Now().Add(time.Second)) // also of a TLS handshake, which the write begins
 		io.WriteString(c, overfull)
 		c.Close()
 	}
