@@ -160,7 +160,9 @@ func TestWordOfTheOneThatIsLeft(t *testing.T) {
 		json.NewEncoder(w).Encode(map[string]any{"result": a})
 	}))
 	defer fails.Close()
-	p := opened(t, nil, fails.URL, serveChain(t, sim.Config{Seed: 7}).URL())
+	other := small
+	other.Seed = small.Seed + 1
+	p := opened(t, nil, fails.URL, serveChain(t, sim.Config{ChainConfig: other}).URL())
 	if got, err := p.byServers(t.Context(), last); !errors.Is(err, errDisagree) {
 		t.Errorf("%v, %v: %s", got, err, p.word)
 	}
