@@ -35,7 +35,7 @@ type conn struct {
 	seen   bool                  // what look has found
 }
 
-// limited reads so many bytes at most.
+// limited reads at most left bytes.
 type limited struct {
 	from io.Reader
 	left int64

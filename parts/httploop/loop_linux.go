@@ -20,7 +20,7 @@ const supported = true
 const (
 	maxEvents = 512 // taken from the kernel by one call
 	tickEvery = 100 * time.Millisecond
-	tickParts = 10 // each tick looks at the deadlines of one connection in so many: so each is looked at every second
+	tickParts = 10 // each tick looks at the deadlines of a tenth of the connections: each is looked at every second
 )
 
 // What an event is of, if not of a connection, whose index is 0 or above.

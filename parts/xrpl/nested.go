@@ -37,7 +37,7 @@ func (s *signed) nested(l *Ledger, tx *Transaction, check SignatureChecker) (che
 	return checked + n, err
 }
 
-// role checks the object in which somebody signs the same fields as the sender.
+// role checks the object in which another account signs the same fields as the sender.
 func (s *signed) role(inside, account []byte, one, several []string, tx *Transaction, check SignatureChecker) (int, error) {
 	a, err := readApproval(inside)
 	if err != nil {

@@ -56,7 +56,7 @@ func eachRoot(meta []byte, visit func(*root) error) error {
 	return nil
 }
 
-// owns checks that metadata is the transaction's own: that it says what became of the sender and of whoever signed for
+// owns checks that metadata is the transaction's own: that it says what became of the sender and of the account that signed for
 // the sender, and that whose sequence or ticket was used is the sender.
 func (s *signed) owns(meta []byte) error {
 	sender, delegate := AccountID(s.account), s.signatory()

@@ -19,7 +19,7 @@ const (
 // Signatures checks the signatures of all transactions of a ledger and says how many there were. The ledger should
 // have passed Ledger. The first one that fails ends it, with an error that wraps ErrSignature, ErrKey or ErrMalformed.
 //
-// Of whoever signed it checks, too, that the key was the account's to use, and that the metadata is the transaction's own:
+// Of each signer it checks, too, that the key was the account's to use, and that the metadata is the transaction's own:
 // both as far as metadata shows the account, which it always does of the sender. Amendments, fees and changes of the UNL
 // are written by the validators and have no signature. A transaction out of a Batch has none of its own: the Batch, in
 // the same ledger, has to hold it byte for byte, and to be signed for its sender. Signatures of claims on payment channels

@@ -47,7 +47,7 @@
 // opening takes the same time whatever the size of the log.
 //
 // Damage is never passed over in silence: it is logged, the bytes are copied to the folder "quarantine", and
-// whoever scans gets a wal.DamageError that names the numbers lost. The numbers go on behind it. Open cuts off damage only
+// a scan returns a wal.DamageError that names the numbers lost. The numbers go on behind it. Open cuts off damage only
 // when its bytes are in the quarantine, and refuses to open the log otherwise. Copies of appends that were not finished are
 // kept there, too, the last 100 of them, where there is space.
 //
