@@ -8,7 +8,8 @@
 // of records is published as one atomic batch, which takes nats-server 2.12 or later.
 //
 // What was written is as durable as the servers make it: on a power failure of all of them at once that is
-// what their setting sync_interval says, which a client cannot ask for; docs/jetstream.md says what to set.
+// what their setting sync_interval says, which a client cannot ask for;
+// docs/how-to/notifyd-several-machines.md says what to set.
 //
 // It is not a queue of NATS's: no consumer is made, and who else reads the stream must not delete from it.
 //
