@@ -6,19 +6,19 @@ help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## all tests
-	go test ./...
+	go test work
 
 race: ## all tests under the race detector
-	go test -race ./...
+	go test -race work
 
 lint: ## formatting, vet (also for macOS) and staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
-	go vet ./...
-	GOOS=darwin go vet ./...
-	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	go vet work
+	GOOS=darwin go vet work
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 work
 
 fuzz: ## every fuzz target for 20 s each
-	@go list ./... | while read -r pkg; do \
+	@go list work | while read -r pkg; do \
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s -fuzzminimizetime 20x $$pkg || exit 1; done; done
 

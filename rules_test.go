@@ -24,7 +24,8 @@ type room struct {
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
 	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
-	{"bench/*", []string{"lab/*", "parts/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
+	{"bench/*", []string{"lab/*", "parts/*", "services/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
+	{"peers/*", []string{"services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},

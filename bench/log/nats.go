@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"dyno/lab/target"
-	walstream "dyno/parts/wal/jetstream"
+	walstream "dyno/services/notify/jetstream"
 )
 
 // natsWord, as the first argument, makes this program a NATS server: nats-server DIR.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"dyno/parts/wal"
+	"dyno/services/notify/jetstream/natstest"
 )
 
 // batch is n records, the first of them of number i.
@@ -50,7 +50,7 @@ func mustHold(t *testing.T, s *store, next int) {
 
 // Of two writers the one that comes second fails, for good, and nothing of it is stored.
 func TestSecondWriterFencesFirst(t *testing.T) {
-	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	url := serve(t, t.TempDir()).URL
 	for _, n := range []int{1, 3} { // published alone, and as an atomic batch
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			c := Config{URL: url, Stream: fmt.Sprintf("fence%d", n)}
@@ -80,7 +80,7 @@ func TestSecondWriterFencesFirst(t *testing.T) {
 
 // An answer that was lost does not store anything twice.
 func TestLostAnswer(t *testing.T) {
-	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	url := serve(t, t.TempDir()).URL
 	for _, n := range []int{1, 3} {
 		s := mustOpen(t, Config{URL: url, Stream: fmt.Sprintf("answer%d", n)})
 		mark := s.writer + "-1" // of the first unit
@@ -94,7 +94,7 @@ func TestLostAnswer(t *testing.T) {
 
 // What was given up and stored nevertheless fails the log, as it cannot be taken back.
 func TestStoredAfterGivenUp(t *testing.T) {
-	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
+	s := mustOpen(t, Config{URL: serve(t, t.TempDir()).URL})
 	mustWrite(t, s, 1, 1)
 	if err := s.publish(t.Context(), batch(2, 2), 1, s.writer+"-2"); err != nil {
 		t.Fatal(err)
@@ -107,11 +107,10 @@ func TestStoredAfterGivenUp(t *testing.T) {
 
 func TestServerRestarts(t *testing.T) {
 	dir := t.TempDir()
-	first := ready(t, serve(t, dir))
-	port := first.Addr().String()
-	s := mustOpen(t, Config{URL: first.ClientURL()})
+	first := serve(t, dir)
+	s := mustOpen(t, Config{URL: first.URL})
 	mustWrite(t, s, 1, 10)
-	shutdown(first)
+	first.Stop()
 
 	// Nobody there: an error after Timeout, and the log has not failed.
 	s.Timeout = 300 * time.Millisecond
@@ -127,19 +126,19 @@ func TestServerRestarts(t *testing.T) {
 	s.Timeout = time.Minute
 	written := make(chan error, 1)
 	go func() { written <- s.Write([][][]byte{batch(11, 2)}) }()
-	second := ready(t, serve(t, dir, func(o *server.Options) { o.Port = portOf(t, port) }))
+	second := natstest.Start(t, natstest.Options{Dir: dir, Port: first.Port(t)})
 	if err := <-written; err != nil {
 		t.Fatal(err)
 	}
 	mustHold(t, s, 13)
-	mustHold(t, mustOpen(t, Config{URL: second.ClientURL()}), 13)
+	mustHold(t, mustOpen(t, Config{URL: second.URL}), 13)
 }
 
 // Close ends what waits for a server.
 func TestCloseEndsWrite(t *testing.T) {
-	server := ready(t, serve(t, t.TempDir()))
-	s := mustOpen(t, Config{URL: server.ClientURL(), Timeout: time.Hour})
-	shutdown(server)
+	server := serve(t, t.TempDir())
+	s := mustOpen(t, Config{URL: server.URL, Timeout: time.Hour})
+	server.Stop()
 	written := make(chan error)
 	go func() { written <- s.Write([][][]byte{batch(1, 1)}) }()
 	s.Close()
@@ -148,13 +147,13 @@ func TestCloseEndsWrite(t *testing.T) {
 	}
 }
 
-// The limits are the server's, whether it was told them or not.
+// The limits are the server's, whether they are set or its defaults.
 func TestTooLarge(t *testing.T) {
-	plain := ready(t, serve(t, t.TempDir(), func(o *server.Options) { o.JetStreamLimits.MaxBatchSize, o.MaxPayload = 0, 0 }))
-	if s := mustOpen(t, Config{URL: plain.ClientURL()}); s.maxBatch.Load() != defaultMaxBatch {
+	plain := natstest.Start(t, natstest.Options{})
+	if s := mustOpen(t, Config{URL: plain.URL}); s.maxBatch.Load() != defaultMaxBatch {
 		t.Errorf("%d records are allowed at once where the server allows %d", s.maxBatch.Load(), defaultMaxBatch)
 	}
-	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
+	s := mustOpen(t, Config{URL: serve(t, t.TempDir()).URL})
 	for name, b := range map[string][][]byte{
 		"records": make([][]byte, 20_001),
 		"bytes":   {[]byte("small"), make([]byte, 8<<20)},
@@ -172,12 +171,11 @@ func TestTooLarge(t *testing.T) {
 // Servers that are restarted with a lower limit get smaller units.
 func TestLimitLowered(t *testing.T) {
 	dir := t.TempDir()
-	first := ready(t, serve(t, dir))
-	s := mustOpen(t, Config{URL: first.ClientURL()})
+	first := serve(t, dir)
+	s := mustOpen(t, Config{URL: first.URL})
 	mustWrite(t, s, 1, 1)
-	port := portOf(t, first.Addr().String())
-	shutdown(first)
-	ready(t, serve(t, dir, func(o *server.Options) { o.Port, o.JetStreamLimits.MaxBatchSize = port, 5 }))
+	first.Stop()
+	natstest.Start(t, natstest.Options{Dir: dir, Port: first.Port(t), MaxBatch: 5})
 	var group [][][]byte
 	for i := range 12 {
 		group = append(group, batch(i+2, 1))
@@ -193,7 +191,7 @@ func TestLimitLowered(t *testing.T) {
 
 // A group larger than what is published at once is stored in its order.
 func TestGroupOfManyUnits(t *testing.T) {
-	s := mustOpen(t, Config{URL: ready(t, serve(t, t.TempDir())).ClientURL()})
+	s := mustOpen(t, Config{URL: serve(t, t.TempDir()).URL})
 	s.maxBatch.Store(10)
 	group := [][][]byte{batch(1, 1), batch(2, 8), batch(10, 10), batch(20, 2), batch(22, 9), batch(31, 1)}
 	if err := s.Write(group); err != nil {
@@ -207,7 +205,7 @@ func TestGroupOfManyUnits(t *testing.T) {
 
 // A stream that refuses more is a full disk, until something is trimmed.
 func TestFull(t *testing.T) {
-	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	url := serve(t, t.TempDir()).URL
 	s := mustOpen(t, Config{URL: url})
 	limit(t, s, func(c *jetstream.StreamConfig) { c.MaxMsgs = 10 })
 	mustWrite(t, s, 1, 8)
@@ -228,8 +226,8 @@ func TestFull(t *testing.T) {
 // pose as the whole. The server's next start, with room, stores the rest.
 func TestBatchStoredInPart(t *testing.T) {
 	dir := t.TempDir()
-	small := ready(t, serve(t, dir, func(o *server.Options) { o.JetStreamMaxStore = 100 << 10 }))
-	s := mustOpen(t, Config{URL: small.ClientURL()})
+	small := natstest.Start(t, natstest.Options{Dir: dir, MaxStore: 100 << 10})
+	s := mustOpen(t, Config{URL: small.URL})
 	next, err := 1, error(nil)
 	for ; err == nil && next < 10_000; next += 300 {
 		err = s.Write([][][]byte{batch(next, 300)})
@@ -250,16 +248,15 @@ func TestBatchStoredInPart(t *testing.T) {
 	if err := s.Write([][][]byte{batch(next, 1)}); !errors.Is(err, wal.ErrFailed) {
 		t.Errorf("went on behind a part of a batch: %v", err)
 	}
-	again, err := open(t.Context(), Config{URL: small.ClientURL(), Stream: "notices", Timeout: 2 * time.Second})
+	again, err := open(t.Context(), Config{URL: small.URL, Stream: "notices", Timeout: 2 * time.Second})
 	if err == nil {
 		again.Close()
 	}
 	if !errors.Is(err, errPartial) {
 		t.Fatalf("opening it again: %v", err)
 	}
-	shutdown(small)
-	large := ready(t, serve(t, dir))
-	mustHold(t, mustOpen(t, Config{URL: large.ClientURL()}), next)
+	small.Stop()
+	mustHold(t, mustOpen(t, Config{URL: serve(t, dir).URL}), next)
 }
 
 func limit(t *testing.T, s *store, change func(*jetstream.StreamConfig)) {
@@ -276,7 +273,7 @@ func limit(t *testing.T, s *store, change func(*jetstream.StreamConfig)) {
 }
 
 func TestUnfitStreamsAreRefused(t *testing.T) {
-	url := ready(t, serve(t, t.TempDir())).ClientURL()
+	url := serve(t, t.TempDir()).URL
 	nc, err := nats.Connect(url)
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +319,7 @@ func TestUnfitStreamsAreRefused(t *testing.T) {
 // Records are spread over subjects, and reading leaves nothing behind on the server.
 func TestPartitions(t *testing.T) {
 	s := mustOpen(t, Config{
-		URL: ready(t, serve(t, t.TempDir())).ClientURL(), Subject: "orders", Partitions: 3,
+		URL: serve(t, t.TempDir()).URL, Subject: "orders", Partitions: 3,
 		Partition: func(record []byte) uint32 { return uint32(record[len(record)-1]) },
 	})
 	mustWrite(t, s, 1, 9)

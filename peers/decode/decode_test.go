@@ -1,7 +1,10 @@
-package rippled
+package decode
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -9,42 +12,89 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/minio/simdjson-go"
+	"github.com/tmthrgd/go-hex"
 
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/rippled"
+	"dyno/services/ledger/store/storetest"
 )
 
 // BenchmarkDecode reads the largest real ledger of 90 transactions (187 KB) with the two decoders and with two peers,
 // which get the same hex decoding as scan and need not judge anything.
-func BenchmarkDecode(b *testing.B) {
-	var answer []byte
-	for _, line := range realLedgers(b) {
-		var a Answer
-		if err := (scanDecoder{}).Decode(line, &a); err == nil && len(a.Transactions) == 90 {
-			answer = line
-		}
+// answer is what every decoder reads.
+type answer struct {
+	header       []byte
+	transactions []xrpl.Transaction
+	bytes        []byte // of both
+}
+
+func (a *answer) reset() {
+	*a = answer{transactions: a.transactions[:0], bytes: a.bytes[:0]}
+}
+
+// unhex returns the bytes that digits stand for.
+func (a *answer) unhex(digits []byte) ([]byte, error) {
+	from, n := len(a.bytes), hex.DecodedLen(len(digits))
+	a.bytes = slices.Grow(a.bytes, n)[:from+n]
+	_, err := hex.Decode(a.bytes[from:], digits)
+	return a.bytes[from:], err
+}
+
+// own returns a decoder of ledgersync's.
+func own(d rippled.Decoder) func([]byte, *answer) error {
+	var a rippled.Answer
+	return func(text []byte, into *answer) error {
+		err := d.Decode(text, &a)
+		into.header, into.transactions = a.Header, a.Transactions
+		return err
 	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	text := ledgerOf90(b)
 	for _, tt := range []struct {
 		name   string
-		decode func([]byte, *Answer) error
+		decode func([]byte, *answer) error
 	}{
-		{"json", jsonDecoder{}.Decode}, {"jsonv2", jsonV2}, {"simdjson", simd()}, {"scan", scanDecoder{}.Decode},
+		{"json", own(rippled.Decoders()["json"])}, {"jsonv2", jsonV2}, {"simdjson", simd()}, {"scan", own(rippled.Decoders()["scan"])},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
-			var a Answer
-			b.SetBytes(int64(len(answer)))
+			var a answer
+			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			begin := cpu(b)
 			for b.Loop() {
-				if err := tt.decode(answer, &a); err != nil {
+				if err := tt.decode(text, &a); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ReportMetric(float64(cpu(b)-begin)/float64(b.N), "cpu-ns/op")
-			if len(a.Transactions) != 90 || len(a.Header) != xrpl.HeaderSize {
-				b.Errorf("%d transactions", len(a.Transactions))
+			if len(a.transactions) != 90 || len(a.header) != xrpl.HeaderSize {
+				b.Errorf("%d transactions", len(a.transactions))
 			}
 		})
 	}
+}
+
+// ledgerOf90 returns a simulated server's answer with 90 transactions.
+func ledgerOf90(b *testing.B) []byte {
+	chain := storetest.Chain(1, 1, 1, 90)
+	type tx struct {
+		Blob string `json:"tx_blob"`
+		Meta string `json:"meta"`
+	}
+	var txs []tx
+	for _, t := range chain[0].Transactions {
+		txs = append(txs, tx{strings.ToUpper(hex.EncodeToString(t.Blob)), strings.ToUpper(hex.EncodeToString(t.Meta))})
+	}
+	text, err := json.Marshal(map[string]any{"result": map[string]any{
+		"ledger":       map[string]any{"closed": true, "ledger_data": strings.ToUpper(hex.EncodeToString(chain[0].Header)), "transactions": txs},
+		"ledger_index": chain[0].Index, "ledger_hash": strings.ToUpper(hex.EncodeToString(chain[0].Hash[:])), "validated": true, "status": "success",
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return text
 }
 
 // cpu is what the process has used: with neighbours, time says little.
@@ -57,10 +107,8 @@ func cpu(b *testing.B) time.Duration {
 }
 
 // jsonV2 is go-json-experiment's into structs; hex fields stay the bytes of the answer until they are decoded.
-func jsonV2(answer []byte, into *Answer) error {
-	if err := into.reset(answer); err != nil {
-		return err
-	}
+func jsonV2(text []byte, into *answer) error {
+	into.reset()
 	var a struct {
 		Result struct {
 			Ledger struct {
@@ -75,30 +123,28 @@ func jsonV2(answer []byte, into *Answer) error {
 			Validated bool   `json:"validated"`
 		} `json:"result"`
 	}
-	if err := jsonv2.Unmarshal(answer, &a); err != nil {
+	if err := jsonv2.Unmarshal(text, &a); err != nil {
 		return err
 	}
-	into.Header, _ = into.unhex(bytes.Trim(a.Result.Ledger.Data, `"`))
+	into.header, _ = into.unhex(bytes.Trim(a.Result.Ledger.Data, `"`))
 	for _, tx := range a.Result.Ledger.Transactions {
 		blob, _ := into.unhex(bytes.Trim(tx.Blob, `"`))
 		meta, _ := into.unhex(bytes.Trim(tx.Meta, `"`))
-		into.Transactions = append(into.Transactions, xrpl.Transaction{Blob: blob, Meta: meta})
+		into.transactions = append(into.transactions, xrpl.Transaction{Blob: blob, Meta: meta})
 	}
 	return nil
 }
 
 // simd is simdjson-go, without copies of strings, with its tape used again.
-func simd() func([]byte, *Answer) error {
+func simd() func([]byte, *answer) error {
 	var parsed *simdjson.ParsedJson
 	var root, list, item simdjson.Iter
 	var element simdjson.Element
 	var object simdjson.Object
-	return func(answer []byte, into *Answer) error {
-		if err := into.reset(answer); err != nil {
-			return err
-		}
+	return func(text []byte, into *answer) error {
+		into.reset()
 		var err error
-		if parsed, err = simdjson.Parse(answer, parsed, simdjson.WithCopyStrings(false)); err != nil {
+		if parsed, err = simdjson.Parse(text, parsed, simdjson.WithCopyStrings(false)); err != nil {
 			return err
 		}
 		i := parsed.Iter()
@@ -111,7 +157,7 @@ func simd() func([]byte, *Answer) error {
 			return err
 		}
 		digits, _ := data.Iter.StringBytes()
-		into.Header, _ = into.unhex(digits)
+		into.header, _ = into.unhex(digits)
 		found, err := root.FindElement(&element, "result", "ledger", "transactions")
 		if err != nil {
 			return err
@@ -140,7 +186,7 @@ func simd() func([]byte, *Answer) error {
 					tx.Meta, _ = into.unhex(digits)
 				}
 			}
-			into.Transactions = append(into.Transactions, tx)
+			into.transactions = append(into.transactions, tx)
 		}
 		return nil
 	}
