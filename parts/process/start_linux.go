@@ -1,4 +1,4 @@
-package target
+package process
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // ownGroup makes the child the leader of its own process group, and has the kernel kill it when
-// the thread that forked it ends, which happens when the lab ends.
+// the thread that forked it ends, which happens when the parent ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -53,8 +53,8 @@ func members(set *unix.CPUSet) []int {
 	return out
 }
 
-// allowedCPUs lists the CPUs that this process may use.
-func allowedCPUs() []int {
+// AllowedCPUs lists the CPUs that this process may use.
+func AllowedCPUs() []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(os.Getpid(), &set) != nil {
 		return firstCPUs(runtime.NumCPU())
@@ -71,9 +71,9 @@ func reap(p *os.Process, ended func()) (*os.ProcessState, error) {
 	return p.Wait()
 }
 
-// pipeSize is the number of output bytes that a process may be ahead of the lab before it blocks:
+// pipeSize is the number of output bytes that a process may be ahead of its reader before it blocks:
 // the most that an unprivileged process may set. When the load generator runs at real-time
-// priority, the lab's threads may be kept off the CPU for a while.
+// priority, the reader's threads may be kept off the CPU for a while.
 const pipeSize = 1 << 20
 
 func widen(pipe *os.File) {

@@ -1,4 +1,4 @@
-package target
+package process
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 		default:
 		}
 		if p.err == nil {
-			return fmt.Errorf("%s ended with exit code 0 before it was ready%s", p.name, logEnd(p.log.lastLines(errorLines)))
+			return fmt.Errorf("%s ended with exit code 0 before it was ready%s", p.name, logEnd(p.errorLog()))
 		}
 		return fmt.Errorf("before it was ready, %w", p.err)
 	case <-ctx.Done():
@@ -71,7 +71,7 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 		if s.ReadyLine && !p.ready.seen() {
 			what = "printed no ready line (one JSON object) on stdout"
 		}
-		return fmt.Errorf("%s %s within %v: %w%s", p.name, what, limit, errNotReady, logEnd(p.log.lastLines(errorLines)))
+		return fmt.Errorf("%s %s within %v: %w%s", p.name, what, limit, errNotReady, logEnd(p.errorLog()))
 	}
 }
 

@@ -1,4 +1,4 @@
-package target
+package process
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // reaperScript keeps a list of process groups and kills those that are left when its input ends,
-// which happens when the lab ends, for whatever reason.
+// which happens when the parent ends, for whatever reason.
 const reaperScript = `
 trap '' HUP INT TERM
 groups=
@@ -26,19 +26,19 @@ done
 for g in $groups; do kill -s KILL -- "-$g"; done
 `
 
-// reaper is a shell in a session of its own, out of reach of whatever ends the lab. It starts
-// with the first process and ends with the lab, so the lab does not wait for it. One reaper
-// serves the whole lab.
+// reaper is a shell in a session of its own, out of reach of whatever ends the parent. It starts
+// with the first process and ends with the parent, which does not wait for it. One reaper
+// serves the whole parent.
 type reaper struct {
 	mu     sync.Mutex
 	shell  *exec.Cmd
-	pipe   *os.File     // no child inherits it, so it closes when the lab ends
+	pipe   *os.File     // no child inherits it, so it closes when the parent ends
 	groups map[int]bool // the groups on the shell's list
 }
 
 var theReaper = reaper{groups: map[int]bool{}}
 
-// watch adds a group to those that are killed if the lab dies.
+// watch adds a group to those that are killed if the parent dies.
 func (g *reaper) watch(pgid int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,7 +48,7 @@ func (g *reaper) watch(pgid int) error {
 	}
 	if err := g.start(); err != nil { // the first shell, or the replacement of one that was killed
 		delete(g.groups, pgid)
-		return fmt.Errorf("starting the shell that stops it if dyno is killed: %w", err)
+		return fmt.Errorf("starting the shell that stops it if this process is killed: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package target
+package process
 
 import (
 	"bytes"
@@ -111,12 +111,13 @@ func TestReadyURLAfterTheLine(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
+	hide := func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }
 	tests := []struct {
 		name string
 		spec Spec
 		want []string
 	}{
-		{"dies before it is ready", Spec{Name: "ordersd", Command: []string{"/bin/sh", "-c", "echo token=hunter2; echo cannot bind >&2; exit 3"}, ReadyLine: true},
+		{"dies before it is ready", Spec{Name: "ordersd", Command: []string{"/bin/sh", "-c", "echo token=hunter2; echo cannot bind >&2; exit 3"}, ReadyLine: true, Redact: hide},
 			[]string{"ordersd", "exit code 3", "cannot bind", "token=[redacted]"}},
 		{"ends well before it is ready", Spec{Name: "ordersd", Command: []string{"/bin/sh", "-c", "echo bye"}, ReadyLine: true},
 			[]string{"exit code 0 before it was ready", "bye"}},
@@ -127,7 +128,7 @@ func TestStartFails(t *testing.T) {
 		{"no answer in time", Spec{Command: []string{"sleep", "1000"}, ReadyURL: at("http://127.0.0.1:1/"), ReadyTimeout: 50 * time.Millisecond},
 			[]string{"sleep did not answer http://127.0.0.1:1/", "log is empty"}},
 		{"no such program", Spec{Command: []string{"no-such-program-here"}}, []string{"could not be started", "install no-such-program-here"}},
-		{"not executable", Spec{Command: []string{"./target_test.go"}}, []string{"is ./target_test.go an executable file?"}},
+		{"not executable", Spec{Command: []string{"./start_test.go"}}, []string{"is ./start_test.go an executable file?"}},
 		{"no command", Spec{}, []string{"no command"}},
 		{"two uses of stdout", Spec{Command: []string{"true"}, ReadyLine: true, Stdout: &bytes.Buffer{}}, []string{"not both"}},
 		{"log in no folder", Spec{Command: []string{"true"}, Log: "no/such/folder/log"}, []string{"opening its log"}},

@@ -1,4 +1,4 @@
-package target
+package process
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// pipes carry a process's output to the log. The lab reads them all the time, even when it
-// discards what it read, so that a process never waits for the lab because its log is full.
+// pipes carry a process's output to the log. The parent reads them all the time, even when it
+// discards what it read, so that a process never waits for the parent because its log is full.
 type pipes struct {
 	ours, theirs []*os.File
 	copies       sync.WaitGroup
@@ -72,7 +72,7 @@ func drain(r io.Reader, w io.Writer) {
 	}
 }
 
-// childHasThem closes the lab's copies of the ends that the child writes to.
+// childHasThem closes the parent's copies of the ends that the child writes to.
 func (ps *pipes) childHasThem() {
 	for _, w := range ps.theirs {
 		w.Close()

@@ -1,4 +1,4 @@
-package target
+package process
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 
 // A pinned process has its CPUs before it runs, and the lab's own threads keep theirs.
 func TestPinning(t *testing.T) {
-	allowed := allowedCPUs()
+	allowed := AllowedCPUs()
 	last := allowed[len(allowed)-1:]
 	s := shell(`grep Cpus_allowed_list /proc/self/status`)
 	s.CPUs = last

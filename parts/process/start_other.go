@@ -1,6 +1,6 @@
 //go:build !linux
 
-package target
+package process
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 // ownGroup makes the child the leader of its own process group. There is no parent-death signal
-// here: only the reaper ensures that nothing outlives the lab.
+// here: only the reaper ensures that nothing outlives the parent.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func startOn(cmd *exec.Cmd, cpus []int) error {
@@ -21,7 +21,7 @@ func startOn(cmd *exec.Cmd, cpus []int) error {
 	return cmd.Start()
 }
 
-func allowedCPUs() []int { return firstCPUs(runtime.NumCPU()) }
+func AllowedCPUs() []int { return firstCPUs(runtime.NumCPU()) }
 
 // reap waits for the process, then calls ended.
 func reap(p *os.Process, ended func()) (*os.ProcessState, error) {

@@ -1,4 +1,4 @@
-package target
+package process
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 // Process is a process that Start started. Its methods are safe for concurrent use.
 type Process struct {
 	name       string
+	redact     func(string) string // nil: none
 	pid        int
 	log        *log
 	ready      *readyLine
@@ -57,6 +58,15 @@ func (p *Process) Err() error {
 // LogTail returns up to n of the last lines that the process wrote. The last 16 KiB are kept.
 func (p *Process) LogTail(n int) string { return p.log.lastLines(n) }
 
+// errorLog returns the end of the log as an error repeats it.
+func (p *Process) errorLog() string {
+	tail := printable(p.log.lastLines(errorLines))
+	if p.redact != nil {
+		tail = p.redact(tail)
+	}
+	return tail
+}
+
 // Stop sends SIGTERM to the process's group, waits up to grace for the process to end, then sends
 // SIGKILL. It returns Err, joined with ErrKilled if it had to kill the process. Further calls
 // only wait.
@@ -73,9 +83,15 @@ func (p *Process) Stop(grace time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.killed {
-		return fmt.Errorf("%s did not end within %v of SIGTERM and %w%s", p.name, grace, ErrKilled, logEnd(p.log.lastLines(errorLines)))
+		return fmt.Errorf("%s did not end within %v of SIGTERM and %w%s", p.name, grace, ErrKilled, logEnd(p.errorLog()))
 	}
 	return p.err
+}
+
+// Kill sends SIGKILL to the process's group and waits for its end, without a chance to clean up.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.exited
 }
 
 // signal signals the group as long as the process, and with it the group's ID, exists.
@@ -92,7 +108,7 @@ func (p *Process) signal(s syscall.Signal) {
 
 // run starts the process, waits for its end and cleans up after it. It stays on one OS thread for
 // the process's whole life, because the kernel sends the parent-death signal when the thread that
-// forked ends, not when the lab does.
+// forked ends, not when the parent does.
 func (p *Process) run(s Spec, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -154,6 +170,14 @@ func (p *Process) verdict(state *os.ProcessState, signalled bool) error {
 	if signalled && e.Signal == syscall.SIGTERM {
 		return nil // a process without a SIGTERM handler ends in good order, too
 	}
-	e.Log = p.log.lastLines(errorLines)
+	e.Log = p.errorLog()
 	return e
+}
+
+func firstCPUs(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
