@@ -23,35 +23,17 @@ import (
 )
 
 // Config of a Dispatcher: the choice for each seam, and the settings. FromChoice reads one from an
-// assembly, where the settings' defaults and bounds are.
+// assembly, where the settings' meanings, defaults and bounds are.
 type Config struct {
 	Ingest, Queue, Client, Encoding, Batching, Log, Commit string // implementations, by name
 
-	Data      string // folder of the logs
-	JetStream store.JetStream
+	Workers, QueueCapacity, BatchInflight, MaxPending, Window, DedupLimit, DeadLetters, MaxAttempts, MaxStreams int
 
-	Workers        int
-	QueueCapacity  int
-	BatchInflight  int   // webhooks in flight to one batching subscriber
-	MaxPending     int   // notices, each counted once for every subscription that wants it; above it, 429
-	MaxLog         int64 // bytes of the log of notices; above it, 429
-	MaxAge         time.Duration
-	Window         int   // notices of one subscription in memory
-	Memory         int64 // bytes of all notices in memory
-	KeepAge        time.Duration
-	KeepBytes      int64 // of what one subscription has not got
-	History        time.Duration
-	HistoryBytes   int64
-	DedupWindow    time.Duration
-	DedupLimit     int
-	DeadLetters    int   // of one subscription
-	DeadBytes      int64 // of one subscription's dead letters
-	MaxAttempts    int
-	Timeout        time.Duration // of an attempt
-	Backoff        time.Duration // after the first failed attempt; doubles
-	MaxBackoff     time.Duration
-	SecretOverlap  time.Duration
-	MaxStreams     int
+	MaxLog, Memory, KeepBytes, HistoryBytes, DeadBytes                                 int64 // bytes
+	MaxAge, KeepAge, History, DedupWindow, Timeout, Backoff, MaxBackoff, SecretOverlap time.Duration
+
+	Data           string // folder of the logs
+	JetStream      store.JetStream
 	AllowPrivate   bool
 	Tracer         trace.Tracer    // nil means no traces
 	Logger         *slog.Logger    // nil means none
