@@ -1,0 +1,49 @@
+// Package quicktest says whether a test runs in its quick form, which is what go test does unless DYNO_TESTS=all asks
+// for all of it, as CI and `make test-all` do. A test that takes seconds of CPU time has a quick form (fewer cases,
+// fewer kills, the two ends of a ladder) or skips and names the variable.
+//
+// It is not for tests that need what a machine may lack: those look for it and skip. It starts no goroutine.
+package quicktest
+
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Variable is the environment variable that asks for all of every test, with the value All.
+const (
+	Variable = "DYNO_TESTS"
+	All      = "all"
+)
+
+// On reports whether tests run in their quick form.
+func On() bool { return testing.Short() || os.Getenv(Variable) != All }
+
+// Skip skips a test that has no quick form, for a reason such as "starts a cluster of three servers".
+func Skip(t testing.TB, reason string) {
+	t.Helper()
+	if On() {
+		t.Skipf("%s; %s=%s (make test-all) runs it", reason, Variable, All)
+	}
+}
+
+// Of returns the first number when tests run in their quick form, and the second otherwise.
+func Of(quick, all int) int {
+	if On() {
+		return quick
+	}
+	return all
+}
+
+// Checks sets how many random cases pgregory.net/rapid tries in a quick run of a package whose cases take long. Its
+// TestMain calls it. -rapid.checks and RAPID_CHECKS count for more.
+func Checks(quick int) {
+	if os.Getenv("RAPID_CHECKS") != "" || os.Getenv(Variable) == All {
+		return
+	}
+	if err := flag.Set("rapid.checks", strconv.Itoa(quick)); err != nil { // the command line is read after it
+		panic(err)
+	}
+}
