@@ -37,13 +37,16 @@ func Of(quick, all int) int {
 	return all
 }
 
-// Checks sets how many random cases pgregory.net/rapid tries in a quick run of a package whose cases take long. Its
-// TestMain calls it. -rapid.checks and RAPID_CHECKS count for more.
-func Checks(quick int) {
-	if os.Getenv("RAPID_CHECKS") != "" || os.Getenv(Variable) == All {
+// Checks bounds how many random cases pgregory.net/rapid tries in the quick form of a test whose cases take long, unless
+// -rapid.checks is on the command line. The test must not run in parallel: the number is the process's.
+func Checks(t testing.TB, quick int) {
+	t.Helper()
+	t.Setenv("RAPID_CHECKS", strconv.Itoa(quick)) // refused in a parallel test
+	checks := flag.Lookup("rapid.checks")
+	was := checks.Value.String()
+	if n, err := strconv.Atoi(was); !On() || was != checks.DefValue || err == nil && n <= quick {
 		return
 	}
-	if err := flag.Set("rapid.checks", strconv.Itoa(quick)); err != nil { // the command line is read after it
-		panic(err)
-	}
+	flag.Set(checks.Name, strconv.Itoa(quick))
+	t.Cleanup(func() { flag.Set(checks.Name, was) })
 }

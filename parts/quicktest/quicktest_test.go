@@ -26,15 +26,23 @@ func TestQuickUnlessAllIsAskedFor(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for _, c := range []struct {
-		all, rapid string
-		want       int
-	}{{"", "", 7}, {All, "", 100}, {"", "50", 100}} {
+		all           string
+		checks, quick int
+		want          int
+	}{{"", 100, 7, 7}, {"", 100, 200, 100}, {All, 100, 7, 100}, {"", 1000, 7, 1000}} { // the last is from the command line
 		t.Setenv(Variable, c.all)
-		t.Setenv("RAPID_CHECKS", c.rapid)
-		*checks = 100
-		Checks(7)
-		if *checks != c.want {
-			t.Errorf("%+v: %d checks", c, *checks)
+		*checks = c.checks
+		if All == c.all && testing.Short() {
+			continue
+		}
+		t.Run("", func(t *testing.T) {
+			Checks(t, c.quick)
+			if *checks != c.want {
+				t.Errorf("%+v: %d checks", c, *checks)
+			}
+		})
+		if *checks != c.checks {
+			t.Errorf("%+v: %d checks after the test", c, *checks)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/parts/wal/jetstream"
 	"dyno/services/notify/journal"
@@ -79,9 +80,7 @@ func onStreams(t testing.TB, url, name string, set map[string]string) Config {
 
 // Every start has an empty data folder of its own, as on another machine.
 func TestSuiteOnJetStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a stream is several fsyncs an event")
-	}
+	quicktest.Skip(t, "syncs several times per event")
 	t.Parallel()
 	url := urlOf(t, natsServer(t, func(o *server.Options) { o.JetStreamLimits.MaxBatchSize = 10_000 }))
 	var mu sync.Mutex
@@ -289,9 +288,7 @@ func TestBatchBeyondServers(t *testing.T) {
 
 // A checkpoint of as much as one subscription may have is within what servers take that were told nothing.
 func TestLargeCheckpointOnJetStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it writes 30,000 events, one after the other")
-	}
+	quicktest.Skip(t, "writes 30,000 events, one after the other")
 	const waiting, letters = 20_000, journal.DefaultLetters
 	at := jetstream.Config{URL: urlOf(t, natsServer(t)), Stream: "journal"}
 	open := func() (*journal.Journal, map[string]*journal.Recovered) {
@@ -363,9 +360,7 @@ func natsCluster(t *testing.T) []*server.Server {
 
 // With three replicas a dispatcher goes on when a server dies, whichever it was, and so does a standby.
 func TestJetStreamLosesAServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an election takes up to 10 s")
-	}
+	quicktest.Skip(t, "waits up to 10 s for an election among three servers")
 	nodes := natsCluster(t)
 	c := onStreams(t, urlOf(t, nodes...), "three", map[string]string{"jetstream_replicas": "3", "backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
 	r := newInbox(t)
