@@ -104,11 +104,13 @@ func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	for i, post := range in.Posts {
 		c.post(batch, lines(post...))
 		if how := in.Restarts[i]; how != None {
+			c.http.CloseIdleConnections() // a server waits before it closes one
 			c.restart(how == Kill && c.program.Kill != nil)
 			restarted = true
 		}
 	}
 	c.quiet()
+	c.http.CloseIdleConnections()
 	c.stop()
 	out := map[string][]string{}
 	for lane, notices := range r.sequences() {
