@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/postgres/pgtest"
 
@@ -92,7 +93,7 @@ func launch(t testing.TB, args []string) ordertest.Program {
 
 func TestSuite(t *testing.T) {
 	for _, v := range variants() {
-		if testing.Short() && v.Label != daemon.Tuned {
+		if quicktest.On() && v.Label != daemon.Tuned {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres/pgtest"
 )
@@ -89,9 +90,7 @@ func (p *process) submit(id string) (r receipt) {
 
 // What was acknowledged is there after kill -9 of ordersd, which takes its PostgreSQL with it.
 func TestKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a PostgreSQL three times")
-	}
+	quicktest.Skip(t, "starts a PostgreSQL three times")
 	bin := pgtest.Bin(t)
 	program := filepath.Join(t.TempDir(), "ordersd")
 	if out, err := exec.Command("go", "build", "-o", program, "dyno/cmd/ordersd").CombinedOutput(); err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
+
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -56,9 +58,7 @@ func cluster(t *testing.T) []*server.Server {
 
 // A log with three replicas goes on when the server dies that leads its stream, and has everything.
 func TestClusterLosesItsLeader(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an election takes up to 10 s")
-	}
+	quicktest.Skip(t, "waits up to 10 s for an election among three servers")
 	nodes := cluster(t)
 	var urls []string
 	for _, n := range nodes {
