@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"dyno/parts/lameduck/lameducktest"
+	"dyno/parts/quicktest"
 )
 
 // losesNone: a program that is told to stop under load answers every request that it received, queries and submissions.
 func losesNone(c *client) {
 	c.env.LameDuck = time.Second
-	for i := range 4 {
+	for i := range quicktest.Of(1, 4) {
 		c := *c // each has a program of its own
 		c.run()
 		me := c.account(1)
