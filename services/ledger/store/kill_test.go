@@ -66,10 +66,7 @@ func child(dir string) {
 
 // A process that is killed at any moment loses nothing that was durable, and what is there is whole, without a hole.
 func TestKill(t *testing.T) {
-	rounds := 12
-	if quicktest.On() {
-		rounds = 3
-	}
+	rounds := quicktest.Of(2, 12)
 	for _, commit := range []string{"each 1", "batch 1", "batch 3"} {
 		t.Run(strings.ReplaceAll(commit, " ", "-"), func(t *testing.T) {
 			t.Parallel()
