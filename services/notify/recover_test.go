@@ -165,7 +165,6 @@ var anyStep = rapid.Custom(func(t *rapid.T) step {
 // Whatever happens to the process and the machine, each subscription gets all it wanted when it was accepted,
 // in order per key, and the sums add up.
 func TestJourney(t *testing.T) {
-	quicktest.Checks(t, 20)
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(anyStep, 1, 25).Draw(rt, "steps")
 		window := rapid.SampledFrom([]string{"2", "10", "1000"}).Draw(rt, "window")
