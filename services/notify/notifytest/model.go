@@ -85,18 +85,19 @@ func (in Input) Model() map[string][]string {
 	return out
 }
 
+func oneInFiveFails(hook) reply {
+	if rand.IntN(5) == 0 {
+		return reply{status: 500}
+	}
+	return reply{status: 200}
+}
+
 // Deliveries posts an input and returns what was delivered, as Model does, each notice once: around a
 // restart some may come again. One webhook in five fails.
 func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	l := limits.brief()
 	l.Attempts, l.Backoff, l.MaxBackoff = 100, 100*time.Microsecond, time.Millisecond
-	r := newReceiver(t, func(hook) reply {
-		if rand.IntN(5) == 0 {
-			return reply{status: 500}
-		}
-		return reply{status: 200}
-	})
-	c := open(t, start, l)
+	c, r := open(t, start, l), newReceiver(t, oneInFiveFails)
 	for i, sub := range in.Subscriptions {
 		c.subscribe(r, fmt.Sprintf("/%d", i), sub)
 	}
@@ -110,7 +111,6 @@ func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 		}
 	}
 	c.quiet()
-	c.http.CloseIdleConnections()
 	c.stop()
 	out := map[string][]string{}
 	for lane, notices := range r.sequences() {

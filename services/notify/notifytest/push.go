@@ -184,10 +184,7 @@ func endsStreams(t *testing.T, start Start) {
 	s := c.listen("", nil)
 	m := c.dial("")
 	ended := make(chan error, 1)
-	go func() { // as the stop goes on: the server waits for the client to confirm the close
-		_, err := m.next()
-		ended <- err
-	}()
+	go func() { _, err := m.next(); ended <- err }() // while the server waits for this client to confirm the close
 	c.stop()
 	if e, err := s.next(); err == nil {
 		t.Errorf("after the stop came %+v", e)
