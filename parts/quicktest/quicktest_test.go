@@ -8,17 +8,18 @@ import (
 var checks = flag.Int("rapid.checks", 100, "stands for rapid's")
 
 func TestQuickUnlessAllIsAskedFor(t *testing.T) {
-	for value, want := range map[string]bool{"": true, "some": true, All: testing.Short()} {
+	for value, all := range map[string]bool{"": false, "some": false, Everything: true} {
 		t.Setenv(Variable, value)
-		if On() != want || (Of(1, 2) == 1) != want {
-			t.Errorf("%s=%q: On() = %v, Of(1, 2) = %d", Variable, value, On(), Of(1, 2))
+		whole := all && !testing.Short()
+		if All() != all || On() == whole || (Of(1, 2) == 2) != all {
+			t.Errorf("%s=%q: All() = %v, On() = %v, Of(1, 2) = %d", Variable, value, All(), On(), Of(1, 2))
 		}
 		ran := false
 		t.Run("skips", func(t *testing.T) {
 			Skip(t, "stands for a long test")
 			ran = true
 		})
-		if ran == want {
+		if ran != whole {
 			t.Errorf("%s=%q: ran %v", Variable, value, ran)
 		}
 	}
@@ -26,15 +27,11 @@ func TestQuickUnlessAllIsAskedFor(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for _, c := range []struct {
-		all           string
-		checks, quick int
-		want          int
-	}{{"", 100, 7, 7}, {"", 100, 200, 100}, {All, 100, 7, 100}, {"", 1000, 7, 1000}} { // the last is from the command line
+		all                 string
+		checks, quick, want int
+	}{{"", 100, 7, 7}, {"", 100, 200, 100}, {Everything, 100, 7, 100}, {"", 1000, 7, 1000}} { // the last is from the command line
 		t.Setenv(Variable, c.all)
 		*checks = c.checks
-		if All == c.all && testing.Short() {
-			continue
-		}
 		t.Run("", func(t *testing.T) {
 			Checks(t, c.quick)
 			if *checks != c.want {

@@ -40,7 +40,7 @@ func every(t *testing.T, test func(t *testing.T, o Options)) {
 func inTurn(t *testing.T, test func(t *testing.T, o Options)) {
 	for _, driver := range Drivers() {
 		for _, lookup := range Lookups() {
-			if quicktest.On() && (driver == "sql") != (lookup == "single") {
+			if !quicktest.All() && (driver == "sql") != (lookup == "single") {
 				continue
 			}
 			t.Run(driver+"/"+lookup, func(t *testing.T) { test(t, Options{Driver: driver, Lookup: lookup}) })
