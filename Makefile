@@ -9,11 +9,11 @@ test: ## the quick tests: long ones with fewer cases, or not (5 minutes on 2 cor
 	go test work
 
 test-all: export DYNO_TESTS = all
-test-all: ## all of all tests, as CI runs them: soaks, calibrations, peers, every assembly and kill point (18 minutes)
+test-all: ## every test in full, as CI runs them: soaks, calibrations, peers, every assembly and kill point (18 minutes)
 	go test work
 
 race: export DYNO_TESTS = all
-race: ## all of all tests under the race detector
+race: ## every test in full under the race detector
 	go test -race work
 
 lint: ## formatting, vet (also for macOS) and staticcheck
