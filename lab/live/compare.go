@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type comparePage struct {
 
 // figureRow is a figure of both sides.
 type figureRow struct {
+	key              string // a metric, or a key of report.Figures
 	Name, Unit       string
 	A, B             string
 	DetailA, DetailB string
@@ -135,23 +137,25 @@ func inTurns(a, b *side) bool {
 
 // ratio replaces the quotient of the medians by the result of the turns.
 func (p *comparePage) ratio(c compare.Comparison, ratio report.Value, detail string) {
-	name := map[string]string{compare.MetricCapacity: rowCapacity, compare.MetricP99: rowP99, compare.MetricCPU: rowCPU, compare.MetricWork: rowWork}[c.Metric]
 	for i := range p.Rows {
-		if p.Rows[i].Name == name {
+		if p.Rows[i].key == rowOf(c.Metric) {
 			p.Rows[i].Ratio, p.Rows[i].Detail = ratio, detail
 		}
 	}
 }
 
+// rowOf is the key of a metric's row.
+func rowOf(metric string) string { return cmp.Or(report.MetricFigures[metric], metric) }
+
 // quotient compares the two results in one sentence.
 func quotient(p *comparePage) string {
-	for _, name := range []string{rowCapacity, rowWork, rowP99, rowCPU} {
+	for _, metric := range []string{compare.MetricCapacity, compare.MetricWork, compare.MetricP99, compare.MetricCPU} {
 		for _, row := range p.Rows {
-			if row.Name != name || !row.Ratio.Known() {
+			if row.key != rowOf(metric) || !row.Ratio.Known() {
 				continue
 			}
 			return fmt.Sprintf("%s of B is %.2f times that of A: %s against %s%s. They were not measured in turns, so the ratio has no interval.",
-				strings.ToUpper(name[:1])+name[1:], float64(row.Ratio), row.B, row.A, unitWords(row.Unit))
+				strings.ToUpper(row.Name[:1])+row.Name[1:], float64(row.Ratio), row.B, row.A, unitWords(row.Unit))
 		}
 	}
 	return "The two have no figure in common that could be compared."

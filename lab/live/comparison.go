@@ -123,16 +123,15 @@ func (s *side) load() *record.Run {
 
 // figures are the results of a side.
 type figures struct {
-	capacity, work, offered, achieved                       report.Value
-	interval                                                *report.Interval
-	p99, errors, cpu, allocs, bytes, rss, goroutines, pause report.Value
-	speed                                                   report.Value
-	rounds, votes                                           int
+	capacity, work, offered, achieved, errors, speed report.Value
+	interval                                         *report.Interval // of capacity
+	rounds, votes                                    int
+	measured                                         map[string]report.Value // by the keys of report.Figures
 }
 
 func (s *side) figures() figures {
 	no := report.Unknown
-	f := figures{capacity: no, work: no, offered: no, achieved: no, p99: no, errors: no, cpu: no, allocs: no, bytes: no, rss: no, goroutines: no, pause: no, speed: no}
+	f := figures{capacity: no, work: no, offered: no, achieved: no, errors: no, speed: no, measured: map[string]report.Value{}}
 	if v, ok := s.speed[s.Variant]; ok {
 		f.speed = v
 	}
@@ -141,27 +140,30 @@ func (s *side) figures() figures {
 			f.capacity, f.interval = step.Capacity, step.Interval
 		}
 		f.rounds, f.votes, f.work = step.Rounds, step.Votes, step.Work
-		f.p99, f.cpu, f.allocs, f.bytes = step.P99, step.CPU, step.Allocs, step.AllocBytes
-		f.rss, f.goroutines, f.pause = step.PeakRSS, step.Goroutines, step.GCPauseP99
+		f.measured = step.Figures
 		return f
 	}
 	run := s.load()
 	if run == nil {
 		return f
 	}
+	for _, one := range report.Figures {
+		f.measured[one.Key] = one.Of(run)
+	}
 	t := run.Totals
 	f.offered, f.achieved, f.errors = some(t.OfferedPerS), some(t.AchievedPerS), report.Value(t.ErrorShare())
-	f.p99 = some(run.SLO.Observed(t).P99)
 	if v := run.Environment.Speed; v > 0 {
 		f.speed = report.Value(v)
 	}
-	if u := t.Server; u != nil {
-		f.cpu, f.rss, f.goroutines = some(u.CPUMicrosPerRequest), some(float64(u.PeakRSS)), some(float64(u.PeakGoroutines))
-		if u.AllocsPerRequest >= 0 { // the agent is present
-			f.allocs, f.bytes, f.pause = report.Value(u.AllocsPerRequest), report.Value(u.BytesPerRequest), report.Value(u.GCPauseP99Ms)
-		}
-	}
 	return f
+}
+
+// figure is a measured figure by its key.
+func (f figures) figure(key string) report.Value {
+	if v, ok := f.measured[key]; ok {
+		return v
+	}
+	return report.Unknown
 }
 
 // some is v, or unknown where 0 means no measurement.

@@ -5,40 +5,30 @@ import (
 	"strings"
 	"text/template"
 
+	"dyno/lab/compare"
 	"dyno/lab/report"
-)
-
-// Names of rows used elsewhere.
-const (
-	rowCapacity = "capacity"
-	rowWork     = "peak work rate"
-	rowP99      = "p99"
-	rowCPU      = "CPU"
 )
 
 // figureRows returns the figures that at least one side has.
 func figureRows(a, b figures) (out []figureRow) {
-	add := func(name, unit, format string, va, vb report.Value) *figureRow {
+	add := func(key, name, unit string, write func(report.Value) string, va, vb report.Value) *figureRow {
 		if !va.Known() && !vb.Known() {
 			return &figureRow{} // not shown
 		}
-		out = append(out, figureRow{Name: name, Unit: unit, A: write(format, va), B: write(format, vb), Ratio: ratio(va, vb)})
+		out = append(out, figureRow{key: key, Name: name, Unit: unit, A: write(va), B: write(vb), Ratio: ratio(va, vb)})
 		return &out[len(out)-1]
 	}
-	c := add(rowCapacity, "requests per second", "figure", a.capacity, b.capacity)
+	plain, share := func(v report.Value) string { return write("figure", v) }, func(v report.Value) string { return write("percent", v) }
+	c := add(compare.MetricCapacity, "capacity", "requests per second", plain, a.capacity, b.capacity)
 	c.DetailA, c.DetailB = capacityDetail(a), capacityDetail(b)
-	add(rowWork, "requests per second", "figure", a.work, b.work)
-	add("offered", "requests per second", "figure", a.offered, b.offered)
-	add("achieved", "requests per second", "figure", a.achieved, b.achieved)
-	add(rowP99, "ms", "figure", a.p99, b.p99)
-	add("errors", "of offers", "percent", a.errors, b.errors)
-	add(rowCPU, "us per request", "figure", a.cpu, b.cpu)
-	add("allocations", "per request", "figure", a.allocs, b.allocs)
-	add("allocated", "per request", "size", a.bytes, b.bytes)
-	add("peak RSS", "", "size", a.rss, b.rss)
-	add("goroutines", "highest seen", "figure", a.goroutines, b.goroutines)
-	add("GC pause p99", "ms", "figure", a.pause, b.pause)
-	add("machine", "MB/s at a fixed amount of work, before the runs", "figure", a.speed, b.speed)
+	add(compare.MetricWork, "peak work rate", "requests per second", plain, a.work, b.work)
+	add("offered", "offered", "requests per second", plain, a.offered, b.offered)
+	add("achieved", "achieved", "requests per second", plain, a.achieved, b.achieved)
+	add("errors", "errors", "of offers", share, a.errors, b.errors)
+	for _, f := range report.Figures {
+		add(f.Key, f.Name, f.Unit, f.Write, a.figure(f.Key), b.figure(f.Key))
+	}
+	add("machine", "machine", "MB/s at a fixed amount of work, before the runs", plain, a.speed, b.speed)
 	return out
 }
 

@@ -38,19 +38,19 @@ func (r *Report) outcome(e *record.Experiment) record.Outcome {
 
 // standing is the outcome in a word, and the certainty of the result or the reason why there is
 // none.
-func (r *Report) standing() (word, text string) {
+func (r *Report) Standing() (word, text string) {
 	switch o := r.Outcome; o.Status {
 	case record.OutcomeComplete:
-		return o.Status, r.sureWords()
+		return o.Status, r.SureWords()
 	case record.OutcomeInvalid:
 		return o.Status, o.Reason
 	default:
-		return o.Status, cmp.Or(o.Reason, "it ended early") + "; until then " + r.sureWords()
+		return o.Status, cmp.Or(o.Reason, "it ended early") + "; until then " + r.SureWords()
 	}
 }
 
-// sureWords describe how much was measured, and how much of it is decided.
-func (r *Report) sureWords() string {
+// SureWords describe how much was measured, and how much of it is decided.
+func (r *Report) SureWords() string {
 	t := r.Turns
 	if t == nil || r.Kind == record.KindDiagnose {
 		return countWords(r.Count())
@@ -81,8 +81,8 @@ func (r *Report) sureWords() string {
 	return strings.Join(parts, ", ")
 }
 
-// undecidedWords state what would decide the steps whose ratios are not decided.
-func (r *Report) undecidedWords() string {
+// UndecidedWords state what would decide the steps whose ratios are not decided.
+func (r *Report) UndecidedWords() string {
 	var order []string
 	names := map[string][]string{}
 	for _, s := range r.Steps {
@@ -100,19 +100,19 @@ func (r *Report) undecidedWords() string {
 	for i, what := range order {
 		order[i] = strings.Join(names[what], ", ") + " (" + what + ")"
 	}
-	return strings.TrimPrefix(metricNames[r.RatioMetric], "peak ") + " not decided " + r.againstWords() + ": " + strings.Join(order, "; ")
+	return strings.TrimPrefix(metricNames[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(order, "; ")
 }
 
-// againstWords name the step with which a verdict by turns compares.
-func (r *Report) againstWords() string {
+// AgainstWords name the step with which a verdict by turns compares.
+func (r *Report) AgainstWords() string {
 	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
 		return "against " + r.Steps[0].Name
 	}
 	return "against the step before"
 }
 
-// floorWords describe the baseline compared with itself.
-func (r *Report) floorWords() string {
+// FloorWords describe the baseline compared with itself.
+func (r *Report) FloorWords() string {
 	switch {
 	case r.Floor == nil && r.CPUFloor == nil:
 		return ""
@@ -130,7 +130,7 @@ func (r *Report) floorWords() string {
 }
 
 // leftOut counts the invalid runs by reason, the most frequent reason first.
-func (r *Report) leftOut() (out []string) {
+func (r *Report) LeftOut() (out []string) {
 	runs := map[string][]string{}
 	var order []string
 	for _, run := range r.Runs {
@@ -230,9 +230,13 @@ func (r *Report) answer() string {
 		return r.capacityAnswer()
 	case record.KindSweep:
 		if r.Scaling != nil {
-			return r.scalingAnswer()
+			return r.Scaling.Answer()
 		}
-		return r.sweepAnswer()
+		var names []string
+		for _, s := range r.Steps {
+			names = append(names, s.Name)
+		}
+		return r.Sweep.Answer(r.SLO, names)
 	case record.KindDiagnose:
 		return r.diagnosisAnswer()
 	}
@@ -380,57 +384,14 @@ func (r *Report) MissedWords() string {
 	return said
 }
 
-// alike is the relative difference below which two variants' flows are named together.
-const alike = 0.01
-
-// sweepAnswer describes the effect of the axes, or names the variants with the highest throughput
-// within the SLO's p99.
-func (r *Report) sweepAnswer() string {
-	if r.Sweep.axes != "" {
-		return r.Sweep.axes
-	}
-	bound := p99Bound(r.SLO)
-	best, verb := map[string]Value{}, "accepted"
-	var most Value
-	for _, row := range r.Sweep.Rows {
-		flow := row.Accepted
-		if row.Delivered.Known() {
-			flow, verb = row.Delivered, "delivered"
-		}
-		if bound.Known() && !(row.P99 <= bound) || !flow.Known() {
-			continue
-		}
-		best[row.Variant] = max(best[row.Variant], flow)
-		most = max(most, flow)
-	}
-	within := ""
-	if bound.Known() {
-		within = " with p99 <= " + round(bound) + " ms"
-	}
-	if len(best) == 0 {
-		return fmt.Sprintf("None of %s stayed within%s at any rate.", plural(len(r.Steps), "variant"), within)
-	}
-	var names []string
-	for _, s := range r.Steps {
-		if v, ok := best[s.Name]; ok && v >= most*(1-alike) {
-			names = append(names, s.Name)
-		}
-	}
-	return fmt.Sprintf("%s %s the most%s: %s.", strings.Join(names, ", "), verb, within, rate(most))
-}
-
-// space adds a leading space to a non-empty text.
-func space(s string) string {
-	if s == "" {
+// atOnceWords state the concurrency of a step's capacity, and its limit.
+func (r *Report) atOnceWords(s *Step) string {
+	if r.Scaling == nil || !s.AtOnce.Known() {
 		return ""
 	}
-	return " " + s
-}
-
-// at adds a leading " at " to a non-empty text.
-func at(s string) string {
-	if s == "" {
-		return ""
+	words := " with concurrency " + whole(s.AtOnce)
+	if s.Waits != "" {
+		words += ", waiting for " + s.Waits
 	}
-	return " at " + s
+	return words
 }

@@ -28,7 +28,7 @@ type barRow struct {
 
 func newBars(r *Report) bars {
 	steps := slices.Clone(r.Steps)
-	if r.Turns != nil && !r.any(func(s *Step) bool { return s.Capacity.Known() }) {
+	if r.Turns != nil && !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Capacity.Known() }) {
 		for i := range steps { // no capacity was measured
 			steps[i].Capacity, steps[i].Interval = steps[i].Work, steps[i].WorkInterval
 		}
@@ -46,7 +46,7 @@ func newBars(r *Report) bars {
 		return bars{}
 	}
 	x := newAxis(false, most)
-	main := r.columns()[1]
+	main := r.Columns()[1]
 	out := bars{Note: main.Head + " " + main.Unit + "; the whisker is the 95% interval", Axis: axisSVG(x, x.ticks())}
 	baseline := Unknown
 	if r.Kind == record.KindLadder || r.Kind == record.KindCompare {
@@ -112,9 +112,9 @@ func axisSVG(x axis, ticks []tick) template.HTML {
 	return template.HTML(b.String())
 }
 
-// svg draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the ratio as a
+// ratioSVG draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the ratio as a
 // line across it.
-func (row RatioRow) svg(x axis) template.HTML {
+func ratioSVG(row RatioRow, x axis) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="strip" width="100%" height="34" aria-hidden="true">`)
 	one := x.percentOf(1)

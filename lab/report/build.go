@@ -149,7 +149,7 @@ func build(e *record.Experiment, a analysis) *Report {
 	}
 	r.Assemblies = assemblies(e)
 	if atOnce(e) {
-		r.Scaling = scaling(e, a)
+		r.Scaling = scaling(e, a.verdicts)
 	}
 	if len(e.Slices) > 0 {
 		r.Turns = turnsOf(e)
@@ -160,7 +160,10 @@ func build(e *record.Experiment, a analysis) *Report {
 	case record.KindSweep:
 		r.steps(steady(e), a)
 		if r.Scaling == nil {
-			r.sweep(e)
+			crowded := false
+			if r.Sweep, r.Charts, crowded = newSweep(e); crowded {
+				r.withoutPeaks() // a crowded sweep does not show capacities
+			}
 		} else {
 			r.withoutPeaks()
 		}
@@ -183,7 +186,7 @@ func build(e *record.Experiment, a analysis) *Report {
 	}
 	if e.Kind != record.KindLoad {
 		if r.Scaling == nil {
-			r.Curves = r.curves(e, a)
+			r.curves(e, a)
 		}
 		r.Ratios = r.ratios(e, a)
 		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
@@ -191,7 +194,8 @@ func build(e *record.Experiment, a analysis) *Report {
 	r.Traces, r.TracesLeft = traces(e)
 	r.Diagnoses, r.Flames = complete(a.diagnoses), flames(e)
 	r.explain()
-	r.Pauses, r.Stages, r.Databases = pauses(e, a), staged(e), databases(e, a)
+	used := func(variant string) []*record.Run { return atCapacity(e, a, variant) }
+	r.Pauses, r.Stages, r.Databases = pauses(e, used), staged(e), databases(e, used)
 	r.Outcome = r.outcome(e)
 	if r.Outcome.Status == record.OutcomeInvalid {
 		r.Invalid = r.Outcome.Reason
@@ -271,11 +275,4 @@ func indented(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return b.Bytes()
-}
-
-func interval(p *[2]float64) *Interval {
-	if p == nil {
-		return nil
-	}
-	return &Interval{Lo: p[0], Hi: p[1]}
 }

@@ -13,7 +13,7 @@ import (
 type Chart struct {
 	ID     string  `json:"id"`
 	Title  string  `json:"title"`
-	X      column  `json:"x"` // the union of the groups' rates
+	X      Numbers `json:"x"` // the union of the groups' rates
 	Groups []Group `json:"groups"`
 	XName  string  `json:"x_name"`
 	YName  string  `json:"y_name"`
@@ -32,8 +32,8 @@ type Group struct {
 
 // Line has a figure for each of the chart's X; null where the variant was not measured.
 type Line struct {
-	Name string `json:"name"`
-	Y    column `json:"y"`
+	Name string  `json:"name"`
+	Y    Numbers `json:"y"`
 }
 
 // nearRates is the relative difference below which two offered rates count as one: Poisson arrivals
@@ -111,7 +111,7 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 		}
 		g := Group{Name: name, Hue: len(c.Groups)}
 		for _, rd := range readings {
-			line := Line{Name: rd.name, Y: make(column, len(c.X))}
+			line := Line{Name: rd.name, Y: make(Numbers, len(c.X))}
 			for i, x := range c.X {
 				line.Y[i] = math.NaN()
 				if p, ok := at[name][x]; ok {
@@ -135,8 +135,8 @@ func (c *Chart) drop() {
 			keep = append(keep, i)
 		}
 	}
-	only := func(from column) column {
-		out := make(column, len(keep))
+	only := func(from Numbers) Numbers {
+		out := make(Numbers, len(keep))
 		for i, k := range keep {
 			out[i] = from[k]
 		}

@@ -1,11 +1,10 @@
 package report
 
 import (
-	"fmt"
-	"html/template"
 	"math"
 
 	"dyno/lab/capacity"
+	"dyno/lab/compare"
 	"dyno/lab/record"
 )
 
@@ -25,16 +24,11 @@ type CurveDot struct {
 	Met      bool    // true without an SLO
 }
 
-// curves are the load curves of all variants that have one.
-func (r *Report) curves(e *record.Experiment, a analysis) (out []Curve) {
+// curves are the load curves of all variants that have one, without their capacities.
+func curves(e *record.Experiment, verdicts map[string]capacity.Verdict) (out []Curve) {
 	rows := votes(e)
 	for _, name := range variantNames(e) {
 		c := Curve{Variant: name, Capacity: Unknown}
-		for i := range r.Steps {
-			if s := &r.Steps[i]; s.Name == name && (r.Turns != nil || r.Metric == metricOf(&record.Experiment{})) {
-				c.Capacity, c.Interval = s.Capacity, s.Interval
-			}
-		}
 		for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {
 			return s.Variant == name && s.Role == record.RoleMeasure && capacity.NoVote(s) == "" && s.Latency.P99 > 0
 		}) {
@@ -46,7 +40,7 @@ func (r *Report) curves(e *record.Experiment, a analysis) (out []Curve) {
 			}
 		}
 		if len(e.Slices) == 0 {
-			c.ofRuns(e, a)
+			c.ofRuns(e, verdicts)
 		}
 		if len(c.Dots) > 0 {
 			out = append(out, c)
@@ -56,11 +50,11 @@ func (r *Report) curves(e *record.Experiment, a analysis) (out []Curve) {
 }
 
 // ofRuns reads the dots from whole runs.
-func (c *Curve) ofRuns(e *record.Experiment, a analysis) {
+func (c *Curve) ofRuns(e *record.Experiment, verdicts map[string]capacity.Verdict) {
 	for _, p := range points(e, c.Variant) {
 		for _, run := range p.runs {
 			q := run.SLO.Observed(run.Totals)
-			if v, judged := a.verdicts[run.ID]; q.P99 > 0 {
+			if v, judged := verdicts[run.ID]; q.P99 > 0 {
 				c.Dots = append(c.Dots, CurveDot{offeredOf(run), positive(q.P50), q.P99, v.Met || !judged})
 			}
 		}
@@ -70,88 +64,6 @@ func (c *Curve) ofRuns(e *record.Experiment, a analysis) {
 			c.Line = append(c.Line, CurveDot{p.offered, p50, p99, true})
 		}
 	}
-}
-
-// CurveCells draws the load curves as charts, all to one scale.
-func (v pageView) CurveCells() (out []Cell) {
-	var xs, ys []float64
-	bound := float64(p99Bound(v.SLO))
-	for _, c := range v.Curves {
-		for _, d := range c.Dots {
-			xs, ys = append(xs, d.PerS), append(ys, d.P99)
-		}
-		if c.Interval != nil {
-			xs = append(xs, c.Interval.Lo, c.Interval.Hi)
-		}
-	}
-	x, y := tightAxis(xs), newAxis(true, append(ys, bound)...)
-	for _, c := range v.Curves {
-		p := plot{title: "p99 of " + c.Variant + " against the offered rate", xLabel: "offered, per second", yLabel: "p99, ms", x: x, y: y, small: len(v.Curves) > 1}
-		if bound > 0 {
-			p.lines = append(p.lines, polyline{class: "bound", xs: []float64{x.lo, x.hi}, ys: []float64{bound, bound}})
-		}
-		if c.Capacity.Known() {
-			if c.Interval != nil {
-				p.band = &band{c.Interval.Lo, c.Interval.Hi}
-			}
-			at := float64(c.Capacity)
-			p.lines = append(p.lines, polyline{class: "capacity", xs: []float64{at, at}, ys: []float64{y.lo, y.hi}})
-		}
-		line := polyline{class: "median"}
-		for _, d := range c.Line {
-			line.xs, line.ys = append(line.xs, d.PerS), append(line.ys, d.P99)
-		}
-		p.lines = append(p.lines, line)
-		for _, d := range c.Dots {
-			one := dot{x: d.PerS, y: d.P99, class: "met", title: fmt.Sprintf("%s at %s: p99 %s ms", c.Variant, rate(Value(d.PerS)), figure(Value(d.P99)))}
-			if !d.Met {
-				one.class, one.title = "over", one.title+", SLO missed"
-			}
-			p.dots = append(p.dots, one)
-		}
-		name := c.Variant
-		if c.Capacity.Known() {
-			name += " " + rate(c.Capacity)
-		}
-		out = append(out, Cell{name, p.SVG()})
-	}
-	return out
-}
-
-// strip is the ratios of one metric: a row for B over A, and one for A's twin over A.
-type strip struct {
-	Name string
-	Rows []stripRow
-	Axis template.HTML
-}
-
-type stripRow struct {
-	Name, Value, Detail, Verdict string
-	SVG                          template.HTML
-}
-
-// Strips returns a comparison's pairs, by metric.
-func (v pageView) Strips() (out []strip) {
-	for _, of := range v.Ratios {
-		var all []float64
-		for _, row := range of.Rows {
-			all = append(all, row.Ratios...)
-			if row.Interval != nil {
-				all = append(all, row.Interval.Lo, row.Interval.Hi)
-			}
-		}
-		x := ratioAxis(all)
-		one := strip{Name: metricNames[of.Metric], Axis: axisSVG(x, x.ratioTicks())}
-		for _, row := range of.Rows {
-			drawn := stripRow{Name: row.Name, Detail: betweenRatios(row.Interval), Verdict: betterWords(of.Metric, row.Verdict), SVG: row.svg(x)}
-			if row.Ratio.Known() {
-				drawn.Value = times(row.Ratio)
-			}
-			one.Rows = append(one.Rows, drawn)
-		}
-		out = append(out, one)
-	}
-	return out
 }
 
 // Ratios are the pairs of a comparison by one metric.
@@ -175,9 +87,8 @@ func (r *Report) ratios(e *record.Experiment, a analysis) (out []Ratios) {
 	if c == nil {
 		return nil
 	}
-	over := c.B + " over " + c.A
-	twin := c.A + "'s twin over " + c.A
 	if r.Turns == nil {
+		over := c.B + " over " + c.A
 		one := Ratios{Metric: c.Metric, Rows: []RatioRow{{over, nil, measured(c.Ratio), interval(c.Interval), c.Verdict}}}
 		floor := RatioRow{Name: c.A + " over itself", Ratio: Unknown, Interval: interval(c.Floor)}
 		for _, p := range r.Pairs {
@@ -193,7 +104,13 @@ func (r *Report) ratios(e *record.Experiment, a analysis) (out []Ratios) {
 		}
 		return []Ratios{one}
 	}
-	for _, m := range r.Metrics {
+	return turnRatios(e, r.Metrics)
+}
+
+// turnRatios collects the blocks of a comparison by turns, by each metric.
+func turnRatios(e *record.Experiment, metrics []compare.Comparison) (out []Ratios) {
+	for _, m := range metrics {
+		over, twin := m.B+" over "+m.A, m.A+"'s twin over "+m.A
 		one := Ratios{Metric: m.Metric, Rows: []RatioRow{{over, nil, measured(m.Ratio), interval(m.Interval), m.Verdict}}}
 		if read := blockReaders[m.Metric]; read != nil {
 			one.Rows[0].Ratios = blockRatios(e, read, record.RoleMeasure, m.B, m.A)
@@ -222,34 +139,6 @@ func blockRatios(e *record.Experiment, read func(*record.Slice) float64, role, b
 		if of := base[[2]int{s.Generation, s.Block}]; of > 0 && read(s) > 0 {
 			out = append(out, read(s)/of)
 		}
-	}
-	return out
-}
-
-// ratioAxis spans the ratios and 1, logarithmically.
-func ratioAxis(ratios []float64) axis {
-	return tightAxis(append([]float64{0.95, 1.05}, ratios...))
-}
-
-// tightAxis spans values above 0 logarithmically, with a narrow margin.
-func tightAxis(values []float64) axis {
-	a := axis{lo: math.Inf(1), hi: math.Inf(-1), log: true}
-	for _, v := range values {
-		if v > 0 && !math.IsInf(v, 1) {
-			a.lo, a.hi = min(a.lo, v), max(a.hi, v)
-		}
-	}
-	if a.lo > a.hi {
-		a.lo, a.hi = 1, 10
-	}
-	room := 1.01 * math.Pow(a.hi/a.lo, 0.04)
-	return axis{lo: a.lo / room, hi: a.hi * room, log: true}
-}
-
-// ratioTicks are some round ratios.
-func (a axis) ratioTicks() (out []tick) {
-	for _, t := range a.ticks() {
-		out = append(out, tick{t.at, t.label + "x"})
 	}
 	return out
 }

@@ -44,13 +44,6 @@ func filled[T any](s []T) []T {
 	return s
 }
 
-func finite(v float64) float64 {
-	if !Value(v).Known() {
-		return 0
-	}
-	return v
-}
-
 func finiteEvidence(in []diagnose.Evidence) []diagnose.Evidence {
 	return slices.DeleteFunc(slices.Clone(filled(in)), func(e diagnose.Evidence) bool { return !Value(e.Value).Known() })
 }
@@ -64,7 +57,7 @@ func finitePlaces(in []diagnose.Place) []diagnose.Place {
 }
 
 // diagnosis is the diagnosis of a variant; nil when it has none.
-func (r *Report) diagnosis(variant string) *diagnose.Diagnosis {
+func (r *Report) Diagnosis(variant string) *diagnose.Diagnosis {
 	for i := range r.Diagnoses {
 		if r.Diagnoses[i].Variant == variant {
 			return &r.Diagnoses[i]
@@ -112,10 +105,10 @@ func verdictWords(d *diagnose.Diagnosis) string {
 }
 
 // told reports whether the answer already contains the verdict.
-func (r *Report) told(d *diagnose.Diagnosis) bool { return strings.Contains(r.Answer, d.InWords) }
+func (r *Report) Told(d *diagnose.Diagnosis) bool { return strings.Contains(r.Answer, d.InWords) }
 
 // nameOf is the subject of a diagnosis: the variant, or the report's subject.
-func (r *Report) nameOf(d *diagnose.Diagnosis) string { return cmp.Or(d.Variant, r.subject()) }
+func (r *Report) NameOf(d *diagnose.Diagnosis) string { return cmp.Or(d.Variant, r.subject()) }
 
 // diagnosisAnswer is the verdict in a sentence or two: the capacity, if it was measured, and the
 // bottleneck.
@@ -126,7 +119,7 @@ func (r *Report) diagnosisAnswer() string {
 	d := &r.Diagnoses[0]
 	said := cmp.Or(d.InWords, "It is bound by "+verdictWords(d)+".")
 	if r.Capacity != nil && r.Capacity.Valid {
-		return fmt.Sprintf("%s carries %s%s. %s", r.nameOf(d), rate(Value(d.CapacityPerS)), at(latencyWords(r.SLO)), said)
+		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), rate(Value(d.CapacityPerS)), at(latencyWords(r.SLO)), said)
 	}
 	return said
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"html/template"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type linkedPlace struct {
 	Flame   string // kind of flame graph; empty: none
 }
 
-func (r *Report) linked(variant string, kinds []string, places []diagnose.Place) (out []linkedPlace) {
+func linked(r *Report, variant string, kinds []string, places []diagnose.Place) (out []linkedPlace) {
 	for _, p := range places {
 		out = append(out, linkedPlace{p, variant, r.Flames.showing(variant, kinds, p.Function)})
 	}
@@ -44,17 +45,17 @@ type diagnosisView struct {
 
 // Places are the places of the verdict.
 func (v diagnosisView) Places() []linkedPlace {
-	return v.report.linked(v.Variant, kindsOf(v.Bound), v.Where)
+	return linked(v.report, v.Variant, kindsOf(v.Bound), v.Where)
 }
 
 // Name is the variant's name, or the report's subject.
-func (v diagnosisView) Name() string { return v.report.nameOf(&v.Diagnosis) }
+func (v diagnosisView) Name() string { return v.report.NameOf(&v.Diagnosis) }
 
 // BoundBy is the verdict in a few words.
 func (v diagnosisView) BoundBy() string { return verdictWords(&v.Diagnosis) }
 
 // Told reports whether the page's head already contains the verdict.
-func (v diagnosisView) Told() bool { return v.report.told(&v.Diagnosis) }
+func (v diagnosisView) Told() bool { return v.report.Told(&v.Diagnosis) }
 
 // Class is the CSS class of the verdict's colour.
 func (v diagnosisView) Class() string {
@@ -83,7 +84,7 @@ func (v diagnosisView) Found() (out []findingView) {
 		if f.Profile != "" {
 			kinds = []string{f.Profile}
 		}
-		one := findingView{Finding: f, Variant: v.Variant, Places: v.report.linked(v.Variant, kinds, f.Where)}
+		one := findingView{Finding: f, Variant: v.Variant, Places: linked(v.report, v.Variant, kinds, f.Where)}
 		if v.report.Flames.Has(v.Variant, f.Profile) {
 			one.Flame = f.Profile
 		}
@@ -108,7 +109,7 @@ func (v pageView) Quadrant() (q struct {
 	SVG  template.HTML
 	Left []string
 }) {
-	q.SVG, q.Left = v.quadrant()
+	q.SVG, q.Left = quadrant(v.Report)
 	return q
 }
 
@@ -130,4 +131,10 @@ func (v pageView) FlameVariants() (out []string) {
 		}
 	}
 	return out
+}
+
+// flameRoom reserves the space of the graph until the script draws it, so that the page does not shift.
+func flameRoom(f Flame) template.HTML {
+	const frame, frames = 19, 3 // px, as flame.js draws them; the root and the free space below
+	return template.HTML(fmt.Sprintf(`<svg width="100%%" height="%d" aria-hidden="true"></svg>`, (f.Deepest+frames)*frame))
 }

@@ -43,8 +43,8 @@ func interventionCells(tried []diagnose.Intervention) (rows [][]string) {
 func (t *terminal) diagnosis(r *Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
-		t.line(t.paint(bold, t.clean(r.nameOf(d)+": "+verdictWords(d))))
-		if !r.told(d) {
+		t.line(t.paint(bold, t.clean(r.NameOf(d)+": "+verdictWords(d))))
+		if !r.Told(d) {
 			t.line(t.clean(d.InWords))
 		}
 		if d.PeakPerS > 0 {
@@ -102,7 +102,7 @@ func (t *terminal) why(r *Report) {
 
 // whyWords state a step's bottleneck, and why its throughput changed or did not.
 func whyWords(r *Report, d *diagnose.Diagnosis) string {
-	said := r.nameOf(d)
+	said := r.NameOf(d)
 	if d.Valid && d.Bound != diagnose.Unknown {
 		said += ", bound by " + verdictWords(d)
 	}
@@ -110,11 +110,11 @@ func whyWords(r *Report, d *diagnose.Diagnosis) string {
 }
 
 // diagnosisMarkdown writes a diagnosis in full.
-func (r *Report) diagnosisMarkdown(b *strings.Builder) {
+func diagnosisMarkdown(b *strings.Builder, r *Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
-		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.nameOf(d)), escapeMarkdown(verdictWords(d)))
-		if !r.told(d) {
+		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.NameOf(d)), escapeMarkdown(verdictWords(d)))
+		if !r.Told(d) {
 			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(d.InWords))
 		}
 		if d.PeakPerS > 0 {
@@ -148,7 +148,7 @@ func (r *Report) diagnosisMarkdown(b *strings.Builder) {
 }
 
 // whyMarkdown writes for each step its bottleneck and the change of its throughput.
-func (r *Report) whyMarkdown(b *strings.Builder) {
+func whyMarkdown(b *strings.Builder, r *Report) {
 	for i := range r.Diagnoses {
 		fmt.Fprintf(b, "- %s\n", escapeMarkdown(whyWords(r, &r.Diagnoses[i])))
 	}

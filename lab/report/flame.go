@@ -2,8 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
-	"html/template"
 	"maps"
 	"path"
 	"slices"
@@ -44,7 +42,7 @@ type Flame struct {
 	Functions []int   `json:"f"`
 	Depths    []int   `json:"d"`
 	Lines     []int   `json:"l"` // line with most of the value; 0: unknown
-	Self      column  `json:"s"` // in none of its children, in Unit
+	Self      Numbers `json:"s"` // in none of its children, in Unit
 	Total     float64 `json:"-"`
 	Deepest   int     `json:"-"`
 }
@@ -235,12 +233,6 @@ func (f *Flames) Initial() int {
 		}
 	}
 	return 0
-}
-
-// Room reserves the space of the graph until the script draws it, so that the page does not shift.
-func (f Flame) Room() template.HTML {
-	const frame, frames = 19, 3 // px, as flame.js draws them; the root and the free space below
-	return template.HTML(fmt.Sprintf(`<svg width="100%%" height="%d" aria-hidden="true"></svg>`, (f.Deepest+frames)*frame))
 }
 
 // Has reports whether there is a graph to link to.

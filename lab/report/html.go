@@ -78,6 +78,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		return count(int64(n))
 	},
 	"evidence": evidenceFigure, "signal": signalWords, "where": placeWords, "share": shareWords, "held": heldWords, "pauses": func(n int64) string { return plural(int(n), "pause") }, "pause": func(v Value) string { return pauseWords(float64(v)) },
+	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable,
+	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
 	"float":   func(n int) float64 { return float64(n) },
 	"place":   func(index int) int { return index + 1 },
 	"seconds": func(v float64) string { return digits(v, 4) + " s" },
@@ -128,27 +130,14 @@ func (v pageView) Heading() string { return v.Title }
 
 // Banner shows the outcome, and the certainty of the result.
 func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
-	word, text := v.standing()
+	word, text := v.Standing()
 	b.Class = map[string]string{record.OutcomeComplete: "good", record.OutcomeInvalid: "bad"}[word]
 	b.Class, b.Word, b.Text = cmp.Or(b.Class, "part"), strings.ToUpper(word[:1])+word[1:], text
 	return b
 }
 
-// FloorWords describe the baseline compared with itself.
-func (v pageView) FloorWords() string { return v.floorWords() }
-
-// Columns are the columns of the table of steps.
-func (v pageView) Columns() []tableColumn { return v.columns() }
-
-// DatabaseColumns are the columns of the table of databases, DatabaseRemarks the text below it.
-func (v pageView) DatabaseColumns() []databaseColumn { return v.databaseColumns() }
-func (v pageView) DatabaseRemarks() []string         { return v.databaseRemarks() }
-
 // Pointer converts a step for the template to the form that columns read.
 func (s Step) Pointer() *Step { return &s }
-
-// AllWarnings are the warnings of the report and its steps.
-func (v pageView) AllWarnings() []string { return v.allWarnings() }
 
 // Bars is the chart of the steps.
 func (v pageView) Bars() bars { return newBars(v.Report) }
@@ -161,11 +150,11 @@ func (v pageView) ShowSteps() bool {
 	if v.Kind == record.KindSweep && v.Scaling != nil {
 		return false // its variants are curves, not capacities
 	}
-	return len(v.Steps) > 0 && (v.Sweep == nil || len(v.Sweep.Panels) == 1 && v.Sweep.Panels[0].Cells == nil)
+	return len(v.Steps) > 0 && (v.Sweep == nil || len(v.Sweep.Panels) == 1 && v.Sweep.Panels[0].Flows == nil)
 }
 
 // LoadPlot is the percentile curve of a single load.
-func (v pageView) LoadPlot() template.HTML { return v.Load.plot().SVG() }
+func (v pageView) LoadPlot() template.HTML { return loadPlot(v.Load) }
 
 // Quantiles are the rows of a single load's table.
 func (v pageView) Quantiles() (rows [][]string) {
@@ -271,3 +260,9 @@ func (v pageView) ClosedNote() string {
 	}
 	return ""
 }
+
+// DatabaseColumns are the columns of the table of databases.
+func (v pageView) DatabaseColumns() []Column[Database] { return DatabaseColumns(v.Databases) }
+
+// DatabaseRemarks are the remarks below the table of databases.
+func (v pageView) DatabaseRemarks() []string { return DatabaseRemarks(v.Databases) }

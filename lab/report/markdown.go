@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"dyno/lab/record"
@@ -16,43 +15,39 @@ func Markdown(w io.Writer, r *Report) error {
 	if r.Invalid == "" {
 		fmt.Fprintf(&b, "%s\n\n", escapeMarkdown(r.Answer))
 	}
-	if word, text := r.standing(); r.Outcome.Status != record.OutcomeComplete {
+	if word, text := r.Standing(); r.Outcome.Status != record.OutcomeComplete {
 		fmt.Fprintf(&b, "**%s**: %s\n\n", word, escapeMarkdown(text))
 	}
 	switch {
 	case r.Scaling != nil && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
 		// the table of its points follows below
 	case r.Kind == record.KindLoad && r.Load != nil:
-		r.loadMarkdown(&b)
+		loadMarkdown(&b, r)
 	case r.Kind == record.KindCapacity && r.Capacity != nil:
-		r.capacityMarkdown(&b)
+		capacityMarkdown(&b, r)
 	case r.Kind == record.KindDiagnose:
-		r.diagnosisMarkdown(&b)
+		diagnosisMarkdown(&b, r)
 	case r.Sweep != nil:
-		r.sweepMarkdown(&b)
+		sweepMarkdown(&b, r)
 	case len(r.Steps) > 0:
-		r.stepsMarkdown(&b)
+		stepsMarkdown(&b, r)
 	}
-	r.Scaling.markdown(&b)
+	scalingMarkdown(&b, r.Scaling)
 	if r.Kind != record.KindDiagnose {
-		r.whyMarkdown(&b)
+		whyMarkdown(&b, r)
 	}
-	r.databaseMarkdown(&b)
-	r.conditionsMarkdown(&b)
+	databaseMarkdown(&b, r)
+	conditionsMarkdown(&b, r)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (r *Report) stepsMarkdown(b *strings.Builder) {
-	cols := r.narrow()
+func stepsMarkdown(b *strings.Builder, r *Report) {
+	cols := Narrow(r.Columns())
 	var head []string
 	var align []bool
 	for _, c := range cols {
-		name := c.Head
-		if c.Unit != "" {
-			name += ", " + c.Unit
-		}
-		head, align = append(head, name), append(align, c.Number)
+		head, align = append(head, c.Name()), append(align, c.Number)
 	}
 	var rows [][]string
 	for i := range r.Steps {
@@ -67,7 +62,7 @@ func (r *Report) stepsMarkdown(b *strings.Builder) {
 		rows = append(rows, row)
 	}
 	tableMarkdown(b, head, align, rows)
-	if undecided := r.undecidedWords(); undecided != "" {
+	if undecided := r.UndecidedWords(); undecided != "" {
 		fmt.Fprintf(b, "%s\n\n", escapeMarkdown(undecided))
 	}
 	for _, s := range r.Steps {
@@ -78,8 +73,8 @@ func (r *Report) stepsMarkdown(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-func (r *Report) capacityMarkdown(b *strings.Builder) {
-	if cells := r.voteCells(); len(cells) > 0 {
+func capacityMarkdown(b *strings.Builder, r *Report) {
+	if cells := voteCells(r.Votes); len(cells) > 0 {
 		tableMarkdown(b, voteHead, voteNumbers, cells)
 	}
 	if len(r.Capacity.Steps) == 0 {
@@ -92,15 +87,15 @@ func (r *Report) capacityMarkdown(b *strings.Builder) {
 	tableMarkdown(b, []string{"offered, per second", "achieved, per second", "p50, ms", "p99, ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
 }
 
-// markdown writes a job's throughput over concurrency, and the model that fits it best.
-func (s *Scaling) markdown(b *strings.Builder) {
+// scalingMarkdown writes a job's throughput over concurrency, and the model that fits it best.
+func scalingMarkdown(b *strings.Builder, s *Scaling) {
 	if s == nil || len(s.Curves) == 0 {
 		return
 	}
-	head, number, rows := s.scalingTable()
+	head, number, rows := s.Table()
 	tableMarkdown(b, head, number, rows)
 	for _, c := range s.Curves {
-		for i, line := range c.words() {
+		for i, line := range c.Words() {
 			fmt.Fprintf(b, "%s- %s\n", strings.Repeat("  ", min(i, 1)), escapeMarkdown(line))
 		}
 	}
@@ -110,7 +105,7 @@ func (s *Scaling) markdown(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-func (r *Report) sweepMarkdown(b *strings.Builder) {
+func sweepMarkdown(b *strings.Builder, r *Report) {
 	var rows [][]string
 	for _, s := range r.Sweep.Rows {
 		rows = append(rows, []string{s.Variant, figure(s.Offered), figure(s.Accepted), figure(s.Delivered), figure(s.Refused), figure(s.P50), figure(s.P99)})
@@ -118,11 +113,11 @@ func (r *Report) sweepMarkdown(b *strings.Builder) {
 	tableMarkdown(b, []string{"variant", "offered, per second", "accepted, per second", "delivered, per second", "refused, per second", "p50, ms", "p99, ms"},
 		[]bool{false, true, true, true, true, true, true}, rows)
 	if len(r.Sweep.Ramps) > 0 {
-		tableMarkdown(b, rampHead, rampNumbers, r.Sweep.rampCells())
+		tableMarkdown(b, rampHead, rampNumbers, rampCells(r.Sweep.Ramps))
 	}
 }
 
-func (r *Report) loadMarkdown(b *strings.Builder) {
+func loadMarkdown(b *strings.Builder, r *Report) {
 	t := r.Load.Run.Totals
 	var rows [][]string
 	for _, q := range quantiles {
@@ -142,7 +137,7 @@ func (r *Report) loadMarkdown(b *strings.Builder) {
 }
 
 // conditionsMarkdown writes the conditions of the measurement in a folded section.
-func (r *Report) conditionsMarkdown(b *strings.Builder) {
+func conditionsMarkdown(b *strings.Builder, r *Report) {
 	all, valid := r.Count()
 	b.WriteString("<details><summary>Conditions</summary>\n\n")
 	item := func(name, text string) {
@@ -157,81 +152,17 @@ func (r *Report) conditionsMarkdown(b *strings.Builder) {
 		item("runs", countWords(all, valid))
 	}
 	if r.Turns != nil {
-		item("measured", r.Turns.Words()+"; "+escapeMarkdown(r.sureWords()))
+		item("measured", r.Turns.Words()+"; "+escapeMarkdown(r.SureWords()))
 		item("disturbance", r.Turns.MachineWords())
 	}
-	item("noise floor", r.floorWords())
+	item("noise floor", r.FloorWords())
 	if len(r.Command) > 0 {
 		item("again", codeSpan(commandLine(r.Command)))
 	}
-	for _, w := range r.allWarnings() {
+	for _, w := range r.AllWarnings() {
 		item("warning", escapeMarkdown(w))
 	}
 	b.WriteString("\n</details>\n")
-}
-
-// allWarnings are the warnings of the report and its analyses without duplicates. A warning that
-// several steps share names them together.
-func (r *Report) allWarnings() []string {
-	out := slices.Clone(r.Warnings)
-	if r.Load != nil && r.Load.Run.Disturbed != "" {
-		out = append(out, r.Load.Run.Disturbed)
-	}
-	if r.Capacity != nil {
-		out = append(out, r.Capacity.Warnings...)
-	}
-	if r.Comparison != nil {
-		out = append(out, r.Comparison.Warnings...)
-	}
-	var order []string
-	names := map[string][]string{}
-	of := func(variant string, warnings []string) {
-		for _, w := range warnings {
-			if slices.Contains(out, w) {
-				continue
-			}
-			if names[w] == nil {
-				order = append(order, w)
-			}
-			names[w] = append(names[w], variant)
-		}
-	}
-	for _, s := range r.Steps {
-		of(s.Name, s.Warnings)
-	}
-	for i := range r.Diagnoses {
-		of(r.nameOf(&r.Diagnoses[i]), r.Diagnoses[i].Warnings)
-	}
-	for _, w := range order {
-		out = append(out, strings.Join(slices.Compact(names[w]), ", ")+": "+w)
-	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(out, func(w string) bool {
-		again := seen[w]
-		seen[w] = true
-		return again
-	})
-}
-
-// countWords state how many runs count.
-func countWords(all, valid int) string {
-	switch {
-	case all == 1 && valid == 1:
-		return "the run counts"
-	case all == valid:
-		return "all " + plural(all, "run") + " count"
-	}
-	return fmt.Sprintf("%d of %s count", valid, plural(all, "run"))
-}
-
-func metWords(met bool, invalid string) string {
-	switch {
-	case invalid != "":
-		return "invalid: " + invalid
-	case met:
-		return "met"
-	}
-	return "missed"
 }
 
 func tableMarkdown(b *strings.Builder, head []string, number []bool, rows [][]string) {

@@ -53,7 +53,7 @@ func TestPageStructure(t *testing.T) {
 			if at := strings.Index(page, `class="answer"`); (at < 0 || at > badge) != (r.Invalid != "") {
 				t.Error("the answer does not stand at the top, or is given where there is none")
 			}
-			if folded := strings.Contains(page, `<details class="warnings">`); folded != (len(r.allWarnings()) > 0) {
+			if folded := strings.Contains(page, `<details class="warnings">`); folded != (len(r.AllWarnings()) > 0) {
 				t.Errorf("warnings are folded into one line: %v", folded)
 			}
 			if strings.Contains(page, "NaN") || strings.Contains(page, "ZgotmplZ") {

@@ -1,10 +1,7 @@
 package report
 
 import (
-	"fmt"
-	"html/template"
 	"math"
-	"strings"
 
 	"dyno/lab/record"
 )
@@ -20,11 +17,11 @@ type Pauses struct {
 const longestPause = 10_000
 
 // pauses returns the histograms of the variants at their capacity, all with the same bounds.
-func pauses(e *record.Experiment, a analysis) (out []Pauses) {
+func pauses(e *record.Experiment, atCapacity func(variant string) []*record.Run) (out []Pauses) {
 	counts := map[string]map[int]int64{}
 	lo, hi := math.MaxInt, math.MinInt
 	for _, name := range variantNames(e) {
-		n := countPauses(atCapacity(e, a, name))
+		n := countPauses(atCapacity(name))
 		if len(n) == 0 {
 			n = countPauses(saturated(e, name))
 		}
@@ -97,40 +94,4 @@ func (p Pauses) last() (at int) {
 		}
 	}
 	return at
-}
-
-// SVG draws the bars; their heights are logarithmic, so that a few long pauses are visible beside
-// many short ones.
-func (p Pauses) SVG() template.HTML {
-	most := 0.0
-	for _, b := range p.Bars {
-		most = max(most, float64(b.Count))
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<div class="plot small pauses"><svg role="img" width="100%%" height="100%%"><title>%s: GC pauses by their length</title>`, template.HTMLEscapeString(p.Variant))
-	width := 100 / float64(len(p.Bars))
-	for i, bar := range p.Bars {
-		x := float64(i) * width
-		if bar.Count > 0 {
-			height := 100 * math.Log1p(float64(bar.Count)) / math.Log1p(most)
-			fmt.Fprintf(&b, `<rect x="%.2f%%" width="%.2f%%" y="%.2f%%" height="%.2f%%"><title>%s up to %s</title></rect>`,
-				x, width*0.9, 100-height, height, plural(int(bar.Count), "pause"), pauseWords(bar.UpToMs))
-		}
-		if every := (len(p.Bars) + 2) / 3; i%every == every-1 {
-			fmt.Fprintf(&b, `<text class="tick" x="%.2f%%" y="100%%" dy="16" text-anchor="middle">%s</text>`, x+width*0.95, pauseWords(bar.UpToMs))
-		}
-	}
-	b.WriteString(`</svg></div>`)
-	return template.HTML(b.String())
-}
-
-// pauseWords format a bound: 50 us, 2 ms, 1 s.
-func pauseWords(ms float64) string {
-	switch {
-	case ms < 0.9995:
-		return round(Value(ms*1000)) + " us"
-	case ms < 999.5:
-		return round(Value(ms)) + " ms"
-	}
-	return round(Value(ms/1000)) + " s"
 }

@@ -220,3 +220,22 @@ func (p plot) points(l polyline) string {
 	}
 	return strings.TrimSuffix(b.String(), " ")
 }
+
+// join gives overlapping dots one label.
+func (p *plot) join() {
+	const nearX, nearY = 2.5, 6.0 // percent of the plot: a label's height and half its width
+	for i := range p.dots {
+		a := &p.dots[i]
+		if a.label == "" {
+			continue
+		}
+		labels := []string{a.label}
+		for j := i + 1; j < len(p.dots); j++ {
+			b := &p.dots[j]
+			if b.label != "" && math.Abs(p.x.percentOf(a.x)-p.x.percentOf(b.x)) < nearX && math.Abs(p.y.percentOf(a.y)-p.y.percentOf(b.y)) < nearY {
+				labels, b.label = append(labels, b.label), ""
+			}
+		}
+		a.label = strings.Join(labels, ", ")
+	}
+}

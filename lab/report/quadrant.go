@@ -16,7 +16,7 @@ func quadrantCross() (use, waiting float64) {
 
 // quadrant plots every variant by its CPU use and the share of its requests' time spent waiting;
 // empty when neither is known of any. left are the variants that could not be placed.
-func (r *Report) quadrant() (svg template.HTML, left []string) {
+func quadrant(r *Report) (svg template.HTML, left []string) {
 	use, waiting := quadrantCross()
 	p := plot{
 		title:  "CPU use against the share of the requests' time spent waiting",
@@ -30,7 +30,7 @@ func (r *Report) quadrant() (svg template.HTML, left []string) {
 	}
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
-		name := r.nameOf(d)
+		name := r.NameOf(d)
 		x, seen := d.Signals[diagnose.Utilisation]
 		y, seenToo := waitingOf(d)
 		if !seen || !seenToo {

@@ -11,7 +11,6 @@ package report
 
 import (
 	"encoding/json"
-	"html/template"
 	"time"
 
 	"dyno/lab/capacity"
@@ -74,8 +73,8 @@ type Report struct {
 	Assemblies []Assembly
 }
 
-// Step is a variant with its capacity. Resources are medians over the rounds, read from each
-// round's highest rate that met the SLO; peaks are the highest of those.
+// Step is a variant with its capacity. Figures are medians over the rounds, read from each round's
+// highest rate that met the SLO; peaks are the highest of those.
 type Step struct {
 	Name     string
 	Change   string
@@ -88,13 +87,7 @@ type Step struct {
 	Waits  string // limits that a job reported at its capacity
 	Tail   Value  // ms, the quantile that the SLO of a job bounds first
 
-	P99        Value // ms, of the latency that the SLO bounds
-	CPU        Value // us per request
-	Allocs     Value // per request
-	AllocBytes Value // per request
-	PeakRSS    Value // bytes
-	Goroutines Value // highest seen
-	GCPauseP99 Value // ms
+	Figures map[string]Value // the measured figures, by their keys
 
 	// By turns: the peak work rate, and the rate at which half of the slices meet the SLO; both per
 	// second.
@@ -156,7 +149,7 @@ type Sweep struct {
 // Panel is the variants with the same offered rates, which can be compared.
 type Panel struct {
 	Name   string // common part of their names; empty: there is one panel
-	Cells  []Cell // flow of each variant's offers; none: a chart holds them all
+	Flows  []Flow // flow of each variant's offers; none: a chart holds them all
 	At     Value  // the offered rate at which the queues are compared, per second
 	Queues []Queue
 
@@ -164,38 +157,33 @@ type Panel struct {
 	short    map[string]string // variant -> its name within the panel
 }
 
-// Cell is a small chart of one variant.
-type Cell struct {
-	Name string
-	SVG  template.HTML
-}
-
 // Ramp is a run under a rising rate.
 type Ramp struct {
-	Variant   string
-	From, To  Value // offered, per second
-	Accepted  Value // offered rate up to which all offers were accepted; 0: never
-	Delivered Value // the same for deliveries
-	Moments   []Moment
+	Variant   string   `json:"variant"`
+	From      Value    `json:"from_per_s"` // offered
+	To        Value    `json:"to_per_s"`
+	Accepted  Value    `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
+	Delivered Value    `json:"delivered_follows_to_per_s"` // the same for deliveries
+	Moments   []Moment `json:"inflections"`                // not nil
 }
 
 // Moment is when rate, p99 or GC pauses of a run under a rising rate changed.
 type Moment struct {
-	At      Value // offered, per second
-	Joint   bool  // rate, p99 and GC together
-	InWords string
+	At      Value  `json:"offered_per_s"`
+	Joint   bool   `json:"joint"` // rate, p99 and GC together
+	InWords string `json:"in_words"`
 }
 
 // SweepRow is a variant under one offered rate; medians over its rounds, per second.
 type SweepRow struct {
-	Variant   string
-	Offered   Value
-	Accepted  Value
-	Delivered Value
-	Refused   Value
-	P50, P99  Value // ms
-	CPU       Value // us per request
-	Runs      int
+	Variant   string `json:"variant"`
+	Offered   Value  `json:"offered_per_s"`
+	Accepted  Value  `json:"accepted_per_s"`
+	Delivered Value  `json:"delivered_per_s"`
+	Refused   Value  `json:"refused_per_s"`
+	P50       Value  `json:"p50_ms"`
+	P99       Value  `json:"p99_ms"`
+	CPU       Value  `json:"cpu_us_per_request"`
 }
 
 // Queue is a bounded queue as measured, with its theoretical prediction.
@@ -249,4 +237,14 @@ func (r *Report) Count() (all, valid int) {
 		}
 	}
 	return len(r.Runs), valid
+}
+
+// Complete reports whether the experiment was completed with a result.
+func (r *Report) Complete() bool { return r.Outcome.Status == record.OutcomeComplete }
+
+// Flow is what became of a variant's offers, per second, by the offered rate.
+type Flow struct {
+	Name    string
+	Offered []float64
+	Parts   [3][]float64 // accepted, delivered, refused; NaN: unknown
 }

@@ -119,7 +119,7 @@ func TestTracesKeepWhatMatters(t *testing.T) {
 	})
 }
 
-func most(c column) (most float64) {
+func most(c Numbers) (most float64) {
 	for _, v := range c {
 		if !math.IsNaN(v) {
 			most = max(most, v)
@@ -267,7 +267,7 @@ func TestBuildFromAFolder(t *testing.T) {
 		if i > 0 && !(math.Abs(float64(s.Ratio)-truth/m.limits["baseline"]) < 0.15*truth/m.limits["baseline"]) {
 			t.Errorf("%s: ratio %v", s.Name, s.Ratio)
 		}
-		if !s.CPU.Known() || !s.Allocs.Known() || !s.P99.Known() || !s.PeakRSS.Known() {
+		if slices.ContainsFunc(Figures, func(f Figure) bool { return !s.Figure(f.Key).Known() }) {
 			t.Errorf("%s: its use of resources is not known: %+v", s.Name, s)
 		}
 	}
@@ -305,7 +305,7 @@ func TestLoadHasItsPercentileCurve(t *testing.T) {
 	if !slices.Equal(names, []string{record.HistResponse, record.HistService}) {
 		t.Errorf("curves of %v", names)
 	}
-	svg := string(r.Load.plot().SVG())
+	svg := string(loadPlot(r.Load))
 	if strings.Count(svg, "<polyline") != 2 || strings.Contains(svg, "NaN") {
 		t.Errorf("drawn as %s", svg)
 	}

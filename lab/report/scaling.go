@@ -18,29 +18,30 @@ type Scaling struct {
 	Curves []ScalingCurve // one for each variant
 	Joint  string         // prediction for all variants together by the model with a load per job; empty: none
 
-	tail  string // the quantile that the SLO bounds first
-	bound Value  // its bound, ms
+	Tail  string // the quantile that the SLO bounds first
+	Bound Value  // its bound, ms
 }
 
 // ScalingCurve is one variant over concurrency.
 type ScalingCurve struct {
-	Variant string
-	Units   int // units given to a run; 0: no number
-	Points  []ScalingPoint
-	Ranked  []fit.Ranked // the best first
-	InWords string       // the model that fits best
+	Variant string         `json:"variant"`
+	Units   int            `json:"units,omitempty"` // units given to a run; 0: no number
+	Points  []ScalingPoint `json:"points"`
+	Ranked  []fit.Ranked   `json:"fits"`     // the best first; not nil
+	InWords string         `json:"in_words"` // the model that fits best
 }
 
 // ScalingPoint is one concurrency: medians over its runs.
 type ScalingPoint struct {
-	Concurrency   int
-	PerS          Value
-	P50, P95, P99 Value // ms
-	Met           bool
-	Judged        bool
-	Waits         string // limits that the job reported
-	Limits        []record.Limit
-	Runs          int
+	Concurrency int            `json:"concurrency"`
+	PerS        Value          `json:"per_s"`
+	P50         Value          `json:"p50_ms"`
+	P95         Value          `json:"p95_ms"`
+	P99         Value          `json:"p99_ms"`
+	Met         bool           `json:"met"`
+	Judged      bool           `json:"-"`
+	Waits       string         `json:"-"` // limits that the job reported
+	Limits      []record.Limit `json:"limits,omitempty"`
 }
 
 // atOnce reports whether an experiment's load was a number of units in flight.
@@ -49,19 +50,20 @@ func atOnce(e *record.Experiment) bool {
 }
 
 // scaling reads an experiment over concurrency.
-func scaling(e *record.Experiment, a analysis) *Scaling {
-	s := &Scaling{bound: Unknown}
-	s.tail, s.bound = tailOf(e.SLO)
+func scaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scaling {
+	s := &Scaling{Bound: Unknown}
+	s.Tail, s.Bound = tailOf(e.SLO)
 	var all []fit.Point
 	loads := map[int]bool{}
 	for _, name := range variantNames(e) {
 		v, _ := e.Variant(name)
-		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, a, name)}
+		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, verdicts, name)}
 		if len(c.Points) == 0 {
 			continue
 		}
 		points := c.fitted()
-		c.Ranked, c.InWords = fit.Rank(points)
+		ranked, words := fit.Rank(points)
+		c.Ranked, c.InWords = filled(ranked), words
 		if c.Units > 0 {
 			all, loads[c.Units] = append(all, points...), true
 		}
@@ -90,7 +92,7 @@ func (c *ScalingCurve) fitted() (points []fit.Point) {
 
 // scalingPoints groups a variant's valid runs by concurrency. Runs for a diagnosis count too, since
 // their throughput is the same, except those slowed by a profile or a changed runtime setting.
-func scalingPoints(e *record.Experiment, a analysis, variant string) (out []ScalingPoint) {
+func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, variant string) (out []ScalingPoint) {
 	runs := map[int][]*record.Run{}
 	for _, r := range e.Runs {
 		looked := r.Step.Diagnostic() && r.Step.Role != record.RoleSaturate
@@ -106,12 +108,12 @@ func scalingPoints(e *record.Experiment, a analysis, variant string) (out []Scal
 				return positive(ms)
 			}))
 		}
-		p := ScalingPoint{Concurrency: n, PerS: Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99"), Runs: len(of.runs)}
+		p := ScalingPoint{Concurrency: n, PerS: Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
 		last := of.runs[len(of.runs)-1]
 		p.Limits = last.Limits()
 		p.Waits = capacity.LimitWords(p.Limits)
 		for _, r := range of.runs {
-			if v, judged := a.verdicts[r.ID]; judged {
+			if v, judged := verdicts[r.ID]; judged {
 				// too few completions give a separate warning
 				p.Judged, p.Met = true, p.Met || v.Met || v.TooShort
 			}
@@ -174,8 +176,8 @@ func separatorOf(i, n int) string {
 	return ", "
 }
 
-// scalingTable is the table of all points, the same in every form of the report.
-func (s *Scaling) scalingTable() (head []string, number []bool, rows [][]string) {
+// Table is the table of all points, the same in every form of the report.
+func (s *Scaling) Table() (head []string, number []bool, rows [][]string) {
 	head = []string{"variant", "concurrency", "done/s", "p50 ms", "p95 ms", "p99 ms", "SLO", "waits for"}
 	number = []bool{false, true, true, true, true, true, false, false}
 	for _, c := range s.Curves {
@@ -190,8 +192,8 @@ func (s *Scaling) scalingTable() (head []string, number []bool, rows [][]string)
 	return head, number, rows
 }
 
-// words state for each curve the best model and the meaning of its parameters.
-func (c *ScalingCurve) words() (lines []string) {
+// Words state for each curve the best model and the meaning of its parameters.
+func (c *ScalingCurve) Words() (lines []string) {
 	lines = append(lines, c.Variant+": "+c.InWords)
 	for _, r := range c.Ranked {
 		lines = append(lines, r.Name()+": "+r.InWords(float64(c.Units)))
@@ -199,22 +201,29 @@ func (c *ScalingCurve) words() (lines []string) {
 	return lines
 }
 
-// atOnceWords state the concurrency of a step's capacity, and its limit.
-func (r *Report) atOnceWords(s *Step) string {
-	if r.Scaling == nil || !s.AtOnce.Known() {
-		return ""
-	}
-	words := " with concurrency " + whole(s.AtOnce)
-	if s.Waits != "" {
-		words += ", waiting for " + s.Waits
-	}
-	return words
+// Drawn reports whether there are enough points for a curve.
+func (c ScalingCurve) Drawn() bool { return len(c.Points) > 1 }
+
+// Missing reports whether the SLO was missed at some point.
+func (c ScalingCurve) Missing() bool {
+	return slices.ContainsFunc(c.Points, func(p ScalingPoint) bool { return p.Judged && !p.Met })
 }
 
-// scalingAnswer is the highest throughput of each variant in one sentence.
-func (r *Report) scalingAnswer() string {
+// Quantile reads the quantile by its label; a quantile in between uses p99, the next higher one.
+func (p ScalingPoint) Quantile(label string) Value {
+	switch label {
+	case "p50":
+		return p.P50
+	case "p95", "p90":
+		return p.P95
+	}
+	return p.P99
+}
+
+// Answer is the highest throughput of each variant in one sentence.
+func (s *Scaling) Answer() string {
 	var parts []string
-	for _, c := range r.Scaling.Curves {
+	for _, c := range s.Curves {
 		best := slices.MaxFunc(c.Points, func(a, b ScalingPoint) int { return cmp.Compare(a.PerS, b.PerS) })
 		part := fmt.Sprintf("%s did %s at concurrency %d", c.Variant, rate(best.PerS), best.Concurrency)
 		if len(c.Ranked) > 0 {

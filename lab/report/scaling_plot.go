@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"slices"
 
 	"dyno/lab/capacity/fit"
 )
@@ -12,16 +11,8 @@ import (
 // smooth is the number of points of a drawn curve.
 const smooth = 120
 
-// Drawn reports whether there are enough points for a curve.
-func (c ScalingCurve) Drawn() bool { return len(c.Points) > 1 }
-
-// Missing reports whether the SLO was missed at some point.
-func (c ScalingCurve) Missing() bool {
-	return slices.ContainsFunc(c.Points, func(p ScalingPoint) bool { return p.Judged && !p.Met })
-}
-
-// Plot draws a curve's points and the models through them.
-func (c ScalingCurve) Plot() template.HTML {
+// scalingPlot draws a curve's points and the models through them.
+func scalingPlot(c ScalingCurve) template.HTML {
 	var ns, xs []float64
 	for _, p := range c.Points {
 		ns, xs = append(ns, float64(p.Concurrency)), append(xs, float64(p.PerS))
@@ -29,7 +20,7 @@ func (c ScalingCurve) Plot() template.HTML {
 	pl := plot{title: c.Variant + ": units per second against concurrency", xLabel: "concurrency, units in flight", yLabel: "units per second",
 		x: newAxis(true, ns...), y: newAxis(false, xs...), xTicks: ticksAt(ns)}
 	for _, r := range c.Ranked {
-		pl.lines = append(pl.lines, c.line(r.Curve, pl.x, pl.y))
+		pl.lines = append(pl.lines, fitLine(c, r.Curve, pl.x, pl.y))
 	}
 	for i, p := range c.Points {
 		class := "measured"
@@ -42,8 +33,8 @@ func (c ScalingCurve) Plot() template.HTML {
 	return pl.SVG()
 }
 
-// line is a model over the plotted span; parts outside the plot are not drawn.
-func (c ScalingCurve) line(of fit.Curve, x, y axis) polyline {
+// fitLine is a model over the plotted span; parts outside the plot are not drawn.
+func fitLine(c ScalingCurve, of fit.Curve, x, y axis) polyline {
 	l := polyline{class: "fit-" + of.Model}
 	for i := range smooth + 1 {
 		n := math.Exp(math.Log(x.lo) + (math.Log(x.hi)-math.Log(x.lo))*float64(i)/smooth)
@@ -66,15 +57,15 @@ func ticksAt(ns []float64) (out []tick) {
 	return out
 }
 
-// TailPlot draws the tail of every variant against concurrency, with the SLO's bound.
-func (s *Scaling) TailPlot() template.HTML {
+// tailPlot draws the tail of every variant against concurrency, with the SLO's bound.
+func tailPlot(s *Scaling) template.HTML {
 	var ns, ms []float64
-	pl := plot{title: s.tail + " of a unit against concurrency", xLabel: "concurrency, units in flight", yLabel: s.tail + " of a unit, ms"}
+	pl := plot{title: s.Tail + " of a unit against concurrency", xLabel: "concurrency, units in flight", yLabel: s.Tail + " of a unit, ms"}
 	seen := map[float64]bool{}
 	for i, c := range s.Curves {
-		l := polyline{class: fmt.Sprintf("hue%d", i%mostLines)}
+		l := polyline{class: hueOf(i)}
 		for _, p := range c.Points {
-			n, v := float64(p.Concurrency), float64(p.tail(s.tail))
+			n, v := float64(p.Concurrency), float64(p.Quantile(s.Tail))
 			if !Value(v).Known() {
 				continue
 			}
@@ -85,40 +76,28 @@ func (s *Scaling) TailPlot() template.HTML {
 		}
 		pl.lines = append(pl.lines, l)
 	}
-	if s.bound.Known() {
-		ms = append(ms, float64(s.bound))
+	if s.Bound.Known() {
+		ms = append(ms, float64(s.Bound))
 	}
 	pl.x, pl.y = newAxis(true, ns...), newAxis(true, ms...)
-	if s.bound.Known() {
-		pl.lines = append(pl.lines, polyline{class: "bound", xs: []float64{pl.x.lo, pl.x.hi}, ys: []float64{float64(s.bound), float64(s.bound)}})
-		pl.notes = append(pl.notes, note{x: pl.x.lo, y: float64(s.bound), text: "SLO"})
+	if s.Bound.Known() {
+		pl.lines = append(pl.lines, polyline{class: "bound", xs: []float64{pl.x.lo, pl.x.hi}, ys: []float64{float64(s.Bound), float64(s.Bound)}})
+		pl.notes = append(pl.notes, note{x: pl.x.lo, y: float64(s.Bound), text: "SLO"})
 	}
 	return pl.SVG()
 }
 
-// tail reads the quantile by its label; a quantile in between uses p99, the next higher one.
-func (p ScalingPoint) tail(label string) Value {
-	switch label {
-	case "p50":
-		return p.P50
-	case "p95", "p90":
-		return p.P95
-	}
-	return p.P99
-}
+// hueOf is the colour of the i-th variant.
+func hueOf(i int) string { return fmt.Sprintf("hue%d", i%mostLines) }
 
-// Tail is the quantile that is drawn.
-func (s *Scaling) Tail() string { return s.tail }
-
-// Hue is the colour of the i-th variant.
-func (s *Scaling) Hue(i int) string { return fmt.Sprintf("hue%d", i%mostLines) }
-
-// Table is the table of all points, for the page.
-func (s *Scaling) Table() (t struct {
+// scalingTable is the table of all points as the template reads it.
+type scalingTable struct {
 	Head   []string
 	Number []bool
 	Rows   [][]string
-}) {
-	t.Head, t.Number, t.Rows = s.scalingTable()
+}
+
+func newScalingTable(s *Scaling) (t scalingTable) {
+	t.Head, t.Number, t.Rows = s.Table()
 	return t
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-	"html/template"
 	"slices"
 
 	"dyno/lab/record"
@@ -44,23 +42,4 @@ func stageRows(stages []record.Stage) (rows []StageRow) {
 		rows = append(rows, StageRow{s, whole[s.Transaction]})
 	}
 	return rows
-}
-
-// deepestIndent is the number of levels of stages that are indented.
-const deepestIndent = 6
-
-// Indent is the class that moves a stage's name under its parent's.
-func (s StageRow) Indent() string {
-	return fmt.Sprintf("depth-%d", max(0, min(s.Depth, deepestIndent)))
-}
-
-// SVG draws the stage's mean, and within it the time in none of its children, relative to the
-// longest stage of its transaction.
-func (s StageRow) SVG() template.HTML {
-	if !(s.Whole > 0) {
-		return ""
-	}
-	share := func(ms float64) float64 { return 100 * max(0, min(1, ms/s.Whole)) }
-	return template.HTML(fmt.Sprintf(`<svg class="stage" width="100%%" height="14" aria-hidden="true"><rect class="all" y="2" height="10" width="%.2f%%"/><rect y="2" height="10" width="%.2f%%"/></svg>`,
-		share(s.Latency.Mean), share(s.Self)))
 }

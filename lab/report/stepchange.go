@@ -13,8 +13,8 @@ func (r *Report) explain() {
 	}
 	for i := 1; i < len(r.Steps); i++ {
 		before, after := &r.Steps[i-1], &r.Steps[i]
-		if d := r.diagnosis(after.Name); d != nil && d.Moved == "" {
-			d.Moved = diagnose.Explain(r.diagnosis(before.Name), d, stepChange(r.Kind, before, after))
+		if d := r.Diagnosis(after.Name); d != nil && d.Moved == "" {
+			d.Moved = diagnose.Explain(r.Diagnosis(before.Name), d, stepChange(r.Kind, before, after))
 		}
 	}
 }
@@ -26,16 +26,13 @@ func stepChange(kind string, before, after *Step) diagnose.StepChange {
 		ratio, between = after.Ratio, after.RatioInterval
 	}
 	m := diagnose.StepChange{
-		Ratio:  known(ratio),
-		CPU:    [2]float64{known(before.CPU), known(after.CPU)},
-		Allocs: [2]float64{known(before.Allocs), known(after.Allocs)},
-		Bytes:  [2]float64{known(before.AllocBytes), known(after.AllocBytes)},
+		Ratio:  ratio.orZero(),
+		CPU:    [2]float64{before.Figure(FigureCPU).orZero(), after.Figure(FigureCPU).orZero()},
+		Allocs: [2]float64{before.Figure(FigureAllocs).orZero(), after.Figure(FigureAllocs).orZero()},
+		Bytes:  [2]float64{before.Figure(FigureAllocBytes).orZero(), after.Figure(FigureAllocBytes).orZero()},
 	}
 	if between != nil {
 		m.Low, m.High = between.Lo, between.Hi
 	}
 	return m
 }
-
-// known is v, or 0 if it is unknown.
-func known(v Value) float64 { return finite(float64(v)) }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sort"
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
@@ -21,8 +20,7 @@ func (r *Report) steps(e *record.Experiment, a analysis) {
 		v, _ := e.Variant(name)
 		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: Unknown, Ratio: Unknown, StepRatio: Unknown, AtOnce: Unknown, Tail: Unknown, Work: Unknown, Knee: Unknown, CPURatio: Unknown}
 		s.capacity(a.capacities[name])
-		s.resources(atCapacity(e, a, name))
-		s.peaksUnderProfiles(e)
+		s.measure(e, atCapacity(e, a, name))
 		if r.Scaling != nil {
 			s.atOnce(r.Scaling, a.capacities[name].Concurrency)
 		}
@@ -42,7 +40,7 @@ func (s *Step) atOnce(of *Scaling, n int) {
 		s.AtOnce = Value(n)
 		for _, p := range c.Points {
 			if p.Concurrency == n {
-				s.Waits, s.Tail = p.Waits, p.tail(of.tail)
+				s.Waits, s.Tail = p.Waits, p.Quantile(of.Tail)
 			}
 		}
 	}
@@ -110,56 +108,20 @@ func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run 
 	return nil
 }
 
-// resources sets medians over the runs, and the highest of the peaks.
-func (s *Step) resources(runs []*record.Run) {
-	of := func(read func(*record.ServerTotals) Value) (all []float64) {
-		for _, r := range runs {
-			if r.Totals.Server == nil {
-				continue
-			}
-			if v := read(r.Totals.Server); v.Known() {
-				all = append(all, float64(v))
-			}
-		}
-		sort.Float64s(all)
-		return all
-	}
-	var p99 []float64
-	for _, r := range runs {
-		if v := r.SLO.Observed(r.Totals).P99; v > 0 {
-			p99 = append(p99, v)
-		}
-	}
-	sort.Float64s(p99)
-	s.P99 = Value(median(p99))
-	s.CPU = Value(median(of(func(t *record.ServerTotals) Value { return measured(t.CPUMicrosPerRequest) })))
-	s.Allocs = Value(median(of(func(t *record.ServerTotals) Value { return perRequest(t.AllocsPerRequest) })))
-	s.AllocBytes = Value(median(of(func(t *record.ServerTotals) Value { return perRequest(t.BytesPerRequest) })))
-	s.GCPauseP99 = Value(median(of(func(t *record.ServerTotals) Value {
-		if t.AllocsPerRequest < 0 { // no agent: a pause of 0 was not measured
-			return Unknown
-		}
-		return Value(t.GCPauseP99Ms)
-	})))
-	s.PeakRSS = last(of(func(t *record.ServerTotals) Value { return measured(float64(t.PeakRSS)) }))
-	s.Goroutines = last(of(func(t *record.ServerTotals) Value { return measured(float64(t.PeakGoroutines)) }))
-}
-
-// peaksUnderProfiles sets the peaks that no other run has. Profiles add to latency and CPU, but
-// hardly to these.
-func (s *Step) peaksUnderProfiles(e *record.Experiment) {
-	var under Step
-	under.resources(e.Select(func(r *record.Run) bool {
+// measure sets the figures of the runs at the capacity, and those that only a run under profiles has.
+func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
+	profiled := e.Select(func(r *record.Run) bool {
 		return r.Step.Variant == s.Name && r.Step.Role == record.RoleProfile && r.Invalid == ""
-	}))
-	s.PeakRSS, s.Goroutines, s.GCPauseP99 = s.PeakRSS.or(under.PeakRSS), s.Goroutines.or(under.Goroutines), s.GCPauseP99.or(under.GCPauseP99)
-}
-
-func last(sorted []float64) Value {
-	if len(sorted) == 0 {
-		return Unknown
+	})
+	s.Figures = map[string]Value{}
+	for i := range Figures {
+		f := &Figures[i]
+		v := f.over(runs)
+		if f.Profiled {
+			v = v.or(f.over(profiled))
+		}
+		s.Figures[f.Key] = v
 	}
-	return Value(sorted[len(sorted)-1])
 }
 
 // compare fills in a comparison's pairs, and the ratio of its second variant.
@@ -207,5 +169,21 @@ func (r *Report) capacity(e *record.Experiment, a analysis) {
 	if names := variantNames(e); len(names) > 0 {
 		c := a.capacities[names[0]]
 		r.Capacity = &c
+	}
+}
+
+// curves sets the load curves with the capacities of the steps.
+func (r *Report) curves(e *record.Experiment, a analysis) {
+	r.Curves = curves(e, a.verdicts)
+	if r.Turns == nil && r.Metric != compare.MetricCapacity {
+		return // Step.Capacity is another figure
+	}
+	for i := range r.Curves {
+		c := &r.Curves[i]
+		for _, s := range r.Steps {
+			if s.Name == c.Variant {
+				c.Capacity, c.Interval = s.Capacity, s.Interval
+			}
+		}
 	}
 }

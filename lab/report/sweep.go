@@ -22,36 +22,32 @@ func steady(e *record.Experiment) *record.Experiment {
 	return &out
 }
 
-// sweep sets the results of the declared loads.
-func (r *Report) sweep(all *record.Experiment) {
+// newSweep reads the declared loads, and the charts of the panels. Crowded means that there are more
+// variants than one chart can show.
+func newSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 	e := steady(all)
-	s := &Sweep{}
-	r.Sweep = s
+	s = &Sweep{}
 	for _, name := range variantNames(e) {
 		for _, p := range points(e, name) {
 			s.Rows = append(s.Rows, newSweepRow(name, p))
 		}
 	}
 	groups := comparable(e)
-	crowded := len(groups) > 1 || len(groups) == 1 && len(groups[0]) > mostLines
+	crowded = len(groups) > 1 || len(groups) == 1 && len(groups[0]) > mostLines
 	for i, variants := range groups {
 		p := newPanel(e, variants)
 		p.queues(e)
 		if crowded {
-			p.cells(e)
-			r.Charts = append(r.Charts, p.latencyChart(e, i))
+			p.flows(e)
+			charts = append(charts, p.latencyChart(e, i))
 		}
 		s.Panels = append(s.Panels, p)
 	}
-	for i := range r.Steps {
-		if crowded {
-			r.Steps[i].Warnings = nil // they describe capacities, which a crowded sweep does not show
-		}
-	}
 	if !crowded {
-		r.Charts = append(r.Charts, latencyChart(e), flowChart(e))
+		charts = append(charts, latencyChart(e), flowChart(e))
 	}
 	s.Ramps, s.axes = ramps(all), axesAnswer(e)
+	return s, charts, crowded
 }
 
 // mostLines is the number of variants that a chart can show distinctly: it has eight colours.
@@ -139,7 +135,7 @@ func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
 
 func newSweepRow(variant string, p point) SweepRow {
 	return SweepRow{
-		Variant: variant, Offered: Value(p.median(cameIn)), Runs: len(p.runs),
+		Variant: variant, Offered: Value(p.median(cameIn)),
 		Accepted:  Value(p.median(acceptedOf)),
 		Delivered: Value(p.median(deliveredOf)),
 		Refused:   Value(p.median(refusedOf)),
@@ -174,42 +170,6 @@ func dropOf(r *record.Run) float64 {
 		return math.NaN()
 	}
 	return float64(r.Totals.Failed) / float64(r.Totals.Offered)
-}
-
-// cells draws the flow of each variant's offers, all to one scale.
-func (p *Panel) cells(e *record.Experiment) {
-	most := 0.0
-	type flow struct {
-		name    string
-		at      []float64
-		parts   [3][]float64
-		classes [3]string
-	}
-	var flows []flow
-	for _, v := range p.variants {
-		f := flow{name: p.short[v.Name], classes: [3]string{"accepted", "delivered", "refused"}}
-		for _, pt := range points(e, v.Name) {
-			f.at = append(f.at, pt.median(cameIn))
-			for i, read := range []func(*record.Run) float64{acceptedOf, deliveredOf, refusedOf} {
-				part := pt.median(read)
-				f.parts[i] = append(f.parts[i], part)
-				if part > most { // not of what is unknown
-					most = part
-				}
-			}
-			most = max(most, f.at[len(f.at)-1])
-		}
-		flows = append(flows, f)
-	}
-	scale := newAxis(false, most)
-	for _, f := range flows {
-		pl := plot{title: f.name + ": accepted, delivered and refused against the offered rate", small: true, x: scale, y: scale}
-		pl.lines = append(pl.lines, polyline{class: "offered", xs: []float64{0, most}, ys: []float64{0, most}})
-		for i, ys := range f.parts {
-			pl.lines = append(pl.lines, polyline{class: f.classes[i], xs: f.at, ys: ys})
-		}
-		p.Cells = append(p.Cells, Cell{Name: f.name, SVG: pl.SVG()})
-	}
 }
 
 // latencyChart is the p99 of the panel's variants; those that agree on the first axis share a colour.
@@ -266,3 +226,17 @@ func inflections(e *record.Experiment) (out []Inflection, left int) {
 }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+// flows reads the flow of each variant's offers.
+func (p *Panel) flows(e *record.Experiment) {
+	for _, v := range p.variants {
+		f := Flow{Name: p.short[v.Name]}
+		for _, pt := range points(e, v.Name) {
+			f.Offered = append(f.Offered, pt.median(cameIn))
+			for i, read := range []func(*record.Run) float64{acceptedOf, deliveredOf, refusedOf} {
+				f.Parts[i] = append(f.Parts[i], pt.median(read))
+			}
+		}
+		p.Flows = append(p.Flows, f)
+	}
+}

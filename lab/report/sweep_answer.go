@@ -166,3 +166,42 @@ func lossyAnswer(all []showing) string {
 	}
 	return ""
 }
+
+// alike is the relative difference below which two variants' flows are named together.
+const alike = 0.01
+
+// Answer describes the effect of the axes, or names which of the variants have the highest throughput
+// within the SLO's p99.
+func (s *Sweep) Answer(slo record.SLO, variants []string) string {
+	if s.axes != "" {
+		return s.axes
+	}
+	bound := p99Bound(slo)
+	best, verb := map[string]Value{}, "accepted"
+	var most Value
+	for _, row := range s.Rows {
+		flow := row.Accepted
+		if row.Delivered.Known() {
+			flow, verb = row.Delivered, "delivered"
+		}
+		if bound.Known() && !(row.P99 <= bound) || !flow.Known() {
+			continue
+		}
+		best[row.Variant] = max(best[row.Variant], flow)
+		most = max(most, flow)
+	}
+	within := ""
+	if bound.Known() {
+		within = " with p99 <= " + round(bound) + " ms"
+	}
+	if len(best) == 0 {
+		return fmt.Sprintf("None of %s stayed within%s at any rate.", plural(len(variants), "variant"), within)
+	}
+	var names []string
+	for _, name := range variants {
+		if v, ok := best[name]; ok && v >= most*(1-alike) {
+			names = append(names, name)
+		}
+	}
+	return fmt.Sprintf("%s %s the most%s: %s.", strings.Join(names, ", "), verb, within, rate(most))
+}

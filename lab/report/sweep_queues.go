@@ -1,13 +1,9 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"dyno/lab/capacity/queueing"
 	"dyno/lab/record"
@@ -76,64 +72,3 @@ func newQueue(name string, p point) Queue {
 // Numbered reports whether the plot marks its queues by their row in the table: more than a few
 // names would overlap.
 func (p *Panel) Numbered() bool { return len(p.Queues) > 4 }
-
-// Plot draws the measured queues with the predictions: p99 against the share dropped.
-func (p *Panel) Plot() plot {
-	out := plot{title: "p99 against the share of offers dropped, measured and predicted", xLabel: "dropped, % of offers", yLabel: "p99, ms"}
-	var xs, ys []float64
-	var best []Queue
-	for i, q := range p.Queues {
-		d := dot{x: q.DropRate * 100, y: q.P99Ms, class: "measured", label: q.Name}
-		if p.Numbered() {
-			d.label = strconv.Itoa(i + 1)
-		}
-		if q.OnFront {
-			d.class, best = "measured best", append(best, q)
-		}
-		d.title = fmt.Sprintf("%s: capacity %s, p99 %s ms, %s dropped", q.Name, roomWords(q.N), figure(Value(q.P99Ms)), percent(Value(q.DropRate)))
-		xs, ys, out.dots = append(xs, d.x), append(ys, d.y), append(out.dots, d)
-		if t := q.Predicted; t != nil {
-			d := dot{x: t.Blocking * 100, y: t.P99Ms, class: "predicted",
-				title: fmt.Sprintf("theory for %s: p99 %s ms, %s dropped", q.Name, figure(Value(t.P99Ms)), percent(Value(t.Blocking)))}
-			xs, ys, out.dots = append(xs, d.x), append(ys, d.y), append(out.dots, d)
-			out.lines = append(out.lines, polyline{class: "pull", xs: []float64{q.DropRate * 100, d.x}, ys: []float64{q.P99Ms, d.y}})
-		}
-	}
-	slices.SortFunc(best, func(a, b Queue) int {
-		return cmp.Or(cmp.Compare(a.DropRate, b.DropRate), cmp.Compare(b.P99Ms, a.P99Ms))
-	})
-	front := polyline{class: "front"}
-	for _, q := range best {
-		front.xs, front.ys = append(front.xs, q.DropRate*100), append(front.ys, q.P99Ms)
-	}
-	out.lines = append(out.lines, front)
-	out.x, out.y = newAxis(false, xs...), newAxis(true, ys...)
-	out.join()
-	return out
-}
-
-// join gives overlapping dots one label.
-func (p *plot) join() {
-	const nearX, nearY = 2.5, 6.0 // percent of the plot: a label's height and half its width
-	for i := range p.dots {
-		a := &p.dots[i]
-		if a.label == "" {
-			continue
-		}
-		labels := []string{a.label}
-		for j := i + 1; j < len(p.dots); j++ {
-			b := &p.dots[j]
-			if b.label != "" && math.Abs(p.x.percentOf(a.x)-p.x.percentOf(b.x)) < nearX && math.Abs(p.y.percentOf(a.y)-p.y.percentOf(b.y)) < nearY {
-				labels, b.label = append(labels, b.label), ""
-			}
-		}
-		a.label = strings.Join(labels, ", ")
-	}
-}
-
-func roomWords(n int) string {
-	if n <= 0 {
-		return "an unknown number"
-	}
-	return count(int64(n))
-}

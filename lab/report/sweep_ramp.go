@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"dyno/lab/capacity"
@@ -15,7 +14,7 @@ func ramps(e *record.Experiment) (out []Ramp) {
 		if r.Step.RampTo == 0 || r.Invalid != "" {
 			continue
 		}
-		ramp := Ramp{Variant: r.Step.Variant, From: Value(r.Step.Rate), To: Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: Unknown}
+		ramp := Ramp{Variant: r.Step.Variant, From: Value(r.Step.Rate), To: Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: Unknown, Moments: []Moment{}}
 		if r.Totals.Delivered+r.Totals.Undelivered > 0 {
 			ramp.Delivered = followed(r, func(c record.Client) int64 { return c.Delivered })
 		}
@@ -97,24 +96,4 @@ func (m Moment) Words() string {
 		return "inflection at " + rate(m.At) + ": " + m.InWords
 	}
 	return "alone, at " + rate(m.At) + ": " + m.InWords
-}
-
-// The table of ramps as text.
-var (
-	rampHead    = []string{"rising rate", "offered/s", "accepted follows to", "delivered follows to", "inflection"}
-	rampNumbers = []bool{false, true, true, true, false}
-)
-
-func (s *Sweep) rampCells() (rows [][]string) {
-	for _, r := range s.Ramps {
-		gave := []string{}
-		for _, m := range r.Moments {
-			gave = append(gave, m.Words())
-		}
-		if len(gave) == 0 {
-			gave = []string{"none"}
-		}
-		rows = append(rows, []string{r.Variant, figure(r.From) + " to " + figure(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
-	}
-	return rows
 }

@@ -72,7 +72,7 @@ func TestRampsSayHowFarTheyWereFollowed(t *testing.T) {
 	if math.Abs(float64(r.Delivered)-1000) > 140 || math.Abs(float64(r.Accepted)-1100) > 140 || r.From != 200 || r.To != 1700 {
 		t.Errorf("%+v; want delivered to follow up to 1,000/s and accepted up to 1,100/s", r)
 	}
-	if r.Moments != nil || m.report().Sweep.rampCells()[0][4] != "none" {
+	if len(r.Moments) != 0 || rampCells(m.report().Sweep.Ramps)[0][4] != "none" {
 		t.Errorf("moments %v in a calm ramp", r.Moments)
 	}
 }
@@ -159,8 +159,8 @@ func TestPanels(t *testing.T) {
 		t.Fatalf("%d panels: %+v", len(s.Panels), s.Panels)
 	}
 	p := s.Panels[1]
-	if len(p.Cells) != 5 || p.Cells[2].Name != "ring, buffer 1024" || len(p.Queues) != 5 || !p.Numbered() {
-		t.Errorf("cells %d, queues %+v", len(p.Cells), p.Queues)
+	if len(p.Flows) != 5 || p.Flows[2].Name != "ring, buffer 1024" || len(p.Queues) != 5 || !p.Numbered() {
+		t.Errorf("cells %d, queues %+v", len(p.Flows), p.Queues)
 	}
 	for _, q := range p.Queues {
 		if q.Predicted == nil {

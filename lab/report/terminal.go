@@ -196,12 +196,12 @@ func (t *terminal) bar(share float64, room int) string {
 }
 
 func (t *terminal) steps(r *Report) {
-	cols := r.narrow()
+	cols := Narrow(r.Columns())
 	var head []string
 	var number []bool
 	for _, c := range cols {
 		head, number = append(head, c.Short), append(number, c.Number)
-		if c.Detail != nil && !c.brief {
+		if c.Detail != nil && !c.Brief {
 			head, number = append(head, intervalHead), append(number, false)
 		}
 	}
@@ -220,21 +220,21 @@ func (t *terminal) steps(r *Report) {
 		}
 		for _, c := range cols {
 			out.cells = append(out.cells, c.Cell(s))
-			if c.Detail != nil && !c.brief {
+			if c.Detail != nil && !c.Brief {
 				out.cells = append(out.cells, c.Detail(s))
 			}
 		}
 		rows = append(rows, out)
 	}
 	t.table(head, number, rows)
-	if undecided := r.undecidedWords(); undecided != "" {
+	if undecided := r.UndecidedWords(); undecided != "" {
 		t.line(t.clean(undecided))
 		t.line("")
 	}
 }
 
 func (t *terminal) capacity(r *Report) {
-	t.cells(voteHead, voteNumbers, r.voteCells())
+	t.cells(voteHead, voteNumbers, voteCells(r.Votes))
 	if len(r.Capacity.Steps) == 0 {
 		return
 	}
@@ -262,7 +262,7 @@ func (t *terminal) sweep(r *Report) {
 		return
 	}
 	rows = nil
-	for _, cells := range r.Sweep.rampCells() {
+	for _, cells := range rampCells(r.Sweep.Ramps) {
 		rows = append(rows, row{share: -1, cells: cells})
 	}
 	t.table(rampHead, rampNumbers, rows)
@@ -273,14 +273,14 @@ func (t *terminal) scaling(s *Scaling) {
 	if s == nil || len(s.Curves) == 0 {
 		return
 	}
-	head, number, cells := s.scalingTable()
+	head, number, cells := s.Table()
 	var rows []row
 	for _, c := range cells {
 		rows = append(rows, row{share: -1, cells: c})
 	}
 	t.table(head, number, rows)
 	for _, c := range s.Curves {
-		for i, line := range c.words() {
+		for i, line := range c.Words() {
 			if i > 0 {
 				line = "  " + line
 			}
@@ -343,7 +343,7 @@ func (t *terminal) end(r *Report) {
 	if slo := sloWords(r.SLO); slo != "" {
 		t.line("SLO: " + t.clean(slo))
 	}
-	if floor := r.floorWords(); floor != "" {
+	if floor := r.FloorWords(); floor != "" {
 		t.line("noise floor: " + floor)
 	}
 	if r.Turns != nil {
@@ -352,10 +352,10 @@ func (t *terminal) end(r *Report) {
 			t.line("machine: " + machine)
 		}
 	}
-	for _, w := range r.allWarnings() {
+	for _, w := range r.AllWarnings() {
 		t.line(t.paint(amber, "warning: ") + t.clean(w))
 	}
-	left := r.leftOut()
+	left := r.LeftOut()
 	if more := len(left) - mostLeftOut; more > 0 {
 		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+plural(more, "other reason"))
 	}
@@ -365,7 +365,7 @@ func (t *terminal) end(r *Report) {
 	if r.Out != "" {
 		t.line("report: " + t.clean(r.Out) + "/report.html")
 	}
-	word, text := r.standing()
+	word, text := r.Standing()
 	t.line(t.paint(outcomeColor(word), word+": ") + t.clean(text))
 }
 
@@ -377,4 +377,34 @@ func outcomeColor(status string) string {
 		return red
 	}
 	return amber
+}
+
+// voteHead and voteNumbers head the table of votes.
+var voteHead, voteNumbers = []string{"offered/s", "slices that met the SLO", "p99 ms (median)"}, []bool{true, true, true}
+
+func voteCells(votes []VoteRow) (rows [][]string) {
+	for _, v := range votes {
+		rows = append(rows, []string{figure(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), figure(v.P99)})
+	}
+	return rows
+}
+
+// The table of ramps as text.
+var (
+	rampHead    = []string{"rising rate", "offered/s", "accepted follows to", "delivered follows to", "inflection"}
+	rampNumbers = []bool{false, true, true, true, false}
+)
+
+func rampCells(ramps []Ramp) (rows [][]string) {
+	for _, r := range ramps {
+		gave := []string{}
+		for _, m := range r.Moments {
+			gave = append(gave, m.Words())
+		}
+		if len(gave) == 0 {
+			gave = []string{"none"}
+		}
+		rows = append(rows, []string{r.Variant, figure(r.From) + " to " + figure(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
+	}
+	return rows
 }

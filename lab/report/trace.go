@@ -1,11 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"dyno/lab/record"
 )
@@ -22,14 +20,14 @@ const (
 
 // Trace is a run's series thinned for drawing. Times are s from the first measured instant.
 type Trace struct {
-	Run    string            `json:"run"`
-	Label  string            `json:"label"`
-	Every  float64           `json:"every_s"` // windows merged into a point
-	T      column            `json:"t"`       // start of each point's windows
-	Bands  []Band            `json:"bands"`   // phases that were not measured
-	Series map[string]column `json:"series"`  // client and server; absent: not measured
-	Gauges map[string]column `json:"gauges"`
-	SLOMs  Value             `json:"slo_ms"` // the tightest bound on p99, if there is one
+	Run    string             `json:"run"`
+	Label  string             `json:"label"`
+	Every  float64            `json:"every_s"` // windows merged into a point
+	T      Numbers            `json:"t"`       // start of each point's windows
+	Bands  []Band             `json:"bands"`   // phases that were not measured
+	Series map[string]Numbers `json:"series"`  // client and server; absent: not measured
+	Gauges map[string]Numbers `json:"gauges"`
+	SLOMs  Value              `json:"slo_ms"` // the tightest bound on p99, if there is one
 }
 
 // Band is a stretch of a run in another phase than the measured one.
@@ -37,26 +35,6 @@ type Band struct {
 	From  float64 `json:"from"`
 	To    float64 `json:"to"`
 	Phase string  `json:"phase"`
-}
-
-// column is a list of figures; NaN is null. Four significant digits: a chart has fewer pixels.
-type column []float64
-
-func (c column) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('[')
-	for i, v := range c {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			b.WriteString("null")
-			continue
-		}
-		b.WriteString(strconv.FormatFloat(significant(v, 4), 'f', -1, 64))
-	}
-	b.WriteByte(']')
-	return b.Bytes(), nil
 }
 
 // measure is a line: how to read it from a window, and how to merge windows.
@@ -71,14 +49,6 @@ func add(sum, v float64) float64 { return sum + v }
 
 // perWindow converts a window's count to a rate per second.
 func perWindow(n int64) float64 { return float64(n) / record.WindowLength.Seconds() }
-
-// positive is v, or unknown where 0 means no measurement.
-func positive(v float64) float64 {
-	if v <= 0 {
-		return math.NaN()
-	}
-	return v
-}
 
 func latency(read func(record.Client) float64) func(record.Window) float64 {
 	return func(w record.Window) float64 {
@@ -179,7 +149,7 @@ func newTrace(r *record.Run, points int) Trace {
 	each := (len(r.Series) + points - 1) / points
 	t := Trace{Bands: []Band{}, // a run without warm-up has none
 		Run: r.ID, Label: runLabel(r), Every: float64(each) * record.WindowLength.Seconds(),
-		Series: map[string]column{}, Gauges: map[string]column{}, SLOMs: p99Bound(r.SLO),
+		Series: map[string]Numbers{}, Gauges: map[string]Numbers{}, SLOMs: p99Bound(r.SLO),
 	}
 	names := gaugeNames(r)
 	for rest := r.Series; len(rest) > 0; {
@@ -191,7 +161,7 @@ func newTrace(r *record.Run, points int) Trace {
 		rest = rest[n:]
 	}
 	for key, c := range t.Series {
-		if c.empty() || r.Step.Role == record.RoleProfile && slices.Contains(latencies, key) {
+		if c.Empty() || r.Step.Role == record.RoleProfile && slices.Contains(latencies, key) {
 			delete(t.Series, key)
 		}
 	}
@@ -246,16 +216,6 @@ func (m measure) over(ws []record.Window) float64 {
 	return sum
 }
 
-// empty reports whether a column has only blanks or zeros.
-func (c column) empty() bool {
-	for _, v := range c {
-		if !math.IsNaN(v) && v != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // gaugeNames are the first gauges of a run, in order.
 func gaugeNames(r *record.Run) []string {
 	seen := map[string]bool{}
@@ -269,12 +229,4 @@ func gaugeNames(r *record.Run) []string {
 	}
 	names := slices.Sorted(maps.Keys(seen))
 	return names[:min(len(names), maxGauges)]
-}
-
-// p99Bound is the SLO's bound on p99, if it has one.
-func p99Bound(s record.SLO) Value {
-	if ms, ok := s.Latency["p99"]; ok {
-		return Value(ms)
-	}
-	return Unknown
 }

@@ -17,12 +17,17 @@ import (
 
 // Turns summarises the slices of an experiment by turns.
 type Turns struct {
-	Blocks, Generations int
-	Slices, Left        int // Left is the number of invalid slices
+	Blocks      int `json:"blocks"`
+	Generations int `json:"generations"`
+	Slices      int `json:"slices"`
+	Left        int `json:"slices_left_out"` // invalid slices
 	// shares of the machine taken by the hypervisor and by other processes: medians over the slices
-	Steal, Others     Value
-	Took, Budget      time.Duration // Budget 0: the plan's full length
-	Compared, Decided int           // comparisons with the baseline
+	Steal    Value   `json:"steal"`
+	Others   Value   `json:"others"`
+	Took     Seconds `json:"took_s"`
+	Budget   Seconds `json:"budget_s"`    // 0: the plan's full length
+	Compared int     `json:"comparisons"` // with the baseline
+	Decided  int     `json:"decided"`
 }
 
 // busy is the share of the machine, taken by other processes, above which intervals are noticeably
@@ -47,7 +52,7 @@ func (t *Turns) Words() string {
 	if t.Left > 0 {
 		said += fmt.Sprintf(", %s left out", count(int64(t.Left)))
 	}
-	if t.Budget > 0 {
+	if t.Budget.Duration > 0 {
 		return said + fmt.Sprintf("; slices took %s of a budget of %s", t.Took.Round(time.Second), t.Budget.Round(time.Second))
 	}
 	return said + "; slices took " + t.Took.Round(time.Second).String()
@@ -66,7 +71,7 @@ func (t *Turns) DecidedWords() string {
 
 // turnsOf summarises the slices.
 func turnsOf(e *record.Experiment) *Turns {
-	t := &Turns{Slices: len(e.Slices), Budget: e.Budget}
+	t := &Turns{Slices: len(e.Slices), Budget: Seconds{e.Budget}}
 	var steal, others []float64
 	blocks, first, last := map[[2]int]bool{}, int64(math.MaxInt64), int64(0)
 	for _, s := range e.Slices {
@@ -78,13 +83,10 @@ func turnsOf(e *record.Experiment) *Turns {
 			t.Left++
 		}
 	}
-	t.Blocks, t.Took = len(blocks), time.Duration(last-first)
+	t.Blocks, t.Took = len(blocks), Seconds{time.Duration(last - first)}
 	t.Steal, t.Others = medianOf(steal), medianOf(others)
 	return t
 }
-
-// medianOf is unknown without values.
-func medianOf(values []float64) Value { return Value(median(slices.Sorted(slices.Values(values)))) }
 
 // leftOf counts the SLO slices left out because of other processes or the hypervisor.
 func leftOf(e *record.Experiment) (n int) {
@@ -138,34 +140,26 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	valid := func(x *record.Slice) bool {
 		return x.Variant == s.Name && x.Role == record.RoleMeasure && x.Invalid == ""
 	}
-	perRequest := func(kind string, read func(*record.Slice) float64) Value {
-		var all []float64
-		for _, x := range e.SlicesOf(kind, valid) {
-			if v := read(x); v >= 0 && x.Served > 0 {
-				all = append(all, v)
-			}
-		}
-		return medianOf(all)
-	}
+	slicesOf := func(kind string) []*record.Slice { return e.SlicesOf(kind, valid) }
 	s.Work, s.WorkInterval = measured(c.PeakWorkPerS), interval(c.PeakWorkInterval)
 	if !s.Work.Known() {
-		s.Work = measured(float64(perRequest(record.SliceWork, (*record.Slice).PerS)))
+		var all []float64
+		for _, x := range slicesOf(record.SliceWork) {
+			if x.Served > 0 {
+				all = append(all, x.PerS())
+			}
+		}
+		s.Work = measured(float64(medianOf(all)))
 	}
 	s.Knee, s.KneeInterval, s.Votes = measured(c.KneePerS), interval(c.KneeInterval), c.Votes
-	s.CPU = measured(float64(perRequest(record.SliceWork, (*record.Slice).CPUMicros))).or(s.CPU)
-	s.Allocs = perRequest(record.SliceSLO, func(x *record.Slice) float64 { return x.Allocs / float64(x.Served) }).or(s.Allocs)
-	s.AllocBytes = perRequest(record.SliceSLO, func(x *record.Slice) float64 { return x.AllocBytes / float64(x.Served) }).or(s.AllocBytes)
-	var p99 []float64
-	for _, x := range e.SlicesOf(record.SliceSLO, valid) {
-		if x.Met && x.Latency.P99 > 0 {
-			p99 = append(p99, x.Latency.P99)
+	of := slices.Concat(slicesOf(record.SliceWork), slicesOf(record.SliceSLO))
+	for i := range Figures {
+		if f := &Figures[i]; f.Slice != nil {
+			s.Figures[f.Key] = f.overSlices(of).or(s.Figure(f.Key))
 		}
 	}
-	if len(p99) > 0 {
-		s.P99 = medianOf(p99)
-	}
 	// a step without a capacity still has a result
-	if (s.Work.Known() || s.P99.Known()) && s.Invalid != "" {
+	if (s.Work.Known() || s.Figure(FigureP99).Known()) && s.Invalid != "" {
 		switch {
 		case e.Kind == record.KindCapacity: // printed in the answer
 		case c.AtLeast && s.Work.Known():
@@ -318,16 +312,6 @@ func votes(e *record.Experiment) (out []VoteRow) {
 		}
 	}
 	return out
-}
-
-// voteHead heads the table of votes.
-var voteHead, voteNumbers = []string{"offered/s", "slices that met the SLO", "p99 ms (median)"}, []bool{true, true, true}
-
-func (r *Report) voteCells() (rows [][]string) {
-	for _, v := range r.Votes {
-		rows = append(rows, []string{figure(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), figure(v.P99)})
-	}
-	return rows
 }
 
 // verdictOf states that an interval of ratios is not decided; empty if it is.

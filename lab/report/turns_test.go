@@ -66,16 +66,16 @@ func TestComparisonsHaveTheirFloor(t *testing.T) {
 
 // TestAllocationsOfSlices: SLO slices record them; without an agent, what a run showed stays.
 func TestAllocationsOfSlices(t *testing.T) {
-	if s := madeTurns(record.KindCapacity).report().Steps[0]; math.Abs(float64(s.Allocs)/(350.0/4)-1) > 0.05 || math.Abs(float64(s.AllocBytes)/(350*30)-1) > 0.05 {
-		t.Errorf("%v allocations of %v bytes a request", s.Allocs, s.AllocBytes)
+	if s := madeTurns(record.KindCapacity).report().Steps[0]; math.Abs(float64(s.Figure(FigureAllocs))/(350.0/4)-1) > 0.05 || math.Abs(float64(s.Figure(FigureAllocBytes))/(350*30)-1) > 0.05 {
+		t.Errorf("%v allocations of %v bytes a request", s.Figure(FigureAllocs), s.Figure(FigureAllocBytes))
 	}
 	m := madeTurns(record.KindCapacity)
 	for i := range m.Slices {
 		m.Slices[i].Allocs, m.Slices[i].AllocBytes = -1, -1
 	}
 	m.run(record.RoleMeasure, "plain", 1, 900)
-	if s := m.report().Steps[0]; !s.Allocs.Known() || !s.AllocBytes.Known() {
-		t.Errorf("%v allocations of %v bytes a request", s.Allocs, s.AllocBytes)
+	if s := m.report().Steps[0]; !s.Figure(FigureAllocs).Known() || !s.Figure(FigureAllocBytes).Known() {
+		t.Errorf("%v allocations of %v bytes a request", s.Figure(FigureAllocs), s.Figure(FigureAllocBytes))
 	}
 }
 
@@ -143,12 +143,12 @@ func TestPeaksUnderProfiles(t *testing.T) {
 	m := madeTurns(record.KindLadder)
 	m.run(record.RoleProfile, "reuse", 0, 1500)
 	s := m.report().Steps[2]
-	if s.Name != "reuse" || !s.PeakRSS.Known() || !s.Goroutines.Known() || !s.GCPauseP99.Known() {
+	if s.Name != "reuse" || !s.Figure("peak_rss_bytes").Known() || !s.Figure("peak_goroutines").Known() || !s.Figure("gc_pause_p99_ms").Known() {
 		t.Errorf("%+v", s)
 	}
 	m.Slices = nil // whose p99 is another
 	r := &Report{Kind: m.Kind, Metric: compare.MetricCapacity}
-	if r.steps(m.Experiment, m.analysis()); r.Steps[2].P99.Known() || r.Steps[2].CPU.Known() {
+	if r.steps(m.Experiment, m.analysis()); r.Steps[2].Figure(FigureP99).Known() || r.Steps[2].Figure(FigureCPU).Known() {
 		t.Errorf("%+v", r.Steps[2])
 	}
 }
@@ -170,13 +170,13 @@ func TestMovedByTurns(t *testing.T) {
 // TestTurnWords holds phrases that depend on the kind of experiment.
 func TestTurnWords(t *testing.T) {
 	m := madeTurns(record.KindCompare)
-	if got := m.report().undecidedWords(); !strings.HasPrefix(got, "work rate not decided against plain: ") {
+	if got := m.report().UndecidedWords(); !strings.HasPrefix(got, "work rate not decided against plain: ") {
 		t.Error(got)
 	}
 	m = madeTurns(record.KindCapacity)
 	m.Kind = record.KindDiagnose
 	m.run(record.RoleSaturate, "plain", 0, 1500)
-	if _, got := m.report().standing(); got != countWords(1, 1) {
+	if _, got := m.report().Standing(); got != countWords(1, 1) {
 		t.Error(got)
 	}
 }

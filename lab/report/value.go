@@ -3,7 +3,9 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
+	"time"
 )
 
 // Value is a figure that may be unknown (NaN): null in JSON, a dash in text.
@@ -22,6 +24,9 @@ func (v Value) or(other Value) Value {
 	}
 	return other
 }
+
+// orZero is v, or 0 if v is unknown.
+func (v Value) orZero() float64 { return finite(float64(v)) }
 
 // MarshalJSON writes twelve significant digits (a count of bytes keeps all of its own), or null.
 func (v Value) MarshalJSON() ([]byte, error) {
@@ -79,4 +84,36 @@ func median(sorted []float64) float64 {
 		return math.NaN()
 	}
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// medianOf is unknown without values.
+func medianOf(values []float64) Value { return Value(median(slices.Sorted(slices.Values(values)))) }
+
+// finite is v, or 0 if v is unknown.
+func finite(v float64) float64 {
+	if !Value(v).Known() {
+		return 0
+	}
+	return v
+}
+
+// positive is v, or unknown where 0 means no measurement.
+func positive(v float64) float64 {
+	if v <= 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+// Seconds is a duration that is a number of seconds in JSON.
+type Seconds struct{ time.Duration }
+
+// MarshalJSON writes the seconds.
+func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(s.Seconds()) }
+
+func interval(p *[2]float64) *Interval {
+	if p == nil {
+		return nil
+	}
+	return &Interval{Lo: p[0], Hi: p[1]}
 }

@@ -249,3 +249,59 @@ func visible(s string) string {
 		return c
 	}, s)
 }
+
+// p99Bound is the SLO's bound on p99, if it has one.
+func p99Bound(s record.SLO) Value {
+	if ms, ok := s.Latency["p99"]; ok {
+		return Value(ms)
+	}
+	return Unknown
+}
+
+// countWords state how many runs count.
+func countWords(all, valid int) string {
+	switch {
+	case all == 1 && valid == 1:
+		return "the run counts"
+	case all == valid:
+		return "all " + plural(all, "run") + " count"
+	}
+	return fmt.Sprintf("%d of %s count", valid, plural(all, "run"))
+}
+
+func metWords(met bool, invalid string) string {
+	switch {
+	case invalid != "":
+		return "invalid: " + invalid
+	case met:
+		return "met"
+	}
+	return "missed"
+}
+
+// space adds a leading space to a non-empty text.
+func space(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
+}
+
+// at adds a leading " at " to a non-empty text.
+func at(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " at " + s
+}
+
+// pauseWords format a bound: 50 us, 2 ms, 1 s.
+func pauseWords(ms float64) string {
+	switch {
+	case ms < 0.9995:
+		return round(Value(ms*1000)) + " us"
+	case ms < 999.5:
+		return round(Value(ms)) + " ms"
+	}
+	return round(Value(ms/1000)) + " s"
+}
