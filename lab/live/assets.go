@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 //go:embed assets/pages.html
@@ -58,7 +59,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 var pages = template.Must(template.New("pages").Funcs(report.Words()).Funcs(template.FuncMap{
 	// A folder's name may contain any character that the file system permits.
 	"link":  func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
-	"value": func(v float64) report.Value { return report.Value(v) },
+	"value": func(v float64) figure.Value { return figure.Value(v) },
 }).Parse(pagesHTML))
 
 // show writes a page.

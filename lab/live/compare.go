@@ -14,6 +14,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 // chartID is the load/latency curve's, in reports and on the page of a comparison.
@@ -39,7 +40,7 @@ type figureRow struct {
 	Name, Unit       string
 	A, B             string
 	DetailA, DetailB string
-	Ratio            report.Value // B over A
+	Ratio            figure.Value // B over A
 	Detail           string
 }
 
@@ -118,9 +119,9 @@ func (s *Server) say(r *http.Request, p *comparePage) error {
 				if i == 0 {
 					p.Answer = "No ratio: " + words
 				}
-				p.ratio(c, report.Unknown, "")
+				p.ratio(c, figure.Unknown, "")
 			case c.Interval != nil:
-				p.ratio(c, report.Value(c.Ratio), fmt.Sprintf("[%.2f, %.2f]", c.Interval[0], c.Interval[1]))
+				p.ratio(c, figure.Value(c.Ratio), fmt.Sprintf("[%.2f, %.2f]", c.Interval[0], c.Interval[1]))
 			}
 		}
 		return nil
@@ -136,7 +137,7 @@ func inTurns(a, b *side) bool {
 }
 
 // ratio replaces the quotient of the medians by the result of the turns.
-func (p *comparePage) ratio(c compare.Comparison, ratio report.Value, detail string) {
+func (p *comparePage) ratio(c compare.Comparison, ratio figure.Value, detail string) {
 	for i := range p.Rows {
 		if p.Rows[i].key == rowOf(c.Metric) {
 			p.Rows[i].Ratio, p.Rows[i].Detail = ratio, detail
@@ -203,7 +204,7 @@ const speedChange = 0.05
 func curves(a, b *side) *report.Chart {
 	c := &report.Chart{ID: chartID, Title: "Latency", XName: "offered, per second", YName: "ms", Log: true, Bound: report.Bound(a.SLO)}
 	if a.SLO.String() != b.SLO.String() {
-		c.Bound = report.Unknown
+		c.Bound = figure.Unknown
 	}
 	xsA, _, _ := a.curve()
 	xsB, _, _ := b.curve()

@@ -10,6 +10,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 // side is one of two results that are compared.
@@ -123,15 +124,15 @@ func (s *side) load() *record.Run {
 
 // figures are the results of a side.
 type figures struct {
-	capacity, work, offered, achieved, errors, speed report.Value
-	interval                                         *report.Interval // of capacity
+	capacity, work, offered, achieved, errors, speed figure.Value
+	interval                                         *figure.Interval // of capacity
 	rounds, votes                                    int
-	measured                                         map[string]report.Value // by the keys of report.Figures
+	measured                                         map[string]figure.Value // by the keys of report.Figures
 }
 
 func (s *side) figures() figures {
-	no := report.Unknown
-	f := figures{capacity: no, work: no, offered: no, achieved: no, errors: no, speed: no, measured: map[string]report.Value{}}
+	no := figure.Unknown
+	f := figures{capacity: no, work: no, offered: no, achieved: no, errors: no, speed: no, measured: map[string]figure.Value{}}
 	if v, ok := s.speed[s.Variant]; ok {
 		f.speed = v
 	}
@@ -151,27 +152,27 @@ func (s *side) figures() figures {
 		f.measured[one.Key] = one.Of(run)
 	}
 	t := run.Totals
-	f.offered, f.achieved, f.errors = some(t.OfferedPerS), some(t.AchievedPerS), report.Value(t.ErrorShare())
+	f.offered, f.achieved, f.errors = some(t.OfferedPerS), some(t.AchievedPerS), figure.Value(t.ErrorShare())
 	if v := run.Environment.Speed; v > 0 {
-		f.speed = report.Value(v)
+		f.speed = figure.Value(v)
 	}
 	return f
 }
 
 // figure is a measured figure by its key.
-func (f figures) figure(key string) report.Value {
+func (f figures) figure(key string) figure.Value {
 	if v, ok := f.measured[key]; ok {
 		return v
 	}
-	return report.Unknown
+	return figure.Unknown
 }
 
 // some is v, or unknown where 0 means no measurement.
-func some(v float64) report.Value {
+func some(v float64) figure.Value {
 	if v > 0 {
-		return report.Value(v)
+		return figure.Value(v)
 	}
-	return report.Unknown
+	return figure.Unknown
 }
 
 // curve is the side's latency against the offered rate: x, p99 and p50.

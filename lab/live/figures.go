@@ -7,18 +7,19 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 // figureRows returns the figures that at least one side has.
 func figureRows(a, b figures) (out []figureRow) {
-	add := func(key, name, unit string, write func(report.Value) string, va, vb report.Value) *figureRow {
+	add := func(key, name, unit string, write func(figure.Value) string, va, vb figure.Value) *figureRow {
 		if !va.Known() && !vb.Known() {
 			return &figureRow{} // not shown
 		}
 		out = append(out, figureRow{key: key, Name: name, Unit: unit, A: write(va), B: write(vb), Ratio: ratio(va, vb)})
 		return &out[len(out)-1]
 	}
-	plain, share := func(v report.Value) string { return write("figure", v) }, func(v report.Value) string { return write("percent", v) }
+	plain, share := func(v figure.Value) string { return write("figure", v) }, func(v figure.Value) string { return write("percent", v) }
 	c := add(compare.MetricCapacity, "capacity", "requests per second", plain, a.capacity, b.capacity)
 	c.DetailA, c.DetailB = capacityDetail(a), capacityDetail(b)
 	add(compare.MetricWork, "peak work rate", "requests per second", plain, a.work, b.work)
@@ -38,19 +39,19 @@ func capacityDetail(f figures) string {
 	case !f.capacity.Known():
 		return ""
 	case f.interval != nil && f.votes > 0:
-		return fmt.Sprintf("[%s, %s], %d slices", write("figure", report.Value(f.interval.Lo)), write("figure", report.Value(f.interval.Hi)), f.votes)
+		return fmt.Sprintf("[%s, %s], %d slices", write("figure", figure.Value(f.interval.Lo)), write("figure", figure.Value(f.interval.Hi)), f.votes)
 	case f.interval != nil:
-		return fmt.Sprintf("[%s, %s], %d rounds", write("figure", report.Value(f.interval.Lo)), write("figure", report.Value(f.interval.Hi)), f.rounds)
+		return fmt.Sprintf("[%s, %s], %d rounds", write("figure", figure.Value(f.interval.Lo)), write("figure", figure.Value(f.interval.Hi)), f.rounds)
 	}
 	return "no interval"
 }
 
 // ratio is B over A.
-func ratio(a, b report.Value) report.Value {
+func ratio(a, b figure.Value) figure.Value {
 	if a > 0 && b > 0 {
 		return b / a
 	}
-	return report.Unknown
+	return figure.Unknown
 }
 
 // formats format a value as reports do.

@@ -14,6 +14,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 // Bounds on one message to a client, and on the past of a run that began before it connected.
@@ -44,15 +45,15 @@ const (
 type runNews struct {
 	ID    string       `json:"id"` // empty: between two runs
 	Words string       `json:"words"`
-	Bound report.Value `json:"slo_ms"`
+	Bound figure.Value `json:"slo_ms"`
 }
 
 // points are windows by column; null marks missing values.
 type points struct {
 	T      []float64                 `json:"t"` // s since the run's first window
 	Phase  []string                  `json:"phase"`
-	Series map[string][]report.Value `json:"series"`
-	Gauges map[string][]report.Value `json:"gauges"`
+	Series map[string][]figure.Value `json:"series"`
+	Gauges map[string][]figure.Value `json:"gauges"`
 }
 
 // follower reads an experiment for one client, from the client's position.
@@ -181,15 +182,15 @@ func firstWindow(file io.ReaderAt) (int64, error) {
 
 // pointsOf converts windows to columns.
 func pointsOf(windows []record.Window, first int64) points {
-	p := points{Series: map[string][]report.Value{}, Gauges: map[string][]report.Value{}}
-	put := func(columns map[string][]report.Value, key string, i int, v float64) {
+	p := points{Series: map[string][]figure.Value{}, Gauges: map[string][]figure.Value{}}
+	put := func(columns map[string][]figure.Value, key string, i int, v float64) {
 		if columns[key] == nil {
-			columns[key] = make([]report.Value, len(windows))
+			columns[key] = make([]figure.Value, len(windows))
 			for j := range columns[key] {
-				columns[key][j] = report.Unknown
+				columns[key][j] = figure.Unknown
 			}
 		}
-		columns[key][i] = report.Value(v)
+		columns[key][i] = figure.Value(v)
 	}
 	for i, w := range windows {
 		phase, figures := report.Point(w)

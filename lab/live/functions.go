@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 // maxFunctions is how many functions a table of differences shows.
@@ -21,7 +22,7 @@ type functionTable struct {
 // functionRow is a function with a cost on at least one side.
 type functionRow struct {
 	Name         string
-	A, B, Change report.Value
+	A, B, Change figure.Value
 }
 
 // functionTables compare the profiles that both sides have, by function, the largest difference first.
@@ -60,7 +61,7 @@ func selfOf(f *report.Flames, g report.Flame) map[string]float64 {
 
 func functionRows(a, b map[string]float64) (out []functionRow) {
 	add := func(name string) {
-		out = append(out, functionRow{name, report.Value(a[name]), report.Value(b[name]), report.Value(b[name] - a[name])})
+		out = append(out, functionRow{name, figure.Value(a[name]), figure.Value(b[name]), figure.Value(b[name] - a[name])})
 	}
 	for name := range a {
 		add(name)

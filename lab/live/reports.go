@@ -9,6 +9,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 // Bounds on the cached reports. A page has a few MB, an answer a few hundred bytes.
@@ -31,7 +32,7 @@ type built struct {
 	*report.Report
 	page []byte
 	// machine speed by variant, MB/s at a fixed amount of work: the median over its runs
-	speed map[string]report.Value
+	speed map[string]figure.Value
 }
 
 // answer is a report in one sentence.
@@ -133,18 +134,18 @@ func (r *reports) between(ctx context.Context, name, a, b string) ([]compare.Com
 }
 
 // speeds are the medians of the machine's speed before each variant's runs.
-func speeds(e *record.Experiment) map[string]report.Value {
+func speeds(e *record.Experiment) map[string]figure.Value {
 	all := map[string][]float64{}
 	for _, r := range e.Runs {
 		if v := r.Environment.Speed; v > 0 {
 			all[r.Step.Variant] = append(all[r.Step.Variant], v)
 		}
 	}
-	out := map[string]report.Value{}
+	out := map[string]figure.Value{}
 	for name, values := range all {
 		slices.Sort(values)
 		n := len(values)
-		out[name] = report.Value((values[(n-1)/2] + values[n/2]) / 2)
+		out[name] = figure.Value((values[(n-1)/2] + values[n/2]) / 2)
 	}
 	return out
 }

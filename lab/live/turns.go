@@ -12,12 +12,13 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 )
 
 // turnNews is the current result of an experiment by turns.
 type turnNews struct {
 	Words string       `json:"words"`
-	Left  report.Value `json:"left_s"` // of the budget; null: no budget
+	Left  figure.Value `json:"left_s"` // of the budget; null: no budget
 	Rows  string       `json:"rows"`   // a row for each variant, as HTML
 }
 
@@ -37,9 +38,9 @@ func (f *follower) turns(root *os.Root, e *record.Experiment) []event {
 			return nil // a builder accepts everything, and the template is tested
 		}
 	}
-	news := turnNews{Words: report.SliceWords(&exp), Left: report.Unknown, Rows: rows.String()}
+	news := turnNews{Words: report.SliceWords(&exp), Left: figure.Unknown, Rows: rows.String()}
 	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
-		news.Left = report.Value(max(0, time.Until(u.Ends).Seconds()))
+		news.Left = figure.Value(max(0, time.Until(u.Ends).Seconds()))
 	}
 	return []event{{eventTurns, f.at, news}}
 }

@@ -8,17 +8,9 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
-
-// kindWords name the kinds of experiment.
-var kindWords = map[string]string{
-	record.KindLoad:     "load",
-	record.KindCapacity: "capacity",
-	record.KindLadder:   "ladder",
-	record.KindCompare:  "comparison",
-	record.KindSweep:    "sweep",
-	record.KindDiagnose: "diagnosis",
-}
 
 // outcome returns how the experiment ended.
 func (r *Report) outcome(e *record.Experiment) record.Outcome {
@@ -53,12 +45,12 @@ func (r *Report) Standing() (word, text string) {
 func (r *Report) SureWords() string {
 	t := r.Turns
 	if t == nil || r.Kind == record.KindDiagnose {
-		return countWords(r.Count())
+		return words.Runs(r.Count())
 	}
 	var parts []string
 	switch rest := r.Steps[min(1, len(r.Steps)):]; {
 	case r.Kind == record.KindCapacity && len(r.Steps) > 0:
-		parts = append(parts, plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
+		parts = append(parts, figure.Plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
 	case r.Kind == record.KindLadder && len(rest) > 0:
 		with := 0
 		for _, s := range rest {
@@ -69,7 +61,7 @@ func (r *Report) SureWords() string {
 		if with == len(rest) {
 			parts = append(parts, "every step against "+r.Steps[0].Name+" has an interval")
 		} else {
-			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, plural(len(rest), "step"), r.Steps[0].Name))
+			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, figure.Plural(len(rest), "step"), r.Steps[0].Name))
 		}
 	}
 	if said := t.DecidedWords(); said != "" {
@@ -100,7 +92,7 @@ func (r *Report) UndecidedWords() string {
 	for i, what := range order {
 		order[i] = strings.Join(names[what], ", ") + " (" + what + ")"
 	}
-	return strings.TrimPrefix(metricNames[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(order, "; ")
+	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(order, "; ")
 }
 
 // AgainstWords name the step with which a verdict by turns compares.
@@ -117,14 +109,14 @@ func (r *Report) FloorWords() string {
 	case r.Floor == nil && r.CPUFloor == nil:
 		return ""
 	case r.Turns == nil:
-		return "the baseline against itself " + betweenRatios(r.Floor)
+		return "the baseline against itself " + figure.BetweenRatios(r.Floor)
 	}
 	var parts []string
 	if r.Floor != nil {
-		parts = append(parts, strings.TrimPrefix(metricNames[r.RatioMetric], "peak ")+" "+betweenRatios(r.Floor))
+		parts = append(parts, strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ")+" "+figure.BetweenRatios(r.Floor))
 	}
 	if r.CPUFloor != nil {
-		parts = append(parts, "CPU per request "+betweenRatios(r.CPUFloor))
+		parts = append(parts, "CPU per request "+figure.BetweenRatios(r.CPUFloor))
 	}
 	return "the baseline against its twin: " + strings.Join(parts, ", ")
 }
@@ -144,7 +136,7 @@ func (r *Report) LeftOut() (out []string) {
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(runs[b]), len(runs[a])) })
 	for _, why := range order {
-		which := plural(len(runs[why]), "run")
+		which := figure.Plural(len(runs[why]), "run")
 		if len(runs[why]) == 1 {
 			which = runs[why][0]
 		}
@@ -223,7 +215,7 @@ func (r *Report) answer() string {
 		return r.loadAnswer()
 	case record.KindCompare:
 		if c := r.Comparison; c != nil {
-			return comparisonAnswer(*c, r.Turns != nil) + besideWords(r.Metrics)
+			return words.Comparison(*c, r.Turns != nil) + words.Beside(r.Metrics)
 		}
 		return "There was nothing to compare."
 	case record.KindCapacity:
@@ -255,11 +247,11 @@ func (r *Report) capacityAnswer() string {
 	}
 	s, work := &r.Steps[0], ""
 	if s.Work.Known() {
-		work = " Its peak work rate is " + rate(s.Work) + space(between(s.WorkInterval)) + "."
+		work = " Its peak work rate is " + figure.Rate(s.Work) + figure.Space(figure.Between(s.WorkInterval)) + "."
 	}
 	switch c := r.Capacity; {
 	case c != nil && c.AtLeast:
-		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), rate(Value(c.CapacityPerS)), at(latencyWords(r.SLO)), c.Reason, work)
+		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), figure.Rate(figure.Value(c.CapacityPerS)), figure.At(words.Latency(r.SLO)), c.Reason, work)
 	case c == nil || !s.Capacity.Known():
 		why := ""
 		if c != nil && c.Reason != "" {
@@ -267,21 +259,10 @@ func (r *Report) capacityAnswer() string {
 		}
 		return "No capacity was found" + why + "." + work
 	case s.Interval == nil:
-		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), rate(s.Capacity), at(latencyWords(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), figure.Rate(s.Capacity), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
 	default:
-		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), rate(s.Capacity), between(s.Interval), at(latencyWords(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), figure.Rate(s.Capacity), figure.Between(s.Interval), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
 	}
-}
-
-// metricWords format a value of the metric.
-func metricWords(metric string, v Value) string {
-	switch metric {
-	case compare.MetricP99:
-		return figure(v) + " ms"
-	case compare.MetricCPU:
-		return figure(v) + " us"
-	}
-	return rate(v)
 }
 
 func (r *Report) ladderAnswer() string {
@@ -289,12 +270,12 @@ func (r *Report) ladderAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	verb := "carries " + rate(best.Capacity) + at(latencyWords(r.SLO)) + r.atOnceWords(best)
+	verb := "carries " + figure.Rate(best.Capacity) + figure.At(words.Latency(r.SLO)) + r.atOnceWords(best)
 	switch r.Metric {
 	case compare.MetricP99:
-		verb = "has the lowest p99, " + metricWords(r.Metric, best.Capacity)
+		verb = "has the lowest p99, " + words.MetricValue(r.Metric, best.Capacity)
 	case compare.MetricCPU:
-		verb = "needs the least CPU per request, " + metricWords(r.Metric, best.Capacity)
+		verb = "needs the least CPU per request, " + words.MetricValue(r.Metric, best.Capacity)
 	}
 	if best == &r.Steps[0] {
 		if len(r.Steps) == 1 {
@@ -305,48 +286,12 @@ func (r *Report) ladderAnswer() string {
 	if !best.Ratio.Known() {
 		return best.Name + " " + verb + "; the baseline has no result to compare with."
 	}
-	said := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, times(best.Ratio), space(betweenRatios(best.RatioInterval)))
+	said := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, figure.Times(best.Ratio), figure.Space(figure.BetweenRatios(best.RatioInterval)))
 	switch i := best.RatioInterval; {
 	case i == nil:
 		return said + " (too few rounds for an interval)."
 	case i.Lo <= 1 && i.Hi >= 1:
-		return said + " (" + verdictOf(i) + ")."
-	}
-	return said + "."
-}
-
-// comparisonAnswer states which of two variants is better, or that this is not decided and what
-// would decide it.
-func comparisonAnswer(c compare.Comparison, turns bool) string {
-	ratio := fmt.Sprintf("%s %s%s", metricNames[c.Metric], times(measured(c.Ratio)), space(betweenRatios(interval(c.Interval))))
-	over := "over " + plural(c.Pairs, "pair")
-	switch {
-	case c.Blocks > 0:
-		over = "over " + plural(c.Blocks, "block")
-	case turns:
-		over = "from at least " + plural(c.Pairs, "slice") + " of each"
-	}
-	better, worse := "is faster than", "is slower than"
-	if c.Metric == compare.MetricCPU {
-		better, worse = "needs less CPU than", "needs more CPU than"
-	}
-	switch {
-	case c.Verdict == compare.Faster:
-		return fmt.Sprintf("%s %s %s: %s %s.", c.B, better, c.A, ratio, over)
-	case c.Verdict == compare.Slower:
-		return fmt.Sprintf("%s %s %s: %s %s.", c.B, worse, c.A, ratio, over)
-	case c.Verdict == compare.Equal:
-		return fmt.Sprintf("%s and %s are %s: %s %s.", c.A, c.B, c.Verdict, ratio, over)
-	case c.Verdict != compare.NotDecided:
-		return fmt.Sprintf("%s and %s cannot be compared.", c.A, c.B)
-	case c.Ratio <= 0:
-		return fmt.Sprintf("Not decided: %s and %s have no %s to compare yet.", c.A, c.B, metricNames[c.Metric])
-	}
-	said := fmt.Sprintf("Not decided: %s of %s at %s that of %s%s so far, %s", metricNames[c.Metric], c.B, times(Value(c.Ratio)), c.A, space(betweenRatios(interval(c.Interval))), over)
-	if c.WouldDecide != "" {
-		said += "; " + c.WouldDecide
-	} else if c.Interval == nil && !turns {
-		said += fmt.Sprintf(" of the %d that an interval needs", compare.MinPairs)
+		return said + " (" + words.VerdictOf(i) + ")."
 	}
 	return said + "."
 }
@@ -358,18 +303,18 @@ func (r *Report) loadAnswer() string {
 	t := r.Load.Run.Totals
 	q := r.Load.Run.SLO.Observed(t)
 	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
-		rate(Value(t.OfferedPerS)), rate(Value(t.AchievedPerS)), figure(Value(q.P99)), percent(Value(t.ErrorShare())))
+		figure.Rate(figure.Value(t.OfferedPerS)), figure.Rate(figure.Value(t.AchievedPerS)), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
 	if r.Load.Run.Load.Model == "closed" {
 		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
-			rate(Value(t.AchievedPerS)), plural(r.Load.Run.Load.Connections, "connection"), figure(Value(q.P99)), percent(Value(t.ErrorShare())))
+			figure.Rate(figure.Value(t.AchievedPerS)), figure.Plural(r.Load.Run.Load.Connections, "connection"), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
 	}
 	switch v := r.Load.Verdict; {
 	case v == nil:
 		return said + "."
 	case v.Met:
 		return said + ": the SLO was met."
-	case unjudged(*v) != "":
-		return said + ": the SLO was not judged (" + unjudged(*v) + ")."
+	case words.Unjudged(*v) != "":
+		return said + ": the SLO was not judged (" + words.Unjudged(*v) + ")."
 	default:
 		return said + ": " + r.MissedWords() + "."
 	}
@@ -377,7 +322,7 @@ func (r *Report) loadAnswer() string {
 
 // MissedWords state how a single load missed its SLO, and whether a disturbance may be the cause.
 func (r *Report) MissedWords() string {
-	said := "the SLO was missed (" + strings.Join(missed(r.Load.Verdict), "; ") + ")"
+	said := "the SLO was missed (" + strings.Join(words.Missed(r.Load.Verdict), "; ") + ")"
 	if d := r.Load.Run.Disturbed; d != "" {
 		said += ", which is in doubt: " + d
 	}
@@ -389,7 +334,7 @@ func (r *Report) atOnceWords(s *Step) string {
 	if r.Scaling == nil || !s.AtOnce.Known() {
 		return ""
 	}
-	words := " with concurrency " + whole(s.AtOnce)
+	words := " with concurrency " + figure.Whole(s.AtOnce)
 	if s.Waits != "" {
 		words += ", waiting for " + s.Waits
 	}

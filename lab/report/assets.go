@@ -3,6 +3,9 @@ package report
 import (
 	"html/template"
 	"maps"
+
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // StyleSheet is the page's style, for pages of the same look.
@@ -16,11 +19,11 @@ func ChartLibrary() string { return library }
 func PageScript() string { return pageJS }
 
 // Words are the functions with which the page formats figures, for templates of the same look.
-func Words() template.FuncMap { return maps.Clone(words) }
+func Words() template.FuncMap { return maps.Clone(templateWords) }
 
-// words are the functions that need no report.
-var words = template.FuncMap{
-	"figure": figure, "rate": rate, "times": times, "percent": percent, "size": size, "clock": clock,
-	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine,
-	"slo": sloWords, "kind": func(kind string) string { return kindWords[kind] }, "role": roleWords,
+// templateWords are the functions that need no report.
+var templateWords = template.FuncMap{
+	"figure": figure.Format, "rate": figure.Rate, "times": figure.Times, "percent": figure.Percent, "size": figure.Size, "clock": figure.Clock,
+	"between": figure.Between, "betweenRatios": figure.BetweenRatios, "plural": figure.Plural, "command": figure.Command,
+	"slo": words.SLO, "kind": func(kind string) string { return words.Kinds[kind] }, "role": words.Role,
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
 )
 
 // bars is the chart of the steps: a row each, with its interval as a whisker and the baseline, if
@@ -48,15 +49,15 @@ func newBars(r *Report) bars {
 	x := newAxis(false, most)
 	main := r.Columns()[1]
 	out := bars{Note: main.Head + " " + main.Unit + "; the whisker is the 95% interval", Axis: axisSVG(x, x.ticks())}
-	baseline := Unknown
+	baseline := figure.Unknown
 	if r.Kind == record.KindLadder || r.Kind == record.KindCompare {
 		baseline = steps[0].Capacity
 		out.Note += ", the dashed line the baseline"
 	}
 	for i, s := range steps {
-		row := barRow{Name: s.Name, Change: s.Change, Why: s.Why, Value: figure(s.Capacity), Detail: between(s.Interval), Class: "step"}
+		row := barRow{Name: s.Name, Change: s.Change, Why: s.Why, Value: figure.Format(s.Capacity), Detail: figure.Between(s.Interval), Class: "step"}
 		if i > 0 && s.Ratio.Known() {
-			row.Ratio = times(s.Ratio)
+			row.Ratio = figure.Times(s.Ratio)
 		}
 		if r.Turns != nil && row.Ratio != "" {
 			row.Ratio += " work"
@@ -74,7 +75,7 @@ func newBars(r *Report) bars {
 }
 
 // barSVG draws one bar, 22 px high.
-func barSVG(x axis, s Step, baseline Value) template.HTML {
+func barSVG(x axis, s Step, baseline figure.Value) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="bar" width="100%" height="22" aria-hidden="true">`)
 	if s.Capacity.Known() {

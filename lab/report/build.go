@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Build reads the results of an experiment. An unreadable part becomes a warning: a report of half
@@ -40,11 +40,11 @@ func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.Met
 func analyse(e *record.Experiment) analysis {
 	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, sample: sample(e)}
 	for _, r := range e.Runs {
-		if bounds(r.SLO) && !r.Step.Diagnostic() {
+		if words.Bounded(r.SLO) && !r.Step.Diagnostic() {
 			a.verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
-	names := variantNames(e)
+	names := words.Variants(e)
 	for _, name := range names {
 		c := capacity.Summarise(steady(e), name)
 		for _, s := range c.Steps {
@@ -85,7 +85,7 @@ func analyse(e *record.Experiment) analysis {
 	}
 	a.diagnoses = diagnose.Diagnose(e)
 	for i := range a.diagnoses {
-		if !bounds(e.SLO) {
+		if !words.Bounded(e.SLO) {
 			continue // without an SLO there is no capacity
 		}
 		if c := a.capacities[a.diagnoses[i].Variant]; c.Valid {
@@ -112,24 +112,6 @@ func sample(e *record.Experiment) compare.Sample {
 	}
 }
 
-// bounds reports whether the SLO bounds a latency or a gauge.
-func bounds(s record.SLO) bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 }
-
-// variantNames are the variants in ladder order, then those found only in the runs.
-func variantNames(e *record.Experiment) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, v := range e.Variants {
-		names, seen[v.Name] = append(names, v.Name), true
-	}
-	for _, r := range e.Runs {
-		if r.Step.Role != record.RoleAblation && !seen[r.Step.Variant] {
-			names, seen[r.Step.Variant] = append(names, r.Step.Variant), true
-		}
-	}
-	return names
-}
-
 // withoutPeaks removes the searches' warnings from a sweep, which does not end at a peak.
 func (r *Report) withoutPeaks() {
 	for i := range r.Steps {
@@ -140,9 +122,9 @@ func (r *Report) withoutPeaks() {
 // build assembles the view model.
 func build(e *record.Experiment, a analysis) *Report {
 	r := &Report{
-		Kind: e.Kind, Name: e.Name, Title: Title(e), Subject: Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
+		Kind: e.Kind, Name: e.Name, Title: words.Title(e), Subject: words.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
-		Warnings: append([]string(nil), e.Warnings...), Floor: interval(a.floor), Inflections: a.inflected, InflectionsLeft: a.unlisted,
+		Warnings: append([]string(nil), e.Warnings...), Floor: figure.IntervalOf(a.floor), Inflections: a.inflected, InflectionsLeft: a.unlisted,
 	}
 	for _, run := range e.Runs {
 		r.Runs = append(r.Runs, newRun(run, a))
@@ -209,56 +191,31 @@ func newRun(r *record.Run, a analysis) Run {
 	v, judged := a.verdicts[r.ID]
 	out := Run{
 		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
-		Offered: measured(t.OfferedPerS), Achieved: Value(t.AchievedPerS), Delivered: measured(t.DeliveredPerS),
-		P50: measured(q.P50), P99: measured(q.P99), Errors: Value(t.ErrorShare()), CPU: Unknown,
-		Met: v.Met, Judged: judged, Unjudged: unjudged(v), Misses: missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
+		Offered: figure.Measured(t.OfferedPerS), Achieved: figure.Value(t.AchievedPerS), Delivered: figure.Measured(t.DeliveredPerS),
+		P50: figure.Measured(q.P50), P99: figure.Measured(q.P99), Errors: figure.Value(t.ErrorShare()), CPU: figure.Unknown,
+		Met: v.Met, Judged: judged, Unjudged: words.Unjudged(v), Misses: words.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
 	}
 	if share, ok := a.errors[r.ID]; ok {
-		out.Errors = Value(share)
+		out.Errors = figure.Value(share)
 	}
 	if t.Server != nil {
-		out.CPU = measured(t.Server.CPUMicrosPerRequest)
+		out.CPU = figure.Measured(t.Server.CPUMicrosPerRequest)
 	}
 	if r.Step.Role == record.RoleProfile {
-		out.P50, out.P99 = Unknown, Unknown // profiling adds latency
+		out.P50, out.P99 = figure.Unknown, figure.Unknown // profiling adds latency
 	}
 	return out
-}
-
-// runLabel names a run in a list.
-func runLabel(r *record.Run) string {
-	parts := []string{r.Step.Variant}
-	if r.Step.Variant == "" {
-		parts[0] = r.ID
-	}
-	if r.Step.Role != "" && r.Step.Role != record.RoleSingle {
-		parts = append(parts, roleWords(r.Step.Role))
-	}
-	if r.Step.Round > 0 {
-		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
-	}
-	if r.ByConcurrency() {
-		parts = append(parts, fmt.Sprintf("%d in flight", r.Step.Connections))
-	} else if r.Step.RampTo > 0 {
-		parts = append(parts, rate(Value(r.Step.Rate))+" to "+rate(Value(r.Step.RampTo)))
-	} else if r.Totals.OfferedPerS > 0 {
-		parts = append(parts, rate(Value(r.Totals.OfferedPerS)))
-	}
-	if r.Invalid != "" {
-		parts = append(parts, "invalid")
-	}
-	return strings.Join(parts, ", ")
 }
 
 // assemblies are the variants' assemblies, as recorded by each one's first run.
 func assemblies(e *record.Experiment) []Assembly {
 	var out []Assembly
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		v, _ := e.Variant(name)
-		a := Assembly{Variant: name, Args: commandLine(v.Args)}
+		a := Assembly{Variant: name, Args: figure.Command(v.Args)}
 		for _, r := range e.Runs {
 			if r.Step.Variant == name && (len(r.Target.Command) > 0 || len(r.Target.Assembly) > 0) {
-				a.Command, a.JSON = commandLine(r.Target.Command), indented(r.Target.Assembly)
+				a.Command, a.JSON = figure.Command(r.Target.Command), indented(r.Target.Assembly)
 				break
 			}
 		}

@@ -6,15 +6,17 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Curve is a variant's latency against the offered rate: a dot for each slice or run, and a line through their medians.
 type Curve struct {
 	Variant  string
-	Dots     []CurveDot // of the latency that the SLO bounds
-	Line     []CurveDot // medians, by rate
-	Capacity Value      // offered, per second
-	Interval *Interval  // of Capacity
+	Dots     []CurveDot       // of the latency that the SLO bounds
+	Line     []CurveDot       // medians, by rate
+	Capacity figure.Value     // offered, per second
+	Interval *figure.Interval // of Capacity
 }
 
 // CurveDot is the latency at an offered rate.
@@ -27,8 +29,8 @@ type CurveDot struct {
 // curves are the load curves of all variants that have one, without their capacities.
 func curves(e *record.Experiment, verdicts map[string]capacity.Verdict) (out []Curve) {
 	rows := votes(e)
-	for _, name := range variantNames(e) {
-		c := Curve{Variant: name, Capacity: Unknown}
+	for _, name := range words.Variants(e) {
+		c := Curve{Variant: name, Capacity: figure.Unknown}
 		for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {
 			return s.Variant == name && s.Role == record.RoleMeasure && capacity.NoVote(s) == "" && s.Latency.P99 > 0
 		}) {
@@ -55,11 +57,11 @@ func (c *Curve) ofRuns(e *record.Experiment, verdicts map[string]capacity.Verdic
 		for _, run := range p.runs {
 			q := run.SLO.Observed(run.Totals)
 			if v, judged := verdicts[run.ID]; q.P99 > 0 {
-				c.Dots = append(c.Dots, CurveDot{offeredOf(run), positive(q.P50), q.P99, v.Met || !judged})
+				c.Dots = append(c.Dots, CurveDot{offeredOf(run), figure.Positive(q.P50), q.P99, v.Met || !judged})
 			}
 		}
-		p99 := p.median(func(run *record.Run) float64 { return positive(run.SLO.Observed(run.Totals).P99) })
-		p50 := p.median(func(run *record.Run) float64 { return positive(run.SLO.Observed(run.Totals).P50) })
+		p99 := p.median(func(run *record.Run) float64 { return figure.Positive(run.SLO.Observed(run.Totals).P99) })
+		p50 := p.median(func(run *record.Run) float64 { return figure.Positive(run.SLO.Observed(run.Totals).P50) })
 		if p99 > 0 {
 			c.Line = append(c.Line, CurveDot{p.offered, p50, p99, true})
 		}
@@ -76,8 +78,8 @@ type Ratios struct {
 type RatioRow struct {
 	Name     string
 	Ratios   []float64 // none: the ratio is of two estimates
-	Ratio    Value
-	Interval *Interval
+	Ratio    figure.Value
+	Interval *figure.Interval
 	Verdict  string
 }
 
@@ -89,8 +91,8 @@ func (r *Report) ratios(e *record.Experiment, a analysis) (out []Ratios) {
 	}
 	if r.Turns == nil {
 		over := c.B + " over " + c.A
-		one := Ratios{Metric: c.Metric, Rows: []RatioRow{{over, nil, measured(c.Ratio), interval(c.Interval), c.Verdict}}}
-		floor := RatioRow{Name: c.A + " over itself", Ratio: Unknown, Interval: interval(c.Floor)}
+		one := Ratios{Metric: c.Metric, Rows: []RatioRow{{over, nil, figure.Measured(c.Ratio), figure.IntervalOf(c.Interval), c.Verdict}}}
+		floor := RatioRow{Name: c.A + " over itself", Ratio: figure.Unknown, Interval: figure.IntervalOf(c.Floor)}
 		for _, p := range r.Pairs {
 			if p.Ratio.Known() {
 				one.Rows[0].Ratios = append(one.Rows[0].Ratios, float64(p.Ratio))
@@ -111,12 +113,12 @@ func (r *Report) ratios(e *record.Experiment, a analysis) (out []Ratios) {
 func turnRatios(e *record.Experiment, metrics []compare.Comparison) (out []Ratios) {
 	for _, m := range metrics {
 		over, twin := m.B+" over "+m.A, m.A+"'s twin over "+m.A
-		one := Ratios{Metric: m.Metric, Rows: []RatioRow{{over, nil, measured(m.Ratio), interval(m.Interval), m.Verdict}}}
+		one := Ratios{Metric: m.Metric, Rows: []RatioRow{{over, nil, figure.Measured(m.Ratio), figure.IntervalOf(m.Interval), m.Verdict}}}
 		if read := blockReaders[m.Metric]; read != nil {
 			one.Rows[0].Ratios = blockRatios(e, read, record.RoleMeasure, m.B, m.A)
 			again := blockRatios(e, read, record.RoleFloor, m.A, m.A)
 			if len(again) > 0 {
-				one.Rows = append(one.Rows, RatioRow{twin, again, Unknown, interval(m.Floor), ""})
+				one.Rows = append(one.Rows, RatioRow{twin, again, figure.Unknown, figure.IntervalOf(m.Floor), ""})
 			}
 		}
 		out = append(out, one)

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // CurveCells draws the load curves as charts, all to one scale.
 func (v pageView) CurveCells() (out []Cell) {
 	var xs, ys []float64
-	bound := float64(p99Bound(v.SLO))
+	bound := float64(words.P99Bound(v.SLO))
 	for _, c := range v.Curves {
 		for _, d := range c.Dots {
 			xs, ys = append(xs, d.PerS), append(ys, d.P99)
@@ -37,7 +40,7 @@ func (v pageView) CurveCells() (out []Cell) {
 		}
 		p.lines = append(p.lines, line)
 		for _, d := range c.Dots {
-			one := dot{x: d.PerS, y: d.P99, class: "met", title: fmt.Sprintf("%s at %s: p99 %s ms", c.Variant, rate(Value(d.PerS)), figure(Value(d.P99)))}
+			one := dot{x: d.PerS, y: d.P99, class: "met", title: fmt.Sprintf("%s at %s: p99 %s ms", c.Variant, figure.Rate(figure.Value(d.PerS)), figure.Format(figure.Value(d.P99)))}
 			if !d.Met {
 				one.class, one.title = "over", one.title+", SLO missed"
 			}
@@ -45,7 +48,7 @@ func (v pageView) CurveCells() (out []Cell) {
 		}
 		name := c.Variant
 		if c.Capacity.Known() {
-			name += " " + rate(c.Capacity)
+			name += " " + figure.Rate(c.Capacity)
 		}
 		out = append(out, Cell{name, p.SVG()})
 	}
@@ -75,11 +78,11 @@ func (v pageView) Strips() (out []strip) {
 			}
 		}
 		x := ratioAxis(all)
-		one := strip{Name: metricNames[of.Metric], Axis: axisSVG(x, x.ratioTicks())}
+		one := strip{Name: words.Metrics[of.Metric], Axis: axisSVG(x, x.ratioTicks())}
 		for _, row := range of.Rows {
-			drawn := stripRow{Name: row.Name, Detail: betweenRatios(row.Interval), Verdict: betterWords(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
+			drawn := stripRow{Name: row.Name, Detail: figure.BetweenRatios(row.Interval), Verdict: words.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
 			if row.Ratio.Known() {
-				drawn.Value = times(row.Ratio)
+				drawn.Value = figure.Times(row.Ratio)
 			}
 			one.Rows = append(one.Rows, drawn)
 		}

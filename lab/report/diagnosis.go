@@ -3,13 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // complete prepares diagnoses for JSON, in which this schema has no null lists and no NaN.
@@ -17,17 +16,17 @@ func complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 	out := slices.Clone(ds)
 	for i := range out {
 		d := &out[i]
-		d.Also, d.Where, d.Evidence = filled(d.Also), finitePlaces(d.Where), finiteEvidence(d.Evidence)
-		d.Interventions, d.Unseen, d.Warnings = filled(d.Interventions), filled(d.Unseen), filled(d.Warnings)
-		d.CapacityPerS, d.PeakPerS = finite(d.CapacityPerS), finite(d.PeakPerS)
-		d.Findings = slices.Clone(filled(d.Findings))
+		d.Also, d.Where, d.Evidence = figure.Filled(d.Also), finitePlaces(d.Where), finiteEvidence(d.Evidence)
+		d.Interventions, d.Unseen, d.Warnings = figure.Filled(d.Interventions), figure.Filled(d.Unseen), figure.Filled(d.Warnings)
+		d.CapacityPerS, d.PeakPerS = figure.Finite(d.CapacityPerS), figure.Finite(d.PeakPerS)
+		d.Findings = slices.Clone(figure.Filled(d.Findings))
 		for j := range d.Findings {
 			f := &d.Findings[j]
 			f.Evidence, f.Where = finiteEvidence(f.Evidence), finitePlaces(f.Where)
 		}
 		signals := diagnose.Signals{}
 		for name, v := range d.Signals {
-			if Value(v).Known() {
+			if figure.Value(v).Known() {
 				signals[name] = v
 			}
 		}
@@ -36,22 +35,14 @@ func complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 	return out
 }
 
-// filled returns an empty list instead of nil.
-func filled[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
 func finiteEvidence(in []diagnose.Evidence) []diagnose.Evidence {
-	return slices.DeleteFunc(slices.Clone(filled(in)), func(e diagnose.Evidence) bool { return !Value(e.Value).Known() })
+	return slices.DeleteFunc(slices.Clone(figure.Filled(in)), func(e diagnose.Evidence) bool { return !figure.Value(e.Value).Known() })
 }
 
 func finitePlaces(in []diagnose.Place) []diagnose.Place {
-	out := slices.Clone(filled(in))
+	out := slices.Clone(figure.Filled(in))
 	for i := range out {
-		out[i].Share = finite(out[i].Share)
+		out[i].Share = figure.Finite(out[i].Share)
 	}
 	return out
 }
@@ -64,44 +55,6 @@ func (r *Report) Diagnosis(variant string) *diagnose.Diagnosis {
 		}
 	}
 	return nil
-}
-
-// boundWords name the bottlenecks.
-var boundWords = map[diagnose.Bound]string{
-	diagnose.CPU: "CPU", diagnose.GC: "allocation and GC", diagnose.Lock: "a lock", diagnose.Syscall: "system calls",
-	diagnose.Wait: "waiting", diagnose.Generator: "the load generator", diagnose.Environment: "other processes",
-	diagnose.NotLoaded: "none yet: it was not loaded", diagnose.Unknown: "unknown",
-}
-
-// boundBy names a verdict briefly: a lock (mutex).
-func boundBy(d *diagnose.Diagnosis) string {
-	switch {
-	case d == nil:
-		return dash
-	case !d.Valid:
-		return "no verdict"
-	}
-	said := cmp.Or(boundWords[d.Bound], string(d.Bound), boundWords[diagnose.Unknown])
-	if d.Kind != "" && d.Kind != string(d.Bound) {
-		said += " (" + d.Kind + ")"
-	}
-	if !d.Confirmed && d.Disturbed != "" && d.Bound != diagnose.Environment {
-		said += ", unconfirmed"
-	}
-	return said
-}
-
-// verdictWords name a verdict with the further bounds: a lock (mutex), also allocation and GC.
-func verdictWords(d *diagnose.Diagnosis) string {
-	said := boundBy(d)
-	if d.Valid && len(d.Also) > 0 {
-		var also []string
-		for _, b := range d.Also {
-			also = append(also, cmp.Or(boundWords[b], string(b)))
-		}
-		said += ", also " + strings.Join(also, ", ")
-	}
-	return said
 }
 
 // told reports whether the answer already contains the verdict.
@@ -117,9 +70,9 @@ func (r *Report) diagnosisAnswer() string {
 		return "Nothing was diagnosed."
 	}
 	d := &r.Diagnoses[0]
-	said := cmp.Or(d.InWords, "It is bound by "+verdictWords(d)+".")
+	said := cmp.Or(d.InWords, "It is bound by "+words.Verdict(d)+".")
 	if r.Capacity != nil && r.Capacity.Valid {
-		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), rate(Value(d.CapacityPerS)), at(latencyWords(r.SLO)), said)
+		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), figure.Rate(figure.Value(d.CapacityPerS)), figure.At(words.Latency(r.SLO)), said)
 	}
 	return said
 }
@@ -134,53 +87,4 @@ func (r *Report) whyUndiagnosed() string {
 		why = cmp.Or(d.Reason, "there is no verdict")
 	}
 	return why
-}
-
-// evidenceFigure formats a figure with its unit; a share as a percentage.
-func evidenceFigure(e diagnose.Evidence) string {
-	v := Value(e.Value)
-	switch e.Unit {
-	case "share":
-		return percent(Value(significant(e.Value, 3)))
-	case "of CPU time", "per doubling":
-		return percent(Value(significant(e.Value, 3))) + " " + e.Unit
-	case "1/s":
-		return rate(v)
-	}
-	return figure(v) + space(e.Unit)
-}
-
-// signalWords format a signal's name: cpu per request.
-func signalWords(e diagnose.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
-
-// placeWords format a place in a file, with its last folder.
-func placeWords(p diagnose.Place) string {
-	if p.File == "" {
-		return ""
-	}
-	dir, name := path.Split(strings.ReplaceAll(p.File, `\`, "/"))
-	said := name
-	if last := path.Base(dir); last != "." && last != "/" {
-		said = last + "/" + name
-	}
-	if p.Line > 0 {
-		said += ":" + strconv.Itoa(p.Line)
-	}
-	return said
-}
-
-// shareWords format a place's share; empty if unknown.
-func shareWords(p diagnose.Place) string {
-	if p.Share <= 0 {
-		return ""
-	}
-	return percent(Value(math.Round(p.Share*1000) / 1000))
-}
-
-// heldWords state whether the prediction came true.
-func heldWords(i diagnose.Intervention) string {
-	if i.Held {
-		return "held"
-	}
-	return "failed"
 }

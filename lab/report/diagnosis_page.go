@@ -8,6 +8,7 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/words"
 )
 
 // kindsOf are the flame graphs that may show the cause of a verdict, the likeliest first.
@@ -52,7 +53,7 @@ func (v diagnosisView) Places() []linkedPlace {
 func (v diagnosisView) Name() string { return v.report.NameOf(&v.Diagnosis) }
 
 // BoundBy is the verdict in a few words.
-func (v diagnosisView) BoundBy() string { return verdictWords(&v.Diagnosis) }
+func (v diagnosisView) BoundBy() string { return words.Verdict(&v.Diagnosis) }
 
 // Told reports whether the page's head already contains the verdict.
 func (v diagnosisView) Told() bool { return v.report.Told(&v.Diagnosis) }

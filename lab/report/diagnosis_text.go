@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Tables of a diagnosis as text, on a terminal and in Markdown.
@@ -20,21 +22,21 @@ var (
 
 func placeCells(places []diagnose.Place) (rows [][]string) {
 	for _, p := range places {
-		rows = append(rows, []string{shareWords(p), placeWords(p), p.Function})
+		rows = append(rows, []string{words.Share(p), words.Place(p), p.Function})
 	}
 	return rows
 }
 
 func evidenceCells(evidence []diagnose.Evidence) (rows [][]string) {
 	for _, e := range evidence {
-		rows = append(rows, []string{signalWords(e), evidenceFigure(e), e.Means})
+		rows = append(rows, []string{words.Signal(e), words.Evidence(e), e.Means})
 	}
 	return rows
 }
 
 func interventionCells(tried []diagnose.Intervention) (rows [][]string) {
 	for _, i := range tried {
-		rows = append(rows, []string{i.Changed, i.Predicted, i.Saw, heldWords(i)})
+		rows = append(rows, []string{i.Changed, i.Predicted, i.Saw, words.Held(i)})
 	}
 	return rows
 }
@@ -43,7 +45,7 @@ func interventionCells(tried []diagnose.Intervention) (rows [][]string) {
 func (t *terminal) diagnosis(r *Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
-		t.line(t.paint(bold, t.clean(r.NameOf(d)+": "+verdictWords(d))))
+		t.line(t.paint(bold, t.clean(r.NameOf(d)+": "+words.Verdict(d))))
 		if !r.Told(d) {
 			t.line(t.clean(d.InWords))
 		}
@@ -57,7 +59,7 @@ func (t *terminal) diagnosis(r *Report) {
 		for _, f := range d.Findings {
 			t.line(t.paint(blue, "finding: ") + t.clean(f.InWords))
 			if len(f.Where) > 0 {
-				t.line("  in " + t.clean(f.Where[0].Function+space(placeWords(f.Where[0]))))
+				t.line("  in " + t.clean(f.Where[0].Function+figure.Space(words.Place(f.Where[0]))))
 			}
 			if f.Next != "" {
 				t.line("  next: " + t.clean(f.Next))
@@ -74,7 +76,7 @@ func (t *terminal) diagnosis(r *Report) {
 
 // peakWords state the highest throughput without regard to an SLO.
 func peakWords(d *diagnose.Diagnosis) string {
-	return "Peak with clients in a closed loop: " + rate(Value(d.PeakPerS))
+	return "Peak with clients in a closed loop: " + figure.Rate(figure.Value(d.PeakPerS))
 }
 
 // cells prints a table without bars; nothing without rows.
@@ -104,7 +106,7 @@ func (t *terminal) why(r *Report) {
 func whyWords(r *Report, d *diagnose.Diagnosis) string {
 	said := r.NameOf(d)
 	if d.Valid && d.Bound != diagnose.Unknown {
-		said += ", bound by " + verdictWords(d)
+		said += ", bound by " + words.Verdict(d)
 	}
 	return said + ": " + cmp.Or(d.Moved, d.InWords, "unknown")
 }
@@ -113,7 +115,7 @@ func whyWords(r *Report, d *diagnose.Diagnosis) string {
 func diagnosisMarkdown(b *strings.Builder, r *Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
-		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.NameOf(d)), escapeMarkdown(verdictWords(d)))
+		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.NameOf(d)), escapeMarkdown(words.Verdict(d)))
 		if !r.Told(d) {
 			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(d.InWords))
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Bounds on the flame graphs of a page.
@@ -34,17 +36,17 @@ type Flames struct {
 
 // Flame is one sample type of a variant's profile. Its frames are in depth-first order.
 type Flame struct {
-	Variant   string  `json:"variant"`
-	Kind      string  `json:"kind"`
-	Name      string  `json:"name"` // of the kind, in words
-	Unit      string  `json:"unit"`
-	About     string  `json:"about"` // the load under which the profile was taken
-	Functions []int   `json:"f"`
-	Depths    []int   `json:"d"`
-	Lines     []int   `json:"l"` // line with most of the value; 0: unknown
-	Self      Numbers `json:"s"` // in none of its children, in Unit
-	Total     float64 `json:"-"`
-	Deepest   int     `json:"-"`
+	Variant   string         `json:"variant"`
+	Kind      string         `json:"kind"`
+	Name      string         `json:"name"` // of the kind, in words
+	Unit      string         `json:"unit"`
+	About     string         `json:"about"` // the load under which the profile was taken
+	Functions []int          `json:"f"`
+	Depths    []int          `json:"d"`
+	Lines     []int          `json:"l"` // line with most of the value; 0: unknown
+	Self      figure.Numbers `json:"s"` // in none of its children, in Unit
+	Total     float64        `json:"-"`
+	Deepest   int            `json:"-"`
 }
 
 // flameKind is a sample type with a flame graph.
@@ -91,7 +93,7 @@ func flames(e *record.Experiment) *Flames {
 	out := &Flames{}
 	var trees []*frame
 	missing := map[string][]string{}
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		run := profiledRun(e, name)
 		if run == nil {
 			continue
@@ -136,16 +138,16 @@ func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 func profiledWords(r *record.Run, p *record.Profile) string {
 	var parts []string
 	if r.Totals.AchievedPerS > 0 {
-		parts = append(parts, "at "+rate(Value(r.Totals.AchievedPerS)))
+		parts = append(parts, "at "+figure.Rate(figure.Value(r.Totals.AchievedPerS)))
 	}
 	if r.Load.Model == "closed" && r.Load.Connections > 0 {
-		parts = append(parts, "from "+plural(r.Load.Connections, "client")+" in a closed loop")
+		parts = append(parts, "from "+figure.Plural(r.Load.Connections, "client")+" in a closed loop")
 	}
 	if p.Seconds > 0 {
-		parts = append(parts, "over "+digits(p.Seconds, 3)+" s")
+		parts = append(parts, "over "+figure.Digits(p.Seconds, 3)+" s")
 	}
 	if p.Requests > 0 {
-		parts = append(parts, plural(int(p.Requests), "request"))
+		parts = append(parts, figure.Plural(int(p.Requests), "request"))
 	}
 	if r.Invalid != "" {
 		parts = append(parts, "in a run that does not count ("+r.Invalid+")")
@@ -218,8 +220,8 @@ func (f *Flames) function(index map[string]int, c *frame) int {
 		if len(name) > flameName {
 			name = strings.ToValidUTF8(name[:flameName], "") + "..."
 		}
-		f.Functions = append(f.Functions, visible(name))
-		f.Files = append(f.Files, visible(path.Base(strings.ReplaceAll(c.file, `\`, "/"))))
+		f.Functions = append(f.Functions, figure.Visible(name))
+		f.Files = append(f.Files, figure.Visible(path.Base(strings.ReplaceAll(c.file, `\`, "/"))))
 		f.Origins = append(f.Origins, originOf(c.function, c.file))
 	}
 	return i
@@ -241,7 +243,7 @@ func (f *Flames) Has(variant, kind string) bool {
 }
 
 // LeastWords format the share below which stacks are merged: 0.1%.
-func (f *Flames) LeastWords() string { return percent(Value(f.Least)) }
+func (f *Flames) LeastWords() string { return figure.Percent(figure.Value(f.Least)) }
 
 // showing is the first of the kinds whose graph of the variant contains a function; empty: none.
 func (f *Flames) showing(variant string, kinds []string, function string) string {

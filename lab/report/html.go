@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 //go:embed assets/page.html
@@ -67,22 +69,22 @@ func hash(s string) string {
 }
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"figure": figure, "rate": rate, "times": times, "percent": percent, "size": size, "count": count, "clock": clock,
-	"between": between, "betweenRatios": betweenRatios, "plural": plural, "command": commandLine,
-	"slo": sloWords, "role": roleWords, "met": metWords, "value": func(v float64) Value { return Value(v) },
+	"figure": figure.Format, "rate": figure.Rate, "times": figure.Times, "percent": figure.Percent, "size": figure.Size, "count": figure.Count, "clock": figure.Clock,
+	"between": figure.Between, "betweenRatios": figure.BetweenRatios, "plural": figure.Plural, "command": figure.Command,
+	"slo": words.SLO, "role": words.Role, "met": words.Met, "value": func(v float64) figure.Value { return figure.Value(v) },
 	"tallies": func(name string, rows []tally) tallyTable { return tallyTable{name, rows} },
 	"room": func(n int) string {
 		if n <= 0 {
-			return dash
+			return figure.Dash
 		}
-		return count(int64(n))
+		return figure.Count(int64(n))
 	},
-	"evidence": evidenceFigure, "signal": signalWords, "where": placeWords, "share": shareWords, "held": heldWords, "pauses": func(n int64) string { return plural(int(n), "pause") }, "pause": func(v Value) string { return pauseWords(float64(v)) },
+	"evidence": words.Evidence, "signal": words.Signal, "where": words.Place, "share": words.Share, "held": words.Held, "pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
 	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
 	"float":   func(n int) float64 { return float64(n) },
 	"place":   func(index int) int { return index + 1 },
-	"seconds": func(v float64) string { return digits(v, 4) + " s" },
+	"seconds": func(v float64) string { return figure.Digits(v, 4) + " s" },
 }).Parse(pageHTML))
 
 // HTML writes the page: one file that makes no network requests.
@@ -123,7 +125,7 @@ type pageView struct {
 }
 
 // KindWords names the kind of experiment.
-func (v pageView) KindWords() string { return kindWords[v.Kind] }
+func (v pageView) KindWords() string { return words.Kinds[v.Kind] }
 
 // Heading names the subject of the measurement.
 func (v pageView) Heading() string { return v.Title }
@@ -158,11 +160,11 @@ func (v pageView) LoadPlot() template.HTML { return loadPlot(v.Load) }
 
 // Quantiles are the rows of a single load's table.
 func (v pageView) Quantiles() (rows [][]string) {
-	for _, q := range quantiles {
-		row := []string{q.label}
+	for _, q := range words.Quantiles {
+		row := []string{q.Label}
 		for _, of := range v.Load.latencies() {
-			ms, _ := of.Quantiles.At(q.name)
-			row = append(row, figure(Value(ms)))
+			ms, _ := of.Quantiles.At(q.Name)
+			row = append(row, figure.Format(figure.Value(ms)))
 		}
 		rows = append(rows, row)
 	}
@@ -185,7 +187,7 @@ func (v pageView) Classes() (out []latencyOf) {
 type tally struct {
 	Name  string
 	Count int64
-	Share Value // of offers
+	Share figure.Value // of offers
 }
 
 // tallyTable is a table of tallies under a name.
@@ -203,9 +205,9 @@ func (v pageView) Failures() []tally { return tallies(v.Load.Run.Totals, v.Load.
 func tallies(t record.Totals, counts map[string]int64) (out []tally) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {
-			share := Unknown
+			share := figure.Unknown
 			if t.Offered > 0 {
-				share = Value(float64(n) / float64(t.Offered))
+				share = figure.Value(float64(n) / float64(t.Offered))
 			}
 			out = append(out, tally{name, n, share})
 		}
@@ -215,10 +217,10 @@ func tallies(t record.Totals, counts map[string]int64) (out []tally) {
 }
 
 // Missed lists the criteria that a single load missed.
-func (v pageView) Missed() []string { return missed(v.Load.Verdict) }
+func (v pageView) Missed() []string { return words.Missed(v.Load.Verdict) }
 
 // Unjudged is the reason why a single load neither met nor missed its SLO; empty if it did.
-func (v pageView) Unjudged() string { return unjudged(*v.Load.Verdict) }
+func (v pageView) Unjudged() string { return words.Unjudged(*v.Load.Verdict) }
 
 // Settings are the machine's settings, by name.
 func (v pageView) Settings() (out [][2]string) {
@@ -262,7 +264,7 @@ func (v pageView) ClosedNote() string {
 }
 
 // DatabaseColumns are the columns of the table of databases.
-func (v pageView) DatabaseColumns() []Column[Database] { return DatabaseColumns(v.Databases) }
+func (v pageView) DatabaseColumns() []figure.Column[Database] { return DatabaseColumns(v.Databases) }
 
 // DatabaseRemarks are the remarks below the table of databases.
 func (v pageView) DatabaseRemarks() []string { return DatabaseRemarks(v.Databases) }

@@ -10,6 +10,8 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Schemas of the JSON objects of this package; capacity and compare name their own. Keys may be
@@ -127,23 +129,23 @@ func runObject(r *Report) any {
 		sweep = &Sweep{}
 	}
 	return struct {
-		Schema    string         `json:"schema"`
-		Kind      string         `json:"kind"`
-		Name      string         `json:"name"`
-		Service   string         `json:"service"`
-		Metric    string         `json:"metric"`
-		Ratio     string         `json:"ratio_metric"` // metric of the steps' ratios
-		SLO       record.SLO     `json:"slo"`
-		Steps     []object       `json:"steps"`
-		Sweep     []SweepRow     `json:"sweep,omitempty"`
-		Ramps     []Ramp         `json:"ramps,omitempty"`
-		Scaling   []ScalingCurve `json:"scaling,omitempty"`
-		Floor     *Interval      `json:"floor"`
-		CPUFloor  *Interval      `json:"cpu_floor,omitempty"`
-		Runs      int            `json:"runs"`
-		RunsValid int            `json:"runs_valid"`
-		Diagnoses []diagnosis    `json:"diagnoses,omitempty"`
-		Databases []object       `json:"databases,omitempty"`
+		Schema    string           `json:"schema"`
+		Kind      string           `json:"kind"`
+		Name      string           `json:"name"`
+		Service   string           `json:"service"`
+		Metric    string           `json:"metric"`
+		Ratio     string           `json:"ratio_metric"` // metric of the steps' ratios
+		SLO       record.SLO       `json:"slo"`
+		Steps     []object         `json:"steps"`
+		Sweep     []SweepRow       `json:"sweep,omitempty"`
+		Ramps     []Ramp           `json:"ramps,omitempty"`
+		Scaling   []ScalingCurve   `json:"scaling,omitempty"`
+		Floor     *figure.Interval `json:"floor"`
+		CPUFloor  *figure.Interval `json:"cpu_floor,omitempty"`
+		Runs      int              `json:"runs"`
+		RunsValid int              `json:"runs_valid"`
+		Diagnoses []diagnosis      `json:"diagnoses,omitempty"`
+		Databases []object         `json:"databases,omitempty"`
 		outcome
 	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
 }
@@ -201,12 +203,12 @@ func comparisonObject(r *Report) any {
 // diagnosis is a diagnosis whose unknown rates are null.
 type diagnosis struct {
 	diagnose.Diagnosis
-	CapacityPerS Value `json:"capacity_per_s"`
-	PeakPerS     Value `json:"peak_per_s"`
+	CapacityPerS figure.Value `json:"capacity_per_s"`
+	PeakPerS     figure.Value `json:"peak_per_s"`
 }
 
 func newDiagnosis(d diagnose.Diagnosis) diagnosis {
-	return diagnosis{d, measured(d.CapacityPerS), measured(d.PeakPerS)}
+	return diagnosis{d, figure.Measured(d.CapacityPerS), figure.Measured(d.PeakPerS)}
 }
 
 func diagnoses(r *Report) (out []diagnosis) {
@@ -246,7 +248,7 @@ func loadObject(r *Report) any {
 	run, met := &record.Run{SLO: r.SLO}, (*bool)(nil) // nothing was measured
 	if r.Load != nil {
 		run = r.Load.Run
-		if v := r.Load.Verdict; v != nil && unjudged(*v) == "" {
+		if v := r.Load.Verdict; v != nil && words.Unjudged(*v) == "" {
 			met = &r.Load.Verdict.Met
 		}
 	}
@@ -265,7 +267,7 @@ func loadObject(r *Report) any {
 		Model        string                      `json:"model"`
 		Engine       string                      `json:"engine"`
 		URL          string                      `json:"url"`
-		Duration     Value                       `json:"duration_s"`
+		Duration     figure.Value                `json:"duration_s"`
 		OfferedPerS  float64                     `json:"offered_per_s"`
 		AchievedPerS float64                     `json:"achieved_per_s"`
 		Sent         int64                       `json:"sent"`
@@ -284,7 +286,7 @@ func loadObject(r *Report) any {
 		Databases    []object                    `json:"databases,omitempty"`
 		outcome
 	}{
-		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.URL, Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
+		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
 		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, t.Lag,
 		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, databaseObjects(r), outcomeOf(r),
 	}

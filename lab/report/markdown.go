@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Markdown writes the result and its conditions for a pull request.
@@ -43,7 +45,7 @@ func Markdown(w io.Writer, r *Report) error {
 }
 
 func stepsMarkdown(b *strings.Builder, r *Report) {
-	cols := Narrow(r.Columns())
+	cols := figure.Narrow(r.Columns())
 	var head []string
 	var align []bool
 	for _, c := range cols {
@@ -55,7 +57,7 @@ func stepsMarkdown(b *strings.Builder, r *Report) {
 		for _, c := range cols {
 			cell := c.Cell(&r.Steps[i])
 			if c.Detail != nil {
-				cell += space(c.Detail(&r.Steps[i]))
+				cell += figure.Space(c.Detail(&r.Steps[i]))
 			}
 			row = append(row, cell)
 		}
@@ -82,7 +84,7 @@ func capacityMarkdown(b *strings.Builder, r *Report) {
 	}
 	var rows [][]string
 	for _, s := range r.Capacity.Steps {
-		rows = append(rows, []string{figure(Value(s.OfferedPerS)), figure(Value(s.AchievedPerS)), figure(Value(s.P50Ms)), figure(Value(s.P99Ms)), percent(Value(s.Errors)), metWords(s.Met, s.Invalid)})
+		rows = append(rows, []string{figure.Format(figure.Value(s.OfferedPerS)), figure.Format(figure.Value(s.AchievedPerS)), figure.Format(figure.Value(s.P50Ms)), figure.Format(figure.Value(s.P99Ms)), figure.Percent(figure.Value(s.Errors)), words.Met(s.Met, s.Invalid)})
 	}
 	tableMarkdown(b, []string{"offered, per second", "achieved, per second", "p50, ms", "p99, ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
 }
@@ -108,7 +110,7 @@ func scalingMarkdown(b *strings.Builder, s *Scaling) {
 func sweepMarkdown(b *strings.Builder, r *Report) {
 	var rows [][]string
 	for _, s := range r.Sweep.Rows {
-		rows = append(rows, []string{s.Variant, figure(s.Offered), figure(s.Accepted), figure(s.Delivered), figure(s.Refused), figure(s.P50), figure(s.P99)})
+		rows = append(rows, []string{s.Variant, figure.Format(s.Offered), figure.Format(s.Accepted), figure.Format(s.Delivered), figure.Format(s.Refused), figure.Format(s.P50), figure.Format(s.P99)})
 	}
 	tableMarkdown(b, []string{"variant", "offered, per second", "accepted, per second", "delivered, per second", "refused, per second", "p50, ms", "p99, ms"},
 		[]bool{false, true, true, true, true, true, true}, rows)
@@ -120,11 +122,11 @@ func sweepMarkdown(b *strings.Builder, r *Report) {
 func loadMarkdown(b *strings.Builder, r *Report) {
 	t := r.Load.Run.Totals
 	var rows [][]string
-	for _, q := range quantiles {
-		row := []string{q.label}
+	for _, q := range words.Quantiles {
+		row := []string{q.Label}
 		for _, of := range r.Load.latencies() {
-			v, _ := of.Quantiles.At(q.name)
-			row = append(row, figure(Value(v)))
+			v, _ := of.Quantiles.At(q.Name)
+			row = append(row, figure.Format(figure.Value(v)))
 		}
 		rows = append(rows, row)
 	}
@@ -133,7 +135,7 @@ func loadMarkdown(b *strings.Builder, r *Report) {
 		head, align = append(head, of.Name), append(align, true)
 	}
 	tableMarkdown(b, head, align, rows)
-	fmt.Fprintf(b, "%s completed, %s unfinished, %s failed.\n\n", count(t.Completed), count(t.Unfinished), count(t.Failed))
+	fmt.Fprintf(b, "%s completed, %s unfinished, %s failed.\n\n", figure.Count(t.Completed), figure.Count(t.Unfinished), figure.Count(t.Failed))
 }
 
 // conditionsMarkdown writes the conditions of the measurement in a folded section.
@@ -145,11 +147,11 @@ func conditionsMarkdown(b *strings.Builder, r *Report) {
 			fmt.Fprintf(b, "- %s: %s\n", name, text)
 		}
 	}
-	item("SLO", escapeMarkdown(sloWords(r.SLO)))
-	item("measured", clock(r.Started))
+	item("SLO", escapeMarkdown(words.SLO(r.SLO)))
+	item("measured", figure.Clock(r.Started))
 	item("machine", escapeMarkdown(r.Machine.String()))
 	if all > 0 {
-		item("runs", countWords(all, valid))
+		item("runs", words.Runs(all, valid))
 	}
 	if r.Turns != nil {
 		item("measured", r.Turns.Words()+"; "+escapeMarkdown(r.SureWords()))
@@ -157,7 +159,7 @@ func conditionsMarkdown(b *strings.Builder, r *Report) {
 	}
 	item("noise floor", r.FloorWords())
 	if len(r.Command) > 0 {
-		item("again", codeSpan(commandLine(r.Command)))
+		item("again", codeSpan(figure.Command(r.Command)))
 	}
 	for _, w := range r.AllWarnings() {
 		item("warning", escapeMarkdown(w))
@@ -194,11 +196,11 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`,
 	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`)
 
-func escapeMarkdown(s string) string { return markdownEscapes.Replace(visible(s)) }
+func escapeMarkdown(s string) string { return markdownEscapes.Replace(figure.Visible(s)) }
 
 // codeSpan encloses a text in more backticks than it contains.
 func codeSpan(s string) string {
-	s = visible(s)
+	s = figure.Visible(s)
 	longest, run := 0, 0
 	for _, c := range s {
 		if c == '`' {

@@ -6,6 +6,8 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // This file reads parts of an experiment: a window or a run of one in progress, and two of its
@@ -14,7 +16,7 @@ import (
 // RunOf is one run's line, as the list of runs shows it.
 func RunOf(r *record.Run) Run {
 	a := analysis{verdicts: map[string]capacity.Verdict{}}
-	if bounds(r.SLO) {
+	if words.Bounded(r.SLO) {
 		a.verdicts[r.ID] = capacity.Judge(r)
 	}
 	return newRun(r, a)
@@ -26,40 +28,40 @@ func Point(w record.Window) (phase string, figures map[string]float64) {
 	figures = map[string]float64{}
 	for _, m := range measures {
 		if v := m.read(w); !math.IsNaN(v) {
-			figures[m.key] = significant(v, 4)
+			figures[m.key] = figure.Significant(v, 4)
 		}
 	}
 	return phaseOf(w), figures
 }
 
 // Bound is the SLO's bound on p99, in ms; unknown when it has none.
-func Bound(s record.SLO) Value { return p99Bound(s) }
+func Bound(s record.SLO) figure.Value { return words.P99Bound(s) }
 
 // Between compares any two variants of an experiment that measured them in turns, by each metric
 // that it has, and states the result in a sentence or two.
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 	if len(e.Slices) == 0 {
 		c := compare.Between(e, metricOf(e), a, b, sample(e))
-		return []compare.Comparison{c}, comparisonAnswer(c, false)
+		return []compare.Comparison{c}, words.Comparison(c, false)
 	}
 	all := metricsOf(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
-	return all, comparisonAnswer(all[0], true) + besideWords(all)
+	return all, words.Comparison(all[0], true) + words.Beside(all)
 }
 
 // VariantSoFar is the current result of a variant's slices during an experiment.
 type VariantSoFar struct {
 	Variant     string
 	Slices      int
-	Work        Value // per second, peak; the median
-	CPU         Value // us per request; the median
-	Met, Judged int   // SLO slices
-	Rate, P99   Value // of the last SLO slice: offered per second, ms
+	Work        figure.Value // per second, peak; the median
+	CPU         figure.Value // us per request; the median
+	Met, Judged int          // SLO slices
+	Rate, P99   figure.Value // of the last SLO slice: offered per second, ms
 }
 
 // SoFar returns the current results of all variants.
 func SoFar(e *record.Experiment) (out []VariantSoFar) {
-	for _, name := range variantNames(e) {
-		so := VariantSoFar{Variant: name, Rate: Unknown, P99: Unknown}
+	for _, name := range words.Variants(e) {
+		so := VariantSoFar{Variant: name, Rate: figure.Unknown, P99: figure.Unknown}
 		var work, cpu []float64
 		for i := range e.Slices {
 			s := &e.Slices[i]
@@ -71,7 +73,7 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 				work, cpu = append(work, s.PerS()), append(cpu, s.CPUMicros())
 				continue
 			}
-			so.Rate, so.P99 = measured(s.Rate), measured(s.Latency.P99)
+			so.Rate, so.P99 = figure.Measured(s.Rate), figure.Measured(s.Latency.P99)
 			if s.Unjudged == "" {
 				so.Judged++
 				if s.Met {
@@ -79,7 +81,7 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 				}
 			}
 		}
-		so.Work, so.CPU = measured(float64(medianOf(work))), measured(float64(medianOf(cpu)))
+		so.Work, so.CPU = figure.Measured(float64(figure.MedianOf(work))), figure.Measured(float64(figure.MedianOf(cpu)))
 		out = append(out, so)
 	}
 	return out

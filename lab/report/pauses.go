@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Pauses is a histogram of a variant's GC pauses.
@@ -20,7 +22,7 @@ const longestPause = 10_000
 func pauses(e *record.Experiment, atCapacity func(variant string) []*record.Run) (out []Pauses) {
 	counts := map[string]map[int]int64{}
 	lo, hi := math.MaxInt, math.MinInt
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		n := countPauses(atCapacity(name))
 		if len(n) == 0 {
 			n = countPauses(saturated(e, name))
@@ -30,7 +32,7 @@ func pauses(e *record.Experiment, atCapacity func(variant string) []*record.Run)
 		}
 		counts[name] = n
 	}
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		if len(counts[name]) == 0 {
 			continue
 		}
@@ -85,7 +87,7 @@ func pauseBound(step int) float64 {
 }
 
 // Longest is the bound above the longest pause, ms.
-func (p Pauses) Longest() Value { return Value(p.Bars[p.last()].UpToMs) }
+func (p Pauses) Longest() figure.Value { return figure.Value(p.Bars[p.last()].UpToMs) }
 
 func (p Pauses) last() (at int) {
 	for i, b := range p.Bars {

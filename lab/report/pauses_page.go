@@ -5,6 +5,8 @@ import (
 	"html/template"
 	"math"
 	"strings"
+
+	"dyno/lab/report/figure"
 )
 
 // pausesSVG draws the bars; their heights are logarithmic, so that a few long pauses are visible beside
@@ -22,10 +24,10 @@ func pausesSVG(p Pauses) template.HTML {
 		if bar.Count > 0 {
 			height := 100 * math.Log1p(float64(bar.Count)) / math.Log1p(most)
 			fmt.Fprintf(&b, `<rect x="%.2f%%" width="%.2f%%" y="%.2f%%" height="%.2f%%"><title>%s up to %s</title></rect>`,
-				x, width*0.9, 100-height, height, plural(int(bar.Count), "pause"), pauseWords(bar.UpToMs))
+				x, width*0.9, 100-height, height, figure.Plural(int(bar.Count), "pause"), figure.Pause(bar.UpToMs))
 		}
 		if every := (len(p.Bars) + 2) / 3; i%every == every-1 {
-			fmt.Fprintf(&b, `<text class="tick" x="%.2f%%" y="100%%" dy="16" text-anchor="middle">%s</text>`, x+width*0.95, pauseWords(bar.UpToMs))
+			fmt.Fprintf(&b, `<text class="tick" x="%.2f%%" y="100%%" dy="16" text-anchor="middle">%s</text>`, x+width*0.95, figure.Pause(bar.UpToMs))
 		}
 	}
 	b.WriteString(`</svg></div>`)

@@ -5,6 +5,8 @@ import (
 	"html/template"
 	"math"
 	"strings"
+
+	"dyno/lab/report/figure"
 )
 
 // plot is a chart as inline SVG: it prints, needs no script, and scales with the page because every
@@ -102,7 +104,7 @@ func (a axis) ticks() []tick {
 		for e := math.Floor(math.Log10(a.lo)); e <= math.Log10(a.hi); e += every {
 			for _, s := range steps {
 				if v := s * math.Pow(10, e); v >= a.lo && v <= a.hi {
-					out = append(out, tick{v, round(Value(v))})
+					out = append(out, tick{v, figure.Round(figure.Value(v))})
 				}
 			}
 		}
@@ -110,7 +112,7 @@ func (a axis) ticks() []tick {
 	}
 	step := roundStep((a.hi - a.lo) / 5)
 	for i := math.Ceil(a.lo / step); i*step <= a.hi; i++ {
-		out = append(out, tick{i * step, round(Value(i * step))})
+		out = append(out, tick{i * step, figure.Round(figure.Value(i * step))})
 	}
 	return out
 }
@@ -118,7 +120,7 @@ func (a axis) ticks() []tick {
 // short formats thousands as k.
 func (t tick) short() tick {
 	if t.at >= 1000 {
-		t.label = digits(t.at/1000, 3) + "k"
+		t.label = figure.Digits(t.at/1000, 3) + "k"
 	}
 	return t
 }
@@ -134,7 +136,7 @@ func (a axis) fewTicks() (out []tick) {
 	}
 	step := roundStep((a.hi - a.lo) / 3)
 	for i := math.Ceil(a.lo / step); i*step <= a.hi; i++ {
-		out = append(out, tick{i * step, round(Value(i * step))}.short())
+		out = append(out, tick{i * step, figure.Round(figure.Value(i * step))}.short())
 	}
 	return out
 }
@@ -213,7 +215,7 @@ func (p plot) SVG() template.HTML {
 func (p plot) points(l polyline) string {
 	var b strings.Builder
 	for i := range l.xs {
-		if !Value(l.xs[i]).Known() || !Value(l.ys[i]).Known() {
+		if !figure.Value(l.xs[i]).Known() || !figure.Value(l.ys[i]).Known() {
 			continue
 		}
 		fmt.Fprintf(&b, "%.3f,%.3f ", p.x.percentOf(l.xs[i]), 100-p.y.percentOf(l.ys[i]))

@@ -5,6 +5,8 @@ import (
 	"html/template"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // quadrantCross is where the quadrants meet, by the thresholds of diagnose: a service above this
@@ -38,7 +40,7 @@ func quadrant(r *Report) (svg template.HTML, left []string) {
 			continue
 		}
 		p.dots = append(p.dots, dot{x: x * 100, y: y * 100, class: "verdict", label: name,
-			title: fmt.Sprintf("%s: CPU use %s, waiting %s of the requests' time; bound by %s", name, percent(Value(significant(x, 3))), percent(Value(significant(y, 3))), verdictWords(d))})
+			title: fmt.Sprintf("%s: CPU use %s, waiting %s of the requests' time; bound by %s", name, figure.Percent(figure.Value(figure.Significant(x, 3))), figure.Percent(figure.Value(figure.Significant(y, 3))), words.Verdict(d))})
 	}
 	if len(p.dots) == 0 {
 		return "", left

@@ -18,6 +18,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
 )
 
 // Report is the view model of an experiment.
@@ -40,8 +41,8 @@ type Report struct {
 	Warnings []string
 
 	Steps      []Step              // the variants in ladder order; empty for a single load
-	Floor      *Interval           // ratio of the baseline to itself; nil: not measured often enough
-	CPUFloor   *Interval           // the same by CPU per request; only by turns
+	Floor      *figure.Interval    // ratio of the baseline to itself; nil: not measured often enough
+	CPUFloor   *figure.Interval    // the same by CPU per request; only by turns
 	Comparison *compare.Comparison // kind compare: by the requested metric
 	Turns      *Turns              // nil: the variants took turns by whole runs, or there was one
 	// RatioMetric is the metric of the ratios in Steps.
@@ -79,31 +80,31 @@ type Step struct {
 	Name     string
 	Change   string
 	Why      string
-	Capacity Value // requests/s; p99 in ms or CPU in us per request when that is the metric
-	Interval *Interval
+	Capacity figure.Value // requests/s; p99 in ms or CPU in us per request when that is the metric
+	Interval *figure.Interval
 	Rounds   int // number of samples behind the capacity
 
-	AtOnce Value  // units in flight; unknown: the load was a rate
-	Waits  string // limits that a job reported at its capacity
-	Tail   Value  // ms, the quantile that the SLO of a job bounds first
+	AtOnce figure.Value // units in flight; unknown: the load was a rate
+	Waits  string       // limits that a job reported at its capacity
+	Tail   figure.Value // ms, the quantile that the SLO of a job bounds first
 
-	Figures map[string]Value // the measured figures, by their keys
+	Figures map[string]figure.Value // the measured figures, by their keys
 
 	// By turns: the peak work rate, and the rate at which half of the slices meet the SLO; both per
 	// second.
-	Work         Value
-	WorkInterval *Interval
-	Knee         Value
-	KneeInterval *Interval
-	Votes        int       // slices behind the capacity
-	CPURatio     Value     // to the baseline
-	CPUInterval  *Interval // of CPURatio
-	CPUVerdict   string    // against the previous step
+	Work         figure.Value
+	WorkInterval *figure.Interval
+	Knee         figure.Value
+	KneeInterval *figure.Interval
+	Votes        int              // slices behind the capacity
+	CPURatio     figure.Value     // to the baseline
+	CPUInterval  *figure.Interval // of CPURatio
+	CPUVerdict   string           // against the previous step
 
-	Ratio         Value // to the baseline, by the report's RatioMetric
-	RatioInterval *Interval
-	StepRatio     Value // to the previous step
-	StepInterval  *Interval
+	Ratio         figure.Value // to the baseline, by the report's RatioMetric
+	RatioInterval *figure.Interval
+	StepRatio     figure.Value // to the previous step
+	StepInterval  *figure.Interval
 	LeaveOut      *compare.Comparison // the last step without this one; nil: not measured
 	Verdict       string              // in words, against the previous step
 	WouldDecide   string              // time that would settle a verdict compare.NotDecided
@@ -114,8 +115,8 @@ type Step struct {
 // Pair is one round of a comparison.
 type Pair struct {
 	Round int
-	A, B  Value
-	Ratio Value
+	A, B  figure.Value
+	Ratio figure.Value
 }
 
 // LoadResult is one load in detail.
@@ -148,9 +149,9 @@ type Sweep struct {
 
 // Panel is the variants with the same offered rates, which can be compared.
 type Panel struct {
-	Name   string // common part of their names; empty: there is one panel
-	Flows  []Flow // flow of each variant's offers; none: a chart holds them all
-	At     Value  // the offered rate at which the queues are compared, per second
+	Name   string       // common part of their names; empty: there is one panel
+	Flows  []Flow       // flow of each variant's offers; none: a chart holds them all
+	At     figure.Value // the offered rate at which the queues are compared, per second
 	Queues []Queue
 
 	variants []record.Variant
@@ -159,31 +160,31 @@ type Panel struct {
 
 // Ramp is a run under a rising rate.
 type Ramp struct {
-	Variant   string   `json:"variant"`
-	From      Value    `json:"from_per_s"` // offered
-	To        Value    `json:"to_per_s"`
-	Accepted  Value    `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
-	Delivered Value    `json:"delivered_follows_to_per_s"` // the same for deliveries
-	Moments   []Moment `json:"inflections"`                // not nil
+	Variant   string       `json:"variant"`
+	From      figure.Value `json:"from_per_s"` // offered
+	To        figure.Value `json:"to_per_s"`
+	Accepted  figure.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
+	Delivered figure.Value `json:"delivered_follows_to_per_s"` // the same for deliveries
+	Moments   []Moment     `json:"inflections"`                // not nil
 }
 
 // Moment is when rate, p99 or GC pauses of a run under a rising rate changed.
 type Moment struct {
-	At      Value  `json:"offered_per_s"`
-	Joint   bool   `json:"joint"` // rate, p99 and GC together
-	InWords string `json:"in_words"`
+	At      figure.Value `json:"offered_per_s"`
+	Joint   bool         `json:"joint"` // rate, p99 and GC together
+	InWords string       `json:"in_words"`
 }
 
 // SweepRow is a variant under one offered rate; medians over its rounds, per second.
 type SweepRow struct {
-	Variant   string `json:"variant"`
-	Offered   Value  `json:"offered_per_s"`
-	Accepted  Value  `json:"accepted_per_s"`
-	Delivered Value  `json:"delivered_per_s"`
-	Refused   Value  `json:"refused_per_s"`
-	P50       Value  `json:"p50_ms"`
-	P99       Value  `json:"p99_ms"`
-	CPU       Value  `json:"cpu_us_per_request"`
+	Variant   string       `json:"variant"`
+	Offered   figure.Value `json:"offered_per_s"`
+	Accepted  figure.Value `json:"accepted_per_s"`
+	Delivered figure.Value `json:"delivered_per_s"`
+	Refused   figure.Value `json:"refused_per_s"`
+	P50       figure.Value `json:"p50_ms"`
+	P99       figure.Value `json:"p99_ms"`
+	CPU       figure.Value `json:"cpu_us_per_request"`
 }
 
 // Queue is a bounded queue as measured, with its theoretical prediction.
@@ -207,12 +208,12 @@ type Run struct {
 	Role      string
 	Variant   string
 	Round     int
-	Offered   Value // per second
-	Achieved  Value
-	Delivered Value
-	P50, P99  Value // ms, of the latency that the SLO bounds
-	Errors    Value // share of offers
-	CPU       Value // us per request
+	Offered   figure.Value // per second
+	Achieved  figure.Value
+	Delivered figure.Value
+	P50, P99  figure.Value // ms, of the latency that the SLO bounds
+	Errors    figure.Value // share of offers
+	CPU       figure.Value // us per request
 	Met       bool
 	Judged    bool   // the run has an SLO
 	Unjudged  string // why the run neither met nor missed its SLO

@@ -9,45 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
 
 	"pgregory.net/rapid"
 )
-
-func TestFigures(t *testing.T) {
-	for _, c := range []struct {
-		got, want string
-	}{
-		{figure(0), "0"}, {figure(0.0449), "0.045"}, {figure(0.99951), "1.00"}, {figure(1.234), "1.23"}, {figure(9.996), "10.0"},
-		{figure(12.34), "12.3"}, {figure(99.96), "100"}, {figure(123.4), "123"}, {figure(999.6), "1,000"}, {figure(9812), "9,810"},
-		{figure(1234567), "1,230,000"}, {figure(-1234), "-1,230"}, {figure(Unknown), dash}, {figure(Value(math.Inf(1))), dash},
-		{round(100), "100"}, {round(0.5), "0.5"}, {round(1000), "1,000"},
-		{count(1234567), "1,234,567"}, {count(999), "999"}, {count(-1000), "-1,000"},
-		{times(3.1), "3.10x"}, {times(Unknown), dash}, {percent(0.001), "0.1%"}, {percent(Unknown), dash},
-		{size(512), "512 B"}, {size(1536), "1.50 KiB"}, {size(48 << 20), "48.0 MiB"}, {size(Unknown), dash},
-		{between(&Interval{2912, 3410}), "[2,910, 3,410]"}, {between(nil), ""}, {betweenRatios(&Interval{2.9, 3.4}), "[2.90, 3.40]"},
-		{commandLine([]string{"dyno", "load", "-H", "X-Team: it's us", ""}), `dyno load -H 'X-Team: it'\''s us' ''`},
-		{plural(1, "run"), "1 run"}, {plural(1200, "run"), "1,200 runs"},
-		{clock(time.Time{}), ""},
-	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
-	}
-}
-
-func TestValueInJSON(t *testing.T) {
-	got, err := json.Marshal([]any{Value(1.5), Unknown, Value(math.Inf(-1)), Value(50331648), Value(1e-9), &Interval{1, 2}, (*Interval)(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `[1.5,null,null,50331648,0.000000001,[1,2],null]`; string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
 
 // drawWindows makes any series of windows that a producer could write.
 func drawWindows(t *rapid.T) []record.Window {
@@ -119,7 +87,7 @@ func TestTracesKeepWhatMatters(t *testing.T) {
 	})
 }
 
-func most(c Numbers) (most float64) {
+func most(c figure.Numbers) (most float64) {
 	for _, v := range c {
 		if !math.IsNaN(v) {
 			most = max(most, v)
@@ -365,8 +333,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"as it is", func(*Report) {}, "commit carries 12,400/s at delivery p99 <= 100 ms, 4.00x [3.84, 4.20] the baseline."},
 		{"no interval", func(r *Report) { r.Steps[5].RatioInterval = nil }, "too few rounds for an interval"},
-		{"interval over 1", func(r *Report) { r.Steps[5].RatioInterval = &Interval{0.9, 4.4} }, "the baseline (not decided)."},
-		{"no baseline", func(r *Report) { r.Steps[5].Ratio = Unknown }, "the baseline has no result"},
+		{"interval over 1", func(r *Report) { r.Steps[5].RatioInterval = &figure.Interval{Lo: 0.9, Hi: 4.4} }, "the baseline (not decided)."},
+		{"no baseline", func(r *Report) { r.Steps[5].Ratio = figure.Unknown }, "the baseline has no result"},
 		{"baseline best", func(r *Report) { r.Steps[0].Capacity = 99999 }, "baseline carries 100,000/s at delivery p99 <= 100 ms; no later step does better."},
 		{"p99", func(r *Report) { r.Metric = compare.MetricP99; r.Steps[3].Capacity = 12 }, "prepared has the lowest p99, 12.0 ms"},
 		{"invalid", func(r *Report) { r.Invalid = "the machine was busy" }, "No result: the machine was busy."},

@@ -11,6 +11,8 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/capacity/fit"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Scaling is a job's throughput and tail over concurrency, with the curves fitted to them.
@@ -18,8 +20,8 @@ type Scaling struct {
 	Curves []ScalingCurve // one for each variant
 	Joint  string         // prediction for all variants together by the model with a load per job; empty: none
 
-	Tail  string // the quantile that the SLO bounds first
-	Bound Value  // its bound, ms
+	Tail  string       // the quantile that the SLO bounds first
+	Bound figure.Value // its bound, ms
 }
 
 // ScalingCurve is one variant over concurrency.
@@ -34,10 +36,10 @@ type ScalingCurve struct {
 // ScalingPoint is one concurrency: medians over its runs.
 type ScalingPoint struct {
 	Concurrency int            `json:"concurrency"`
-	PerS        Value          `json:"per_s"`
-	P50         Value          `json:"p50_ms"`
-	P95         Value          `json:"p95_ms"`
-	P99         Value          `json:"p99_ms"`
+	PerS        figure.Value   `json:"per_s"`
+	P50         figure.Value   `json:"p50_ms"`
+	P95         figure.Value   `json:"p95_ms"`
+	P99         figure.Value   `json:"p99_ms"`
 	Met         bool           `json:"met"`
 	Judged      bool           `json:"-"`
 	Waits       string         `json:"-"` // limits that the job reported
@@ -51,11 +53,11 @@ func atOnce(e *record.Experiment) bool {
 
 // scaling reads an experiment over concurrency.
 func scaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scaling {
-	s := &Scaling{Bound: Unknown}
+	s := &Scaling{Bound: figure.Unknown}
 	s.Tail, s.Bound = tailOf(e.SLO)
 	var all []fit.Point
 	loads := map[int]bool{}
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		v, _ := e.Variant(name)
 		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, verdicts, name)}
 		if len(c.Points) == 0 {
@@ -63,7 +65,7 @@ func scaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scalin
 		}
 		points := c.fitted()
 		ranked, words := fit.Rank(points)
-		c.Ranked, c.InWords = filled(ranked), words
+		c.Ranked, c.InWords = figure.Filled(ranked), words
 		if c.Units > 0 {
 			all, loads[c.Units] = append(all, points...), true
 		}
@@ -74,13 +76,13 @@ func scaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scalin
 }
 
 // tailOf is the lowest quantile that an SLO bounds, or p99.
-func tailOf(slo record.SLO) (name string, bound Value) {
-	for _, q := range quantiles {
-		if ms, ok := slo.Latency[q.name]; ok {
-			return q.label, Value(ms)
+func tailOf(slo record.SLO) (name string, bound figure.Value) {
+	for _, q := range words.Quantiles {
+		if ms, ok := slo.Latency[q.Name]; ok {
+			return q.Label, figure.Value(ms)
 		}
 	}
-	return "p99", Unknown
+	return "p99", figure.Unknown
 }
 
 func (c *ScalingCurve) fitted() (points []fit.Point) {
@@ -102,13 +104,13 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	}
 	for _, n := range slices.Sorted(maps.Keys(runs)) {
 		of := point{runs: runs[n]}
-		at := func(name string) Value {
-			return Value(of.median(func(r *record.Run) float64 {
+		at := func(name string) figure.Value {
+			return figure.Value(of.median(func(r *record.Run) float64 {
 				ms, _ := r.Totals.Response.At(name)
-				return positive(ms)
+				return figure.Positive(ms)
 			}))
 		}
-		p := ScalingPoint{Concurrency: n, PerS: Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
+		p := ScalingPoint{Concurrency: n, PerS: figure.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
 		last := of.runs[len(of.runs)-1]
 		p.Limits = last.Limits()
 		p.Waits = capacity.LimitWords(p.Limits)
@@ -144,11 +146,11 @@ func jointWords(points []fit.Point, loads []int) string {
 		r := c.At(p.N, p.L)/p.X - 1
 		sum += r * r
 	}
-	words := fmt.Sprintf("Fitted to all of them together, %s has a = %.4g/s and b = %.3g, with an error of %s per point.", c.Name(), c.A, c.B, percent(Value(math.Sqrt(sum/float64(len(above))))))
+	words := fmt.Sprintf("Fitted to all of them together, %s has a = %.4g/s and b = %.3g, with an error of %s per point.", c.Name(), c.A, c.B, figure.Percent(figure.Value(math.Sqrt(sum/float64(len(above))))))
 	words += " It rises without bound, so it shows no knee. It stops bending upwards " + inflectionWords(c.B, loads) + "."
 	claimed := ""
 	for i, l := range loads {
-		claimed += separatorOf(i, len(loads)) + round(Value(significant(fit.ClaimedInflection(float64(l)), 3)))
+		claimed += separatorOf(i, len(loads)) + figure.Round(figure.Value(figure.Significant(fit.ClaimedInflection(float64(l)), 3)))
 	}
 	return words + fmt.Sprintf(" With its author's b = %g that is %s, not at the 2.4*L^0.42 = %s that he states.", fit.PublishedB, inflectionWords(fit.PublishedB, loads), claimed)
 }
@@ -160,7 +162,7 @@ func inflectionWords(b float64, loads []int) (words string) {
 		if c, ok := fit.Inflection(b, float64(l)); ok {
 			at = fmt.Sprintf("at c = %.1f", c)
 		}
-		words += separatorOf(i, len(loads)) + fmt.Sprintf("%s for L = %s", at, count(int64(l)))
+		words += separatorOf(i, len(loads)) + fmt.Sprintf("%s for L = %s", at, figure.Count(int64(l)))
 	}
 	return words
 }
@@ -184,9 +186,9 @@ func (s *Scaling) Table() (head []string, number []bool, rows [][]string) {
 		for _, p := range c.Points {
 			met := ""
 			if p.Judged {
-				met = metWords(p.Met, "")
+				met = words.Met(p.Met, "")
 			}
-			rows = append(rows, []string{c.Variant, count(int64(p.Concurrency)), figure(p.PerS), figure(p.P50), figure(p.P95), figure(p.P99), met, cmp.Or(p.Waits, dash)})
+			rows = append(rows, []string{c.Variant, figure.Count(int64(p.Concurrency)), figure.Format(p.PerS), figure.Format(p.P50), figure.Format(p.P95), figure.Format(p.P99), met, cmp.Or(p.Waits, figure.Dash)})
 		}
 	}
 	return head, number, rows
@@ -210,7 +212,7 @@ func (c ScalingCurve) Missing() bool {
 }
 
 // Quantile reads the quantile by its label; a quantile in between uses p99, the next higher one.
-func (p ScalingPoint) Quantile(label string) Value {
+func (p ScalingPoint) Quantile(label string) figure.Value {
 	switch label {
 	case "p50":
 		return p.P50
@@ -225,7 +227,7 @@ func (s *Scaling) Answer() string {
 	var parts []string
 	for _, c := range s.Curves {
 		best := slices.MaxFunc(c.Points, func(a, b ScalingPoint) int { return cmp.Compare(a.PerS, b.PerS) })
-		part := fmt.Sprintf("%s did %s at concurrency %d", c.Variant, rate(best.PerS), best.Concurrency)
+		part := fmt.Sprintf("%s did %s at concurrency %d", c.Variant, figure.Rate(best.PerS), best.Concurrency)
 		if len(c.Ranked) > 0 {
 			part += fmt.Sprintf(" (best explained by %s)", c.Ranked[0].Name())
 		}

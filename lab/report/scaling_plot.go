@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dyno/lab/capacity/fit"
+	"dyno/lab/report/figure"
 )
 
 // smooth is the number of points of a drawn curve.
@@ -28,7 +29,7 @@ func scalingPlot(c ScalingCurve) template.HTML {
 			class = "missed"
 		}
 		pl.dots = append(pl.dots, dot{x: ns[i], y: xs[i], class: class,
-			title: fmt.Sprintf("%s at concurrency %d, p95 %s ms", rate(p.PerS), p.Concurrency, figure(p.P95))})
+			title: fmt.Sprintf("%s at concurrency %d, p95 %s ms", figure.Rate(p.PerS), p.Concurrency, figure.Format(p.P95))})
 	}
 	return pl.SVG()
 }
@@ -51,7 +52,7 @@ func ticksAt(ns []float64) (out []tick) {
 	last := 0.0
 	for _, n := range ns {
 		if n >= apart*last {
-			out, last = append(out, tick{n, round(Value(n))}), n
+			out, last = append(out, tick{n, figure.Round(figure.Value(n))}), n
 		}
 	}
 	return out
@@ -66,7 +67,7 @@ func tailPlot(s *Scaling) template.HTML {
 		l := polyline{class: hueOf(i)}
 		for _, p := range c.Points {
 			n, v := float64(p.Concurrency), float64(p.Quantile(s.Tail))
-			if !Value(v).Known() {
+			if !figure.Value(v).Known() {
 				continue
 			}
 			l.xs, l.ys = append(l.xs, n), append(l.ys, v)

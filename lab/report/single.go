@@ -2,12 +2,8 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
-	"dyno/lab/capacity"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -63,45 +59,6 @@ func newTail(name string, h *hdrhistogram.Histogram) Tail {
 	}
 	t.Points = append(t.Points, TailPoint{Share: 1 - 0.5/float64(n), Ms: float64(h.Max()) / 1e6})
 	return t
-}
-
-// unjudged is the reason why a verdict is neither met nor missed; empty: it is one of them.
-func unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Unjudged, "not judged: ") }
-
-// missed lists the criteria that a single load missed.
-func missed(v *capacity.Verdict) []string {
-	if v == nil || v.Met || unjudged(*v) != "" {
-		return nil
-	}
-	return v.Misses
-}
-
-// statusError is the kind of error of a response whose status was not accepted.
-const statusError = "status"
-
-// answerWords list the statuses of the target's responses: "1,000 x 200, 20 x 404 (not accepted)".
-// The record counts the responses that were not accepted without their statuses; if these are
-// ambiguous, their number is at the end.
-func answerWords(t record.Totals) string {
-	refused, above, all := t.Errors[statusError], int64(0), int64(0)
-	for status, n := range t.Status {
-		all += n
-		if status >= "400" { // not accepted unless a scenario accepts it; three digits each
-			above += n
-		}
-	}
-	var words []string
-	for _, status := range slices.Sorted(maps.Keys(t.Status)) {
-		text := count(t.Status[status]) + " x " + status
-		if refused > 0 && (refused == all || refused == above && status >= "400") {
-			text += " (not accepted)"
-		}
-		words = append(words, text)
-	}
-	if refused > 0 && refused != all && refused != above {
-		words = append(words, count(refused)+" of them not accepted")
-	}
-	return strings.Join(words, ", ")
 }
 
 // latencyOf is one of the distributions of a single load.

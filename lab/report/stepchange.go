@@ -26,10 +26,10 @@ func stepChange(kind string, before, after *Step) diagnose.StepChange {
 		ratio, between = after.Ratio, after.RatioInterval
 	}
 	m := diagnose.StepChange{
-		Ratio:  ratio.orZero(),
-		CPU:    [2]float64{before.Figure(FigureCPU).orZero(), after.Figure(FigureCPU).orZero()},
-		Allocs: [2]float64{before.Figure(FigureAllocs).orZero(), after.Figure(FigureAllocs).orZero()},
-		Bytes:  [2]float64{before.Figure(FigureAllocBytes).orZero(), after.Figure(FigureAllocBytes).orZero()},
+		Ratio:  ratio.OrZero(),
+		CPU:    [2]float64{before.Figure(FigureCPU).OrZero(), after.Figure(FigureCPU).OrZero()},
+		Allocs: [2]float64{before.Figure(FigureAllocs).OrZero(), after.Figure(FigureAllocs).OrZero()},
+		Bytes:  [2]float64{before.Figure(FigureAllocBytes).OrZero(), after.Figure(FigureAllocBytes).OrZero()},
 	}
 	if between != nil {
 		m.Low, m.High = between.Lo, between.Hi

@@ -8,6 +8,8 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // steps reads the variants with their capacity, the resources used at it, and their ratios.
@@ -16,9 +18,9 @@ func (r *Report) steps(e *record.Experiment, a analysis) {
 	for _, row := range a.rows {
 		rows[row.Name] = row
 	}
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		v, _ := e.Variant(name)
-		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: Unknown, Ratio: Unknown, StepRatio: Unknown, AtOnce: Unknown, Tail: Unknown, Work: Unknown, Knee: Unknown, CPURatio: Unknown}
+		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: figure.Unknown, Ratio: figure.Unknown, StepRatio: figure.Unknown, AtOnce: figure.Unknown, Tail: figure.Unknown, Work: figure.Unknown, Knee: figure.Unknown, CPURatio: figure.Unknown}
 		s.capacity(a.capacities[name])
 		s.measure(e, atCapacity(e, a, name))
 		if r.Scaling != nil {
@@ -37,7 +39,7 @@ func (s *Step) atOnce(of *Scaling, n int) {
 		if c.Variant != s.Name || n == 0 {
 			continue
 		}
-		s.AtOnce = Value(n)
+		s.AtOnce = figure.Value(n)
 		for _, p := range c.Points {
 			if p.Concurrency == n {
 				s.Waits, s.Tail = p.Waits, p.Quantile(of.Tail)
@@ -52,25 +54,25 @@ func (s *Step) capacity(c capacity.Result) {
 		s.Invalid = cmp.Or(c.Reason, "nothing valid was measured")
 		return
 	}
-	s.Capacity, s.Interval, s.Rounds = measured(c.CapacityPerS), interval(c.Interval), len(c.Data)
+	s.Capacity, s.Interval, s.Rounds = figure.Measured(c.CapacityPerS), figure.IntervalOf(c.Interval), len(c.Data)
 }
 
 // compared sets the ratios. With another metric than capacity the row's median is the measured
 // value, and a missing capacity at one equal rate is not an error.
 func (s *Step) compared(row compare.Row, first bool, metric string) {
 	if metric != compare.MetricCapacity && len(row.Data) > 0 {
-		s.Capacity, s.Interval, s.Rounds, s.Invalid = measured(row.Median), nil, len(row.Data), ""
+		s.Capacity, s.Interval, s.Rounds, s.Invalid = figure.Measured(row.Median), nil, len(row.Data), ""
 	}
 	if first {
 		s.Verdict = "baseline"
 		return
 	}
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
-	s.Ratio, s.RatioInterval = measured(row.ToBaseline.Ratio), interval(row.ToBaseline.Interval)
+	s.Ratio, s.RatioInterval = figure.Measured(row.ToBaseline.Ratio), figure.IntervalOf(row.ToBaseline.Interval)
 	base := row.ToBaseline
 	s.Verdict, s.WouldDecide = base.Verdict, base.WouldDecide
 	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
-		s.StepRatio, s.StepInterval, s.Verdict = measured(before.Ratio), interval(before.Interval), before.Verdict
+		s.StepRatio, s.StepInterval, s.Verdict = figure.Measured(before.Ratio), figure.IntervalOf(before.Interval), before.Verdict
 		s.WouldDecide = before.WouldDecide
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
 		s.Verdict += " than the baseline" // the previous step has no result
@@ -113,12 +115,12 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 	profiled := e.Select(func(r *record.Run) bool {
 		return r.Step.Variant == s.Name && r.Step.Role == record.RoleProfile && r.Invalid == ""
 	})
-	s.Figures = map[string]Value{}
+	s.Figures = map[string]figure.Value{}
 	for i := range Figures {
 		f := &Figures[i]
 		v := f.over(runs)
 		if f.Profiled {
-			v = v.or(f.over(profiled))
+			v = v.Or(f.over(profiled))
 		}
 		s.Figures[f.Key] = v
 	}
@@ -138,7 +140,7 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 			if r.Turns != nil {
 				continue // its ratios are those of work and CPU, which are set
 			}
-			s.Ratio, s.RatioInterval, s.Verdict = measured(c.Ratio), interval(c.Interval), c.Verdict
+			s.Ratio, s.RatioInterval, s.Verdict = figure.Measured(c.Ratio), figure.IntervalOf(c.Interval), c.Verdict
 		case c.A:
 			s.Verdict = "baseline"
 		}
@@ -150,12 +152,12 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 		}
 	}
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
-		p := Pair{Round: round, A: Unknown, B: Unknown, Ratio: Unknown}
+		p := Pair{Round: round, A: figure.Unknown, B: figure.Unknown, Ratio: figure.Unknown}
 		if v, ok := a.sample(record.RoleMeasure, c.A, round); ok {
-			p.A = Value(v)
+			p.A = figure.Value(v)
 		}
 		if v, ok := a.sample(record.RoleMeasure, c.B, round); ok {
-			p.B = Value(v)
+			p.B = figure.Value(v)
 		}
 		if p.A > 0 && p.B > 0 {
 			p.Ratio = p.B / p.A
@@ -166,7 +168,7 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 
 // capacity keeps the result of a single variant's search.
 func (r *Report) capacity(e *record.Experiment, a analysis) {
-	if names := variantNames(e); len(names) > 0 {
+	if names := words.Variants(e); len(names) > 0 {
 		c := a.capacities[names[0]]
 		r.Capacity = &c
 	}

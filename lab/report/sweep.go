@@ -12,6 +12,8 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // steady is the experiment without the runs that are not at a constant rate: those under a rising
@@ -27,7 +29,7 @@ func steady(e *record.Experiment) *record.Experiment {
 func newSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 	e := steady(all)
 	s = &Sweep{}
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		for _, p := range points(e, name) {
 			s.Rows = append(s.Rows, newSweepRow(name, p))
 		}
@@ -56,7 +58,7 @@ const mostLines = 8
 // comparable groups the variants by their offered rates.
 func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	index := map[string]int{}
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		rates := map[float64]bool{}
 		for _, r := range e.Runs {
 			if r.Step.Variant == name {
@@ -110,7 +112,7 @@ func (a axisValue) numeric() bool {
 
 // newPanel names the variants of a group by their differences.
 func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
-	p := &Panel{At: Unknown, short: map[string]string{}}
+	p := &Panel{At: figure.Unknown, short: map[string]string{}}
 	var common []string
 	for _, a := range valuesOf(variants[0]) {
 		if len(variants) < len(e.Variants) && !slices.ContainsFunc(variants, func(v record.Variant) bool { return v.Values[a.axis] != a.value }) {
@@ -135,25 +137,25 @@ func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
 
 func newSweepRow(variant string, p point) SweepRow {
 	return SweepRow{
-		Variant: variant, Offered: Value(p.median(cameIn)),
-		Accepted:  Value(p.median(acceptedOf)),
-		Delivered: Value(p.median(deliveredOf)),
-		Refused:   Value(p.median(refusedOf)),
-		P50:       Value(p.median(func(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P50) })),
-		P99:       Value(p.median(p99Of)),
-		CPU: Value(p.median(func(r *record.Run) float64 {
+		Variant: variant, Offered: figure.Value(p.median(cameIn)),
+		Accepted:  figure.Value(p.median(acceptedOf)),
+		Delivered: figure.Value(p.median(deliveredOf)),
+		Refused:   figure.Value(p.median(refusedOf)),
+		P50:       figure.Value(p.median(func(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P50) })),
+		P99:       figure.Value(p.median(p99Of)),
+		CPU: figure.Value(p.median(func(r *record.Run) float64 {
 			if r.Totals.Server == nil {
 				return math.NaN()
 			}
-			return positive(r.Totals.Server.CPUMicrosPerRequest)
+			return figure.Positive(r.Totals.Server.CPUMicrosPerRequest)
 		})),
 	}
 }
 
 // cameIn is the rate actually offered: random gaps make it differ a little from the plan.
-func cameIn(r *record.Run) float64 { return positive(r.Totals.OfferedPerS) }
+func cameIn(r *record.Run) float64 { return figure.Positive(r.Totals.OfferedPerS) }
 
-func p99Of(r *record.Run) float64 { return positive(r.SLO.Observed(r.Totals).P99) }
+func p99Of(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P99) }
 
 // deliveredOf is the rate of receipts; unknown without any.
 func deliveredOf(r *record.Run) float64 {
@@ -214,10 +216,10 @@ func inflections(e *record.Experiment) (out []Inflection, left int) {
 		}
 		joint, alone := capacity.Inflections(observedSeries(r), capacity.Thresholds{})
 		for _, i := range joint {
-			out = append(out, Inflection{runLabel(r), seconds(i.At - r.Begin), true, i.InWords})
+			out = append(out, Inflection{words.Run(r), seconds(i.At - r.Begin), true, i.InWords})
 		}
 		for _, i := range alone {
-			out = append(out, Inflection{runLabel(r), seconds(i.At - r.Begin), false, i.InWords})
+			out = append(out, Inflection{words.Run(r), seconds(i.At - r.Begin), false, i.InWords})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Joint && !out[j].Joint })

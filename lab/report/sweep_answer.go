@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Factors above which an axis counts as having an effect, and below which as having none.
@@ -55,7 +57,7 @@ func axesAnswer(e *record.Experiment) string {
 	for _, a := range valuesOf(all[0].Variant) {
 		flow, rivals := effect(all, a.axis, func(s showing) float64 { return s.most })
 		wait, _ := effect(all, a.axis, func(s showing) float64 { return s.p99 })
-		moved := fmt.Sprintf("changed the delivered rate by %s and p99 under the highest rate by a factor of %s", percent(Value(significant(flow-1, 2))), round(Value(significant(wait, 2))))
+		moved := fmt.Sprintf("changed the delivered rate by %s and p99 under the highest rate by a factor of %s", figure.Percent(figure.Value(figure.Significant(flow-1, 2))), figure.Round(figure.Value(figure.Significant(wait, 2))))
 		switch {
 		case rivals == 0:
 		case flow >= matters:
@@ -108,7 +110,7 @@ func effect(all []showing, axis string, read func(showing) float64) (factor floa
 		}
 	}
 	sort.Float64s(factors)
-	return median(factors), len(factors)
+	return figure.Median(factors), len(factors)
 }
 
 // mostByValue lists the highest delivered rate for each value of an axis.
@@ -130,7 +132,7 @@ func mostByValue(all []showing, axis string) string {
 		if i == 0 {
 			verb = "delivered "
 		}
-		out = append(out, fmt.Sprintf("%s %swith %s", rate(Value(most[value])), verb, value))
+		out = append(out, fmt.Sprintf("%s %swith %s", figure.Rate(figure.Value(most[value])), verb, value))
 	}
 	return strings.Join(out, ", ")
 }
@@ -160,7 +162,7 @@ func lossyAnswer(all []showing) string {
 			}
 			if len(best) > 1 && least >= lost && least >= more*others {
 				return fmt.Sprintf("%s refused %s to %s even under the lowest rate, the others at most %s",
-					axisValue{a.axis, value}, percent(Value(significant(least, 2))), percent(Value(significant(worst[value], 2))), percent(Value(significant(others, 2))))
+					axisValue{a.axis, value}, figure.Percent(figure.Value(figure.Significant(least, 2))), figure.Percent(figure.Value(figure.Significant(worst[value], 2))), figure.Percent(figure.Value(figure.Significant(others, 2))))
 			}
 		}
 	}
@@ -176,9 +178,9 @@ func (s *Sweep) Answer(slo record.SLO, variants []string) string {
 	if s.axes != "" {
 		return s.axes
 	}
-	bound := p99Bound(slo)
-	best, verb := map[string]Value{}, "accepted"
-	var most Value
+	bound := words.P99Bound(slo)
+	best, verb := map[string]figure.Value{}, "accepted"
+	var most figure.Value
 	for _, row := range s.Rows {
 		flow := row.Accepted
 		if row.Delivered.Known() {
@@ -192,10 +194,10 @@ func (s *Sweep) Answer(slo record.SLO, variants []string) string {
 	}
 	within := ""
 	if bound.Known() {
-		within = " with p99 <= " + round(bound) + " ms"
+		within = " with p99 <= " + figure.Round(bound) + " ms"
 	}
 	if len(best) == 0 {
-		return fmt.Sprintf("None of %s stayed within%s at any rate.", plural(len(variants), "variant"), within)
+		return fmt.Sprintf("None of %s stayed within%s at any rate.", figure.Plural(len(variants), "variant"), within)
 	}
 	var names []string
 	for _, name := range variants {
@@ -203,5 +205,5 @@ func (s *Sweep) Answer(slo record.SLO, variants []string) string {
 			names = append(names, name)
 		}
 	}
-	return fmt.Sprintf("%s %s the most%s: %s.", strings.Join(names, ", "), verb, within, rate(most))
+	return fmt.Sprintf("%s %s the most%s: %s.", strings.Join(names, ", "), verb, within, figure.Rate(most))
 }

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+
+	"dyno/lab/report/figure"
 )
 
 // flowCells draws the flow of each variant's offers, all to one scale.
@@ -46,11 +48,11 @@ func queuePlot(p *Panel) template.HTML {
 		if q.OnFront {
 			d.class, best = "measured best", append(best, q)
 		}
-		d.title = fmt.Sprintf("%s: capacity %s, p99 %s ms, %s dropped", q.Name, roomWords(q.N), figure(Value(q.P99Ms)), percent(Value(q.DropRate)))
+		d.title = fmt.Sprintf("%s: capacity %s, p99 %s ms, %s dropped", q.Name, roomWords(q.N), figure.Format(figure.Value(q.P99Ms)), figure.Percent(figure.Value(q.DropRate)))
 		xs, ys, out.dots = append(xs, d.x), append(ys, d.y), append(out.dots, d)
 		if t := q.Predicted; t != nil {
 			d := dot{x: t.Blocking * 100, y: t.P99Ms, class: "predicted",
-				title: fmt.Sprintf("theory for %s: p99 %s ms, %s dropped", q.Name, figure(Value(t.P99Ms)), percent(Value(t.Blocking)))}
+				title: fmt.Sprintf("theory for %s: p99 %s ms, %s dropped", q.Name, figure.Format(figure.Value(t.P99Ms)), figure.Percent(figure.Value(t.Blocking)))}
 			xs, ys, out.dots = append(xs, d.x), append(ys, d.y), append(out.dots, d)
 			out.lines = append(out.lines, polyline{class: "pull", xs: []float64{q.DropRate * 100, d.x}, ys: []float64{q.P99Ms, d.y}})
 		}
@@ -72,5 +74,5 @@ func roomWords(n int) string {
 	if n <= 0 {
 		return "an unknown number"
 	}
-	return count(int64(n))
+	return figure.Count(int64(n))
 }

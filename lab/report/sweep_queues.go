@@ -7,6 +7,7 @@ import (
 
 	"dyno/lab/capacity/queueing"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
 )
 
 // Gauges by which a service reports the structure of its queue, for the theoretical prediction.
@@ -28,7 +29,7 @@ func (p *Panel) queues(e *record.Experiment) {
 	}
 	for _, rate := range slices.Sorted(maps.Keys(at)) {
 		if queues := at[rate]; len(queues) > 1 && len(queues) >= len(p.Queues) {
-			p.At, p.Queues = Value(rate), queues
+			p.At, p.Queues = figure.Value(rate), queues
 		}
 	}
 	var measured []queueing.Point
@@ -54,7 +55,7 @@ func newQueue(name string, p point) Queue {
 			if r.Totals.Server == nil {
 				return math.NaN()
 			}
-			return positive(r.Totals.Server.Gauges[name])
+			return figure.Positive(r.Totals.Server.Gauges[name])
 		})
 	}
 	room, servers, service := gauge(GaugeRoom), gauge(GaugeServers), gauge(GaugeService)

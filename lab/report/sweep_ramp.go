@@ -6,6 +6,7 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
 )
 
 // ramps returns every valid run under a rising rate.
@@ -14,7 +15,7 @@ func ramps(e *record.Experiment) (out []Ramp) {
 		if r.Step.RampTo == 0 || r.Invalid != "" {
 			continue
 		}
-		ramp := Ramp{Variant: r.Step.Variant, From: Value(r.Step.Rate), To: Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: Unknown, Moments: []Moment{}}
+		ramp := Ramp{Variant: r.Step.Variant, From: figure.Value(r.Step.Rate), To: figure.Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: figure.Unknown, Moments: []Moment{}}
 		if r.Totals.Delivered+r.Totals.Undelivered > 0 {
 			ramp.Delivered = followed(r, func(c record.Client) int64 { return c.Delivered })
 		}
@@ -40,9 +41,9 @@ const (
 
 // followed is the highest offered rate up to which a flow kept up with the offers: the end of the
 // last stretch in which it did. A stall followed by recovery does not count; 0: it never kept up.
-func followed(r *record.Run, read func(record.Client) int64) Value {
+func followed(r *record.Run, read func(record.Client) int64) figure.Value {
 	measured := slices.DeleteFunc(slices.Clone(r.Series), func(w record.Window) bool { return w.Phase != record.PhaseMeasure })
-	last := Value(0)
+	last := figure.Value(0)
 	for stretch := range slices.Chunk(measured, int(followStretch/record.WindowLength)) {
 		var offered, through int64
 		for _, w := range stretch {
@@ -58,9 +59,9 @@ func followed(r *record.Run, read func(record.Client) int64) Value {
 func acceptedIn(c record.Client) int64 { return c.Completed - c.Failed }
 
 // rampRate is the offered rate at an instant, per second.
-func rampRate(r *record.Run, at int64) Value {
+func rampRate(r *record.Run, at int64) figure.Value {
 	share := float64(at-r.Begin) / float64(r.Length)
-	return Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
+	return figure.Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
 }
 
 // observedSeries is the run's series with the rate and the latency that its SLO bounds: those of
@@ -78,22 +79,22 @@ func observedSeries(r *record.Run) []record.Window {
 }
 
 // FollowedWords state the rate up to which a flow followed the offers.
-func (r Ramp) FollowedWords(to Value) string {
+func (r Ramp) FollowedWords(to figure.Value) string {
 	switch {
 	case !to.Known():
-		return dash
+		return figure.Dash
 	case to == 0:
 		return "at no rate"
 	case to >= r.To:
 		return "all the way"
 	}
-	return rate(to)
+	return figure.Rate(to)
 }
 
 // Words state the rate at which rate, p99 and GC changed.
 func (m Moment) Words() string {
 	if m.Joint {
-		return "inflection at " + rate(m.At) + ": " + m.InWords
+		return "inflection at " + figure.Rate(m.At) + ": " + m.InWords
 	}
-	return "alone, at " + rate(m.At) + ": " + m.InWords
+	return "alone, at " + figure.Rate(m.At) + ": " + m.InWords
 }

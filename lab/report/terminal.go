@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Style describes the terminal. The zero Style suits a pipe: plain ASCII of any width.
@@ -81,13 +83,13 @@ func (t *terminal) line(s string) {
 
 // clean makes a text safe for a terminal: only visible characters, and plain ASCII in a pipe.
 func (t *terminal) clean(s string) string {
-	s = visible(s)
+	s = figure.Visible(s)
 	if t.style.Color {
 		return s
 	}
 	return strings.Map(func(c rune) rune {
 		switch {
-		case string(c) == dash:
+		case string(c) == figure.Dash:
 			return '-'
 		case c > unicode.MaxASCII:
 			return '?'
@@ -196,7 +198,7 @@ func (t *terminal) bar(share float64, room int) string {
 }
 
 func (t *terminal) steps(r *Report) {
-	cols := Narrow(r.Columns())
+	cols := figure.Narrow(r.Columns())
 	var head []string
 	var number []bool
 	for _, c := range cols {
@@ -240,7 +242,7 @@ func (t *terminal) capacity(r *Report) {
 	}
 	var rows []row
 	for _, s := range r.Capacity.Steps {
-		rows = append(rows, row{share: -1, cells: []string{figure(Value(s.OfferedPerS)), figure(Value(s.AchievedPerS)), figure(Value(s.P50Ms)), figure(Value(s.P99Ms)), percent(Value(s.Errors)), metWords(s.Met, s.Invalid)}})
+		rows = append(rows, row{share: -1, cells: []string{figure.Format(figure.Value(s.OfferedPerS)), figure.Format(figure.Value(s.AchievedPerS)), figure.Format(figure.Value(s.P50Ms)), figure.Format(figure.Value(s.P99Ms)), figure.Percent(figure.Value(s.Errors)), words.Met(s.Met, s.Invalid)}})
 	}
 	t.table([]string{"offered/s", "achieved/s", "p50 ms", "p99 ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
 }
@@ -254,7 +256,7 @@ func (t *terminal) sweep(r *Report) {
 	}
 	var rows []row
 	for _, s := range r.Sweep.Rows {
-		rows = append(rows, row{share: float64(s.Accepted) / most, cells: []string{s.Variant, figure(s.Offered), figure(s.Accepted), figure(s.Delivered), figure(s.Refused), figure(s.P50), figure(s.P99)}})
+		rows = append(rows, row{share: float64(s.Accepted) / most, cells: []string{s.Variant, figure.Format(s.Offered), figure.Format(s.Accepted), figure.Format(s.Delivered), figure.Format(s.Refused), figure.Format(s.P50), figure.Format(s.P99)}})
 	}
 	t.table([]string{"variant", "offered/s", "accepted/s", "delivered/s", "refused/s", "p50 ms", "p99 ms"},
 		[]bool{false, true, true, true, true, true, true}, rows)
@@ -301,22 +303,22 @@ func (t *terminal) load(r *Report) {
 		head, number = append(head, of.Name), append(number, true)
 	}
 	var rows []row
-	for _, q := range quantiles {
-		out := row{share: -1, cells: []string{q.label}}
+	for _, q := range words.Quantiles {
+		out := row{share: -1, cells: []string{q.Label}}
 		for _, of := range latencies {
-			v, _ := of.Quantiles.At(q.name)
-			out.cells = append(out.cells, figure(Value(v)))
+			v, _ := of.Quantiles.At(q.Name)
+			out.cells = append(out.cells, figure.Format(figure.Value(v)))
 		}
 		rows = append(rows, out)
 	}
 	t.table(head, number, rows)
 	tot := run.Totals
-	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", count(tot.Sent), count(tot.Completed), count(tot.Unfinished), count(tot.Failed)))
-	if answers := answerWords(tot); answers != "" {
+	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", figure.Count(tot.Sent), figure.Count(tot.Completed), figure.Count(tot.Unfinished), figure.Count(tot.Failed)))
+	if answers := words.Statuses(tot); answers != "" {
 		t.line("answers: " + t.clean(answers))
 	}
 	errors := maps.Clone(tot.Errors)
-	delete(errors, statusError) // the line above names them
+	delete(errors, words.StatusError) // the line above names them
 	t.counts("errors", errors)
 	t.line("")
 }
@@ -326,7 +328,7 @@ func (t *terminal) counts(name string, m map[string]int64) {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if m[k] > 0 {
-			parts = append(parts, t.clean(k)+" "+count(m[k]))
+			parts = append(parts, t.clean(k)+" "+figure.Count(m[k]))
 		}
 	}
 	if len(parts) > 0 {
@@ -340,7 +342,7 @@ const mostLeftOut = 3
 
 // end prints whether the result is valid, and where the rest is.
 func (t *terminal) end(r *Report) {
-	if slo := sloWords(r.SLO); slo != "" {
+	if slo := words.SLO(r.SLO); slo != "" {
 		t.line("SLO: " + t.clean(slo))
 	}
 	if floor := r.FloorWords(); floor != "" {
@@ -357,7 +359,7 @@ func (t *terminal) end(r *Report) {
 	}
 	left := r.LeftOut()
 	if more := len(left) - mostLeftOut; more > 0 {
-		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+plural(more, "other reason"))
+		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+figure.Plural(more, "other reason"))
 	}
 	for _, why := range left {
 		t.line(t.paint(amber, "left out: ") + t.clean(why))
@@ -384,7 +386,7 @@ var voteHead, voteNumbers = []string{"offered/s", "slices that met the SLO", "p9
 
 func voteCells(votes []VoteRow) (rows [][]string) {
 	for _, v := range votes {
-		rows = append(rows, []string{figure(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), figure(v.P99)})
+		rows = append(rows, []string{figure.Format(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), figure.Format(v.P99)})
 	}
 	return rows
 }
@@ -404,7 +406,7 @@ func rampCells(ramps []Ramp) (rows [][]string) {
 		if len(gave) == 0 {
 			gave = []string{"none"}
 		}
-		rows = append(rows, []string{r.Variant, figure(r.From) + " to " + figure(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
+		rows = append(rows, []string{r.Variant, figure.Format(r.From) + " to " + figure.Format(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
 	}
 	return rows
 }

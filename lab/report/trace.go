@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Bounds on the data of a page, so that it opens quickly on a phone for an experiment of any
@@ -20,14 +22,14 @@ const (
 
 // Trace is a run's series thinned for drawing. Times are s from the first measured instant.
 type Trace struct {
-	Run    string             `json:"run"`
-	Label  string             `json:"label"`
-	Every  float64            `json:"every_s"` // windows merged into a point
-	T      Numbers            `json:"t"`       // start of each point's windows
-	Bands  []Band             `json:"bands"`   // phases that were not measured
-	Series map[string]Numbers `json:"series"`  // client and server; absent: not measured
-	Gauges map[string]Numbers `json:"gauges"`
-	SLOMs  Value              `json:"slo_ms"` // the tightest bound on p99, if there is one
+	Run    string                    `json:"run"`
+	Label  string                    `json:"label"`
+	Every  float64                   `json:"every_s"` // windows merged into a point
+	T      figure.Numbers            `json:"t"`       // start of each point's windows
+	Bands  []Band                    `json:"bands"`   // phases that were not measured
+	Series map[string]figure.Numbers `json:"series"`  // client and server; absent: not measured
+	Gauges map[string]figure.Numbers `json:"gauges"`
+	SLOMs  figure.Value              `json:"slo_ms"` // the tightest bound on p99, if there is one
 }
 
 // Band is a stretch of a run in another phase than the measured one.
@@ -55,7 +57,7 @@ func latency(read func(record.Client) float64) func(record.Window) float64 {
 		if profiled(w) {
 			return math.NaN()
 		}
-		return positive(read(w.Client))
+		return figure.Positive(read(w.Client))
 	}
 }
 
@@ -148,8 +150,8 @@ func traces(e *record.Experiment) (out []Trace, left int) {
 func newTrace(r *record.Run, points int) Trace {
 	each := (len(r.Series) + points - 1) / points
 	t := Trace{Bands: []Band{}, // a run without warm-up has none
-		Run: r.ID, Label: runLabel(r), Every: float64(each) * record.WindowLength.Seconds(),
-		Series: map[string]Numbers{}, Gauges: map[string]Numbers{}, SLOMs: p99Bound(r.SLO),
+		Run: r.ID, Label: words.Run(r), Every: float64(each) * record.WindowLength.Seconds(),
+		Series: map[string]figure.Numbers{}, Gauges: map[string]figure.Numbers{}, SLOMs: words.P99Bound(r.SLO),
 	}
 	names := gaugeNames(r)
 	for rest := r.Series; len(rest) > 0; {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // This file reads an experiment by turns: slices of variants that stay warm side by side.
@@ -22,12 +23,12 @@ type Turns struct {
 	Slices      int `json:"slices"`
 	Left        int `json:"slices_left_out"` // invalid slices
 	// shares of the machine taken by the hypervisor and by other processes: medians over the slices
-	Steal    Value   `json:"steal"`
-	Others   Value   `json:"others"`
-	Took     Seconds `json:"took_s"`
-	Budget   Seconds `json:"budget_s"`    // 0: the plan's full length
-	Compared int     `json:"comparisons"` // with the baseline
-	Decided  int     `json:"decided"`
+	Steal    figure.Value   `json:"steal"`
+	Others   figure.Value   `json:"others"`
+	Took     figure.Seconds `json:"took_s"`
+	Budget   figure.Seconds `json:"budget_s"`    // 0: the plan's full length
+	Compared int            `json:"comparisons"` // with the baseline
+	Decided  int            `json:"decided"`
 }
 
 // busy is the share of the machine, taken by other processes, above which intervals are noticeably
@@ -39,7 +40,7 @@ func (t *Turns) MachineWords() string {
 	if !t.Steal.Known() {
 		return ""
 	}
-	said := fmt.Sprintf("steal %s of the machine (median), others %s", percent(Value(significant(float64(t.Steal), 2))), percent(Value(significant(float64(t.Others), 2))))
+	said := fmt.Sprintf("steal %s of the machine (median), others %s", figure.Percent(figure.Value(figure.Significant(float64(t.Steal), 2))), figure.Percent(figure.Value(figure.Significant(float64(t.Others), 2))))
 	if t.Steal+t.Others >= busy {
 		said += ": intervals are wider, and a capacity may be higher than it shows, since a slice can miss the SLO because of them"
 	}
@@ -48,9 +49,9 @@ func (t *Turns) MachineWords() string {
 
 // Words state how much was measured.
 func (t *Turns) Words() string {
-	said := fmt.Sprintf("%s in %s of %s", plural(t.Slices, "slice"), plural(t.Blocks, "block"), plural(t.Generations, "generation"))
+	said := fmt.Sprintf("%s in %s of %s", figure.Plural(t.Slices, "slice"), figure.Plural(t.Blocks, "block"), figure.Plural(t.Generations, "generation"))
 	if t.Left > 0 {
-		said += fmt.Sprintf(", %s left out", count(int64(t.Left)))
+		said += fmt.Sprintf(", %s left out", figure.Count(int64(t.Left)))
 	}
 	if t.Budget.Duration > 0 {
 		return said + fmt.Sprintf("; slices took %s of a budget of %s", t.Took.Round(time.Second), t.Budget.Round(time.Second))
@@ -66,12 +67,12 @@ func (t *Turns) DecidedWords() string {
 	case t.Decided:
 		return "every comparison is decided"
 	}
-	return fmt.Sprintf("%d of %s decided", t.Decided, plural(t.Compared, "comparison"))
+	return fmt.Sprintf("%d of %s decided", t.Decided, figure.Plural(t.Compared, "comparison"))
 }
 
 // turnsOf summarises the slices.
 func turnsOf(e *record.Experiment) *Turns {
-	t := &Turns{Slices: len(e.Slices), Budget: Seconds{e.Budget}}
+	t := &Turns{Slices: len(e.Slices), Budget: figure.Seconds{Duration: e.Budget}}
 	var steal, others []float64
 	blocks, first, last := map[[2]int]bool{}, int64(math.MaxInt64), int64(0)
 	for _, s := range e.Slices {
@@ -83,14 +84,14 @@ func turnsOf(e *record.Experiment) *Turns {
 			t.Left++
 		}
 	}
-	t.Blocks, t.Took = len(blocks), Seconds{time.Duration(last - first)}
-	t.Steal, t.Others = medianOf(steal), medianOf(others)
+	t.Blocks, t.Took = len(blocks), figure.Seconds{Duration: time.Duration(last - first)}
+	t.Steal, t.Others = figure.MedianOf(steal), figure.MedianOf(others)
 	return t
 }
 
 // leftOf counts the SLO slices left out because of other processes or the hypervisor.
 func leftOf(e *record.Experiment) (n int) {
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		_, left := capacity.VotesOf(e.Slices, record.RoleMeasure, name)
 		n += left
 	}
@@ -119,7 +120,7 @@ func metricsOf(e *record.Experiment, a, b string, peak func(string) float64) []c
 		return compare.Between(e, metric, a, b, nil)
 	}
 	metrics := []string{compare.MetricWork, compare.MetricCPU}
-	if bounds(e.SLO) && peak(a) > 0 && peak(b) > 0 { // at one equal rate there is no capacity
+	if words.Bounded(e.SLO) && peak(a) > 0 && peak(b) > 0 { // at one equal rate there is no capacity
 		metrics = slices.Insert(metrics, 0, compare.MetricCapacity)
 	}
 	asked := cmp.Or(e.Metric, metrics[0])
@@ -141,7 +142,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 		return x.Variant == s.Name && x.Role == record.RoleMeasure && x.Invalid == ""
 	}
 	slicesOf := func(kind string) []*record.Slice { return e.SlicesOf(kind, valid) }
-	s.Work, s.WorkInterval = measured(c.PeakWorkPerS), interval(c.PeakWorkInterval)
+	s.Work, s.WorkInterval = figure.Measured(c.PeakWorkPerS), figure.IntervalOf(c.PeakWorkInterval)
 	if !s.Work.Known() {
 		var all []float64
 		for _, x := range slicesOf(record.SliceWork) {
@@ -149,13 +150,13 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 				all = append(all, x.PerS())
 			}
 		}
-		s.Work = measured(float64(medianOf(all)))
+		s.Work = figure.Measured(float64(figure.MedianOf(all)))
 	}
-	s.Knee, s.KneeInterval, s.Votes = measured(c.KneePerS), interval(c.KneeInterval), c.Votes
+	s.Knee, s.KneeInterval, s.Votes = figure.Measured(c.KneePerS), figure.IntervalOf(c.KneeInterval), c.Votes
 	of := slices.Concat(slicesOf(record.SliceWork), slicesOf(record.SliceSLO))
 	for i := range Figures {
 		if f := &Figures[i]; f.Slice != nil {
-			s.Figures[f.Key] = f.overSlices(of).or(s.Figure(f.Key))
+			s.Figures[f.Key] = f.overSlices(of).Or(s.Figure(f.Key))
 		}
 	}
 	// a step without a capacity still has a result
@@ -163,21 +164,21 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 		switch {
 		case e.Kind == record.KindCapacity: // printed in the answer
 		case c.AtLeast && s.Work.Known():
-			s.Warnings = append(s.Warnings, "the capacity is at least "+rate(Value(c.CapacityPerS))+": "+s.Invalid)
-		case s.Work.Known() && bounds(e.SLO):
+			s.Warnings = append(s.Warnings, "the capacity is at least "+figure.Rate(figure.Value(c.CapacityPerS))+": "+s.Invalid)
+		case s.Work.Known() && words.Bounded(e.SLO):
 			s.Warnings = append(s.Warnings, "no capacity: "+s.Invalid)
 		}
 		s.Invalid = ""
 	}
-	s.Ratio, s.CPURatio = Unknown, Unknown
+	s.Ratio, s.CPURatio = figure.Unknown, figure.Unknown
 	if first {
 		s.Verdict = "baseline"
 		return
 	}
 	base, before := work.ToBaseline, *work.ToBefore
-	s.Ratio, s.RatioInterval, s.StepRatio, s.StepInterval = measured(base.Ratio), interval(base.Interval), measured(before.Ratio), interval(before.Interval)
+	s.Ratio, s.RatioInterval, s.StepRatio, s.StepInterval = figure.Measured(base.Ratio), figure.IntervalOf(base.Interval), figure.Measured(before.Ratio), figure.IntervalOf(before.Interval)
 	s.Verdict, s.WouldDecide = before.Verdict, before.WouldDecide
-	s.CPURatio, s.CPUInterval = measured(cpu.ToBaseline.Ratio), interval(cpu.ToBaseline.Interval)
+	s.CPURatio, s.CPUInterval = figure.Measured(cpu.ToBaseline.Ratio), figure.IntervalOf(cpu.ToBaseline.Interval)
 	s.CPUVerdict = cpu.ToBefore.Verdict
 	s.LeaveOut = work.LeaveOut
 	for _, c := range []*compare.Comparison{&work.ToBaseline, work.ToBefore} {
@@ -209,12 +210,12 @@ func (r *Report) turn(e *record.Experiment, a analysis) {
 		case record.KindCapacity:
 			s.Verdict = "" // there is no step to compare with
 		case record.KindCompare:
-			s.StepRatio, s.StepInterval = Unknown, nil // the previous step is the baseline
+			s.StepRatio, s.StepInterval = figure.Unknown, nil // the previous step is the baseline
 		}
 	}
 	r.Floor, r.CPUFloor = nil, nil
 	if len(a.rows) > 0 {
-		r.Floor, r.CPUFloor = interval(a.rows[0].ToBaseline.Interval), interval(a.cpu[0].ToBaseline.Interval)
+		r.Floor, r.CPUFloor = figure.IntervalOf(a.rows[0].ToBaseline.Interval), figure.IntervalOf(a.cpu[0].ToBaseline.Interval)
 	}
 	r.Metrics = append(r.Metrics, a.metrics...)
 	all := r.Metrics
@@ -236,39 +237,13 @@ func (r *Report) turn(e *record.Experiment, a analysis) {
 	}
 }
 
-// metricNames name the metric of a ratio.
-var metricNames = map[string]string{
-	compare.MetricWork: "peak work rate", compare.MetricCPU: "CPU per request", compare.MetricCapacity: "capacity", compare.MetricP99: "p99",
-}
-
-// betterWords format a verdict by a metric: less CPU is not faster.
-func betterWords(metric, verdict string) string {
-	if metric == compare.MetricCPU {
-		return cmp.Or(map[string]string{compare.Faster: "less", compare.Slower: "more"}[verdict], verdict)
-	}
-	return verdict
-}
-
-// ratioWords format a ratio with its interval, and whether it is decided: CPU per request 0.97x
-// [0.94, 1.01] (not decided).
-func ratioWords(metric string, ratio Value, i *Interval, verdict string) string {
-	if !ratio.Known() {
-		return metricNames[metric] + " not compared"
-	}
-	said := metricNames[metric] + " " + times(ratio) + space(betweenRatios(i))
-	if verdict == compare.Equal || verdict == compare.NotDecided {
-		said += " (" + verdict + ")"
-	}
-	return said
-}
-
 // turnAnswer is the result of a ladder by turns in one sentence.
 func (r *Report) turnAnswer() string {
 	best := r.bestByTurns()
 	if best == nil {
 		return "No step has a result."
 	}
-	said := best.Name + " does " + rate(best.Work) + " at its peak"
+	said := best.Name + " does " + figure.Rate(best.Work) + " at its peak"
 	if best.Capacity.Known() {
 		said = best.Name + " carries " + r.carriedWords(best)
 	}
@@ -278,14 +253,14 @@ func (r *Report) turnAnswer() string {
 		}
 		return said + "."
 	}
-	return said + "; against " + r.Steps[0].Name + ": " + ratioWords(compare.MetricWork, best.Ratio, best.RatioInterval, verdictOf(best.RatioInterval)) +
-		", " + ratioWords(compare.MetricCPU, best.CPURatio, best.CPUInterval, verdictOf(best.CPUInterval)) + "."
+	return said + "; against " + r.Steps[0].Name + ": " + words.Ratio(compare.MetricWork, best.Ratio, best.RatioInterval, words.VerdictOf(best.RatioInterval)) +
+		", " + words.Ratio(compare.MetricCPU, best.CPURatio, best.CPUInterval, words.VerdictOf(best.CPUInterval)) + "."
 }
 
 // VoteRow is the SLO slices of one variant at about one rate.
 type VoteRow struct {
 	Variant     string
-	Rate, P99   Value // medians: offered per second, ms
+	Rate, P99   figure.Value // medians: offered per second, ms
 	Met, Judged int
 }
 
@@ -294,7 +269,7 @@ const perVoteRow = 5
 
 // votes summarises the SLO slices of the variants by rate.
 func votes(e *record.Experiment) (out []VoteRow) {
-	for _, name := range variantNames(e) {
+	for _, name := range words.Variants(e) {
 		of, _ := capacity.VotingSlices(e.Slices, record.RoleMeasure, name)
 		slices.SortStableFunc(of, func(a, b *record.Slice) int { return cmp.Compare(a.Rate, b.Rate) })
 		size := max(perVoteRow, (len(of)+7)/8)
@@ -307,37 +282,25 @@ func votes(e *record.Experiment) (out []VoteRow) {
 					row.Met++
 				}
 			}
-			row.Rate, row.P99 = medianOf(rates), medianOf(p99)
+			row.Rate, row.P99 = figure.MedianOf(rates), figure.MedianOf(p99)
 			out = append(out, row)
 		}
 	}
 	return out
 }
 
-// verdictOf states that an interval of ratios is not decided; empty if it is.
-func verdictOf(i *Interval) string {
-	const equal = 0.02 // largest distance of the interval from 1 for equal sides
-	switch {
-	case i == nil || i.Lo <= 1 && i.Hi >= 1 && (i.Lo < 1-equal || i.Hi > 1+equal):
-		return compare.NotDecided
-	case i.Lo <= 1 && i.Hi >= 1:
-		return compare.Equal
-	}
-	return ""
-}
-
 // carriedWords format a step's capacity with its interval and its SLO.
 func (r *Report) carriedWords(s *Step) string {
 	if s.Interval == nil {
-		return "about " + rate(s.Capacity) + at(latencyWords(r.SLO)) + " (too few slices judged by the SLO for an interval)"
+		return "about " + figure.Rate(s.Capacity) + figure.At(words.Latency(r.SLO)) + " (too few slices judged by the SLO for an interval)"
 	}
-	return rate(s.Capacity) + space(between(s.Interval)) + at(latencyWords(r.SLO))
+	return figure.Rate(s.Capacity) + figure.Space(figure.Between(s.Interval)) + figure.At(words.Latency(r.SLO))
 }
 
 // bestByTurns is the step with the highest capacity, or with the highest work rate if none has one;
 // nil: none.
 func (r *Report) bestByTurns() *Step {
-	for _, read := range []func(*Step) Value{func(s *Step) Value { return s.Capacity }, func(s *Step) Value { return s.Work }} {
+	for _, read := range []func(*Step) figure.Value{func(s *Step) figure.Value { return s.Capacity }, func(s *Step) figure.Value { return s.Work }} {
 		var best *Step
 		for i := range r.Steps {
 			if s := &r.Steps[i]; read(s).Known() && (best == nil || read(s) > read(best)) {
@@ -349,16 +312,4 @@ func (r *Report) bestByTurns() *Step {
 		}
 	}
 	return nil
-}
-
-// besideWords are the ratios by the metrics that were not requested.
-func besideWords(all []compare.Comparison) string {
-	var parts []string
-	for _, c := range all[min(1, len(all)):] {
-		parts = append(parts, ratioWords(c.Metric, measured(c.Ratio), interval(c.Interval), c.Verdict))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " Also: " + strings.Join(parts, ", ") + "."
 }

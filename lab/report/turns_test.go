@@ -11,6 +11,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/words"
 )
 
 // atOneRate is a comparison whose slices were all offered one rate: it holds no work slices.
@@ -176,7 +177,7 @@ func TestTurnWords(t *testing.T) {
 	m = madeTurns(record.KindCapacity)
 	m.Kind = record.KindDiagnose
 	m.run(record.RoleSaturate, "plain", 0, 1500)
-	if _, got := m.report().Standing(); got != countWords(1, 1) {
+	if _, got := m.report().Standing(); got != words.Runs(1, 1) {
 		t.Error(got)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func (c Numbers) MarshalJSON() ([]byte, error) {
 			b.WriteString("null")
 			continue
 		}
-		b.WriteString(strconv.FormatFloat(significant(v, 4), 'f', -1, 64))
+		b.WriteString(strconv.FormatFloat(Significant(v, 4), 'f', -1, 64))
 	}
 	b.WriteByte(']')
 	return b.Bytes(), nil

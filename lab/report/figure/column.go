@@ -1,4 +1,4 @@
-package report
+package figure
 
 import "slices"
 
@@ -26,7 +26,7 @@ func (c Column[T]) Name() string {
 func Shown[T any](all []Column[T], rows []T) (out []Column[T]) {
 	for _, c := range all {
 		filled := func(cell func(T) string) bool {
-			return slices.ContainsFunc(rows, func(row T) bool { s := cell(row); return s != "" && s != dash })
+			return slices.ContainsFunc(rows, func(row T) bool { s := cell(row); return s != "" && s != Dash })
 		}
 		if c.Detail != nil && !filled(c.Detail) {
 			c.Detail = nil
