@@ -15,6 +15,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // chartID is the load/latency curve's, in reports and on the page of a comparison.
@@ -202,7 +203,7 @@ const speedChange = 0.05
 
 // curves draws both sides' load curves in one chart.
 func curves(a, b *side) *report.Chart {
-	c := &report.Chart{ID: chartID, Title: "Latency", XName: "offered, per second", YName: "ms", Log: true, Bound: report.Bound(a.SLO)}
+	c := &report.Chart{ID: chartID, Title: "Latency", XName: "offered, per second", YName: "ms", Log: true, Bound: words.P99Bound(a.SLO)}
 	if a.SLO.String() != b.SLO.String() {
 		c.Bound = figure.Unknown
 	}

@@ -15,6 +15,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // Bounds on one message to a client, and on the past of a run that began before it connected.
@@ -105,7 +106,7 @@ func (f *follower) series(root *os.Root, e *record.Experiment) (out []event) {
 	}
 	if f.fresh || run != f.at.Run {
 		f.at.Run, f.at.Offset, f.first, f.fresh = run, 0, 0, false
-		out = append(out, event{eventRun, f.at, runNews{run, runWords(e, run), report.Bound(e.SLO)}})
+		out = append(out, event{eventRun, f.at, runNews{run, runWords(e, run), words.P99Bound(e.SLO)}})
 	}
 	if run == "" {
 		return out

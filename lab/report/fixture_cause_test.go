@@ -1,6 +1,7 @@
 package report
 
 import (
+	"path"
 	"strings"
 
 	"dyno/lab/diagnose"
@@ -53,7 +54,7 @@ func madeProfiles(cheaper string, by float64) []*record.Profile {
 			stack := record.Stack{Value: v}
 			names := strings.Fields(s.stack)
 			for i := len(names) - 1; i >= 0; i-- {
-				stack.Frames = append(stack.Frames, record.Frame{Function: names[i], File: madeFolders[packageOf(names[i])], Line: 100 + 7*i})
+				stack.Frames = append(stack.Frames, record.Frame{Function: names[i], File: madeFolders[packagePath(names[i])], Line: 100 + 7*i})
 			}
 			p.Stacks = append(p.Stacks, stack)
 		}
@@ -158,4 +159,11 @@ func madeWhy() *made {
 	m.diagnoses[2].Moved = "It did not move: the lock that it removes was not what bound the service."
 	delete(m.diagnoses[2].Signals, diagnose.Waiting)
 	return m
+}
+
+// packagePath is the import path in a function's name.
+func packagePath(function string) string {
+	dir, name := path.Split(function)
+	name, _, _ = strings.Cut(name, ".")
+	return dir + name
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // sum adds up a graph's figures as the page does: below each path of function names, by frames.
-func (f *Flames) sum(g Flame) map[string]float64 {
+func sum(f *Flames, g Flame) map[string]float64 {
 	out, path := map[string]float64{}, []string{}
 	for i, fn := range g.Functions {
 		path = append(path[:g.Depths[i]], f.Functions[fn])
@@ -46,7 +46,7 @@ func TestFlamesArePerRequest(t *testing.T) {
 			t.Errorf("%s: %v %s of %q, want %v %s", g.Kind, total, g.Unit, g.Variant, w.total, w.unit)
 		}
 	}
-	cpu := f.sum(f.Graphs[0])
+	cpu := sum(f, f.Graphs[0])
 	if got := cpu["runtime.mcall;runtime.schedule;runtime.findRunnable;runtime.futex"]; got != 22 {
 		t.Errorf("the futex takes %v us, want 22", got)
 	}
@@ -62,7 +62,7 @@ func TestFlamesArePerRequest(t *testing.T) {
 // drawProfile makes any profile: also what no runtime writes.
 func drawProfile(t *rapid.T) *record.Profile {
 	p := &record.Profile{Type: record.ValueCPU, Requests: rapid.Float64Range(0, 1e6).Draw(t, "requests")}
-	name := rapid.SampledFrom([]string{"a.F", "b.G", "c.(*H).I", "", summedUp, "d/e@v1.J", hostile})
+	name := rapid.SampledFrom([]string{"a.F", "b.G", "c.(*H).I", "", "(rest)", "d/e@v1.J", hostile})
 	for range rapid.IntRange(0, 60).Draw(t, "stacks") {
 		s := record.Stack{Value: rapid.Float64Range(-5, 1e9).Draw(t, "value")}
 		for range rapid.IntRange(0, 9).Draw(t, "frames") {
@@ -135,14 +135,14 @@ func TestFlamesStaySmall(t *testing.T) {
 	frames := 0
 	for _, g := range f.Graphs {
 		frames += len(g.Functions)
-		if g.Deepest > flameDepth+1 {
+		if g.Deepest > 257 {
 			t.Errorf("%s, %s: %d frames deep", g.Variant, g.Kind, g.Deepest)
 		}
 	}
-	if frames > flameNodes || frames == 0 || f.Least <= leastShares[0] {
+	if frames > 40_000 || frames == 0 || f.Least <= 0.001 {
 		t.Errorf("%d frames, stacks summed up below %v", frames, f.Least)
 	}
-	if encoded, err := json.Marshal(f); err != nil || len(encoded) > 40*flameNodes {
+	if encoded, err := json.Marshal(f); err != nil || len(encoded) > 40*40_000 {
 		t.Errorf("%d bytes, %v", len(encoded), err)
 	}
 	var b bytes.Buffer

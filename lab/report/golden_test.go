@@ -1,19 +1,12 @@
 package report
 
 import (
-	"bytes"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
-	"testing"
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // madeReports is one report of each kind, and what can go wrong with them.
 func madeReports() map[string]*Report {
@@ -121,35 +114,3 @@ var renderers = map[string]func(io.Writer, *Report) error{
 }
 
 func onTerminal(w io.Writer, r *Report) error { return Terminal(w, r, Style{Color: true, Width: 100}) }
-
-// colored is the one report whose colours are held: they are the same in all of them.
-const colored = "ladder"
-
-func TestGolden(t *testing.T) {
-	for name, r := range madeReports() {
-		for ending, write := range renderers {
-			if ending == ".ansi.txt" && name != colored {
-				continue
-			}
-			t.Run(name+ending, func(t *testing.T) {
-				var got bytes.Buffer
-				if err := write(&got, r); err != nil {
-					t.Fatal(err)
-				}
-				path := filepath.Join("testdata", name+ending)
-				if *update {
-					if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatalf("%v; go test ./lab/report -update writes it", err)
-				}
-				if !bytes.Equal(got.Bytes(), want) {
-					t.Errorf("differs from %s; look at it, and if it is right: go test ./lab/report -run TestGolden -update\ngot:\n%s", path, got.Bytes())
-				}
-			})
-		}
-	}
-}

@@ -34,9 +34,6 @@ func Point(w record.Window) (phase string, figures map[string]float64) {
 	return phaseOf(w), figures
 }
 
-// Bound is the SLO's bound on p99, in ms; unknown when it has none.
-func Bound(s record.SLO) figure.Value { return words.P99Bound(s) }
-
 // Between compares any two variants of an experiment that measured them in turns, by each metric
 // that it has, and states the result in a sentence or two.
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {

@@ -24,19 +24,26 @@ func (r *Report) load(e *record.Experiment, a analysis) {
 		r.Warnings = append(r.Warnings, v.Warnings...)
 	}
 	r.Warnings = append(r.Warnings, run.Warnings...)
-	if run.Dir == "" {
-		return
+	if err := r.Load.readTails(); err != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the percentile curve is missing: %v", err))
+	}
+}
+
+// readTails reads the distributions of a run that is in a folder.
+func (l *LoadResult) readTails() error {
+	if l.Run.Dir == "" {
+		return nil
 	}
 	for _, kind := range []string{record.HistResponse, record.HistService, record.HistDelivery} {
-		h, err := run.Histogram(kind)
+		h, err := l.Run.Histogram(kind)
 		if err != nil {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the percentile curve is missing: %v", err))
-			return
+			return err
 		}
 		if t := newTail(kind, h); len(t.Points) > 0 {
-			r.Load.Tails = append(r.Load.Tails, t)
+			l.Tails = append(l.Tails, t)
 		}
 	}
+	return nil
 }
 
 // newTail reads a histogram at each further nine, and at a few points between them, as far as its

@@ -53,7 +53,8 @@ func (m *made) ramp(variant string, from, to, carries float64) *record.Run {
 	r.Totals.OfferedPerS = (from + to) / 2
 	for i := range r.Series {
 		w := &r.Series[i]
-		offered := float64(rampRate(r, w.Start+int64(record.WindowLength/2))) / 10
+		share := float64(w.Start+int64(record.WindowLength/2)-r.Begin) / float64(r.Length)
+		offered := (from + (to-from)*max(0, min(1, share))) / 10
 		accepted := min(offered, 1.1*carries/10)
 		w.Client = record.Client{Offered: int64(offered), Completed: int64(offered), Failed: int64(offered) - int64(accepted),
 			Delivered: int64(min(offered, carries/10)), DeliveryP99Ms: 3}
@@ -62,8 +63,7 @@ func (m *made) ramp(variant string, from, to, carries float64) *record.Run {
 }
 
 func TestRampsSayHowFarTheyWereFollowed(t *testing.T) {
-	m := madeQueues()
-	got := ramps(m.Experiment)
+	got := madeQueues().report().Sweep.Ramps
 	if len(got) != 10 {
 		t.Fatalf("%d ramps of 10 variants", len(got))
 	}
@@ -72,7 +72,7 @@ func TestRampsSayHowFarTheyWereFollowed(t *testing.T) {
 	if math.Abs(float64(r.Delivered)-1000) > 140 || math.Abs(float64(r.Accepted)-1100) > 140 || r.From != 200 || r.To != 1700 {
 		t.Errorf("%+v; want delivered to follow up to 1,000/s and accepted up to 1,100/s", r)
 	}
-	if len(r.Moments) != 0 || rampCells(m.report().Sweep.Ramps)[0][4] != "none" {
+	if len(r.Moments) != 0 || rampCells(got)[0][4] != "none" {
 		t.Errorf("moments %v in a calm ramp", r.Moments)
 	}
 }
@@ -85,17 +85,17 @@ func TestFollowedIgnoresAStall(t *testing.T) {
 	for i := range 7 {
 		r.Series[warmWindows+20+i].Client.Delivered = 0
 	}
-	delivered := func(c record.Client) int64 { return c.Delivered }
-	if got := followed(r, delivered); got != 1000 {
+	delivered := func() Ramp { return m.report().Sweep.Ramps[0] }
+	if got := delivered().Delivered; got != 1000 {
 		t.Errorf("followed up to %v of 1000", got)
 	}
-	if words := (Ramp{To: 1000}).FollowedWords(1000); words != "all the way" {
+	if words := delivered().FollowedWords(1000); words != "all the way" {
 		t.Errorf("in words %q", words)
 	}
 	for i := range r.Series {
 		r.Series[i].Client.Delivered = 0
 	}
-	if got := followed(r, delivered); got != 0 || (Ramp{To: 1000}).FollowedWords(got) != "at no rate" {
+	if got := delivered().Delivered; got != 0 || delivered().FollowedWords(got) != "at no rate" {
 		t.Errorf("followed up to %v where nothing came", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestRampInflection(t *testing.T) {
 	for i := 40; i < 50; i++ {
 		r.Series[warmWindows+i].Client.DeliveryP99Ms = 3
 	}
-	got := ramps(m.Experiment)[0]
+	got := m.report().Sweep.Ramps[0]
 	if len(got.Moments) == 0 || !got.Moments[0].Joint || got.Moments[0].At != 1400 || !strings.HasPrefix(got.Moments[0].Words(), "inflection at 1,400/s: the rate fell by") {
 		t.Errorf("%+v", got.Moments)
 	}

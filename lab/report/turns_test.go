@@ -148,8 +148,8 @@ func TestPeaksUnderProfiles(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	m.Slices = nil // whose p99 is another
-	r := &Report{Kind: m.Kind, Metric: compare.MetricCapacity}
-	if r.steps(m.Experiment, m.analysis()); r.Steps[2].Figure(FigureP99).Known() || r.Steps[2].Figure(FigureCPU).Known() {
+	r := StepsOf(m.Experiment, m.analysis())
+	if r.Steps[2].Figure(FigureP99).Known() || r.Steps[2].Figure(FigureCPU).Known() {
 		t.Errorf("%+v", r.Steps[2])
 	}
 }
