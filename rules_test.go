@@ -25,6 +25,7 @@ var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
 	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
 	{"bench/*", []string{"lab/*", "parts/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
+	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
@@ -53,6 +54,12 @@ var outside = map[string]func(importPath string) bool{
 	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
 }
 
+// floors are the packages of a room that keeps an order inside, the lowest floor first. A package imports
+// only packages of lower floors; its tests may import all.
+var floors = map[string][]string{
+	"lab/report": {"figure", "words", "flame inside series turns", "curve", ".", "html jsonv1 text", "reporttest"},
+}
+
 const module = "dyno"
 
 func TestArrowsPointDown(t *testing.T) {
@@ -77,6 +84,33 @@ func TestArrowsPointDown(t *testing.T) {
 				continue
 			}
 			t.Errorf("%s imports %s: %s", file, imported, from.reason)
+		}
+	}
+}
+
+func TestArrowsInsideRoomsPointDown(t *testing.T) {
+	floor := map[string]int{}
+	for room, order := range floors {
+		for i, names := range order {
+			for _, name := range strings.Fields(names) {
+				floor[path.Join(room, name)] = i + 1
+			}
+		}
+	}
+	for _, file := range goFiles(t) {
+		dir := filepath.ToSlash(filepath.Dir(file))
+		for room := range floors {
+			if within(room, dir) && floor[dir] == 0 {
+				t.Errorf("%s: give %s a floor of %s in rules_test.go", file, dir, room)
+			}
+		}
+		if floor[dir] == 0 || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, imported := range importsOf(t, file) {
+			if to := floor[strings.TrimPrefix(imported, module+"/")]; to >= floor[dir] {
+				t.Errorf("%s imports %s, which is not on a lower floor", file, imported)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
 )
@@ -31,7 +32,7 @@ type comparePage struct {
 	Conditions []condition
 	Texts      []textDifference
 	Functions  []functionTable
-	Chart      *report.Chart // nil: neither side has a curve
+	Chart      *curve.Chart // nil: neither side has a curve
 	Data       template.JS
 }
 
@@ -78,8 +79,8 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.Chart != nil {
 		data, err := json.Marshal(struct {
-			Charts []*report.Chart `json:"charts"`
-		}{[]*report.Chart{p.Chart}})
+			Charts []*curve.Chart `json:"charts"`
+		}{[]*curve.Chart{p.Chart}})
 		if err != nil {
 			fail(w, err)
 			return
@@ -202,8 +203,8 @@ func reasons(a, b *side) (out []string) {
 const speedChange = 0.05
 
 // curves draws both sides' load curves in one chart.
-func curves(a, b *side) *report.Chart {
-	c := &report.Chart{ID: chartID, Title: "Latency", XName: "offered, per second", YName: "ms", Log: true, Bound: words.P99Bound(a.SLO)}
+func curves(a, b *side) *curve.Chart {
+	c := &curve.Chart{ID: chartID, Title: "Latency", XName: "offered, per second", YName: "ms", Log: true, Bound: words.P99Bound(a.SLO)}
 	if a.SLO.String() != b.SLO.String() {
 		c.Bound = figure.Unknown
 	}
@@ -219,8 +220,8 @@ func curves(a, b *side) *report.Chart {
 	for hue, s := range []*side{a, b} {
 		at, p99, p50 := s.curve()
 		if len(at) > 0 {
-			c.Groups = append(c.Groups, report.Group{Name: s.Letter + " " + s.Heading(), Hue: hue,
-				Lines: []report.Line{{Name: "p99", Y: spread(xs, at, p99)}, {Name: "p50", Y: spread(xs, at, p50)}}})
+			c.Groups = append(c.Groups, curve.Group{Name: s.Letter + " " + s.Heading(), Hue: hue,
+				Lines: []curve.Line{{Name: "p99", Y: spread(xs, at, p99)}, {Name: "p50", Y: spread(xs, at, p50)}}})
 		}
 	}
 	return c

@@ -10,6 +10,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/flame"
 
 	"pgregory.net/rapid"
 )
@@ -79,9 +80,9 @@ func TestCompare(t *testing.T) {
 // Profiles are compared by function: a function's frames are summed over all callers.
 func TestFunctionTables(t *testing.T) {
 	of := func(variant, unit string, self ...float64) *side {
-		return &side{Variant: variant, built: &built{Report: &report.Report{Flames: &report.Flames{
+		return &side{Variant: variant, built: &built{Report: &report.Report{Flames: &flame.Profiles{
 			Functions: []string{"rest", "encode", "write", variant + ".only"},
-			Graphs:    []report.Flame{{Variant: variant, Kind: "cpu", Name: "CPU", Unit: unit, Functions: []int{1, 2, 1, 3}, Self: self}},
+			Graphs:    []flame.Graph{{Variant: variant, Kind: "cpu", Name: "CPU", Unit: unit, Functions: []int{1, 2, 1, 3}, Self: self}},
 		}}}}
 	}
 	a, b := of("a", "us per request", 10, 5, 2, 1), of("b", "us per request", 4, 5, 1, 3)

@@ -8,6 +8,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/report"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/html"
 )
 
 // figureRows returns the figures that at least one side has.
@@ -55,7 +56,7 @@ func ratio(a, b figure.Value) figure.Value {
 }
 
 // formats format a value as reports do.
-var formats = template.Must(template.New("").Funcs(report.Words()).Parse(
+var formats = template.Must(template.New("").Funcs(html.Words()).Parse(
 	`{{define "figure"}}{{figure .}}{{end}}{{define "percent"}}{{percent .}}{{end}}{{define "size"}}{{size .}}{{end}}` +
 		`{{define "slo"}}{{slo .}}{{end}}{{define "kind"}}{{kind .}}{{end}}{{define "role"}}{{role .}}{{end}}`))
 

@@ -13,8 +13,8 @@ import (
 	"slices"
 
 	"dyno/lab/record"
-	"dyno/lab/report"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/series"
 	"dyno/lab/report/words"
 )
 
@@ -194,7 +194,7 @@ func pointsOf(windows []record.Window, first int64) points {
 		columns[key][i] = figure.Value(v)
 	}
 	for i, w := range windows {
-		phase, figures := report.Point(w)
+		phase, figures := series.Point(w)
 		p.T, p.Phase = append(p.T, float64(w.Start-first)/1e9), append(p.Phase, phase)
 		for key, v := range figures {
 			put(p.Series, key, i, v)

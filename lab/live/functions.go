@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"dyno/lab/report"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/flame"
 )
 
 // maxFunctions is how many functions a table of differences shows.
@@ -49,7 +49,7 @@ func functionTables(a, b *side) (out []functionTable) {
 }
 
 // selfOf sums a graph by function.
-func selfOf(f *report.Flames, g report.Flame) map[string]float64 {
+func selfOf(f *flame.Profiles, g flame.Graph) map[string]float64 {
 	sums := map[string]float64{}
 	for i, fn := range g.Functions {
 		if i < len(g.Self) && g.Self[i] != 0 && fn >= 0 && fn < len(f.Functions) {

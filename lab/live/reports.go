@@ -10,6 +10,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/html"
 )
 
 // Bounds on the cached reports. A page has a few MB, an answer a few hundred bytes.
@@ -80,7 +81,7 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 	}
 	b := &built{Report: report.Build(exp), speed: speeds(exp)}
 	var page bytes.Buffer
-	if err := report.HTML(&page, b.Report); err != nil {
+	if err := html.Page(&page, b.Report); err != nil {
 		return nil, err
 	}
 	b.page = page.Bytes()

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/report"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/turns"
 )
 
 // turnNews is the current result of an experiment by turns.
@@ -33,12 +33,12 @@ func (f *follower) turns(root *os.Root, e *record.Experiment) []event {
 	exp := *e
 	exp.Slices = f.slices
 	var rows strings.Builder
-	for _, so := range report.SoFar(&exp) {
+	for _, so := range turns.SoFar(&exp) {
 		if err := pages.ExecuteTemplate(&rows, "turn", so); err != nil {
 			return nil // a builder accepts everything, and the template is tested
 		}
 	}
-	news := turnNews{Words: report.SliceWords(&exp), Left: figure.Unknown, Rows: rows.String()}
+	news := turnNews{Words: turns.Words(&exp), Left: figure.Unknown, Rows: rows.String()}
 	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
 		news.Left = figure.Value(max(0, time.Until(u.Ends).Seconds()))
 	}

@@ -10,86 +10,91 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/flame"
+	"dyno/lab/report/inside"
+	"dyno/lab/report/series"
+	"dyno/lab/report/turns"
 	"dyno/lab/report/words"
 )
 
 // Build reads the results of an experiment. An unreadable part becomes a warning: a report of half
 // an experiment is better than none.
-func Build(e *record.Experiment) *Report { return build(e, analyse(e)) }
+func Build(e *record.Experiment) *Report { return Assemble(e, Analyse(e)) }
 
-// analysis is the output of the analysis packages for an experiment.
-type analysis struct {
-	verdicts   map[string]capacity.Verdict // by run
-	errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
-	capacities map[string]capacity.Result  // by variant
-	rows       []compare.Row               // by turns: of the work rate
-	cpu        []compare.Row               // by turns only
-	metrics    []compare.Comparison        // kind compare by turns: the requested metric first
-	inflected  []Inflection
+// Analysis is the output of the analysis packages for an experiment.
+type Analysis struct {
+	Verdicts   map[string]capacity.Verdict // by run
+	Errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
+	Capacities map[string]capacity.Result  // by variant
+	Rows       []compare.Row               // by turns: of the work rate
+	CPU        []compare.Row               // by turns only
+	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
+	Inflected  []curve.Inflection
 	unlisted   int // inflections not listed
-	floor      *[2]float64
-	comparison *compare.Comparison
-	left       int // SLO slices that do not count
-	sample     compare.Sample
-	diagnoses  []diagnose.Diagnosis
+	Floor      *[2]float64
+	Comparison *compare.Comparison
+	Left       int // SLO slices that do not count
+	Sample     compare.Sample
+	Diagnoses  []diagnose.Diagnosis
 }
 
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
-func analyse(e *record.Experiment) analysis {
-	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, sample: sample(e)}
+func Analyse(e *record.Experiment) Analysis {
+	a := Analysis{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
 		if words.Bounded(r.SLO) && !r.Step.Diagnostic() {
-			a.verdicts[r.ID] = capacity.Judge(r)
+			a.Verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
 	names := words.Variants(e)
 	for _, name := range names {
-		c := capacity.Summarise(steady(e), name)
+		c := capacity.Summarise(curve.Steady(e), name)
 		for _, s := range c.Steps {
-			a.errors[s.Run] = s.Errors
+			a.Errors[s.Run] = s.Errors
 		}
 		if e.Kind != record.KindLoad {
-			a.capacities[name] = c
+			a.Capacities[name] = c
 		}
 	}
 	switch {
 	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
-		a.inflected, a.unlisted = inflections(e)
+		a.Inflected, a.unlisted = curve.Inflections(e)
 	case len(e.Slices) > 0:
-		a.left = leftOf(e)
-		peak := func(variant string) float64 { return a.capacities[variant].PeakWorkPerS }
+		a.Left = turns.Left(e)
+		peak := func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS }
 		if e.Kind == record.KindLadder || e.Kind == record.KindCompare {
-			a.rows, a.cpu = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
-			if n := len(a.rows); e.Kind == record.KindCompare && n > 0 && a.rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
+			a.Rows, a.CPU = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
+			if n := len(a.Rows); e.Kind == record.KindCompare && n > 0 && a.Rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
 				if p99 := compare.Ladder(e, compare.MetricP99, nil); p99[n-1].ToBaseline.Verdict != compare.Invalid {
-					a.rows = p99
+					a.Rows = p99
 				}
 			}
 		}
 		if e.Kind == record.KindCompare && len(names) >= 2 {
-			a.metrics = metricsOf(e, names[0], names[1], peak)
-			a.comparison = &a.metrics[0]
+			a.Metrics = turns.Metrics(e, names[0], names[1], peak)
+			a.Comparison = &a.Metrics[0]
 		}
 	case e.Kind == record.KindLadder:
-		a.rows = compare.Ladder(e, metricOf(e), a.sample)
-		for _, row := range a.rows {
+		a.Rows = compare.Ladder(e, metricOf(e), a.Sample)
+		for _, row := range a.Rows {
 			if row.ToBaseline.Floor != nil {
-				a.floor = row.ToBaseline.Floor
+				a.Floor = row.ToBaseline.Floor
 			}
 		}
 	case e.Kind == record.KindCompare && len(names) >= 2:
-		c := compare.Between(e, metricOf(e), names[0], names[1], a.sample)
-		a.comparison, a.floor = &c, c.Floor
+		c := compare.Between(e, metricOf(e), names[0], names[1], a.Sample)
+		a.Comparison, a.Floor = &c, c.Floor
 	}
-	a.diagnoses = diagnose.Diagnose(e)
-	for i := range a.diagnoses {
+	a.Diagnoses = diagnose.Diagnose(e)
+	for i := range a.Diagnoses {
 		if !words.Bounded(e.SLO) {
 			continue // without an SLO there is no capacity
 		}
-		if c := a.capacities[a.diagnoses[i].Variant]; c.Valid {
-			a.diagnoses[i].CapacityPerS = c.CapacityPerS
+		if c := a.Capacities[a.Diagnoses[i].Variant]; c.Valid {
+			a.Diagnoses[i].CapacityPerS = c.CapacityPerS
 		}
 	}
 	return a
@@ -119,31 +124,31 @@ func (r *Report) withoutPeaks() {
 	}
 }
 
-// build assembles the view model.
-func build(e *record.Experiment, a analysis) *Report {
+// Assemble assembles the view model.
+func Assemble(e *record.Experiment, a Analysis) *Report {
 	r := &Report{
 		Kind: e.Kind, Name: e.Name, Title: words.Title(e), Subject: words.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
-		Warnings: append([]string(nil), e.Warnings...), Floor: figure.IntervalOf(a.floor), Inflections: a.inflected, InflectionsLeft: a.unlisted,
+		Warnings: append([]string(nil), e.Warnings...), Floor: figure.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.unlisted,
 	}
 	for _, run := range e.Runs {
 		r.Runs = append(r.Runs, newRun(run, a))
 	}
 	r.Assemblies = assemblies(e)
-	if atOnce(e) {
-		r.Scaling = scaling(e, a.verdicts)
+	if curve.ByConcurrency(e) {
+		r.Scaling = curve.NewScaling(e, a.Verdicts)
 	}
 	if len(e.Slices) > 0 {
-		r.Turns = turnsOf(e)
+		r.Turns = turns.Summarise(e)
 	}
 	switch e.Kind {
 	case record.KindLoad:
 		r.load(e, a)
 	case record.KindSweep:
-		r.steps(steady(e), a)
+		r.steps(curve.Steady(e), a)
 		if r.Scaling == nil {
 			crowded := false
-			if r.Sweep, r.Charts, crowded = newSweep(e); crowded {
+			if r.Sweep, r.Charts, crowded = curve.NewSweep(e); crowded {
 				r.withoutPeaks() // a crowded sweep does not show capacities
 			}
 		} else {
@@ -156,7 +161,7 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.steps(e, a)
 		r.capacity(e, a)
 	case record.KindDiagnose:
-		if len(steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
+		if len(curve.Steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
 			r.steps(e, a)
 			r.capacity(e, a)
 		}
@@ -171,13 +176,13 @@ func build(e *record.Experiment, a analysis) *Report {
 			r.curves(e, a)
 		}
 		r.Ratios = r.ratios(e, a)
-		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
+		r.Charts = slices.DeleteFunc(r.Charts, func(c curve.Chart) bool { return len(c.X) == 0 })
 	}
-	r.Traces, r.TracesLeft = traces(e)
-	r.Diagnoses, r.Flames = complete(a.diagnoses), flames(e)
+	r.Traces, r.TracesLeft = series.Traces(e)
+	r.Diagnoses, r.Flames = inside.Complete(a.Diagnoses), flame.Read(e)
 	r.explain()
 	used := func(variant string) []*record.Run { return atCapacity(e, a, variant) }
-	r.Pauses, r.Stages, r.Databases = pauses(e, used), staged(e), databases(e, used)
+	r.Pauses, r.Stages, r.Databases = inside.PausesOf(e, used), inside.StagesOf(e), inside.DatabasesOf(e, used)
 	r.Outcome = r.outcome(e)
 	if r.Outcome.Status == record.OutcomeInvalid {
 		r.Invalid = r.Outcome.Reason
@@ -186,16 +191,16 @@ func build(e *record.Experiment, a analysis) *Report {
 	return r
 }
 
-func newRun(r *record.Run, a analysis) Run {
+func newRun(r *record.Run, a Analysis) Run {
 	t, q := r.Totals, r.SLO.Observed(r.Totals)
-	v, judged := a.verdicts[r.ID]
+	v, judged := a.Verdicts[r.ID]
 	out := Run{
 		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
 		Offered: figure.Measured(t.OfferedPerS), Achieved: figure.Value(t.AchievedPerS), Delivered: figure.Measured(t.DeliveredPerS),
 		P50: figure.Measured(q.P50), P99: figure.Measured(q.P99), Errors: figure.Value(t.ErrorShare()), CPU: figure.Unknown,
 		Met: v.Met, Judged: judged, Unjudged: words.Unjudged(v), Misses: words.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
 	}
-	if share, ok := a.errors[r.ID]; ok {
+	if share, ok := a.Errors[r.ID]; ok {
 		out.Errors = figure.Value(share)
 	}
 	if t.Server != nil {

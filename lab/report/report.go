@@ -14,12 +14,19 @@ import (
 	"time"
 
 	"dyno/lab/capacity"
-	"dyno/lab/capacity/queueing"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/flame"
+	"dyno/lab/report/inside"
+	"dyno/lab/report/series"
+	"dyno/lab/report/turns"
 )
+
+// Pointer converts a step for the template to the form that columns read.
+func (s Step) Pointer() *Step { return &s }
 
 // Report is the view model of an experiment.
 type Report struct {
@@ -44,32 +51,32 @@ type Report struct {
 	Floor      *figure.Interval    // ratio of the baseline to itself; nil: not measured often enough
 	CPUFloor   *figure.Interval    // the same by CPU per request; only by turns
 	Comparison *compare.Comparison // kind compare: by the requested metric
-	Turns      *Turns              // nil: the variants took turns by whole runs, or there was one
+	Turns      *turns.Summary      // nil: the variants took turns by whole runs, or there was one
 	// RatioMetric is the metric of the ratios in Steps.
 	RatioMetric string
 	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first
 	Pairs       []Pair               // kind compare
 	Capacity    *capacity.Result     // kind capacity
-	Votes       []VoteRow            // kind capacity by turns
-	Load        *LoadResult          // kind load: its first run
-	Sweep       *Sweep               // kind sweep, over rates
-	Scaling     *Scaling             // jobs over concurrency; nil: the load was a rate
+	Votes       []turns.VoteRow      // kind capacity by turns
+	Load        *series.Load         // kind load: its first run
+	Sweep       *curve.Sweep         // kind sweep, over rates
+	Scaling     *curve.Scaling       // jobs over concurrency; nil: the load was a rate
 
 	Diagnoses []diagnose.Diagnosis // of the diagnosed variants
-	Flames    *Flames              // nil: no profiles
-	Pauses    []Pauses             // of the variants with an agent
-	Stages    []Staged             // of the variants with traced requests
-	Databases []Database           // of the variants that report database gauges
+	Flames    *flame.Profiles      // nil: no profiles
+	Pauses    []inside.Pauses      // of the variants with an agent
+	Stages    []inside.Staged      // of the variants with traced requests
+	Databases []inside.Database    // of the variants that report database gauges
 
 	// kinds load and sweep: moments at which rate, p99 or GC pauses changed
-	Inflections     []Inflection
+	Inflections     []curve.Inflection
 	InflectionsLeft int // number not listed
 
-	Curves     []Curve  // latency against the offered rate
-	Ratios     []Ratios // kind compare: pair by pair, the requested metric first
-	Charts     []Chart  // kind sweep: figures against the offered rate
+	Curves     []curve.Curve  // latency against the offered rate
+	Ratios     []turns.Ratios // kind compare: pair by pair, the requested metric first
+	Charts     []curve.Chart  // kind sweep: figures against the offered rate
 	Runs       []Run
-	Traces     []Trace
+	Traces     []series.Trace
 	TracesLeft int // runs whose series would make the page too large
 	Assemblies []Assembly
 }
@@ -119,89 +126,6 @@ type Pair struct {
 	Ratio figure.Value
 }
 
-// LoadResult is one load in detail.
-type LoadResult struct {
-	Run     *record.Run
-	Verdict *capacity.Verdict // nil: no SLO
-	Tails   []Tail
-}
-
-// Tail is the upper part of a latency distribution.
-type Tail struct {
-	Name   string
-	Points []TailPoint
-}
-
-// TailPoint is a quantile: a share of the requests took at most Ms.
-type TailPoint struct {
-	Share float64
-	Ms    float64
-}
-
-// Sweep is the result of a list of declared loads.
-type Sweep struct {
-	Rows   []SweepRow
-	Panels []*Panel
-	Ramps  []Ramp
-
-	axes string // effect of each axis, in words; empty: the variants were listed
-}
-
-// Panel is the variants with the same offered rates, which can be compared.
-type Panel struct {
-	Name   string       // common part of their names; empty: there is one panel
-	Flows  []Flow       // flow of each variant's offers; none: a chart holds them all
-	At     figure.Value // the offered rate at which the queues are compared, per second
-	Queues []Queue
-
-	variants []record.Variant
-	short    map[string]string // variant -> its name within the panel
-}
-
-// Ramp is a run under a rising rate.
-type Ramp struct {
-	Variant   string       `json:"variant"`
-	From      figure.Value `json:"from_per_s"` // offered
-	To        figure.Value `json:"to_per_s"`
-	Accepted  figure.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
-	Delivered figure.Value `json:"delivered_follows_to_per_s"` // the same for deliveries
-	Moments   []Moment     `json:"inflections"`                // not nil
-}
-
-// Moment is when rate, p99 or GC pauses of a run under a rising rate changed.
-type Moment struct {
-	At      figure.Value `json:"offered_per_s"`
-	Joint   bool         `json:"joint"` // rate, p99 and GC together
-	InWords string       `json:"in_words"`
-}
-
-// SweepRow is a variant under one offered rate; medians over its rounds, per second.
-type SweepRow struct {
-	Variant   string       `json:"variant"`
-	Offered   figure.Value `json:"offered_per_s"`
-	Accepted  figure.Value `json:"accepted_per_s"`
-	Delivered figure.Value `json:"delivered_per_s"`
-	Refused   figure.Value `json:"refused_per_s"`
-	P50       figure.Value `json:"p50_ms"`
-	P99       figure.Value `json:"p99_ms"`
-	CPU       figure.Value `json:"cpu_us_per_request"`
-}
-
-// Queue is a bounded queue as measured, with its theoretical prediction.
-type Queue struct {
-	queueing.Point
-	OnFront   bool
-	Predicted *queueing.Prediction // nil: the service did not report its service rate
-}
-
-// Inflection is a moment at which rate, p99 or GC pauses changed.
-type Inflection struct {
-	Run     string
-	AtS     float64 // s from the first measured instant
-	Joint   bool    // rate, p99 and GC together
-	InWords string
-}
-
 // Run is one line of the list of runs.
 type Run struct {
 	ID        string
@@ -242,10 +166,3 @@ func (r *Report) Count() (all, valid int) {
 
 // Complete reports whether the experiment was completed with a result.
 func (r *Report) Complete() bool { return r.Outcome.Status == record.OutcomeComplete }
-
-// Flow is what became of a variant's offers, per second, by the offered rate.
-type Flow struct {
-	Name    string
-	Offered []float64
-	Parts   [3][]float64 // accepted, delivered, refused; NaN: unknown
-}

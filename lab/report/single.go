@@ -2,94 +2,27 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"dyno/lab/record"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
+	"dyno/lab/report/series"
 )
 
 // load reads a single load: its first run in detail.
-func (r *Report) load(e *record.Experiment, a analysis) {
+func (r *Report) load(e *record.Experiment, a Analysis) {
 	if len(e.Runs) == 0 {
 		return
 	}
 	run := e.Runs[0]
-	r.Load = &LoadResult{Run: run}
+	r.Load = &series.Load{Run: run}
 	if r.SLO.Latency == nil && r.SLO.Gauges == nil {
 		r.SLO = run.SLO
 	}
-	if v, judged := a.verdicts[run.ID]; judged {
+	if v, judged := a.Verdicts[run.ID]; judged {
 		r.Load.Verdict = &v
 		r.Warnings = append(r.Warnings, v.Warnings...)
 	}
 	r.Warnings = append(r.Warnings, run.Warnings...)
-	if err := r.Load.readTails(); err != nil {
+	if err := r.Load.ReadTails(); err != nil {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the percentile curve is missing: %v", err))
 	}
-}
-
-// readTails reads the distributions of a run that is in a folder.
-func (l *LoadResult) readTails() error {
-	if l.Run.Dir == "" {
-		return nil
-	}
-	for _, kind := range []string{record.HistResponse, record.HistService, record.HistDelivery} {
-		h, err := l.Run.Histogram(kind)
-		if err != nil {
-			return err
-		}
-		if t := newTail(kind, h); len(t.Points) > 0 {
-			l.Tails = append(l.Tails, t)
-		}
-	}
-	return nil
-}
-
-// newTail reads a histogram at each further nine, and at a few points between them, as far as its
-// number of requests supports.
-func newTail(name string, h *hdrhistogram.Histogram) Tail {
-	t := Tail{Name: name}
-	n := h.TotalCount()
-	if n == 0 {
-		return t
-	}
-	within := []float64{0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.85}
-	for beyond := 1.0; beyond*float64(n) >= 1; beyond /= 10 {
-		for _, w := range within {
-			share := 1 - beyond*(1-w)
-			if beyond*(1-w)*float64(n) < 1 {
-				break
-			}
-			t.Points = append(t.Points, TailPoint{Share: share, Ms: float64(h.ValueAtPercentile(share*100)) / 1e6})
-		}
-	}
-	t.Points = append(t.Points, TailPoint{Share: 1 - 0.5/float64(n), Ms: float64(h.Max()) / 1e6})
-	return t
-}
-
-// latencyOf is one of the distributions of a single load.
-type latencyOf struct {
-	Name string
-	Note string
-	record.Quantiles
-}
-
-// closedNote is printed at every percentile of a closed loop.
-const closedNote = "closed-loop: hides stalls"
-
-// latencies are the distributions that a load recorded, in ms.
-func (l *LoadResult) latencies() []latencyOf {
-	t := l.Run.Totals
-	response := latencyOf{"response", "from the intended send time", t.Response}
-	if l.Run.Load.Model == "closed" {
-		response.Name, response.Note = "response ("+closedNote+")", closedNote
-	}
-	out := []latencyOf{response, {"service", "from the actual send", t.Service}}
-	if t.Delivered+t.Undelivered > 0 {
-		out = append(out, latencyOf{"delivery", "from the intended send time to the receipt", t.Delivery})
-	}
-	none := math.NaN()
-	lag := record.Quantiles{P50: t.Lag.P50 / 1000, P90: none, P95: none, P99: t.Lag.P99 / 1000, P999: none, Max: none, Mean: none}
-	return append(out, latencyOf{"send-lag", "the generator's own", lag})
 }

@@ -8,23 +8,24 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
 )
 
 // steps reads the variants with their capacity, the resources used at it, and their ratios.
-func (r *Report) steps(e *record.Experiment, a analysis) {
+func (r *Report) steps(e *record.Experiment, a Analysis) {
 	rows := map[string]compare.Row{}
-	for _, row := range a.rows {
+	for _, row := range a.Rows {
 		rows[row.Name] = row
 	}
 	for _, name := range words.Variants(e) {
 		v, _ := e.Variant(name)
 		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: figure.Unknown, Ratio: figure.Unknown, StepRatio: figure.Unknown, AtOnce: figure.Unknown, Tail: figure.Unknown, Work: figure.Unknown, Knee: figure.Unknown, CPURatio: figure.Unknown}
-		s.capacity(a.capacities[name])
+		s.capacity(a.Capacities[name])
 		s.measure(e, atCapacity(e, a, name))
 		if r.Scaling != nil {
-			s.atOnce(r.Scaling, a.capacities[name].Concurrency)
+			s.atOnce(r.Scaling, a.Capacities[name].Concurrency)
 		}
 		if row, ok := rows[name]; ok && r.Turns == nil {
 			s.compared(row, len(r.Steps) == 0, r.Metric)
@@ -34,7 +35,7 @@ func (r *Report) steps(e *record.Experiment, a analysis) {
 }
 
 // atOnce reads a job's figures at the concurrency of its capacity.
-func (s *Step) atOnce(of *Scaling, n int) {
+func (s *Step) atOnce(of *curve.Scaling, n int) {
 	for _, c := range of.Curves {
 		if c.Variant != s.Name || n == 0 {
 			continue
@@ -82,17 +83,17 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 
 // atCapacity returns the runs of a variant at its capacity: of each round, the highest rate that
 // met the SLO. Without measured runs it uses those of the search.
-func atCapacity(e *record.Experiment, a analysis, variant string) []*record.Run {
+func atCapacity(e *record.Experiment, a Analysis, variant string) []*record.Run {
 	for _, role := range []string{record.RoleMeasure, record.RoleSweep, record.RoleSearch, record.RoleSingle} {
 		best := map[int]*record.Run{}
 		for _, r := range e.Runs {
 			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
 				continue
 			}
-			if v, judged := a.verdicts[r.ID]; judged && !v.Met && !(v.TooShort && r.ByConcurrency()) {
+			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && r.ByConcurrency()) {
 				continue
 			}
-			if n := a.capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
+			if n := a.Capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
 				continue // a higher concurrency than necessary
 			}
 			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
@@ -127,12 +128,12 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 }
 
 // compare fills in a comparison's pairs, and the ratio of its second variant.
-func (r *Report) compare(e *record.Experiment, a analysis) {
-	if a.comparison == nil {
+func (r *Report) compare(e *record.Experiment, a Analysis) {
+	if a.Comparison == nil {
 		r.Warnings = append(r.Warnings, "a comparison needs two variants; these runs have fewer")
 		return
 	}
-	c := a.comparison
+	c := a.Comparison
 	r.Comparison = c
 	for i := range r.Steps {
 		switch s := &r.Steps[i]; s.Name {
@@ -153,10 +154,10 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 	}
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
 		p := Pair{Round: round, A: figure.Unknown, B: figure.Unknown, Ratio: figure.Unknown}
-		if v, ok := a.sample(record.RoleMeasure, c.A, round); ok {
+		if v, ok := a.Sample(record.RoleMeasure, c.A, round); ok {
 			p.A = figure.Value(v)
 		}
-		if v, ok := a.sample(record.RoleMeasure, c.B, round); ok {
+		if v, ok := a.Sample(record.RoleMeasure, c.B, round); ok {
 			p.B = figure.Value(v)
 		}
 		if p.A > 0 && p.B > 0 {
@@ -167,16 +168,16 @@ func (r *Report) compare(e *record.Experiment, a analysis) {
 }
 
 // capacity keeps the result of a single variant's search.
-func (r *Report) capacity(e *record.Experiment, a analysis) {
+func (r *Report) capacity(e *record.Experiment, a Analysis) {
 	if names := words.Variants(e); len(names) > 0 {
-		c := a.capacities[names[0]]
+		c := a.Capacities[names[0]]
 		r.Capacity = &c
 	}
 }
 
 // curves sets the load curves with the capacities of the steps.
-func (r *Report) curves(e *record.Experiment, a analysis) {
-	r.Curves = curves(e, a.verdicts)
+func (r *Report) curves(e *record.Experiment, a Analysis) {
+	r.Curves = curve.Curves(e, a.Verdicts)
 	if r.Turns == nil && r.Metric != compare.MetricCapacity {
 		return // Step.Capacity is another figure
 	}
