@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/report"
+	"dyno/lab/report/inside"
 )
 
 // condition is a condition that differs between the sides.
@@ -61,13 +61,13 @@ func texts(a, b *side) (out []textDifference) {
 func onLines(command string) string { return strings.ReplaceAll(command, " ", "\n") }
 
 // assembly is the assembly of the side's variant.
-func (s *side) assembly() report.Assembly {
+func (s *side) assembly() inside.Assembly {
 	for _, as := range s.Assemblies {
 		if as.Variant == s.Variant || s.Variant == "" {
 			return as
 		}
 	}
-	return report.Assembly{}
+	return inside.Assembly{}
 }
 
 // compareTexts returns the difference of two texts.

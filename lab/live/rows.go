@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/report"
+	"dyno/lab/report/series"
 )
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
@@ -26,16 +26,16 @@ func (s *index) row(root *os.Root, name, id string) string {
 	if err != nil {
 		return unreadable(id, err)
 	}
-	r := rowHTML(report.RunOf(run))
+	r := rowHTML(series.RunOf(run))
 	s.rows.put(key, is, r)
 	return r
 }
 
 func unreadable(id string, err error) string {
-	return rowHTML(report.RunOf(&record.Run{ID: id, Invalid: err.Error()}))
+	return rowHTML(series.RunOf(&record.Run{ID: id, Invalid: err.Error()}))
 }
 
-func rowHTML(r report.Run) string {
+func rowHTML(r series.Run) string {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, "row", r); err != nil {
 		return "" // a builder accepts everything, and the template is tested

@@ -9,6 +9,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/series"
 	"dyno/lab/report/words"
 )
 
@@ -153,7 +154,7 @@ func (r *Report) whyInvalid() string {
 	case all == 0:
 		return "nothing was measured"
 	case valid == 0 && r.Kind != record.KindDiagnose:
-		return r.commonest(func(run Run) string { return run.Invalid })
+		return r.commonest(func(run series.Run) string { return run.Invalid })
 	case r.Kind == record.KindDiagnose:
 		return r.whyUndiagnosed()
 	case r.Comparison != nil && r.Comparison.Verdict == compare.Invalid:
@@ -172,7 +173,7 @@ func (r *Report) whyInvalid() string {
 }
 
 // commonest is the most frequent reason of the runs.
-func (r *Report) commonest(read func(Run) string) string {
+func (r *Report) commonest(read func(series.Run) string) string {
 	times, best := map[string]int{}, ""
 	for _, run := range r.Runs {
 		times[read(run)]++
@@ -212,7 +213,10 @@ func (r *Report) answer() string {
 	}
 	switch r.Kind {
 	case record.KindLoad:
-		return r.loadAnswer()
+		if r.Load == nil {
+			return "Nothing was measured."
+		}
+		return r.Load.Answer()
 	case record.KindCompare:
 		if c := r.Comparison; c != nil {
 			return words.Comparison(*c, r.Turns != nil) + words.Beside(r.Metrics)
@@ -296,39 +300,6 @@ func (r *Report) ladderAnswer() string {
 	return said + "."
 }
 
-func (r *Report) loadAnswer() string {
-	if r.Load == nil {
-		return "Nothing was measured."
-	}
-	t := r.Load.Run.Totals
-	q := r.Load.Run.SLO.Observed(t)
-	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
-		figure.Rate(figure.Value(t.OfferedPerS)), figure.Rate(figure.Value(t.AchievedPerS)), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
-	if r.Load.Run.Load.Model == "closed" {
-		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
-			figure.Rate(figure.Value(t.AchievedPerS)), figure.Plural(r.Load.Run.Load.Connections, "connection"), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
-	}
-	switch v := r.Load.Verdict; {
-	case v == nil:
-		return said + "."
-	case v.Met:
-		return said + ": the SLO was met."
-	case words.Unjudged(*v) != "":
-		return said + ": the SLO was not judged (" + words.Unjudged(*v) + ")."
-	default:
-		return said + ": " + r.MissedWords() + "."
-	}
-}
-
-// MissedWords state how a single load missed its SLO, and whether a disturbance may be the cause.
-func (r *Report) MissedWords() string {
-	said := "the SLO was missed (" + strings.Join(words.Missed(r.Load.Verdict), "; ") + ")"
-	if d := r.Load.Run.Disturbed; d != "" {
-		said += ", which is in doubt: " + d
-	}
-	return said
-}
-
 // atOnceWords state the concurrency of a step's capacity, and its limit.
 func (r *Report) atOnceWords(s *Step) string {
 	if r.Scaling == nil || !s.AtOnce.Known() {
@@ -339,4 +310,47 @@ func (r *Report) atOnceWords(s *Step) string {
 		words += ", waiting for " + s.Waits
 	}
 	return words
+}
+
+// AllWarnings are the warnings of the report and its analyses without duplicates. A warning that
+// several steps share names them together.
+func (r *Report) AllWarnings() []string {
+	out := slices.Clone(r.Warnings)
+	if r.Load != nil && r.Load.Run.Disturbed != "" {
+		out = append(out, r.Load.Run.Disturbed)
+	}
+	if r.Capacity != nil {
+		out = append(out, r.Capacity.Warnings...)
+	}
+	if r.Comparison != nil {
+		out = append(out, r.Comparison.Warnings...)
+	}
+	var order []string
+	names := map[string][]string{}
+	of := func(variant string, warnings []string) {
+		for _, w := range warnings {
+			if slices.Contains(out, w) {
+				continue
+			}
+			if names[w] == nil {
+				order = append(order, w)
+			}
+			names[w] = append(names[w], variant)
+		}
+	}
+	for _, s := range r.Steps {
+		of(s.Name, s.Warnings)
+	}
+	for i := range r.Diagnoses {
+		of(r.NameOf(&r.Diagnoses[i]), r.Diagnoses[i].Warnings)
+	}
+	for _, w := range order {
+		out = append(out, strings.Join(slices.Compact(names[w]), ", ")+": "+w)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(out, func(w string) bool {
+		again := seen[w]
+		seen[w] = true
+		return again
+	})
 }

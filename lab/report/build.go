@@ -1,9 +1,8 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
+	"fmt"
 	"slices"
 
 	"dyno/lab/capacity"
@@ -32,7 +31,7 @@ type Analysis struct {
 	CPU        []compare.Row               // by turns only
 	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
 	Inflected  []curve.Inflection
-	unlisted   int // inflections not listed
+	Unlisted   int // inflections not listed
 	Floor      *[2]float64
 	Comparison *compare.Comparison
 	Left       int // SLO slices that do not count
@@ -42,6 +41,7 @@ type Analysis struct {
 
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
+// Analyse analyses an experiment.
 func Analyse(e *record.Experiment) Analysis {
 	a := Analysis{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
@@ -61,7 +61,7 @@ func Analyse(e *record.Experiment) Analysis {
 	}
 	switch {
 	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
-		a.Inflected, a.unlisted = curve.Inflections(e)
+		a.Inflected, a.Unlisted = curve.Inflections(e)
 	case len(e.Slices) > 0:
 		a.Left = turns.Left(e)
 		peak := func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS }
@@ -129,12 +129,19 @@ func Assemble(e *record.Experiment, a Analysis) *Report {
 	r := &Report{
 		Kind: e.Kind, Name: e.Name, Title: words.Title(e), Subject: words.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
-		Warnings: append([]string(nil), e.Warnings...), Floor: figure.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.unlisted,
+		Warnings: append([]string(nil), e.Warnings...), Floor: figure.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
 	for _, run := range e.Runs {
-		r.Runs = append(r.Runs, newRun(run, a))
+		line := series.NewRun(run, nil)
+		if v, judged := a.Verdicts[run.ID]; judged {
+			line = series.NewRun(run, &v)
+		}
+		if share, ok := a.Errors[run.ID]; ok {
+			line.Errors = figure.Value(share)
+		}
+		r.Runs = append(r.Runs, line)
 	}
-	r.Assemblies = assemblies(e)
+	r.Assemblies = inside.Assemblies(e)
 	if curve.ByConcurrency(e) {
 		r.Scaling = curve.NewScaling(e, a.Verdicts)
 	}
@@ -191,50 +198,33 @@ func Assemble(e *record.Experiment, a Analysis) *Report {
 	return r
 }
 
-func newRun(r *record.Run, a Analysis) Run {
-	t, q := r.Totals, r.SLO.Observed(r.Totals)
-	v, judged := a.Verdicts[r.ID]
-	out := Run{
-		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
-		Offered: figure.Measured(t.OfferedPerS), Achieved: figure.Value(t.AchievedPerS), Delivered: figure.Measured(t.DeliveredPerS),
-		P50: figure.Measured(q.P50), P99: figure.Measured(q.P99), Errors: figure.Value(t.ErrorShare()), CPU: figure.Unknown,
-		Met: v.Met, Judged: judged, Unjudged: words.Unjudged(v), Misses: words.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
+// load reads a single load: its first run in detail.
+func (r *Report) load(e *record.Experiment, a Analysis) {
+	if len(e.Runs) == 0 {
+		return
 	}
-	if share, ok := a.Errors[r.ID]; ok {
-		out.Errors = figure.Value(share)
+	run := e.Runs[0]
+	r.Load = &series.Load{Run: run}
+	if r.SLO.Latency == nil && r.SLO.Gauges == nil {
+		r.SLO = run.SLO
 	}
-	if t.Server != nil {
-		out.CPU = figure.Measured(t.Server.CPUMicrosPerRequest)
+	if v, judged := a.Verdicts[run.ID]; judged {
+		r.Load.Verdict = &v
+		r.Warnings = append(r.Warnings, v.Warnings...)
 	}
-	if r.Step.Role == record.RoleProfile {
-		out.P50, out.P99 = figure.Unknown, figure.Unknown // profiling adds latency
+	r.Warnings = append(r.Warnings, run.Warnings...)
+	if err := r.Load.ReadTails(); err != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the percentile curve is missing: %v", err))
 	}
-	return out
 }
 
-// assemblies are the variants' assemblies, as recorded by each one's first run.
-func assemblies(e *record.Experiment) []Assembly {
-	var out []Assembly
-	for _, name := range words.Variants(e) {
-		v, _ := e.Variant(name)
-		a := Assembly{Variant: name, Args: figure.Command(v.Args)}
-		for _, r := range e.Runs {
-			if r.Step.Variant == name && (len(r.Target.Command) > 0 || len(r.Target.Assembly) > 0) {
-				a.Command, a.JSON = figure.Command(r.Target.Command), indented(r.Target.Assembly)
-				break
-			}
-		}
-		if a.Command != "" || a.Args != "" || a.JSON != nil {
-			out = append(out, a)
-		}
+// Between compares any two variants of an experiment that measured them in turns, by each metric
+// that it has, and states the result in a sentence or two.
+func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
+	if len(e.Slices) == 0 {
+		c := compare.Between(e, metricOf(e), a, b, sample(e))
+		return []compare.Comparison{c}, words.Comparison(c, false)
 	}
-	return out
-}
-
-func indented(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
-		return nil
-	}
-	return b.Bytes()
+	all := turns.Metrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
+	return all, words.Comparison(all[0], true) + words.Beside(all)
 }

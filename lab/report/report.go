@@ -10,7 +10,6 @@
 package report
 
 import (
-	"encoding/json"
 	"time"
 
 	"dyno/lab/capacity"
@@ -24,9 +23,6 @@ import (
 	"dyno/lab/report/series"
 	"dyno/lab/report/turns"
 )
-
-// Pointer converts a step for the template to the form that columns read.
-func (s Step) Pointer() *Step { return &s }
 
 // Report is the view model of an experiment.
 type Report struct {
@@ -75,10 +71,10 @@ type Report struct {
 	Curves     []curve.Curve  // latency against the offered rate
 	Ratios     []turns.Ratios // kind compare: pair by pair, the requested metric first
 	Charts     []curve.Chart  // kind sweep: figures against the offered rate
-	Runs       []Run
+	Runs       []series.Run
 	Traces     []series.Trace
 	TracesLeft int // runs whose series would make the page too large
-	Assemblies []Assembly
+	Assemblies []inside.Assembly
 }
 
 // Step is a variant with its capacity. Figures are medians over the rounds, read from each round's
@@ -124,34 +120,6 @@ type Pair struct {
 	Round int
 	A, B  figure.Value
 	Ratio figure.Value
-}
-
-// Run is one line of the list of runs.
-type Run struct {
-	ID        string
-	Role      string
-	Variant   string
-	Round     int
-	Offered   figure.Value // per second
-	Achieved  figure.Value
-	Delivered figure.Value
-	P50, P99  figure.Value // ms, of the latency that the SLO bounds
-	Errors    figure.Value // share of offers
-	CPU       figure.Value // us per request
-	Met       bool
-	Judged    bool   // the run has an SLO
-	Unjudged  string // why the run neither met nor missed its SLO
-	Misses    []string
-	Invalid   string
-	Warnings  []string
-}
-
-// Assembly is the resolved assembly of a variant.
-type Assembly struct {
-	Variant string
-	Command string
-	Args    string
-	JSON    json.RawMessage // indented; nil: the target has no agent
 }
 
 // Count returns the number of runs, and of valid runs.

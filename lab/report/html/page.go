@@ -92,6 +92,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"evidence": words.Evidence, "signal": words.Signal, "where": words.Place, "share": words.Share, "held": words.Held, "pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
 	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
+	"pointer": func(s report.Step) *report.Step { return &s }, // the form that columns read
 	"float":   func(n int) float64 { return float64(n) },
 	"place":   func(index int) int { return index + 1 },
 	"seconds": func(v float64) string { return figure.Digits(v, 4) + " s" },

@@ -1,10 +1,14 @@
 package series
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -91,4 +95,35 @@ func (l *Load) Latencies() []Latency {
 	none := math.NaN()
 	lag := record.Quantiles{P50: t.Lag.P50 / 1000, P90: none, P95: none, P99: t.Lag.P99 / 1000, P999: none, Max: none, Mean: none}
 	return append(out, Latency{"send-lag", "the generator's own", lag})
+}
+
+// Answer is the result in one sentence.
+func (l *Load) Answer() string {
+	t := l.Run.Totals
+	q := l.Run.SLO.Observed(t)
+	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
+		figure.Rate(figure.Value(t.OfferedPerS)), figure.Rate(figure.Value(t.AchievedPerS)), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
+	if l.Run.Load.Model == "closed" {
+		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
+			figure.Rate(figure.Value(t.AchievedPerS)), figure.Plural(l.Run.Load.Connections, "connection"), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
+	}
+	switch v := l.Verdict; {
+	case v == nil:
+		return said + "."
+	case v.Met:
+		return said + ": the SLO was met."
+	case words.Unjudged(*v) != "":
+		return said + ": the SLO was not judged (" + words.Unjudged(*v) + ")."
+	default:
+		return said + ": " + l.MissedWords() + "."
+	}
+}
+
+// MissedWords state how a single load missed its SLO, and whether a disturbance may be the cause.
+func (l *Load) MissedWords() string {
+	said := "the SLO was missed (" + strings.Join(words.Missed(l.Verdict), "; ") + ")"
+	if d := l.Run.Disturbed; d != "" {
+		said += ", which is in doubt: " + d
+	}
+	return said
 }
