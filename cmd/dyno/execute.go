@@ -165,15 +165,9 @@ func styleOf(f *os.File) text.Style {
 	return text.Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: width}
 }
 
-// Names of the report's files, beside the record.
-const (
-	htmlFile     = "report.html"
-	markdownFile = "report.md"
-)
-
 func writeReports(rep *report.Report, dir string) error {
-	if err := writeFile(filepath.Join(dir, htmlFile), rep, html.Page); err != nil {
+	if err := writeFile(filepath.Join(dir, report.PageFile), rep, html.Page); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, markdownFile), rep, text.Markdown)
+	return writeFile(filepath.Join(dir, report.MarkdownFile), rep, text.Markdown)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/record/follow"
 	"dyno/lab/report"
 	"dyno/lab/report/flame"
 
@@ -158,7 +159,7 @@ func TestDiff(t *testing.T) {
 
 func TestCacheForgetsTheOldest(t *testing.T) {
 	c := newCache[int](2)
-	now := stamp{time.Unix(1, 0), 1}
+	now := follow.Stamp{Changed: time.Unix(1, 0), Size: 1}
 	c.put("a", now, 1)
 	c.put("b", now, 2)
 	c.get("a", now)
@@ -169,7 +170,7 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 	if v, ok := c.get("a", now); !ok || v != 1 {
 		t.Error("the value that was used is gone")
 	}
-	if _, ok := c.get("a", stamp{time.Unix(2, 0), 1}); ok {
+	if _, ok := c.get("a", follow.Stamp{Changed: time.Unix(2, 0), Size: 1}); ok {
 		t.Error("the value of an older file is given")
 	}
 }

@@ -91,7 +91,7 @@ func TestFollow(t *testing.T) {
 	expect("it rests", "", 0)
 
 	// Half a line is left for the next look.
-	series := filepath.Join(m.exp.RunDir(run.run.ID), seriesFile)
+	series := filepath.Join(m.exp.RunDir(run.run.ID), record.SeriesFile)
 	line, err := json.Marshal(record.Window{Start: int64(1012) * int64(record.WindowLength), Phase: "measure"})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestFollowFromFarBehind(t *testing.T) {
 			if p, ok := e.data.(points); ok {
 				got += len(p.T)
 				last = p.T[len(p.T)-1]
-				if len(p.T) > maxBite/100 {
+				if len(p.T) > 5000 {
 					t.Errorf("%d windows in one event", len(p.T))
 				}
 			}
@@ -303,19 +303,6 @@ func FuzzPosition(f *testing.F) {
 		}
 		if again, err := parsePosition(p.String()); err != nil || again != p {
 			t.Fatalf("%q became %+v, then %+v (%v)", s, p, again, err)
-		}
-	})
-}
-
-// Names that dyno does not give to runs are refused, since they appear in events and addresses.
-func FuzzRunName(f *testing.F) {
-	for _, s := range []string{"001-search-plain", "1000-leave-a.b_c", "-x", "0-x", "001", "001-a\nb", "001-a/b", "9999999999-x"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		n, of, ok := runName(s)
-		if ok && (n < 1 || !strings.HasSuffix(s, "-"+of) || strings.ContainsAny(s, "/\\\n\r\x00 ")) {
-			t.Fatalf("%q is run %d for %q", s, n, of)
 		}
 	})
 }

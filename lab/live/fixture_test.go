@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/report"
 
 	"go.uber.org/goleak"
 )
@@ -136,7 +137,7 @@ func (m *made) underWay(pid int) {
 // finish writes the report's file, which dyno writes last.
 func (m *made) finish() {
 	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.dir, pageFile), []byte("written by the process that measured"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(m.dir, report.PageFile), []byte("written by the process that measured"), 0o644); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -60,7 +60,7 @@ func (s *Server) entry(h head) listEntry {
 	}
 	e.Ending, e.Early = early(h.Exp)
 	e.State, _ = s.index.state(h.Name) // one that was just removed counts as broken off
-	if a, ok := s.reports.answers.get(h.Name, h.stamp); ok && e.State != Going {
+	if a, ok := s.reports.answers.get(h.Name, h.Stamp); ok && e.State != Going {
 		e.Answer = &a
 	}
 	return e

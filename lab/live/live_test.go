@@ -232,7 +232,7 @@ func TestLargeHeadsAreNotKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, ok := s.heads.get("shop", h.stamp)
+		_, ok := s.heads.get("shop", h.Stamp)
 		return ok
 	}
 	if !kept() {
@@ -317,7 +317,7 @@ func TestManyExperiments(t *testing.T) {
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(sub, experimentFile)
+		file := filepath.Join(sub, record.ExperimentFile)
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b, ok := r.built.get(name, h.stamp); ok {
+	if b, ok := r.built.get(name, h.Stamp); ok {
 		return b, nil
 	}
 	release, err := r.take(ctx)
@@ -72,7 +72,7 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 		return nil, err
 	}
 	defer release()
-	if b, ok := r.built.get(name, h.stamp); ok { // built by the previous holder of the token
+	if b, ok := r.built.get(name, h.Stamp); ok { // built by the previous holder of the token
 		return b, nil
 	}
 	exp, err := r.read(name)
@@ -85,8 +85,8 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 		return nil, err
 	}
 	b.page = page.Bytes()
-	r.built.put(name, h.stamp, b)
-	r.answers.put(name, h.stamp, answerOf(b))
+	r.built.put(name, h.Stamp, b)
+	r.answers.put(name, h.Stamp, answerOf(b))
 	return b, nil
 }
 
@@ -104,7 +104,7 @@ func (r *reports) answer(ctx context.Context, name string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if a, ok := r.answers.get(name, h.stamp); ok {
+	if a, ok := r.answers.get(name, h.Stamp); ok {
 		return a, nil
 	}
 	b, err := r.of(ctx, name)

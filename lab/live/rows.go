@@ -2,19 +2,17 @@ package live
 
 import (
 	"fmt"
-	"os"
-	"path"
-	"path/filepath"
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/record/follow"
 	"dyno/lab/report/series"
 )
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
 // row with the error.
-func (s *index) row(root *os.Root, name, id string) string {
-	is, err := soundRun(root, id)
+func (s *index) row(folder *follow.Folder, name, id string) string {
+	is, err := folder.Run(id)
 	if err != nil {
 		return unreadable(id, err)
 	}
@@ -22,7 +20,7 @@ func (s *index) row(root *os.Root, name, id string) string {
 	if r, ok := s.rows.get(key, is); ok {
 		return r
 	}
-	run, err := record.OpenRun(filepath.Join(s.dirOf(name), runsFolder, id))
+	run, err := record.OpenRun(s.runDir(name, id))
 	if err != nil {
 		return unreadable(id, err)
 	}
@@ -43,53 +41,9 @@ func rowHTML(r series.Run) string {
 	return b.String()
 }
 
-// soundRun returns the stamp of a run that is a folder of its own with files of its own.
-func soundRun(root *os.Root, id string) (stamp, error) {
-	if _, _, ok := runName(id); !ok {
-		return stamp{}, fmt.Errorf("%q is not a run's name", id)
-	}
-	folder := path.Join(runsFolder, id)
-	for _, dir := range []string{runsFolder, folder} {
-		if at, err := root.Lstat(dir); err != nil || !at.IsDir() {
-			return stamp{}, fmt.Errorf("no folder %s", dir)
-		}
-	}
-	var is stamp
-	for _, file := range []string{path.Join(folder, seriesFile), path.Join(folder, runFile)} {
-		at, err := root.Lstat(file)
-		if err != nil || !at.Mode().IsRegular() {
-			return stamp{}, fmt.Errorf("no file %s", file)
-		}
-		is = stamp{at.ModTime(), at.Size()}
-	}
-	return is, nil
-}
-
-// maxNumber bounds the digits of a run's number.
-const maxNumber = 9
-
-// runName reads a run's ID, which is its folder's name: its number, from 1, and its purpose. Names
-// in another format are refused.
-func runName(id string) (n int, of string, ok bool) {
-	number, of, ok := strings.Cut(id, "-")
-	if !ok || len(number) > maxNumber {
-		return 0, "", false
-	}
-	for _, c := range number {
-		if c < '0' || c > '9' {
-			return 0, "", false
-		}
-		n = 10*n + int(c-'0')
-	}
-	strange := strings.ContainsFunc(of, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
-	})
-	return n, of, n > 0 && !strange
-}
-
 // runWords describe the purpose of the run in progress, as far as its folder's name shows it.
 func runWords(e *record.Experiment, id string) string {
-	n, of, ok := runName(id)
+	n, of, ok := follow.RunName(id)
 	if u := e.InProgress; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
 		return "the variants take turns"
 	}

@@ -60,11 +60,11 @@ func TestTurnsAreFollowed(t *testing.T) {
 		t.Error("the same slices are sent twice")
 	}
 	half := `{"kind":"work","role":"mea`
-	appendTo(t, filepath.Join(m.dir, slicesFile), half)
+	appendTo(t, filepath.Join(m.dir, record.SlicesFile), half)
 	if turns() != nil {
 		t.Error("half a line is a slice")
 	}
-	appendTo(t, filepath.Join(m.dir, slicesFile), `sure","variant":"new","block":2}`+"\n")
+	appendTo(t, filepath.Join(m.dir, record.SlicesFile), `sure","variant":"new","block":2}`+"\n")
 	m.slice(record.SliceSLO, "old", 2)
 	if got := turns(); got == nil || !strings.HasPrefix(got.Words, "4 slices in") || !strings.Contains(got.Rows, "1 of 1") {
 		t.Errorf("%+v", got)
@@ -97,7 +97,7 @@ func TestSlicesMakeAReport(t *testing.T) {
 		t.Fatalf("%+v %v", before, err)
 	}
 	m.slice(record.SliceWork, "new", 1)
-	if after, err := s.index.head("shop"); err != nil || after.stamp == before.stamp {
+	if after, err := s.index.head("shop"); err != nil || after.Stamp == before.Stamp {
 		t.Errorf("the report so far would be an old one: %v", err)
 	}
 	m.exp.Outcome = &record.Outcome{Status: record.OutcomeInterrupted, Reason: "a signal ended it"}

@@ -154,7 +154,7 @@ func (r *Report) whyInvalid() string {
 	case all == 0:
 		return "nothing was measured"
 	case valid == 0 && r.Kind != record.KindDiagnose:
-		return r.commonest(func(run series.Run) string { return run.Invalid })
+		return series.MostInvalid(r.Runs)
 	case r.Kind == record.KindDiagnose:
 		return r.whyUndiagnosed()
 	case r.Comparison != nil && r.Comparison.Verdict == compare.Invalid:
@@ -170,20 +170,6 @@ func (r *Report) whyInvalid() string {
 		return "no step has a capacity"
 	}
 	return ""
-}
-
-// commonest is the most frequent reason of the runs.
-func (r *Report) commonest(read func(series.Run) string) string {
-	times, best := map[string]int{}, ""
-	for _, run := range r.Runs {
-		times[read(run)]++
-	}
-	for _, run := range r.Runs {
-		if why := read(run); times[why] > times[best] || best == "" {
-			best = why
-		}
-	}
-	return best
 }
 
 // best is the step with the highest capacity; nil when none has one. With another metric, less is

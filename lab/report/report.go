@@ -24,6 +24,12 @@ import (
 	"dyno/lab/report/turns"
 )
 
+// Names of the files that show a report, beside the record. An experiment that has ended has a page.
+const (
+	PageFile     = "report.html"
+	MarkdownFile = "report.md"
+)
+
 // Report is the view model of an experiment.
 type Report struct {
 	Kind     string // record.Kind...

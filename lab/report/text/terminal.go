@@ -372,7 +372,7 @@ func (t *terminal) end(r *report.Report) {
 		t.line(t.paint(amber, "left out: ") + t.clean(why))
 	}
 	if r.Out != "" {
-		t.line("report: " + t.clean(r.Out) + "/report.html")
+		t.line("report: " + t.clean(r.Out) + "/" + report.PageFile)
 	}
 	word, text := r.Standing()
 	t.line(t.paint(outcomeColor(word), word+": ") + t.clean(text))
