@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/live/livetest"
 	"dyno/lab/record"
 	"dyno/lab/record/follow"
 	"dyno/lab/report"
@@ -20,26 +21,26 @@ func TestCompare(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Unix(1.7e9, 0)
 	for name, slow := range map[string]float64{"old": 1, "new:er": 0.5} {
-		m := newMade(t, filepath.Join(dir, name), record.KindCapacity, began, "plain")
-		m.slow["plain"] = slow
-		m.exp.Machine.Settings, m.exp.Machine.WakeLatencyHeld = map[string]string{"somaxconn": name}, name == "old"
-		m.search("plain", 1000, 2000, 4000, 4500, 4900)
-		m.finish()
+		m := livetest.New(t, filepath.Join(dir, name), record.KindCapacity, began, "plain")
+		m.Slow["plain"] = slow
+		m.Exp.Machine.Settings, m.Exp.Machine.WakeLatencyHeld = map[string]string{"somaxconn": name}, name == "old"
+		m.Search("plain", 1000, 2000, 4000, 4500, 4900)
+		m.Finish()
 	}
-	ladder := newMade(t, filepath.Join(dir, "ladder"), record.KindLadder, began, "first", "last")
-	ladder.slow["last"] = 0.5
+	ladder := livetest.New(t, filepath.Join(dir, "ladder"), record.KindLadder, began, "first", "last")
+	ladder.Slow["last"] = 0.5
 	for round := 1; round <= 6; round++ {
 		for _, v := range []string{"first", "last"} {
 			for _, rate := range []float64{3000 + 10*float64(round), 4000, 4200, 4600, 4900} {
-				ladder.begin(record.RoleMeasure, v, round, rate).grow(madeWarmup + 20).end()
+				ladder.Begin(record.RoleMeasure, v, round, rate).Grow(livetest.Warmup + 20).End()
 			}
 		}
 	}
-	ladder.finish()
-	unlike := newMade(t, filepath.Join(dir, "unlike"), record.KindLadder, began, "first", "last")
-	unlike.search("first", 1000, 4500).search("last", 1000, 4500)
-	unlike.begin(record.RoleMeasure, "first", 1, 4000).grow(madeWarmup + 20).end()
-	unlike.finish()
+	ladder.Finish()
+	unlike := livetest.New(t, filepath.Join(dir, "unlike"), record.KindLadder, began, "first", "last")
+	unlike.Search("first", 1000, 4500).Search("last", 1000, 4500)
+	unlike.Begin(record.RoleMeasure, "first", 1, 4000).Grow(livetest.Warmup + 20).End()
+	unlike.Finish()
 	s := New(Options{Dir: dir})
 	for _, tt := range []struct {
 		a, b   string

@@ -126,13 +126,8 @@ func TestPagesOnAPhone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url := save(t, r)
 			w.Forget()
-			if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
-				t.Fatal(err)
-			}
-			if wide := browser.Ask[int](t, ctx, `document.documentElement.scrollWidth`); wide > 375 {
-				t.Errorf("the page is %d px wide on a screen of 375; too wide: %v", wide, browser.Ask[[]string](t, ctx,
-					`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > 376 && !e.closest('.scroll, pre, nav, .uplot')).slice(0, 8).map(e => e.tagName + '.' + (e.className.baseVal ?? e.className) + ' ' + e.textContent.slice(0, 30))`))
-			}
+			browser.Visit(t, ctx, url)
+			browser.Fits(t, ctx, 375)
 			if n := browser.Ask[int](t, ctx, `document.querySelectorAll('img').length`); n != 0 {
 				t.Errorf("%d images came from names", n)
 			}
@@ -148,9 +143,7 @@ func TestWitnessSees(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, w := browser.Open(t, "file://"+path, 800, 600, "light")
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if len(w.Requests) != 2 || len(w.Troubles) < 2 {
-		t.Errorf("of a bad page the witness saw %q and %q", w.Requests, w.Troubles)
+	if requests, troubles := w.Saw(); len(requests) != 2 || len(troubles) < 2 {
+		t.Errorf("of a bad page the witness saw %q and %q", requests, troubles)
 	}
 }

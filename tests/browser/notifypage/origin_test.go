@@ -1,7 +1,6 @@
-package page
+package notifypage_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
+	"dyno/tests/browser"
 )
 
 // site serves an empty page.
@@ -25,13 +24,6 @@ func site(t *testing.T) (origin string) {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
-}
-
-func visit(t *testing.T, ctx context.Context, url string) {
-	t.Helper()
-	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // follow is an expression: what an EventSource on the page says first, a notice's data or that it is closed for good.
@@ -53,11 +45,11 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds notifyd and starts a browser")
 	}
-	chromium(t)
+	browser.Installed(t)
 	listed, foreign := site(t), site(t)
 	n := start(t, "--allow-private-targets", "--allow-origin="+listed)
 	n.post(t, "/v1/notices", `{"key":"k","type":"t","payload":"secret"}`, new(struct{}))
-	ctx := browser(t)
+	ctx := browser.Start(t)
 	subscription := `{"url":"http://127.0.0.1:9/hook"}`
 	stream := n.api + "/v1/stream?after=0"
 	subscriptions := func() int {
@@ -74,12 +66,12 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 
 	for _, page := range []string{foreign, strings.Replace(foreign, "127.0.0.1", "localhost", 1)} {
-		visit(t, ctx, page)
-		ask[string](t, ctx, wrote("POST", n.api+"/v1/subscriptions", "no-cors", "text/plain", subscription))
-		if got := ask[string](t, ctx, wrote("POST", n.api+"/v1/subscriptions", "cors", "application/json", subscription)); got != "refused" {
+		browser.Visit(t, ctx, page)
+		browser.Ask[string](t, ctx, wrote("POST", n.api+"/v1/subscriptions", "no-cors", "text/plain", subscription))
+		if got := browser.Ask[string](t, ctx, wrote("POST", n.api+"/v1/subscriptions", "cors", "application/json", subscription)); got != "refused" {
 			t.Errorf("%s subscribes: %s", page, got)
 		}
-		if got := ask[string](t, ctx, follow(stream)); got != "closed" {
+		if got := browser.Ask[string](t, ctx, follow(stream)); got != "closed" {
 			t.Errorf("%s follows the stream: %s", page, got)
 		}
 		socket := fmt.Sprintf(`new Promise(done => {
@@ -87,7 +79,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 			socket.onmessage = e => done(e.data);
 			socket.onclose = () => done('closed');
 		})`, strings.Replace(n.api, "http", "ws", 1)+"/v1/ws?after=0")
-		if got := ask[string](t, ctx, socket); got != "closed" {
+		if got := browser.Ask[string](t, ctx, socket); got != "closed" {
 			t.Errorf("%s follows over WebSocket: %s", page, got)
 		}
 	}
@@ -97,16 +89,16 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 
 	// Chromium takes every name below localhost for this machine, as DNS would a rebound one.
 	rebound := strings.Replace(n.api, "127.0.0.1", "rebound.localhost", 1)
-	visit(t, ctx, rebound+"/v1/stats")
-	if got := ask[string](t, ctx, `document.body.textContent`); !strings.Contains(got, "--allow-host") {
+	browser.Visit(t, ctx, rebound+"/v1/stats")
+	if got := browser.Ask[string](t, ctx, `document.body.textContent`); !strings.Contains(got, "--allow-host") {
 		t.Errorf("a rebound name reads %s", got)
 	}
 
-	visit(t, ctx, listed)
-	if got := ask[string](t, ctx, wrote("POST", n.api+"/v1/subscriptions", "cors", "application/json", subscription)); got != "201" || subscriptions() != 1 {
+	browser.Visit(t, ctx, listed)
+	if got := browser.Ask[string](t, ctx, wrote("POST", n.api+"/v1/subscriptions", "cors", "application/json", subscription)); got != "201" || subscriptions() != 1 {
 		t.Errorf("a listed page subscribes: %s", got)
 	}
-	if got := ask[string](t, ctx, follow(stream)); !strings.Contains(got, "secret") {
+	if got := browser.Ask[string](t, ctx, follow(stream)); !strings.Contains(got, "secret") {
 		t.Errorf("a listed page follows the stream: %s", got)
 	}
 }
@@ -116,7 +108,7 @@ func TestFollowsWithToken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds notifyd and starts a browser")
 	}
-	chromium(t)
+	browser.Installed(t)
 	listed := site(t)
 	file := filepath.Join(t.TempDir(), "keys.txt")
 	issue := exec.Command("go", "run", "dyno/cmd/notifyd", "apikey", "shop")
@@ -153,8 +145,8 @@ func TestFollowsWithToken(t *testing.T) {
 	var made struct{ Token string }
 	post("/v1/stream-tokens", `{"types":["order.*"]}`, &made)
 
-	ctx := browser(t)
-	visit(t, ctx, listed)
+	ctx := browser.Start(t)
+	browser.Visit(t, ctx, listed)
 	for url, want := range map[string]string{
 		n.api + "/v1/stream?after=0":                                 "closed",
 		n.api + "/v1/stream?after=0&token=" + made.Token:             "secret",
@@ -163,11 +155,11 @@ func TestFollowsWithToken(t *testing.T) {
 		n.api + "/v1/stream?after=0&token=" + made.Token[1:]:         "closed",
 		n.api + "/v1/stats?token=" + made.Token:                      "closed",
 	} {
-		if got := ask[string](t, ctx, follow(url)); !strings.Contains(got, want) {
+		if got := browser.Ask[string](t, ctx, follow(url)); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", url, got, want)
 		}
 	}
-	if got := ask[string](t, ctx, fmt.Sprintf(`fetch(%q).then(a => a.json()).then(a => a.error, () => 'unreadable')`, n.api+"/v1/stream?token=x")); !strings.Contains(got, "stream token") {
+	if got := browser.Ask[string](t, ctx, fmt.Sprintf(`fetch(%q).then(a => a.json()).then(a => a.error, () => 'unreadable')`, n.api+"/v1/stream?token=x")); !strings.Contains(got, "stream token") {
 		t.Errorf("a listed page cannot read why it is refused: %s", got)
 	}
 }

@@ -1,4 +1,4 @@
-package page
+package notifypage_test
 
 import (
 	"bufio"
@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"dyno/tests/browser"
 )
 
 // notifyd is the real program as a process.
@@ -97,7 +99,7 @@ func TestReplayInProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds notifyd and starts a browser")
 	}
-	chromium(t) // before anything is built for it
+	browser.Installed(t) // before anything is built for it
 	sick := new(receiver)
 	hooks := httptest.NewServer(sick)
 	defer hooks.Close()
@@ -109,18 +111,18 @@ func TestReplayInProcess(t *testing.T) {
 		n.post(t, "/v1/notices", fmt.Sprintf(`{"id":"n%d","key":"order-%[1]d","type":"order.paid","payload":{"total":%[1]d}}`, i), new(struct{}))
 	}
 
-	ctx, w := watch(t, n.debug, 1280, 900, "light")
-	await(t, ctx, row("queues", sub.ID)+`?.dataset.state === 'failing'`)
-	await(t, ctx, fmt.Sprintf(`%s.part_.status.textContent === '500' && %[1]s.part_.dead.textContent === '%d'`, row("queues", sub.ID), letters))
-	await(t, ctx, fmt.Sprintf(`document.querySelectorAll('#letters tbody tr').length === %d`, letters))
-	if why := ask[string](t, ctx, row("letters", "n1")+`.part_.reason.textContent`); !strings.Contains(why, "500") {
+	ctx, w := browser.Open(t, n.debug+"/debug/notify/", 1280, 900, "light")
+	browser.Await(t, ctx, row("queues", sub.ID)+`?.dataset.state === 'failing'`)
+	browser.Await(t, ctx, fmt.Sprintf(`%s.part_.status.textContent === '500' && %[1]s.part_.dead.textContent === '%d'`, row("queues", sub.ID), letters))
+	browser.Await(t, ctx, fmt.Sprintf(`document.querySelectorAll('#letters tbody tr').length === %d`, letters))
+	if why := browser.Ask[string](t, ctx, row("letters", "n1")+`.part_.reason.textContent`); !strings.Contains(why, "500") {
 		t.Errorf("the page says %q of a letter that died of 500", why)
 	}
-	picture(t, ctx, "process")
+	browser.Picture(t, ctx, "process")
 	tested := func(what string) {
 		t.Helper()
-		ask[bool](t, ctx, row("queues", sub.ID)+`.part_.test.click(), true`)
-		await(t, ctx, fmt.Sprintf(`document.getElementById('tested').textContent.includes(%q)`, what))
+		browser.Ask[bool](t, ctx, row("queues", sub.ID)+`.part_.test.click(), true`)
+		browser.Await(t, ctx, fmt.Sprintf(`document.getElementById('tested').textContent.includes(%q)`, what))
 	}
 	tested("answered 500 Internal Server Error")
 
@@ -134,13 +136,13 @@ func TestReplayInProcess(t *testing.T) {
 	}
 	sick.got = nil
 	sick.mu.Unlock()
-	ask[bool](t, ctx, row("letters", "n1")+`.part_.replay.click(), true`)
-	await(t, ctx, fmt.Sprintf(`!%s && document.querySelectorAll('#letters tbody tr').length === %d`, row("letters", "n1"), letters-1))
-	await(t, ctx, fmt.Sprintf(`%s.dataset.state === 'ok' && %[1]s.part_.delivered.textContent === '1' && %[1]s.part_.dead.textContent === '%d'`, row("queues", sub.ID), letters-1))
+	browser.Ask[bool](t, ctx, row("letters", "n1")+`.part_.replay.click(), true`)
+	browser.Await(t, ctx, fmt.Sprintf(`!%s && document.querySelectorAll('#letters tbody tr').length === %d`, row("letters", "n1"), letters-1))
+	browser.Await(t, ctx, fmt.Sprintf(`%s.dataset.state === 'ok' && %[1]s.part_.delivered.textContent === '1' && %[1]s.part_.dead.textContent === '%d'`, row("queues", sub.ID), letters-1))
 	sick.mu.Lock()
 	if got := strings.Join(sick.got, " "); got != "n1" {
 		t.Errorf("the receiver got %q, not the one that was replayed", got)
 	}
 	sick.mu.Unlock()
-	w.check(t, "")
+	w.Check(t, n.debug+"/debug/notify/")
 }

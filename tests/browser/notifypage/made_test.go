@@ -1,4 +1,4 @@
-package page
+package notifypage_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/services/notify/page"
 )
 
 // hostile is what anybody may write into an address, a type or an error.
@@ -69,7 +70,7 @@ func newMade(t *testing.T) *made {
 		reply(w, http.StatusOK, object{"id": "test_2", "status": 204, "seconds": 1.5})
 	})
 	api.HandleFunc("POST /debug/notify/workers", m.setWorkers)
-	api.Handle("GET /debug/notify/{$}", Handler())
+	api.Handle("GET /debug/notify/{$}", page.Handler())
 	guarded := agent.NewGuard("").Wrap(api) // as the debug address does
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.mu.Lock()
