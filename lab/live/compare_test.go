@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/follow"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 	"dyno/lab/report/flame"
 
 	"pgregory.net/rapid"
@@ -173,5 +175,22 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 	}
 	if _, ok := c.get("a", follow.Stamp{Changed: time.Unix(2, 0), Size: 1}); ok {
 		t.Error("the value of an older file is given")
+	}
+}
+
+// TestEveryFigureIsCompared: the rows are those of the table of figures.
+func TestEveryFigureIsCompared(t *testing.T) {
+	one := figures{measured: map[string]figure.Value{}}
+	for _, f := range report.Figures {
+		one.measured[f.Key] = 4
+	}
+	var got []string
+	for _, row := range figureRows(one, one) {
+		got = append(got, row.Name+": "+row.A)
+	}
+	for _, f := range report.Figures {
+		if !slices.Contains(got, f.Name+": "+f.Write(4)) {
+			t.Errorf("%q lacks %s", got, f.Name)
+		}
 	}
 }

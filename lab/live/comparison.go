@@ -152,10 +152,8 @@ func (s *side) figures() figures {
 		f.measured[one.Key] = one.Of(run)
 	}
 	t := run.Totals
-	f.offered, f.achieved, f.errors = some(t.OfferedPerS), some(t.AchievedPerS), figure.Value(t.ErrorShare())
-	if v := run.Environment.Speed; v > 0 {
-		f.speed = figure.Value(v)
-	}
+	f.offered, f.achieved, f.errors = figure.Measured(t.OfferedPerS), figure.Measured(t.AchievedPerS), figure.Value(t.ErrorShare())
+	f.speed = figure.Measured(run.Environment.Speed).Or(f.speed)
 	return f
 }
 
@@ -163,14 +161,6 @@ func (s *side) figures() figures {
 func (f figures) figure(key string) figure.Value {
 	if v, ok := f.measured[key]; ok {
 		return v
-	}
-	return figure.Unknown
-}
-
-// some is v, or unknown where 0 means no measurement.
-func some(v float64) figure.Value {
-	if v > 0 {
-		return figure.Value(v)
 	}
 	return figure.Unknown
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dyno/lab/report/inside"
+	"dyno/lab/report/words"
 )
 
 // condition is a condition that differs between the sides.
@@ -28,8 +29,8 @@ func conditions(a, b *side) (out []condition) {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		add(name, a.Machine.Settings[name], b.Machine.Settings[name])
 	}
-	add("SLO", write("slo", a.SLO), write("slo", b.SLO))
-	add("kind", write("kind", a.Kind), write("kind", b.Kind))
+	add("SLO", words.SLO(a.SLO), words.SLO(b.SLO))
+	add("kind", words.Kinds[a.Kind], words.Kinds[b.Kind])
 	if ra, rb := a.load(), b.load(); ra != nil && rb != nil {
 		add("schedule", ra.Load.Schedule, rb.Load.Schedule)
 		add("URL", ra.Load.URL, rb.Load.URL)

@@ -144,5 +144,5 @@ func gaugeNames(gauges map[string]float64) []string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return names[:min(len(names), maxGauges)]
+	return names[:min(len(names), series.MaxGauges)]
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
@@ -144,9 +143,7 @@ func speeds(e *record.Experiment) map[string]figure.Value {
 	}
 	out := map[string]figure.Value{}
 	for name, values := range all {
-		slices.Sort(values)
-		n := len(values)
-		out[name] = figure.Value((values[(n-1)/2] + values[n/2]) / 2)
+		out[name] = figure.MedianOf(values)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/follow"
 	"dyno/lab/report/series"
+	"dyno/lab/report/words"
 )
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
@@ -59,20 +60,20 @@ func runWords(e *record.Experiment, id string) string {
 			variant = v.Name
 		}
 	}
-	return fmt.Sprintf("run %d: %s, %s", n, variant, write("role", role))
+	return fmt.Sprintf("run %d: %s, %s", n, variant, words.Role(role))
 }
 
 // stepWords describe a step: its run, its purpose and its load.
 func stepWords(s record.Step) string {
-	words := []string{s.Variant + ", " + write("role", s.Role)}
+	parts := []string{s.Variant + ", " + words.Role(s.Role)}
 	if s.Round > 0 {
-		words = append(words, fmt.Sprintf("round %d", s.Round))
+		parts = append(parts, fmt.Sprintf("round %d", s.Round))
 	}
 	if s.Rate > 0 {
-		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
+		parts = append(parts, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
 	if s.Connections > 0 {
-		words = append(words, fmt.Sprintf("%d in flight", s.Connections))
+		parts = append(parts, fmt.Sprintf("%d in flight", s.Connections))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(parts, ", ")
 }

@@ -78,10 +78,8 @@ func hash(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"figure": figure.Format, "rate": figure.Rate, "times": figure.Times, "percent": figure.Percent, "size": figure.Size, "count": figure.Count, "clock": figure.Clock,
-	"between": figure.Between, "betweenRatios": figure.BetweenRatios, "plural": figure.Plural, "command": figure.Command,
-	"slo": words.SLO, "role": words.Role, "met": words.Met, "value": func(v float64) figure.Value { return figure.Value(v) },
+var page = template.Must(template.New("page").Funcs(templateWords).Funcs(template.FuncMap{
+	"count": figure.Count, "met": words.Met, "value": func(v float64) figure.Value { return figure.Value(v) },
 	"tallies": func(name string, rows []tally) tallyTable { return tallyTable{name, rows} },
 	"room": func(n int) string {
 		if n <= 0 {
@@ -89,7 +87,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return figure.Count(int64(n))
 	},
-	"evidence": words.Evidence, "signal": words.Signal, "where": words.Place, "share": words.Share, "held": words.Held, "pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
+	"evidence": words.Evidence, "signal": words.Signal, "where": words.Place, "share": words.Share, "held": words.Held,
+	"pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
 	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
 	"pointer": func(s report.Step) *report.Step { return &s }, // the form that columns read

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
 	"dyno/lab/report/html"
 	"dyno/lab/report/jsonv1"
 	"dyno/lab/report/reporttest"
@@ -256,6 +258,39 @@ func TestScalingInEveryForm(t *testing.T) {
 		}
 		if len(read.Scaling) != 3 || len(read.Scaling[2].Points) < 5 || read.Scaling[2].Fits[0].LeaveOneOut <= 0 || read.Scaling[2].Points[0].PerS <= 0 {
 			t.Errorf("%+v", read)
+		}
+	}
+}
+
+// TestNewFigure: a line in the table of figures is enough for a figure to be in every form.
+func TestNewFigure(t *testing.T) {
+	kept := report.Figures
+	defer func() { report.Figures = kept }()
+	report.Figures = append(slices.Clone(kept), report.Figure{Key: "gc_share", Name: "GC share", Unit: "of CPU", Short: "GC %", Write: figure.Percent,
+		Run: func(r *record.Run) float64 { return r.Totals.Server.GCShare }})
+	m := reporttest.Ladder()
+	for _, r := range m.Runs {
+		r.Totals.Server.GCShare = 0.25
+	}
+	var page bytes.Buffer
+	if err := html.Page(&page, m.Report()); err != nil {
+		t.Fatal(err)
+	}
+	forms := map[string]string{"page": page.String()}
+	for ending, write := range renderers {
+		var b bytes.Buffer
+		if err := write(&b, m.Report()); err != nil {
+			t.Fatal(err)
+		}
+		forms[ending] = b.String()
+	}
+	for form, want := range map[string][]string{
+		"page": {"GC share<small>of CPU</small>", "25%"}, ".txt": {"GC %", "25%"}, ".md": {"GC share, of CPU", "25%"}, ".json": {`"gc_share": 0.25`},
+	} {
+		for _, part := range want {
+			if n := strings.Count(forms[form], part); n == 0 {
+				t.Errorf("%s does not hold %q", form, part)
+			}
 		}
 	}
 }

@@ -33,7 +33,7 @@ const (
 	maxTraces   = 200     // runs whose series are drawn
 	maxPoints   = 900     // points in one trace: more than a chart has pixels
 	minPoints   = 24
-	maxGauges   = 12 // gauges drawn for a run
+	MaxGauges   = 12 // gauges drawn for a run
 )
 
 // Trace is a run's series thinned for drawing. Times are s from the first measured instant.
@@ -154,7 +154,7 @@ func Traces(e *record.Experiment) (out []Trace, left int) {
 	if len(runs) == 0 {
 		return nil, left
 	}
-	lines := len(measures) + maxGauges/2
+	lines := len(measures) + MaxGauges/2
 	points := max(minPoints, min(maxPoints, traceValues/lines/len(runs)))
 	for _, r := range runs {
 		out = append(out, newTrace(r, points))
@@ -246,5 +246,5 @@ func gaugeNames(r *record.Run) []string {
 		}
 	}
 	names := slices.Sorted(maps.Keys(seen))
-	return names[:min(len(names), maxGauges)]
+	return names[:min(len(names), MaxGauges)]
 }
