@@ -27,7 +27,6 @@ var over = map[string]int{
 	"lab/diagnose/findings":           2022,
 	"lab/experiment":                  4064,
 	"lab/experiment/turns.go":         404,
-	"lab/live":                        2066,
 	"lab/load":                        2128,
 	"lab/load/raw":                    2184,
 	"lab/probe":                       2900,

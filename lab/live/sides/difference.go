@@ -1,4 +1,4 @@
-package live
+package sides
 
 import (
 	"maps"
@@ -13,7 +13,7 @@ import (
 type condition struct{ Name, A, B string }
 
 // conditions returns the differing conditions of two results, other than the program.
-func conditions(a, b *side) (out []condition) {
+func conditions(a, b *Side) (out []condition) {
 	add := func(name, va, vb string) {
 		if va != vb {
 			out = append(out, condition{name, va, vb})
@@ -46,7 +46,7 @@ type textDifference struct {
 }
 
 // texts compares the inputs: the scenarios, and the assemblies of the variants.
-func texts(a, b *side) (out []textDifference) {
+func texts(a, b *Side) (out []textDifference) {
 	if a.Name != b.Name {
 		out = append(out, compareTexts("Scenario", a.Scenario, b.Scenario))
 	}
@@ -62,7 +62,7 @@ func texts(a, b *side) (out []textDifference) {
 func onLines(command string) string { return strings.ReplaceAll(command, " ", "\n") }
 
 // assembly is the assembly of the side's variant.
-func (s *side) assembly() inside.Assembly {
+func (s *Side) assembly() inside.Assembly {
 	for _, as := range s.Assemblies {
 		if as.Variant == s.Variant || s.Variant == "" {
 			return as

@@ -1,4 +1,4 @@
-package live
+package sides
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ type functionRow struct {
 
 // functionTables compare the profiles that both sides have, by function, the largest difference first.
 // Figures are per request, so that the rates at which the profiles were taken do not matter.
-func functionTables(a, b *side) (out []functionTable) {
+func functionTables(a, b *Side) (out []functionTable) {
 	if a.Flames == nil || b.Flames == nil {
 		return nil
 	}

@@ -1,8 +1,11 @@
-package live
+// Package sides sets two results of experiments side by side: their figures, conditions, inputs,
+// profiles and load curves, and the conclusion with its warnings.
+//
+// It reads no folder and serves nothing: package live does. It starts no goroutines.
+package sides
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,19 +16,35 @@ import (
 	"dyno/lab/report/figure"
 )
 
-// side is one of two results that are compared.
-type side struct {
+// Side is one of two results that are compared.
+type Side struct {
 	Letter, Class  string
 	Name, Variant  string // folder; empty variant: a single load
 	Variants       []string
 	OtherA, OtherB string // the other side's result, in the address format
 	alike          bool   // both sides have the same title
 	chosen         bool   // the address names the variant
-	*built
+	*report.Report
+	speed map[string]figure.Value // of the machine, by variant
+}
+
+// New is the result of a variant. Without a variant it is the last one that has a result.
+func New(letter, name, variant string, r *report.Report, speed map[string]figure.Value) (*Side, error) {
+	out := &Side{Letter: letter, Class: strings.ToLower(letter), Name: name, Variant: variant, chosen: variant != "", Report: r, speed: speed}
+	for _, step := range r.Steps {
+		out.Variants = append(out.Variants, step.Name)
+		if variant == "" && (out.Variant == "" || step.Invalid == "") {
+			out.Variant = step.Name
+		}
+	}
+	if variant != "" && !slices.Contains(out.Variants, variant) {
+		return nil, fmt.Errorf("%s has no variant %q; there are: %s", name, variant, strings.Join(out.Variants, ", "))
+	}
+	return out, nil
 }
 
 // Ref is the side in the address format: NAME or NAME:VARIANT.
-func (s *side) Ref() string {
+func (s *Side) Ref() string {
 	if s.Variant == "" {
 		return s.Name
 	}
@@ -33,8 +52,8 @@ func (s *side) Ref() string {
 }
 
 // Title names the side in a few words.
-func (s *side) Title() string {
-	service := cmp.Or(s.Subject, s.built.Name, s.Name)
+func (s *Side) Title() string {
+	service := cmp.Or(s.Subject, s.Report.Name, s.Name)
 	if s.Variant == "" || s.Variant == service {
 		return service
 	}
@@ -42,70 +61,22 @@ func (s *side) Title() string {
 }
 
 // Heading names the side unambiguously.
-func (s *side) Heading() string {
+func (s *Side) Heading() string {
 	if s.alike {
 		return s.Name
 	}
 	return s.Title()
 }
 
-// errSide is the error for a side with an invalid address.
-type errSide struct{ text string }
-
-func (e errSide) Error() string { return e.text }
-
-// splitRef finds the experiment and the variant in an address. Both may contain colons, so the
-// longest name of an existing experiment counts.
-func (s *index) splitRef(ref string) (name, variant string, err error) {
-	if _, err = s.head(ref); err == nil {
-		return ref, "", nil
-	}
-	for i := strings.LastIndexByte(ref, ':'); i > 0; i = strings.LastIndexByte(ref[:i], ':') {
-		if _, other := s.head(ref[:i]); other == nil {
-			return ref[:i], ref[i+1:], nil
-		}
-	}
-	return "", "", err
-}
-
-// maxRef bounds the length of an address, in bytes; a folder's name has at most 255.
-const maxRef = 1024
-
-// side finds the result of an address. Without a variant it is the last one that has a result.
-func (s *Server) side(ctx context.Context, letter, ref string) (*side, error) {
-	if ref == "" || len(ref) > maxRef {
-		return nil, errSide{"give two results to compare, as in /compare?a=NAME&b=NAME:VARIANT; the list of experiments lets you choose"}
-	}
-	name, variant, err := s.index.splitRef(ref)
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.reports.of(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	out := &side{Letter: letter, Class: strings.ToLower(letter), Name: name, Variant: variant, chosen: variant != "", built: b}
-	for _, step := range b.Steps {
-		out.Variants = append(out.Variants, step.Name)
-		if variant == "" && (out.Variant == "" || step.Invalid == "") {
-			out.Variant = step.Name
-		}
-	}
-	if variant != "" && !slices.Contains(out.Variants, variant) {
-		return nil, errSide{fmt.Sprintf("%s has no variant %q; there are: %s", name, variant, strings.Join(out.Variants, ", "))}
-	}
-	return out, nil
-}
-
 // first selects the baseline when an experiment is compared with itself.
-func (s *side) first() {
+func (s *Side) first() {
 	if len(s.Variants) > 1 {
 		s.Variant = s.Variants[0]
 	}
 }
 
 // Step is the side's variant; nil for a single load.
-func (s *side) Step() *report.Step {
+func (s *Side) Step() *report.Step {
 	for i := range s.Steps {
 		if s.Steps[i].Name == s.Variant {
 			return &s.Steps[i]
@@ -115,7 +86,7 @@ func (s *side) Step() *report.Step {
 }
 
 // load is the side's single load; nil for a variant.
-func (s *side) load() *record.Run {
+func (s *Side) load() *record.Run {
 	if s.Load == nil {
 		return nil
 	}
@@ -130,7 +101,7 @@ type figures struct {
 	measured                                         map[string]figure.Value // by the keys of report.Figures
 }
 
-func (s *side) figures() figures {
+func (s *Side) figures() figures {
 	no := figure.Unknown
 	f := figures{capacity: no, work: no, offered: no, achieved: no, errors: no, speed: no, measured: map[string]figure.Value{}}
 	if v, ok := s.speed[s.Variant]; ok {
@@ -166,7 +137,7 @@ func (f figures) figure(key string) figure.Value {
 }
 
 // curve is the side's latency against the offered rate: x, p99 and p50.
-func (s *side) curve() (xs, p99, p50 []float64) {
+func (s *Side) curve() (xs, p99, p50 []float64) {
 	if run := s.load(); run != nil && run.Totals.OfferedPerS > 0 {
 		q := run.SLO.Observed(run.Totals)
 		return []float64{run.Totals.OfferedPerS}, []float64{q.P99}, []float64{q.P50}
