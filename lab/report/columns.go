@@ -46,7 +46,8 @@ func (f *Figure) column() StepColumn {
 
 var stepColumn = StepColumn{Head: "step", Short: "step", Always: true, Cell: func(s *Step) string { return s.Name }}
 
-// runColumns are the columns of an experiment by whole runs: the capacity, or the figure of the metric, and its ratios.
+// runColumns are the columns of an experiment by whole runs: the capacity, or the figure of the
+// metric, and its ratios.
 func (r *Report) runColumns() []StepColumn {
 	head, unit, short := "capacity", "per second", "capacity/s"
 	metric := MetricFigures[r.Metric]

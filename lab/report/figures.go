@@ -21,7 +21,7 @@ type Figure struct {
 	Slice      func(*record.Slice) float64 // reads a slice, in the same form; nil: slices do not have the figure
 	Zero       bool                        // 0 is a measured figure; otherwise it means no measurement
 	Peak       bool                        // of several runs the highest figure counts, not the median
-	Profiled   bool                        // profiles hardly change the figure: if no other run has it, one under profiles does
+	Profiled   bool                        // profiles hardly change it: a run under profiles may have it when no other has
 }
 
 // Keys of the figures that the words of a report use.

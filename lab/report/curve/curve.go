@@ -14,7 +14,8 @@ import (
 	"dyno/lab/report/words"
 )
 
-// Curve is a variant's latency against the offered rate: a dot for each slice or run, and a line through their medians.
+// Curve is a variant's latency against the offered rate: a dot for each slice or run, and a line
+// through their medians.
 type Curve struct {
 	Variant  string
 	Dots     []Dot            // of the latency that the SLO bounds
