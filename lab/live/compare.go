@@ -55,6 +55,7 @@ func refuse(w http.ResponseWriter, err error) {
 // errSide is the error for a side with an invalid address.
 type errSide struct{ text string }
 
+// Error is the text of the error.
 func (e errSide) Error() string { return e.text }
 
 // splitRef finds the experiment and the variant in an address. Both may contain colons, so the

@@ -29,7 +29,7 @@ func (r *Report) outcome(e *record.Experiment) record.Outcome {
 	return record.Outcome{Status: record.OutcomeComplete}
 }
 
-// standing is the outcome in a word, and the certainty of the result or the reason why there is
+// Standing is the outcome in a word, and the certainty of the result or the reason why there is
 // none.
 func (r *Report) Standing() (word, text string) {
 	switch o := r.Outcome; o.Status {
@@ -122,7 +122,7 @@ func (r *Report) FloorWords() string {
 	return "the baseline against its twin: " + strings.Join(parts, ", ")
 }
 
-// leftOut counts the invalid runs by reason, the most frequent reason first.
+// LeftOut counts the invalid runs by reason, the most frequent reason first.
 func (r *Report) LeftOut() (out []string) {
 	runs := map[string][]string{}
 	var order []string

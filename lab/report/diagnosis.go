@@ -12,7 +12,7 @@ import (
 	"dyno/lab/report/words"
 )
 
-// diagnosis is the diagnosis of a variant; nil when it has none.
+// Diagnosis is the diagnosis of a variant; nil when it has none.
 func (r *Report) Diagnosis(variant string) *diagnose.Diagnosis {
 	for i := range r.Diagnoses {
 		if r.Diagnoses[i].Variant == variant {
@@ -22,10 +22,10 @@ func (r *Report) Diagnosis(variant string) *diagnose.Diagnosis {
 	return nil
 }
 
-// told reports whether the answer already contains the verdict.
-func (r *Report) Told(d *diagnose.Diagnosis) bool { return strings.Contains(r.Answer, d.InWords) }
+// AnswerHolds reports whether the answer already contains the verdict.
+func (r *Report) AnswerHolds(d *diagnose.Diagnosis) bool { return strings.Contains(r.Answer, d.InWords) }
 
-// nameOf is the subject of a diagnosis: the variant, or the report's subject.
+// NameOf is the subject of a diagnosis: the variant, or the report's subject.
 func (r *Report) NameOf(d *diagnose.Diagnosis) string { return cmp.Or(d.Variant, r.subject()) }
 
 // diagnosisAnswer is the verdict in a sentence or two: the capacity, if it was measured, and the
@@ -67,7 +67,8 @@ func (r *Report) explain() {
 	}
 }
 
-// stepChange is the change of a step against the previous one; the sides of a comparison are two steps.
+// stepChange is the change of a step against the previous one; the sides of a comparison are two
+// steps.
 func stepChange(kind string, before, after *Step) diagnose.StepChange {
 	ratio, between := after.StepRatio, after.StepInterval
 	if kind == record.KindCompare {

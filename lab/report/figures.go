@@ -64,7 +64,8 @@ var Figures = []Figure{
 		})},
 }
 
-// MetricFigures are the keys of the figures that a step's Capacity holds when the metric is not the capacity.
+// MetricFigures are the keys of the figures that a step's Capacity holds when the metric is not
+// the capacity.
 var MetricFigures = map[string]string{compare.MetricP99: FigureP99, compare.MetricCPU: FigureCPU}
 
 // FigureOf is the figure of that key; nil: there is none.

@@ -1,9 +1,9 @@
-// Package report presents the result of an experiment, read from its folder and the analysis
-// packages: as one HTML page that needs no network, as Markdown for a pull request, as a table on a
-// terminal, and as the JSON of the command line.
+// Package report is the model of a report: what an experiment's records and analyses show, the
+// words of its answers, and the table of a step's figures.
 //
-// Build makes the view model, a Report; the renderers are pure functions of it. An unknown value is
-// shown as unknown, with the reason.
+// Build makes the model, a Report. An output each is in text (terminal and Markdown), html and
+// jsonv1; package live reads the model as well. An unknown value is shown as unknown, with the
+// reason.
 //
 // It is not for judging (capacity judges loads, compare compares variants), for running anything,
 // or for serving the page (live). It starts no goroutines.
@@ -24,7 +24,8 @@ import (
 	"dyno/lab/report/turns"
 )
 
-// Names of the files that show a report, beside the record. An experiment that has ended has a page.
+// Names of the files that show a report, beside the record. An experiment that has ended has a
+// page.
 const (
 	PageFile     = "report.html"
 	MarkdownFile = "report.md"

@@ -111,7 +111,8 @@ func atCapacity(e *record.Experiment, a Analysis, variant string) []*record.Run 
 	return nil
 }
 
-// measure sets the figures of the runs at the capacity, and those that only a run under profiles has.
+// measure sets the figures of the runs at the capacity, and those that only a run under profiles
+// has.
 func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 	profiled := e.Select(func(r *record.Run) bool {
 		return r.Step.Variant == s.Name && r.Step.Role == record.RoleProfile && r.Invalid == ""

@@ -1,5 +1,5 @@
-// Package browser opens pages in a headless Chromium for tests, and records what a page must not do:
-// requests to other servers, and errors on the console.
+// Package browser opens pages in a headless Chromium for tests, and records what a page must not
+// do: requests to other servers, and errors on the console.
 //
 // It is for tests only, which skip without a Chromium. The browser's process and its goroutines end
 // with the test.
@@ -26,7 +26,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a test waits for the browser to do what it will do anyway; it decides no result.
+// patience is how long a test waits for the browser to do what it will do anyway; it decides no
+// result.
 const patience = 2 * time.Minute
 
 // Installed finds the browser, or skips the test.

@@ -25,8 +25,9 @@ type functionRow struct {
 	A, B, Change figure.Value
 }
 
-// functionTables compare the profiles that both sides have, by function, the largest difference first.
-// Figures are per request, so that the rates at which the profiles were taken do not matter.
+// functionTables compare the profiles that both sides have, by function, the largest difference
+// first. Figures are per request, so that the rates at which the profiles were taken do not
+// matter.
 func functionTables(a, b *Side) (out []functionTable) {
 	if a.Flames == nil || b.Flames == nil {
 		return nil

@@ -47,7 +47,8 @@ type Head struct {
 	Slices bool  // whether variants took turns
 }
 
-// Exists reports whether the folder at a path holds an experiment, and when its description changed.
+// Exists reports whether the folder at a path holds an experiment, and when its description
+// changed.
 func Exists(dir string) (changed time.Time, ok bool) {
 	at, err := os.Lstat(dir + string(os.PathSeparator) + record.ExperimentFile)
 	if err != nil {

@@ -172,8 +172,8 @@ func lossyAnswer(all []showing) string {
 // alike is the relative difference below which two variants' flows are named together.
 const alike = 0.01
 
-// Answer describes the effect of the axes, or names which of the variants have the highest throughput
-// within the SLO's p99.
+// Answer describes the effect of the axes, or names which of the variants have the highest
+// throughput within the SLO's p99.
 func (s *Sweep) Answer(slo record.SLO, variants []string) string {
 	if s.axes != "" {
 		return s.axes

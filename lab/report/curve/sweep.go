@@ -71,8 +71,8 @@ func Steady(e *record.Experiment) *record.Experiment {
 	return &out
 }
 
-// NewSweep reads the declared loads, and the charts of the panels. Crowded means that there are more
-// variants than one chart can show.
+// NewSweep reads the declared loads, and the charts of the panels. Crowded means that there are
+// more variants than one chart can show.
 func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 	e := Steady(all)
 	s = &Sweep{}
@@ -221,7 +221,8 @@ func dropOf(r *record.Run) float64 {
 	return float64(r.Totals.Failed) / float64(r.Totals.Offered)
 }
 
-// latencyChart is the p99 of the panel's variants; those that agree on the first axis share a colour.
+// latencyChart is the p99 of the panel's variants; those that agree on the first axis share a
+// colour.
 func (p *Panel) latencyChart(e *record.Experiment, index int) Chart {
 	c := latencyChart(e)
 	c.ID = fmt.Sprintf("chart-latency-%d", index)

@@ -125,6 +125,7 @@ func Size(v Value) string {
 	return Format(Value(f)) + " " + units[u]
 }
 
+// Plural writes a number of things: 1 run, 1,200 runs.
 func Plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

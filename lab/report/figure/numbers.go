@@ -9,6 +9,7 @@ import (
 // Numbers is a list of figures; NaN is null. Four significant digits: a chart has fewer pixels.
 type Numbers []float64
 
+// MarshalJSON writes four significant digits of each.
 func (c Numbers) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('[')

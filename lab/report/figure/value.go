@@ -111,6 +111,7 @@ type Seconds struct{ time.Duration }
 // MarshalJSON writes the seconds.
 func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(s.Seconds()) }
 
+// IntervalOf is an interval of the analyses; nil stays nil.
 func IntervalOf(p *[2]float64) *Interval {
 	if p == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package flame holds the profiles of an experiment as prefix trees, in the compact form that a page
-// draws as flame graphs.
+// Package flame holds the profiles of an experiment as prefix trees, in the compact form that a
+// page draws as flame graphs.
 //
 // It does not draw (package html does), and it does not look for causes (diagnose does). It starts
 // no goroutines.
@@ -66,6 +66,7 @@ type Kind struct {
 	moment  bool    // of one moment: not divided by requests
 }
 
+// Kinds are the flame graphs of a variant, in order.
 var Kinds = []Kind{
 	{Key: record.ProfileCPU, profile: record.ProfileCPU, value: record.ValueCPU, Name: "CPU", unit: "us", scale: 1e-3},
 	{Key: record.ProfileHeap, profile: record.ProfileHeap, value: record.ValueAllocBytes, Name: "allocated bytes", unit: "bytes", scale: 1},

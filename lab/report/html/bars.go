@@ -115,8 +115,8 @@ func axisSVG(x axis, ticks []tick) template.HTML {
 	return template.HTML(b.String())
 }
 
-// ratioSVG draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the ratio as a
-// line across it.
+// ratioSVG draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the
+// ratio as a line across it.
 func ratioSVG(row turns.RatioRow, x axis) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="strip" width="100%" height="34" aria-hidden="true">`)

@@ -57,8 +57,8 @@ func (v diagnosisView) Name() string { return v.report.NameOf(&v.Diagnosis) }
 // BoundBy is the verdict in a few words.
 func (v diagnosisView) BoundBy() string { return words.Verdict(&v.Diagnosis) }
 
-// Told reports whether the page's head already contains the verdict.
-func (v diagnosisView) Told() bool { return v.report.Told(&v.Diagnosis) }
+// InAnswer reports whether the page's head already contains the verdict.
+func (v diagnosisView) InAnswer() bool { return v.report.AnswerHolds(&v.Diagnosis) }
 
 // Class is the CSS class of the verdict's colour.
 func (v diagnosisView) Class() string {
@@ -136,7 +136,8 @@ func (v pageView) FlameVariants() (out []string) {
 	return out
 }
 
-// flameRoom reserves the space of the graph until the script draws it, so that the page does not shift.
+// flameRoom reserves the space of the graph until the script draws it, so that the page does not
+// shift.
 func flameRoom(f flame.Graph) template.HTML {
 	const frame, frames = 19, 3 // px, as flame.js draws them; the root and the free space below
 	return template.HTML(fmt.Sprintf(`<svg width="100%%" height="%d" aria-hidden="true"></svg>`, (f.Deepest+frames)*frame))

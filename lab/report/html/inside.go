@@ -10,8 +10,8 @@ import (
 	"dyno/lab/report/inside"
 )
 
-// pausesSVG draws the bars; their heights are logarithmic, so that a few long pauses are visible beside
-// many short ones.
+// pausesSVG draws the bars; their heights are logarithmic, so that a few long pauses are visible
+// beside many short ones.
 func pausesSVG(p inside.Pauses) template.HTML {
 	most := 0.0
 	for _, b := range p.Bars {

@@ -1,5 +1,6 @@
-// Package html writes a report as one HTML page that makes no network request, with charts as inline
-// SVG and the scripts for series and flame graphs. Its style and scripts serve package live as well.
+// Package html writes a report as one HTML page that makes no network request, with charts as
+// inline SVG and the scripts for series and flame graphs. Its style and scripts serve package
+// live as well.
 //
 // It computes no result (package report does), and it serves nothing (live does). It starts no
 // goroutines.

@@ -1,5 +1,5 @@
-// Package inside holds what a process showed of its inside: GC pauses, stages of requests, connection
-// pools, and diagnoses in the form of the published JSON.
+// Package inside holds what a process showed of its inside: GC pauses, stages of requests,
+// connection pools, and diagnoses in the form of the published JSON.
 //
 // It does not look for causes (diagnose does). It starts no goroutines.
 package inside
@@ -60,8 +60,8 @@ func databasesOf(variant string, runs []*record.Run) (out []Database) {
 	return out
 }
 
-// DatabaseFigure is a figure of a database. Terminal, Markdown, page and JSON show every figure of the
-// table DatabaseFigures.
+// DatabaseFigure is a figure of a database. Terminal, Markdown, page and JSON show every figure
+// of the table DatabaseFigures.
 type DatabaseFigure struct {
 	Key        string // in the JSON
 	Name, Unit string

@@ -1,5 +1,5 @@
-// Package jsonv1 writes a report as the published JSON of the commands, version 1 of its schemas. Keys
-// may be added, never changed.
+// Package jsonv1 writes a report as the published JSON of the commands, version 1 of its
+// schemas. Keys may be added, never changed.
 //
 // It computes no result: package report does. It starts no goroutines.
 package jsonv1
@@ -110,7 +110,8 @@ func stepObjects(r *report.Report) []object {
 	return out
 }
 
-// databaseObjects are the databases of a report, each with every figure of the table report.DatabaseFigures.
+// databaseObjects are the databases of a report, each with every figure of the table
+// report.DatabaseFigures.
 func databaseObjects(r *report.Report) (out []object) {
 	for _, d := range r.Databases {
 		o := object{{"variant", d.Variant}, {"run", d.Run}, {"name", d.Name}}

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/record"
 )
 
-// stacks are stacks of a made-up service, the root first, and what each takes per request, in us and
-// objects of 64 bytes.
+// stacks are stacks of a made-up service, the root first, and what each takes per request, in us
+// and objects of 64 bytes.
 var stacks = []struct {
 	stack string
 	us    float64
@@ -37,8 +37,8 @@ var folders = map[string]string{
 	"github.com/google/uuid": "/home/me/go/pkg/mod/github.com/google/uuid@v1.6.0/uuid.go",
 }
 
-// profiles make the profiles of a run of 10,000 requests; cheaper takes off what the functions that hold
-// the text cost.
+// profiles make the profiles of a run of 10,000 requests; cheaper takes off what the functions
+// that hold the text cost.
 func profiles(cheaper string, by float64) []*record.Profile {
 	const requests = 10_000
 	profile := func(valueType string, unit float64, read func(us, alloc, lock float64) float64) *record.Profile {
@@ -89,6 +89,7 @@ func (m *Made) AddCause(variant string, cheaper string, by float64) {
 	m.Diagnoses = append(m.Diagnoses, Diagnosis(variant, m.Limits[variant]))
 }
 
+// Diagnosis is a verdict with everything that one can hold.
 func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
 	put := diagnose.Place{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
 	return diagnose.Diagnosis{

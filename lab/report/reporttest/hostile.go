@@ -54,6 +54,7 @@ func HostileReport() *report.Report {
 	return m.Report()
 }
 
+// HostileLoad is a single load with a hostile name wherever one can come from outside.
 func HostileLoad() *report.Report {
 	m := Load("open")
 	run := m.Runs[0]

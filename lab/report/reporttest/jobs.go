@@ -40,7 +40,8 @@ func (m job) run(role, variant string, round, n int, x float64, bound map[string
 	return r
 }
 
-// JobLadder is three steps: one after the other, in parallel up to a server's budget, and with a larger one.
+// JobLadder is three steps: one after the other, in parallel up to a server's budget, and with a
+// larger one.
 func JobLadder() *record.Experiment {
 	m := newJob(record.KindLadder)
 	for _, v := range []struct {

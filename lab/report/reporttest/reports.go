@@ -38,8 +38,8 @@ func Reports() map[string]*report.Report {
 	}
 }
 
-// bareLadder is a ladder of services without an agent, with too few rounds for an interval, and one step
-// that could not be measured.
+// bareLadder is a ladder of services without an agent, with too few rounds for an interval, and
+// one step that could not be measured.
 func bareLadder() *report.Report {
 	m := New(record.KindLadder, "p99=60ms,errors=0.1%,async_oldest_age_seconds<0.5")
 	m.AddVariant("baseline", "", "", 3000)

@@ -1,5 +1,5 @@
-// Package reporttest makes experiments that never were, for tests of what shows them: in memory with
-// fixed analyses, and as folders that a producer could have written.
+// Package reporttest makes up experiments for tests of the report: in memory with fixed
+// analyses, and as folders like those that the lab writes.
 //
 // It is for tests only. It starts no goroutines.
 package reporttest
@@ -22,7 +22,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Made is a service that never was: a variant's latency grows as 1/(1-load/limit), and past its limit a
+// Made is a made-up experiment: a variant's latency grows as 1/(1-load/limit), and past its limit a
 // queue fills.
 type Made struct {
 	*record.Experiment
@@ -41,6 +41,7 @@ var machine = record.Machine{
 // Hostile is what a name must not be able to do.
 const Hostile = `</script><img src=x onerror=alert(1)>`
 
+// New makes an experiment without variants and runs.
 func New(kind string, slo string) *Made {
 	s, err := record.ParseSLO(slo)
 	if err != nil {
@@ -57,6 +58,7 @@ func New(kind string, slo string) *Made {
 	}
 }
 
+// AddVariant adds a variant that carries up to limit requests per second.
 func (m *Made) AddVariant(name, change, why string, limit float64, args ...string) {
 	m.Variants = append(m.Variants, record.Variant{Name: name, Change: change, Why: why, Args: args})
 	m.Limits[name] = limit
@@ -238,7 +240,8 @@ func Compare() *Made {
 	return m
 }
 
-// Analysis is what the analyses would say, fixed, so that golden files hold this package and no other.
+// Analysis is what the analyses would say, fixed, so that golden files hold this package and no
+// other.
 func (m *Made) Analysis() report.Analysis {
 	a := report.Analysis{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Diagnoses: m.Diagnoses}
 	for _, r := range m.Runs {

@@ -7,8 +7,9 @@ import (
 	"dyno/lab/report/curve"
 )
 
-// Queues is a sweep over three axes: a worker carries 1,000/s, a buffer adds nothing but waiting, and
-// without one a third is refused at any rate. Each variant has a ramp that it follows up to what it carries.
+// Queues is a sweep over three axes: a worker carries 1,000/s, a buffer adds nothing but
+// waiting, and without one a third is refused at any rate. Each variant has a ramp that it
+// follows up to what it carries.
 func Queues() *Made {
 	m := New(record.KindSweep, "delivery,p99=100ms,errors=1%")
 	m.Name, m.Service = "queues", ""
@@ -42,8 +43,8 @@ func Queues() *Made {
 	return m
 }
 
-// AddRamp adds a run under a rising rate, of which no more is delivered than the variant carries, and 10%
-// more accepted.
+// AddRamp adds a run under a rising rate, of which no more is delivered than the variant
+// carries, and 10% more accepted.
 func (m *Made) AddRamp(variant string, from, to, carries float64) *record.Run {
 	r := m.AddRun(record.RoleSweep, variant, 1, from)
 	r.Step.RampTo = to

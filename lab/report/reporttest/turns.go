@@ -9,7 +9,8 @@ import (
 	"dyno/lab/report"
 )
 
-// Turns is an experiment by turns: a ladder of the seven steps of the notification dispatcher, or the first of them.
+// Turns is an experiment by turns: a ladder of the seven steps of the notification dispatcher,
+// or the first of them.
 func Turns(kind string) *Made {
 	m := New(kind, "delivery,p99=100ms,errors=0.1%")
 	m.Budget, m.cost, m.Metric = 4*time.Minute, map[string]float64{}, ""

@@ -1,5 +1,5 @@
-// Package series shows one run in detail: its windows, thinned for drawing, and the percentiles of a
-// single load.
+// Package series shows one run in detail: its windows, thinned for drawing, and the percentiles
+// of a single load.
 //
 // It is not for comparing runs (curve and turns do). It starts no goroutines.
 package series

@@ -47,7 +47,7 @@ func (t *terminal) diagnosis(r *report.Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
 		t.line(t.paint(bold, t.clean(r.NameOf(d)+": "+words.Verdict(d))))
-		if !r.Told(d) {
+		if !r.AnswerHolds(d) {
 			t.line(t.clean(d.InWords))
 		}
 		if d.PeakPerS > 0 {
@@ -117,7 +117,7 @@ func diagnosisMarkdown(b *strings.Builder, r *report.Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
 		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.NameOf(d)), escapeMarkdown(words.Verdict(d)))
-		if !r.Told(d) {
+		if !r.AnswerHolds(d) {
 			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(d.InWords))
 		}
 		if d.PeakPerS > 0 {

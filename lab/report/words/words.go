@@ -215,6 +215,7 @@ func Runs(all, valid int) string {
 	return fmt.Sprintf("%d of %s count", valid, figure.Plural(all, "run"))
 }
 
+// Met states whether a load met its SLO, or why it does not count.
 func Met(met bool, invalid string) string {
 	switch {
 	case invalid != "":
