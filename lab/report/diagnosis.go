@@ -23,7 +23,9 @@ func (r *Report) Diagnosis(variant string) *diagnose.Diagnosis {
 }
 
 // AnswerHolds reports whether the answer already contains the verdict.
-func (r *Report) AnswerHolds(d *diagnose.Diagnosis) bool { return strings.Contains(r.Answer, d.InWords) }
+func (r *Report) AnswerHolds(d *diagnose.Diagnosis) bool {
+	return strings.Contains(r.Answer, d.InWords)
+}
 
 // NameOf is the subject of a diagnosis: the variant, or the report's subject.
 func (r *Report) NameOf(d *diagnose.Diagnosis) string { return cmp.Or(d.Variant, r.subject()) }
