@@ -11,6 +11,7 @@ import (
 	"dyno/lab/live"
 	"dyno/lab/live/livetest"
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 	"dyno/tests/browser"
 
 	"github.com/chromedp/chromedp"
@@ -86,6 +87,7 @@ func TestRunGrowsInABrowser(t *testing.T) {
 }
 
 func TestListAndComparisonInABrowser(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	dir := t.TempDir()
 	for i, name := range []string{"old shop", "new#shop?", livetest.Hostile[:1] + "x"} {
 		m := livetest.New(t, filepath.Join(dir, name), record.KindCapacity, time.Unix(1.7e9+int64(i)*1e5, 0), "plain")
@@ -124,6 +126,7 @@ func TestListAndComparisonInABrowser(t *testing.T) {
 
 // TestPagesOnAPhone opens every page on a narrow screen in the dark: none of them scrolls sideways.
 func TestPagesOnAPhone(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	dir := t.TempDir()
 	long := strings.Repeat("a-very-long-name-", 8)
 	for _, name := range []string{"one", long} {

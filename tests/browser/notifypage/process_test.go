@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/tests/browser"
 )
 
@@ -96,9 +97,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // From the failure of a receiver to the delivery of what it missed, with the real program and by hand.
 func TestReplayInProcess(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds notifyd and starts a browser")
-	}
+	quicktest.Skip(t, "builds notifyd and starts a browser")
 	browser.Installed(t) // before anything is built for it
 	sick := new(receiver)
 	hooks := httptest.NewServer(sick)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyno/lab/report/reporttest"
+	"dyno/parts/quicktest"
 	"dyno/tests/browser"
 
 	"github.com/chromedp/chromedp"
@@ -32,6 +33,7 @@ func choose(t *testing.T, ctx context.Context, id, value string) {
 }
 
 func TestFlameGraphsInABrowser(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	url := save(t, reporttest.Why().Report())
 	ctx, w := browser.Open(t, url, 1280, 900, "light")
 	const decode = "encoding/json.(*decodeState).object"
