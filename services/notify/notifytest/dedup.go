@@ -31,22 +31,29 @@ func takesOnce(t *testing.T, start Start) {
 	if all := c.post(batch, lines(notice("3", "k", "t", "3"), notice("2", "k", "t", "2"))); all.status != http.StatusOK || all.Accepted != 0 || all.Duplicates != 2 {
 		t.Errorf("a batch of duplicates: %+v", all)
 	}
+	for range 2 { // each gets an id of its own
+		if status, _, data := c.do("POST", "/v1/notices", one, `{"key":"k","type":"t"}`); status != http.StatusAccepted {
+			t.Errorf("without an id: %d %s", status, data)
+		}
+	}
+	s := c.quiet()
+	got := r.sequences()["/a k"]
+	if len(got) != 5 || !slices.Equal(ids(got)[:3], []string{"1", "2", "3"}) || got[0].Payload != "1" || s.Accepted != 5 {
+		t.Errorf("delivered %v, stats %+v", ids(got), s)
+	}
+}
+
+// takesKeyOnce holds that the header Idempotency-Key stands for the id of a notice without one.
+func takesKeyOnce(t *testing.T, start Start) {
+	c := open(t, start, limits)
 	key := http.Header{"Idempotency-Key": {"key-4"}}
 	made := c.postWith(one, `{"key":"k","type":"t","payload":4}`, key)
-	again = c.postWith(one, `{"key":"k","type":"t","payload":4}`, key)
+	again := c.postWith(one, `{"key":"k","type":"t","payload":4}`, key)
 	if made.ID != "key-4" || again.status != http.StatusOK || again.Seq != made.Seq {
 		t.Errorf("by Idempotency-Key: %+v, then %+v", made, again)
 	}
 	if own := c.postWith(one, notice("5", "k", "t", "5"), key); own.ID != "5" || own.status != http.StatusAccepted {
 		t.Errorf("an id and an Idempotency-Key: %+v", own)
-	}
-	if status, _, data := c.do("POST", "/v1/notices", one, `{"key":"k","type":"t"}`); status != http.StatusAccepted {
-		t.Errorf("neither: %d %s", status, data)
-	}
-	s := c.quiet()
-	got := r.sequences()["/a k"]
-	if len(got) != 6 || !slices.Equal(ids(got)[:5], []string{"1", "2", "3", "key-4", "5"}) || got[0].Payload != "1" || s.Accepted != 6 {
-		t.Errorf("delivered %v, stats %+v", ids(got), s)
 	}
 }
 

@@ -146,9 +146,14 @@ func pages(t *testing.T, start Start) {
 	}
 }
 
-// guards holds that no webhook reaches a private address: an address is refused at once, and a name when
+// guards holds that no webhook reaches a private address: an address is refused immediately, and a name when
 // it has been resolved.
-func guards(t *testing.T, start Start) {
+func guards(t *testing.T, start Start) { guarded(t, start) }
+
+// hidesGuarded holds that what is said of a private receiver does not show what its name resolves to.
+func hidesGuarded(t *testing.T, start Start) { guarded(t, start).showsNoAddress("not allowed") }
+
+func guarded(t *testing.T, start Start) *client {
 	l := limits
 	l.AllowPrivate, l.Attempts = false, 2
 	c := open(t, start, l)
@@ -172,7 +177,7 @@ func guards(t *testing.T, start Start) {
 	if s := c.quiet(); s.Dead != 1 {
 		t.Errorf("stats %+v", s)
 	}
-	c.showsNoAddress("not allowed")
+	return c
 }
 
 // hidesAddresses holds that what is said of a receiver that cannot be reached does not tell what its name resolves to.
