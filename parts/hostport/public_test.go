@@ -41,7 +41,9 @@ func TestCheckTarget(t *testing.T) {
 
 func TestClient(t *testing.T) {
 	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, server.URL+"/other", http.StatusFound) }))
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, server.URL+"/other", http.StatusFound)
+	}))
 	defer server.Close()
 	if _, err := Client(time.Minute, false).Get(server.URL); !errors.Is(err, ErrNotPublic) {
 		t.Errorf("a loopback address: %v", err)

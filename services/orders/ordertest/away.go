@@ -47,14 +47,21 @@ func (c *client) inFlight() (requests int, told bool) {
 	return 0, false
 }
 
+// each is a request of each kind.
+func (c *client) each(id, me string, uid int64) []request {
+	all := []request{{path: orderPath(uid)}, {path: orderPath(uid + 1_000_000)},
+		{method: http.MethodPost, path: "/api/v1/submit", kind: typeJSON, body: messageOf(id, me).json()}}
+	if c.lists {
+		all = append(all, request{path: "/api/v1/orders"})
+	}
+	return all
+}
+
 // away checks that a program whose database does not answer says so, of everything that needs it.
 func (c *client) away(me string, uid int64) {
 	c.t.Helper()
 	var all sync.WaitGroup
-	for _, q := range []request{
-		{path: orderPath(uid)}, {path: orderPath(uid + 1_000_000)}, {path: "/api/v1/orders"},
-		{method: http.MethodPost, path: "/api/v1/submit", kind: typeJSON, body: messageOf("away", me).json()},
-	} {
+	for _, q := range c.each("away", me, uid) {
 		q.token = c.ring.token(me)
 		all.Go(func() {
 			r, err := c.try(q)

@@ -18,8 +18,8 @@ import (
 
 // client is a program under test, a way to talk to it, and one past it to its database.
 type client struct {
+	scope
 	t       testing.TB
-	start   Start
 	env     Env
 	program Program
 	ring    *ring
@@ -34,8 +34,8 @@ type client struct {
 }
 
 // open starts a program over a database of its own.
-func open(t testing.TB, start Start, e Env) *client {
-	c := &client{t: t, start: start, env: e, name: "s", database: pgtest.Database}
+func open(t testing.TB, s scope) *client {
+	c := &client{t: t, scope: s, env: env, name: "s", database: pgtest.Database}
 	c.run()
 	return c
 }

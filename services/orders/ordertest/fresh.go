@@ -56,7 +56,7 @@ func showsCommitted(c *client) {
 		if o := c.order(me, uid); o.Version != i+2 {
 			c.t.Fatalf("version %d was committed, %d was read", i+2, o.Version)
 		}
-		if i%10 == 0 {
+		if c.lists && i%10 == 0 {
 			if p := c.page(me, nil); p.Orders[0].Version != i+2 {
 				c.t.Fatalf("version %d was committed, %d was listed", i+2, p.Orders[0].Version)
 			}
@@ -82,6 +82,9 @@ func showsAcknowledged(c *client) {
 		made := read[receipt](c, c.submit(me, typeJSON, messageOf(fmt.Sprint("fresh", i), me).json()), http.StatusCreated)
 		if o := c.order(me, made.UID); o.Version != 1 || o.Account != me {
 			c.t.Fatalf("%+v", o)
+		}
+		if !c.lists {
+			continue
 		}
 		if p := c.page(me, nil); p.Orders[0].UID != made.UID {
 			c.t.Fatalf("order %d is not the newest: %+v", made.UID, p.Orders[0])

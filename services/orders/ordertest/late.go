@@ -45,10 +45,7 @@ func givesUp(c *client) {
 	me := c.account(1)
 	uid := c.one(me)
 	release := c.lock(lockOrders)
-	for _, q := range []request{
-		{path: orderPath(uid)}, {path: "/api/v1/orders"},
-		{method: http.MethodPost, path: "/api/v1/submit", kind: typeJSON, body: messageOf("late", me).json()},
-	} {
+	for _, q := range c.each("late", me, uid) {
 		q.token = c.ring.token(me)
 		c.refused(c.do(q), http.StatusServiceUnavailable, "")
 	}

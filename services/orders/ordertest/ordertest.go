@@ -1,10 +1,10 @@
 // Package ordertest is the black-box suite of the order gateway: what any program must do that keeps its client
-// contract, however it is put together. It talks HTTP to the program and SQL to the database behind it, so the plain
-// program and every assembly of ordersd pass the same tests. Core and SlowClients are that; Full is what ordersd has
-// beyond the plain program.
+// contract, however it is put together. It talks HTTP to the program and SQL to the database behind it. Core is what the
+// load of ordersd's ladder needs, and what the plain program passes: queries of one order, and submissions in JSON.
+// Every assembly of ordersd passes Test, which is the same with all formats and lists, and the rest of the contract.
 //
-// It makes its own keys and tokens, so that whoever verifies them is not checked by whoever issues them. It is not
-// for speed, and not for what killed databases do to a program (package soak). Everything that a test starts has
+// It makes its own keys and tokens, so that the code that verifies tokens is not checked by the code that issues them. It
+// is not for speed, and not for what killed databases do to a program (package soak). Everything that a test starts has
 // ended when the test has.
 package ordertest
 
@@ -57,9 +57,13 @@ type Program struct {
 // Start starts a gateway, whose tables are there when it returns.
 type Start func(t testing.TB, e Env) Program
 
-// Core runs what every gateway must do.
+// Core runs what the load of the ladder needs: every program passes it, the plain one too.
 func Core(t *testing.T, start Start) {
-	together(t, start, map[string]test{
+	core(t, scope{start, false, map[string]func(message) string{typeJSON: message.json}})
+}
+
+func core(t *testing.T, s scope) {
+	together(t, s, map[string]test{
 		"answers an order":                       answersOrder,
 		"writes decimals as they are":            writesDecimals,
 		"refuses bad queries":                    refusesQueries,
@@ -68,13 +72,7 @@ func Core(t *testing.T, start Start) {
 		"tells versions by ETag":                 tellsVersions,
 		"waits for no version":                   refusesVersionsToCome,
 		"answers HEAD without a body":            answersHead,
-		"refuses other methods and paths":        refusesMethods,
 		"refuses other sites' pages":             refusesPages,
-		"lists the newest first":                 listsNewest,
-		"lists by status":                        listsByStatus,
-		"lists all while orders are added":       listsAll,
-		"lists nobody else's":                    listsOwn,
-		"refuses bad lists":                      refusesLists,
 		"takes submissions":                      takesSubmissions,
 		"takes a submission once":                takesOnce,
 		"takes a submission once from many":      takesOnceFromMany,
@@ -82,8 +80,6 @@ func Core(t *testing.T, start Start) {
 		"refuses an id with other content":       refusesOtherContent,
 		"refuses messages for other accounts":    refusesForeignMessages,
 		"refuses what is no message":             refusesMessages,
-		"refuses dangerous XML":                  refusesXML,
-		"refuses broken FIX":                     refusesFIX,
 		"refuses formats":                        refusesFormats,
 		"refuses long messages":                  refusesLong,
 		"asks for a token":                       asksForToken,
@@ -97,9 +93,8 @@ func Core(t *testing.T, start Start) {
 		"never gives a foreign answer":           neverForeign,
 		"shows what was committed":               showsCommitted,
 		"shows what it acknowledged":             showsAcknowledged,
-		"its tables keep what has ended":         keepsEnded,
 	})
-	alone(t, start, map[string]test{
+	alone(t, s, map[string]test{
 		"tells foreign orders if it may": tellsForeign,
 		"rotates keys":                   rotatesKeys,
 		"an order and its audit are one": auditsOrNot,
@@ -111,40 +106,58 @@ func Core(t *testing.T, start Start) {
 	})
 }
 
-// SlowClients runs what a program must do about clients that take for ever. It takes as long as the program's own
-// bounds (Env.Client), and says something of its HTTP server only: once for each server is enough.
-func SlowClients(t *testing.T, start Start) {
-	alone(t, start, map[string]test{
-		"bounds who sends slowly":  boundsSlow,
-		"bounds who does not read": boundsUnread,
+// Test runs Core with lists and all formats of messages, and the rest of the contract.
+func Test(t *testing.T, start Start) {
+	s := scope{start, true, formats}
+	core(t, s)
+	together(t, s, map[string]test{
+		"refuses other methods and paths":  refusesMethods,
+		"lists the newest first":           listsNewest,
+		"lists by status":                  listsByStatus,
+		"lists all while orders are added": listsAll,
+		"lists nobody else's":              listsOwn,
+		"refuses bad lists":                refusesLists,
+		"refuses dangerous XML":            refusesXML,
+		"refuses broken FIX":               refusesFIX,
+		"its tables keep what has ended":   keepsEnded,
+		"answers in msgpack":               answersMsgpack,
+		"negotiates formats":               negotiates,
+		"compresses what is long":          compresses,
 	})
+	alone(t, s, map[string]test{"answers stale only if asked": answersStale})
+}
+
+// SlowSenders runs what a program must do about clients that take too long to send. It takes as long as the program's
+// own bounds (Env.Client), and says something of its HTTP server only: once for each server is enough.
+func SlowSenders(t *testing.T, start Start) {
+	alone(t, scope{start: start}, map[string]test{"bounds slow senders": boundsSlow})
+}
+
+// SlowReaders is the same about clients that do not read the answer to a list.
+func SlowReaders(t *testing.T, start Start) {
+	alone(t, scope{start: start}, map[string]test{"bounds slow readers": boundsUnread})
 }
 
 // Stops runs what a program must do when it receives SIGTERM. It says something of its HTTP server only: once for each
 // server is enough.
 func Stops(t *testing.T, start Start) {
-	alone(t, start, map[string]test{"loses no request": losesNone})
+	alone(t, scope{start: start}, map[string]test{"loses no request": losesNone})
 }
 
-// Full runs what ordersd has beyond the plain program.
-func Full(t *testing.T, start Start) {
-	together(t, start, map[string]test{
-		"answers in msgpack":      answersMsgpack,
-		"negotiates formats":      negotiates,
-		"compresses what is long": compresses,
-	})
-	alone(t, start, map[string]test{
-		"answers stale only if asked": answersStale,
-	})
+// scope is a program and the part of the contract that it keeps.
+type scope struct {
+	start   Start
+	lists   bool                            // GET /api/v1/orders
+	formats map[string]func(message) string // of submissions, by Content-Type
 }
 
 // test is one of the suite: it may use the program for accounts of its own (client.account).
 type test = func(*client)
 
 // together runs tests that share one program.
-func together(t *testing.T, start Start, tests map[string]test) {
+func together(t *testing.T, s scope, tests map[string]test) {
 	t.Run("together", func(t *testing.T) {
-		shared := open(t, start, env)
+		shared := open(t, s)
 		for name, run := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -156,17 +169,17 @@ func together(t *testing.T, start Start, tests map[string]test) {
 
 // alone runs tests that each have a program and a database, and do with them as they please. The database was
 // prepared by an earlier start; together's was empty.
-func alone(t *testing.T, start Start, tests map[string]test) {
+func alone(t *testing.T, s scope, tests map[string]test) {
 	t.Run("alone", func(t *testing.T) {
 		prepared := pgtest.NewTemplate(func(t testing.TB, dsn string) {
 			e := env
 			e.DSN, e.Keys = dsn, newRing(t).file
-			start(t, e).Stop()
+			s.start(t, e).Stop()
 		})
 		for name, run := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				run(&client{t: t, start: start, env: env, name: "a", database: prepared.Database})
+				run(&client{t: t, scope: s, env: env, name: "a", database: prepared.Database})
 			})
 		}
 	})

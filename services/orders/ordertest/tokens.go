@@ -19,6 +19,9 @@ import (
 func asksForToken(c *client) {
 	uid := c.one(c.account(1))
 	for _, path := range []string{orderPath(uid), orderPath(uid + 1_000_000), "/api/v1/orders", "/api/v1/order"} {
+		if !c.lists && path == "/api/v1/orders" {
+			continue
+		}
 		r := c.do(request{path: path})
 		c.refused(r, http.StatusUnauthorized, "")
 		if challenge := r.header.Get("WWW-Authenticate"); challenge != "Bearer" {
