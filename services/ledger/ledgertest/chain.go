@@ -66,7 +66,7 @@ func ReadTruth(t testing.TB, url string, from, to uint32) Truth {
 // Holds checks that exactly that is stored in a folder, byte by byte, and that check finds nothing wrong.
 func (x Truth) Holds(t testing.TB, start Start, dir string) {
 	t.Helper()
-	c := &client{t: t, start: start, dir: dir, world: &world{truth: x.chain}}
+	c := &client{t: t, scope: scope{start: start}, dir: dir, world: &world{truth: x.chain}}
 	out, _ := c.run(0, "export", "--data", dir)
 	c.isTrue(readLines(t, out), span(x.from, x.to))
 	c.run(0, "check", "--data", dir)

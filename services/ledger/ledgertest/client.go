@@ -11,9 +11,8 @@ import (
 
 // client runs the program over a folder of its own.
 type client struct {
+	scope
 	t     testing.TB
-	start Start
-	hasty []string // arguments with which a sync that has to fail gives up soon
 	world *world
 	dir   string
 }
@@ -160,7 +159,9 @@ func (c *client) holds(want ...history.Range) {
 	c.t.Helper()
 	out, _ := c.run(0, "export", "--data", c.dir)
 	c.isTrue(readLines(c.t, out), want...)
-	c.clean(want...)
+	if c.whole {
+		c.clean(want...)
+	}
 }
 
 func (c *client) isTrue(stored chain, want ...history.Range) {

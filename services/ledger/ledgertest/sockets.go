@@ -16,7 +16,7 @@ func Sockets(t *testing.T, start Start) {
 	for name, fault := range socketFaults {
 		tests["sockets/"+name] = func(c *client) { fault.befalls(c, c.world.honest.URL()) }
 	}
-	run(t, start, nil, nil, tests)
+	run(t, scope{start, true, nil}, nil, tests)
 }
 
 // LoneSockets is Sockets with nobody else to ask. Start must have the client wait for longer than it takes to find out that
@@ -26,7 +26,7 @@ func LoneSockets(t *testing.T, start Start) {
 	for name, fault := range socketFaults {
 		tests["lone sockets/"+name] = func(c *client) { fault.befalls(c) }
 	}
-	run(t, start, nil, nil, tests)
+	run(t, scope{start, true, nil}, nil, tests)
 }
 
 // socketFault is what a server does over WebSocket. Its seed is that of the dice.

@@ -20,9 +20,6 @@ const (
 	maxAnswer = 64 << 20
 )
 
-// errMissing: the server does not have the ledger.
-var errMissing = errors.New("the server does not have it")
-
 // client asks one server.
 type client struct {
 	url  string
@@ -78,9 +75,6 @@ func decode(data []byte) (l ledger, err error) {
 		return l, errors.New("the answer has no result")
 	}
 	if code, failed := result["error"].(string); failed {
-		if code == "lgrNotFound" {
-			return l, errMissing
-		}
 		return l, fmt.Errorf("the server answers %s: %v", code, result["error_message"])
 	}
 	if validated, _ := result["validated"].(bool); !validated {

@@ -50,12 +50,12 @@ type quiet struct{}
 func (quiet) Infof(string, ...any)  {}
 func (quiet) Errorf(string, ...any) {}
 func (quiet) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("the ledgers' database cannot go on: "+format, args...)) // it is to end here: what it holds may be wrong
+	panic(fmt.Sprintf("the ledgers' database cannot go on: "+format, args...)) // it must end here: what it holds may be wrong
 }
 
 func ledgerKey(index uint32) []byte { return binary.BigEndian.AppendUint32([]byte("l"), index) }
 
-// ask is what is to be had, and from where.
+// ask is the range that is asked for, and its server.
 type ask struct {
 	Server   string `json:"server"`
 	From, To uint32
@@ -105,7 +105,7 @@ func (s *store) next() (l link, found bool, err error) {
 	return link{index: binary.BigEndian.Uint32(v), hash: hash(v[4:])}, true, nil
 }
 
-// put stores a proved ledger, and where to go on below it, at once and durably.
+// put stores a proved ledger together with where to go on below it, durably.
 func (s *store) put(l ledger, at link) error {
 	b := s.db.NewBatch()
 	defer b.Close()

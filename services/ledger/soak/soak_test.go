@@ -17,12 +17,11 @@ import (
 )
 
 var (
-	kills   = flag.Int("kills", 4, "how often TestKill kills the client")
-	faults  = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
-	again   = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
-	seed    = flag.Uint64("seed", 0, "of what is random; 0: another each time")
-	program = flag.String("program", "cmd/ledgersync", "the folder of the client to soak: cmd/ledgersync or services/ledger/plain")
-	set     settings
+	kills  = flag.Int("kills", 4, "how often TestKill kills the client")
+	faults = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
+	again  = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
+	seed   = flag.Uint64("seed", 0, "of what is random; 0: another each time")
+	set    settings
 )
 
 func init() {
@@ -59,9 +58,6 @@ func TestAhead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes several seconds")
 	}
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one request at a time")
-	}
 	if n := Ahead(t, subject(t), 400, chooseSeed(t)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
@@ -71,9 +67,6 @@ func TestAhead(t *testing.T) {
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes several seconds")
-	}
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one server")
 	}
 	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
 }
@@ -93,8 +86,8 @@ var build = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(binaries, "client")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/"+*program).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", *program, err, out)
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building ledgersync: %w\n%s", err, out)
 	}
 	return path, nil
 })
