@@ -15,8 +15,8 @@ import (
 // ErrNotPublic is the error of a connection to an address that is not public.
 var ErrNotPublic = errors.New("the address is not public")
 
-// CheckTarget says what is wrong with the address of an HTTP receiver that a client names; nil: nothing. A host name may
-// still resolve to a private address: PublicOnly sees that.
+// CheckTarget says what is wrong with the address of an HTTP receiver that a client names; nil:
+// nothing. A host name may still resolve to a private address: PublicOnly sees that.
 func CheckTarget(text string, allowPrivate bool) error {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil {
@@ -28,8 +28,8 @@ func CheckTarget(text string, allowPrivate bool) error {
 	return CheckPort(u)
 }
 
-// PublicOnly is a net.Dialer's Control that refuses connections to addresses which are not public. It sees the address
-// after the name was resolved.
+// PublicOnly is a net.Dialer's Control that refuses connections to addresses which are not public.
+// It sees the address after the name was resolved.
 func PublicOnly(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err == nil && !Public(at.Addr()) {
@@ -49,8 +49,8 @@ var inward = []netip.Prefix{
 	netip.MustParsePrefix("2002::/16"),     // IPv4 behind 6to4
 }
 
-// allocated is the public part of IPv6. The rest holds, among other things, several ways to write an IPv4 address
-// (::/96, 64:ff9b::/96, 64:ff9b:1::/48).
+// allocated is the public part of IPv6. The rest holds, among other things, several ways to write
+// an IPv4 address (::/96, 64:ff9b::/96, 64:ff9b:1::/48).
 var allocated = netip.MustParsePrefix("2000::/3")
 
 // Public reports whether an address leads to the public network.
@@ -60,8 +60,8 @@ func Public(ip netip.Addr) bool {
 		!slices.ContainsFunc(inward, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Client returns a client for webhooks: to public addresses only, unless private ones are allowed, without redirects, and
-// with bounds on the time of a request and on the answer's headers.
+// Client returns a client for webhooks: to public addresses only, unless private ones are allowed,
+// without redirects, and with bounds on the time of a request and on the answer's headers.
 func Client(timeout time.Duration, allowPrivate bool) *http.Client {
 	dialer := &net.Dialer{Timeout: timeout}
 	if !allowPrivate {

@@ -1,9 +1,10 @@
-// Package standalone runs an HTTP service as a program of its own: flags for its addresses, a debug address with pprof,
-// the lab's agent and /readyz, a ready line on standard output, the check of browsers' requests (parts/guard), and an end
-// that loses no request (parts/lameduck). The plain programs of the services are run by it.
+// Package standalone runs an HTTP service as a program of its own: flags for its addresses, a debug
+// address with pprof, the lab's agent and /readyz, a ready line on standard output, the check of
+// browsers' requests (parts/guard), and an end that loses no request (parts/lameduck). The plain
+// programs of the services are run by it.
 //
-// It is not for services with assemblies and settings: those are run by parts/daemon. Run owns the servers' goroutines
-// and has ended them when it returns.
+// It is not for services with assemblies and settings: those are run by parts/daemon. Run owns the
+// servers' goroutines and has ended them when it returns.
 package standalone
 
 import (
@@ -29,7 +30,7 @@ import (
 
 // Service is what a program serves.
 type Service struct {
-	Server *http.Server                // of the public address, with its bounds; its handler is wrapped by the guard
+	Server *http.Server                // of the public address; the guard wraps its handler
 	Ready  func(context.Context) error // is it ready? nil: as soon as it serves
 	Close  func()                      // after the last request
 }
@@ -37,8 +38,8 @@ type Service struct {
 // drain bounds the time for requests under way after the lame-duck time.
 const drain = 10 * time.Second
 
-// Main is the main function of a program. start is called after the flags were parsed; it may add gauges to the agent.
-// The program exits with 2 for wrong flags and with 1 when it fails.
+// Main is the main function of a program. start is called after the flags were parsed; it may add
+// gauges to the agent. The program exits with 2 for wrong flags and with 1 when it fails.
 func Main(name string, start func(context.Context, *agent.Agent) (Service, error)) {
 	listen := flag.String("listen", "127.0.0.1:8080", "public `address`")
 	debug := flag.String("debug", "127.0.0.1:0", "`address` of pprof, the agent and /readyz")

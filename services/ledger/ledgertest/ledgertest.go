@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/servicetest"
 	"dyno/services/ledger/sim"
 )
 
@@ -28,18 +29,16 @@ const (
 )
 
 // Core runs what the load of the ladder needs: every client passes it, the plain one too.
-func Core(t *testing.T, start Start) { run(t, scope{start: start}, nil, core()) }
+func Core(t *testing.T, start Start) { run(t, scope{start: start}, nil, core) }
 
-func core() map[string]test {
-	return map[string]test{
-		"stores a range":                      storesRange,
-		"has nothing to do twice":             doesNothingTwice,
-		"goes on after it was stopped":        goesOnStopped,
-		"joins neighbouring ranges":           joinsNeighbours,
-		"stores nothing below a false anchor": refusesFalseAnchor,
-		"waits for a server that is away":     waitsForServer,
-		"refuses a folder that is in use":     refusesUsedFolder,
-	}
+var core = map[string]test{
+	"stores a range":                      storesRange,
+	"has nothing to do twice":             doesNothingTwice,
+	"goes on after it was stopped":        goesOnStopped,
+	"joins neighbouring ranges":           joinsNeighbours,
+	"stores nothing below a false anchor": refusesFalseAnchor,
+	"waits for a server that is away":     waitsForServer,
+	"refuses a folder that is in use":     refusesUsedFolder,
 }
 
 // Alone runs what a client with one server must do when that answers wrongly now and then.
@@ -49,15 +48,15 @@ func Alone(t *testing.T, start Start) {
 
 // Deaths runs what every client must do when it is killed. It must be a process of its own.
 func Deaths(t *testing.T, start Start) {
-	run(t, scope{start: start}, nil, map[string]test{"goes on after it was killed": goesOnKilled})
+	run(t, scope{start: start}, nil, map[string]test{"killed": goesOnKilled})
 }
 
 // Test runs Core, with the account that a sync gives of itself and with check, and the rest. hasty are arguments with
 // which a sync that must fail gives up soon.
 func Test(t *testing.T, start Start, hasty ...string) {
-	run(t, scope{start, true, hasty}, nil, core())
+	run(t, scope{start, true, hasty}, nil, core)
 	run(t, scope{start, true, hasty}, blamesGuilty, map[string]test{
-		"tells what the server lacks":           tellsLack,
+		"says what the server lacks":            tellsLack,
 		"fetches what was lacking":              fetchesLack,
 		"gives up on a server that is gone":     givesUpOnServer,
 		"refuses wrong flags":                   refusesFlags,
@@ -66,7 +65,7 @@ func Test(t *testing.T, start Start, hasty ...string) {
 		"goes round a server that hangs":        goesRoundHanging,
 		"goes round a server that is gone":      goesRoundGone,
 		"fills gaps of one from another":        fillsGaps,
-		"tells what all servers lack":           tellsLackOfAll,
+		"says what all servers lack":            tellsLackOfAll,
 		"links from an anchor above":            linksFromAbove,
 		"stores at every level":                 storesAtEveryLevel,
 		"fetches over WebSocket":                fetchesOverWebSocket,
@@ -79,7 +78,6 @@ func Test(t *testing.T, start Start, hasty ...string) {
 	})
 }
 
-// test is one of the suite.
 type test = func(*client)
 
 // scope is a program and the part of the contract that it keeps.
@@ -98,12 +96,9 @@ func run(t *testing.T, s scope, fault func(*client, sim.Kind), tests map[string]
 		}
 	}
 	t.Run("all", func(t *testing.T) {
-		for name, do := range tests {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				do(&client{t: t, scope: s, world: w, dir: filepath.Join(t.TempDir(), "history")})
-			})
-		}
+		servicetest.Parallel(t, tests, func(t *testing.T, do test) {
+			do(&client{t: t, scope: s, world: w, dir: filepath.Join(t.TempDir(), "history")})
+		})
 	})
 }
 

@@ -56,7 +56,7 @@ func joinsNeighbours(c *client) {
 	c.expect(len(asked.Answered) == ledgers && asked.Again() <= ledgers/10, "%d ledgers were fetched, %d again", len(asked.Answered), asked.Again())
 }
 
-// Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched again: what is written at once.
+// Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched again: those of one write.
 const Batch = 32
 
 // middle is where the server stops to answer.

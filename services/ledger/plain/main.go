@@ -1,17 +1,19 @@
-// Ledgersync-plain is the history client as one writes it on the first day: a loop that asks one server for one
-// ledger after the other over JSON-RPC, decodes the answer with encoding/json into maps, hashes it, and writes it
-// to Pebble with one synced batch. It is step 0 of ledgersync's ladder and passes the part of ledgersync's black-box
-// suite that the ladder's load needs (ledgertest.Core), so that the cost of ledgersync's seams can be measured against it.
+// Ledgersync-plain is the history client as one writes it on the first day: a loop that asks one
+// server for one ledger after the other over JSON-RPC, decodes the answer with encoding/json into
+// maps, hashes it, and writes it to Pebble with one synced batch. It is step 0 of ledgersync's
+// ladder and passes the part of ledgersync's black-box suite that the ladder's load needs
+// (ledgertest.Core), so that the cost of ledgersync's seams can be measured against it.
 //
-// It is correct and complete at trust level L2: every ledger's header hash, transaction tree and link to the ledger
-// above it are proved before it is stored, from --anchor downwards (or from what the server says of --to), it resumes
-// where it stopped, and what is durable stays so when it is killed. It is not for several servers, concurrent requests,
-// WebSocket, signatures or validations. It starts no goroutines but those of net/http and Pebble, and of --debug and
-// --windows where they are asked for.
+// It is correct and complete at trust level L2: every ledger's header hash, transaction tree and
+// link to the ledger above it are proved before it is stored, from --anchor downwards (or from what
+// the server says of --to), it resumes where it stopped, and what is durable stays so when it is
+// killed. It is not for several servers, concurrent requests, WebSocket, signatures or validations.
+// It starts no goroutines but those of net/http and Pebble, and of --debug and --windows where they
+// are asked for.
 //
-//	go run ./services/ledger/plain sync --server http://127.0.0.1:5005 --from 1000 --to 1999 --data history
-//	go run ./services/ledger/plain sync --data history        goes on with that
-//	go run ./services/ledger/plain export --data history      prints what is stored as servers answer it, a ledger a line
+//	go run ./services/ledger/plain sync --server http://127.0.0.1:5005 --from 1000 --to 1999
+//	go run ./services/ledger/plain sync      goes on with that
+//	go run ./services/ledger/plain export    prints what is stored as servers answer it
 package main
 
 import (

@@ -84,7 +84,8 @@ func (s *syncer) run(ctx context.Context) error {
 	return nil
 }
 
-// stored returns the ledger if it is there already, from an earlier range, and is the one that is wanted.
+// stored returns the ledger if it is there already, from an earlier range, and is the one that is
+// wanted.
 func (s *syncer) stored(want link) (*link, error) {
 	l, found, err := s.db.ledger(want.index)
 	if !found || err != nil {
@@ -102,8 +103,9 @@ func fits(at, want link) bool {
 	return at.index == want.index && (want.hash == hash{} || at.hash == want.hash)
 }
 
-// tries bounds the requests for one ledger. The first pause between them doubles up to the longest: that is some 8 s,
-// enough for a restart of the server; after that the command fails and can be called again.
+// tries bounds the requests for one ledger. The first pause between them doubles up to the longest:
+// that is some 8 s, enough for a restart of the server; after that the command fails and can be
+// called again.
 const (
 	tries   = 12
 	pause   = 50 * time.Millisecond

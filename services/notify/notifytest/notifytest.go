@@ -9,6 +9,8 @@ package notifytest
 import (
 	"testing"
 	"time"
+
+	"dyno/parts/servicetest"
 )
 
 // Limits are what a test asks of the program, tighter than one would run it with. Zero: the program's own.
@@ -34,7 +36,7 @@ var limits = Limits{
 	Timeout: 10 * time.Second, Drain: 10 * time.Second, Overlap: time.Hour, AllowPrivate: true,
 }
 
-// brief leaves behind what is not delivered at once when the program stops.
+// brief leaves behind what is not delivered immediately when the program stops.
 func (l Limits) brief() Limits {
 	l.Drain = 20 * time.Millisecond
 	return l
@@ -48,7 +50,7 @@ type Program struct {
 	// next start.
 	Stop func() (left int)
 
-	// Kill ends it at once: nothing is drained, and nothing is written that has not been acknowledged. Nil:
+	// Kill ends it immediately: nothing is drained, and nothing is written that has not been acknowledged. Nil:
 	// it cannot be done.
 	Kill func()
 }
@@ -75,7 +77,7 @@ func Core(t *testing.T, start Start) {
 		"follows no redirect":             followsNoRedirect,
 		"guards against private targets":  guards,
 		"survives kills while it is busy": survivesKills,
-		"refuses what is no notice":       refusesWrong,
+		"refuses what is no notice":       refusesBad(false),
 	})
 	restarts(t, start, map[string]durable{
 		"notices survive":            noticesSurvive,
@@ -90,7 +92,7 @@ func Test(t *testing.T, start Start) {
 	Core(t, start)
 	run(t, start, map[string]test{
 		"filters by type":               filters,
-		"says what is wrong":            saysWhatIsWrong,
+		"says what is wrong":            refusesBad(true),
 		"takes an Idempotency-Key once": takesKeyOnce,
 		"names the bad lines":           namesBadLines,
 		"refuses in JSON":               refusesInJSON,
@@ -148,42 +150,22 @@ func Push(t *testing.T, start Start) {
 // never by time.
 func Isolation(t *testing.T, start Start) {
 	run(t, start, map[string]test{
-		"one that hangs keeps nobody waiting": hangingAlone,
-		"holds the concurrency asked for":     holdsConcurrency,
-		"holds the rate asked for":            holdsRate,
-		"429 throttles a subscription":        throttles(429),
-		"502 throttles a subscription":        throttles(502),
-		"504 throttles a subscription":        throttles(504),
-		"breaks the circuit":                  breaksCircuit,
+		"one that hangs holds up no other": hangingAlone,
+		"holds the concurrency asked for":  holdsConcurrency,
+		"holds the rate asked for":         holdsRate,
+		"429 throttles a subscription":     throttles(429),
+		"502 throttles a subscription":     throttles(502),
+		"504 throttles a subscription":     throttles(504),
+		"breaks the circuit":               breaksCircuit,
 	})
 }
 
 type test = func(*testing.T, Start)
 
+const patience = servicetest.Patience // bounds every wait
+
+var await = servicetest.Await
+
 func run(t *testing.T, start Start, tests map[string]test) {
-	for name, run := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run(t, start)
-		})
-	}
-}
-
-// patience bounds every wait; it is reached only when a test fails.
-const patience = 2 * time.Minute
-
-// await returns when done is true.
-func await(t testing.TB, done func() bool, what func() string) {
-	t.Helper()
-	poll := time.NewTicker(2 * time.Millisecond)
-	defer poll.Stop()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-limit.C:
-			t.Fatalf("waited %v for %s", patience, what())
-		}
-	}
+	servicetest.Parallel(t, tests, func(t *testing.T, run test) { run(t, start) })
 }

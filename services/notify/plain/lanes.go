@@ -15,7 +15,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// subscription is one receiver of notices; in the journal, what never changes of it. server.mu guards the rest.
+// subscription is one receiver of notices; the journal has its exported fields, which never change.
 type subscription struct {
 	ID      string `json:"id"`
 	URL     string `json:"url"`
@@ -33,8 +33,8 @@ type counts struct {
 	Dead      int64 `json:"dead"`
 }
 
-// lane holds the pending notices of one key for one subscription, in order. It is in the ready channel, with a worker,
-// or on a timer, never in two places: so at most one webhook is in flight per key. A worker that empties it removes it.
+// lane holds a subscription's pending notices of one key, in order. It is in the ready channel,
+// with a worker or on a timer, never in two places: at most one webhook is in flight per key.
 type lane struct {
 	sub   *subscription
 	key   string
@@ -48,8 +48,8 @@ type item struct {
 	since  *list.Element // its place in server.oldest
 }
 
-// event is one line of the journal. Notices and events, in the order of At, add up to the state: only admit and apply
-// change it, while the process runs and when it reads the files again.
+// event is one line of the journal. Notices and events, in the order of At, add up to the state:
+// only admit and apply change it, while the process runs and when it reads the files again.
 type event struct {
 	Do     string        `json:"do"`
 	At     uint64        `json:"at"` // the last notice's number when it happened
@@ -69,7 +69,7 @@ const (
 	died      = "died"      // a notice is a dead letter
 )
 
-// record writes an event and applies it; the disk has it after the next sync. The caller holds mu.
+// record writes an event and applies it. The caller holds mu.
 func (s *server) record(e event) {
 	e.At = s.seq
 	if err := s.journal.append(e); err != nil {
@@ -78,7 +78,7 @@ func (s *server) record(e event) {
 	s.apply(e)
 }
 
-// admit appends a stored notice to the lanes of its subscriptions, and remembers its id. The caller holds mu.
+// admit appends a stored notice to its lanes, and remembers its id. The caller holds mu.
 func (s *server) admit(n *notice) {
 	s.seq = n.Seq
 	for _, id := range n.To {
@@ -103,7 +103,7 @@ func (s *server) admit(n *notice) {
 	s.seen.add(n.seenAs())
 }
 
-// apply does what an event says, unless the event is about something that is not there. The caller holds mu.
+// apply does what an event says, if its notice is pending. The caller holds mu.
 func (s *server) apply(e event) {
 	if e.Do == put && e.Change != nil {
 		sub := e.Change

@@ -1,10 +1,11 @@
-// Notify-plain is the notification dispatcher as one writes it on the first day: two files of JSON lines, a map of
-// lanes, a channel of lanes that have work, sixteen workers, one http.Client. It is step 0 of notifyd's ladder: it
-// does what the ladder's load needs (notifytest.Core), so that the cost of notifyd's seams shows. A notice is synced
-// before its 202, and a kill loses none. One that failed too often is a dead letter: the journal names it.
+// Notify-plain is the notification dispatcher as one writes it on the first day: two files of JSON
+// lines, a map of lanes, sixteen workers, one http.Client. It is step 0 of notifyd's ladder and
+// does what the ladder's load needs (notifytest.Core), so that the cost of notifyd's seams shows. A
+// notice is synced before its 202; one that failed too often is a dead letter, which the journal
+// names.
 //
-// It is not for production: every subscription receives every notice and cannot be changed or deleted, pending notices
-// stay in memory, the files only grow, and a subscriber that hangs can occupy every worker.
+// It is not for production: every subscription receives every notice and cannot be deleted, the
+// files only grow, and one subscriber that hangs can occupy every worker.
 package main
 
 import (

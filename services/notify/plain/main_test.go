@@ -61,8 +61,8 @@ func start(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
 
 func TestCore(t *testing.T) { notifytest.Core(t, start) }
 
-// Every notice that the program received before it ends is acknowledged. The program is this test's binary in a process
-// of its own.
+// Every notice that the program received before it ends is acknowledged. The program is this test's
+// binary in a process of its own.
 func TestLosesNoRequest(t *testing.T) {
 	data := t.TempDir()
 	for range 4 {

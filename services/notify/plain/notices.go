@@ -33,12 +33,12 @@ type notice struct {
 	ID       string    `json:"id"`
 	Key      string    `json:"key"`
 	Type     string    `json:"type"`
-	Payload  []byte    `json:"payload"` // JSON, in base64, because json.Marshal would rewrite spaces and escapes
+	Payload  []byte    `json:"payload"` // base64: json.Marshal would rewrite JSON
 	Accepted time.Time `json:"accepted"`
 	To       []string  `json:"to,omitempty"` // subscriptions
 }
 
-// body is the webhook's body: the payload byte for byte as it came. Texts and times are always written: no errors.
+// body is the webhook's body, with the payload byte for byte as it came. Marshal cannot fail here.
 func (n *notice) body() []byte {
 	head, _ := json.Marshal(struct {
 		Type      string    `json:"type"`
@@ -125,8 +125,8 @@ func parseNotice(data []byte) (*notice, error) {
 	return n, nil
 }
 
-// decode reads one JSON value. It refuses unknown fields, text after the value, and what encoding/json lets pass: bytes
-// that are not UTF-8, and escapes of half a surrogate pair.
+// decode reads one JSON value. It refuses unknown fields, text after the value, and what
+// encoding/json lets pass: bytes that are not UTF-8, and escapes of half a surrogate pair.
 func decode(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -184,7 +184,7 @@ func (s *server) postNotices(w http.ResponseWriter, r *http.Request) (status int
 	return status, map[string]any{"id": all[0].ID, "seq": all[0].Seq, "deliveries": deliveries}, nil
 }
 
-// subscribe answers POST /v1/subscriptions. Clients may ask for batches; this program sends one notice per webhook.
+// subscribe answers POST /v1/subscriptions. A batch may be asked for: each webhook has one notice.
 func (s *server) subscribe(w http.ResponseWriter, r *http.Request) (status int, v any, err error) {
 	var ask struct {
 		URL   string `json:"url"`
@@ -202,8 +202,6 @@ func (s *server) subscribe(w http.ResponseWriter, r *http.Request) (status int, 
 	}
 	sub := &subscription{ID: "sub_" + rand.Text(), URL: ask.URL, Secret: make([]byte, 32)}
 	rand.Read(sub.Secret)
-	s.changes.Lock()
-	defer s.changes.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.subs) == maxSubs {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// lineFile is a file of JSON lines that is read once and then appended to, until an error: then its end is unknown.
+// lineFile is a file of JSON lines, read once and then appended to, until an error.
 type lineFile struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -29,7 +29,7 @@ func openLines(path string) (*lineFile, error) {
 	return &lineFile{file: f, lines: bufio.NewReader(f)}, err
 }
 
-// next reads a line into v; false at the end. There it cuts off half a line, which a process that died left.
+// next reads a line into v; false at the end, where it cuts off half a line of a process that died.
 func (f *lineFile) next(v any) (bool, error) {
 	text, err := f.lines.ReadBytes('\n')
 	if err == io.EOF {
@@ -72,7 +72,7 @@ func (s *server) open(dir string) error {
 		s.lock, err = os.OpenFile(filepath.Join(dir, "LOCK"), os.O_RDWR|os.O_CREATE, 0o640)
 	}
 	if err == nil {
-		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // until close, or the process's end
+		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
 	if err != nil {
 		return fmt.Errorf("locking %s, which no other process may use: %w", dir, err)
@@ -137,7 +137,7 @@ func (s *server) accept(notices []*notice) (all []taken, fresh, deliveries int, 
 	return all, len(accepted), deliveries, nil
 }
 
-// number gives numbers and subscriptions to the notices that are new, or refuses them all. The caller holds changes.
+// number gives numbers and subscriptions to new notices, or refuses all. The caller holds changes.
 func (s *server) number(notices []*notice) (all []taken, accepted []*notice, deliveries int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// tight are limits under which nothing is delivered: no server listens at the subscription's address, and the second
-// attempt is an hour away.
+// tight are limits under which nothing is delivered: no server listens at the subscription's
+// address, and the second attempt is an hour away.
 func tight() limits {
 	l := defaults
 	l.backoff, l.maxBackoff = 2*time.Hour, 2*time.Hour
@@ -125,7 +125,8 @@ func TestFolderIsTaken(t *testing.T) {
 	}
 }
 
-// After a failed write nothing is taken any more, since the end of the file is unknown, until the next start.
+// After a failed write nothing is taken any more, since the end of the file is unknown, until the
+// next start.
 func TestBrokenDisk(t *testing.T) {
 	dir := written(t)
 	s := open(t, dir, tight())
@@ -191,7 +192,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzNotice holds that no text makes the parser panic, and that what it takes is delivered as JSON.
+// FuzzNotice holds that no text makes the parser panic, and that what it takes is delivered as
+// JSON.
 func FuzzNotice(f *testing.F) {
 	for _, text := range []string{`{"id":"a","key":"k","type":"t","payload":{"a":[1]}}`, `{"key":"","type":"t"}`, `{"key":"k","type":"t"} x`, `[`, "{\"key\":\"\xff\",\"type\":\"t\"}", "\n\n{}"} {
 		f.Add([]byte(text))

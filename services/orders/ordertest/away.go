@@ -90,7 +90,7 @@ func (c *client) back(me string, uid int64) {
 		c.t.Fatalf("version %d was committed, %d was read", version, o.Version)
 	}
 	body := messageOf("away", me).json()                      // which may have been committed without an answer
-	await(c.t, "submissions to be taken again", func() bool { // by connections that nobody has used since
+	await(c.t, "submissions to be taken again", func() bool { // by connections unused since
 		r := c.submit(me, typeJSON, body)
 		return r.status == http.StatusCreated || r.status == http.StatusOK
 	})
@@ -127,7 +127,7 @@ func saysHanging(c *client) {
 	c.back(me, uid)
 }
 
-// answersUnderWay: a program that is told to stop takes no more connections, and answers what it has been asked.
+// answersUnderWay: a program that receives SIGTERM takes no more connections, and answers what it was asked.
 func answersUnderWay(c *client) {
 	c.run()
 	me := c.account(1)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"dyno/parts/servicetest"
 	"dyno/services/orders/postgres/pgtest"
 )
 
@@ -119,26 +119,21 @@ func (q request) verb() string {
 
 // try sends a request; an error when there is no answer.
 func (c *client) try(q request) (r reply, err error) {
-	req, err := http.NewRequest(q.verb(), c.program.URL+q.path, strings.NewReader(q.body))
-	if err != nil {
-		return r, err
-	}
+	header := http.Header{}
 	if q.token != "" {
-		req.Header.Set("Authorization", "Bearer "+q.token)
+		header.Set("Authorization", "Bearer "+q.token)
 	}
 	if q.kind != "" {
-		req.Header.Set("Content-Type", q.kind)
+		header.Set("Content-Type", q.kind)
 	}
 	for name, value := range q.header {
-		req.Header.Set(name, value)
+		header.Set(name, value)
 	}
-	resp, err := c.http.Do(req)
+	resp, body, err := servicetest.Exchange(c.http, q.verb(), c.program.URL+q.path, q.body, header)
 	if err != nil {
 		return r, err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, body}, err
+	return reply{resp.StatusCode, resp.Header, body}, nil
 }
 
 // do sends a request.

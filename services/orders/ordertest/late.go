@@ -27,8 +27,8 @@ func (c *client) lock(statement string) (release func()) {
 
 // Statements that lock.
 const (
-	lockOrders = "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE" // nobody reads or writes
-	lockAudit  = "LOCK TABLE audit IN EXCLUSIVE MODE"         // nobody writes
+	lockOrders = "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE" // no reads, no writes
+	lockAudit  = "LOCK TABLE audit IN EXCLUSIVE MODE"         // no writes
 )
 
 // blocked counts the program's statements that wait for a lock.
@@ -49,7 +49,7 @@ func givesUp(c *client) {
 		q.token = c.ring.token(me)
 		c.refused(c.do(q), http.StatusServiceUnavailable, "")
 	}
-	await(c.t, "the database to be rid of what nobody waits for", func() bool { return c.blocked() == 0 })
+	await(c.t, "the database to drop statements that no request waits for", func() bool { return c.blocked() == 0 })
 	release()
 	await(c.t, "orders to be answered again", func() bool { return c.get(me, orderPath(uid)).status == http.StatusOK })
 	if orders, audits := c.count(me); orders != 1 || audits != 0 {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/servicetest"
 	"dyno/services/orders/postgres/pgtest"
 )
 
@@ -20,8 +21,8 @@ type Env struct {
 	DSN              string // of a database, empty or prepared by an earlier start
 	Keys             string // file with a JWKS
 	Audience, Issuer string
-	Foreign          string        // status of somebody else's order: "404", or "403"
-	Leeway           time.Duration // by which the clock of whoever issues tokens may be off
+	Foreign          string        // status of the answer for another account's order: "404", or "403"
+	Leeway           time.Duration // by which the clock of the issuer of tokens may be off
 	Reload           time.Duration // after which a changed file of keys counts, at the latest
 
 	// Timeout is of what the database does for one request.
@@ -69,7 +70,7 @@ func core(t *testing.T, s scope) {
 		"refuses bad queries":                    refusesQueries,
 		"knows no such order":                    knowsNone,
 		"hides foreign orders":                   hidesForeign,
-		"tells versions by ETag":                 tellsVersions,
+		"shows versions by ETag":                 tellsVersions,
 		"waits for no version":                   refusesVersionsToCome,
 		"answers HEAD without a body":            answersHead,
 		"refuses other sites' pages":             refusesPages,
@@ -95,13 +96,13 @@ func core(t *testing.T, s scope) {
 		"shows what it acknowledged":             showsAcknowledged,
 	})
 	alone(t, s, map[string]test{
-		"tells foreign orders if it may": tellsForeign,
+		"admits foreign orders if asked": tellsForeign,
 		"rotates keys":                   rotatesKeys,
 		"an order and its audit are one": auditsOrNot,
 		"says that the database is away": saysAway,
 		"says that the database hangs":   saysHanging,
 		"gives up on a slow database":    givesUp,
-		"leaves nothing of who has gone": abandoned,
+		"leaves nothing of gone clients": abandoned,
 		"answers what is under way":      answersUnderWay,
 	})
 }
@@ -115,7 +116,7 @@ func Test(t *testing.T, start Start) {
 		"lists the newest first":           listsNewest,
 		"lists by status":                  listsByStatus,
 		"lists all while orders are added": listsAll,
-		"lists nobody else's":              listsOwn,
+		"lists own orders only":            listsOwn,
 		"refuses bad lists":                refusesLists,
 		"refuses dangerous XML":            refusesXML,
 		"refuses broken FIX":               refusesFIX,
@@ -130,18 +131,18 @@ func Test(t *testing.T, start Start) {
 // SlowSenders runs what a program must do about clients that take too long to send. It takes as long as the program's
 // own bounds (Env.Client), and says something of its HTTP server only: once for each server is enough.
 func SlowSenders(t *testing.T, start Start) {
-	alone(t, scope{start: start}, map[string]test{"bounds slow senders": boundsSlow})
+	alone(t, scope{start: start}, map[string]test{"slow": boundsSlow})
 }
 
 // SlowReaders is the same about clients that do not read the answer to a list.
 func SlowReaders(t *testing.T, start Start) {
-	alone(t, scope{start: start}, map[string]test{"bounds slow readers": boundsUnread})
+	alone(t, scope{start: start}, map[string]test{"unread": boundsUnread})
 }
 
 // Stops runs what a program must do when it receives SIGTERM. It says something of its HTTP server only: once for each
 // server is enough.
 func Stops(t *testing.T, start Start) {
-	alone(t, scope{start: start}, map[string]test{"loses no request": losesNone})
+	alone(t, scope{start: start}, map[string]test{"stops": losesNone})
 }
 
 // scope is a program and the part of the contract that it keeps.
@@ -158,12 +159,7 @@ type test = func(*client)
 func together(t *testing.T, s scope, tests map[string]test) {
 	t.Run("together", func(t *testing.T) {
 		shared := open(t, s)
-		for name, run := range tests {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				run(shared.with(t))
-			})
-		}
+		servicetest.Parallel(t, tests, func(t *testing.T, run test) { run(shared.with(t)) })
 	})
 }
 
@@ -176,30 +172,17 @@ func alone(t *testing.T, s scope, tests map[string]test) {
 			e.DSN, e.Keys = dsn, newRing(t).file
 			s.start(t, e).Stop()
 		})
-		for name, run := range tests {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				run(&client{t: t, scope: s, env: env, name: "a", database: prepared.Database})
-			})
-		}
+		servicetest.Parallel(t, tests, func(t *testing.T, run test) {
+			run(&client{t: t, scope: s, env: env, name: "a", database: prepared.Database})
+		})
 	})
 }
 
-// patience bounds every wait; it is reached only when a test fails.
+// patience bounds every request; it is reached only when a test fails.
 const patience = 45 * time.Second
 
 // await returns when done is true.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-limit.C:
-			t.Fatalf("waited %v for %s", patience, what)
-		}
-	}
+	servicetest.Await(t, func() string { return what }, done)
 }

@@ -86,7 +86,7 @@ func takesOnce(c *client) {
 	}
 }
 
-// takesOnceFromMany: of the same message sent by many at once, one makes the order.
+// takesOnceFromMany: of the same message sent by many concurrently, one makes the order.
 func takesOnceFromMany(c *client) {
 	me := c.account(1)
 	const senders, ids = 8, 10
@@ -235,7 +235,7 @@ func refusesLong(c *client) {
 	}
 }
 
-// auditsOrNot: when the audit record cannot be written there is no order, and nobody is told that there is.
+// auditsOrNot: when the audit record cannot be written there is no order, and no answer says that there is.
 func auditsOrNot(c *client) {
 	c.run()
 	me := c.account(1)
@@ -253,7 +253,7 @@ func auditsOrNot(c *client) {
 	c.exec("DROP TRIGGER fail ON audit")
 	read[receipt](c, c.submit(me, typeJSON, messageOf("audited", me).json()), http.StatusCreated)
 
-	// Nobody sees the order before its audit record: both come with one commit.
+	// No query sees the order before its audit record: both come with one commit.
 	release := c.lock(lockAudit)
 	answered := make(chan reply, 1)
 	go func() {

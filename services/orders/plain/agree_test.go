@@ -21,7 +21,8 @@ import (
 	"dyno/services/orders/store"
 )
 
-// What ordersd takes, the plain program takes for the same order. It may take more: it looks at fewer fields.
+// What ordersd takes, the plain program takes for the same order. It may take more: it looks at
+// fewer fields.
 func FuzzJSON(f *testing.F) {
 	f.Add(messagetest.Sample(domain.JSON, "id-1", "A1"))
 	f.Add(messagetest.Sample(domain.JSON, "id-1", ""))
@@ -49,7 +50,8 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// The plain program and ordersd serve one database: what was submitted to the one is a duplicate to the other.
+// The plain program and ordersd serve one database: what was submitted to the one is a duplicate to
+// the other.
 func TestSharesDatabase(t *testing.T) {
 	ctx := context.Background()
 	dsn := pgtest.Database(t)

@@ -19,7 +19,8 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// algorithms are those that a key may be for. The key names its algorithm; what a token names must equal that.
+// algorithms are those that a key may be for. The key names its algorithm; what a token names must
+// equal that.
 var algorithms = []jose.SignatureAlgorithm{jose.HS256, jose.EdDSA, jose.RS256}
 
 const maxToken = 8 << 10 // bytes

@@ -79,8 +79,8 @@ func (s *server) duplicate(ctx context.Context, tx *sql.Tx, m submission) (recei
 	return r, failure(err)
 }
 
-// failure is the answer to an error of the database: an error of one statement is a fault of the gateway, any other means
-// that the database does not answer, or not in time.
+// failure is the answer to an error of the database: an error of one statement is a fault of the
+// gateway, any other means that the database does not answer, or not in time.
 func failure(err error) error {
 	if err == nil {
 		return nil
@@ -88,7 +88,7 @@ func failure(err error) error {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
 		switch said.Code[:2] {
-		case "08", "40", "53", "55", "57": // connection, rollback, resources, not in that state, shutting down
+		case "08", "40", "53", "55", "57": // connection, rollback, resources, state, shutdown
 		default:
 			return err
 		}

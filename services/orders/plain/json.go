@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// readJSON reads an order as JSON. Price and qty may be texts or numbers; both are read digit by digit.
+// readJSON reads an order as JSON. Price and qty may be texts or numbers; both are read digit by
+// digit.
 func readJSON(body []byte) (m submission, err error) {
 	var in struct {
 		ClientOrderID string         `json:"client_order_id"`

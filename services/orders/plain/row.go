@@ -29,7 +29,7 @@ const columns = "uid, account, symbol, side, price, qty, filled, status, version
 func (o *order) scan(row interface{ Scan(...any) error }) error {
 	var updated time.Time
 	err := row.Scan(&o.UID, &o.Account, &o.Symbol, &o.Side, &o.Price, &o.Qty, &o.Filled, &o.Status, &o.Version, &updated)
-	o.UpdatedAt = updated.UTC().Format("2006-01-02T15:04:05.000000Z") // the six decimals that PostgreSQL keeps
+	o.UpdatedAt = updated.UTC().Format("2006-01-02T15:04:05.000000Z") // as PostgreSQL keeps it
 	return err
 }
 

@@ -19,7 +19,7 @@ type config struct {
 	foreign     int           // status of the answer for another account's order
 	connections int           // to the database
 	timeout     time.Duration // of what the database does for one request
-	client      time.Duration // within which a client must have sent its request, and again read the answer
+	client      time.Duration // of a client to send its request, and to read the answer
 	leeway      time.Duration // by which the clock of the issuer of tokens may be off
 	reload      time.Duration // after which the file of keys is looked at again
 }
