@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
 
 	"go.uber.org/goleak"
@@ -47,17 +48,13 @@ func TestMain(m *testing.M) {
 
 // Whenever the client dies, it goes on, loses next to nothing, and stores nothing but the truth.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it kills a client for several seconds")
-	}
+	quicktest.Skip(t, "kills a client again and again")
 	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
 }
 
 // What comes ahead of its turn is not fetched again either.
 func TestAhead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	if n := Ahead(t, subject(t), 400, chooseSeed(t)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
@@ -65,9 +62,7 @@ func TestAhead(t *testing.T) {
 
 // Whatever servers answer, nothing but the truth is stored, all of it, and nobody is blamed but who has lied.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
 }
 

@@ -146,8 +146,7 @@ var badNotices = []struct {
 	{415, "", good, "application/json", ""},
 }
 
-// good is a notice that may stand beside bad ones.
-var good = notice("1", "k", "t", "1")
+var good = notice("1", "k", "t", "1") // which may stand beside bad ones
 
 // refusesBad holds that what is no notice is refused and leaves nothing behind, and that the error says what is wrong.
 func refusesBad(says bool) test {

@@ -90,8 +90,7 @@ func (in Input) Model() map[string][]string {
 func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	l := limits.brief()
 	l.Attempts, l.Backoff, l.MaxBackoff = 100, 100*time.Microsecond, time.Millisecond
-	r := newReceiver(t, flaky)
-	c := open(t, start, l)
+	c, r := open(t, start, l), newReceiver(t, flaky)
 	for i, sub := range in.Subscriptions {
 		c.subscribe(r, fmt.Sprintf("/%d", i), sub)
 	}
@@ -99,6 +98,7 @@ func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	for i, post := range in.Posts {
 		c.post(batch, lines(post...))
 		if how := in.Restarts[i]; how != None {
+			c.http.CloseIdleConnections() // a server waits before it closes one
 			c.restart(how == Kill && c.program.Kill != nil)
 			restarted = true
 		}

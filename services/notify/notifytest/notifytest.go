@@ -163,7 +163,6 @@ func Isolation(t *testing.T, start Start) {
 type test = func(*testing.T, Start)
 
 const patience = servicetest.Patience // bounds every wait
-
 var await = servicetest.Await
 
 func run(t *testing.T, start Start, tests map[string]test) {
