@@ -3,8 +3,10 @@
 package main
 
 import (
-	"dyno/parts/daemon"
+	"dyno/cmd/service"
 	"dyno/services/ledger"
 )
 
-func main() { daemon.Main(ledger.Service()) }
+func main() {
+	service.Main(ledger.Service(), verifyCommand(), checkCommand(), evidenceCommand(), exportCommand(), packCommand(), unpackCommand(), simCommand(), templateCommand())
+}

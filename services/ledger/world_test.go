@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -71,6 +72,16 @@ func run(t testing.TB, code int, args ...string) (stdout, stderr string) {
 		t.Fatalf("%v exits with %d, want %d; it said:\n%s\n%s", args, got, code, p.Stdout.String(), p.Stderr.String())
 	}
 	return p.Stdout.String(), p.Stderr.String()
+}
+
+// checked proves again what is stored in a folder, which has to be clean.
+func checked(t testing.TB, dir string) store.CheckReport {
+	t.Helper()
+	report, err := store.CheckFolder(t.Context(), dir, store.CheckOptions{})
+	if err = errors.Join(err, report.Err()); err != nil {
+		t.Fatal(err)
+	}
+	return report
 }
 
 // syncing is the command line of a sync.

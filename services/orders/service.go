@@ -30,10 +30,8 @@ import (
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres"
 	"dyno/services/orders/release"
-	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -56,7 +54,6 @@ key there: "ordersd token" signs with it.`,
   ordersd serve --dsn postgres://orders@db1,db2/orders --jwt-keys /etc/ordersd/jwks.json`,
 		Assembly: Assembly(),
 		Data:     &daemon.DataFolder{Format: 1, Early: []string{auth.KeysFile, auth.KeysFile + ".new", postgresFolder}},
-		Commands: []*cobra.Command{auth.TokenCommand(), auth.FeedCommand(), store.SeedCommand(), postgres.Command(store.Prepare)},
 		Flags:    f.declare,
 		Protocols: func(c daemon.Choice) []string {
 			if c.Get("web") == "nethttp" {
