@@ -22,7 +22,7 @@ import (
 
 func mustAppend(t *testing.T, s *store.Store, chain []*xrpl.Ledger) {
 	t.Helper()
-	if err := s.Append(chain, store.Progress{}); err != nil {
+	if err := s.Append(chain, store.Progress{From: chain[0].Index, To: chain[len(chain)-1].Index}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"dyno/services/orders/store"
@@ -65,17 +63,4 @@ func (c Config) store(log *slog.Logger) store.Options {
 	return store.Options{DSNs: c.DSNs, Owners: c.Owners, Replica: c.Replica, Driver: c.Driver, Lookup: c.Lookup,
 		Reads: c.Reads, Lists: c.Lists, Writes: c.Writes, Batches: c.Batches, MaxBatch: c.MaxBatch, MaxWaiting: c.MaxWaiting,
 		Timeout: c.Timeout, AuditRetention: c.AuditRetention, Log: log}
-}
-
-// pick returns the implementation of a seam called name.
-func pick[T any](seam string, impls map[string]func() T, name string) (impl T, err error) {
-	make, ok := impls[name]
-	if !ok {
-		return impl, unknown(seam, name, slices.Sorted(maps.Keys(impls))...)
-	}
-	return make(), nil
-}
-
-func unknown(seam, name string, names ...string) error {
-	return fmt.Errorf("seam %s: nothing is called %q; there are %s", seam, name, strings.Join(names, ", "))
 }

@@ -16,13 +16,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/ledger/history"
 )
 
@@ -70,7 +70,7 @@ func (c *Config) complete() error {
 	c.Forged = cmp.Or(c.Faults[Forged], c.Forged)
 	switch {
 	case c.Software != Rippled && c.Software != Clio:
-		return fmt.Errorf("software %q: there are %s and %s", c.Software, Rippled, Clio)
+		return refusal.Unknown("software", c.Software, Rippled, Clio)
 	case c.Delay < 0 || c.StallFor < 0 || c.TipEvery < 0:
 		return errors.New("a time is below zero")
 	}

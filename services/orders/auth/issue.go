@@ -14,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
@@ -126,7 +127,7 @@ func (k *keyring) signing(id string) (key, error) {
 	case len(known) == 0:
 		return key{}, errors.New("no key here can sign: they are public ones")
 	default:
-		return key{}, fmt.Errorf("no key has the kid %q; there are %s", id, strings.Join(known, ", "))
+		return key{}, refusal.Unknown("kid", id, known...)
 	}
 }
 

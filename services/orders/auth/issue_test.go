@@ -93,7 +93,7 @@ func TestIssueRefuses(t *testing.T) {
 	}{
 		{both, "", good, ""},
 		{both, "rs", good, `the key with kid "rs" is a public one`},
-		{both, "x", good, `no key has the kid "x"; there are hs`},
+		{both, "x", good, `unknown kid "x"; there are hs`},
 		{public, "", good, "no key here can sign"},
 		{none, "", good, "no key here can sign"},
 		{both + "x", "", good, "cannot be read"},
