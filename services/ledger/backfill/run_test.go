@@ -129,7 +129,7 @@ func TestNamesThatAreNone(t *testing.T) {
 	p := pool(t, w.server(t, sim.Config{}))
 	for says, change := range map[string]func(*Config){
 		`unknown tree "oak"`:             func(c *Config) { c.Tree = "oak" },
-		`no queue is called "bus"`:            func(c *Config) { c.Queue = "bus" },
+		`no queue is called "bus"`:       func(c *Config) { c.Queue = "bus" },
 		`unknown sizing of shards "big"`: func(c *Config) { c.Shards.Sizing = "big" },
 		`unknown hedging "box"`:          func(c *Config) { c.Shards.Hedge = "box" },
 	} {
