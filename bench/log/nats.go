@@ -15,7 +15,8 @@ import (
 	"github.com/nats-io/nuid"
 
 	"dyno/lab/target"
-	walstream "dyno/parts/wal/jetstream"
+	"dyno/parts/process"
+	walstream "dyno/services/notify/jetstream"
 )
 
 // natsWord, as the first argument, makes this program a NATS server: nats-server DIR.
@@ -53,12 +54,12 @@ func natsMain(ctx context.Context, args []string) error {
 	return nil
 }
 
-func startNATS(ctx context.Context, e environment) (*target.Process, string, error) {
+func startNATS(ctx context.Context, e environment) (*process.Process, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := target.Start(ctx, target.Spec{Name: natsWord, Command: []string{self, natsWord, e.dir}, ReadyLine: true})
+	p, err := target.Start(ctx, process.Spec{Name: natsWord, Command: []string{self, natsWord, e.dir}, ReadyLine: true})
 	if err != nil {
 		return nil, "", err
 	}
