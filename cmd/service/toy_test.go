@@ -45,7 +45,7 @@ func toy() daemon.Service {
 				{Name: "queue", Doc: "where notices wait", Impls: []daemon.Impl{{Name: "channel", Doc: "a buffered channel"}, {Name: "ring", Doc: "grows"}, {Name: "swap", Doc: "takes a batch"}}},
 				{Name: "log", Doc: "where they are kept", Impls: []daemon.Impl{{Name: "plain", Doc: "an fsync each"}, {Name: "group", Doc: "an fsync for all"}}},
 			},
-			Settings: daemon.Settings(settings{}),
+			Settings: daemon.Settings[settings](),
 			Ladder: []daemon.Step{
 				{Name: "ring", Change: map[string]string{"queue": "ring"}, Why: "a burst no longer blocks"},
 				{Name: "workers", Change: map[string]string{"workers": "8"}, Why: "Little's law"},

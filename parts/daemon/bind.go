@@ -18,10 +18,10 @@ import (
 //	URL     string        `set:"url" default:"" doc:"..."`
 //
 // An int64 is a size in bytes, and the first of the values is the default. Embedded structs count as if their fields stood in
-// their place; fields without the tag are none of the settings. Choice.Fill sets the same fields. A tag that cannot be read is
+// their place; fields without the tag are none of the settings. Bind sets the same fields. A tag that cannot be read is
 // a mistake in the program and panics.
-func Settings(config any) (out []Setting) {
-	for field := range tagged(reflect.TypeOf(config)) {
+func Settings[T any]() (out []Setting) {
+	for field := range tagged(reflect.TypeFor[T]()) {
 		if field.Tag.Get("set") != "" {
 			out = append(out, settingOf(field))
 		}
@@ -29,10 +29,10 @@ func Settings(config any) (out []Setting) {
 	return out
 }
 
-// Fill sets the fields of a struct, which config points to: those tagged set to the settings' values, and those tagged seam
-// to the names of the implementations.
-func (c Choice) Fill(config any) {
-	v := reflect.ValueOf(config).Elem()
+// Bind sets the fields of a struct: those tagged set to the settings' values, and those tagged seam to the names of the
+// implementations.
+func Bind[T any](c Choice) (config T) {
+	v := reflect.ValueOf(&config).Elem()
 	for field := range tagged(v.Type()) {
 		name := field.Tag.Get("set") + field.Tag.Get("seam")
 		if name == "" {
@@ -53,6 +53,7 @@ func (c Choice) Fill(config any) {
 		}
 		v.FieldByIndex(field.Index).Set(reflect.ValueOf(value))
 	}
+	return config
 }
 
 // tagged yields the fields of a struct, those of embedded structs in their place.
@@ -71,7 +72,7 @@ func settingOf(field reflect.StructField) Setting {
 	name, value, doc := tag.Get("set"), tag.Get("default"), tag.Get("doc")
 	switch reflect.Zero(field.Type).Interface().(type) {
 	case int:
-		return Int(name, parseTag(field, "default", strconv.Atoi), parseTag(field, "min", strconv.Atoi), parseTag(field, "max", strconv.Atoi), doc)
+		return Int(name, parseTag(field, "default", parseWhole), parseTag(field, "min", parseWhole), parseTag(field, "max", parseWhole), doc)
 	case int64:
 		return Bytes(name, parseTag(field, "default", parseBytes), parseTag(field, "min", parseBytes), parseTag(field, "max", parseBytes), doc)
 	case time.Duration:
@@ -93,4 +94,10 @@ func parseTag[T any](field reflect.StructField, key string, parse func(string) (
 		panic(fmt.Sprintf("daemon: field %s: tag %s: %v", field.Name, key, err))
 	}
 	return v
+}
+
+// parseWhole reads a whole number as Go writes it, such as 65_536.
+func parseWhole(text string) (int, error) {
+	n, err := strconv.ParseInt(text, 0, strconv.IntSize)
+	return int(n), err
 }

@@ -56,7 +56,7 @@ type route struct {
 
 // New connects to the database, brings its schema up to date, and puts a gateway together.
 func New(ctx context.Context, c Config) (*Gateway, error) {
-	g := &Gateway{config: c, log: c.Logger, msgpack: encode.Msgpack(), latency: newLatencies()}
+	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies()}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -86,7 +86,7 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 		return daemon.Usage(err)
 	}
 	g.closers = append(g.closers, g.verifier.Close)
-	g.store, err = store.Open(ctx, c.store(g.log))
+	g.store, err = store.Open(ctx, c.store())
 	if errors.Is(err, store.ErrOptions) {
 		return daemon.Usage(err)
 	}

@@ -2,6 +2,7 @@ package orders
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -124,5 +125,17 @@ func TestSlowClients(t *testing.T) {
 func TestAssembly(t *testing.T) {
 	if err := Assembly().Check(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The settings that users have written down keep their names, defaults and bounds.
+func TestAssembliesStay(t *testing.T) {
+	want, err := os.ReadFile("testdata/assemblies.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
 	}
 }

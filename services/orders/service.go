@@ -85,14 +85,14 @@ func (f *flags) declare(set *pflag.FlagSet) {
 }
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
-	if n := env.Choice.Int("gogc"); n > 0 {
-		debug.SetGCPercent(n)
-	}
-	if n := env.Choice.Bytes("memory_limit"); n > 0 {
-		debug.SetMemoryLimit(n)
-	}
 	c := FromChoice(env.Choice)
-	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Logger = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
+	if c.GOGC > 0 {
+		debug.SetGCPercent(c.GOGC)
+	}
+	if c.MemoryLimit > 0 {
+		debug.SetMemoryLimit(c.MemoryLimit)
+	}
+	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
 	if err := c.check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}

@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// inner is embedded in config.
+type inner struct {
+	Workers int `set:"workers" default:"16" min:"1" max:"65_536" doc:"webhooks in flight"`
+	Hidden  int `set:"hidden" default:"1" min:"1" max:"2" doc:"the outer struct has a field of its name"`
+}
+
+type config struct {
+	inner
+
+	Log     string        `seam:"log"`
+	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"of an attempt"`
+	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"bytes of pending notices"`
+	Filter  bool          `set:"filter" default:"true" doc:"whether there is a filter"`
+	Foreign string        `set:"foreign" values:"404,403" doc:"status for others"`
+	URL     string        `set:"url" default:"x" doc:"of the server"`
+	Hidden  string        // set by hand
+}
+
+func TestSettingsOfAStruct(t *testing.T) {
+	want := []Setting{
+		Int("workers", 16, 1, 65_536, "webhooks in flight"),
+		Duration("timeout", 10*time.Second, 10*time.Millisecond, 5*time.Minute, "of an attempt"),
+		Bytes("memory", 256<<20, 1<<10, 1<<40, "bytes of pending notices"),
+		Bool("filter", true, "whether there is a filter"),
+		OneOf("foreign", []string{"404", "403"}, "status for others"),
+		Text("url", "x", nil, "of the server"),
+	}
+	got := Settings[config]()
+	if len(got) != len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for i := range want {
+		bad := want[i].check("none") != nil
+		if gotBad := got[i].check("none") != nil; gotBad != bad {
+			t.Errorf("%s: a bad value is refused: %v, want %v", want[i].Name, gotBad, bad)
+		}
+		got[i].check, want[i].check = nil, nil
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+}
+
+func TestBind(t *testing.T) {
+	a := Assembly{Seams: []Seam{{Name: "log", Impls: []Impl{{Name: "plain"}, {Name: "group"}}}}, Settings: Settings[config]()}
+	c, err := a.Resolve(Baseline, map[string]string{"log": "group", "workers": "3", "timeout": "1s", "memory": "1MiB", "filter": "false", "foreign": "403", "url": "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config{inner: inner{Workers: 3}, Log: "group", Timeout: time.Second, Memory: 1 << 20, Foreign: "403", URL: "y"}
+	if got := Bind[config](c); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestTagsThatCannotBeRead(t *testing.T) {
+	for says, declare := range map[string]func() []Setting{
+		"field N: tag max": Settings[struct {
+			N int `set:"n" default:"1" min:"1"`
+		}],
+		"none of type uint": Settings[struct {
+			N uint `set:"n"`
+		}],
+		"field D: tag default": Settings[struct {
+			D time.Duration `set:"d" default:"soon"`
+		}],
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, says) {
+					t.Errorf("panics with %q, want %s", text, says)
+				}
+			}()
+			declare()
+		}()
+	}
+}
