@@ -5,8 +5,13 @@ package main
 import (
 	"dyno/cmd/service"
 	"dyno/services/ledger"
+
+	"github.com/spf13/cobra"
 )
 
-func main() {
-	service.Main(ledger.Service(), verifyCommand(), checkCommand(), evidenceCommand(), exportCommand(), packCommand(), unpackCommand(), simCommand(), templateCommand())
+func main() { service.Main(ledger.Service(), commands()...) }
+
+// commands are those beside serve and the jobs.
+func commands() []*cobra.Command {
+	return []*cobra.Command{verifyCommand(), checkCommand(), evidenceCommand(), exportCommand(), packCommand(), unpackCommand(), simCommand(), templateCommand()}
 }

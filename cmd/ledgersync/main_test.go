@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"flag"
 	"os"
 	"os/exec"
 	"strconv"
@@ -15,7 +16,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"ledgersync": main}) }
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "16") // they wait for servers that are slow or gone more than they compute
+	testscript.Main(m, map[string]func(){"ledgersync": main})
+}
 
 // The scripts run the command as a user does and look at exit code, stdout and stderr. $SERVER is a simulated server of
 // ledgers 1000 to 1011 at $ADDRESS, $GONE one that is not there any more, $ANCHOR the hash of ledger 1011.

@@ -81,7 +81,9 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	p.writing = store.WriterOptions{Progress: asked.After(s.Progress()), Writers: p.set.StoreWriters,
 		Queue: p.set.StoreQueue, Batch: p.set.StoreBatch}
 	p.bound.begin(p)
-	p.measure() // from here on somebody may look
+	if err := p.measure(); err != nil { // from here on it may be looked at
+		return p, err
+	}
 	refreshing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
 	p.runs.Go(func() { p.pool.Run(refreshing) })

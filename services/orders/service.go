@@ -121,7 +121,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 	}
 	if l, ok := r.server.(*web.Loop); ok {
-		if err := exposeAll(env, loopGauges(l)); err != nil {
+		if err := exposeAll(env, loopMetrics(l)); err != nil {
 			return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 		}
 	}
@@ -227,7 +227,7 @@ func (r *running) start(ctx context.Context, c Config) (err error) {
 	}
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
 	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
-	if err := exposeAll(r.env, releaseGauges(r.release)); err != nil {
+	if err := exposeAll(r.env, releaseMetrics(r.release)); err != nil {
 		return err
 	}
 	return r.gateway.expose(r.env)
