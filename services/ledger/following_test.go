@@ -64,7 +64,7 @@ func endsClean(t testing.TB, p *ledgertest.Process, dir string, s *sim.Sim, from
 	if has, _ := stored(t, dir); has != fmt.Sprintf("%d-%d", from, to) {
 		t.Errorf("stored: %s, want %d-%d", has, from, to)
 	}
-	ledgertest.ReadTruth(t, s.URL(), from, to).Holds(t, ledgersync, dir)
+	ledgertest.ReadTruth(t, s.URL(), from, to).Holds(t, ledgertest.Binary(built(t)), dir)
 }
 
 // Whoever asks before the service is up is answered once the newest ledgers are rendered, and not before.
@@ -358,5 +358,5 @@ func TestKilledWhileFollowing(t *testing.T) {
 	if has != fmt.Sprintf("%d-%d", first, next) {
 		t.Fatalf("stored: %s, want %d-%d", has, first, next)
 	}
-	ledgertest.ReadTruth(t, s.URL(), first, next).Holds(t, ledgersync, dir)
+	ledgertest.ReadTruth(t, s.URL(), first, next).Holds(t, start, dir)
 }

@@ -36,7 +36,7 @@ var build = sync.OnceValues(func() (path string, err error) {
 // binaries is the folder of what build built; TestMain removes it.
 var binaries string
 
-func built(t *testing.T) string {
+func built(t testing.TB) string {
 	t.Helper()
 	path, err := build()
 	if err != nil {
