@@ -85,12 +85,7 @@ the ledger above it is stored already. A folder that was proved further than --l
 its level is that of all that is in it.`,
 		Example: `  ledgersync unpack history.pack --data history --anchor 90000999:5D1C...
   ledgersync unpack history.pack --data history --level L4`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return daemon.Usage(errors.New("unpack wants one FILE, as in ledgersync unpack history.pack; - is stdin"))
-			}
-			return nil
-		},
+		Args: service.Arguments(1, 1, "unpack wants one FILE, as in ledgersync unpack history.pack; - is stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := unpackOptions(level, anchor)
 			if err != nil {

@@ -2,12 +2,12 @@ package main
 
 import (
 	"embed"
-	"errors"
 	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"dyno/cmd/service"
 	"dyno/parts/daemon"
 	"dyno/parts/refusal"
 )
@@ -39,12 +39,7 @@ func templateCommand() *cobra.Command {
 		Example: `  ledgersync template public > public.yaml
   ledgersync sync --config public.yaml`,
 		ValidArgs: templateNames(),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return daemon.Usage(errors.New("template takes one name"))
-			}
-			return nil
-		},
+		Args:      service.Arguments(0, 1, "template takes one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := []byte(strings.Join(templateNames(), "\n") + "\n")
 			if len(args) == 1 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"dyno/cmd/service"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/ledger/store/pack"
@@ -34,12 +35,7 @@ and both where that cannot be told. That takes some 200 bytes of memory for each
 It exits with 1 when a ledger fails, or when there is none.`,
 		Example: `  ledgersync verify ledgers.jsonl --level L4
   ledgersync export --data ledgersync-data --format ndjson | ledgersync verify - --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return daemon.Usage(errors.New("verify wants one FILE, as in ledgersync verify ledgers.jsonl; - is stdin"))
-			}
-			return nil
-		},
+		Args: service.Arguments(1, 1, "verify wants one FILE, as in ledgersync verify ledgers.jsonl; - is stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Level, err = trust.ParseLevel(level); err != nil {

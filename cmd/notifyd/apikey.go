@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"dyno/cmd/service"
 	"dyno/parts/daemon"
 	"dyno/services/notify/apikey"
 )
@@ -21,12 +21,7 @@ A running notifyd takes the new line over within a second.`,
 		Example: `  (umask 077; notifyd apikey shop >> keys.txt)
   notifyd serve --api-keys keys.txt
   curl -H 'Authorization: Bearer notifyd_...' http://127.0.0.1:8080/v1/stats`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return daemon.Usage(errors.New("apikey takes one argument, the name of who will have the key: notifyd apikey shop"))
-			}
-			return nil
-		},
+		Args: service.Arguments(1, 1, "apikey takes one argument, the name of who will have the key: notifyd apikey shop"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, line, err := apikey.Make(args[0])
 			if err != nil {

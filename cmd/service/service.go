@@ -9,6 +9,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -122,6 +123,16 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 		return daemon.Usage(fmt.Errorf("%s takes no arguments, not even %q", cmd.Name(), args[0]))
 	}
 	return daemon.Usage(refusal.Unknown("command", args[0], names...))
+}
+
+// Arguments accepts from least to most arguments; a usage error says how to write them.
+func Arguments(least, most int, write string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return daemon.Usage(errors.New(write))
+		}
+		return nil
+	}
 }
 
 func assemblies(s daemon.Service) *cobra.Command {

@@ -25,9 +25,9 @@ type Assembly struct {
 
 // Seam is a place where one of several implementations is put in. The first is the baseline's.
 type Seam struct {
-	Name  string
-	Doc   string
-	Impls []Impl
+	Name  string `json:"name"`
+	Doc   string `json:"doc"`
+	Impls []Impl `json:"implementations"`
 }
 
 // Impl is one implementation of a seam.

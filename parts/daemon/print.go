@@ -19,23 +19,15 @@ func (s Service) PrintAssemblies(w io.Writer, asJSON bool) error {
 
 // printJSON prints the contract's object. Keys may be added, never changed.
 func (s Service) printJSON(w io.Writer) error {
-	type seam struct {
-		Name  string `json:"name"`
-		Doc   string `json:"doc"`
-		Impls []Impl `json:"implementations"`
-	}
 	out := struct {
 		Schema     string    `json:"schema"`
 		Service    string    `json:"service"`
 		Assemblies []string  `json:"assemblies"`
-		Seams      []seam    `json:"seams"`
+		Seams      []Seam    `json:"seams"`
 		Settings   []Setting `json:"settings"`
 		Ladder     []Step    `json:"ladder"`
 	}{Schema: "dyno.assemblies/1", Service: s.Name, Assemblies: s.Assembly.Names(),
-		Seams: []seam{}, Settings: append([]Setting{}, s.Assembly.Settings...), Ladder: append([]Step{}, s.Assembly.Ladder...)}
-	for _, sm := range s.Assembly.Seams {
-		out.Seams = append(out.Seams, seam(sm))
-	}
+		Seams: append([]Seam{}, s.Assembly.Seams...), Settings: append([]Setting{}, s.Assembly.Settings...), Ladder: append([]Step{}, s.Assembly.Ladder...)}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
