@@ -164,9 +164,6 @@ func (a Assembly) Check() error {
 		if err := names.add(s.Name); err != nil {
 			return err
 		}
-		if s.check == nil {
-			return fmt.Errorf("assembly: setting %s was not made by Int, Duration or their like", s.Name)
-		}
 		if err := s.check(s.Default); err != nil {
 			return fmt.Errorf("assembly: default of %w", err)
 		}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -18,8 +17,8 @@ import (
 //	URL     string        `set:"url" default:"" doc:"..."`
 //
 // An int64 is a size in bytes, and the first of the values is the default. Embedded structs count as if their fields stood in
-// their place; fields without the tag are none of the settings. Bind sets the same fields. A tag that cannot be read is
-// a mistake in the program and panics.
+// their place; fields without the tag are none of the settings. Bind sets the same fields. Assembly.Check finds tags that
+// contradict each other.
 func Settings[T any]() (out []Setting) {
 	for field := range tagged(reflect.TypeFor[T]()) {
 		if field.Tag.Get("set") != "" {
@@ -38,20 +37,17 @@ func Bind[T any](c Choice) (config T) {
 		if name == "" {
 			continue
 		}
-		var value any
-		switch v.FieldByIndex(field.Index).Interface().(type) {
-		case int:
-			value = c.Int(name)
-		case int64:
-			value = c.Bytes(name)
-		case bool:
-			value = c.Bool(name)
-		case time.Duration:
-			value = c.Duration(name)
+		text, into := c.Get(name), v.FieldByIndex(field.Index)
+		switch parse := numbers[kinds[field.Type]]; {
+		case parse != nil:
+			n, _ := parse(text) // which was checked
+			into.SetInt(n)
+		case into.Kind() == reflect.Bool:
+			b, _ := strconv.ParseBool(text)
+			into.SetBool(b)
 		default:
-			value = c.Get(name)
+			into.SetString(text)
 		}
-		v.FieldByIndex(field.Index).Set(reflect.ValueOf(value))
 	}
 	return config
 }
@@ -67,37 +63,21 @@ func tagged(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	}
 }
 
+// kinds are the kinds of settings by the types of their fields.
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[int]():           "int",
+	reflect.TypeFor[int64]():         "bytes",
+	reflect.TypeFor[time.Duration](): "duration",
+	reflect.TypeFor[bool]():          "bool",
+	reflect.TypeFor[string]():        "text",
+}
+
 func settingOf(field reflect.StructField) Setting {
-	tag := field.Tag
-	name, value, doc := tag.Get("set"), tag.Get("default"), tag.Get("doc")
-	switch reflect.Zero(field.Type).Interface().(type) {
-	case int:
-		return Int(name, parseTag(field, "default", parseWhole), parseTag(field, "min", parseWhole), parseTag(field, "max", parseWhole), doc)
-	case int64:
-		return Bytes(name, parseTag(field, "default", parseBytes), parseTag(field, "min", parseBytes), parseTag(field, "max", parseBytes), doc)
-	case time.Duration:
-		return Duration(name, parseTag(field, "default", time.ParseDuration), parseTag(field, "min", time.ParseDuration), parseTag(field, "max", time.ParseDuration), doc)
-	case bool:
-		return Bool(name, parseTag(field, "default", strconv.ParseBool), doc)
-	case string:
-		if values, ok := tag.Lookup("values"); ok {
-			return OneOf(name, strings.Split(values, ","), doc)
-		}
-		return Text(name, value, nil, doc)
+	get := field.Tag.Get
+	s := Setting{Name: get("set"), Doc: get("doc"), Kind: kinds[field.Type], Default: get("default"), Min: get("min"), Max: get("max")}
+	if values := get("values"); values != "" {
+		s.Kind, s.Values = "one-of", strings.Split(values, ",")
+		s.Default = s.Values[0]
 	}
-	panic(fmt.Sprintf("daemon: setting %s: there are none of type %v", name, field.Type))
-}
-
-func parseTag[T any](field reflect.StructField, key string, parse func(string) (T, error)) T {
-	v, err := parse(field.Tag.Get(key))
-	if err != nil {
-		panic(fmt.Sprintf("daemon: field %s: tag %s: %v", field.Name, key, err))
-	}
-	return v
-}
-
-// parseWhole reads a whole number as Go writes it, such as 65_536.
-func parseWhole(text string) (int, error) {
-	n, err := strconv.ParseInt(text, 0, strconv.IntSize)
-	return int(n), err
+	return s
 }

@@ -41,7 +41,7 @@ func toyAssembly() Assembly {
 			Int("workers", 1, 1, 64, "goroutines that deliver"),
 			Duration("linger", 0, 0, time.Second, "how long a batch waits for more"),
 			Bytes("segment", 64<<20, 1<<20, 1<<30, "size of a file of the log"),
-			OneOf("sync", []string{"always", "never"}, "when to fsync"),
+			{Name: "sync", Kind: "one-of", Doc: "when to fsync", Default: "always", Values: []string{"always", "never"}},
 		},
 		Ladder: []Step{
 			{"ring", map[string]string{"queue": "ring"}, "a burst no longer blocks"},

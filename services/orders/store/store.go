@@ -44,7 +44,7 @@ type Options struct {
 	Lists    int `set:"lists" default:"4" min:"1" max:"1000" doc:"connections for lists"`
 	Writes   int `set:"writes" default:"8" min:"1" max:"1000" doc:"connections for submits"`
 	Batches  int `set:"batches" default:"0" min:"0" max:"64" doc:"connections for batched order queries (lookup=batch), each for a batch under way; 0: one for each core, 2 to 16"`
-	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10_000" doc:"order queries in one batch"`
+	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10000" doc:"order queries in one batch"`
 
 	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout. Zero is 2 s.
 	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"of a request; the database is told"`
