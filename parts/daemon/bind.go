@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,11 +17,11 @@ import (
 //	Foreign string        `set:"foreign" values:"404,403" doc:"..."`
 //	URL     string        `set:"url" default:"" doc:"..."`
 //
-// An int64 is a size in bytes, and the first of the values is the default. Embedded structs count as if their fields stood in
+// An int64 is a size in bytes, and the first of the values is the default. The fields of structs within it count in
 // their place; fields without the tag are none of the settings. Bind sets the same fields. Assembly.Check finds tags that
 // contradict each other.
 func Settings[T any]() (out []Setting) {
-	for field := range tagged(reflect.TypeFor[T]()) {
+	for _, field := range tagged(reflect.TypeFor[T]()) {
 		if field.Tag.Get("set") != "" {
 			out = append(out, settingOf(field))
 		}
@@ -32,12 +33,8 @@ func Settings[T any]() (out []Setting) {
 // implementations.
 func Bind[T any](c Choice) (config T) {
 	v := reflect.ValueOf(&config).Elem()
-	for field := range tagged(v.Type()) {
-		name := field.Tag.Get("set") + field.Tag.Get("seam")
-		if name == "" {
-			continue
-		}
-		text, into := c.Get(name), v.FieldByIndex(field.Index)
+	for _, field := range tagged(v.Type()) {
+		text, into := c.Get(field.Tag.Get("set")+field.Tag.Get("seam")), v.FieldByIndex(field.Index)
 		switch parse := numbers[kinds[field.Type]]; {
 		case parse != nil:
 			n, _ := parse(text) // which was checked
@@ -52,15 +49,20 @@ func Bind[T any](c Choice) (config T) {
 	return config
 }
 
-// tagged yields the fields of a struct, those of embedded structs in their place.
-func tagged(t reflect.Type) func(yield func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for _, field := range reflect.VisibleFields(t) {
-			if !field.Anonymous && !yield(field) {
-				return
+// tagged lists the fields of a struct that have a tag, those of structs within it in their place.
+func tagged(t reflect.Type) (out []reflect.StructField) {
+	for _, field := range reflect.VisibleFields(t) {
+		switch {
+		case field.Tag.Get("set")+field.Tag.Get("seam") != "":
+			out = append(out, field)
+		case field.Type.Kind() == reflect.Struct && !field.Anonymous:
+			for _, within := range tagged(field.Type) {
+				within.Index = append(slices.Clone(field.Index), within.Index...)
+				out = append(out, within)
 			}
 		}
 	}
+	return out
 }
 
 // kinds are the kinds of settings by the types of their fields.

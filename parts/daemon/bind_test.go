@@ -21,8 +21,10 @@ type config struct {
 	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"bytes of pending notices"`
 	Filter  bool          `set:"filter" default:"true" doc:"whether there is a filter"`
 	Foreign string        `set:"foreign" values:"404,403" doc:"status for others"`
-	URL     string        `set:"url" default:"x" doc:"of the server"`
-	Hidden  string        // set by hand
+	Server  struct {
+		URL string `set:"url" default:"x" doc:"of the server"`
+	}
+	Hidden string // set by hand
 }
 
 func TestSettingsOfAStruct(t *testing.T) {
@@ -45,7 +47,8 @@ func TestBind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config{inner: inner{Workers: 3}, Log: "group", Timeout: time.Second, Memory: 1 << 20, Foreign: "403", URL: "y"}
+	want := config{inner: inner{Workers: 3}, Log: "group", Timeout: time.Second, Memory: 1 << 20, Foreign: "403"}
+	want.Server.URL = "y"
 	if got := Bind[config](c); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
