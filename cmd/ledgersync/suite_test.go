@@ -10,6 +10,7 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/ledger"
 	"dyno/services/ledger/ledgertest"
 )
@@ -46,7 +47,7 @@ func program(v daemon.Variant) ledgertest.Program {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	for _, v := range variants() {
-		if testing.Short() && v.Label != daemon.Tuned {
+		if quicktest.On() && v.Label != daemon.Tuned {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestSuite(t *testing.T) {
 			if v.Label == daemon.Baseline || v.Label == daemon.Tuned { // one request on a socket, or many
 				ledgertest.Sockets(t, ledgertest.Inside(ledgertest.Tidy(program(v))))
 			}
-			if v.Label == daemon.Tuned && !testing.Short() {
+			if v.Label == daemon.Tuned && !quicktest.On() {
 				ledgertest.LoneSockets(t, ledgertest.Inside(ledgertest.Tidy(program(patient(v)))))
 			}
 		})
@@ -72,9 +73,7 @@ func patient(v daemon.Variant) daemon.Variant {
 }
 
 func TestDeaths(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
+	quicktest.Skip(t, "kills many processes")
 	t.Parallel()
 	ledgertest.Deaths(t, ledgertest.Binary("ledgersync"))
 }

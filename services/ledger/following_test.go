@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/ledgertest"
@@ -64,7 +65,7 @@ func endsClean(t testing.TB, p *ledgertest.Process, dir string, s *sim.Sim, from
 	if has, _ := stored(t, dir); has != fmt.Sprintf("%d-%d", from, to) {
 		t.Errorf("stored: %s, want %d-%d", has, from, to)
 	}
-	ledgertest.ReadTruth(t, s.URL(), from, to).Holds(t, ledgertest.Binary(built(t)), dir)
+	ledgertest.ReadTruth(t, s.URL(), from, to).Holds(t, ledgersync, dir)
 }
 
 // Whoever asks before the service is up is answered once the newest ledgers are rendered, and not before.
@@ -303,9 +304,7 @@ func TestTipOfALiar(t *testing.T) {
 
 // Killed while it catches up, again and again, it leaves holes only where it goes on.
 func TestKilledWhileFollowing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
+	quicktest.Skip(t, "builds the program")
 	t.Parallel()
 	s := serveChain(t, sim.Config{ChainConfig: small})
 	relay := ledgertest.NewRelay(t, s.URL())
@@ -358,5 +357,5 @@ func TestKilledWhileFollowing(t *testing.T) {
 	if has != fmt.Sprintf("%d-%d", first, next) {
 		t.Fatalf("stored: %s, want %d-%d", has, first, next)
 	}
-	ledgertest.ReadTruth(t, s.URL(), first, next).Holds(t, start, dir)
+	ledgertest.ReadTruth(t, s.URL(), first, next).Holds(t, ledgersync, dir)
 }
