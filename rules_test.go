@@ -23,7 +23,8 @@ type room struct {
 // house is the house, from the top floor down. The first row that matches a folder holds.
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
-	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
+	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
+	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
 	{"bench/*", []string{"lab/*", "parts/*", "services/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
 	{"peers/*", []string{"services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
@@ -153,6 +154,18 @@ func TestArrowsInsidePointDown(t *testing.T) {
 					t.Errorf("%s imports %s: %s", file, imported, rows[rowOf(rows, dir)].reason)
 				}
 			}
+		}
+	}
+}
+
+// A package that a program imports brings no command line along.
+func TestOnlyCommandsImportCobra(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if within("cmd", filepath.ToSlash(file)) {
+			continue
+		}
+		if slices.Contains(importsOf(t, file), "github.com/spf13/cobra") {
+			t.Errorf("%s imports cobra: commands are in cmd/, packages offer what they run", file)
 		}
 	}
 }
@@ -319,6 +332,8 @@ func TestRulesCatch(t *testing.T) {
 		{"services/notify/sink", "services/notify", true},
 		{"agent", "parts/queue", false},
 		{"cmd/dyno", "services/notify", false},
+		{"cmd/ordersd", "cmd/service", true},
+		{"cmd/service", "services/notify", false},
 		{"lab/report", "lab/experiment", false},
 	} {
 		r, _ := roomOf(tt.from)
