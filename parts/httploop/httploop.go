@@ -46,8 +46,7 @@ var ErrUnsupported = errors.New("httploop serves plain TCP on Linux only; use ne
 type Options struct {
 	// Turn receives the requests that a loop has read in one turn, in their order of arrival on each
 	// connection. Each must be completed with Done, once. The slice belongs to the loop again when
-	// Turn returns; the requests
-	// are the service's until they are completed.
+	// Turn returns; the requests are the service's until they are completed.
 	Turn func(loop int, requests []*Request)
 
 	// Tick is called by each loop about every 100 ms, for time limits of the service. Nil means none.

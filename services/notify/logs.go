@@ -59,7 +59,7 @@ func (c Config) segmentOptions(name string) segment.Options {
 }
 
 // commits names the implementations of the seam "commit".
-var commits = map[string]wal.Commit{"each": wal.Each, "group": wal.Group}
+var commits = map[string]wal.Commit{"each": wal.PerAppend, "group": wal.Group}
 
 // partitions of the stream of notices: so many consumers of NATS's own can share it, each with whole keys.
 const partitions = 16

@@ -117,7 +117,7 @@ func (j *Journal) place(p Position) error {
 	if err != nil {
 		return err
 	}
-	return j.log.Lazily(batch, l.anchor.Store)
+	return j.log.AppendAsync(batch, l.anchor.Store)
 }
 
 // depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before; then that it is
@@ -207,7 +207,7 @@ func (j *Journal) keep(c cargo) error {
 		return nil
 	}
 	event := encodeLetter(kindKeep, c.ledger.handle, c.letter.Letter, c.record)
-	return j.log.Lazily([][]byte{event}, c.letter.where.Store)
+	return j.log.AppendAsync([][]byte{event}, c.letter.where.Store)
 }
 
 // cargo lists what is to be carried, in the order of the log.
