@@ -287,7 +287,7 @@ func TestFull(t *testing.T) {
 		h.let <- nil
 		want(t, "sent", sent, "1", true, nil)
 		want(t, "waited", waits, "3", true, nil)
-		want(t, "in place of who gave up", again, "4", true, nil)
+		want(t, "in place of the cancelled call", again, "4", true, nil)
 		if s := b.Stats(); s.Refused != 1 || s.Calls != 4 {
 			t.Errorf("%+v", s)
 		}

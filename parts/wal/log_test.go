@@ -180,7 +180,7 @@ func TestAsyncSynced(t *testing.T) {
 		}
 		synctest.Wait()
 		if writes, syncs, _ := b.counts(); told != 1 || syncs != 0 || writes != 1 {
-			t.Fatalf("at once: told %d, %d syncs, %d writes", told, syncs, writes)
+			t.Fatalf("immediately: %d callbacks, %d syncs, %d writes", told, syncs, writes)
 		}
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()

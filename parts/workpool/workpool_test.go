@@ -184,7 +184,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{workers: rapid.IntRange(1, 3).Draw(rt, "workers"), capacity: rapid.IntRange(1, 4).Draw(rt, "capacity")}
 		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [3]int {
-			return [3]int{rapid.IntRange(0, 9).Draw(t, "what"), rapid.IntRange(-2, 2).Draw(t, "priority"), rapid.IntRange(0, 9).Draw(t, "whom")}
+			return [3]int{rapid.IntRange(0, 9).Draw(t, "what"), rapid.IntRange(-2, 2).Draw(t, "priority"), rapid.IntRange(0, 9).Draw(t, "which")}
 		}), 1, 50).Draw(rt, "steps")
 		var err error
 		synctest.Test(t, func(*testing.T) { err = follow(m, steps) })
@@ -203,7 +203,7 @@ func follow(m *model, steps [][3]int) error {
 	defer submitting.Wait()
 	defer pool.Close()
 	for n, s := range steps {
-		what, priority, whom := s[0], int64(s[1]), s[2]
+		what, priority, which := s[0], int64(s[1]), s[2]
 		// TestCancelledItems covers a waiting item: which item replaces it is random.
 		told := slices.Concat(m.working, m.blocked)
 		switch {
@@ -228,11 +228,11 @@ func follow(m *model, steps [][3]int) error {
 			m.blocked = append(m.blocked, p)
 			m.settle()
 		case what < 8 && len(m.working) > 0:
-			p := m.working[whom%len(m.working)]
+			p := m.working[which%len(m.working)]
 			p.finish <- struct{}{}
 			m.end(p)
 		case what >= 8 && len(told) > 0:
-			p := told[whom%len(told)]
+			p := told[which%len(told)]
 			p.cancel()
 			m.end(p)
 		}

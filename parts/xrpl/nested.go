@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// maxInner is how many transactions a Batch holds at most.
+// maxInner is the maximum number of transactions in a Batch.
 const maxInner = 8
 
-// nested checks what others than the sender signed in a transaction, which is well formed.
+// nested checks the signatures of accounts other than the sender. The transaction is well formed.
 func (s *signed) nested(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
 	for _, role := range []struct {
 		code         int
@@ -57,13 +57,14 @@ func (s *signed) role(inside, account []byte, one, several []string, tx *Transac
 	}
 	var who AccountID
 	copy(who[:], account)
-	if a.several { // unlike the sender, who is in it may be among the signers
+	if a.several { // unlike the sender, this account may be among the signers
 		return s.severally(a.signers, AccountID{}, m.several, check, [][]byte{tx.Meta})
 	}
 	return s.approved(&a, who, m, check, tx.Meta)
 }
 
-// batch checks BatchSigners: each account that a Batch acts for, besides its sender, has to have signed it.
+// batch checks BatchSigners: each account that a Batch acts for, except its sender, must have
+// signed it.
 func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
 	inner, err := readInner(tx.Blob)
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (chec
 	return checked, err
 }
 
-// batchMessage is what a BatchSigner signs. The second form is that of the amendment Batch, before BatchV1_1 bound the
-// signature to the sender.
+// batchMessage returns the bytes that a BatchSigner signs. The second form is that of the amendment
+// Batch, before BatchV1_1 bound the signature to the sender.
 func (s *signed) batchMessage(who AccountID, ids []Hash) message {
 	sequence := s.sequence
 	if sequence == 0 {
@@ -121,11 +122,11 @@ func (s *signed) batchMessage(who AccountID, ids []Hash) message {
 	return message{one: [][]byte{bound, early}, several: [][]byte{bytes.Clone(bound), bytes.Clone(early)}}
 }
 
-// inner is what a Batch holds.
+// inner describes the transactions in a Batch.
 type inner struct {
 	blobs [][]byte
 	ids   []Hash
-	needs map[AccountID]bool // the accounts that it acts for
+	needs map[AccountID]bool // accounts that it acts for
 }
 
 func readInner(batch []byte) (in inner, err error) {
@@ -155,7 +156,7 @@ func readInner(batch []byte) (in inner, err error) {
 	return in, err
 }
 
-// metas are the metadata of those of the transactions that the ledger applied.
+// metas returns the metadata of those transactions that the ledger applied.
 func (in *inner) metas(l *Ledger) (metas [][]byte) {
 	for i := range l.Transactions {
 		for _, blob := range in.blobs {
@@ -167,9 +168,10 @@ func (in *inner) metas(l *Ledger) (metas [][]byte) {
 	return metas
 }
 
-// attestation appends what a witness of a bridge signs: these fields of the transaction, as they are.
+// attestation appends the bytes that a bridge's witness signs: these fields of the transaction,
+// unchanged.
 func attestation(dst, blob []byte) []byte {
-	_ = Walk(blob, func(f Field) error { // which is well formed
+	_ = Walk(blob, func(f Field) error { // blob is well formed
 		if f.Depth == 0 && !f.Ends() && isAttested(f) {
 			dst = append(dst, blob[f.Start:f.End]...)
 		}
@@ -178,7 +180,8 @@ func attestation(dst, blob []byte) []byte {
 	return dst
 }
 
-// isAttested: source: AttestationClaim::message and AttestationCreateAccount::message of rippled.
+// isAttested reports whether a witness signs the field. Source: AttestationClaim::message and
+// AttestationCreateAccount::message of rippled.
 func isAttested(f Field) bool {
 	const (
 		claimID, createCount         = 20, 21 // UInt64
