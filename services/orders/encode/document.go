@@ -13,7 +13,8 @@ import (
 	"dyno/services/orders/order"
 )
 
-// What answers consist of. Of the two options that leave a member out, the second is understood by both JSON
+// The structure of answers. Of the two options that omit a member, both JSON packages support the
+// second, and msgpack's the first.
 // packages, the first by msgpack's.
 
 type orderDocument struct {
@@ -48,7 +49,7 @@ type errorDocument struct {
 	Field string `json:"field,omitempty,omitzero"`
 }
 
-// documents is an Encoder that fills these and leaves the rest to a library.
+// documents is an Encoder that fills these structures and encodes them with a library.
 type documents struct {
 	contentType string
 	append      func(dst []byte, document any) []byte
@@ -101,7 +102,8 @@ func (d documents) Error(dst []byte, text, field string) []byte {
 
 func (d documents) ContentType() string { return d.contentType }
 
-// valid gives text with U+FFFD for each byte that is no UTF-8: the libraries differ in what they do about one.
+// valid returns text with each invalid UTF-8 byte replaced by U+FFFD: the libraries differ for
+// invalid bytes.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -109,8 +111,8 @@ func valid(text string) string {
 	return string([]rune(text))
 }
 
-// The libraries cannot fail: documents hold nothing but valid strings, integers and booleans, and a buffer takes
-// all that is written to it.
+// Encoding cannot fail: documents contain only valid strings, integers and booleans, and a buffer
+// accepts all writes.
 
 func appendStd(dst []byte, document any) []byte {
 	b := bytes.NewBuffer(dst)
