@@ -21,11 +21,11 @@ const MaxSize = 64 << 10
 
 // Error describes what is wrong with a message and how to fix it.
 type Error struct {
-	Status int    // HTTP status: 400, 413 or 415
+	Status int // HTTP status: 400, 413 or 415
 	// Field is the wrong one, in its format's notation: "price", "CdtTrfTxInf/PmtId/EndToEndId",
 	// "OrderQty (38)"; or "".
-	Field  string
-	Text   string
+	Field string
+	Text  string
 }
 
 // Error returns the text, which names the field.

@@ -10,12 +10,12 @@ import (
 	"dyno/services/orders/web"
 )
 
-// answered is an answer in JSON.
+// answered returns an answer in JSON.
 func answered(status int, etag, body string) *web.Response {
 	return &web.Response{Status: status, ETag: etag, ContentType: "application/json", Body: []byte(body)}
 }
 
-// page is a list of orders with these uids; a negative one has another version.
+// page returns a list of orders with these uids; a negative uid has another version.
 func page(next string, uids ...int) *web.Response {
 	var rows []string
 	for _, uid := range uids {
@@ -109,7 +109,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Whatever a second version answers, comparing comes to a verdict; an answer is the same as itself.
+// compare returns a verdict for any answer of a second version; an answer equals itself.
 func FuzzCompare(f *testing.F) {
 	for _, r := range []*web.Response{answered(200, first, order), page(`,"next":"c"`, 9, -8), page(""), packed(page("", 9)), answered(304, first, "")} {
 		f.Add(r.Status, r.ETag, r.ContentEncoding, r.Body, []byte(order))
