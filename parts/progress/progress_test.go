@@ -25,14 +25,14 @@ func clock() func() int64 {
 	return func() int64 { return 12_345_650_000_000 + int64(time.Since(begin)) }
 }
 
-// told is the output of a Writer.
-type told struct {
+// output is what is printed by a Writer.
+type output struct {
 	windows []windowLine
 	end     bool
 	err     string
 }
 
-func read(t rapid.TB, text string) (out told) {
+func read(t rapid.TB, text string) (out output) {
 	t.Helper()
 	if !strings.HasSuffix(text, "\n") {
 		t.Fatalf("the last line is cut off: %q", text)
@@ -57,7 +57,7 @@ func read(t rapid.TB, text string) (out told) {
 }
 
 // counts returns the number of values in all windows' histograms, by tag.
-func (o told) counts(t rapid.TB) map[string]int64 {
+func (o output) counts(t rapid.TB) map[string]int64 {
 	sum := map[string]int64{}
 	for _, w := range o.windows {
 		for tag, text := range w.Hists {
@@ -220,7 +220,7 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
-func check(t rapid.TB, o told, units, failed int64) {
+func check(t rapid.TB, o output, units, failed int64) {
 	var sum client
 	for i, w := range o.windows {
 		if i > 0 && w.Start != o.windows[i-1].Start+windowLength {

@@ -174,13 +174,13 @@ func TestAsyncSynced(t *testing.T) {
 		l := New(b, Options{SyncEvery: time.Second})
 		defer l.Close()
 		time.Sleep(10 * time.Second) // an idle log does nothing
-		told := uint64(0)
-		if err := l.AppendAsync(one("a"), func(first uint64) { told = first }); err != nil {
+		committed := uint64(0)
+		if err := l.AppendAsync(one("a"), func(first uint64) { committed = first }); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if writes, syncs, _ := b.counts(); told != 1 || syncs != 0 || writes != 1 {
-			t.Fatalf("immediately: %d callbacks, %d syncs, %d writes", told, syncs, writes)
+		if writes, syncs, _ := b.counts(); committed != 1 || syncs != 0 || writes != 1 {
+			t.Fatalf("immediately: %d callbacks, %d syncs, %d writes", committed, syncs, writes)
 		}
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
@@ -201,8 +201,8 @@ func TestAsyncAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &scripted{}
 		l := New(b, Options{Commit: Group})
-		var told []uint64
-		then := func(first uint64) { told = append(told, first) }
+		var committed []uint64
+		then := func(first uint64) { committed = append(committed, first) }
 		lazy := func(s string) {
 			if err := l.AppendAsync(one(s), then); err != nil {
 				t.Fatal(err)
@@ -227,8 +227,8 @@ func TestAsyncAgain(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(b.stored, []string{"a", "b", "c", "d"}) || b.synced != 4 || !slices.Equal(told, []uint64{1, 2, 3, 4}) {
-			t.Fatalf("stored %v, %d synced, callbacks %v", b.stored, b.synced, told)
+		if !slices.Equal(b.stored, []string{"a", "b", "c", "d"}) || b.synced != 4 || !slices.Equal(committed, []uint64{1, 2, 3, 4}) {
+			t.Fatalf("stored %v, %d synced, callbacks %v", b.stored, b.synced, committed)
 		}
 	})
 }

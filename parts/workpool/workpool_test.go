@@ -67,10 +67,10 @@ func TestCancelledItems(t *testing.T) {
 		p := New(Config{Workers: 1, Capacity: 1})
 		defer p.Close()
 		ctx, cancel := context.WithCancel(t.Context())
-		told := false
+		cancelled := false
 		p.Submit(ctx, 0, func(ctx context.Context) {
 			<-ctx.Done()
-			told = true
+			cancelled = true
 		})
 		synctest.Wait()
 		p.Submit(ctx, 0, func(context.Context) { t.Error("it was cancelled before its turn") })
@@ -78,8 +78,8 @@ func TestCancelledItems(t *testing.T) {
 		next := false
 		p.Submit(t.Context(), 0, func(context.Context) { next = true })
 		synctest.Wait()
-		if !told || !next {
-			t.Errorf("the context of the running item ended: %v; the next item ran: %v", told, next)
+		if !cancelled || !next {
+			t.Errorf("the context of the running item ended: %v; the next item ran: %v", cancelled, next)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func follow(m *model, steps [][3]int) error {
 	for n, s := range steps {
 		what, priority, which := s[0], int64(s[1]), s[2]
 		// TestCancelledItems covers a waiting item: which item replaces it is random.
-		told := slices.Concat(m.working, m.blocked)
+		cancellable := slices.Concat(m.working, m.blocked)
 		switch {
 		case what < 5 && len(m.blocked) < 3:
 			p := &piece{id: n, priority: priority, finish: make(chan struct{})}
@@ -231,8 +231,8 @@ func follow(m *model, steps [][3]int) error {
 			p := m.working[which%len(m.working)]
 			p.finish <- struct{}{}
 			m.end(p)
-		case what >= 8 && len(told) > 0:
-			p := told[which%len(told)]
+		case what >= 8 && len(cancellable) > 0:
+			p := cancellable[which%len(cancellable)]
 			p.cancel()
 			m.end(p)
 		}

@@ -56,7 +56,7 @@ func TestMadeLedgerVerifies(t *testing.T) {
 			t.Errorf("%s: %d signatures, %v", name, n, err)
 		}
 	}
-	var who []string
-	err := Accounts(l.Transactions[0].Blob, l.Transactions[0].Meta, func(id AccountID) { who = append(who, id.String()) })
-	t.Log(who, err)
+	var accounts []string
+	err := Accounts(l.Transactions[0].Blob, l.Transactions[0].Meta, func(id AccountID) { accounts = append(accounts, id.String()) })
+	t.Log(accounts, err)
 }

@@ -55,12 +55,12 @@ func (s *signed) role(inside, account []byte, one, several []string, tx *Transac
 	if len(a.account) > 0 || len(account) > 0 && len(account) != accountSize {
 		return 0, fmt.Errorf("%w: an account in it is out of place", ErrMalformed)
 	}
-	var who AccountID
-	copy(who[:], account)
+	var signer AccountID
+	copy(signer[:], account)
 	if a.several { // unlike the sender, this account may be among the signers
 		return s.severally(a.signers, AccountID{}, m.several, check, [][]byte{tx.Meta})
 	}
-	return s.approved(&a, who, m, check, tx.Meta)
+	return s.approved(&a, signer, m, check, tx.Meta)
 }
 
 // batch checks BatchSigners: each account that a Batch acts for, except its sender, must have
@@ -86,18 +86,18 @@ func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (chec
 			return fmt.Errorf("%w: its account is among its BatchSigners", ErrSignature)
 		}
 		last = a.account
-		who := AccountID(a.account)
-		n, err := s.approved(&a, who, s.batchMessage(who, inner.ids), check, metas...)
+		signer := AccountID(a.account)
+		n, err := s.approved(&a, signer, s.batchMessage(signer, inner.ids), check, metas...)
 		if err != nil {
-			return fmt.Errorf("BatchSigner %v: %w", who, err)
+			return fmt.Errorf("BatchSigner %v: %w", signer, err)
 		}
 		checked += n
-		delete(needs, who)
+		delete(needs, signer)
 		return nil
 	})
 	for missing := range needs {
 		if err == nil {
-			err = fmt.Errorf("%w: the Batch acts for %v, who is not among its BatchSigners", ErrSignature, missing)
+			err = fmt.Errorf("%w: the Batch acts for %v, which is not among its BatchSigners", ErrSignature, missing)
 		}
 	}
 	return checked, err
@@ -105,7 +105,7 @@ func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (chec
 
 // batchMessage returns the bytes that a BatchSigner signs. The second form is that of the amendment
 // Batch, before BatchV1_1 bound the signature to the sender.
-func (s *signed) batchMessage(who AccountID, ids []Hash) message {
+func (s *signed) batchMessage(signer AccountID, ids []Hash) message {
 	sequence := s.sequence
 	if sequence == 0 {
 		sequence = s.ticket
@@ -117,7 +117,7 @@ func (s *signed) batchMessage(who AccountID, ids []Hash) message {
 	}
 	bound := append([]byte(prefixBatch), s.account...)
 	bound = append(binary.BigEndian.AppendUint32(bound, sequence), list...)
-	bound = append(bound, who[:]...)
+	bound = append(bound, signer[:]...)
 	early := append([]byte(prefixBatch), list...)
 	return message{one: [][]byte{bound, early}, several: [][]byte{bytes.Clone(bound), bytes.Clone(early)}}
 }

@@ -176,7 +176,7 @@ func TestSwappedMetadata(t *testing.T) {
 		want error
 	}{
 		{"its own", a, nil},
-		{"of who pays it back", Transaction{Blob: a.Blob, Meta: b.Meta}, ErrMetadata},
+		{"of the transaction that pays it back", Transaction{Blob: a.Blob, Meta: b.Meta}, ErrMetadata},
 		{"of another sequence", Transaction{Blob: a.Blob, Meta: pay(alice, bob, 5).Meta}, ErrMetadata},
 		{"of others", Transaction{Blob: a.Blob, Meta: pay(bob, NewKey([]byte("carol")), 4).Meta}, ErrMetadata},
 		{"of a ticket", Transaction{Blob: a.Blob, Meta: ticket(alice)}, nil},

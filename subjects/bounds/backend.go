@@ -82,7 +82,7 @@ func apart() error {
 // serveBackend answers, up to atOnce requests concurrently, until stdin ends. Each answer waits
 // and hashes a number of rounds.
 func serveBackend(takes time.Duration, atOnce, rounds int, stdin io.Reader, stdout io.Writer) error {
-	ctx, stop := untilTold(stdin)
+	ctx, stop := untilStopped(stdin)
 	defer stop()
 	places := make(chan struct{}, atOnce)
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -102,8 +102,8 @@ func beside(t *testing.T, open Open, commit wal.Commit) {
 func lazily(t *testing.T, open Open, commit wal.Commit) {
 	dir := t.TempDir()
 	l := newLog(t, open, dir, wal.Options{Commit: commit})
-	var told []uint64
-	then := func(first uint64) { told = append(told, first) }
+	var committed []uint64
+	then := func(first uint64) { committed = append(committed, first) }
 	for i := 1; i < 30; i += 3 {
 		if err := l.AppendAsync(batch(i, 2), then); err != nil {
 			t.Fatal(err)
@@ -112,8 +112,8 @@ func lazily(t *testing.T, open Open, commit wal.Commit) {
 			if err := l.Sync(); err != nil {
 				t.Fatal(err)
 			}
-			if len(told) != 11 {
-				t.Fatalf("%d callbacks after Sync, want 11", len(told))
+			if len(committed) != 11 {
+				t.Fatalf("%d callbacks after Sync, want 11", len(committed))
 			}
 		}
 		if first, err := l.Append(batch(i+2, 1), then); err != nil || first != uint64(i+2) {
@@ -124,8 +124,8 @@ func lazily(t *testing.T, open Open, commit wal.Commit) {
 		t.Fatal(err)
 	}
 	mustClose(t, l)
-	if len(told) != 21 || told[20] != 31 {
-		t.Fatalf("callbacks: %v", told)
+	if len(committed) != 21 || committed[20] != 31 {
+		t.Fatalf("callbacks: %v", committed)
 	}
 	l = newLog(t, open, dir, wal.Options{})
 	mustRead(t, l, 1, 34)

@@ -196,7 +196,7 @@ func closes(t *testing.T, open Open) {
 func concurrent(t *testing.T, open Open, commit wal.Commit) {
 	const appenders, each, records = 8, 25, 3
 	l := newLog(t, open, t.TempDir(), wal.Options{Commit: commit})
-	var told []uint64 // callbacks come one at a time
+	var committed []uint64 // callbacks come one at a time
 	var mu sync.Mutex
 	batches := map[uint64]string{}
 	var wg sync.WaitGroup
@@ -205,7 +205,7 @@ func concurrent(t *testing.T, open Open, commit wal.Commit) {
 			for i := range each {
 				name, called := fmt.Sprintf("%d-%d", a, i), uint64(0)
 				b := slices.Repeat([][]byte{[]byte(name)}, records)
-				first, err := l.Append(b, func(first uint64) { told, called = append(told, first), first })
+				first, err := l.Append(b, func(first uint64) { committed, called = append(committed, first), first })
 				if err != nil || called != first {
 					t.Errorf("Append returned %d, %v; the callback was called with %d", first, err, called)
 					return
@@ -217,8 +217,8 @@ func concurrent(t *testing.T, open Open, commit wal.Commit) {
 		})
 	}
 	wg.Wait()
-	if len(told) != appenders*each || !slices.IsSorted(told) {
-		t.Fatalf("%d callbacks of %d, in order: %v", len(told), appenders*each, slices.IsSorted(told))
+	if len(committed) != appenders*each || !slices.IsSorted(committed) {
+		t.Fatalf("%d callbacks of %d, in order: %v", len(committed), appenders*each, slices.IsSorted(committed))
 	}
 	for i, record := range read(t, l, 1) {
 		first := uint64(i - i%records + 1)

@@ -319,7 +319,7 @@ func TestFilterRefusesOtherUIDs(t *testing.T) {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
-	if _, err := NewFilter(nil, FilterOptions{DSN: "postgres://127.0.0.1:1/nobody"}); err == nil {
+	if _, err := NewFilter(nil, FilterOptions{DSN: "postgres://127.0.0.1:1/orders"}); err == nil {
 		t.Error("a filter over no database")
 	}
 }

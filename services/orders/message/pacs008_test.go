@@ -164,7 +164,7 @@ func TestPacs008Refused(t *testing.T) {
 		{"<MsgId>M1", "<MsgId>" + strings.Repeat("é", 36), "GrpHdr/MsgId", "more than 35"},
 		{"<EndToEndId>E1", "<EndToEndId>" + strings.Repeat("x", 36), transfer + "PmtId/EndToEndId", "more than 35"},
 		{"<EndToEndId>E1", "<EndToEndId>é", transfer + "PmtId/EndToEndId", "printable ASCII"},
-		{"<EndToEndId>E1", "<EndToEndId>NOTPROVIDED", transfer + "PmtId/EndToEndId", "an id of its own"},
+		{"<EndToEndId>E1", "<EndToEndId>NOTPROVIDED", transfer + "PmtId/EndToEndId", "its own id"},
 		{"8a562c67-ca16-48ba", "8A562C67-CA16-48BA", transfer + "PmtId/UETR", "lower case"},
 		{"8a562c67-ca16-48ba", "8a562c67-ca16-18ba", transfer + "PmtId/UETR", "version 4"},
 		{"2026-01-02T15:04:05+01:00", "2026-01-02", "GrpHdr/CreDtTm", "no time"},

@@ -90,7 +90,7 @@ func TestForwardFails(t *testing.T) {
 	}
 	s.Close()
 	if _, err := forward(t, r, s.URL, &web.Request{Method: "GET", Path: "/"}); err == nil || !unsent(err) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("without a listening server: %v", err)
 	}
 }
 

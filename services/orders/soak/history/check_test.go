@@ -87,7 +87,7 @@ func status(code int) *Answer { return &Answer{Status: code, Body: []byte("no su
 
 func TestReads(t *testing.T) {
 	for name, c := range map[string]struct {
-		tell  func(s *story)
+		write func(s *story)
 		wants Kind
 	}{
 		"what was committed": {func(s *story) {
@@ -159,7 +159,7 @@ func TestReads(t *testing.T) {
 			s.read("x", Ask{UID: 2}, &Answer{Status: 404, Body: []byte("not yours")})
 		}, Foreign},
 		"own, and not there":                     {func(s *story) { s.read("x", Ask{UID: 1}, status(404)) }, Missing},
-		"nobody's":                               {func(s *story) { s.read("x", Ask{UID: 77}, s.found(77, 1)) }, Unwritten},
+		"never submitted":                        {func(s *story) { s.read("x", Ask{UID: 77}, s.found(77, 1)) }, Unwritten},
 		"unchanged":                              {func(s *story) { s.commit(1, 2); s.read("x", Ask{UID: 1, Known: 2}, status(304)) }, ""},
 		"unchanged although it was not":          {func(s *story) { s.commit(1, 2); s.read("x", Ask{UID: 1, Known: 1}, status(304)) }, Stale},
 		"unchanged, and that had not been asked": {func(s *story) { s.read("x", Ask{UID: 1}, status(304)) }, Unexpected},
@@ -186,7 +186,7 @@ func TestReads(t *testing.T) {
 		"the database is away": {func(s *story) { s.read("x", Ask{UID: 1}, status(503)) }, ""},
 		"something else":       {func(s *story) { s.read("x", Ask{UID: 1}, status(500)) }, Unexpected},
 	} {
-		t.Run(name, func(t *testing.T) { judged(t, c.tell, c.wants) })
+		t.Run(name, func(t *testing.T) { judged(t, c.write, c.wants) })
 	}
 }
 
@@ -194,7 +194,7 @@ func mark(a *Answer) { a.Marked, a.Since = true, true }
 
 func TestSubmits(t *testing.T) {
 	for name, c := range map[string]struct {
-		tell  func(s *story)
+		write func(s *story)
 		wants Kind
 	}{
 		"acknowledged and read": {func(s *story) { s.submit(9, 1, false); s.read("x", Ask{UID: 9}, s.found(9, 1)) }, ""},
@@ -239,7 +239,7 @@ func TestSubmits(t *testing.T) {
 		"no uid":                          {func(s *story) { s.submit(0, 1, false) }, Garbled},
 		"another status than the version": {func(s *story) { s.Acknowledged(s.Submit(s.keys[9], "a"), Receipt{9, 1, "FILLED", false}) }, Torn},
 	} {
-		t.Run(name, func(t *testing.T) { judged(t, c.tell, c.wants) })
+		t.Run(name, func(t *testing.T) { judged(t, c.write, c.wants) })
 	}
 }
 
@@ -247,7 +247,7 @@ func TestLists(t *testing.T) {
 	all := Wanted{Account: "a", Limit: 50}
 	fresh := Wanted{Account: "a", Status: "NEW", Limit: 50}
 	for name, c := range map[string]struct {
-		tell  func(s *story)
+		write func(s *story)
 		wants Kind
 	}{
 		"all":              {func(s *story) { s.list(all, false, s.row(4, 1), s.row(1, 1)) }, ""},
@@ -282,7 +282,7 @@ func TestLists(t *testing.T) {
 			s.list(all, false, s.row(4, 1), s.row(1, 1))
 		}, ""},
 	} {
-		t.Run(name, func(t *testing.T) { judged(t, c.tell, c.wants) })
+		t.Run(name, func(t *testing.T) { judged(t, c.write, c.wants) })
 	}
 }
 
@@ -291,7 +291,7 @@ func TestEnd(t *testing.T) {
 		return Stored{s.row(uid, version), s.keys[uid], audits}
 	}
 	for name, c := range map[string]struct {
-		tell  func(s *story, e *Ending)
+		write func(s *story, e *Ending)
 		wants Kind
 	}{
 		"as acknowledged":           {func(s *story, e *Ending) { s.commit(1, 2); e.Stored(stored(s, 1, 2, 0)) }, ""},
@@ -337,7 +337,7 @@ func TestEnd(t *testing.T) {
 				e := s.End()
 				e.Stored(stored(s, 2, 1, 0))
 				e.Stored(stored(s, 4, 1, 0))
-				c.tell(s, e)
+				c.write(s, e)
 				e.Close()
 			}, c.wants)
 		})
@@ -345,9 +345,9 @@ func TestEnd(t *testing.T) {
 }
 
 // judged checks that a story breaks exactly the expected rule.
-func judged(t *testing.T, tell func(*story), wants Kind) {
+func judged(t *testing.T, write func(*story), wants Kind) {
 	s := begin(t)
-	tell(s)
+	write(s)
 	v := s.Verdict()
 	got := slices.Collect(maps.Keys(v.Broken))
 	if wants == "" && len(got) > 0 || wants != "" && !slices.Equal(got, []Kind{wants}) {

@@ -78,13 +78,13 @@ func (r *Reader) End(read *Read, a *Answer) bool {
 	r.h.count(func(v *Verdict) {
 		v.Reads++
 		if kind == "" {
-			v.tell(a)
+			v.count(a)
 		}
 	})
 	return true
 }
 
-func (v *Verdict) tell(a *Answer) {
+func (v *Verdict) count(a *Answer) {
 	switch a.Status {
 	case http.StatusOK:
 		v.Found++
@@ -207,7 +207,7 @@ func (r *Reader) judgeVersion(read *Read, version int64) (Kind, string) {
 }
 
 func (r *Reader) story(read *Read) string {
-	owner := "nobody's"
+	owner := "no account"
 	if read.row != nil {
 		owner = read.row.account + "'s"
 	}
