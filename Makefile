@@ -42,7 +42,7 @@ quick: ## the main job in two minutes, with wider intervals
 # Those of notifyd, its queues, what its users meet, and those of ordersd but for the long claims.
 SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept orders orders-messages orders-restart orders-overload orders-canary
 
-scenarios: ## the scenarios of docs/notify-scenarios.md and docs/orders-scenarios.md, quickly, one after the other (20 minutes)
+scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-scenarios.md, quickly, one after the other (20 minutes)
 	@failed=; for s in $(SCENARIOS); do \
 	  go run ./cmd/dyno run --quick scenarios/$$s.yaml || failed="$$failed $$s"; done; \
 	go run ./cmd/dyno compare --metric p99 --at 1000 scenarios/notify-hanging.yaml || failed="$$failed notify-hanging"; \

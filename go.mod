@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	dyno/agent v0.0.0
+	dyno/parts v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
@@ -50,4 +51,7 @@ require (
 	google.golang.org/grpc v1.84.0 // indirect
 )
 
-replace dyno/agent => ./agent
+replace (
+	dyno/agent => ./agent
+	dyno/parts => ./parts
+)

@@ -3,7 +3,7 @@ module dyno/peers
 go 1.26.0
 
 require (
-	dyno/parts v0.0.0
+	dyno/parts/xrpl v0.0.0
 	dyno/services/ledger v0.0.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/minio/simdjson-go v0.4.5
@@ -11,6 +11,7 @@ require (
 )
 
 require (
+	dyno/parts v0.0.0 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/coder/websocket v1.8.15 // indirect
 	github.com/decred/dcrd/dcrec/secp256k1/v4 v4.4.1 // indirect
@@ -32,6 +33,7 @@ require (
 replace (
 	dyno/agent => ../agent
 	dyno/parts => ../parts
+	dyno/parts/xrpl => ../parts/xrpl
 	dyno/services/ledger => ../services/ledger
 )
 

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // receiver is notifyd's companion that takes webhooks, verifies them and counts.
 type receiver struct {
-	process  *target.Process
+	process  *process.Process
 	url      string // for webhooks
 	stats    string // what it has seen
 	received atomic.Int64
@@ -27,7 +28,7 @@ type seen struct {
 }
 
 func (b *bench) startReceiver(ctx context.Context) (*receiver, error) {
-	p, err := target.Start(ctx, target.Spec{Name: "sink", ReadyLine: true, Command: []string{b.notifyd, "sink",
+	p, err := target.Start(ctx, process.Spec{Name: "sink", ReadyLine: true, Command: []string{b.notifyd, "sink",
 		"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--delay", b.delay.String(), "--secret", b.secret}})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 
 	"dyno/lab/probe/procfs"
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // bench is what stays the same over the pairs.
@@ -50,7 +51,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	rand.Read(secret)
 	b.secret = "whsec_" + base64.StdEncoding.EncodeToString(secret)
 	for pkg, program := range map[string]*string{notifydPackage: &b.notifyd, webhookPackage: &b.webhook} {
-		if *program, err = target.Build(ctx, ".", pkg, filepath.Join(tmp, "bin")); err != nil {
+		if *program, err = process.Build(ctx, ".", pkg, filepath.Join(tmp, "bin")); err != nil {
 			b.close()
 			return nil, err
 		}
@@ -65,7 +66,7 @@ type side func(ctx context.Context, to *receiver) (sender, error)
 
 // sender is that process and what ends it and its load.
 type sender struct {
-	process *target.Process
+	process *process.Process
 	stop    func() error
 }
 
@@ -113,7 +114,7 @@ func (b *bench) measure(ctx context.Context, s side) (out figures, err error) {
 
 // raw posts webhooks with notifyd's own client and signing code.
 func (b *bench) raw(ctx context.Context, to *receiver) (sender, error) {
-	p, err := target.Start(ctx, target.Spec{Name: "webhooks", ReadyLine: true, Command: []string{b.webhook,
+	p, err := target.Start(ctx, process.Spec{Name: "webhooks", ReadyLine: true, Command: []string{b.webhook,
 		"--to", to.url, "--secret", b.secret, "--assembly", b.assembly, "--in-flight", strconv.Itoa(b.inFlight),
 		"--batch", strconv.Itoa(b.batch), "--payload", strconv.Itoa(b.payload)}})
 	if err != nil {
@@ -129,7 +130,7 @@ func (b *bench) service(assembly string) side {
 		if err != nil {
 			return sender{}, err
 		}
-		p, err := target.Start(ctx, target.Spec{Name: "notifyd", ReadyLine: true, Command: []string{b.notifyd, "serve",
+		p, err := target.Start(ctx, process.Spec{Name: "notifyd", ReadyLine: true, Command: []string{b.notifyd, "serve",
 			"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--log-level", "warn", "--data", data, "--allow-private-targets",
 			"--assembly", assembly, "--set", "workers=" + strconv.Itoa(b.inFlight)}})
 		if err != nil {
@@ -147,7 +148,7 @@ func (b *bench) service(assembly string) side {
 }
 
 // ended stops a process and says if it had ended by itself.
-func ended(p *target.Process) error {
+func ended(p *process.Process) error {
 	select {
 	case <-p.Exited():
 		return fmt.Errorf("it ended while it was measured: %w", errors.Join(p.Err(), errors.New(p.LogTail(5))))

@@ -17,6 +17,7 @@ import (
 	"dyno/lab/probe/pmqos"
 	"dyno/lab/record"
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // bench is what stays the same over the rounds.
@@ -24,7 +25,7 @@ type bench struct {
 	options
 	work     string // folder of programs and data, on the disk that is worked on; removed at the end
 	programs map[string]string
-	server   *target.Process // the simulator, without limits
+	server   *process.Process // the simulator, without limits
 	machine  record.Machine
 	release  func() // of the CPUs' wake-up latency
 	counts   struct{ runs, disturbed int }
@@ -57,7 +58,7 @@ func newBench(ctx context.Context, o options) (b *bench, err error) {
 	}
 	for _, pkg := range []string{ledgersync, plain, ceiling} {
 		say("building %s", pkg)
-		if b.programs[pkg], err = target.Build(ctx, ".", pkg, filepath.Join(b.work, "bin")); err != nil {
+		if b.programs[pkg], err = process.Build(ctx, ".", pkg, filepath.Join(b.work, "bin")); err != nil {
 			return nil, fmt.Errorf("run this inside the repository: %w", err)
 		}
 	}
@@ -86,12 +87,12 @@ const (
 )
 
 // sim starts a simulator; it is ready when all its ledgers are made.
-func (b *bench) sim(ctx context.Context, limits string, ledgers int) (*target.Process, error) {
-	return target.Start(ctx, target.Spec{Name: "sim", ReadyLine: true, ReadyTimeout: making, Command: []string{b.programs[ledgersync], "sim",
+func (b *bench) sim(ctx context.Context, limits string, ledgers int) (*process.Process, error) {
+	return target.Start(ctx, process.Spec{Name: "sim", ReadyLine: true, ReadyTimeout: making, Command: []string{b.programs[ledgersync], "sim",
 		"--listen", "127.0.0.1:0", "--first", strconv.Itoa(first), "--ledgers", strconv.Itoa(ledgers), "--distinct", strconv.Itoa(distinct), "--limits", limits}})
 }
 
-func url(sim *target.Process) string { return "http://" + sim.Ready()["listen"] }
+func url(sim *process.Process) string { return "http://" + sim.Ready()["listen"] }
 
 // summary is what a program says of itself in its last line.
 type summary struct {
@@ -109,7 +110,7 @@ type summary struct {
 func (b *bench) job(ctx context.Context, ledgers int, command ...string) (s summary, invalid string, err error) {
 	var out bytes.Buffer
 	before := children()
-	p, err := target.Start(ctx, target.Spec{Name: filepath.Base(command[0]), Command: command, Stdout: &out})
+	p, err := target.Start(ctx, process.Spec{Name: filepath.Base(command[0]), Command: command, Stdout: &out})
 	if err != nil {
 		return s, "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // budget is what a server with limits gives to one address.
@@ -71,7 +72,7 @@ func (b *bench) use(ctx context.Context, l budget) (u usage, err error) {
 	}
 	defer os.RemoveAll(data)
 	command := append(b.sync(data, "L2"), "--from", strconv.Itoa(first), "--to", strconv.Itoa(first+ledgers-1))
-	var sims []*target.Process
+	var sims []*process.Process
 	for range l.servers {
 		s, err := b.sim(ctx, l.limits, ledgers)
 		if err != nil {
@@ -81,7 +82,7 @@ func (b *bench) use(ctx context.Context, l budget) (u usage, err error) {
 		sims = append(sims, s)
 		command = append(command, "--server", url(s))
 	}
-	p, err := target.Start(ctx, target.Spec{Name: "ledgersync", Command: command, Stdout: io.Discard})
+	p, err := target.Start(ctx, process.Spec{Name: "ledgersync", Command: command, Stdout: io.Discard})
 	if err != nil {
 		return u, err
 	}
@@ -119,7 +120,7 @@ func (l budget) judge(before, after injected, took time.Duration) (u usage) {
 }
 
 // wait lets a process work for so long.
-func wait(ctx context.Context, p *target.Process, d time.Duration) error {
+func wait(ctx context.Context, p *process.Process, d time.Duration) error {
 	limit := time.NewTimer(d)
 	defer limit.Stop()
 	select {
@@ -133,7 +134,7 @@ func wait(ctx context.Context, p *target.Process, d time.Duration) error {
 }
 
 // all adds up what simulators tell.
-func all(ctx context.Context, sims []*target.Process) (sum injected, err error) {
+func all(ctx context.Context, sims []*process.Process) (sum injected, err error) {
 	for _, s := range sims {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url(s)+"/sim/injected", nil)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 type options struct {
@@ -99,7 +100,7 @@ func buildNotifyd(ctx context.Context, work string, run []subject) (binary strin
 	if !slices.ContainsFunc(run, isNotifyd) {
 		return "", nil, run, nil
 	}
-	binary, err = target.Build(ctx, ".", "dyno/cmd/notifyd", work)
+	binary, err = process.Build(ctx, ".", "dyno/cmd/notifyd", work)
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("run this inside the repository: %w", err)
 	}
@@ -129,7 +130,7 @@ func inProcess(ctx context.Context, s subject, o options, work, notifyd string) 
 	}
 	defer os.RemoveAll(dir)
 	var out bytes.Buffer
-	p, err := target.Start(ctx, target.Spec{
+	p, err := target.Start(ctx, process.Spec{
 		Name:    s.name,
 		Command: []string{self, measureWord, s.name, dir, o.length.String(), notifyd},
 		Env:     []string{"TMPDIR=" + filepath.Clean(work)},

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"dyno/lab/target"
+	"dyno/parts/process"
 	walstream "dyno/services/notify/jetstream"
 )
 
@@ -53,12 +54,12 @@ func natsMain(ctx context.Context, args []string) error {
 	return nil
 }
 
-func startNATS(ctx context.Context, e environment) (*target.Process, string, error) {
+func startNATS(ctx context.Context, e environment) (*process.Process, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := target.Start(ctx, target.Spec{Name: natsWord, Command: []string{self, natsWord, e.dir}, ReadyLine: true})
+	p, err := target.Start(ctx, process.Spec{Name: natsWord, Command: []string{self, natsWord, e.dir}, ReadyLine: true})
 	if err != nil {
 		return nil, "", err
 	}

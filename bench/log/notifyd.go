@@ -11,11 +11,12 @@ import (
 	"strings"
 
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // notifydIngest posts notices to notifyd. It has no subscribers, as the other servers have no consumers.
 func notifydIngest(ctx context.Context, e environment) (*opened, error) {
-	p, err := target.Start(ctx, target.Spec{Name: "notifyd", ReadyLine: true, Command: []string{
+	p, err := target.Start(ctx, process.Spec{Name: "notifyd", ReadyLine: true, Command: []string{
 		e.notifyd, "serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", e.dir,
 	}})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // redisStream appends to a stream of a redis-server that syncs its append-only file before it answers.
@@ -22,7 +23,7 @@ func redisStream(ctx context.Context, e environment) (*opened, error) {
 		return nil, err
 	}
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	p, err := target.Start(ctx, target.Spec{Name: "redis-server", Command: []string{
+	p, err := target.Start(ctx, process.Spec{Name: "redis-server", Command: []string{
 		"redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", e.dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", "--daemonize", "no",
 	}})
@@ -83,7 +84,7 @@ func plainXAdd(address, value string) (func() error, error) {
 	}, nil
 }
 
-func awaitRedis(ctx context.Context, client *redis.Client, p *target.Process) error {
+func awaitRedis(ctx context.Context, client *redis.Client, p *process.Process) error {
 	for range 200 {
 		if client.Ping(ctx).Err() == nil {
 			return nil

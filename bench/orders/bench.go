@@ -17,6 +17,7 @@ import (
 	"dyno/lab/probe"
 	"dyno/lab/record"
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // bench is what stays the same over the rounds.
@@ -81,7 +82,7 @@ func newBench(ctx context.Context, o options) (b *bench, err error) {
 	}
 	for _, name := range servers {
 		say("building %s", packages[name])
-		if b.programs[name], err = target.Build(ctx, ".", packages[name], filepath.Join(b.work, "bin")); err != nil {
+		if b.programs[name], err = process.Build(ctx, ".", packages[name], filepath.Join(b.work, "bin")); err != nil {
 			return nil, fmt.Errorf("run this inside the repository: %w", err)
 		}
 	}
@@ -134,7 +135,7 @@ func (b *bench) feed(ctx context.Context) error {
 const path = "/api/v1/order?uid="
 
 // start starts a server in a fresh process.
-func (b *bench) start(ctx context.Context, side string) (*target.Process, error) {
+func (b *bench) start(ctx context.Context, side string) (*process.Process, error) {
 	args := []string{b.programs[side]}
 	switch side {
 	case ordersd:
@@ -143,7 +144,7 @@ func (b *bench) start(ctx context.Context, side string) (*target.Process, error)
 		args = append(args, "--connections", strconv.Itoa(b.pool))
 	}
 	args = append(args, "--listen", "127.0.0.1:0", "--dsn", b.database.dsn, "--jwt-keys", b.keys)
-	return target.Start(ctx, target.Spec{Name: side, Command: args, ReadyLine: true})
+	return target.Start(ctx, process.Spec{Name: side, Command: args, ReadyLine: true})
 }
 
 // grace is how long a server may take to end after it was told to: what an overloaded one still wants to finish is
@@ -151,7 +152,7 @@ func (b *bench) start(ctx context.Context, side string) (*target.Process, error)
 const grace = 500 * time.Millisecond
 
 // end stops a process and says if it had ended by itself.
-func end(p *target.Process) error {
+func end(p *process.Process) error {
 	select {
 	case <-p.Exited():
 		return errors.Join(errors.New("it ended while it was measured"), p.Err())

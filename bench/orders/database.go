@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"dyno/lab/target"
+	"dyno/parts/process"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // database is the one PostgreSQL that all sides ask.
 type database struct {
-	process  *target.Process
+	process  *process.Process
 	dsn      string
 	version  string
 	settings string // those that say what a figure is worth
@@ -35,7 +36,7 @@ func (b *bench) startDatabase(ctx context.Context) (*database, error) {
 	if b.postgresBin != "" {
 		args = append(args, "--postgres-bin", b.postgresBin)
 	}
-	p, err := target.Start(ctx, target.Spec{Name: "postgres", Command: args, ReadyLine: true, ReadyTimeout: fillTimeout})
+	p, err := target.Start(ctx, process.Spec{Name: "postgres", Command: args, ReadyLine: true, ReadyTimeout: fillTimeout})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"dyno/lab/probe"
 	"dyno/lab/record"
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // pgbench is PostgreSQL's own load generator, and what it does best with.
@@ -52,7 +53,7 @@ func (b *bench) newPgbench(ctx context.Context) (*pgbench, error) {
 // pgbenchRun runs pgbench to its end and returns what it printed. While it runs, watch is told its process.
 func (b *bench) pgbenchRun(ctx context.Context, p *pgbench, watch func(pid int) (stop func()), args ...string) (string, error) {
 	var out bytes.Buffer
-	process, err := target.Start(ctx, target.Spec{Name: "pgbench", Command: append(append([]string{p.program}, args...), p.dsn), Stdout: &out})
+	process, err := target.Start(ctx, process.Spec{Name: "pgbench", Command: append(append([]string{p.program}, args...), p.dsn), Stdout: &out})
 	if err != nil {
 		return "", err
 	}

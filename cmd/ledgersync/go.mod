@@ -11,6 +11,7 @@ require (
 
 require (
 	dyno/agent v0.0.0 // indirect
+	dyno/parts/xrpl v0.0.0 // indirect
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
@@ -89,6 +90,7 @@ require (
 replace (
 	dyno/agent => ../../agent
 	dyno/parts => ../../parts
+	dyno/parts/xrpl => ../../parts/xrpl
 	dyno/services/ledger => ../../services/ledger
 )
 

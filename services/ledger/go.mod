@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	dyno/agent v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/xrpl v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/coder/websocket v1.8.15
@@ -88,6 +89,7 @@ require (
 replace (
 	dyno/agent => ../../agent
 	dyno/parts => ../../parts
+	dyno/parts/xrpl => ../../parts/xrpl
 )
 
 // This version of the whole has packages that are modules of their own today.

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	dyno v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/xrpl v0.0.0
 	dyno/services/ledger v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	go.uber.org/goleak v1.3.0
@@ -91,6 +92,7 @@ replace (
 	dyno => ../../..
 	dyno/agent => ../../../agent
 	dyno/parts => ../../../parts
+	dyno/parts/xrpl => ../../../parts/xrpl
 	dyno/services/ledger => ..
 )
 

@@ -7,8 +7,8 @@
 // have the same stream open the one that comes second fails (wal.ErrFailed) and nothing interleaves. A group
 // of records is published as one atomic batch, which takes nats-server 2.12 or later.
 //
-// What was written is as durable as the servers make it: on a power failure of all of them at once that is
-// what their setting sync_interval says, which a client cannot ask for; docs/jetstream.md says what to set.
+// A record is as durable as the servers make it: after a power failure of all of them that depends on
+// their setting sync_interval, which clients cannot read (docs/how-to/notifyd-several-machines.md).
 //
 // It is not a queue of NATS's: no consumer is made, and who else reads the stream must not delete from it.
 //

@@ -95,7 +95,7 @@ func TestCompare(t *testing.T) {
 		{"a changed order and another value", "", page("", 9, 8), with(page("", -9, 8), func(r *web.Response) {
 			r.Body = []byte(strings.Replace(string(r.Body), `"version":1,"qty":"1"`, `"version":1,"qty":"2"`, 1))
 		}), different, `orders[1].qty: "1" and "2"`},
-		{"no longer of that status", "status=NEW&limit=2", page("", 9, 8), page("", 9), incomparable, "come or gone"},
+		{"no longer of that status", "status=NEW&limit=2", page("", 9, 8), page("", 9), incomparable, "added or removed"},
 		{"of that status", "status=NEW", page("", 9, 8), page(" ", 9, 8), same, ""},
 		{"no numbers", "", page("", 9), answered(200, "", `{"orders":[{"uid":"9"}]}`), different, "no numbers"},
 		{"no orders", "", page("", 9), answered(200, "", `{"orders":null}`), different, "orders: an array and"},
