@@ -10,15 +10,16 @@ import (
 	"testing"
 )
 
-// What a reader holds in mind, in lines of product code: comments count, tests and generated code do not.
+// What a reader holds in mind, in lines of product code: comments count, tests and generated code
+// do not.
 const (
 	packageBudget = 1500
 	fileBudget    = 400
 	serviceBudget = 10_000
 )
 
-// over lists what is over its budget, with the lines that it may have until it is split. A row may only shrink; one that
-// is within the budget again must go.
+// over lists what is over its budget, with the lines that it may have until it is split. A row may
+// only shrink; one that is within the budget again must go.
 var over = map[string]int{
 	"agent":                           1525,
 	"cmd/dyno":                        2354,
@@ -103,8 +104,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// serviceOf returns the service whose product a package is, as "services/notify (all)". Its plain program, its
-// simulator and what only tests use have no part in the service's budget.
+// serviceOf returns the service whose product a package is, as "services/notify (all)". Its plain
+// program, its simulator and what only tests use have no part in the service's budget.
 func serviceOf(dir string) (string, bool) {
 	parts := strings.Split(dir, "/")
 	if parts[0] != "services" || len(parts) < 2 {

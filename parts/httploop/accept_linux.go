@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// acceptor accepts connections and distributes them to all loops in turn. It belongs to the first
-// loop.
+// acceptor accepts connections for all loops in turn. It belongs to the first loop.
 type acceptor struct {
 	fd     int // duplicate of the listener's
 	loops  []*loop
@@ -41,7 +40,6 @@ func newAcceptor(l net.Listener, loops []*loop) (*acceptor, error) {
 	return &acceptor{fd: fd, loops: loops, accept: unix.Accept4}, nil
 }
 
-// owner is the loop that accepts.
 func (a *acceptor) owner() *loop { return a.loops[0] }
 
 func (a *acceptor) watch() error { return a.owner().watch(a.fd, ofListener, 0, unix.EPOLLIN) }
@@ -59,8 +57,7 @@ func (a *acceptor) again() {
 	}
 }
 
-// acceptsPerTurn limits how many connections one turn accepts, so that a flood of connections does
-// not delay requests.
+// acceptsPerTurn limits the connections accepted per turn, so that a flood does not delay requests.
 const acceptsPerTurn = 256
 
 // some accepts at most a given number of waiting connections. A transient error (the client left
@@ -87,8 +84,7 @@ func (a *acceptor) some(most int) {
 	}
 }
 
-// maxOverfull limits the connections that are being refused; above it, a connection is closed
-// without a response.
+// maxOverfull limits connections being refused; further ones are closed without a response.
 const maxOverfull = 256
 
 // hand passes a connection to the next loop, or refuses it.

@@ -55,8 +55,7 @@ type conn struct {
 // are edge-triggered, so no system call is needed to change the set.
 const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 
-// tcpOptions are the options that net.ListenConfig sets: a vanished client is noticed after 15 s
-// and 9 probes.
+// tcpOptions are those of net.ListenConfig: a vanished client is noticed after 15 s and 9 probes.
 var tcpOptions = []struct{ level, name, value int }{
 	{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
 	{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
@@ -147,7 +146,6 @@ func (c *conn) letGo() {
 	c.count()
 }
 
-// count updates the counter of buffered bytes after a change.
 func (c *conn) count() {
 	held := cap(c.buf) + c.left + cap(c.out)
 	c.loop.server.counts.buffered.Add(int64(held - c.held))
@@ -193,7 +191,6 @@ func (l *loop) recycle(r *Request) {
 	}
 }
 
-// push appends a request to those that wait for their response.
 func (c *conn) push(r *Request) {
 	if c.first == nil {
 		c.first = r
@@ -216,7 +213,6 @@ func (c *conn) pop() *Request {
 	return r
 }
 
-// happened reads and parses after an event.
 func (c *conn) happened(events uint32) {
 	const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 	if events&ending != 0 {
@@ -305,16 +301,13 @@ func (c *conn) room() bool {
 	return true
 }
 
-// takes reports whether another request may start.
 func (c *conn) takes() bool {
 	return !c.closing && !c.alone && c.inFlight < c.loop.server.options.MaxPipelined
 }
 
-// safe reports whether a method changes nothing. Only such requests of one connection may run
-// concurrently (RFC 9112, 9.3.2).
+// safe reports whether requests of one connection may run concurrently (RFC 9112, 9.3.2).
 func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
 
-// parse turns the bytes that were read into requests.
 func (c *conn) parse() {
 	l := c.loop
 	for c.takes() {

@@ -39,7 +39,6 @@ func (c *conn) finish() {
 	c.discard()
 }
 
-// discard reads bytes that will not be answered.
 func (c *conn) discard() {
 	if cap(c.loop.out) < maxOut {
 		c.loop.out = make([]byte, 0, maxOut)
@@ -61,7 +60,6 @@ func (c *conn) discard() {
 	}
 }
 
-// settle sets the deadline of the current phase.
 func (c *conn) settle() {
 	if c.dead || c.lingering {
 		return
@@ -91,7 +89,6 @@ func (c *conn) settle() {
 	}
 }
 
-// expire ends a connection whose deadline has passed.
 func (c *conn) expire() {
 	switch {
 	case c.lingering:

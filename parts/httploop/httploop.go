@@ -1,8 +1,7 @@
 // Package httploop is an HTTP/1.1 server on event loops instead of a goroutine per connection. A
-// loop reads all sockets that are ready, passes the requests of this turn to the service as one
-// slice, and writes the responses with one call per connection. The service can therefore check,
-// look up or store many requests together, and complete each of them immediately or later, from any
-// goroutine (Done).
+// loop reads all ready sockets, passes the requests of this turn to the service as one slice, and
+// writes the responses with one call per connection. The service can therefore check, look up or
+// store many requests together, and complete each immediately or later, from any goroutine (Done).
 //
 // It is for services whose responses cost little more than the HTTP around them and which gain from
 // batches. A request costs no goroutine switch, no timer, no allocation, and no read that finds
@@ -14,13 +13,11 @@
 // Everything is bounded: heads, bodies, requests in flight per connection, output that a client
 // does not read, connections, and the time for each.
 //
-// fasthttp was measured first; gnet and nbio are in none of the registries that this is built with.
-// ordersd takes 25.0 us of CPU per order query with fasthttp and 14.7 us with this package
-// (docs/reference/ordersd-measured.md).
+// ordersd takes 25.0 us of CPU per order query with fasthttp, which was measured first, and 14.7 us
+// with this package (docs/reference/ordersd-measured.md).
 //
-// Serve owns the loops' goroutines. It returns when they have ended, after the last request was
-// completed. Turn and Tick run on a loop's goroutine: they must not block, and a panic in them ends
-// the process.
+// Serve owns the loops' goroutines, and returns when they have ended, after the last request. Turn
+// and Tick run on a loop's goroutine: they must not block, and a panic in them ends the process.
 package httploop
 
 import (
@@ -38,8 +35,7 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// ErrUnsupported is returned where there is no epoll, and for listeners that are not plain sockets,
-// such as those of TLS.
+// ErrUnsupported means that there is no epoll, or that a listener (of TLS) is not a plain socket.
 var ErrUnsupported = errors.New("httploop serves plain TCP on Linux only; use net/http or fasthttp here")
 
 // Options configure a Server. A zero field means the default named with it.
@@ -55,12 +51,10 @@ type Options struct {
 	Loops   int // event loops; default half of GOMAXPROCS: goroutines that complete requests need processors, too
 	MaxHead int // bytes of a request's first line and headers, and size of a read buffer; default 16 KiB
 	MaxBody int // bytes; a larger body is answered 413; default 64 KiB
-	// MaxConnections includes those that left, until they are closed. Further clients are answered
-	// 503. Default 65,536.
+	// MaxConnections includes those that left. Further clients are answered 503. Default 65,536.
 	MaxConnections int
-	// MaxBuffered limits the bytes of all connections' buffers: of requests without a response, and of
-	// responses that clients do not read. Above it, a client that sends is answered 503. Default
-	// MaxHead for each of MaxConnections.
+	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
+	// responses. Above it, a client is answered 503. Default MaxHead for each of MaxConnections.
 	MaxBuffered  int
 	MaxPipelined int // unanswered requests of one connection; more wait in its socket; default 64
 
@@ -76,8 +70,7 @@ type Options struct {
 	Leave  func(c *net.TCPConn, unread []byte, gone func())
 	Serves func(r *Request) bool // decides on a request before its body is read
 
-	// Refuse writes the response to bytes that are not a request, or to a request that is not served.
-	// Nil means the text, as text/plain.
+	// Refuse writes the response to a refused request. Nil means the text, as text/plain.
 	Refuse func(resp *Response, text string)
 
 	Log *slog.Logger // nil means none
@@ -134,7 +127,6 @@ type Stats struct {
 	Refused     uint64 // answered 4xx or 5xx without the service, or cut off by a timeout
 }
 
-// counts are the counters behind Stats.
 type counts struct {
 	connections, buffered                        atomic.Int64
 	accepted, overfull, requests, turns, refused atomic.Uint64
@@ -192,9 +184,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// LameDuck makes every response from now on announce and end its connection. Connections are still
-// accepted and requests answered, so that clients and load balancers have time to notice and go
-// elsewhere.
+// LameDuck makes every response from now on end its connection. Connections are still accepted and
+// requests answered, so that clients and load balancers have time to notice and go elsewhere.
 func (s *Server) LameDuck() { s.lame.Store(true) }
 
 // Drain makes the server a lame duck, accepts the connections that wait, and closes the listener.

@@ -167,8 +167,7 @@ func (l *loop) look(now time.Time) {
 	l.now = now
 }
 
-// wait returns the number of events. Other goroutines run first: those that received work in the
-// last turn.
+// wait returns the number of events. First it lets goroutines with work from the last turn run.
 func (l *loop) wait() (n int, err error) {
 	runtime.Gosched()
 	if n := poll(l.epoll, l.events); n > 0 || len(l.batch) > 0 || len(l.dirty) > 0 {
@@ -217,7 +216,6 @@ func (l *loop) complete(requests []*Request) {
 	l.wake()
 }
 
-// collect takes what was completed or posted.
 func (l *loop) collect() {
 	l.mu.Lock()
 	l.taken, l.completed = l.completed, l.taken[:0]
@@ -234,7 +232,6 @@ func (l *loop) collect() {
 	}
 }
 
-// touch adds a connection to the list that flush works through.
 func (l *loop) touch(c *conn) {
 	if !c.dirty {
 		c.dirty = true
@@ -307,8 +304,7 @@ func (l *loop) tick() {
 	}
 }
 
-// drain accepts the waiting connections, stops accepting and makes each loop end. It is called on
-// the first loop.
+// drain accepts the waiting connections and makes each loop end. It is called on the first loop.
 func (l *loop) drain() {
 	lameduck.SealSocket(l.accept.fd)
 	l.accept.sealed = l.now
@@ -328,7 +324,6 @@ func (l *loop) acceptLast() {
 	}
 }
 
-// seal stops accepting.
 func (l *loop) seal() {
 	l.accept.close()
 	l.accept = nil

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// refusal is the reason why bytes are not served as a request. The connection ends with this
-// response.
+// refusal is the response to bytes that are not served as a request. It ends the connection.
 type refusal struct {
 	status int
 	text   string
@@ -55,9 +54,8 @@ type framing struct {
 
 const chunked = -1
 
-// headEnd looks for the empty line that ends a head. from is the start of a line of b; everything
-// before it was scanned. It returns the end, 0 if it has not arrived, and the start of the line to
-// continue from.
+// headEnd looks for the empty line that ends a head, from the start of a line of b. It returns the
+// end, 0 if it has not arrived, and the start of the line to continue from.
 func headEnd(b []byte, from int) (end, next int, err *refusal) {
 	for {
 		i := bytes.IndexByte(b[from:], '\n')
@@ -186,8 +184,7 @@ func (r *Request) parseLine(line string) *refusal {
 	return nil
 }
 
-// parseLength reads decimal digits only. Different parsers read a sign, a list or a hexadecimal
-// number differently.
+// parseLength reads decimal digits only: parsers differ on signs, lists and hexadecimal numbers.
 func parseLength(s string, most int) (n int, err *refusal) {
 	if s == "" {
 		return 0, errLength
@@ -215,8 +212,7 @@ func cutLine(s string) (line, rest string) {
 	return s[:i-1], s[i+1:]
 }
 
-// field splits a header line. A name that begins or ends with white space is not a token, so
-// continued lines are refused.
+// field splits a header line. A name with white space is no token: continued lines are refused.
 func field(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")

@@ -35,16 +35,14 @@ type Request struct {
 	last     bool // nothing more is read from its connection
 }
 
-// Response is a response. Its memory is reused: append to Fields and Body, which are empty at
-// first.
+// Response reuses its memory: append to Fields and Body, which are empty at first.
 type Response struct {
 	Status int    // 200 to 599
 	Fields []byte // whole lines with \r\n. The server adds Date, Content-Length and Connection
 	Body   []byte // not sent to HEAD, nor with 204 and 304
 }
 
-// Add adds a header field. It replaces control characters in a value, which could end the line,
-// with spaces.
+// Add adds a header field. In a value, it replaces control characters with spaces.
 func (p *Response) Add(name, value string) {
 	p.Fields = append(p.Fields, name...)
 	p.Fields = append(p.Fields, ": "...)
@@ -61,8 +59,7 @@ func (p *Response) Add(name, value string) {
 // Reset empties the answer and keeps its memory.
 func (p *Response) Reset() { *p = Response{Fields: p.Fields[:0], Body: p.Body[:0]} }
 
-// Field returns the first value of a header field, ignoring the case of its name; "" if there is
-// none.
+// Field returns the first value of a header field by name, ignoring case; "" if there is none.
 func (r *Request) Field(name string) string {
 	for i := range r.Fields {
 		if f := &r.Fields[i]; len(f.Name) == len(name) && strings.EqualFold(f.Name, name) {
@@ -125,7 +122,6 @@ func (r *Request) append(b, date []byte, closing bool) []byte {
 	return append(b, p.Body...)
 }
 
-// statusLines are the status lines of 200 to 599.
 var statusLines = func() (lines [400]string) {
 	for i := range lines {
 		lines[i] = "HTTP/1.1 " + strconv.Itoa(200+i) + " " + http.StatusText(200+i) + "\r\n"

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// With the race detector on, bytes go through package syscall. It reports to the detector that
-// everything before a write happened before the read that received it; with raw system calls the
-// detector would report false races.
+// With the race detector on, bytes go through package syscall, which reports that a write happened
+// before the read of its bytes; with raw system calls the detector would report false races.
 
 func receive(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Read(fd, b)) }
 

@@ -4,8 +4,7 @@ import "time"
 
 // backoff is the share of a limit that remains after a cut. Three quarters: TCP's half loses more
 // throughput than a database that is briefly slow requires, and since one cut is made per round
-// trip, four of them still reach less than a third. briefly slow calls for, and as one cut is made
-// per round trip, four of them still come below a third.
+// trip, four of them still reach less than a third.
 const backoff = 0.75
 
 // control adapts a limit.

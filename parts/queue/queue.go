@@ -3,7 +3,7 @@
 //
 //	unbuffered   a channel without a buffer: a value goes to a worker that is waiting, or is refused
 //	buffered     a channel of Capacity values
-//	shards       rings of Capacity/Shards values each, chosen by hash; a worker serves its own shard first
+//	shards       rings of Capacity/Shards values each, chosen by hash; each worker has its own ones
 //	round-robin  the same rings, filled in turn: even, but BREAKS THE ORDER of values of one hash
 //	ring         one ring that doubles when it is full, up to Capacity
 //	swap         a mutex and two slices: producers fill one while workers empty the other

@@ -16,7 +16,7 @@ import (
 //
 //	StartStop  starts a timer and stops it; "reset" reuses the runtime's timer, as the wheel does
 //	Start      starts the million, in random order; B/timer is the memory they hold afterwards
-//	Fire       CPU time of the whole process from starting a timer that is due within 10 ms until it has run
+//	Fire       CPU time of the whole process per timer that is due within 10 ms, until it has run
 const crowd = 1_000_000
 
 func waits(n int) []time.Duration {

@@ -5,9 +5,8 @@ import (
 	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 )
 
-// The network has become stricter about valid signatures over time. A ledger is checked by the
-// rules at its close. Each constant is a close time in seconds since 2000-01-01, safely after the
-// change on the main network.
+// The rules for valid signatures became stricter. A ledger is checked by the rules at its close. A
+// constant is a close time in seconds since 2000-01-01, safely after the main network changed.
 const (
 	// canonicalFrom is 2014-08-01. rippled 0.22, some months earlier, was the first version to refuse
 	// non-canonical encodings of a signature. Source: wiki.ripple.com/Transaction_Malleability.

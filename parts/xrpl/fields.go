@@ -3,8 +3,7 @@ package xrpl
 import "encoding/binary"
 
 // Fields builds serialized fields: each method appends a field and returns the extended bytes. The
-// caller must append the fields of one level in ascending order of type and code, as the ledger
-// requires.
+// caller must append the fields of one level in ascending order of type and code.
 type Fields []byte
 
 func (b Fields) header(kind, code int) Fields {
@@ -35,8 +34,7 @@ func (b Fields) UInt32(code int, v uint32) Fields {
 // Hash appends a field of type 5.
 func (b Fields) Hash(code int, h Hash) Fields { return append(b.header(typeHash256, code), h[:]...) }
 
-// Drops appends an amount of XRP, in drops (millionths), as a field of type 6. There are at most
-// 10^17.
+// Drops appends an amount of XRP in drops (at most 10^17) as a field of type 6.
 func (b Fields) Drops(code int, drops uint64) Fields {
 	const positive = 1 << 62
 	return binary.BigEndian.AppendUint64(b.header(typeAmount, code), positive|drops)

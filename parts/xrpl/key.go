@@ -15,8 +15,7 @@ type Key struct {
 	edwards ed25519.PrivateKey
 }
 
-// NewKey derives a secp256k1 key from a seed, deterministically, but not in the way that wallets
-// do.
+// NewKey derives a secp256k1 key from a seed, deterministically, but not as wallets do.
 func NewKey(seed []byte) *Key {
 	for digest := half(seed); ; digest = half(digest[:]) {
 		var scalar secp256k1.ModNScalar
@@ -50,8 +49,7 @@ func (k *Key) Sign(message []byte) []byte {
 	return ecdsa.Sign(k.secp, digest[:]).Serialize()
 }
 
-// SignTransaction adds the single signature to a transaction, which has the key's SigningPubKey and
-// no signature.
+// SignTransaction adds the signature to a transaction that has the key's SigningPubKey.
 func SignTransaction(unsigned Fields, k *Key) ([]byte, error) {
 	data, err := SigningData(nil, unsigned)
 	if err != nil {

@@ -4,8 +4,7 @@ package xrpl
 
 import "github.com/ethereum/go-ethereum/crypto/secp256k1"
 
-// LibSecp checks secp256k1 signatures with the C library of that name, and ed25519 signatures in
-// Go.
+// LibSecp checks secp256k1 signatures with the C library, and ed25519 signatures in Go.
 type LibSecp struct{}
 
 // Check implements SignatureChecker.

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// Manifest is a statement by a validator, or by a publisher of validator lists, of its current
-// signing key.
+// Manifest states the current signing key of a validator or of a publisher of validator lists.
 type Manifest struct {
 	Sequence uint32 // a higher one replaces a lower one
 	Master   []byte // master key, which identifies it

@@ -63,8 +63,7 @@ func (s *signed) role(inside, account []byte, one, several []string, tx *Transac
 	return s.approved(&a, signer, m, check, tx.Meta)
 }
 
-// batch checks BatchSigners: each account that a Batch acts for, except its sender, must have
-// signed it.
+// batch checks that each account that a Batch acts for, except its sender, is in BatchSigners.
 func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
 	inner, err := readInner(tx.Blob)
 	if err != nil {
@@ -122,7 +121,6 @@ func (s *signed) batchMessage(signer AccountID, ids []Hash) message {
 	return message{one: [][]byte{bound, early}, several: [][]byte{bytes.Clone(bound), bytes.Clone(early)}}
 }
 
-// inner describes the transactions in a Batch.
 type inner struct {
 	blobs [][]byte
 	ids   []Hash
@@ -168,8 +166,7 @@ func (in *inner) metas(l *Ledger) (metas [][]byte) {
 	return metas
 }
 
-// attestation appends the bytes that a bridge's witness signs: these fields of the transaction,
-// unchanged.
+// attestation appends the fields of the transaction that a bridge's witness signs, unchanged.
 func attestation(dst, blob []byte) []byte {
 	_ = Walk(blob, func(f Field) error { // blob is well formed
 		if f.Depth == 0 && !f.Ends() && isAttested(f) {

@@ -22,8 +22,7 @@ const (
 	codeMemoData  = 13 // Blob
 )
 
-// Unsigned returns the payment as the holder of a key must sign it. A nil key means several
-// signers.
+// Unsigned returns the payment to be signed with a key; nil means several signers.
 func (p *Payment) Unsigned(k *Key) Fields {
 	var public []byte
 	account := p.Account

@@ -17,14 +17,12 @@ type root struct {
 	ticket   bool      // a ticket that the transaction used instead of an account
 }
 
-// mayUse reports whether a key, given by the account whose master key it is, may sign for the
-// account.
+// mayUse reports whether the master key of signer may sign for the account.
 func (r *root) mayUse(signer AccountID) bool {
 	return signer == r.account && r.flags&flagDisableMaster == 0 || signer == r.regular
 }
 
-// eachRoot calls visit with the accounts, and the used tickets, whose entries are complete in
-// metadata.
+// eachRoot calls visit with the accounts and used tickets whose entries metadata shows in full.
 func eachRoot(meta []byte, visit func(*root) error) error {
 	var n nodes
 	var r root

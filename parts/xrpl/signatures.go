@@ -193,9 +193,8 @@ func (s *signed) take(f Field, value []byte) {
 	}
 }
 
-// isPseudo reports whether a transaction was written by the validators. It has no account, written
-// as zeros or as nothing, no fee and no sequence, and affects no account. Source: Change::preflight
-// of rippled, unchanged since 2012.
+// isPseudo reports whether the validators wrote a transaction: one without account, fee and
+// sequence. Source: Change::preflight of rippled, unchanged since 2012.
 func (s *signed) isPseudo() bool {
 	return s.kind >= kindEnableAmendment && s.kind <= kindUNLModify &&
 		len(s.key) == 0 && len(s.signature) == 0 && !s.several &&

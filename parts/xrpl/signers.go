@@ -15,8 +15,7 @@ type approval struct {
 	signers                 []byte // the elements of Signers
 }
 
-// readApproval reads the fields of an object. It must have no other fields, since its signatures do
-// not cover them.
+// readApproval reads the fields of an object. Others are refused: its signatures cover none.
 func readApproval(b []byte) (a approval, err error) {
 	var ascending ascent
 	begin := 0
@@ -44,8 +43,7 @@ func readApproval(b []byte) (a approval, err error) {
 	return a, err
 }
 
-// eachElement calls visit with the contents of each element of an array; all must have the same
-// code.
+// eachElement calls visit with the contents of each element of an array, all of one code.
 func eachElement(array []byte, code int, visit func(inside []byte) error) error {
 	begin := 0
 	return Walk(array, func(f Field) error {
@@ -62,8 +60,7 @@ func eachElement(array []byte, code int, visit func(inside []byte) error) error 
 	})
 }
 
-// within returns the contents of the outermost object or array with a code, and whether it exists.
-// The blob is well formed.
+// within returns the contents of the outermost object or array with a code. blob is well formed.
 func within(blob []byte, kind, code int) (inside []byte, found bool) {
 	_ = Walk(blob, func(f Field) error {
 		switch {
@@ -81,12 +78,10 @@ func within(blob []byte, kind, code int) (inside []byte, found bool) {
 
 // message is the signed bytes, in each form that the network has used. Each of several signers
 // signs one of the second kind, followed by its own account.
-// one of the second kind, with its own account after it.
 type message struct{ one, several [][]byte }
 
-// approved checks an approval of a message on behalf of an account, which is zero if unknown, and
-// returns the number of signatures. Whether several are enough cannot be read from the transaction.
-// metas may show the accounts.
+// approved checks an approval of a message for an account (zero: unknown) and counts signatures; a
+// transaction does not show whether several are enough. metas may show accounts.
 func (s *signed) approved(a *approval, account AccountID, m message, check SignatureChecker, metas ...[]byte) (checked int, err error) {
 	switch {
 	case a.several && (len(a.key) > 0 || len(a.signature) > 0):

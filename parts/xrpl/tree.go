@@ -38,13 +38,11 @@ func TransactionID(blob []byte) Hash {
 
 const (
 	fanout = 16
-	// levels is the maximum depth of a tree: two IDs of 64 nibbles differ in the last one at the
-	// latest.
+	// levels is the maximum depth of a tree: IDs of 64 nibbles differ in the last one or earlier.
 	levels = 64
 )
 
-// MaxTransactions limits a ledger that is proved or stored. The fullest real ones have some
-// thousand.
+// MaxTransactions limits a ledger that is proved or stored. Real ones have up to some thousand.
 const MaxTransactions = 20_000
 
 // leaf is a transaction's ID, and its node's hash.
@@ -101,8 +99,7 @@ func (v *Verifier) Ledger(l *Ledger) (Header, error) {
 	return h, nil
 }
 
-// Root returns the root of the tree of these transactions, in any order, and sets their IDs. It is
-// zero for none.
+// Root returns the root of the tree of transactions in any order, zero for none, and sets IDs.
 func (v *Verifier) Root(txs []Transaction) (Hash, error) {
 	if len(txs) == 0 {
 		return Hash{}, nil
@@ -146,9 +143,8 @@ func (v *Verifier) leaf(tx *Transaction) (leaf, error) {
 	return leaf{id, v.end()}, nil
 }
 
-// node returns the hash of the node at a depth that holds these leaves, which are sorted and share
-// their first depth nibbles. A leaf is at the highest level at which it is alone, but the root is
-// always an inner node.
+// node returns the hash of the node at a depth for sorted leaves that share their first depth
+// nibbles. A leaf is at the highest level at which it is alone; the root is an inner node.
 func (v *Verifier) node(depth int, leaves []leaf) Hash {
 	if len(leaves) == 1 && depth > 0 {
 		return leaves[0].node

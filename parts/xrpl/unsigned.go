@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// Types of transactions with a signature that is not the sender's, and does not sign the
-// transaction.
+// Types of transactions with a signature of another account for something else.
 const (
 	kindChannelClaim  = 15
 	kindAttestClaim   = 45 // XChainAddClaimAttestation
@@ -17,10 +16,9 @@ const (
 	kindLoanSet       = 80
 )
 
-// unsigned checks a transaction's unsigned fields. Its signature does not cover them, so a
-// transaction type without such fields must not have any. Signatures of other accounts are checked
-// elsewhere; the signature of a claim on a payment channel, or of a bridge's witness, must be
-// valid.
+// unsigned checks the fields that a transaction's signature does not cover: only some types have
+// any. The signature of a claim on a payment channel, or of a bridge's witness, must be valid;
+// those of other accounts are checked elsewhere.
 func (s *signed) unsigned(blob []byte, check SignatureChecker) error {
 	attests := s.kind == kindAttestClaim || s.kind == kindAttestAccount
 	if len(s.otherSignature) > 0 && s.kind != kindChannelClaim && !attests || s.masterSigned ||

@@ -16,8 +16,7 @@ type Validation struct {
 
 const (
 	flagFull = 0x0000_0001
-	// maxValidation limits a validation, in bytes. Real ones have about 300; a vote on amendments adds
-	// 32 for each.
+	// maxValidation is in bytes. Real ones have about 300; a vote on amendments adds 32 for each.
 	maxValidation = 16 << 10
 )
 

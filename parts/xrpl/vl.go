@@ -8,8 +8,7 @@ const (
 	oneByte = 192
 	twoByte = 12_480
 
-	// MaxVL is the greatest length that can be encoded, in bytes: it bounds a transaction and its
-	// metadata.
+	// MaxVL is the greatest length that can be encoded, in bytes, so also of a transaction.
 	MaxVL = 918_744
 )
 
@@ -29,8 +28,7 @@ func AppendVL(b []byte, n int) []byte {
 	return append(b, byte(241+n>>16), byte(n>>8), byte(n))
 }
 
-// ReadVL reads a length prefix: n is the length, size the number of bytes of the prefix itself. It
-// does not check that n bytes follow.
+// ReadVL reads the length n and the size of its prefix. It does not check that n bytes follow.
 func ReadVL(b []byte) (n, size int, err error) {
 	if len(b) == 0 {
 		return 0, 0, fmt.Errorf("%w: a length is missing", ErrMalformed)

@@ -64,8 +64,7 @@ const maxDepth = 16
 const endCode = 1 // code of the field that ends an object or an array
 
 // Walk calls visit for each field of a transaction, its metadata, a validation or a manifest, in
-// the order of the bytes. It does not allocate. It ends early when visit returns an error, which it
-// returns, except ErrStop.
+// order, without allocating. It ends early and returns visit's error, except ErrStop.
 func Walk(b []byte, visit func(Field) error) error {
 	var open [maxDepth]int // types of the enclosing objects and arrays
 	var f Field

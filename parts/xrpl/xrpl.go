@@ -45,8 +45,7 @@ func ParseHash(s string) (h Hash, err error) {
 	return h, nil
 }
 
-// IsZero reports whether all bits are zero: the hash of an empty tree, and the mark of a missing
-// hash.
+// IsZero reports whether all bits are zero: an empty tree, or a missing hash.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // String formats the hash as servers do: 64 hex digits in upper case.

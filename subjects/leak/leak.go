@@ -1,7 +1,7 @@
 // Command leak is a shop's price page that leaks goroutines in two ways found in real code, or,
 // with --fixed, in neither: the lab's diagnosis of leaks is checked against it.
 //
-//	leak                          both: a ticker that is never stopped, and a channel without a reader
+//	leak                          both: a ticker that never stops, and a channel without a reader
 //	leak --fixed ticker           the ticker's goroutine ends with its request
 //	leak --fixed ticker,channel   no leak
 //

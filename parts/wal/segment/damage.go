@@ -29,20 +29,17 @@ type damage struct {
 	from, to mark
 }
 
-// place is the position of damage.
 type place struct {
 	path string
 	off  int64
 }
 
-// damages is the damage found since Open.
 type damages struct {
 	mu    sync.Mutex
 	known map[place]*wal.DamageError
 }
 
-// Quarantined lists the damage found since Open, by number: Open finds it in the last segment, and
-// readers find it in others.
+// Quarantined lists the damage that Open (in the last segment) and readers have found, by number.
 func (f *Files) Quarantined() []*wal.DamageError {
 	f.damages.mu.Lock()
 	defer f.damages.mu.Unlock()
@@ -65,8 +62,7 @@ func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.Damage
 	return e
 }
 
-// addTail is add for damage that will be cut off: it returns an error when the bytes could not be
-// copied.
+// addTail is add for damage that will be cut off: it returns an error if it was not copied.
 func (d *damages) addTail(f *Files, s *segment, file File, found damage) error {
 	_, err := d.keep(found, s, func() (string, error) { return f.copyTail(s, file, found.from.off, found.to.off, "") }, f)
 	if err != nil {
@@ -154,8 +150,7 @@ func (f *Files) quarantine() (dir string, err error) {
 	return dir, nil
 }
 
-// forgetUnfinished removes the oldest copy of an unfinished append when there are too many: none of
-// their records was acknowledged.
+// forgetUnfinished removes the oldest copies of unfinished, never acknowledged appends.
 func (f *Files) forgetUnfinished(dir string) error {
 	have, err := f.fs.ReadDir(dir)
 	if err != nil {
@@ -172,8 +167,7 @@ func (f *Files) forgetUnfinished(dir string) error {
 	return nil
 }
 
-// copyOut copies bytes of a segment to the quarantine and returns the path of the copy, which is
-// complete or does not exist.
+// copyOut copies bytes of a segment to the quarantine, all or nothing, and returns the path.
 func (f *Files) copyOut(s *segment, file File, from, to int64, suffix string) (string, error) {
 	dir, err := f.quarantine()
 	if err != nil {

@@ -3,9 +3,8 @@
 //	files, err := segment.Open(dir, segment.Options{})
 //	log := wal.New(files, wal.Options{Commit: wal.Group})
 //
-// It is for one process at a time, which must hold its own lock (parts/daemon has one), and for a
-// file system whose fsync is reliable. It is not for random writes and does not compress. It starts
-// no goroutines.
+// It is for one process at a time, which must hold a lock (parts/daemon has one), and needs a
+// reliable fsync. It is not for random writes or compression. It starts no goroutines.
 //
 // # Segments
 //

@@ -19,8 +19,7 @@ import (
 type Options struct {
 	SegmentBytes int64 // size from which a segment is followed by another; 0 means 64 MiB
 	FS           FS    // nil means the operating system's
-	// Reserve is the number of bytes set aside in a file, for writes that find the disk full; 0 means
-	// none.
+	// Reserve is the bytes set aside in a file, for writes to a full disk; 0 means none.
 	Reserve int64
 	// Exists means that the log was created before: finding no segments is then an error.
 	Exists bool
@@ -201,8 +200,7 @@ func (f *Files) Trim(before uint64) error {
 		}
 		f.setSegments(all[1:], all[1].first) // first, so that no reader looks for a removed segment
 		err := errors.Join(f.noteSynced(), f.syncedFile.Sync())
-		// An empty file takes no space; records missing after a crash before the next update go
-		// unnoticed.
+		// An empty file takes no space, but says nothing after a crash before its next update.
 		if full(err) {
 			err = errors.Join(f.syncedFile.Truncate(0), f.syncedFile.Sync())
 		}

@@ -30,7 +30,6 @@ var (
 	errNewer   = errors.New("it was written by a newer version of this program")
 )
 
-// header is the start of a segment.
 type header struct {
 	first     uint64
 	prevFirst uint64
@@ -87,7 +86,6 @@ func span(length int) int64 {
 
 func (r record) span() int64 { return span(int(r.length)) }
 
-// zeroes is the initial content of a record's header and padding.
 var zeroes [recordBytes + alignment]byte
 
 // appendRecord appends a record with its data to b, whose length is a multiple of the alignment.

@@ -51,8 +51,7 @@ type osFS struct{}
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
 func (osFS) Remove(name string) error             { return os.Remove(name) }
 
-// MkdirAll syncs the folder above even if dir exists: the program that created it may not have
-// synced.
+// MkdirAll syncs the folder above even if dir exists: its creator may not have synced.
 func (o osFS) MkdirAll(dir string) error {
 	above := filepath.Dir(dir)
 	if _, err := os.Stat(above); errors.Is(err, fs.ErrNotExist) && above != dir {

@@ -4,6 +4,5 @@ package segment
 
 import "errors"
 
-// Allocate is not supported on this system: the file grows with every write, which makes syncs
-// slower.
+// Allocate is not supported here: the file grows with every write, which makes syncs slower.
 func (osFile) Allocate(int64, int64) error { return errors.ErrUnsupported }

@@ -38,8 +38,7 @@ func (r *reader) free() {
 	}
 }
 
-// bytes returns n bytes from off on, fewer at the end of the segment. They are valid until the next
-// call.
+// bytes returns n bytes from off on, fewer at the end. They are valid until the next call.
 func (r *reader) bytes(off int64, n int) ([]byte, error) {
 	n = int(min(int64(n), r.end-off))
 	if n <= 0 {

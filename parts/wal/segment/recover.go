@@ -49,9 +49,8 @@ func (f *Files) recover(s *segment) error {
 	return nil
 }
 
-// adopt truncates the file at its end, so that later bytes cannot reappear, and syncs it, so that a
-// later group proves it. When synced records behind the end are lost, the next segment starts with
-// the end's number.
+// adopt truncates the file at its end and syncs it, so that a later group proves it. When synced
+// records behind the end are lost, the next segment starts with the end's number.
 func (f *Files) adopt(s *segment, head header, file File, size int64, end mark, lost bool) error {
 	if size > end.off {
 		if err := file.Truncate(end.off); err != nil {
@@ -143,8 +142,7 @@ func (r *recovery) prove(at mark) (resume mark, ok bool, err error) {
 	}
 }
 
-// logCut logs the bytes that are cut off and keeps a copy, unless they are only the zeros of
-// allocated space.
+// logCut logs and copies the bytes that are cut off, unless they are zeros of allocated space.
 func (f *Files) logCut(r *recovery, file File, at mark) error {
 	end, err := r.written(r.good.off)
 	if err != nil || at == r.good && end == at.off {

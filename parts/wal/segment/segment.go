@@ -79,8 +79,7 @@ func (s *segment) header(files FS) (header, error) {
 	return h, nil
 }
 
-// extent is a reader's view of a segment: it does not change when records are appended or taken
-// back.
+// extent is a reader's view of a segment: later appends and removals do not change it.
 type extent struct {
 	*segment
 	head   header

@@ -16,8 +16,7 @@ const (
 	// allocateBytes is how much is allocated ahead of the writes: large enough to be rare, small
 	// enough for a disk that is nearly full.
 	allocateBytes = 8 << 20
-	// allocateLeast is the first allocation; it doubles with the segment, so that a small log stays
-	// small.
+	// allocateLeast is the first allocation, which doubles: a small log stays small.
 	allocateLeast = 256 << 10
 	// maxRecord is the largest record that its header and memory can hold.
 	maxRecord = 1 << 30
@@ -111,7 +110,6 @@ func (f *Files) put(batches [][][]byte) (end int64, next uint64, err error) {
 	return end, next, nil
 }
 
-// publish makes the written records visible to readers.
 func (f *Files) publish(end int64, next uint64) {
 	s := f.last()
 	f.mu.Lock()
@@ -124,8 +122,7 @@ func (f *Files) publish(end int64, next uint64) {
 	}
 }
 
-// allocate ensures that the file is allocated up to a byte: far ahead, or only as far as necessary
-// when there is little space.
+// allocate allocates the file up to a byte: far ahead, or as far as necessary on a full disk.
 func (f *Files) allocate(upTo int64) error {
 	w := &f.w
 	if w.allocated == 0 || upTo <= w.allocated {
@@ -233,9 +230,8 @@ func (f *Files) retract() {
 	_ = w.file.Truncate(w.synced) // best effort: the next segment's header also gives the end
 }
 
-// begin starts a segment behind the last one, whose valid records are all synced. If that fails,
-// the last one is not written to either: the new one may exist after a crash, and its header gives
-// the end of the last.
+// begin starts a segment; the last one is synced. If that fails, the last one is not written to
+// either: the new one may exist after a crash, and its header gives the end of the last.
 func (f *Files) begin() error {
 	f.w.over = true
 	h := header{first: f.next, salt: rand.Uint64()}

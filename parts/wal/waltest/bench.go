@@ -11,7 +11,6 @@ import (
 
 // Bench measures durable appends of one record of 256 bytes, from 1 to 128 appenders. In addition
 // to the time per record it reports
-// record it reports
 //
 //	records/group  records that shared a write
 //	syncs/op       syncs per record

@@ -1,10 +1,9 @@
-// Package cache keeps orders in memory between the gateway and its database without returning stale
-// orders: a read that begins after a commit was acknowledged sees that commit, whichever process
-// wrote it.
+// Package cache keeps orders in memory between the gateway and its database, never stale: a read
+// that begins after an acknowledged commit sees that commit, whichever process wrote it.
 //
 //   - Terminal keeps orders that can never change again.
 //   - Filter knows uids that do not exist, and answers for them without a query.
-//   - LastKnown keeps answers that may be outdated, with the time of their reading, for callers that accept that.
+//   - LastKnown keeps answers that may be outdated, with the time of their reading.
 //
 // Terminal and Filter are Sources over a Source, and can be stacked. Each is for one database; a
 // gateway with several shards needs one of each per shard. They are correct as long as the schema's
@@ -29,8 +28,7 @@ type Source interface {
 	Order(ctx context.Context, uid int64) (order.Order, error)
 }
 
-// bounded returns a cache of about size entries, which evicts by frequency and recency of use. The
-// calling goroutines maintain it.
+// bounded returns a cache of about size entries without a goroutine of its own.
 func bounded[V any](size int) *otter.Cache[int64, V] {
 	return otter.Must(&otter.Options[int64, V]{
 		MaximumSize: max(size, 1),

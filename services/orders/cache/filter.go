@@ -63,8 +63,7 @@ const (
 	loadRows       = 1 << 16          // uids in one query: 0.5 MiB
 )
 
-// NewFilter checks that the database assigns uids as required, and starts to load them. Close ends
-// it.
+// NewFilter checks how the database assigns uids, and starts to load them. Close ends it.
 func NewFilter(next Source, o FilterOptions) (*Filter, error) {
 	o.Every = cmp.Or(max(o.Every, 0), time.Minute)
 	o.Memory = cmp.Or(max(o.Memory, 0), 256<<20)
@@ -117,8 +116,7 @@ func (f *Filter) Stats() FilterStats {
 	}
 }
 
-// Close ends the loading and waits for it. The filter keeps answering from the known orders, which
-// stays correct.
+// Close ends the loading and waits for it. Answers from the known orders stay correct.
 func (f *Filter) Close() {
 	f.stop()
 	f.done.Wait()
@@ -169,8 +167,7 @@ func (f *Filter) round(ctx context.Context) error {
 	return f.load(ctx, conn, s.last)
 }
 
-// load reads the uids up to the watermark, which are decided, and publishes each part when it is
-// read.
+// load reads the decided uids up to the watermark, and publishes each part when it is read.
 func (f *Filter) load(ctx context.Context, conn *pgx.Conn, watermark int64) error {
 	for k := f.known.Load(); k.watermark < watermark && !f.full(); {
 		rows, err := conn.Query(ctx, `SELECT uid FROM orders WHERE uid > $1 AND uid <= $2 ORDER BY uid LIMIT $3`, k.watermark, watermark, loadRows)

@@ -16,8 +16,7 @@ const (
 var segmentBytes = int(bloom.NewWithEstimates(segmentRows, falsePositives).Cap() / 8)
 
 // known is the approximate set of existing uids up to a watermark, as a list of Bloom filters. It
-// is immutable: a longer set shares all but the last segment with it. So it grows without being
-// rebuilt, and readers never wait.
+// is immutable: a longer set shares all but its last segment, and readers never wait.
 type known struct {
 	watermark int64 // uids above it are undecided
 	segments  []segment
@@ -43,8 +42,7 @@ func (k *known) lacks(uid int64) bool {
 	return !k.segments[after-1].bits.Test(key(uid))
 }
 
-// extend returns the set with more uids, which ascend and are above the watermark, and a new
-// watermark at or above the last uid.
+// extend returns the set with more, ascending uids and a new watermark at or above the last.
 func (k *known) extend(uids []int64, watermark int64) *known {
 	longer := &known{watermark: watermark, segments: append([]segment(nil), k.segments...), rows: k.rows + len(uids)}
 	if n := len(longer.segments); n > 0 && len(uids) > 0 {

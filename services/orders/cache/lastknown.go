@@ -8,8 +8,7 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// LastKnown stores orders with the time of their reading. They may be outdated, and are only for
-// answers that are marked as stale.
+// LastKnown stores orders with the time of their reading, for answers marked as stale.
 type LastKnown struct {
 	orders *otter.Cache[int64, reading]
 }

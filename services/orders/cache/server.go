@@ -10,8 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// primary parses a DSN (dropping a pool's settings) such that connections are only made to a server
-// that accepts writes.
+// primary parses a DSN, without a pool's settings, to connect only to a server for writes.
 func primary(dsn, name string) (*pgx.ConnConfig, error) {
 	pool, err := pgxpool.ParseConfig(dsn)
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 //  1. read the sequence's last value: the watermark;
 //  2. list the transactions that hold that lock now: every open transaction that took a value up to
 //     the watermark is among them;
-//  3. wait until each of these has ended. CREATE INDEX CONCURRENTLY waits in the same way. (LOCK TABLE
-//     ... IN SHARE MODE would wait as well, but all later writers would queue behind it, for as long
-//     as one transaction stays open.)
-//  4. make it durable. Values of transactions that are rolled back are not flushed to the WAL: after a
-//     crash, or on a standby that takes over, the sequence could return them again. A commit of our
-//     own, later in the WAL, flushes them.
+//  3. wait until each of these has ended. CREATE INDEX CONCURRENTLY waits in the same way. (LOCK
+//     TABLE ... IN SHARE MODE would wait as well, but all later writers would queue behind it, for
+//     as long as one transaction stays open.)
+//  4. make it durable. Values of rolled back transactions are not flushed to the WAL: after
+//     a crash, or on a standby that takes over, the sequence could return them again. A commit of
+//     our own, later in the WAL, flushes them.
 //
 // This does not hold for uids assigned in other ways: by OVERRIDING SYSTEM VALUE, by COPY with uids
 // below the watermark (as in a restored dump), by setting the sequence back, or by sessions that

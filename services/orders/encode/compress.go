@@ -45,8 +45,7 @@ func Compress(dst, body []byte, acceptEncoding string) ([]byte, bool) {
 	return out, true
 }
 
-// acceptsZstd parses an Accept-Encoding header by RFC 9110, 12.5.3. An identity with a higher
-// weight than zstd is preferred.
+// acceptsZstd parses an Accept-Encoding header (RFC 9110, 12.5.3). Of higher weight, identity wins.
 func acceptsZstd(header string) bool {
 	named, any, identity := -1, -1, -1 // weights in thousandths; -1 means absent
 	for rest := header; rest != ""; {

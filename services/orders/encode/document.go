@@ -15,7 +15,6 @@ import (
 
 // The structure of answers. Of the two options that omit a member, both JSON packages support the
 // second, and msgpack's the first.
-// packages, the first by msgpack's.
 
 type orderDocument struct {
 	UID        int64  `json:"uid"`
@@ -102,8 +101,7 @@ func (d documents) Error(dst []byte, text, field string) []byte {
 
 func (d documents) ContentType() string { return d.contentType }
 
-// valid returns text with each invalid UTF-8 byte replaced by U+FFFD: the libraries differ for
-// invalid bytes.
+// valid replaces each invalid UTF-8 byte by U+FFFD: the libraries differ for such bytes.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -111,8 +109,7 @@ func valid(text string) string {
 	return string([]rune(text))
 }
 
-// Encoding cannot fail: documents contain only valid strings, integers and booleans, and a buffer
-// accepts all writes.
+// Encoding to a buffer cannot fail: documents hold only valid strings, integers and booleans.
 
 func appendStd(dst []byte, document any) []byte {
 	b := bytes.NewBuffer(dst)

@@ -1,6 +1,5 @@
-// Package encode encodes the gateway's answers: orders, pages of orders, receipts and errors, as
-// JSON or msgpack, and compresses them with zstd. It negotiates the format with the client's Accept
-// headers.
+// Package encode encodes the gateway's answers (orders, pages, receipts and errors) as JSON or
+// msgpack, compresses them with zstd, and negotiates the format with the client's Accept headers.
 //
 // The three JSON encoders write the same bytes: their costs can be compared, and clients see no
 // difference. A market order and a payment have the price "0".
@@ -21,8 +20,7 @@ import (
 
 // Encoder appends answers to dst. Each invalid UTF-8 byte in a text becomes U+FFFD.
 type Encoder interface {
-	// Order appends one order. If staleSince is not zero, the answer is marked: it may have changed
-	// since then.
+	// Order appends one order. An answer with staleSince is marked as possibly outdated.
 	Order(dst []byte, o *order.Order, staleSince time.Time) []byte
 
 	// Page appends a part of a list. The cursor leads to the next page; "" on the last.
@@ -53,8 +51,7 @@ func JSON(impl string) (Encoder, error) {
 	return nil, fmt.Errorf("no JSON encoder is called %q; there are %s", impl, strings.Join(slices.Sorted(maps.Keys(jsons)), ", "))
 }
 
-// Msgpack returns the msgpack encoder: the same members in the same order as in JSON, numbers in
-// the shortest form.
+// Msgpack returns the msgpack encoder: members as in JSON, numbers in the shortest form.
 func Msgpack() Encoder { return documents{"application/msgpack", appendMsgpack} }
 
 // timestamp is RFC 3339 in UTC with six decimals, the precision of PostgreSQL.

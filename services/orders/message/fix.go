@@ -45,8 +45,7 @@ func parseFIX(body []byte) (order.Submission, error) {
 	return r.order.submission()
 }
 
-// unframe checks BeginString, BodyLength and CheckSum and returns the part between them: MsgType
-// and following fields.
+// unframe checks BeginString, BodyLength and CheckSum and returns the fields between them.
 func unframe(body []byte) ([]byte, error) {
 	const begin = "8=FIX.4.4\x01"
 	switch {

@@ -30,8 +30,7 @@ var fixData = [...][2]int{
 	{362, 363}, {364, 365}, {445, 446}, {618, 619}, {621, 622},
 }
 
-// fixGroup is a repeating group: the field with the number of entries, the first field of each
-// entry, and the others.
+// fixGroup is a repeating group: the count field, the first field of each entry, the others.
 type fixGroup struct {
 	count, first int
 	others       []int

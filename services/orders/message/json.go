@@ -43,8 +43,7 @@ type jsonReader struct {
 
 var jsonReaders = sync.Pool{New: func() any { return new(jsonReader) }}
 
-// parseJSON parses an order as JSON. The decoder refuses duplicate names and invalid UTF-8 at any
-// depth.
+// parseJSON parses an order. The decoder refuses duplicate names and invalid UTF-8 at any depth.
 func parseJSON(body []byte) (order.Submission, error) {
 	if bytes.HasPrefix(body, byteOrderMark) {
 		return order.Submission{}, refuse("the order begins with a byte order mark, which JSON does not have; leave it out")

@@ -1,10 +1,8 @@
 // Package message parses requests for an order: JSON, a payment as ISO 20022 pacs.008, and a FIX
-// 4.4 NewOrderSingle. Its results are checked: names are valid, the quantity is above 0, and so is
-// the price, except for a market order, whose price is 0. Errors name the field in the sender's
-// format.
+// 4.4 NewOrderSingle. Its results are checked: names are valid, quantity and price are above 0 (a
+// market order's price is 0). Errors name the field in the sender's format.
 //
-// It is not for deciding whether the caller may send the message, nor for storing it. It starts no
-// goroutines.
+// It does not decide whether the caller may send the message, or store it. It starts no goroutines.
 package message
 
 import (

@@ -14,8 +14,7 @@ type pacs008Element struct {
 	check     func(text string) (why string) // nil means that it contains elements
 }
 
-// pacs008Elements are in the order of the schema (pacs.008.001.08 to .13). Other elements are kept
-// with the message unchanged.
+// pacs008Elements are in the order of the schema (pacs.008.001.08 to .13). Others are kept as is.
 var pacs008Elements = [...]pacs008Element{
 	{"GrpHdr", true, nil},
 	{"GrpHdr/MsgId", true, upTo(35)},
@@ -96,8 +95,7 @@ func oneOf(codes ...string) func(string) string {
 	}
 }
 
-// decimal returns a check for a decimal with a maximum number of digits after the point, and 18 in
-// all.
+// decimal returns a check for a decimal with limited digits after the point, and 18 in all.
 func decimal(fraction int) func(string) string {
 	why := "is no decimal such as 1250.75 with at most 18 digits, " + strconv.Itoa(fraction) + " of them after the point"
 	return func(text string) string {
@@ -169,8 +167,7 @@ func uetr(text string) string {
 	return ""
 }
 
-// bic checks the form of ISO 9362: 4 letters or digits, 2 letters of a country, 2 or 5 letters or
-// digits.
+// bic checks the form of ISO 9362: 4 letters or digits, a country's 2 letters, 2 or 5 of either.
 func bic(text string) string {
 	ok := len(text) == 8 || len(text) == 11
 	for i := 0; ok && i < len(text); i++ {

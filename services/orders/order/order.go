@@ -23,8 +23,7 @@ type Order struct {
 	UpdatedAt time.Time
 }
 
-// SeedAccount returns the account of the i-th seed order, from 1 on: "A1" to "A<accounts>", in
-// turn.
+// SeedAccount returns the account of the i-th seed order (from 1): "A1" to "A<accounts>", in turn.
 func SeedAccount(i int64, accounts int) string {
 	return "A" + strconv.FormatInt(1+(i-1)%int64(accounts), 10)
 }
@@ -32,8 +31,7 @@ func SeedAccount(i int64, accounts int) string {
 // Side is the direction of an order.
 type Side uint8
 
-// The sides. Pay is the side of a payment order (pacs.008), whose symbol is the currency and
-// quantity the amount.
+// The sides. Pay is for payments (pacs.008): the symbol is the currency, the quantity the amount.
 const (
 	Buy Side = iota + 1
 	Sell
@@ -128,8 +126,7 @@ type Receipt struct {
 var (
 	ErrNotFound = errors.New("no such order")
 
-	// ErrUnavailable: the database does not answer, or not in time. The result is unknown; the same
-	// submission can be sent again.
+	// ErrUnavailable: no answer from the database in time. The submission can be sent again.
 	ErrUnavailable = errors.New("the database does not answer")
 
 	// ErrConflict: the account has used the client order id for another order.

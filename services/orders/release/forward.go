@@ -141,8 +141,7 @@ func read(in *http.Response) (*web.Response, error) {
 	}, nil
 }
 
-// retryAfter parses seconds, the form that a gateway sends; dates and invalid values are ignored,
-// more than a day becomes a day.
+// retryAfter parses a gateway's seconds, at most a day; dates and invalid values are ignored.
 func retryAfter(s string) time.Duration {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {

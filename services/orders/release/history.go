@@ -21,8 +21,7 @@ type Decision struct {
 // maxDecisions is how many are kept: about ten releases. The log has all.
 const maxDecisions = 100
 
-// decide logs and stores a decision. Of consecutive periods without a change, it keeps only the
-// last.
+// decide logs and stores a decision. Of successive periods without a change, it keeps the last.
 func (r *Release) decide(a Action, by, reason string) {
 	d := Decision{time.Now(), a, by, reason, r.stage.Mode, r.stage.Share()}
 	r.log.Info("release", "action", a, "by", by, "reason", reason, "mode", d.Mode, "fraction", d.Share, "url", r.last.base.String())

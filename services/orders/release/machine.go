@@ -49,8 +49,7 @@ func positive[T int | float64 | time.Duration](v, otherwise T) T {
 // stages are the successive shares of accounts that a canary answers.
 var stages = []float64{0.01, 0.15, 1}
 
-// Stage is the progress of a release. Only the functions below change it; they use neither clock
-// nor network.
+// Stage is the progress of a release. Only the functions below change it, without clock or network.
 type Stage struct {
 	Mode      Mode      `json:"mode"`
 	Stages    []float64 `json:"stages,omitempty"` // shares of requests (shadow) or of accounts (canary)
@@ -72,8 +71,7 @@ func (s Stage) Share() float64 {
 	return s.Stages[s.Index]
 }
 
-// Period holds both versions' figures for a period. In a shadow, Stable counts only compared
-// answers.
+// Period holds both versions' figures. In a shadow, Stable counts only compared answers.
 type Period struct {
 	Stable Version `json:"stable"`
 	Second Version `json:"second"`
@@ -102,8 +100,7 @@ const (
 	Rollback Action = "rollback"
 )
 
-// begin returns the first stage of a release. A canary with an unusual first share continues with
-// the usual ones above it.
+// begin returns the first stage of a release. From an unusual share, the usual ones above follow.
 func begin(m Mode, share float64) Stage {
 	if m == Shadow {
 		return Stage{Mode: m, Stages: []float64{share}}

@@ -6,10 +6,9 @@ import (
 	"maps"
 )
 
-// comparePages compares two pages of an account's orders, newest first, the second of which was
-// read later. Orders are never deleted: new ones appear at the front, and push others off a full
-// page's end. With a status filter orders also appear and disappear as they change, and then only
-// equal sequences can be compared.
+// comparePages compares a page of an account's orders, newest first, with one read later. Orders
+// are never deleted: new ones appear at the front, and push others off a full page. With a status
+// filter they appear and disappear as they change, and then only equal sequences are comparable.
 func comparePages(stable, second map[string]any, byStatus bool) (verdict, string) {
 	a, okA := rows(stable["orders"])
 	b, okB := rows(second["orders"])

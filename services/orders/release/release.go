@@ -105,8 +105,7 @@ func New(o Options) (*Release, error) {
 	return r, nil
 }
 
-// Wrap returns a Handler that passes the second version its share, and the rest to next, the stable
-// version.
+// Wrap returns a Handler that passes the second version its share, and the rest to next (stable).
 func (r *Release) Wrap(next web.Handler) web.Handler {
 	return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
 		switch c := r.rollout.Load(); {
@@ -214,7 +213,6 @@ func (r *Release) turn(s Stage, base *url.URL) {
 	}
 }
 
-// periods ends each period.
 func (r *Release) periods() {
 	timer := time.NewTimer(r.period)
 	defer timer.Stop()
