@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -229,6 +230,7 @@ func TestRunGrowsInABrowser(t *testing.T) {
 }
 
 func TestListAndComparisonInABrowser(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	dir := t.TempDir()
 	for i, name := range []string{"old shop", "new#shop?", hostile[:1] + "x"} {
 		m := newMade(t, filepath.Join(dir, name), record.KindCapacity, time.Unix(1.7e9+int64(i)*1e5, 0), "plain")
@@ -267,6 +269,7 @@ func TestListAndComparisonInABrowser(t *testing.T) {
 
 // TestPagesOnAPhone opens every page on a narrow screen in the dark: none of them scrolls sideways.
 func TestPagesOnAPhone(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	dir := t.TempDir()
 	long := strings.Repeat("a-very-long-name-", 8)
 	for _, name := range []string{"one", long} {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/parts/quicktest"
+
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -29,6 +31,7 @@ func choose(t *testing.T, ctx context.Context, id, value string) {
 }
 
 func TestFlameGraphsInABrowser(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	url := save(t, madeWhy().report())
 	ctx, w := open(t, url, 1280, 900, "light")
 	const decode = "encoding/json.(*decodeState).object"

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -250,6 +251,7 @@ func TestPageInABrowser(t *testing.T) {
 // TestPagesOnAPhone opens every kind of report on a narrow screen: the page itself never scrolls sideways,
 // and nothing is asked for or complained of.
 func TestPagesOnAPhone(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	reports := madeReports()
 	reports["interrupted"] = endedEarly(record.OutcomeInterrupted, "a signal ended it").report()
 	reports["invalid"] = endedEarly(record.OutcomeInvalid, "the load generator was the limit in 31 of 40 slices").report()
@@ -276,6 +278,7 @@ func TestPagesOnAPhone(t *testing.T) {
 
 // TestWitnessSees proves that what the tests above look for would be seen.
 func TestWitnessSees(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	path := filepath.Join(t.TempDir(), "bad.html")
 	if err := os.WriteFile(path, []byte(`<!doctype html><link rel="icon" href="data:,"><img src="http://127.0.0.1:9/x.png"><script>console.error('x'); throw new Error('y')</script>`), 0o644); err != nil {
 		t.Fatal(err)

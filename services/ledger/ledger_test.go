@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
 
 	"go.uber.org/goleak"
@@ -59,7 +60,7 @@ func program(v daemon.Variant) ledgertest.Program {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	for _, v := range variants() {
-		if testing.Short() && v.Label != daemon.Tuned {
+		if quicktest.On() && v.Label != daemon.Tuned {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestSuite(t *testing.T) {
 			if v.Label == daemon.Baseline || v.Label == daemon.Tuned { // one request on a socket, or many
 				ledgertest.Sockets(t, ledgertest.Inside(ledgertest.Tidy(program(v))))
 			}
-			if v.Label == daemon.Tuned && !testing.Short() {
+			if v.Label == daemon.Tuned && !quicktest.On() {
 				ledgertest.LoneSockets(t, ledgertest.Inside(ledgertest.Tidy(program(patient(v)))))
 			}
 		})
@@ -109,9 +110,7 @@ func built(t *testing.T) string {
 }
 
 func TestDeaths(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
+	quicktest.Skip(t, "builds the program")
 	t.Parallel()
 	ledgertest.Deaths(t, ledgertest.Binary(built(t)))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 
 	"dyno/parts/guard/guardtest"
+	"dyno/parts/quicktest"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/ledgertest"
@@ -126,6 +127,7 @@ func TestRefusesOtherSitesPages(t *testing.T) {
 
 // What was synced without an index by account gets one when serve is started with it, whenever it is killed.
 func TestAccountsAreIndexedLater(t *testing.T) {
+	quicktest.Skip(t, "builds the program")
 	dir := t.TempDir()
 	s := serveChain(t, sim.Config{})
 	run(t, 0, syncing(dir, first, last, s.URL())...)

@@ -17,6 +17,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/services/notify/jetstream"
 	"dyno/services/notify/jetstream/natstest"
@@ -42,9 +43,7 @@ func onStreams(t testing.TB, url, name string, set map[string]string) Config {
 
 // Every start has an empty data folder of its own, as on another machine.
 func TestSuiteOnJetStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a stream is several fsyncs an event")
-	}
+	quicktest.Skip(t, "syncs several times per event")
 	t.Parallel()
 	url := natstest.Start(t, natstest.Options{MaxBatch: 10_000}).URL
 	var mu sync.Mutex
@@ -252,9 +251,7 @@ func TestBatchBeyondServers(t *testing.T) {
 
 // A checkpoint of as much as one subscription may have is within what servers take that were told nothing.
 func TestLargeCheckpointOnJetStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it writes 30,000 events, one after the other")
-	}
+	quicktest.Skip(t, "writes 30,000 events, one after the other")
 	const waiting, letters = 20_000, journal.DefaultLetters
 	at := jetstream.Config{URL: natstest.Start(t, natstest.Options{}).URL, Stream: "journal"}
 	open := func() (*journal.Journal, map[string]*journal.Recovered) {
@@ -301,9 +298,7 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 
 // With three replicas a dispatcher goes on when a server dies, whichever it was, and so does a standby.
 func TestJetStreamLosesAServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an election takes up to 10 s")
-	}
+	quicktest.Skip(t, "waits up to 10 s for an election among three servers")
 	nodes := natstest.Cluster(t)
 	urls := nodes[0].URL + "," + nodes[1].URL + "," + nodes[2].URL
 	c := onStreams(t, urls, "three", map[string]string{"jetstream_replicas": "3", "backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})

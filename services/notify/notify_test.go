@@ -16,6 +16,7 @@ import (
 	pages "dyno/parts/guard"
 	"dyno/parts/lameduck"
 	"dyno/parts/queue"
+	"dyno/parts/quicktest"
 	"dyno/services/notify/notifytest"
 
 	"go.uber.org/goleak"
@@ -144,7 +145,7 @@ func (d *Dispatcher) count() (n int) {
 
 func TestSuite(t *testing.T) {
 	for label, c := range assemblies(t) {
-		if testing.Short() && label != daemon.Baseline && label != daemon.Tuned {
+		if quicktest.On() && label != daemon.Baseline && label != daemon.Tuned {
 			continue // the two ends of the ladder
 		}
 		t.Run(label, func(t *testing.T) {
@@ -168,6 +169,7 @@ func TestIsolation(t *testing.T) {
 
 // The same input gives the same deliveries under every assembly.
 func TestMetamorphic(t *testing.T) {
+	quicktest.Checks(t, 8)
 	all := assemblies(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		in := notifytest.DrawInput(rt)

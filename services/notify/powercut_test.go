@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/parts/wal/segment/faultfs"
@@ -17,9 +18,6 @@ import (
 // Nothing that was acknowledged is lost when the power goes, on a disk that is harsher than real ones. The
 // soak does the same with the whole program on a file system of the kernel's.
 func TestPowerCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it cuts the power of a dispatcher for several seconds")
-	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{
@@ -58,7 +56,7 @@ func TestPowerCut(t *testing.T) {
 			Stop: func() error { return end(context.Background()) },
 		}, nil
 	}
-	summary, err := soak.Run(t.Context(), soak.Config{Start: start, Crashes: 4, Seed: seed, Log: t.Logf})
+	summary, err := soak.Run(t.Context(), soak.Config{Start: start, Crashes: quicktest.Of(1, 4), Seed: seed, Log: t.Logf})
 	if summary != nil {
 		t.Logf("\n%s", summary)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/postgres/pgtest"
 
@@ -92,7 +93,7 @@ func launch(t testing.TB, args []string) ordertest.Program {
 
 func TestSuite(t *testing.T) {
 	for _, v := range variants() {
-		if testing.Short() && v.Label != daemon.Tuned {
+		if quicktest.On() && v.Label != daemon.Tuned {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
@@ -106,6 +107,9 @@ func TestSuite(t *testing.T) {
 // Each server answers what it has received when it has to stop.
 func TestStops(t *testing.T) {
 	for _, web := range []string{"nethttp", "fasthttp", "loop"} {
+		if !quicktest.All() && web != "loop" {
+			continue // the tuned one's
+		}
 		t.Run(web, func(t *testing.T) {
 			ordertest.Stops(t, starter(daemon.Variant{Assembly: daemon.Tuned, Set: map[string]string{"web": web}}))
 		})

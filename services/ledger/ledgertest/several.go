@@ -2,8 +2,8 @@ package ledgertest
 
 import (
 	"strings"
-	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/sim"
 )
 
@@ -91,9 +91,7 @@ func (c *client) judges(got Result, s *sim.Sim, kind sim.Kind) {
 
 // keepsLimits: a server's limits are no reason to fail, and are hit seldom.
 func keepsLimits(c *client) {
-	if testing.Short() {
-		c.t.Skip("the limits of servers are per second")
-	}
+	quicktest.Skip(c.t, "waits for limits per second")
 	s := c.world.server(c.t, sim.Config{Limits: sim.ClioLimits})
 	got := c.sync(servers(s.URL()), c.span(first, last))
 	c.holds(whole)

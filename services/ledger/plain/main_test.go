@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
 
 	"go.uber.org/goleak"
@@ -22,9 +23,7 @@ func TestSuite(t *testing.T) {
 
 // As a process of its own it can be killed.
 func TestDeaths(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
+	quicktest.Skip(t, "builds the program")
 	program := filepath.Join(t.TempDir(), "plain")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

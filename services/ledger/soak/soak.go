@@ -2,7 +2,7 @@
 // it go on, Faults lets several servers answer wrongly ten thousand times. What decides is what is stored in the end,
 // compared with the simulator's chain byte by byte, and what the servers have really sent, never how long it took.
 //
-//	go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
+//	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
 //
 // It talks to the program by arguments, signals and HTTP, so that any program with ledgersync's commands can be soaked
 // (-program services/ledger/plain). It measures no speed. The processes and servers that it starts end with the test.

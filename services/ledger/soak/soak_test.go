@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
 
 	"go.uber.org/goleak"
@@ -48,17 +49,13 @@ func TestMain(m *testing.M) {
 
 // Whenever the client dies, it goes on, loses next to nothing, and stores nothing but the truth.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it kills a client for several seconds")
-	}
+	quicktest.Skip(t, "kills a client again and again")
 	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
 }
 
 // What comes ahead of its turn is not fetched again either.
 func TestAhead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	if filepath.Base(*program) == "plain" {
 		t.Skip("the plain program has one request at a time")
 	}
@@ -69,9 +66,7 @@ func TestAhead(t *testing.T) {
 
 // Whatever servers answer, nothing but the truth is stored, all of it, and nobody is blamed but who has lied.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	if filepath.Base(*program) == "plain" {
 		t.Skip("the plain program has one server")
 	}

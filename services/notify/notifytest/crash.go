@@ -74,12 +74,7 @@ func countsSurvive(t *testing.T, start Start) {
 func survivesKills(t *testing.T, start Start) {
 	l := limits
 	l.Attempts = 1000
-	c, r := open(t, start, l), newReceiver(t, func(hook) reply {
-		if rand.IntN(5) == 0 {
-			return reply{status: 500}
-		}
-		return reply{status: 200}
-	})
+	c, r := open(t, start, l), newReceiver(t, oneInFiveFails)
 	if c.program.Kill == nil {
 		t.Skip("this program cannot be killed in a test")
 	}

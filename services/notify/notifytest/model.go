@@ -85,18 +85,19 @@ func (in Input) Model() map[string][]string {
 	return out
 }
 
+func oneInFiveFails(hook) reply {
+	if rand.IntN(5) == 0 {
+		return reply{status: 500}
+	}
+	return reply{status: 200}
+}
+
 // Deliveries posts an input and returns what was delivered, as Model does, each notice once: around a
 // restart some may come again. One webhook in five fails.
 func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	l := limits.brief()
 	l.Attempts, l.Backoff, l.MaxBackoff = 100, 100*time.Microsecond, time.Millisecond
-	r := newReceiver(t, func(hook) reply {
-		if rand.IntN(5) == 0 {
-			return reply{status: 500}
-		}
-		return reply{status: 200}
-	})
-	c := open(t, start, l)
+	c, r := open(t, start, l), newReceiver(t, oneInFiveFails)
 	for i, sub := range in.Subscriptions {
 		c.subscribe(r, fmt.Sprintf("/%d", i), sub)
 	}
@@ -104,6 +105,7 @@ func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	for i, post := range in.Posts {
 		c.post(batch, lines(post...))
 		if how := in.Restarts[i]; how != None {
+			c.http.CloseIdleConnections() // a server waits before it closes one
 			c.restart(how == Kill && c.program.Kill != nil)
 			restarted = true
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/parts/quicktest"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -50,9 +52,7 @@ func wrote(method, url, mode, kind, body string) string {
 
 // What a page of another origin can do to notifyd, in a real browser: nothing unless its origin is listed.
 func TestPagesOfOtherOrigins(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds notifyd and starts a browser")
-	}
+	quicktest.Skip(t, "builds notifyd and starts a browser")
 	chromium(t)
 	listed, foreign := site(t), site(t)
 	n := start(t, "--allow-private-targets", "--allow-origin="+listed)
@@ -113,9 +113,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 
 // With API keys a browser follows with a token in the URL; once that has expired, a stream that comes back is refused.
 func TestFollowsWithToken(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds notifyd and starts a browser")
-	}
+	quicktest.Skip(t, "builds notifyd and starts a browser")
 	chromium(t)
 	listed := site(t)
 	file := filepath.Join(t.TempDir(), "keys.txt")

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"dyno/parts/quicktest"
 )
 
 // notifyd is the real program as a process.
@@ -94,9 +96,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // From the failure of a receiver to the delivery of what it missed, with the real program and by hand.
 func TestReplayInProcess(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds notifyd and starts a browser")
-	}
+	quicktest.Skip(t, "builds notifyd and starts a browser")
 	chromium(t) // before anything is built for it
 	sick := new(receiver)
 	hooks := httptest.NewServer(sick)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
+
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -35,6 +37,7 @@ func row(table, name string) string {
 }
 
 func TestPageShowsWhatGoesOn(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	m := trouble(t)
 	ctx, w := watch(t, m.origin, 1280, 900, "light")
 	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5 && document.querySelectorAll('#letters tbody tr').length === 4`)
@@ -137,6 +140,7 @@ func TestDeadLettersAreReplayedAndDeleted(t *testing.T) {
 }
 
 func TestAllOfASubscription(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	m := trouble(t)
 	m.letters = m.letters[3:]
 	for seq := range 130 {
@@ -168,6 +172,7 @@ func TestAllOfASubscription(t *testing.T) {
 }
 
 func TestReceiversAreTested(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	m := trouble(t)
 	ctx, w := watch(t, m.origin, 1280, 900, "dark")
 	await(t, ctx, `document.querySelectorAll('#queues tbody tr').length === 5`)
@@ -186,6 +191,7 @@ func TestReceiversAreTested(t *testing.T) {
 }
 
 func TestWorkersAreSet(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	m := trouble(t)
 	ctx, w := watch(t, m.origin, 1280, 900, "light")
 	await(t, ctx, `document.getElementById('workers-wanted').value === '256'`)
@@ -226,6 +232,7 @@ func TestServerGoesAndComesBack(t *testing.T) {
 
 // TestManyOnAPhone opens the page with as many subscriptions as the server sends, on a narrow screen.
 func TestManyOnAPhone(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
 	m := trouble(t)
 	long := strings.Repeat("a-very-long-name-", 12)
 	for i := range 10_000 {

@@ -14,6 +14,7 @@ import (
 
 	"dyno/parts/guard"
 	"dyno/parts/lameduck/lameducktest"
+	"dyno/parts/quicktest"
 	"dyno/services/notify/notifytest"
 
 	"go.uber.org/goleak"
@@ -66,7 +67,7 @@ func TestSuite(t *testing.T) { notifytest.Test(t, start) }
 // test's binary once more.
 func TestLosesNoRequest(t *testing.T) {
 	data := t.TempDir()
-	for range 4 {
+	for range quicktest.Of(1, 4) {
 		cmd := exec.Command(os.Args[0], "--listen=127.0.0.1:0", "--lame-duck=1s", "--data="+data)
 		cmd.Env = append(os.Environ(), asProgram+"=1")
 		out, err := cmd.StdoutPipe()

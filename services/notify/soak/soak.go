@@ -3,7 +3,7 @@
 // package history judges what they saw. With a Power the crashes are power cuts: what was not synced is
 // gone (package powercut).
 //
-//	go test ./services/notify/soak -run TestKill -kills 200 -v
+//	DYNO_TESTS=all go test ./services/notify/soak -run TestKill -kills 200 -v
 //
 // It talks to the dispatcher over HTTP only, so any program with its API can be soaked. It measures nothing.
 // What decides is what happened, never how long it took, but for one requirement: a process is to be ready

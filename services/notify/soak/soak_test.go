@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/notify/soak/powercut"
 
 	"go.uber.org/goleak"
@@ -49,9 +50,7 @@ func TestMain(m *testing.M) {
 
 // Nothing that was acknowledged is lost, whenever the dispatcher dies.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it kills a dispatcher for several seconds")
-	}
+	quicktest.Skip(t, "kills a dispatcher again and again")
 	soak(t, Config{Crashes: *kills, Seed: chooseSeed(t), Command: command(t, filepath.Join(t.TempDir(), "data"))})
 }
 

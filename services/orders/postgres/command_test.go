@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"dyno/parts/quicktest"
 )
 
 // command is a run of the command in this process.
@@ -109,6 +111,7 @@ func TestCommand(t *testing.T) {
 
 // The command ends, and says why, when its database does.
 func TestCommandWithoutADatabase(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)
 	c := runCommand(t, nil, o)
 	text, err := os.ReadFile(cluster{folder: o.Folder}.postmasterPID())
@@ -135,6 +138,7 @@ func TestCommandWithoutADatabase(t *testing.T) {
 
 // An outage does not keep the command from ending, and another one is not begun meanwhile.
 func TestCommandEndsDuringAnOutage(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)
 	c := runCommand(t, nil, o)
 	answered := make(chan int, 1)

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"dyno/parts/quicktest"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -173,6 +175,7 @@ func TestAKilledOwner(t *testing.T) {
 
 // When the keeper itself is killed the kernel stops PostgreSQL.
 func TestAKilledKeeper(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells a child of its parent's death")
 	}
@@ -190,6 +193,7 @@ func TestAKilledKeeper(t *testing.T) {
 }
 
 func TestTwoProcessesInOneFolder(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)
 	if _, ok := Running(o.Folder); ok {
 		t.Error("something runs in a folder that is not there")
@@ -221,6 +225,7 @@ func TestTwoProcessesInOneFolder(t *testing.T) {
 
 // What a killed PostgreSQL leaves is not taken for a running one, also when another listens on its port.
 func TestAStalePostmasterFile(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	killed := mustStart(t, testOptions(t))
 	if err := killed.Kill(); err != nil {
 		t.Fatal(err)
@@ -254,6 +259,7 @@ func TestAStalePostmasterFile(t *testing.T) {
 
 // Root and the unprivileged user can take turns.
 func TestAsRootAndAsNobody(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become somebody else")
 	}
@@ -298,6 +304,7 @@ func ownerOf(t *testing.T, path string) uint32 {
 
 // In a container pids begin anew: what a killed PostgreSQL left may name a process of ours, which is none.
 func TestAStaleFileThatNamesTheOwner(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	s := mustStart(t, testOptions(t))
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)

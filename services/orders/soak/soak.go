@@ -3,7 +3,7 @@
 // and senders submit others, and package history judges every answer. PostgreSQL can be killed and
 // restarted meanwhile.
 //
-//	go test ./services/orders/soak -run TestGateway -reads 1000000 -v
+//	DYNO_TESTS=all go test ./services/orders/soak -run TestGateway -reads 1000000 -v
 //
 // It uses only the gateway's HTTP API and the database's tables, so it can test any program with
 // that API. It is not for measuring: it only reports how soon a gateway recovers, and judges the
