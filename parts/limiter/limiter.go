@@ -45,7 +45,7 @@ type Outcome uint8
 const (
 	// Good means that it was answered, even with a refusal; its duration counts, too.
 	Good Outcome = iota
-	// Dropped means that the server below did not answer, was too slow, or was overloaded.
+	// Dropped means that the called server did not answer, was too slow, or was overloaded.
 	Dropped
 	// Ignored means that the outcome shows nothing: the caller gave up early, or no request was made.
 	Ignored

@@ -101,7 +101,7 @@ func (e *TrimmedError) Error() string {
 // DamageError means that the records from From up to but not including Next cannot be read.
 type DamageError struct {
 	From, Next uint64
-	Where      string // file and offset, and where the damaged bytes were moved
+	Where      string // file and offset, and where the damaged bytes are
 }
 
 func (e *DamageError) Error() string {
