@@ -26,6 +26,7 @@ var house = []room{
 	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
 	{"bench/*", []string{"lab/*", "parts/*", "services/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
 	{"peers/*", []string{"services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
+	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
@@ -80,6 +81,25 @@ var inside = map[string][]room{
 		{"notifytest", nil, "the black-box suite knows the API only"},
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 		{"*", nil, "one mechanism, of use without the others"},
+	},
+	"lab/report": {
+		{"reporttest", []string{"html", "jsonv1", "text", ".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "finished experiments for tests"},
+		{"html", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"jsonv1", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"text", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{".", []string{"curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},
+		{"curve", []string{"flame", "inside", "series", "turns", "words", "figure"}, "a part of the model"},
+		{"flame", []string{"words", "figure"}, "a part of the model"},
+		{"inside", []string{"words", "figure"}, "a part of the model"},
+		{"series", []string{"words", "figure"}, "a part of the model"},
+		{"turns", []string{"words", "figure"}, "a part of the model"},
+		{"words", []string{"figure"}, "how verdicts read"},
+		{"figure", nil, "how figures read"},
+	},
+	"lab/live": {
+		{".", []string{"livetest", "sides"}, "serves what the packages below make"},
+		{"livetest", nil, "what tests serve"},
+		{"sides", nil, "what a page shows of each side"},
 	},
 }
 
