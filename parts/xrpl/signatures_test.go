@@ -6,15 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"dyno/parts/quicktest"
-
 	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 )
 
 func TestRealSignatures(t *testing.T) {
 	for name, check := range Checkers() {
 		v, all, ledgers := NewVerifier(), 0, real(t)
-		if quicktest.On() {
+		if testing.Short() {
 			ledgers = ledgers[len(ledgers)-1:]
 		}
 		for _, l := range ledgers {
