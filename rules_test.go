@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// room is a part of the house and what it may import of the house. Subpackages belong to their room and
-// may import one another freely; what is not listed is forbidden.
+// room is a part of the house and what it may import of the house. Subpackages belong to their room
+// and may import one another freely; what is not listed is forbidden.
 type room struct {
 	dir     string   // relative to the root; a trailing /* stands for each folder in it
 	imports []string // rooms, in the same form
@@ -23,7 +23,8 @@ type room struct {
 // house is the house, from the top floor down. The first row that matches a folder holds.
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
-	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
+	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
+	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
 	{"bench/*", []string{"lab/*", "parts/*", "services/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
 	{"peers/*", []string{"services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
@@ -41,7 +42,7 @@ var house = []room{
 	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},
 	{"lab/target", []string{"lab/record", "parts/process", "agent"}, "floor 2: a producer knows the waist, not its siblings"},
 	{"lab/source", []string{"lab/record"}, "floor 2: a producer reads code, with the compiler's help; what it costs per request is joined above"},
-	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run and knows nobody who runs it"},
+	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
 	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
 
 	{"services/*/bots", []string{"services/*", "parts/*", "agent", "lab/load", "lab/record"}, "a bot or job driver sends load, and is the only place in a service that knows the lab"},
@@ -55,8 +56,9 @@ var outside = map[string]func(importPath string) bool{
 	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
 }
 
-// inside has, for a room, which of its own packages may import which, from the top down: a row may import rows below it
-// only. A path is relative to the room, and "." is the room's root package. Tests may import all.
+// inside has, for a room, which of its own packages may import which, from the top down: a row may
+// import rows below it only. A path is relative to the room, and "." is the room's root package.
+// Tests may import all.
 var inside = map[string][]room{
 	"services/notify": {
 		{"bots", []string{".", "journal", "notice", "webhook"}, "drivers of load use the service from outside, or one part alone"},
@@ -153,6 +155,18 @@ func TestArrowsInsidePointDown(t *testing.T) {
 					t.Errorf("%s imports %s: %s", file, imported, rows[rowOf(rows, dir)].reason)
 				}
 			}
+		}
+	}
+}
+
+// A package that a program imports brings no command line along.
+func TestOnlyCommandsImportCobra(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if within("cmd", filepath.ToSlash(file)) {
+			continue
+		}
+		if slices.Contains(importsOf(t, file), "github.com/spf13/cobra") {
+			t.Errorf("%s imports cobra: commands are in cmd/, packages offer what they run", file)
 		}
 	}
 }
@@ -288,7 +302,8 @@ func roomOf(dir string) (room, bool) {
 	return room{}, false
 }
 
-// within reports whether dir is the room or lies in it; a * in the room's name stands for one folder.
+// within reports whether dir is the room or lies in it; a * in the room's name stands for one
+// folder.
 func within(room, dir string) bool {
 	want, have := strings.Split(room, "/"), strings.Split(dir, "/")
 	if len(have) < len(want) {
@@ -298,7 +313,8 @@ func within(room, dir string) bool {
 	return ok
 }
 
-// sameRoom reports whether both folders lie in the same one of the rooms that the pattern stands for.
+// sameRoom reports whether both folders lie in the same one of the rooms that the pattern stands
+// for.
 func sameRoom(pattern, a, b string) bool {
 	n := len(strings.Split(pattern, "/"))
 	x, y := strings.Split(a, "/"), strings.Split(b, "/")
@@ -319,6 +335,8 @@ func TestRulesCatch(t *testing.T) {
 		{"services/notify/sink", "services/notify", true},
 		{"agent", "parts/queue", false},
 		{"cmd/dyno", "services/notify", false},
+		{"cmd/ordersd", "cmd/service", true},
+		{"cmd/service", "services/notify", false},
 		{"lab/report", "lab/experiment", false},
 	} {
 		r, _ := roomOf(tt.from)

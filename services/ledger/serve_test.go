@@ -153,7 +153,7 @@ func TestAccountsAreIndexedLater(t *testing.T) {
 		t.Errorf("%s, ledgers %d to %d, %d transactions", a.Error, a.Min, a.Max, len(a.Transactions))
 	}
 	ends(t, p)
-	run(t, 0, "check", "--data", dir)
+	checked(t, dir)
 }
 
 // payer is an account that has sent something.
@@ -276,7 +276,7 @@ func TestServeFollows(t *testing.T) {
 				isTrue(t, url, s, index)
 			}
 			ends(t, p)
-			run(t, 0, "check", "--data", dir)
+			checked(t, dir)
 		})
 	}
 }
@@ -332,7 +332,7 @@ func TestFollows(t *testing.T) {
 			if has, _ := stored(t, dir); has != fmt.Sprintf("%d-%d", last-3, top) {
 				t.Errorf("stored: %s, want all up to %d", has, top)
 			}
-			run(t, 0, "check", "--data", dir)
+			checked(t, dir)
 		})
 	}
 }

@@ -2,10 +2,10 @@ package orders
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -130,8 +130,16 @@ func TestAssembly(t *testing.T) {
 	if err := Assembly().Check(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := pick("counters", counterKinds, "pakced")
-	if want := "seam counters: nothing is called \"pakced\"; there are packed, padded"; fmt.Sprint(err) != want {
-		t.Error(err)
+}
+
+// The settings that users have written down keep their names, defaults and bounds.
+func TestAssembliesStay(t *testing.T) {
+	want, err := os.ReadFile("testdata/assemblies.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
 	}
 }

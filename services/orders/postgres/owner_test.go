@@ -19,6 +19,8 @@ import (
 	"dyno/parts/quicktest"
 
 	"github.com/jackc/pgx/v5"
+
+	"dyno/parts/flock"
 )
 
 // ownerVariable makes a process of the test binary one that runs a PostgreSQL until its input ends. It holds the
@@ -134,7 +136,7 @@ func postmasterOf(t *testing.T, s *Server) int {
 // free reports whether no process of PostgreSQL is left: each has the lock open.
 func free(t *testing.T, folder string) bool {
 	l, err := tryLock(cluster{folder: folder}.serverLock())
-	if err != nil && !errors.Is(err, errLocked) {
+	if err != nil && !errors.Is(err, flock.ErrLocked) {
 		t.Fatal(err)
 	}
 	l.release()
