@@ -51,6 +51,7 @@ var unconverted = []string{
 	"cmd/ledgersync",
 	"cmd/notifyd",
 	"cmd/ordersd",
+	"cmd/service",
 	"lab/capacity",
 	"lab/capacity/fit",
 	"lab/compare",
@@ -100,7 +101,6 @@ var unconverted = []string{
 	"services/ledger/store/output",
 	"services/ledger/store/pack",
 	"services/ledger/store/storetest",
-	"services/ledger/template",
 	"services/ledger/trust",
 	"services/notify/...",
 	"services/orders",
@@ -111,6 +111,8 @@ var unconverted = []string{
 	"services/orders/postgres/pgtest",
 	"services/orders/store",
 	"services/orders/web",
+	"tests/browser/notifypage",
+	"tests/browser/report",
 }
 
 // Comments, texts and documentation are in plain English, and lines of comments are short.
