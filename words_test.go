@@ -62,7 +62,6 @@ var unconverted = []string{
 	"parts/daemon",
 	"parts/process",
 	"parts/process/processtest",
-	"parts/refusal",
 	"peers/decode",
 	"services/ledger",
 	"services/ledger/backfill",
