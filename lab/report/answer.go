@@ -105,7 +105,10 @@ func (r *Report) undecidedWords() string {
 
 // againstWords name the step with which a verdict by turns compares.
 func (r *Report) againstWords() string {
-	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
+	switch {
+	case r.Kind == record.KindCompare && len(r.Steps) > 2:
+		return "against the reference"
+	case r.Kind == record.KindCompare && len(r.Steps) > 0:
 		return "against " + r.Steps[0].Name
 	}
 	return "against the step before"
@@ -224,6 +227,9 @@ func (r *Report) answer() string {
 	case record.KindCompare:
 		if c := r.Comparison; c != nil {
 			return comparisonAnswer(*c, r.Turns != nil) + besideWords(r.Metrics)
+		}
+		if len(r.Steps) > 2 {
+			return r.severalAnswer()
 		}
 		return "There was nothing to compare."
 	case record.KindCapacity:

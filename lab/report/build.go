@@ -68,11 +68,11 @@ func analyse(e *record.Experiment) analysis {
 				}
 			}
 		}
-		if e.Kind == record.KindCompare && len(names) >= 2 {
+		if e.Kind == record.KindCompare && len(names) >= 2 && !several(e) {
 			a.metrics = metricsOf(e, names[0], names[1], peak)
 			a.comparison = &a.metrics[0]
 		}
-	case e.Kind == record.KindLadder:
+	case e.Kind == record.KindLadder, several(e):
 		a.rows = compare.Ladder(e, metricOf(e), a.sample)
 		for _, row := range a.rows {
 			if row.ToBaseline.Floor != nil {
@@ -82,6 +82,9 @@ func analyse(e *record.Experiment) analysis {
 	case e.Kind == record.KindCompare && len(names) >= 2:
 		c := compare.Between(e, metricOf(e), names[0], names[1], a.sample)
 		a.comparison, a.floor = &c, c.Floor
+	}
+	if e.Kind == record.KindCompare && atOnce(e) && metricOf(e) != compare.MetricCPU {
+		a.cpu = compare.Ladder(e, compare.MetricCPU, compare.AtEqualRate(e, compare.MetricCPU))
 	}
 	a.diagnoses = diagnose.Diagnose(e)
 	for i := range a.diagnoses {

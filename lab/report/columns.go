@@ -51,7 +51,7 @@ func (r *Report) columns() []tableColumn {
 	}
 	all := []tableColumn{
 		{Head: "step", Short: "step", Cell: func(s *Step) string { return s.Name }},
-		main, ratio, before,
+		main, besideColumn(), ratio, before,
 	}
 	if r.Scaling != nil {
 		all = append(all,
@@ -68,6 +68,9 @@ func (r *Report) columns() []tableColumn {
 	if r.Metric != compare.MetricCPU {
 		all = append(all, value("CPU", "us per request", "CPU us", func(s *Step) Value { return s.CPU }, figure))
 	}
+	cpu := value("vs baseline", "ratio of CPU per request", "x base", func(s *Step) Value { return s.CPURatio }, times)
+	cpu.Detail = func(s *Step) string { return betweenRatios(s.CPUInterval) }
+	all = append(all, cpu)
 	all = append(all,
 		value("allocations", "per request", "allocs", func(s *Step) Value { return s.Allocs }, figure),
 		value("allocated", "bytes per request", "alloc B", func(s *Step) Value { return s.AllocBytes }, figure),
@@ -129,6 +132,7 @@ func (r *Report) turnColumns(value func(head, unit, short string, read func(*Ste
 		{Head: "step", Short: "step", Cell: func(s *Step) string { return s.Name }},
 		detailed(value("capacity", "per second within SLO", "capacity/s", func(s *Step) Value { return s.Capacity }, figure), between, func(s *Step) *Interval { return s.Interval }),
 		value("work rate", "per second, peak", "work/s", func(s *Step) Value { return s.Work }, figure),
+		besideColumn(),
 		detailed(value("vs baseline", "ratio of "+ratioOf, "x base", func(s *Step) Value { return s.Ratio }, times), betweenRatios, func(s *Step) *Interval { return s.RatioInterval }),
 		roomy(detailed(value("vs previous step", "ratio of "+ratioOf, "x before", func(s *Step) Value { return s.StepRatio }, times), betweenRatios, func(s *Step) *Interval { return s.StepInterval })),
 		value("CPU", "us per request", "CPU us", func(s *Step) Value { return s.CPU }, figure),

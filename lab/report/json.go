@@ -81,6 +81,9 @@ func (r *Report) object() any {
 	case record.KindCapacity:
 		return r.capacityObject()
 	case record.KindCompare:
+		if r.Comparison == nil && len(r.Steps) > 2 {
+			return r.runObject()
+		}
 		return r.comparisonObject()
 	case record.KindDiagnose:
 		return r.diagnosisObject()
@@ -104,6 +107,7 @@ type jsonStep struct {
 	GCPauseP99Ms     Value     `json:"gc_pause_p99_ms"`
 	// units in flight, of jobs driven by concurrency
 	Concurrency     *Value    `json:"concurrency,omitempty"`
+	Beside          string    `json:"beside,omitempty"` // the variant of the ratios, in a comparison of several
 	RatioToBaseline Value     `json:"ratio_to_baseline"`
 	RatioInterval   *Interval `json:"ratio_interval"`
 	RatioToBefore   Value     `json:"ratio_to_before"`
@@ -137,13 +141,13 @@ func (r *Report) jsonSteps() []jsonStep {
 			Name: s.Name, Change: s.Change, Why: s.Why, Interval: s.Interval,
 			P99Ms: s.P99, CPUUsPerRequest: s.CPU, AllocsPerRequest: s.Allocs, BytesPerRequest: s.AllocBytes,
 			PeakRSSBytes: s.PeakRSS, PeakGoroutines: s.Goroutines, GCPauseP99Ms: s.GCPauseP99,
-			RatioToBaseline: s.Ratio, RatioInterval: s.RatioInterval, RatioToBefore: s.StepRatio, BeforeInterval: s.StepInterval,
+			Beside: s.Beside, RatioToBaseline: s.Ratio, RatioInterval: s.RatioInterval, RatioToBefore: s.StepRatio, BeforeInterval: s.StepInterval,
 			Verdict: s.Verdict, WouldDecide: s.WouldDecide, Rounds: s.Rounds, Reason: s.Invalid, Warnings: list(s.Warnings),
 		}
 		if r.Scaling != nil {
 			j.Concurrency = &s.AtOnce
 		}
-		if r.Turns != nil {
+		if r.Turns != nil || s.CPURatio.Known() {
 			j.jsonTurned = &jsonTurned{s.Work, s.WorkInterval, s.CPURatio, s.CPUInterval, s.CPUVerdict, s.Knee, s.KneeInterval, s.Votes}
 		}
 		if r.Metric == compare.MetricCapacity || r.Turns != nil {

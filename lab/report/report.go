@@ -107,7 +107,8 @@ type Step struct {
 	CPUInterval  *Interval // of CPURatio
 	CPUVerdict   string    // against the previous step
 
-	Ratio         Value // to the baseline, by the report's RatioMetric
+	Beside        string // the variant that a comparison of several compares it with; empty: none
+	Ratio         Value  // to the baseline, by the report's RatioMetric
 	RatioInterval *Interval
 	StepRatio     Value // to the previous step
 	StepInterval  *Interval

@@ -164,6 +164,10 @@ func last(sorted []float64) Value {
 
 // compare fills in a comparison's pairs, and the ratio of its second variant.
 func (r *Report) compare(e *record.Experiment, a analysis) {
+	r.beside(e, a)
+	if several(e) {
+		return
+	}
 	if a.comparison == nil {
 		r.Warnings = append(r.Warnings, "a comparison needs two variants; these runs have fewer")
 		return
