@@ -112,7 +112,7 @@ variants:
   - {name: missing, command: [sh, -c, "echo there is no rival here >&2; exit 1"]}
   - {name: two, args: [--unit, "${shared.unit}"], load: {concurrency: [2], args: [--workers, "${concurrency}"]}}
   - {name: rows, command: [sh, -c, "test \"$(cat $0)\" = \"$(printf 'name\\na')\" && exit 7", ], load: {args: ["${rows}"]}}
-measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2}
+measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
 `, record.KindCompare)
 	x.lost = map[string]bool{}
 	if err := x.runner.feed(t.Context()); err != nil {
@@ -126,6 +126,10 @@ measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2}
 		if len(runs) != want.runs || want.runs > 0 && runs[0].Step.Connections != want.n {
 			t.Errorf("%s: %d runs, want %+v", name, len(runs), want)
 		}
+	}
+	r := x.exp.Runs[0]
+	if of := r.Environment; of.Seen && math.Abs(r.Totals.Server.CPUMicrosPerRequest-(of.TargetCPU+of.CompanionCPU)/r.Totals.AchievedPerS*1e6) > 1e-6 {
+		t.Errorf("CPU per unit %g us, of %g and %g cores", r.Totals.Server.CPUMicrosPerRequest, of.TargetCPU, of.CompanionCPU)
 	}
 	said := strings.Join(x.exp.Warnings, "\n")
 	if !strings.Contains(said, "missing is left out: ") || !strings.Contains(said, "there is no rival here") || !strings.Contains(said, "exit code 7") {

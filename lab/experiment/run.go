@@ -233,6 +233,9 @@ func (b *runner) drive(ctx context.Context, s *environment, v scenario.Variant, 
 	r.Environment = watch.Environment(plan.MeasureFrom(), plan.OfferUntil())
 	r.Environment.Speed = speed
 	r.Totals.Server = watch.Totals(plan.MeasureFrom(), plan.OfferUntil(), served(r))
+	if t := r.Totals.Server; t != nil && b.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
+		t.CPUMicrosPerRequest = (r.Environment.TargetCPU + r.Environment.CompanionCPU) / r.Totals.AchievedPerS * 1e6
+	}
 	if r.Totals.Server != nil && len(sink.peaks) > 0 {
 		r.Totals.Server.Gauges = sink.peaks
 	}

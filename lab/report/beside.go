@@ -30,6 +30,9 @@ func (r *Report) beside(e *record.Experiment, a analysis) {
 		cpu := a.cpu[at].ToBaseline
 		s.CPURatio, s.CPUInterval, s.CPUVerdict = measured(cpu.Ratio), interval(cpu.Interval), cpu.Verdict
 	}
+	if r.Scaling != nil { // a single concurrency is in the table of the variants
+		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c ScalingCurve) bool { return len(c.Points) < 2 })
+	}
 	if r.Turns == nil && len(a.cpu) > 0 {
 		r.CPUFloor = interval(a.cpu[0].ToBaseline.Floor)
 	}

@@ -54,8 +54,9 @@ func (r *Report) columns() []tableColumn {
 		main, besideColumn(), ratio, before,
 	}
 	if r.Scaling != nil {
-		all = append(all,
-			value("concurrency", "units in flight", "in flight", func(s *Step) Value { return s.AtOnce }, whole),
+		inFlight := value("concurrency", "units in flight", "in flight", func(s *Step) Value { return s.AtOnce }, whole)
+		inFlight.known = func(s *Step) bool { return s.AtOnce > 1 } // a job without a number of units has 1
+		all = append(all, inFlight,
 			tableColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, dash) },
 				known: func(s *Step) bool { return s.Waits != "" }})
 		if r.Scaling.tail != "p99" {

@@ -48,7 +48,7 @@ variants:
   - {name: rival}
   - {name: ours-1, load: {args: [--workers, "${concurrency}"], concurrency: [1]}}
   - {name: rival-1, beside: ours-1}
-measure: {concurrency: [32, 64]}
+measure: {cpu: all, concurrency: [32, 64]}
 `
 	s, err := Parse("x.yaml", []byte(text))
 	if err != nil {
@@ -66,6 +66,7 @@ measure: {concurrency: [32, 64]}
 		{"beside: ours-1", "beside: ours-2", `did you mean "ours-1"?`},
 		{"beside: ours-1", "beside: rival-1", "not with itself"},
 		{"mode: compare", "mode: ladder", "beside: belongs to mode: compare"},
+		{"kind: jobs, axis: concurrency", "url: http://x/", "cpu: belongs to load.kind: jobs"},
 		{"mode: compare", "mode: ladder", "never mentions ${concurrency}"},
 		{"{command: [feed], format: csv}", "{command: [feed]}", "needs format"},
 		{"feeder: {command: [feed], format: csv}, ", "", "${rows}: unknown placeholder"},

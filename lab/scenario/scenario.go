@@ -288,8 +288,15 @@ type Measure struct {
 	Warmup      time.Duration `yaml:"warmup"`      // load before a run, not counted; not for modes that go by Budget
 	Hold        time.Duration `yaml:"hold"`        // measured time of the run that confirms a capacity
 	Budget      time.Duration `yaml:"budget"`      // time limit of a ladder, comparison or capacity of requests, without building
+	CPU         string        `yaml:"cpu"`         // jobs: CPUOfTarget (also when empty) or CPUOfAll
 	Rounds      int           `yaml:"rounds"`      // jobs by concurrency: rounds of a ladder or a comparison; sweep: repeats
 }
+
+// Processes whose CPU time counts per unit of a job.
+const (
+	CPUOfTarget = "target" // the job's own
+	CPUOfAll    = "all"    // the job's and its companions'
+)
 
 // Rise is a run with an evenly rising rate.
 type Rise struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,7 +31,7 @@ func TestPosts(t *testing.T) {
 			}
 		}))
 		o.to, o.secret = receiver.URL, secret
-		if err := o.run(ctx, func() {}); err != nil {
+		if err := o.run(ctx, io.Discard); err != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
 		receiver.Close()
@@ -47,11 +48,11 @@ func TestStopsWhenRefused(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	defer receiver.Close()
 	o := options{to: receiver.URL, secret: secret, assembly: "tuned", inFlight: 4, batch: 1, payload: 1}
-	if err := o.run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "410") {
+	if err := o.run(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "410") {
 		t.Errorf("error %v", err)
 	}
 	o.assembly = "gruop"
-	if err := o.run(t.Context(), func() {}); err == nil {
+	if err := o.run(t.Context(), io.Discard); err == nil {
 		t.Error("an assembly that is not there was taken")
 	}
 }

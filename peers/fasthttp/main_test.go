@@ -118,11 +118,3 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
-
-func TestDecimal(t *testing.T) {
-	for units, want := range map[int64]string{0: "0", 1: "0.00000001", 100_000_000: "1", 10_125_000_000: "101.25", 150: "0.0000015", 9223372036854775807: "92233720368.54775807"} {
-		if got := decimal(units); got != want {
-			t.Errorf("%d: %s, want %s", units, got, want)
-		}
-	}
-}

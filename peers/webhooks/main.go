@@ -1,27 +1,25 @@
-// Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own client,
-// encoding and signature: what a process can post at most that has nothing else to do. bench/delivery sets
-// notifyd beside it.
+// Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own client, encoding and
+// signature, and prints the notices in them as the windows of a job: what a process can post at most that has no log, no
+// queue and no ingest. peers/notices is notifyd beside it.
 //
 //	webhooks --to http://127.0.0.1:9000/hook --secret whsec_... --in-flight 256
 //
-// It is not a load generator: it keeps to no rate and measures nothing; the receiver counts. It goes on until
-// SIGTERM or the first webhook that is not taken, and owns one goroutine for each webhook in flight.
+// It is not for load at a rate. It ends with SIGTERM or the first webhook that is refused, and owns a goroutine for each
+// webhook in flight.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"syscall"
 
+	"dyno/peers/callers"
 	"dyno/services/notify"
 )
 
@@ -37,21 +35,17 @@ func main() {
 	var o options
 	flag.StringVar(&o.to, "to", "", "`URL` of the receiver")
 	flag.StringVar(&o.secret, "secret", "", "whsec_... secret to sign with")
-	flag.StringVar(&o.assembly, "assembly", "tuned", "whose client and encoding are used")
-	flag.IntVar(&o.inFlight, "in-flight", 256, "webhooks at once")
+	flag.StringVar(&o.assembly, "assembly", "tuned", "assembly of notifyd whose client and encoding are used")
+	flag.IntVar(&o.inFlight, "in-flight", 256, "webhooks in flight")
 	flag.IntVar(&o.batch, "batch", 1, "notices in a webhook")
 	flag.IntVar(&o.payload, "payload", 160, "bytes of a notice's payload, about")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := o.check()
-	if err == nil {
-		err = o.run(ctx, func() { json.NewEncoder(os.Stdout).Encode(map[string]any{"ready": true, "pid": os.Getpid()}) })
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "webhooks:", err)
-		os.Exit(1)
-	}
+	callers.Main("webhooks", func(ctx context.Context) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return o.run(ctx, os.Stdout)
+	})
 }
 
 func (o options) check() error {
@@ -68,8 +62,8 @@ func (o options) check() error {
 	return nil
 }
 
-// run posts until ctx ends. ready is called before the first webhook.
-func (o options) run(ctx context.Context, ready func()) error {
+// run posts until ctx ends, and prints the notices of the webhooks that were accepted.
+func (o options) run(ctx context.Context, out io.Writer) error {
 	choice, err := notify.Assembly().Resolve(o.assembly, nil)
 	if err != nil {
 		return err
@@ -81,26 +75,11 @@ func (o options) run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer sender.Close()
-	ready()
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var posting sync.WaitGroup
 	var next atomic.Int64
 	payload := []byte(`"` + strings.Repeat("x", o.payload) + `"`)
-	for range o.inFlight {
-		posting.Go(func() {
-			for ctx.Err() == nil {
-				if err := sender.Send(o.notices(next.Add(int64(o.batch)), payload)...); err != nil {
-					fail(err)
-				}
-			}
-		})
-	}
-	posting.Wait()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil // it was told to end
+	return callers.Run(ctx, out, o.inFlight, o.batch, func(int) (func() error, error) {
+		return func() error { return sender.Send(o.notices(next.Add(int64(o.batch)), payload)...) }, nil
+	})
 }
 
 // keys is how many the notices are spread over.

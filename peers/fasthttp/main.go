@@ -1,10 +1,9 @@
-// Peer is what bench/orders compares ordersd with: order queries over fasthttp and pgx, as those who use the two
-// write them. A handler verifies the token, asks a pool for one row, scans it into a struct and answers with
-// encoding/json. It answers GET /api/v1/order?uid=N as ordersd does, also when the order is somebody else's, and
-// nothing more than that.
+// Fasthttp is what ordersd is compared with: order queries over fasthttp and pgx, as users of the two write them. A handler
+// verifies the token, asks a pool for one row, scans it into a struct and answers with encoding/json. It answers
+// GET /api/v1/order?uid=N as ordersd does, also for an order of another account, and nothing more than that.
 //
-// It is not slowed down: when ordersd gets a cheap trick that its users would take from any tutorial, so does
-// this. It is not for use either. It owns the pool's goroutines and fasthttp's, which have ended when it ends.
+// It is not slowed down: when ordersd gets a cheap trick that its users would take from any tutorial, so does this. It is not
+// for production. It owns the pool's goroutines and fasthttp's, which have ended when it ends.
 package main
 
 import (
@@ -28,12 +27,12 @@ func main() {
 	flag.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address`")
 	flag.StringVar(&c.dsn, "dsn", "postgres://localhost/orders", "`URL` of the database, which has the table orders")
 	flag.StringVar(&c.keys, "jwt-keys", "jwks.json", "`file` with the keys (JWKS) that tokens are signed with")
-	flag.IntVar(&c.connections, "connections", 16, "to the database, at most")
+	flag.IntVar(&c.connections, "connections", 16, "connections to the database, at most")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := c.run(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "peer: %v\n", err)
+		fmt.Fprintf(os.Stderr, "fasthttp: %v\n", err)
 		stop()
 		os.Exit(1)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dyno/services/orders/order"
+
 	"github.com/go-jose/go-jose/v4"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,8 +22,8 @@ type server struct {
 	keys *jose.JSONWebKeySet
 }
 
-// order is the answer.
-type order struct {
+// answered is the answer.
+type answered struct {
 	UID       int64  `json:"uid"`
 	Account   string `json:"account"`
 	Symbol    string `json:"symbol"`
@@ -33,12 +35,6 @@ type order struct {
 	Version   int64  `json:"version"`
 	UpdatedAt string `json:"updated_at"`
 }
-
-// What the numbers of the database are called.
-var (
-	sides    = []string{"", "BUY", "SELL", "PAY"}
-	statuses = []string{"", "NEW", "PARTIALLY_FILLED", "FILLED", "CANCELLED"}
-)
 
 func (s *server) handle(ctx *fasthttp.RequestCtx) {
 	if string(ctx.Path()) != "/api/v1/order" {
@@ -70,7 +66,7 @@ func (s *server) handle(ctx *fasthttp.RequestCtx) {
 	s.answer(ctx, uid, account)
 }
 
-// answer answers with an account's order. Somebody else's is answered like one that is not there.
+// answer answers with an account's order. An order of another account is answered like a missing one.
 func (s *server) answer(ctx *fasthttp.RequestCtx, uid int64, account string) {
 	o, err := s.find(ctx, uid)
 	switch {
@@ -88,32 +84,15 @@ func (s *server) answer(ctx *fasthttp.RequestCtx, uid int64, account string) {
 const query = `SELECT uid, account, symbol, side, price, qty, filled, status, version, updated_at FROM orders WHERE uid = $1`
 
 // find asks for one row.
-func (s *server) find(ctx *fasthttp.RequestCtx, uid int64) (o order, err error) {
+func (s *server) find(ctx *fasthttp.RequestCtx, uid int64) (o answered, err error) {
 	var side, status int16
 	var price, qty, filled int64
 	var updated time.Time
 	err = s.pool.QueryRow(ctx, query, uid).Scan(&o.UID, &o.Account, &o.Symbol, &side, &price, &qty, &filled, &status, &o.Version, &updated)
-	if err != nil {
-		return o, err
-	}
-	if int(side) >= len(sides) || int(status) >= len(statuses) || side < 0 || status < 0 {
-		return o, fmt.Errorf("order %d has side %d and status %d, which have no names", uid, side, status)
-	}
-	o.Side, o.Status = sides[side], statuses[status]
-	o.Price, o.Qty, o.Filled = decimal(price), decimal(qty), decimal(filled)
+	o.Side, o.Status = order.Side(side).String(), order.Status(status).String()
+	o.Price, o.Qty, o.Filled = order.Decimal(price).String(), order.Decimal(qty).String(), order.Decimal(filled).String()
 	o.UpdatedAt = updated.UTC().Format("2006-01-02T15:04:05.000000Z")
-	return o, nil
-}
-
-// decimal writes units of 1e-8, of which none is negative.
-func decimal(units int64) string {
-	const one, digits = 100_000_000, 8
-	whole, part := strconv.FormatInt(units/one, 10), units%one
-	if part == 0 {
-		return whole
-	}
-	fraction := strconv.FormatInt(part, 10)
-	return whole + "." + strings.TrimRight(strings.Repeat("0", digits-len(fraction))+fraction, "0")
+	return o, err
 }
 
 func write(ctx *fasthttp.RequestCtx, status int, v any) {
