@@ -28,6 +28,9 @@ const (
 // budget returns the time limit of the experiment; 0: as long as its plan needs.
 func (x *executor) budget() time.Duration {
 	byDepth, turns := budgets[x.exp.Kind]
+	if x.exp.Kind == record.KindCompare && len(x.variants) > 2 {
+		byDepth = budgets[record.KindLadder]
+	}
 	switch {
 	case x.Scenario.ByConcurrency() || !turns:
 		return 0
