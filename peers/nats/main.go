@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -39,7 +40,7 @@ func main() {
 			return errors.New("--data is missing: the folder of the stream")
 		}
 		if *serve {
-			return serveStream(ctx, *dir)
+			return serveStream(ctx, *dir, os.Stdout)
 		}
 		url, stop, err := callers.Self("--serve", "--data", *dir)
 		if err != nil {
@@ -60,8 +61,8 @@ func main() {
 
 const subject = "records"
 
-// serveStream serves JetStream until ctx ends.
-func serveStream(ctx context.Context, dir string) error {
+// serveStream serves JetStream until ctx ends, and prints its URL when it is ready.
+func serveStream(ctx context.Context, dir string, ready io.Writer) error {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: dir, SyncAlways: true})
 	if err != nil {
@@ -72,7 +73,7 @@ func serveStream(ctx context.Context, dir string) error {
 	if !s.ReadyForConnections(20 * time.Second) {
 		return errors.New("the NATS server did not start within 20s")
 	}
-	fmt.Println(s.ClientURL())
+	fmt.Fprintln(ready, s.ClientURL())
 	<-ctx.Done()
 	return nil
 }

@@ -68,10 +68,10 @@ func main() {
 	flag.IntVar(&o.batch, "batch", 1, "notices in a webhook, at most")
 	flag.IntVar(&o.payload, "payload", 160, "bytes of a notice's payload, about")
 	flag.Parse()
-	callers.Main("notices", o.run)
+	callers.Main("notices", func(ctx context.Context) error { return o.run(ctx, os.Stdout) })
 }
 
-func (o options) run(ctx context.Context) error {
+func (o options) run(ctx context.Context, stdout io.Writer) error {
 	if o.to == "" || o.stats == "" || o.dir == "" {
 		return errors.New("give --to, --stats and --data")
 	}
@@ -90,7 +90,7 @@ func (o options) run(ctx context.Context) error {
 	defer f.client.CloseIdleConnections()
 	subscription, err := json.Marshal(map[string]any{"url": o.to, "secret": o.secret, "concurrency": o.inFlight, "batch": o.batch})
 	if err == nil {
-		err = f.post(ctx, "/v1/subscriptions", "application/json", subscription, http.StatusCreated)
+		_, err = f.do(ctx, http.MethodPost, f.api+"/v1/subscriptions", "application/json", subscription, http.StatusCreated)
 	}
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (o options) run(ctx context.Context) error {
 			}
 		})
 	}
-	out := jobs.NewWriter(os.Stdout)
+	out := jobs.NewWriter(stdout)
 	fail(f.count(ctx, out))
 	feeding.Wait()
 	if err = context.Cause(ctx); errors.Is(err, context.Canceled) {
@@ -147,7 +147,8 @@ func (f *feeder) feed(ctx context.Context) error {
 		}
 		f.posted.Add(lines)
 		body := f.bodies[int(f.next.Add(1))%len(f.bodies)]
-		if err := f.post(ctx, "/v1/notices", "application/x-ndjson", body, http.StatusAccepted); err != nil && ctx.Err() == nil {
+		_, err := f.do(ctx, http.MethodPost, f.api+"/v1/notices", "application/x-ndjson", body, http.StatusAccepted)
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -191,11 +192,6 @@ func (f *feeder) count(ctx context.Context, out *jobs.Writer) error {
 		}
 		start, before = max(start+window, monotonic.Now()/window*window), seen.Notices // after a stall windows are left out
 	}
-}
-
-func (f *feeder) post(ctx context.Context, path, contentType string, body []byte, want int) error {
-	_, err := f.do(ctx, http.MethodPost, f.api+path, contentType, body, want)
-	return err
 }
 
 func (f *feeder) do(ctx context.Context, method, url, contentType string, body []byte, want int) ([]byte, error) {

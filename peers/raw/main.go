@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -56,11 +57,11 @@ func main() {
 	flag.StringVar(&o.backend, "backend", "", "epoll or uring; default: the better one that this kernel has")
 	flag.BoolVar(&o.subject, "subject", false, "the engine itself is measured")
 	flag.Parse()
-	callers.Main("raw", o.run)
+	callers.Main("raw", func(ctx context.Context) error { return o.run(ctx, os.Stdout) })
 }
 
-func (o options) run(ctx context.Context) error {
-	out := sink{jobs.NewWriter(os.Stdout), int64(o.lines), o.subject}
+func (o options) run(ctx context.Context, stdout io.Writer) error {
+	out := sink{jobs.NewWriter(stdout), int64(o.lines), o.subject}
 	driver, err := o.driver()
 	if err != nil {
 		return err
