@@ -24,7 +24,7 @@ type room struct {
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
 	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
-	{"bench/*", []string{"lab/*", "parts/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
+	{"peers/*", []string{"lab/*", "parts/*", "services/*", "agent", "peers/callers"}, "a peer is what a part or a service is compared with, as a job of the lab; nothing else may import it"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
@@ -179,7 +179,12 @@ func TestRulesCatch(t *testing.T) {
 		{"lab/capacity", "lab/compare", false},
 		{"lab/load/raw", "lab/load", true},
 		{"services/notify", "lab/load", false},
-		{"services/notify/bots/queues", "lab/load/jobs", true},
+		{"services/ledger/bots", "lab/load/jobs", true},
+		{"peers/queues", "lab/load/jobs", true},
+		{"peers/raw", "peers/callers", true},
+		{"peers/raw", "peers/wrk", false},
+		{"services/notify", "peers/callers", false},
+		{"lab/experiment", "peers/callers", false},
 		{"services/notify", "services/chain", false},
 		{"services/notify/sink", "services/notify", true},
 		{"agent", "parts/queue", false},
