@@ -6,19 +6,19 @@ help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## all tests
-	go test ./...
+	go test work
 
 race: ## all tests under the race detector
-	go test -race ./...
+	go test -race work
 
 lint: ## formatting, vet (also for macOS) and staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
-	go vet ./...
-	GOOS=darwin go vet ./...
-	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	go vet work
+	GOOS=darwin go vet work
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 work
 
 fuzz: ## every fuzz target for 20 s each
-	@go list ./... | while read -r pkg; do \
+	@go list work | while read -r pkg; do \
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s -fuzzminimizetime 20x $$pkg || exit 1; done; done
 
@@ -42,7 +42,7 @@ quick: ## the main job in two minutes, with wider intervals
 # Those of notifyd, its queues, what its users meet, and those of ordersd but for the long claims.
 SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept orders orders-messages orders-restart orders-overload orders-canary
 
-scenarios: ## the scenarios of docs/notify-scenarios.md and docs/orders-scenarios.md, quickly, one after the other (20 minutes)
+scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-scenarios.md, quickly, one after the other (20 minutes)
 	@failed=; for s in $(SCENARIOS); do \
 	  go run ./cmd/dyno run --quick scenarios/$$s.yaml || failed="$$failed $$s"; done; \
 	go run ./cmd/dyno compare --metric p99 --at 1000 scenarios/notify-hanging.yaml || failed="$$failed notify-hanging"; \

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -9,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 func request(sent string) *http.Request {
@@ -104,16 +103,15 @@ func TestStartTimeAllocatesNothing(t *testing.T) {
 
 // A gauge's quantile is that of the sorted durations since it was read last, and at most an eighth above.
 func TestDurationsAgreeWithSorting(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeded(t, func(t *testing.T, r *rand.Rand) {
 		var d durations
-		q := rapid.Float64Range(0.01, 1).Draw(t, "q")
+		q := 0.01 + 0.99*r.Float64()
 		read := d.quantile(q)
-		for range rapid.IntRange(1, 3).Draw(t, "rounds") {
-			took := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) time.Duration {
-				return time.Duration(math.Pow(10, rapid.Float64Range(3, 10.8).Draw(t, "exponent"))) // 1 us to 63 s
-			}), 1, 50).Draw(t, "took")
-			for _, v := range took {
-				d.add(v)
+		for range 1 + r.IntN(3) {
+			took := make([]time.Duration, 1+r.IntN(50))
+			for i := range took {
+				took[i] = time.Duration(math.Pow(10, 3+7.8*r.Float64())) // 1 us to 63 s
+				d.add(took[i])
 			}
 			slices.Sort(took)
 			want := took[int(math.Ceil(q*float64(len(took))))-1].Truncate(time.Microsecond)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -9,8 +10,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 // Every figure must exist in the Go that builds this: one that was renamed would read as 0 for ever.
@@ -138,19 +137,20 @@ func TestHistogramDelta(t *testing.T) {
 
 // The quantile of the gain must be the upper edge of the bucket in which the sorted values have it.
 func TestHistogramDeltaAgreesWithSorting(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		buckets := rapid.IntRange(1, 20).Draw(t, "buckets")
+	seeded(t, func(t *testing.T, r *rand.Rand) {
+		buckets := 1 + r.IntN(20)
 		h := &metrics.Float64Histogram{Counts: make([]uint64, buckets), Buckets: make([]float64, buckets+1)}
 		for i := range h.Buckets {
 			h.Buckets[i] = float64(i)
 		}
 		var d histogramDelta
-		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
-			values := rapid.SliceOfN(rapid.IntRange(0, buckets-1), 1, 50).Draw(t, "values")
-			for _, v := range values {
-				h.Counts[v]++
+		for range 1 + r.IntN(4) {
+			values := make([]int, 1+r.IntN(50))
+			for i := range values {
+				values[i] = r.IntN(buckets)
+				h.Counts[values[i]]++
 			}
-			q := rapid.Float64Range(0.01, 1).Draw(t, "q")
+			q := 0.01 + 0.99*r.Float64()
 			slices.Sort(values)
 			want := float64(values[int(math.Ceil(q*float64(len(values))))-1] + 1)
 			d.advance(h)

@@ -3,8 +3,10 @@ package agent
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,13 +15,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-	"pgregory.net/rapid"
-
+	"dyno/agent/internal/leaktest"
 	"dyno/agent/monotonic"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// seeded calls check with random numbers of a hundred seeds, as subtests that name them.
+func seeded(t *testing.T, check func(t *testing.T, r *rand.Rand)) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { check(t, rand.New(rand.NewPCG(seed, 0))) })
+	}
+}
 
 func next(t *testing.T, l *listener) Sample {
 	t.Helper()
@@ -62,8 +69,8 @@ func TestSamplesLieOnMultiplesOf100ms(t *testing.T) {
 }
 
 func TestUntilNext(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		now := rapid.Int64Range(math.MinInt64/2, math.MaxInt64/2).Draw(t, "now")
+	seeded(t, func(t *testing.T, r *rand.Rand) {
+		now := int64(r.Uint64()) / 2
 		wait := int64(untilNext(now))
 		if wait <= 0 || wait > period || (now+wait)%period != 0 {
 			t.Fatalf("%d ns after %d ns", wait, now)

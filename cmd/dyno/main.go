@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes, as documented in README.md.
+// Exit codes, as docs/reference/commands.md lists them.
 const (
 	exitFailed  = 1
 	exitUsage   = 2

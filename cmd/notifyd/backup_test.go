@@ -153,7 +153,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		t.Fatalf("the backup: %d %.300s, %v", status, archive, err)
 	}
 	ended()
-	first.kill()
+	first.Kill()
 	open.Wait() // what it had sent comes even now
 	before := hooks.turn(true)
 
@@ -167,7 +167,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		return true
 	})
 	second.stop() // delivers the rest
-	if said := second.stderr.String(); strings.Contains(said, `"level":"ERROR"`) {
+	if said := second.output(); strings.Contains(said, `"level":"ERROR"`) {
 		t.Errorf("the second process complains:\n%s", said)
 	}
 	after := hooks.turn(true)

@@ -9,11 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"dyno/parts/process"
 )
 
 // harms are what may happen to a file, by name.
@@ -110,14 +111,14 @@ func owing(t *testing.T, dir, receiver string, settings []string) map[string]int
 	p = serve(t, dir, settings...)
 	subscribe(t, p.api, receiver+"/sick/b")
 	post(200)
-	p.kill()
+	p.Kill()
 	return map[string]int{"/sick/a": 200, "/sick/b": 100}
 }
 
 // endure starts notifyd on a damaged folder and holds it to its account.
 func endure(t *testing.T, dir, file string, hooks *receiver, owed map[string]int, settings []string) {
 	hooks.turn(true)
-	said, err := refused(dir, settings)
+	said, err := refused(t, dir, settings)
 	if err != nil {
 		t.Logf("refused: %s", said)
 		if !strings.Contains(said, filepath.Dir(filepath.Join(dir, file))) || !strings.Contains(said, "backup") && !strings.Contains(said, "choose") && !strings.Contains(said, "write") {
@@ -144,44 +145,35 @@ func endure(t *testing.T, dir, file string, hooks *receiver, owed map[string]int
 			missing += n - got
 		}
 		if s.Lost != missing || len(s.Subscriptions) != len(owed) || s.Delivered+s.Dead != s.Accepted || s.Accepted != 300 {
-			t.Errorf("round %d: %d are missing: %+v; it said:\n%s", round, missing, s, &p.stderr)
+			t.Errorf("round %d: %d are missing: %+v; it said:\n%s", round, missing, s, p.output())
 		}
-		if kept, _ := filepath.Glob(filepath.Join(dir, "*", "quarantine", "*")); s.Lost > 0 && len(kept) == 0 && !strings.Contains(p.stderr.String(), "missing") {
-			t.Errorf("nothing is in quarantine; it said:\n%s", &p.stderr)
+		if kept, _ := filepath.Glob(filepath.Join(dir, "*", "quarantine", "*")); s.Lost > 0 && len(kept) == 0 && !strings.Contains(p.output(), "missing") {
+			t.Errorf("nothing is in quarantine; it said:\n%s", p.output())
 		}
 		if round > 0 && s.Lost != lost {
 			t.Errorf("%d were lost, %d at the next start", lost, s.Lost)
 		}
 		lost = s.Lost
-		p.kill()
+		p.Kill()
 	}
 	if lost > 0 {
 		t.Logf("%d lost", lost)
 	}
 }
 
-// refused starts notifyd and ends it when it is ready; an error: it ended by itself, and said why.
-func refused(dir string, settings []string) (said string, err error) {
-	cmd := exec.Command(program, append([]string{"serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + dir}, settings...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
+// refused starts notifyd and ends it when it is ready. It returns what a process printed that ended on its own.
+func refused(t *testing.T, dir string, settings []string) (said string, err error) {
+	command := append([]string{builds.Program(t, "."), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + dir}, settings...)
+	p, err := process.Start(t.Context(), process.Spec{Command: command, ReadyLine: true})
 	if err == nil {
-		err = cmd.Start()
+		p.Kill()
+		return p.LogTail(1000), nil
 	}
-	if err != nil {
-		return "", err
+	exit := (*process.ExitError)(nil)
+	if !errors.As(err, &exit) || exit.Code != 1 {
+		return "", fmt.Errorf("it ended with %w", err)
 	}
-	if n, _ := out.Read(make([]byte, 1)); n > 0 { // the line that says that it is ready
-		cmd.Process.Kill()
-		cmd.Wait() // says that it was killed
-		return stderr.String(), nil
-	}
-	err = cmd.Wait()
-	if e := (*exec.ExitError)(nil); !errors.As(err, &e) || e.ExitCode() != 1 {
-		err = fmt.Errorf("it ended with %v", err)
-	}
-	return stderr.String(), err
+	return exit.Log, err
 }
 
 type sums struct {
@@ -190,7 +182,7 @@ type sums struct {
 }
 
 // account waits until nothing is pending and returns the sums.
-func account(t *testing.T, p *process) (s sums) {
+func account(t *testing.T, p notifyd) (s sums) {
 	for {
 		status, text, err := ask("GET", p.api+"/v1/stats", "", "")
 		if err == nil && status != http.StatusOK {
@@ -201,7 +193,7 @@ func account(t *testing.T, p *process) (s sums) {
 			err = json.Unmarshal(text, &s)
 		}
 		if err != nil {
-			t.Fatalf("%v; it said:\n%s", err, &p.stderr)
+			t.Fatalf("%v; it said:\n%s", err, p.output())
 		}
 		if s.Pending == 0 {
 			return s

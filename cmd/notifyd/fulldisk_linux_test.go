@@ -37,7 +37,7 @@ func TestSmallDisk(t *testing.T) {
 	for accepted*len(batch) < rounds*disk {
 		r, err := client.Post(p.api+"/v1/notices", "application/x-ndjson", strings.NewReader(batch))
 		if err != nil {
-			t.Fatalf("%v; it said:\n%s", err, &p.stderr)
+			t.Fatalf("%v; it said:\n%s", err, p.output())
 		}
 		r.Body.Close()
 		switch r.StatusCode {
@@ -48,7 +48,7 @@ func TestSmallDisk(t *testing.T) {
 			continue
 		case http.StatusInsufficientStorage:
 		default:
-			t.Fatalf("status %d; it said:\n%s", r.StatusCode, &p.stderr)
+			t.Fatalf("status %d; it said:\n%s", r.StatusCode, p.output())
 		}
 		if full++; r.Header.Get("Retry-After") == "" {
 			t.Fatal("507 without Retry-After")
@@ -56,7 +56,7 @@ func TestSmallDisk(t *testing.T) {
 		if since.IsZero() {
 			since = time.Now()
 		} else if time.Since(since) > time.Minute {
-			t.Fatalf("the disk has been full for a minute, with everything delivered; it said:\n%s", &p.stderr)
+			t.Fatalf("the disk has been full for a minute, with everything delivered; it said:\n%s", p.output())
 		}
 		time.Sleep(50 * time.Millisecond) // as a client that was refused should
 	}

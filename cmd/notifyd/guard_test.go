@@ -26,7 +26,7 @@ func TestRefusesOtherSitesPages(t *testing.T) {
 // With API keys, requests without one are kept out in the same way, and a token is not logged, whatever becomes of it.
 func TestStreamTokensAreNotLogged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys.txt")
-	issue := exec.Command(program, "apikey", "shop")
+	issue := exec.Command(builds.Program(t, "."), "apikey", "shop")
 	var shown strings.Builder
 	issue.Stderr = &shown
 	line, err := issue.Output()
@@ -63,7 +63,7 @@ func TestStreamTokensAreNotLogged(t *testing.T) {
 		}
 	}
 	p.stop()
-	if strings.Contains(p.stderr.String(), made.Token) {
+	if strings.Contains(p.output(), made.Token) {
 		t.Error("the token is logged")
 	}
 }

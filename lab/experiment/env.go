@@ -14,14 +14,15 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // environment is everything that is up during one run: the companions and the target.
 type environment struct {
 	runner     *runner
 	outer      *environment // its companions are shared with other runs or seats; nil: there are none
-	companions []*target.Process
-	target     *target.Process   // nil: it already ran, or a job has not started
+	companions []*process.Process
+	target     *process.Process  // nil: it already ran, or a job has not started
 	fields     map[string]string // ${NAME.FIELD} -> value
 	logs       string            // folder of the processes' logs
 	scratch    string            // contains a folder for each process; removed with its content
@@ -71,7 +72,7 @@ func (s *environment) known() []string {
 }
 
 // process turns a scenario's process into a Spec of package target.
-func (s *environment) process(name string, p scenario.Process) (target.Spec, error) {
+func (s *environment) process(name string, p scenario.Process) (process.Spec, error) {
 	command := slices.Clone(p.Command)
 	if p.Build != "" {
 		command = []string{s.runner.bins[p.Build]}
@@ -81,15 +82,15 @@ func (s *environment) process(name string, p scenario.Process) (target.Spec, err
 		command = append(command, p.Traced...)
 	}
 	if err := s.ownFolder(name); err != nil {
-		return target.Spec{}, err
+		return process.Spec{}, err
 	}
 	for i := range command {
 		var err error
 		if command[i], err = s.expand(name+": argument "+command[i], command[i]); err != nil {
-			return target.Spec{}, err
+			return process.Spec{}, err
 		}
 	}
-	spec := target.Spec{Name: name, Command: command, ReadyLine: p.Ready.AwaitLine(), ReadyTimeout: p.Ready.Timeout,
+	spec := process.Spec{Name: name, Command: command, ReadyLine: p.Ready.AwaitLine(), ReadyTimeout: p.Ready.Timeout,
 		Log: filepath.Join(s.logs, name+".log")}
 	if p.Dir != "" {
 		spec.Dir = s.runner.Scenario.Resolve(p.Dir)
@@ -97,7 +98,7 @@ func (s *environment) process(name string, p scenario.Process) (target.Spec, err
 	for key, value := range p.Env {
 		value, err := s.expand(name+": env "+key, value)
 		if err != nil {
-			return target.Spec{}, err
+			return process.Spec{}, err
 		}
 		spec.Env = append(spec.Env, key+"="+value)
 	}

@@ -13,6 +13,7 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // feedTimeout bounds a feeder's program. A million tokens with an RSA signature per row would
@@ -74,7 +75,7 @@ func (b *runner) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io
 	}
 	out, in := io.Pipe()
 	defer context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })()
-	p, err := target.Start(ctx, target.Spec{Name: "feeder", Command: command, Stdout: in})
+	p, err := target.Start(ctx, process.Spec{Name: "feeder", Command: command, Stdout: in})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (b *runner) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io
 	return rows, err
 }
 
-func exited(p *target.Process) bool {
+func exited(p *process.Process) bool {
 	select {
 	case <-p.Exited():
 		return true

@@ -18,7 +18,7 @@ import (
 	"dyno/lab/probe"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/target"
+	"dyno/parts/process"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -61,7 +61,7 @@ func newRunner(ctx context.Context, o Options, variants []scenario.Variant) (*ru
 		}
 		o.Progress.Say("building " + pkg)
 		// One folder per package: ./old/server and ./new/server are both called server.
-		bin, err := target.Build(ctx, o.Scenario.Root, pkg, filepath.Join(tmp, strconv.Itoa(len(b.bins))))
+		bin, err := process.Build(ctx, o.Scenario.Root, pkg, filepath.Join(tmp, strconv.Itoa(len(b.bins))))
 		if err != nil {
 			b.close()
 			return nil, err // it names the package
@@ -314,7 +314,7 @@ func served(r *record.Run) int64 {
 
 // died returns an error if the target ended although the lab did not stop it. A job ends when it
 // is done.
-func (b *runner) died(p *target.Process) error {
+func (b *runner) died(p *process.Process) error {
 	if p == nil || b.Scenario.Load.Kind == scenario.Jobs && p.Err() == nil {
 		return nil
 	}

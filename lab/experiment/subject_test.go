@@ -13,6 +13,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // binaries is where the subjects are built, once for all tests.
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 var bounds = sync.OnceValues(func() (string, error) {
-	return target.Build(context.Background(), ".", "dyno/subjects/bounds", binaries)
+	return process.Build(context.Background(), ".", "dyno/subjects/bounds", binaries)
 })
 
 // running starts a server of subjects/bounds, as a service that runs already, and returns how it is driven.
@@ -47,7 +48,7 @@ func running(t *testing.T, inside string) *scenario.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := target.Start(t.Context(), target.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
+	p, err := target.Start(t.Context(), process.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
 		Env: []string{"GODEBUG=memprofilerate=4096"}}) // its heap is too small to be sure of a sample every 512 KiB
 	if err != nil {
 		t.Fatal(err)

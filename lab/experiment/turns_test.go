@@ -14,11 +14,11 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 var burn = sync.OnceValues(func() (string, error) {
-	return target.Build(context.Background(), ".", "dyno/subjects/burn", binaries)
+	return process.Build(context.Background(), ".", "dyno/subjects/burn", binaries)
 })
 
 // twoBurns compares two variants of subjects/burn, one of which costs twice as much.

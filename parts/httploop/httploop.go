@@ -12,8 +12,8 @@
 // heads, bodies, requests in flight per connection, output that a client does not take, connections, and the time for
 // each.
 //
-// fasthttp was measured first, as gnet and nbio are in none of the registries that this is built with: ordersd takes 30.5 us
-// of CPU for an order query behind fasthttp and 20.7 us behind this (docs/orders-scenarios.md).
+// fasthttp was measured first, as gnet and nbio are in none of the registries that this is built with: ordersd takes 25.0 us
+// of CPU for an order query behind fasthttp and 14.7 us behind this (docs/reference/ordersd-measured.md).
 //
 // Serve owns the loops' goroutines and returns when they have ended, which is after the last request was completed. Turn
 // and Tick run on a loop's goroutine: they must not block, and a panic in them ends the process.

@@ -52,7 +52,7 @@ type Listener struct {
 
 	handed *handed // nil: Accept accepts
 
-	accepted atomic.Bool // Accept has returned its last connection
+	accepted atomic.Bool // Accept has failed for good
 }
 
 // Listen returns a Listener over l.
@@ -93,10 +93,10 @@ func (l *Listener) Seal() {
 	l.tcp.SetDeadline(time.Now().Add(Handshake))
 }
 
-// Accept returns the next connection, a *Conn.
+// Accept returns the next connection, a *Conn. After an error that is not temporary, Drain expects no more of them.
 func (l *Listener) Accept() (net.Conn, error) {
 	c, err := l.accept()
-	if errors.Is(err, net.ErrClosed) {
+	if passing, ok := err.(interface{ Temporary() bool }); err != nil && (!ok || !passing.Temporary()) {
 		l.accepted.Store(true)
 	}
 	return c, err
@@ -137,7 +137,7 @@ func (l *Listener) remove(c *Conn) {
 }
 
 // Drain ends each connection on which no request is under way when nothing has happened on it for a lull. It returns
-// when none is left and Accept has returned net.ErrClosed, or when ctx ends, and says how many are left. Seal comes
+// when none is left and Accept has failed for good, or when ctx ends, and says how many are left. Seal comes
 // before it, and Accept is called meanwhile: connections that end make room for those that are queued.
 func (l *Listener) Drain(ctx context.Context) (left int) {
 	tick := time.NewTicker(Lull / looks)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -181,6 +183,32 @@ func TestSealKeepsTheQueue(t *testing.T) {
 	if c, err := l.Accept(); err == nil {
 		c.Close()
 		t.Error("one more connection than there were")
+	}
+}
+
+// A listener whose Accept fails for good does not keep Drain waiting.
+func TestDrainAfterAFailedListener(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	l := lameduck.Listen(tcp.(*net.TCPListener))
+	raw, err := l.TCP().SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) { err = syscall.Shutdown(int(fd), syscall.SHUT_RD) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Accept(); !errors.Is(err, syscall.EINVAL) {
+		t.Fatalf("Accept: %v, want EINVAL", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if l.Drain(ctx); ctx.Err() != nil {
+		t.Error("Drain waited for connections of a listener that accepts none")
 	}
 }
 

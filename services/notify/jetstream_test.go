@@ -5,61 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
 	"dyno/parts/daemon"
 	"dyno/parts/wal"
-	"dyno/parts/wal/jetstream"
+	"dyno/services/notify/jetstream"
+	"dyno/services/notify/jetstream/natstest"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notifytest"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
-
-// natsServer starts a server that makes everything durable before it answers; what a batch and a message may
-// hold are its defaults.
-func natsServer(t testing.TB, set ...func(*server.Options)) *server.Server {
-	t.Helper()
-	o := &server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
-		JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
-	}
-	for _, f := range set {
-		f(o)
-	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { stopServer(s) })
-	return s
-}
-
-func stopServer(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
-}
-
-func urlOf(t testing.TB, servers ...*server.Server) string {
-	t.Helper()
-	var urls []string
-	for _, s := range servers {
-		if !s.ReadyForConnections(30 * time.Second) {
-			t.Fatal("a server does not come up")
-		}
-		urls = append(urls, s.ClientURL())
-	}
-	return strings.Join(urls, ",")
-}
 
 // onStreams is the tuned assembly with its logs in the streams of that name.
 func onStreams(t testing.TB, url, name string, set map[string]string) Config {
@@ -83,7 +46,7 @@ func TestSuiteOnJetStream(t *testing.T) {
 		t.Skip("a stream is several fsyncs an event")
 	}
 	t.Parallel()
-	url := urlOf(t, natsServer(t, func(o *server.Options) { o.JetStreamLimits.MaxBatchSize = 10_000 }))
+	url := natstest.Start(t, natstest.Options{MaxBatch: 10_000}).URL
 	var mu sync.Mutex
 	names := map[string]string{} // of streams, by what a test takes for its folder
 	notifytest.Test(t, func(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
@@ -237,7 +200,7 @@ func (b *inbox) await(t testing.TB, n int) []string {
 // Of two dispatchers on the same streams the one that writes second takes nothing more and says why; what
 // either has acknowledged is there for the third.
 func TestSecondDispatcherFencesFirst(t *testing.T) {
-	c := onStreams(t, urlOf(t, natsServer(t)), "fence", map[string]string{"backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
+	c := onStreams(t, natstest.Start(t, natstest.Options{}).URL, "fence", map[string]string{"backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
 	r := newInbox(t)
 	first := run(t, c)
 	first.mustPost(201, "/v1/subscriptions", oneNotice, fmt.Sprintf(`{"url":%q}`, r.url))
@@ -274,7 +237,7 @@ func TestSecondDispatcherFencesFirst(t *testing.T) {
 
 // A batch that the servers do not take as one is refused, with what they take.
 func TestBatchBeyondServers(t *testing.T) {
-	d := run(t, onStreams(t, urlOf(t, natsServer(t)), "batch", nil))
+	d := run(t, onStreams(t, natstest.Start(t, natstest.Options{}).URL, "batch", nil))
 	text := d.mustPost(http.StatusRequestEntityTooLarge, "/v1/notices", ndjson, noticeLines(0, 1001))
 	if !strings.Contains(text, "1001") || !strings.Contains(text, "take 1000 at once") {
 		t.Errorf("the answer %s does not say how many are too many", text)
@@ -293,7 +256,7 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 		t.Skip("it writes 30,000 events, one after the other")
 	}
 	const waiting, letters = 20_000, journal.DefaultLetters
-	at := jetstream.Config{URL: urlOf(t, natsServer(t)), Stream: "journal"}
+	at := jetstream.Config{URL: natstest.Start(t, natstest.Options{}).URL, Stream: "journal"}
 	open := func() (*journal.Journal, map[string]*journal.Recovered) {
 		b, err := jetstream.Open(t.Context(), at)
 		if err != nil {
@@ -336,38 +299,14 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 	}
 }
 
-// natsCluster starts three servers that know one another.
-func natsCluster(t *testing.T) []*server.Server {
-	t.Helper()
-	var routes []*url.URL
-	var held []net.Listener // until all are chosen, so that they differ
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, l)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-	}
-	var nodes []*server.Server
-	for i, l := range held {
-		l.Close()
-		nodes = append(nodes, natsServer(t, func(o *server.Options) {
-			o.ServerName = fmt.Sprintf("node-%d", i)
-			o.Cluster = server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}
-			o.Routes = routes
-		}))
-	}
-	return nodes
-}
-
 // With three replicas a dispatcher goes on when a server dies, whichever it was, and so does a standby.
 func TestJetStreamLosesAServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an election takes up to 10 s")
 	}
-	nodes := natsCluster(t)
-	c := onStreams(t, urlOf(t, nodes...), "three", map[string]string{"jetstream_replicas": "3", "backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
+	nodes := natstest.Cluster(t)
+	urls := nodes[0].URL + "," + nodes[1].URL + "," + nodes[2].URL
+	c := onStreams(t, urls, "three", map[string]string{"jetstream_replicas": "3", "backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
 	r := newInbox(t)
 	d := run(t, c)
 	d.mustPost(201, "/v1/subscriptions", oneNotice, fmt.Sprintf(`{"url":%q}`, r.url))
@@ -379,13 +318,8 @@ func TestJetStreamLosesAServer(t *testing.T) {
 	}
 	send(d)
 	// Whichever leads the streams, and where the dispatcher is connected, one of them matters: the leader.
-	led := slices.IndexFunc(nodes, func(n *server.Server) bool {
-		return n.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, "three_"+noticesLog)
-	})
-	if led < 0 {
-		t.Fatal("nobody leads the stream")
-	}
-	stopServer(nodes[led])
+	leader := leaderOf(t, urls, "three_"+noticesLog)
+	nodes[slices.IndexFunc(nodes, func(n *natstest.Server) bool { return n.Name == leader })].Stop()
 	for range 20 {
 		send(d)
 	}
@@ -403,4 +337,23 @@ func TestJetStreamLosesAServer(t *testing.T) {
 	if err := standby.stop(); err != nil {
 		t.Error(err)
 	}
+}
+
+// leaderOf returns the name of the server that leads a stream.
+func leaderOf(t testing.TB, urls, stream string) string {
+	t.Helper()
+	nc, err := nats.Connect(urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().Cluster.Leader
 }

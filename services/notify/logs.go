@@ -15,9 +15,9 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/wal"
-	"dyno/parts/wal/jetstream"
 	"dyno/parts/wal/memory"
 	"dyno/parts/wal/segment"
+	"dyno/services/notify/jetstream"
 )
 
 // JetStream is where the log "jetstream" is.

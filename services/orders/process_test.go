@@ -1,64 +1,43 @@
 package orders
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/process"
+	"dyno/parts/process/processtest"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres/pgtest"
 )
 
-// process is ordersd as a process of its own.
-type process struct {
-	t       *testing.T
-	command *exec.Cmd
-	url     string
-	token   string
+// ordersd is the program as a process of its own.
+type ordersd struct {
+	*process.Process
+	t     *testing.T
+	url   string
+	token string
 }
 
 // startProcess starts ordersd with a PostgreSQL of its own and returns when it is ready.
-func startProcess(t *testing.T, program, data, bin string) *process {
+func startProcess(t *testing.T, program, data, bin string) ordersd {
 	t.Helper()
-	p := &process{t: t, command: exec.Command(program, "serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data, "--postgres-bin", bin, "--log-level", "warn")}
-	var stderr bytes.Buffer
-	p.command.Stderr = &stderr
-	out, err := p.command.StdoutPipe()
+	p := processtest.Start(t, program, "serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data, "--postgres-bin", bin, "--log-level", "warn")
+	token, err := auth.Issue(filepath.Join(data, auth.KeysFile), "", auth.Claims{Account: "A1", Expiry: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.command.Process.Kill()
-		p.command.Wait()
-	})
-	var ready struct{ Listen string }
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &ready)
-	}
-	if err != nil {
-		p.command.Wait()
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
-	p.url = "http://" + ready.Listen
-	if p.token, err = auth.Issue(filepath.Join(data, auth.KeysFile), "", auth.Claims{Account: "A1", Expiry: time.Now().Add(time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return ordersd{p, t, "http://" + p.Ready()["listen"], token}
 }
 
 // receipt is what a submission is answered with; the zero one is of one that was not acknowledged.
@@ -67,7 +46,7 @@ type receipt struct {
 	Duplicate bool
 }
 
-func (p *process) submit(id string) (r receipt) {
+func (p ordersd) submit(id string) (r receipt) {
 	body := fmt.Sprintf(`{"client_order_id":%q,"symbol":"ACME","side":"BUY","price":"1.25","qty":"10"}`, id)
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+"/api/v1/submit", strings.NewReader(body))
 	if err != nil {
@@ -93,9 +72,9 @@ func TestKilled(t *testing.T) {
 		t.Skip("it starts a PostgreSQL three times")
 	}
 	bin := pgtest.Bin(t)
-	program := filepath.Join(t.TempDir(), "ordersd")
-	if out, err := exec.Command("go", "build", "-o", program, "dyno/cmd/ordersd").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := process.Build(t.Context(), "", "dyno/cmd/ordersd", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	data := filepath.Join(pgtest.Folder(t), "data")
 	acknowledged := map[string]bool{}
@@ -126,8 +105,8 @@ func TestKilled(t *testing.T) {
 			})
 		}
 		<-enough
-		p.command.Process.Kill()
-		p.command.Wait()
+		syscall.Kill(p.PID(), syscall.SIGKILL) // it alone: its PostgreSQL ends with it
+		<-p.Exited()
 		senders.Wait()
 		http.DefaultClient.CloseIdleConnections()
 	}

@@ -18,7 +18,7 @@ import (
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/target"
+	"dyno/parts/process"
 )
 
 // subjects is the package of the servers, which the go command finds from anywhere in this
@@ -149,7 +149,7 @@ func build(ctx context.Context) (binary string, servers []Server, remove func(),
 		return "", nil, nil, err
 	}
 	remove = func() { os.RemoveAll(tmp) }
-	if binary, err = target.Build(ctx, ".", subjects, tmp); err == nil {
+	if binary, err = process.Build(ctx, ".", subjects, tmp); err == nil {
 		servers, err = list(ctx, binary)
 	}
 	if err != nil {

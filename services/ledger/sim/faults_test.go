@@ -325,14 +325,14 @@ func TestFaultsThatCannotBe(t *testing.T) {
 
 // The documentation shows the faults as the code has them.
 func TestFaultsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/ledgersync.md")
+	text, err := os.ReadFile("../../../docs/reference/ledgersync-simulator.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	help := Command().Long
 	for _, k := range kinds {
 		if row := fmt.Sprintf("| `%s` | %s | %s |", k.Kind, k.drawn, k.does); !bytes.Contains(text, []byte(row)) {
-			t.Errorf("docs/ledgersync.md has no row\n%s", row)
+			t.Errorf("docs/reference/ledgersync-simulator.md has no row\n%s", row)
 		}
 		if !strings.Contains(help, k.does) {
 			t.Errorf("sim --help does not say what %s does", k.Kind)

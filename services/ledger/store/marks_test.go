@@ -185,22 +185,42 @@ func TestDamageBehindTheIndexIsSaid(t *testing.T) {
 	}
 }
 
-// A mark that only the index still has survives a repair.
+// A mark that only the index still has survives a repair, also one that was interrupted before.
 func TestMarkOfTheIndexAlone(t *testing.T) {
-	dir := t.TempDir()
-	s, err := OpenFolder(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Append(storetest.Chain(1, 100, 10, 2), Progress{From: 100, To: 109, Level: "L2"}), s.Mark(103, "reason 103"), s.Close(),
-		scratched(dir, packsFolder, "*.pack", s.packs.End().Offset-20)); err != nil {
-		t.Fatal(err)
-	}
-	if s, _, err = RepairFolder(dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if got := marked(t, s, Everything); got != "[{103 reason 103}] 0" {
-		t.Errorf("marked: %s", got)
+	for what, interrupted := range map[string]func(dir string) error{
+		"a repair": func(string) error { return nil },
+		"a repair after one that took the index away": func(dir string) error {
+			_, _, err := new(Repaired).clear(vfs.Default, dir)
+			return err
+		},
+		"a repair after one that made a new index": func(dir string) error {
+			if _, _, err := new(Repaired).clear(vfs.Default, dir); err != nil {
+				return err
+			}
+			s, err := openStore(dir, Options{}, true)
+			return errors.Join(err, s.Close())
+		},
+	} {
+		dir := t.TempDir()
+		s, err := OpenFolder(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Append(storetest.Chain(1, 100, 10, 2), Progress{From: 100, To: 109, Level: "L2"}), s.Mark(103, "reason 103"), s.Close(),
+			scratched(dir, packsFolder, "*.pack", s.packs.End().Offset-20), interrupted(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if s, _, err = RepairFolder(dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := marked(t, s, Everything); got != "[{103 reason 103}] 0" {
+			t.Errorf("after %s: %s", what, got)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, missing := os.Stat(filepath.Join(dir, repairingFolder)); missing == nil {
+			t.Errorf("after %s: the old index is not in the quarantine", what)
+		}
 	}
 }

@@ -24,7 +24,8 @@ type Repaired struct {
 // RepairFolder opens the store of a data folder that nothing else uses, whatever became of its files. It copies bytes of
 // the packs that are no records to the quarantine, moves the index there, and makes a new one of all ledgers that were proved and
 // prove again to be what they were. What is lost is missing then, to be synced; answers that wait for their proof still
-// do. Marks that the packs have lost come from the old index; a Check at L4 finds those that it had not. It may be interrupted, and done again.
+// do. Marks that the packs have lost come from the old index; a Check at L4 finds those that it had not. An interrupted
+// repair may be run again: the old index leaves the folder "repairing" only when the new one has all it had.
 func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 	lock, err := daemon.DataFolder{Format: Format, Upgrade: Upgrade}.OpenExisting(dir, service)
 	if err != nil {
@@ -58,12 +59,15 @@ func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 	if err = s.markAgain(marks); err != nil {
 		return nil, r, errors.Join(err, s.Close())
 	}
+	if err = r.quarantineIndex(o.FS, dir, repairingFolder); err != nil {
+		return nil, r, errors.Join(err, s.Close())
+	}
 	s.lock = lock
 	return s, r, nil
 }
 
-// clear puts into the quarantine what is damaged, and answers with what could be read in the index: of its marks
-// those that the packs may have lost.
+// clear moves damaged bytes of the packs into the quarantine and the index aside, and returns what it could read in the
+// index, and in that of a repair that was interrupted.
 func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, marks map[uint32]string, err error) {
 	quarantine := fs.PathJoin(dir, quarantineFolder)
 	if err := fs.MkdirAll(quarantine, 0o755); err != nil {
@@ -83,40 +87,58 @@ func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, marks map[uint32]st
 	if err = errors.Join(err, packs.Close()); err != nil {
 		return had, nil, err
 	}
-	index := fs.PathJoin(dir, indexFolder)
-	if _, missing := fs.Stat(index); missing != nil {
-		return had, nil, nil
+	index, aside := fs.PathJoin(dir, indexFolder), fs.PathJoin(dir, repairingFolder)
+	marks = map[uint32]string{}
+	_, first := fs.Stat(aside)
+	for _, from := range []string{aside, index} { // the newer overrules
+		salvage(fs, from, &had, marks)
 	}
-	had, marks = salvage(fs, index)
-	if r.Bytes == 0 {
+	if first != nil && r.Bytes == 0 {
 		marks = nil // the packs have them all
+	}
+	if _, missing := fs.Stat(index); missing != nil {
+		return had, marks, nil
+	}
+	if first != nil {
+		return had, marks, fs.Rename(index, aside)
+	}
+	return had, marks, r.quarantineIndex(fs, dir, indexFolder)
+}
+
+// quarantineIndex moves a folder that holds an index into the quarantine, if it exists.
+func (r *Repaired) quarantineIndex(fs vfs.FS, dir, folder string) error {
+	from := fs.PathJoin(dir, folder)
+	if _, missing := fs.Stat(from); missing != nil {
+		return nil
 	}
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s-%d", indexFolder, n)
-		to := fs.PathJoin(quarantine, name)
+		to := fs.PathJoin(dir, quarantineFolder, name)
 		if _, missing := fs.Stat(to); missing != nil {
 			r.Quarantined = append(r.Quarantined, name)
-			return had, marks, fs.Rename(index, to)
+			return fs.Rename(from, to)
 		}
 	}
 }
 
-// salvage reads what an index says of itself, where it can be read.
-func salvage(fs vfs.FS, dir string) (had proved, marks map[uint32]string) {
+// salvage adds what an index says of its ledgers, if there is one that can be read.
+func salvage(fs vfs.FS, dir string, had *proved, marks map[uint32]string) {
 	db, err := openPebble(dir, pebbleOptions(fs, true))
 	if err != nil {
-		return had, nil
+		return
 	}
 	defer db.Close()
 	old := &older{db: db}
-	had.Accounts = old.text("accounts")
-	if json.Unmarshal([]byte(old.text("progress")), &had.Progress) != nil {
-		had.Progress = Progress{}
+	if accounts := old.text("accounts"); accounts != "" {
+		had.Accounts = accounts
 	}
-	marks = map[uint32]string{}
+	var progress Progress
+	if json.Unmarshal([]byte(old.text("progress")), &progress) == nil && progress.Range().Len() > 0 {
+		had.Progress = progress
+	}
 	it, err := db.NewIter(bounds(kindMark))
 	if err != nil {
-		return had, marks
+		return
 	}
 	defer it.Close()
 	for it.First(); it.Valid(); it.Next() {
@@ -124,7 +146,6 @@ func salvage(fs vfs.FS, dir string) (had proved, marks map[uint32]string) {
 			marks[binary.BigEndian.Uint32(it.Key()[1:])] = string(it.Value())
 		}
 	}
-	return had, marks
 }
 
 // markAgain marks ledgers that an index had marked before it was made again, as far as they are stored and do not verify.

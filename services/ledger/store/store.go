@@ -69,6 +69,7 @@ const (
 	indexFolder      = "index"
 	evidenceFolder   = "evidence"
 	quarantineFolder = "quarantine"
+	repairingFolder  = "repairing" // the old index, until a repair is complete
 )
 
 var (

@@ -32,7 +32,7 @@ func draw(random *rand.Rand) plan {
 }
 
 // wait returns when the process is to crash.
-func (p plan) wait(ctx context.Context, r *run, on *process) error {
+func (p plan) wait(ctx context.Context, r *run, on *life) error {
 	if p.burst {
 		select {
 		case r.bursts <- struct{}{}:

@@ -6,96 +6,62 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
-	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"dyno/parts/process"
 )
 
-// launcher starts processes from one thread that lives as long as it does: on Linux they die with that
-// thread, and so with this program, however it ends.
-type launcher struct {
-	requests chan *process
-	done     chan struct{}
+// life is one process of the dispatcher.
+type life struct {
+	number int
+	began  time.Time
+	line   chan []byte // the first that it prints
+	die    func()
+	end    func() error    // in good order; it need not wait
+	exited <-chan struct{} // closed when nothing is left of it
+	err    func() error    // how it ended
+	output func() string   // the end of what it printed
 }
 
-func newLauncher() *launcher {
-	l := &launcher{make(chan *process), make(chan struct{})}
-	go func() {
-		defer close(l.done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		for p := range l.requests {
-			p.started <- p.cmd.Start()
-		}
-	}()
-	return l
-}
-
-func (l *launcher) close() {
-	close(l.requests)
-	<-l.done
-}
-
-// process is one life of the dispatcher.
-type process struct {
-	number  int
-	began   time.Time
-	line    chan []byte // the first that it prints
-	die     func()
-	end     func() error  // in good order; it need not wait
-	exited  chan struct{} // closed when nothing is left of it
-	err     error         // how it ended
-	stderr  tail
-	cmd     *exec.Cmd // nil: it is in this process
-	started chan error
-}
-
-func newProcess(number int) *process {
-	return &process{number: number, began: time.Now(), line: make(chan []byte, 1), exited: make(chan struct{})}
-}
-
-func (l *launcher) start(command []string, number int) (*process, error) {
-	p := newProcess(number)
-	p.cmd, p.started = exec.Command(command[0], command[1:]...), make(chan error, 1)
-	p.die = func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
-	p.end = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
-	p.cmd.Stdout, p.cmd.Stderr = &firstLine{to: p.line}, &p.stderr
-	p.cmd.SysProcAttr = attributes()
-	l.requests <- p
-	if err := <-p.started; err != nil {
-		return nil, fmt.Errorf("starting the dispatcher: %w", err)
+// start starts a process, which need not be ready.
+func start(ctx context.Context, command []string, number int) (*life, error) {
+	l := &life{number: number, began: time.Now(), line: make(chan []byte, 1)}
+	p, err := process.Start(ctx, process.Spec{Name: "the dispatcher", Command: command, Stdout: &firstLine{to: l.line}})
+	if err != nil {
+		return nil, err
 	}
-	go func() {
-		defer close(p.exited)
-		p.err = p.cmd.Wait()
-	}()
-	return p, nil
+	l.die, l.exited, l.err = p.Kill, p.Exited(), p.Err
+	l.end = func() error { return syscall.Kill(p.PID(), syscall.SIGTERM) }
+	l.output = func() string { return p.LogTail(1000) }
+	return l, nil
 }
 
 // inside is a dispatcher in this process as if it were one of its own.
-func inside(number int, start func() (*Instance, error)) (*process, error) {
-	p := newProcess(number)
+func inside(number int, start func() (*Instance, error)) (*life, error) {
 	i, err := start()
 	if err != nil {
 		return nil, fmt.Errorf("starting the dispatcher for the %d. time: %w", number+1, err)
 	}
+	exited, ended := make(chan struct{}), error(nil)
+	p := &life{number: number, began: time.Now(), line: make(chan []byte, 1), exited: exited,
+		err: func() error { return ended }, output: func() string { return "nothing: it is inside the test" }}
 	p.line <- fmt.Appendf(nil, `{"ready":true,"listen":%q}`, strings.TrimPrefix(i.URL, "http://"))
 	p.die = func() {
 		i.Crash()
-		close(p.exited)
+		close(exited)
 	}
 	p.end = func() error {
-		p.err = i.Stop()
-		close(p.exited)
+		ended = i.Stop()
+		close(exited)
 		return nil
 	}
 	return p, nil
 }
 
 // ready returns where the process listens once it says so, and how long after its start.
-func (p *process) ready(ctx context.Context) (base string, took time.Duration, err error) {
+func (p *life) ready(ctx context.Context) (base string, took time.Duration, err error) {
 	limit := time.NewTimer(ReadyWithin)
 	defer limit.Stop()
 	select {
@@ -118,7 +84,7 @@ func (p *process) ready(ctx context.Context) (base string, took time.Duration, e
 }
 
 // live waits for so long. That the process ends by itself meanwhile is an error.
-func (p *process) live(ctx context.Context, d time.Duration) error {
+func (p *life) live(ctx context.Context, d time.Duration) error {
 	wait := time.NewTimer(d)
 	defer wait.Stop()
 	select {
@@ -132,7 +98,7 @@ func (p *process) live(ctx context.Context, d time.Duration) error {
 }
 
 // kill ends the process and what it has started, and waits for it. It may have ended already.
-func (p *process) kill() {
+func (p *life) kill() {
 	select {
 	case <-p.exited:
 	default:
@@ -142,7 +108,7 @@ func (p *process) kill() {
 }
 
 // stop asks the process to end and waits until it has.
-func (p *process) stop(ctx context.Context) error {
+func (p *life) stop(ctx context.Context) error {
 	if err := p.end(); err != nil {
 		return err
 	}
@@ -150,7 +116,7 @@ func (p *process) stop(ctx context.Context) error {
 	defer limit.Stop()
 	select {
 	case <-p.exited:
-		if p.err != nil {
+		if p.err() != nil {
 			return p.complaint()
 		}
 		return nil
@@ -162,12 +128,12 @@ func (p *process) stop(ctx context.Context) error {
 }
 
 // complaint is what the process said last.
-func (p *process) complaint() error {
+func (p *life) complaint() error {
 	select {
 	case <-p.exited:
-		return fmt.Errorf("%v; it said:\n%s", p.err, p.stderr.text())
+		return fmt.Errorf("%v; it said:\n%s", p.err(), p.output())
 	default:
-		return errors.New("it said:\n" + p.stderr.text())
+		return errors.New("it said:\n" + p.output())
 	}
 }
 
@@ -187,28 +153,4 @@ func (f *firstLine) Write(b []byte) (int, error) {
 		}
 	}
 	return len(b), nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	last []byte
-}
-
-const maxTail = 16 << 10 // bytes; some hundred lines
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = append(t.last, b...)
-	if len(t.last) > 2*maxTail {
-		t.last = bytes.Clone(t.last[len(t.last)-maxTail:])
-	}
-	return len(b), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.last[max(0, len(t.last)-maxTail):])
 }

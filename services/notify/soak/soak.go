@@ -58,7 +58,6 @@ type Power interface {
 type run struct {
 	Config
 	history  *history.History
-	launcher *launcher
 	receiver *receiver
 	door     *door
 	client   *client
@@ -80,8 +79,6 @@ func Run(ctx context.Context, c Config) (*Summary, error) {
 		return nil, err
 	}
 	defer r.receiver.close()
-	r.launcher = newLauncher()
-	defer r.launcher.close() // after the processes have ended: it is their parent
 	r.client = newClient(r.door)
 	defer r.client.close()
 	last, err := r.crashes(ctx, cancel)
@@ -102,7 +99,7 @@ func Run(ctx context.Context, c Config) (*Summary, error) {
 }
 
 // crashes starts and crashes processes while the clients work, and returns the last, which lives.
-func (r *run) crashes(ctx context.Context, fail context.CancelCauseFunc) (*process, error) {
+func (r *run) crashes(ctx context.Context, fail context.CancelCauseFunc) (*life, error) {
 	p, err := r.start(ctx)
 	if err == nil {
 		err = r.open(ctx, p)
@@ -136,7 +133,7 @@ func (r *run) crashes(ctx context.Context, fail context.CancelCauseFunc) (*proce
 	return p, err
 }
 
-func (r *run) crashLoop(ctx context.Context, p *process, random *rand.Rand) (*process, error) {
+func (r *run) crashLoop(ctx context.Context, p *life, random *rand.Rand) (*life, error) {
 	for i := range r.Crashes {
 		plan := draw(random)
 		if err := plan.wait(ctx, r, p); err != nil {
@@ -171,7 +168,7 @@ func (r *run) crashLoop(ctx context.Context, p *process, random *rand.Rand) (*pr
 }
 
 // start starts a process; it need not be ready.
-func (r *run) start(ctx context.Context) (*process, error) {
+func (r *run) start(ctx context.Context) (*life, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -180,11 +177,11 @@ func (r *run) start(ctx context.Context) (*process, error) {
 	if r.Start != nil {
 		return inside(number, r.Start)
 	}
-	return r.launcher.start(r.Command, number)
+	return start(ctx, r.Command, number)
 }
 
 // open waits until a process is ready, lets clients in, and looks whether the subscriptions are there.
-func (r *run) open(ctx context.Context, p *process) error {
+func (r *run) open(ctx context.Context, p *life) error {
 	base, took, err := p.ready(ctx)
 	if err != nil {
 		return err
@@ -195,7 +192,7 @@ func (r *run) open(ctx context.Context, p *process) error {
 }
 
 // crash ends a process without warning and waits until nothing of it is left.
-func (r *run) crash(p *process) error {
+func (r *run) crash(p *life) error {
 	r.door.shut()
 	r.history.Crash(p.number)
 	if r.Power != nil {
@@ -214,7 +211,7 @@ func (r *run) crash(p *process) error {
 }
 
 // finish waits until nothing is pending, takes the account, and ends the last process in good order.
-func (r *run) finish(ctx context.Context, p *process) error {
+func (r *run) finish(ctx context.Context, p *life) error {
 	if err := r.quiet(ctx); err != nil {
 		return errors.Join(err, p.complaint())
 	}

@@ -81,6 +81,7 @@ func keepsConnectionsApart(c *client) {
 		{submit(me), http.StatusOK, `"duplicate":true`},
 		{"GET /api/v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.ring.token(other) + "\r\n\r\n", http.StatusOK, `"account":"` + other + `"`},
 		{"GET " + orderPath(mine) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.ring.token(me) + "x\r\n\r\n", http.StatusUnauthorized, `"error"`},
+		{"GET " + orderPath(mine) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.ring.token(me) + "\r\nAuthorization: Bearer " + c.ring.token(other) + "\r\n\r\n", http.StatusUnauthorized, `"error"`},
 		{c.ask(me, mine), http.StatusOK, `"account":"` + me + `"`},
 	} {
 		w.write(step.text)

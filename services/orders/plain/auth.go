@@ -137,10 +137,11 @@ type handler = func(w http.ResponseWriter, r *http.Request, account string) erro
 // authenticated lets in who has a valid token.
 func (s *server) authenticated(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		given := r.Header.Values("Authorization")
+		scheme, token, _ := strings.Cut(strings.Join(given, ", "), " ")
+		if len(given) != 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			answerError(w, refuse(http.StatusUnauthorized, "send a token as Authorization: Bearer TOKEN"))
+			answerError(w, refuse(http.StatusUnauthorized, "send one token as Authorization: Bearer TOKEN"))
 			return
 		}
 		account, err := s.keys.verify(token)

@@ -1,0 +1,3 @@
+module dyno/agent
+
+go 1.26.0

@@ -1,0 +1,115 @@
+package dyno
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a reader holds in mind, in lines of product code: comments count, tests and generated code do not.
+const (
+	packageBudget = 1500
+	fileBudget    = 400
+	serviceBudget = 10_000
+)
+
+// over lists what is over its budget, with the lines that it may have until it is split. A row may only shrink; one that
+// is within the budget again must go.
+var over = map[string]int{
+	"agent":                           1525,
+	"cmd/dyno":                        2354,
+	"lab/capacity":                    2077,
+	"lab/diagnose":                    1949,
+	"lab/diagnose/findings":           2022,
+	"lab/experiment":                  4064,
+	"lab/experiment/turns.go":         404,
+	"lab/live":                        2295,
+	"lab/load":                        2128,
+	"lab/load/raw":                    2184,
+	"lab/probe":                       2900,
+	"lab/record":                      1916,
+	"lab/report":                      7260,
+	"lab/report/answer.go":            436,
+	"lab/report/json.go":              425,
+	"lab/scenario":                    2483,
+	"parts/daemon":                    2513,
+	"parts/httploop":                  1976,
+	"parts/httploop/conn_linux.go":    500,
+	"parts/wal/segment":               1793,
+	"parts/xrpl":                      2388,
+	"services/ledger":                 1776,
+	"services/ledger (all)":           16461,
+	"services/ledger/ledgertest":      1777,
+	"services/ledger/rippled":         2038,
+	"services/ledger/rippled/scan.go": 464,
+	"services/ledger/serve":           1742,
+	"services/ledger/sim":             3421,
+	"services/ledger/store":           3654,
+	"services/ledger/store/store.go":  401,
+	"services/notify":                 5660,
+	"services/notify (all)":           11412,
+	"services/notify/journal":         1603,
+	"services/notify/notifytest":      3069,
+	"services/notify/pager.go":        413,
+	"services/notify/plain":           2423,
+	"services/orders":                 2130,
+	"services/orders (all)":           12788,
+	"services/orders/ordertest":       2733,
+	"services/orders/postgres":        2362,
+	"services/orders/store":           2291,
+	"subjects/bounds":                 1948,
+}
+
+func TestBudgets(t *testing.T) {
+	lines := map[string]int{}
+	budgets := map[string]int{}
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text[:min(len(text), 200)], []byte("DO NOT EDIT")) {
+			continue
+		}
+		n := bytes.Count(text, []byte("\n"))
+		file = filepath.ToSlash(file)
+		lines[file], budgets[file] = n, fileBudget
+		dir := path.Dir(file)
+		lines[dir], budgets[dir] = lines[dir]+n, packageBudget
+		if service, ok := serviceOf(dir); ok {
+			lines[service], budgets[service] = lines[service]+n, serviceBudget
+		}
+	}
+	for what, n := range lines {
+		allowed, listed := over[what]
+		switch {
+		case n <= budgets[what] && listed:
+			t.Errorf("%s has %d lines, within its budget of %d: take it out of the table in budgets_test.go", what, n, budgets[what])
+		case n > budgets[what] && n > allowed:
+			t.Errorf("%s has %d lines, over its budget of %d: split it, or move what it does not need", what, n, max(budgets[what], allowed))
+		}
+	}
+	for what := range over {
+		if lines[what] == 0 {
+			t.Errorf("%s does not exist: take it out of the table in budgets_test.go", what)
+		}
+	}
+}
+
+// serviceOf returns the service whose product a package is, as "services/notify (all)". Its plain program, its
+// simulator and what only tests use have no part in the service's budget.
+func serviceOf(dir string) (string, bool) {
+	parts := strings.Split(dir, "/")
+	if parts[0] != "services" || len(parts) < 2 {
+		return "", false
+	}
+	aside := func(p string) bool { return p == "plain" || p == "sim" || p == "soak" || strings.HasSuffix(p, "test") }
+	return path.Join(parts[:2]...) + " (all)", !slices.ContainsFunc(parts[2:], aside)
+}

@@ -1,0 +1,3 @@
+// Package decode compares ledgersync's decoders of a server's answer with encoding/json, go-json-experiment and
+// simdjson-go: go test -bench . ./peers/decode. It is not for use by programs.
+package decode

@@ -1,0 +1,207 @@
+// Package natstest starts real nats-server processes for tests. The server is the tool of the module dyno/peers, so
+// that no module that a user builds requires it; where that module is missing, tests skip. It is not for measuring.
+package natstest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Options are what a test may set; the zero value is a server of its own with nats-server's limits.
+type Options struct {
+	Dir        string   // of the streams; "": a temporary folder
+	Port       int      // zero: any free one
+	MaxPayload int      // bytes of a message; zero: the server's default
+	MaxBatch   int      // messages of an atomic batch; zero: the server's default
+	MaxStore   int      // bytes of all streams; zero: what the disk has
+	Name       string   // of a server in a cluster
+	Cluster    string   // address that the other servers connect to; "": none
+	Routes     []string // addresses of all servers of the cluster
+}
+
+// Server is a running nats-server that syncs every message to disk before it answers.
+type Server struct {
+	URL  string
+	Name string
+	stop func()
+}
+
+// Stop ends the server and waits until it has ended.
+func (s *Server) Stop() { s.stop() }
+
+// Port returns the port that the server has or had, for one in its place.
+func (s *Server) Port(t testing.TB) int {
+	t.Helper()
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// Start starts a server, which ends with the test, and waits until it takes connections.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	return launch(t, o).await(t)
+}
+
+// Cluster starts three servers that know one another.
+func Cluster(t testing.TB) []*Server {
+	t.Helper()
+	routes := free(t, 3)
+	var starting []*starting
+	for i, address := range routes {
+		starting = append(starting, launch(t, Options{Name: fmt.Sprintf("node-%d", i), Cluster: address, Routes: routes}))
+	}
+	var servers []*Server
+	for _, s := range starting {
+		servers = append(servers, s.await(t))
+	}
+	return servers
+}
+
+// free returns n addresses on which nothing listens.
+func free(t testing.TB, n int) (addresses []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // at the end, so that all differ
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses
+}
+
+type starting struct {
+	Options
+	ports  string // file that the server writes when it takes connections
+	ended  chan struct{}
+	output *bytes.Buffer // complete when ended is closed
+	stop   func()
+}
+
+func launch(t testing.TB, o Options) *starting {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Skipf("no nats-server: %v", err)
+	}
+	work := t.TempDir()
+	if o.Dir == "" {
+		o.Dir = filepath.Join(work, "streams")
+	}
+	config := filepath.Join(work, "nats.conf")
+	if err := os.WriteFile(config, []byte(o.config(work)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := &starting{Options: o, ended: make(chan struct{}), output: &bytes.Buffer{}}
+	process := exec.Command(path, "-c", config)
+	process.Stdout, process.Stderr = s.output, s.output
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.ports = filepath.Join(work, fmt.Sprintf("%s_%d.ports", filepath.Base(path), process.Process.Pid))
+	go func() {
+		defer close(s.ended)
+		process.Wait()
+	}()
+	s.stop = func() {
+		process.Process.Signal(syscall.SIGTERM)
+		<-s.ended
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// config is the server's configuration file.
+func (o Options) config(work string) string {
+	port := o.Port
+	if port == 0 {
+		port = -1
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "host: 127.0.0.1\nport: %d\nports_file_dir: %q\n", port, work)
+	setting := func(name string, value int) {
+		if value != 0 {
+			fmt.Fprintf(&b, "%s: %d\n", name, value)
+		}
+	}
+	setting("max_payload", o.MaxPayload)
+	fmt.Fprintf(&b, "jetstream {\nstore_dir: %q\nsync_interval: always\n", o.Dir)
+	setting("max_file_store", o.MaxStore)
+	if o.MaxBatch != 0 {
+		fmt.Fprintf(&b, "limits { batch { max_msgs: %d } }\n", o.MaxBatch)
+	}
+	b.WriteString("}\n")
+	if o.Cluster != "" {
+		routes := make([]string, len(o.Routes))
+		for i, r := range o.Routes {
+			routes[i] = strconv.Quote("nats://" + r)
+		}
+		fmt.Fprintf(&b, "server_name: %q\ncluster { name: three, listen: %q, routes: [%s] }\n", o.Name, o.Cluster, strings.Join(routes, ", "))
+	}
+	return b.String()
+}
+
+// await returns the server when it has written where it listens.
+func (s *starting) await(t testing.TB) *Server {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		var ports struct{ NATS []string }
+		if b, err := os.ReadFile(s.ports); err == nil && json.Unmarshal(b, &ports) == nil && len(ports.NATS) > 0 {
+			return &Server{URL: ports.NATS[0], Name: s.Name, stop: s.stop}
+		}
+		select {
+		case <-look.C:
+		case <-s.ended:
+			t.Fatalf("nats-server ended:\n%s", s.output)
+		case <-deadline.C:
+			t.Fatal("nats-server does not take connections within a minute")
+		}
+	}
+}
+
+// binary returns the path of nats-server as the module dyno/peers has it.
+var binary = sync.OnceValues(func() (string, error) {
+	module, err := output("", "go", "list", "-m", "-f", "{{.Dir}}", "dyno/peers")
+	if err != nil {
+		return "", err
+	}
+	return output(module, "go", "tool", "-n", "nats-server")
+})
+
+// output returns the first line that a command prints.
+func output(dir, name string, args ...string) (string, error) {
+	command := exec.Command(name, args...)
+	command.Dir = dir
+	var failure bytes.Buffer
+	command.Stderr = &failure
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", command, err, failure.String())
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line, nil
+}
