@@ -105,11 +105,8 @@ func (r *Report) undecidedWords() string {
 
 // againstWords name the step with which a verdict by turns compares.
 func (r *Report) againstWords() string {
-	switch {
-	case r.Kind == record.KindCompare && len(r.Steps) > 2:
-		return "against the reference"
-	case r.Kind == record.KindCompare && len(r.Steps) > 0:
-		return "against " + r.Steps[0].Name
+	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
+		return "against " + r.referenceWords()
 	}
 	return "against the step before"
 }
@@ -228,10 +225,7 @@ func (r *Report) answer() string {
 		if c := r.Comparison; c != nil {
 			return comparisonAnswer(*c, r.Turns != nil) + besideWords(r.Metrics)
 		}
-		if len(r.Steps) > 2 {
-			return r.severalAnswer()
-		}
-		return "There was nothing to compare."
+		return r.severalAnswer()
 	case record.KindCapacity:
 		return r.capacityAnswer()
 	case record.KindSweep:

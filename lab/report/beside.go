@@ -38,8 +38,27 @@ func (r *Report) beside(e *record.Experiment, a analysis) {
 	}
 }
 
+// comparedObject is the JSON form of a comparison of two variants, or of several.
+func (r *Report) comparedObject() any {
+	if r.Comparison == nil && len(r.Steps) > 2 {
+		return r.runObject()
+	}
+	return r.comparisonObject()
+}
+
+// referenceWords name what a variant is compared with.
+func (r *Report) referenceWords() string {
+	if len(r.Steps) > 2 {
+		return "its reference"
+	}
+	return r.Steps[0].Name
+}
+
 // severalAnswer states the ratios of each variant to its reference.
 func (r *Report) severalAnswer() string {
+	if len(r.Steps) < 3 {
+		return "There was nothing to compare."
+	}
 	var said []string
 	for i := range r.Steps {
 		s := &r.Steps[i]

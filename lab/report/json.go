@@ -81,10 +81,7 @@ func (r *Report) object() any {
 	case record.KindCapacity:
 		return r.capacityObject()
 	case record.KindCompare:
-		if r.Comparison == nil && len(r.Steps) > 2 {
-			return r.runObject()
-		}
-		return r.comparisonObject()
+		return r.comparedObject()
 	case record.KindDiagnose:
 		return r.diagnosisObject()
 	}
@@ -105,15 +102,14 @@ type jsonStep struct {
 	PeakRSSBytes     Value     `json:"peak_rss_bytes"`
 	PeakGoroutines   Value     `json:"peak_goroutines"`
 	GCPauseP99Ms     Value     `json:"gc_pause_p99_ms"`
-	// units in flight, of jobs driven by concurrency
-	Concurrency     *Value    `json:"concurrency,omitempty"`
-	Beside          string    `json:"beside,omitempty"` // the variant of the ratios, in a comparison of several
-	RatioToBaseline Value     `json:"ratio_to_baseline"`
-	RatioInterval   *Interval `json:"ratio_interval"`
-	RatioToBefore   Value     `json:"ratio_to_before"`
-	BeforeInterval  *Interval `json:"before_interval"`
-	Verdict         string    `json:"verdict"`
-	WouldDecide     string    `json:"would_decide,omitempty"`
+	Concurrency      *Value    `json:"concurrency,omitempty"` // units in flight, of jobs driven by concurrency
+	Beside           string    `json:"beside,omitempty"`      // the variant of the ratios, in a comparison of several
+	RatioToBaseline  Value     `json:"ratio_to_baseline"`
+	RatioInterval    *Interval `json:"ratio_interval"`
+	RatioToBefore    Value     `json:"ratio_to_before"`
+	BeforeInterval   *Interval `json:"before_interval"`
+	Verdict          string    `json:"verdict"`
+	WouldDecide      string    `json:"would_decide,omitempty"`
 	*jsonTurned
 	BoundBy  *string  `json:"bound_by"` // null: no verdict
 	Rounds   int      `json:"rounds"`
