@@ -223,7 +223,7 @@ func (r *Report) answer() string {
 		return r.loadAnswer()
 	case record.KindCompare:
 		if c := r.Comparison; c != nil {
-			return comparisonAnswer(*c, r.Turns != nil) + besideWords(r.Metrics)
+			return comparisonAnswer(*c, r.Turns != nil) + besideWords(r.Metrics) + r.cpuWords()
 		}
 		return r.severalAnswer()
 	case record.KindCapacity:

@@ -54,6 +54,15 @@ func (r *Report) referenceWords() string {
 	return r.Steps[0].Name
 }
 
+// cpuWords are the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
+func (r *Report) cpuWords() string {
+	if r.Turns != nil || len(r.Steps) != 2 || !r.Steps[1].CPURatio.Known() {
+		return ""
+	}
+	s := &r.Steps[1]
+	return " Also: " + ratioWords(compare.MetricCPU, s.CPURatio, s.CPUInterval, verdictOf(s.CPUInterval)) + "."
+}
+
 // severalAnswer states the ratios of each variant to its reference.
 func (r *Report) severalAnswer() string {
 	if len(r.Steps) < 3 {

@@ -49,6 +49,20 @@ func TestSeveralJobsBesideTheirReferences(t *testing.T) {
 	}
 }
 
+// Two jobs are compared by their CPU as well.
+func TestTwoJobsByTheirCPU(t *testing.T) {
+	m := newMadeJob(record.KindCompare)
+	m.Variants = []record.Variant{{Name: "ours"}, {Name: "rival"}}
+	for round := 1; round <= 6; round++ {
+		m.run(record.RoleMeasure, "ours", round, 8, 1000, nil)
+		m.run(record.RoleMeasure, "rival", round, 8, 500, nil).Totals.Server.CPUMicrosPerRequest = 3600
+	}
+	r := Build(m.Experiment)
+	if r.Comparison == nil || !strings.Contains(r.Answer, "rival is slower than ours: capacity 0.50x") || !strings.Contains(r.Answer, "Also: CPU per request 2.00x") {
+		t.Errorf("%+v: %s", r.Comparison, r.Answer)
+	}
+}
+
 // Several services in turns have no single comparison, and no step before.
 func TestSeveralServicesInTurns(t *testing.T) {
 	m := madeTurns(record.KindLadder)

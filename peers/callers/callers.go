@@ -1,8 +1,10 @@
-// Package callers is what the jobs of peers have in common: callers that work back to back, each a goroutine, and a main
-// function that ends on SIGTERM. Each call is a unit of a job, so a caller waits for its answer before it calls again
-// (the closed model), and the lab measures how many calls end in a second and how long they take.
+// Package callers is what the jobs of peers have in common: callers that work back to back, each a
+// goroutine, and a main function that ends on SIGTERM. Each call is a unit of a job, so a caller
+// waits for its answer before it calls again (the closed model), and the lab measures how many
+// calls end in a second and how long they take.
 //
-// It is not for load at a rate (lab/load is), nor for peers that print their own results (see peers/pgbench and peers/wrk).
+// It is not for load at a rate (lab/load is), nor for peers that print their own results (see
+// peers/pgbench and peers/wrk).
 package callers
 
 import (
@@ -23,7 +25,8 @@ import (
 	"dyno/parts/progress"
 )
 
-// Main runs a job until it ends or is stopped by SIGTERM or an interrupt, prints its error, and exits.
+// Main runs a job until it ends or is stopped by SIGTERM or an interrupt, prints its error, and
+// exits.
 func Main(name string, run func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)
@@ -39,8 +42,9 @@ func Main(name string, run func(ctx context.Context) error) {
 // most is the largest number of callers.
 const most = 4096
 
-// Run starts callers and prints their calls to out, as windows of a job, until ctx ends or a call fails. Open is called once
-// by each caller and returns its call; a call does units of work, which count when it returns.
+// Run starts callers and prints their calls to out, as windows of a job, until ctx ends or a call
+// fails. Open is called once by each caller and returns its call; a call does units of work, which
+// count when it returns.
 func Run(ctx context.Context, out io.Writer, callers, units int, open func(caller int) (call func() error, err error)) error {
 	if callers < 1 || callers > most || units < 1 {
 		return fmt.Errorf("%d callers with %d units a call: there are 1 to %d callers, and at least 1 unit", callers, units, most)
@@ -99,8 +103,9 @@ func Records(n int) [][]byte {
 	return out
 }
 
-// Child starts a program that works for the job, and returns what stops it. It belongs to the job's process group, so that
-// the lab stops both, and its CPU time is the job's. A missing program is an error that says how to install it.
+// Child starts a program that works for the job, and returns what stops it. It belongs to the job's
+// process group, so that the lab stops both, and its CPU time is the job's. A missing program is an
+// error that says how to install it.
 func Child(install string, command ...string) (stop func(), err error) {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
@@ -111,7 +116,8 @@ func Child(install string, command ...string) (stop func(), err error) {
 	return stopper(cmd), cmd.Start()
 }
 
-// Self starts this program again with other arguments, as a server of the job, and returns the first line that it prints.
+// Self starts this program again with other arguments, as a server of the job, and returns the
+// first line that it prints.
 func Self(args ...string) (ready string, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -1,11 +1,13 @@
-// Command ceiling is what a machine does of ledgersync's work when it does nothing else: it fetches a range from a server
-// into memory, and then proves the same answers again and again on all cores, without a network, a store, or an order in
-// which that must happen, and prints the ledgers as the windows of a job.
+// Command ceiling is what a machine does of ledgersync's work when it does nothing else: it fetches
+// a range from a server into memory, and then proves the same answers again and again on all cores,
+// without a network, a store, or an order in which that must happen, and prints the ledgers as the
+// windows of a job.
 //
 //	ceiling --server http://127.0.0.1:5005 --from 90000001 --to 90000400 --work links
 //
-// The work is links (answers decoded, hashed and linked: L2) or signatures (of ledgers that are decoded already: what L4
-// adds to that). It is not for wrong answers: the first one ends it. It owns a goroutine for each core.
+// The work is links (answers decoded, hashed and linked: L2) or signatures (of ledgers that are
+// decoded already: what L4 adds to that). It is not for wrong answers: the first one ends it. It
+// owns a goroutine for each core.
 package main
 
 import (
@@ -77,8 +79,8 @@ func run(ctx context.Context, out io.Writer, server string, from, to uint32, wor
 	})
 }
 
-// prover decodes an answer, hashes it, and holds its hash against what the ledger above it, which this core has proved
-// itself before or after, says.
+// prover decodes an answer, hashes it, and holds its hash against what the ledger above it, which
+// this core has proved itself before or after, says.
 func prover(answers [][]byte, from uint32) (func(int) error, error) {
 	d, err := rippled.NewDecoder("")
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// An order is answered with ordersd's fields; one of another account is answered like a missing one.
+// An order is answered with ordersd's fields; one of another account is answered like a missing
+// one.
 func TestAnswers(t *testing.T) {
 	dsn := pgtest.Database(t)
 	if err := store.Migrate(t.Context(), dsn, 0, 1); err != nil {

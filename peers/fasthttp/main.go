@@ -1,9 +1,11 @@
-// Fasthttp is what ordersd is compared with: order queries over fasthttp and pgx, as users of the two write them. A handler
-// verifies the token, asks a pool for one row, scans it into a struct and answers with encoding/json. It answers
-// GET /api/v1/order?uid=N as ordersd does, also for an order of another account, and nothing more than that.
+// Fasthttp is what ordersd is compared with: order queries over fasthttp and pgx, as users of the
+// two write them. A handler verifies the token, asks a pool for one row, scans it into a struct and
+// answers with encoding/json. It answers GET /api/v1/order?uid=N as ordersd does, also for an order
+// of another account, and nothing more than that.
 //
-// It is not slowed down: when ordersd gets a cheap trick that its users would take from any tutorial, so does this. It is not
-// for production. It owns the pool's goroutines and fasthttp's, which have ended when it ends.
+// It is not slowed down: when ordersd gets a cheap trick that its users would take from any
+// tutorial, so does this. It is not for production. It owns the pool's goroutines and fasthttp's,
+// which have ended when it ends.
 package main
 
 import (
@@ -45,7 +47,8 @@ type config struct {
 }
 
 const (
-	// patience is what a statement may take, a client with its request, and the end with requests under way.
+	// patience is what a statement may take, a client with its request, and the end with requests
+	// under way.
 	patience  = 2 * time.Second
 	maxHeader = 16 << 10 // bytes of a request's headers; a token is about 400
 )

@@ -66,7 +66,8 @@ func (s *server) handle(ctx *fasthttp.RequestCtx) {
 	s.answer(ctx, uid, account)
 }
 
-// answer answers with an account's order. An order of another account is answered like a missing one.
+// answer answers with an account's order. An order of another account is answered like a missing
+// one.
 func (s *server) answer(ctx *fasthttp.RequestCtx, uid int64, account string) {
 	o, err := s.find(ctx, uid)
 	switch {

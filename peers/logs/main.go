@@ -1,9 +1,11 @@
-// Command logs lets writers append records of 256 bytes to a log in its own process, each on the disk before the append
-// returns, and prints them as the windows of a job: parts/wal beside tidwall/wal and pebble.
+// Command logs lets writers append records of 256 bytes to a log in its own process, each on the
+// disk before the append returns, and prints them as the windows of a job: parts/wal beside
+// tidwall/wal and pebble.
 //
 //	logs --log wal --writers 64 --data DIR
 //
-// It is not for reading logs, nor for logs behind a network (see peers/redis, peers/nats). The writers have ended when it ends.
+// It is not for reading logs, nor for logs behind a network (see peers/redis, peers/nats). The
+// writers have ended when it ends.
 package main
 
 import (
@@ -80,7 +82,8 @@ func logOver(b wal.Backend, commit wal.Commit) opened {
 	return opened{func(record []byte) error { _, err := l.Append([][]byte{record}, nil); return err }, l.Close}
 }
 
-// openTidwall is tidwall/wal as its users use it: its Write syncs, and the caller holds a lock meanwhile.
+// openTidwall is tidwall/wal as its users use it: its Write syncs, and the caller holds a lock
+// meanwhile.
 func openTidwall(dir string) (opened, error) {
 	l, err := tidwall.Open(dir, nil)
 	if err != nil {

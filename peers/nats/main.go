@@ -1,11 +1,13 @@
-// Command nats starts a NATS server with JetStream and sync_interval: always, as a process of its own, lets writers publish
-// records of 256 bytes to a stream, and prints the acknowledged ones as the windows of a job.
+// Command nats starts a NATS server with JetStream and sync_interval: always, as a process of its
+// own, lets writers publish records of 256 bytes to a stream, and prints the acknowledged ones as
+// the windows of a job.
 //
 //	nats --writers 64 --data DIR                one record after the other on each connection
 //	nats --writers 8 --batch 64 --data DIR      atomic batches
 //	nats --outstanding 4096 --data DIR          one publisher that waits for no single acknowledgement
 //
-// It is not for JetStream as it comes, which syncs every two minutes. The server has ended when it ends.
+// It is not for JetStream as it comes, which syncs every two minutes. The server has ended when it
+// ends.
 package main
 
 import (

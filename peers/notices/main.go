@@ -1,10 +1,12 @@
-// Command notices runs notifyd in a process of its own, feeds it notices as NDJSON of 1,000 and prints as the windows of a
-// job those that a receiver (notifyd sink) has verified: the whole way from ingest through the disk to the signed webhook.
+// Command notices runs notifyd in a process of its own, feeds it notices as NDJSON of 1,000 and
+// prints as the windows of a job those that a receiver (notifyd sink) has verified: the whole way
+// from ingest through the disk to the signed webhook.
 //
 //	notices --to http://127.0.0.1:9000/hook --stats http://127.0.0.1:9001/stats --secret whsec_... --data DIR
 //
-// Its CPU time is notifyd's and that of the feeding. It is not for latency (scenarios/notify.yaml is). It feeds no faster
-// than notices are delivered. It owns notifyd and the goroutines that feed it, which have ended when it ends.
+// Its CPU time is notifyd's and that of the feeding. It is not for latency (scenarios/notify.yaml
+// is). It feeds no faster than notices are delivered. It owns notifyd and the goroutines that feed
+// it, which have ended when it ends.
 package main
 
 import (

@@ -1,10 +1,12 @@
-// Command pgbench runs pgbench -S -M prepared, the database alone, and prints what it did as a job. Pgbench reports a
-// rate every second: its transactions are spread evenly over the windows of that second, and have no latencies.
+// Command pgbench runs pgbench -S -M prepared, the database alone, and prints what it did as a job.
+// Pgbench reports a rate every second: its transactions are spread evenly over the windows of that
+// second, and have no latencies.
 //
 //	pgbench --dsn postgres://127.0.0.1:5432/orders --clients 16
 //
-// Its tables of 100,000 accounts are in the database pgbench of the same server; the first run makes them. It is not for
-// what a service gets out of that database. It starts one process, which has ended when it ends.
+// Its tables of 100,000 accounts are in the database pgbench of the same server; the first run
+// makes them. It is not for what a service gets out of that database. It starts one process, which
+// has ended when it ends.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package protocol holds that the lab reads what a job of this repository prints: it is the one place from which both
-// parts/progress and lab/load/jobs can be seen.
+// Package protocol holds that the lab reads what a job of this repository prints: it is the one
+// place from which both parts/progress and lab/load/jobs can be seen.
 package protocol
 
 import (

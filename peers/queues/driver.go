@@ -52,7 +52,7 @@ func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	return err
 }
 
-// produce puts every message at its intended time, and tells at once what became of it.
+// produce puts every message at its intended time, and reports immediately what became of it.
 func (d *driver) produce(ctx context.Context, p *load.Plan, shard *load.Shard) error {
 	runtime.LockOSThread() // its timer slack changes meanwhile
 	defer runtime.UnlockOSThread()
@@ -79,9 +79,9 @@ func (d *driver) produce(ctx context.Context, p *load.Plan, shard *load.Shard) e
 	return ctx.Err()
 }
 
-// consume handles messages one after another. A consumer is to take exactly the set time for each, but a
-// timer fires late; so the time of a message that already waited counts from when the one before should
-// have ended, and lateness does not add up.
+// consume handles messages one after another. A consumer must take exactly the set time for each,
+// but a timer fires late; so the time of a message that already waited counts from when the one
+// before should have ended, and lateness does not add up.
 func (d *driver) consume(abandon context.Context, worker int, rec *load.Recorder) {
 	buf := make([]message, 1)
 	free := int64(0) // since when this consumer should be

@@ -12,9 +12,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// gauged adds the queue's own figures to each window; how it is built, since what theory says of a queue
-// follows from its room, its consumers and how fast they serve; and what memory costs. The collector calls
-// it, one window after the other.
+// gauged adds the queue's own figures to each window; how it is built, since what theory says of a
+// queue follows from its room, its consumers and how fast they serve; and what memory costs. The
+// collector calls it, one window after the other.
 type gauged struct {
 	*jobs.Writer
 	options
@@ -22,8 +22,8 @@ type gauged struct {
 	memory []metrics.Sample
 }
 
-// memoryGauges are what a burst costs beside the queue: the heap with its garbage, what a collection found
-// alive, collections, and what they took of the CPU.
+// memoryGauges are what a burst costs beside the queue: the heap with its garbage, what a
+// collection found alive, collections, and what they took of the CPU.
 var memoryGauges = map[string]string{
 	"heap_bytes":      "/memory/classes/heap/objects:bytes",
 	"heap_live_bytes": "/gc/heap/live:bytes",

@@ -8,8 +8,8 @@ import (
 // keyCount is how many different keys the messages have.
 const keyCount = 1024
 
-// keys draws keys: up to each is the share of the messages whose key is that or one before. Nil: all keys
-// are alike.
+// keys draws keys: up to each is the share of the messages whose key is that or one before. Nil:
+// all keys are alike.
 type keys []float64
 
 // newKeys returns keys whose k-th comes in proportion to k^-zipf.
@@ -29,8 +29,8 @@ func newKeys(zipf float64) keys {
 	return up
 }
 
-// of returns the key that an evenly spread number draws. As a hash it puts the most frequent keys on
-// different shards, so that what shows is the skew and not which keys happen to share one.
+// of returns the key that an evenly spread number draws. As a hash it puts the most frequent keys
+// on different shards, so that what shows is the skew and not which keys happen to share one.
 func (k keys) of(number uint64) uint64 {
 	if k == nil {
 		return number % keyCount

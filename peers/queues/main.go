@@ -1,19 +1,19 @@
-// Queues is an experiment in one process: bare messages of 256 bytes are put into a queue on a schedule
-// fixed beforehand, and consumers take 1 ms each to handle one. It shows what a queue accepts, refuses
-// and delivers at a rate, and how long a message waits; that capacity comes from the consumers; and that a
-// buffer only buys latency. With --burst it shows what a queue does while far too much comes in: how it
-// grows, what memory and collecting garbage that takes, and how long it takes to be rid of it; with --zipf,
-// what a skewed key does to shards.
+// Queues is an experiment in one process: bare messages of 256 bytes are put into a queue on a
+// schedule fixed beforehand, and consumers take 1 ms each to handle one. It shows what a queue
+// accepts, refuses and delivers at a rate, and how long a message waits; that capacity comes from
+// the consumers; and that a buffer only buys latency. With --burst it shows what a queue does while
+// far too much comes in: how it grows, what memory and collecting garbage that takes, and how long
+// it takes to be rid of it; with --zipf, what a skewed key does to shards.
 //
 //	queues --queue ring --buffer 1024 --workers 8 --rate 7500 --duration 5s
 //	queues --queue ring --buffer 262144 --workers 8 --work 125us --rate 50000 --burst 200000
 //	queues --queue shards --workers 8 --rate 7000 --zipf 1.2
 //
-// It prints the progress of a job (package dyno/lab/load/jobs): accepted messages are completed offers,
-// refused ones failed with status 503, delivered ones were handled.
+// It prints the progress of a job (package dyno/lab/load/jobs): accepted messages are completed
+// offers, refused ones failed with status 503, delivered ones were handled.
 //
-// It is not a service: nothing listens, and order per key is not kept, since the queue holds messages and
-// not lanes.
+// It is not a service: nothing listens, and order per key is not kept, since the queue holds
+// messages and not lanes.
 package main
 
 import (

@@ -72,7 +72,7 @@ func totals(t *testing.T, out []byte) (sum record.Client) {
 	return sum
 }
 
-// A run that is told to stop says so in its last line and leaves nothing running.
+// A run that is stopped says so in its last line and leaves nothing running.
 func TestRunStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

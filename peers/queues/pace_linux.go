@@ -2,8 +2,8 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// preparePacing lets the calling thread's timers fire on time: by default the kernel may be 50 us late,
-// more than the gap between messages at 30,000/s. It returns the slack before, in ns.
+// preparePacing lets the calling thread's timers fire on time: by default the kernel may be 50 us
+// late, more than the gap between messages at 30,000/s. It returns the slack before, in ns.
 func preparePacing() (before int) {
 	before, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
 	if err != nil {

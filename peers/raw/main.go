@@ -1,11 +1,12 @@
-// Command raw sends requests with Dyno's raw engine in the closed model, each connection one request after the other, and
-// prints their windows as a job: so an HTTP server can be set beside peers that only know that model, or the engine itself
-// beside another load generator.
+// Command raw sends requests with Dyno's raw engine in the closed model, each connection one
+// request after the other, and prints their windows as a job: so an HTTP server can be set beside
+// peers that only know that model, or the engine itself beside another load generator.
 //
 //	raw --url 'http://127.0.0.1:8080/order?uid={uid}' --header 'Authorization: Bearer {token}' --rows feed.csv
 //
-// {NAME} is a column of --rows. With --subject the engine is what is measured: then it is no reason to leave a run out that
-// the engine itself is busy. It is not for load at a rate (dyno load is). Its goroutines have ended when it ends.
+// {NAME} is a column of --rows. With --subject the engine is what is measured: then it is no reason
+// to leave a run out that the engine itself is busy. It is not for load at a rate (dyno load is).
+// Its goroutines have ended when it ends.
 package main
 
 import (
@@ -110,8 +111,8 @@ func (o options) driver() (*raw.Driver, error) {
 	return raw.New(raw.Config{Target: scheme + "://" + host, Corpus: requests, Backend: o.backend})
 }
 
-// sink prints windows, in units of work. Of the engine as the subject it leaves out its CPU, by which the lab judges a
-// load generator.
+// sink prints windows, in units of work. Of the engine as the subject it leaves out its CPU, by
+// which the lab judges a load generator.
 type sink struct {
 	*jobs.Writer
 	units   int64 // of a request

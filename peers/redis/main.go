@@ -1,10 +1,12 @@
-// Command redis starts redis-server with appendfsync always, lets writers append records of 256 bytes to a stream, each
-// over a connection of its own, and prints the appends as the windows of a job. The server syncs its append-only file once
-// for all that it read in one turn, before it answers.
+// Command redis starts redis-server with appendfsync always, lets writers append records of 256
+// bytes to a stream, each over a connection of its own, and prints the appends as the windows of a
+// job. The server syncs its append-only file once for all that it read in one turn, before it
+// answers.
 //
 //	redis --writers 64 --batch 1 --data DIR
 //
-// It is not for Redis as it comes, which may lose a second of records. It starts one process, which has ended when it ends.
+// It is not for Redis as it comes, which may lose a second of records. It starts one process, which
+// has ended when it ends.
 package main
 
 import (
@@ -75,8 +77,8 @@ func await(ctx context.Context, address string) error {
 	}
 }
 
-// appender returns what appends records on a connection of its own. It costs the client as little as a request of
-// peers/raw costs: with a client library the client would be the limit.
+// appender returns what appends records on a connection of its own. It costs the client as little
+// as a request of peers/raw costs: with a client library the client would be the limit.
 func appender(address string, batch int) (func() error, error) {
 	conn, err := net.Dial("tcp", address) // it ends with the process
 	if err != nil {

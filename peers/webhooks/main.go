@@ -1,11 +1,12 @@
-// Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own client, encoding and
-// signature, and prints the notices in them as the windows of a job: what a process can post at most that has no log, no
-// queue and no ingest. peers/notices is notifyd beside it.
+// Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own
+// client, encoding and signature, and prints the notices in them as the windows of a job: what a
+// process can post at most that has no log, no queue and no ingest. peers/notices is notifyd beside
+// it.
 //
 //	webhooks --to http://127.0.0.1:9000/hook --secret whsec_... --in-flight 256
 //
-// It is not for load at a rate. It ends with SIGTERM or the first webhook that is refused, and owns a goroutine for each
-// webhook in flight.
+// It is not for load at a rate. It ends with SIGTERM or the first webhook that is refused, and owns
+// a goroutine for each webhook in flight.
 package main
 
 import (

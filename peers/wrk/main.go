@@ -1,10 +1,10 @@
-// Command wrk runs wrk and prints what it did as a job: wrk reports its requests only at its end, so they are spread
-// evenly over the windows in which it ran, and have no latencies.
+// Command wrk runs wrk and prints what it did as a job: wrk reports its requests only at its end,
+// so they are spread evenly over the windows in which it ran, and have no latencies.
 //
 //	wrk --url http://127.0.0.1:8080/ --connections 64 --warmup 1s --duration 4s
 //
-// Its CPU time is that of wrk. It is not for latency: wrk measures it in the closed model from when a request was sent. It
-// starts one process, which has ended when it ends.
+// Its CPU time is that of wrk. It is not for latency: wrk measures it in the closed model from when
+// a request was sent. It starts one process, which has ended when it ends.
 package main
 
 import (
@@ -34,7 +34,8 @@ func main() {
 	flag.Parse()
 	callers.Main("wrk", func(ctx context.Context) error {
 		out := jobs.NewWriter(os.Stdout)
-		// It ends a second later than what is measured: the CPU time of a process that has ended cannot be read.
+		// It ends a second later than what is measured: the CPU time of a process that has ended
+		// cannot be read.
 		seconds := int((*warmup + *duration + 2*time.Second - 1) / time.Second)
 		begin := (monotonic.Now()/window + 1) * window
 		time.Sleep(time.Duration(begin - monotonic.Now()))

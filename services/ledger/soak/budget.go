@@ -20,15 +20,16 @@ type budget struct {
 	settle time.Duration // until a client knows the budget
 }
 
-// Clio's bytes are some five ledgers a second: a first look beyond what was found comes after 64 of them, 12 s, and is refused
-// some 10 s later; then they become rare. Rippled's is a balance that decays in 32 s: a first look beyond what was found is
-// over after a minute and a half.
+// Clio's bytes are some five ledgers a second: a first look beyond what was found comes after 64 of
+// them, 12 s, and is refused some 10 s later; then they become rare. Rippled's is a balance that
+// decays in 32 s: a first look beyond what was found is over after a minute and a half.
 var budgets = []budget{
 	{limits: sim.ClioLimits, servers: 2, requests: 20, bytes: 1_000_000, most: 20, settle: time.Minute},
 	{limits: sim.RippledLimits, servers: 1, requests: 250, most: 1250, settle: 2 * time.Minute},
 }
 
-// usage is what a client made of a budget: the share of the part that binds, and the share of its requests that were refused.
+// usage is what a client made of a budget: the share of the part that binds, and the share of its
+// requests that were refused.
 type usage struct{ share, refused float64 }
 
 // use lets a program sync from servers with limits, and returns what it uses once it knows them.

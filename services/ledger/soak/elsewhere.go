@@ -18,8 +18,9 @@ import (
 // failing is the share of requests that fail at one of two servers.
 const failing = 0.1
 
-// Elsewhere lets a program sync from two servers, one of which breaks connections off at random, and returns how long after
-// each failure another request for the same ledger was answered. Every failed ledger must be, and everything must be stored.
+// Elsewhere lets a program sync from two servers, one of which breaks connections off at random,
+// and returns how long after each failure another request for the same ledger was answered. Every
+// failed ledger must be, and everything must be stored.
 func Elsewhere(t testing.TB, p Program, ledgers int, seed uint64) []time.Duration {
 	t.Helper()
 	const first = 70_000

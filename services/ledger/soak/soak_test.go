@@ -70,7 +70,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// Whatever servers answer, nothing but the truth is stored, all of it, and nobody is blamed but who has lied.
+// Whatever servers answer, nothing but the truth is stored, all of it, and no server is blamed that has not lied.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes several seconds")
