@@ -24,7 +24,7 @@ func (r *Report) beside(e *record.Experiment, a analysis) {
 			s.StepRatio, s.StepInterval = Unknown, nil // there is no previous step
 		}
 		at := slices.IndexFunc(a.cpu, func(row compare.Row) bool { return row.Name == s.Name })
-		if r.Turns != nil || i == 0 || at < 0 {
+		if r.Turns != nil || i == 0 || at < 0 || s.Invalid != "" {
 			continue
 		}
 		cpu := a.cpu[at].ToBaseline

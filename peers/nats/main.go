@@ -4,7 +4,7 @@
 //
 //	nats --writers 64 --data DIR                one record after the other on each connection
 //	nats --writers 8 --batch 64 --data DIR      atomic batches
-//	nats --outstanding 4096 --data DIR          one publisher that waits for no single acknowledgement
+//	nats --outstanding 512 --data DIR          one publisher that waits for no single acknowledgement
 //
 // It is not for JetStream as it comes, which syncs every two minutes. The server has ended when it
 // ends.
