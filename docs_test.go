@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyno/parts/quicktest"
 )
 
 // pageWords and readmeWords bound a page and the README, in words as wc -w counts them.
@@ -91,9 +93,7 @@ var settingRow = regexp.MustCompile("(?m)^\\| ((?:`[a-z_]+`(?:, )?)+) \\|")
 
 // The table of settings in a service's page has the settings of its command, and no other.
 func TestSettingsAreDocumented(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds three commands")
-	}
+	quicktest.Skip(t, "builds three commands")
 	for _, service := range []string{"notifyd", "ordersd", "ledgersync"} {
 		printed, err := exec.Command("go", "run", "./cmd/"+service, "assemblies", "--json").Output()
 		if err != nil {

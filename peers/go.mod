@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	dyno v0.0.0
 	dyno/agent v0.0.0
+	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	dyno/parts/xrpl v0.0.0
 	dyno/services/ledger v0.0.0
@@ -70,10 +71,6 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
-	github.com/parquet-go/bitpack v1.0.0 // indirect
-	github.com/parquet-go/jsonlite v1.0.0 // indirect
-	github.com/parquet-go/parquet-go v0.32.0 // indirect
-	github.com/pierrec/lz4/v4 v4.1.21 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
@@ -89,7 +86,6 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
 	github.com/tidwall/tinylru v1.1.0 // indirect
-	github.com/twpayne/go-geom v1.6.1 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/xi2/xz v0.0.0-20171230120015-48954b6210f8 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -118,6 +114,7 @@ require (
 replace (
 	dyno => ..
 	dyno/agent => ../agent
+	dyno/cmd/service => ../cmd/service
 	dyno/parts => ../parts
 	dyno/parts/xrpl => ../parts/xrpl
 	dyno/services/ledger => ../services/ledger

@@ -7,6 +7,9 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/curve"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
 // This file reads a comparison of more than two variants, each of which is set beside its reference,
@@ -15,35 +18,32 @@ import (
 // several reports whether an experiment compares more than two variants.
 func several(e *record.Experiment) bool { return e.Kind == record.KindCompare && len(e.Variants) > 2 }
 
+// Several reports whether it compares more than two variants, so that there is no single comparison.
+func (r *Report) Several() bool {
+	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
+}
+
 // beside sets the CPU ratios of jobs, and for several variants what each is compared with.
-func (r *Report) beside(e *record.Experiment, a analysis) {
+func (r *Report) beside(e *record.Experiment, a Analysis) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if several(e) && i > 0 && i < len(e.Variants) {
 			s.Beside = e.Reference(i)
-			s.StepRatio, s.StepInterval = Unknown, nil // there is no previous step
+			s.StepRatio, s.StepInterval = figure.Unknown, nil // there is no previous step
 		}
-		at := slices.IndexFunc(a.cpu, func(row compare.Row) bool { return row.Name == s.Name })
+		at := slices.IndexFunc(a.CPU, func(row compare.Row) bool { return row.Name == s.Name })
 		if r.Turns != nil || i == 0 || at < 0 || s.Invalid != "" {
 			continue
 		}
-		cpu := a.cpu[at].ToBaseline
-		s.CPURatio, s.CPUInterval, s.CPUVerdict = measured(cpu.Ratio), interval(cpu.Interval), cpu.Verdict
+		cpu := a.CPU[at].ToBaseline
+		s.CPURatio, s.CPUInterval, s.CPUVerdict = figure.Measured(cpu.Ratio), figure.IntervalOf(cpu.Interval), cpu.Verdict
 	}
 	if r.Scaling != nil { // a single concurrency is in the table of the variants
-		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c ScalingCurve) bool { return len(c.Points) < 2 })
+		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c curve.ScalingCurve) bool { return len(c.Points) < 2 })
 	}
-	if r.Turns == nil && len(a.cpu) > 0 {
-		r.CPUFloor = interval(a.cpu[0].ToBaseline.Floor)
+	if r.Turns == nil && len(a.CPU) > 0 {
+		r.CPUFloor = figure.IntervalOf(a.CPU[0].ToBaseline.Floor)
 	}
-}
-
-// comparedObject is the JSON form of a comparison of two variants, or of several.
-func (r *Report) comparedObject() any {
-	if r.Comparison == nil && len(r.Steps) > 2 {
-		return r.runObject()
-	}
-	return r.comparisonObject()
 }
 
 // referenceWords name what a variant is compared with.
@@ -60,7 +60,7 @@ func (r *Report) cpuWords() string {
 		return ""
 	}
 	s := &r.Steps[1]
-	return " Also: " + ratioWords(compare.MetricCPU, s.CPURatio, s.CPUInterval, verdictOf(s.CPUInterval)) + "."
+	return " Also: " + words.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, words.VerdictOf(s.CPUInterval)) + "."
 }
 
 // severalAnswer states the ratios of each variant to its reference.
@@ -76,9 +76,9 @@ func (r *Report) severalAnswer() string {
 		case s.Invalid != "" || !s.Ratio.Known() && !s.CPURatio.Known():
 			said = append(said, s.Name+" has no result beside "+s.Beside)
 		default:
-			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Beside, ratioWords(r.RatioMetric, s.Ratio, s.RatioInterval, verdictOf(s.RatioInterval)))
+			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Beside, words.Ratio(r.RatioMetric, s.Ratio, s.RatioInterval, words.VerdictOf(s.RatioInterval)))
 			if s.CPURatio.Known() {
-				text += ", " + ratioWords(compare.MetricCPU, s.CPURatio, s.CPUInterval, verdictOf(s.CPUInterval))
+				text += ", " + words.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, words.VerdictOf(s.CPUInterval))
 			}
 			said = append(said, text)
 		}
@@ -87,11 +87,17 @@ func (r *Report) severalAnswer() string {
 }
 
 // besideColumn is the reference of each variant.
-func besideColumn() tableColumn {
-	return tableColumn{Head: "beside", Short: "beside", Cell: func(s *Step) string {
-		if s.Beside == "" {
-			return dash
-		}
-		return s.Beside
-	}, known: func(s *Step) bool { return s.Beside != "" }}
+var besideColumn = StepColumn{Head: "beside", Short: "beside", Cell: func(s *Step) string { return s.Beside }}
+
+// cpuRatioColumn is the ratio of CPU per request to the reference.
+func cpuRatioColumn() StepColumn {
+	return ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *Step) figure.Value { return s.CPURatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.CPUInterval })
+}
+
+// inFlight reads a job's concurrency; unknown where no variant has more than one unit in flight.
+func (r *Report) inFlight(s *Step) figure.Value {
+	if !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.AtOnce > 1 }) {
+		return figure.Unknown
+	}
+	return s.AtOnce
 }

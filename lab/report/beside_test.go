@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"strings"
@@ -6,22 +6,25 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/reporttest"
 )
 
 // Several jobs are compared by their throughput and their CPU, each with its own reference.
 func TestSeveralJobsBesideTheirReferences(t *testing.T) {
-	m := newMadeJob(record.KindCompare)
+	m := reporttest.NewJob(record.KindCompare)
 	cpu := map[string]float64{"ours": 100, "rival": 250, "ours-1": 400, "rival-1": 200}
 	perS := map[string]float64{"ours": 1000, "rival": 500, "ours-1": 200, "rival-1": 300}
 	m.Variants = []record.Variant{{Name: "ours"}, {Name: "rival"}, {Name: "ours-1"}, {Name: "rival-1", Beside: "ours-1"}}
 	for round := 1; round <= 6; round++ {
 		for _, v := range m.Variants {
 			noise := 1 + 0.004*float64(round%3-1)
-			r := m.run(record.RoleMeasure, v.Name, round, 8, perS[v.Name]*noise, nil)
+			r := m.AddJobRun(record.RoleMeasure, v.Name, round, 8, perS[v.Name]*noise, nil)
 			r.Totals.Server.CPUMicrosPerRequest = cpu[v.Name] * noise
 		}
 	}
-	r := Build(m.Experiment)
+	r := report.Build(m.Experiment)
 	if r.Comparison != nil || r.Outcome.Status != record.OutcomeComplete {
 		t.Errorf("comparison %+v, outcome %+v", r.Comparison, r.Outcome)
 	}
@@ -41,7 +44,7 @@ func TestSeveralJobsBesideTheirReferences(t *testing.T) {
 		t.Errorf("%q, want %q in it", r.Answer, said)
 	}
 	var heads []string
-	for _, c := range r.columns() {
+	for _, c := range r.Columns() {
 		heads = append(heads, c.Head+" "+c.Unit)
 	}
 	if said := strings.Join(heads, ", "); !strings.Contains(said, "beside") || !strings.Contains(said, "ratio of CPU per request") || strings.Contains(said, "previous step") {
@@ -51,13 +54,13 @@ func TestSeveralJobsBesideTheirReferences(t *testing.T) {
 
 // Two jobs are compared by their CPU as well.
 func TestTwoJobsByTheirCPU(t *testing.T) {
-	m := newMadeJob(record.KindCompare)
+	m := reporttest.NewJob(record.KindCompare)
 	m.Variants = []record.Variant{{Name: "ours"}, {Name: "rival"}}
 	for round := 1; round <= 6; round++ {
-		m.run(record.RoleMeasure, "ours", round, 8, 1000, nil)
-		m.run(record.RoleMeasure, "rival", round, 8, 500, nil).Totals.Server.CPUMicrosPerRequest = 3600
+		m.AddJobRun(record.RoleMeasure, "ours", round, 8, 1000, nil)
+		m.AddJobRun(record.RoleMeasure, "rival", round, 8, 500, nil).Totals.Server.CPUMicrosPerRequest = 3600
 	}
-	r := Build(m.Experiment)
+	r := report.Build(m.Experiment)
 	if r.Comparison == nil || !strings.Contains(r.Answer, "rival is slower than ours: capacity 0.50x") || !strings.Contains(r.Answer, "Also: CPU per request 2.00x") {
 		t.Errorf("%+v: %s", r.Comparison, r.Answer)
 	}
@@ -65,12 +68,12 @@ func TestTwoJobsByTheirCPU(t *testing.T) {
 
 // Several services in turns have no single comparison, and no step before.
 func TestSeveralServicesInTurns(t *testing.T) {
-	m := madeTurns(record.KindLadder)
+	m := reporttest.Turns(record.KindLadder)
 	m.Kind = record.KindCompare
 	if len(m.Variants) < 3 {
 		t.Fatalf("%d variants", len(m.Variants))
 	}
-	r := Build(m.Experiment)
+	r := report.Build(m.Experiment)
 	if r.Comparison != nil || len(r.Metrics) != 0 || r.Turns == nil {
 		t.Errorf("comparison %+v, metrics %+v", r.Comparison, r.Metrics)
 	}
@@ -87,4 +90,6 @@ func TestSeveralServicesInTurns(t *testing.T) {
 	}
 }
 
-func near(got Value, want float64) bool { return float64(got) > want*0.98 && float64(got) < want*1.02 }
+func near(got figure.Value, want float64) bool {
+	return float64(got) > want*0.98 && float64(got) < want*1.02
+}

@@ -1,6 +1,6 @@
-// Package hostport checks what url.Parse lets pass and no connection can be made to: http://example.com:0 and
-// http://example.com:99999 are URLs, and would fail at every attempt instead of where they are written. It is not for
-// addresses to listen on, where 0 means any.
+// Package hostport checks what url.Parse lets pass and no connection can be made to:
+// http://example.com:0 and http://example.com:99999 are URLs, and would fail at every attempt
+// instead of where they are written. It is not for addresses to listen on, where 0 means any.
 package hostport
 
 import (

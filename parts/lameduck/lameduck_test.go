@@ -18,6 +18,7 @@ import (
 
 	"dyno/parts/lameduck"
 	"dyno/parts/lameduck/lameducktest"
+	"dyno/parts/quicktest"
 
 	"go.uber.org/goleak"
 )
@@ -70,7 +71,7 @@ func TestNoRequestIsLost(t *testing.T) {
 	const window = 300 * time.Millisecond
 	for name, over := range map[string]*tls.Config{"plain": nil, "TLS": config} {
 		t.Run(name, func(t *testing.T) {
-			for range 4 {
+			for range quicktest.Of(1, 4) {
 				p := start(t, over, hello)
 				lameducktest.Run(t, lameducktest.Program{
 					Dial: func() (net.Conn, error) {

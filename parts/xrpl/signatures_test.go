@@ -6,13 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"dyno/parts/quicktest"
+
 	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 )
 
 func TestRealSignatures(t *testing.T) {
 	for name, check := range Checkers() {
 		v, all, ledgers := NewVerifier(), 0, real(t)
-		if testing.Short() {
+		if quicktest.On() {
 			ledgers = ledgers[len(ledgers)-1:]
 		}
 		for _, l := range ledgers {

@@ -27,9 +27,9 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
+	"dyno/cmd/service"
 	"dyno/lab/load/jobs"
 	"dyno/lab/record"
-	"dyno/parts/daemon"
 	"dyno/peers/callers"
 	"dyno/services/notify"
 )
@@ -57,7 +57,7 @@ type options struct {
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		daemon.Main(notify.Service())
+		service.Main(notify.Service())
 		return
 	}
 	var o options

@@ -19,9 +19,13 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"dyno/peers/callers"
 	"dyno/services/notify"
+	"dyno/services/notify/journal"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/webhook"
 )
 
 type options struct {
@@ -69,9 +73,13 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config := notify.FromChoice(choice)
-	config.Workers, config.AllowPrivate = o.inFlight, true
-	sender, err := notify.NewSender(config, o.to, o.secret)
+	target, err := o.target()
+	if err != nil {
+		return err
+	}
+	sender, err := webhook.NewSender(webhook.Options{
+		Client: choice.Get("client"), Encoding: choice.Get("encoding"), Workers: o.inFlight, Timeout: choice.Duration("timeout"), AllowPrivate: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -79,19 +87,41 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	var next atomic.Int64
 	payload := []byte(`"` + strings.Repeat("x", o.payload) + `"`)
 	return callers.Run(ctx, out, o.inFlight, o.batch, func(int) (func() error, error) {
-		return func() error { return sender.Send(o.notices(next.Add(int64(o.batch)), payload)...) }, nil
+		return func() error { return post(sender, target, o.notices(next.Add(int64(o.batch)), payload)) }, nil
 	})
+}
+
+// target is the receiver, with the secret that signs.
+func (o options) target() (*webhook.Target, error) {
+	key, err := webhook.ParseSecret(o.secret)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.NewTarget(o.to, []journal.Secret{{Key: key}})
+}
+
+// post sends one webhook. An answer other than 2xx is an error.
+func post(sender *webhook.Sender, target *webhook.Target, notices []*notice.Notice) error {
+	accepted := time.Now().UnixNano()
+	for _, n := range notices {
+		n.Accepted = accepted
+		sender.Prepare(n)
+	}
+	if out := sender.Send(context.Background(), "", &webhook.Webhook{Target: target, Notices: notices}); !out.Delivered() {
+		return fmt.Errorf("posting a webhook: %s", out.Reason())
+	}
+	return nil
 }
 
 // keys is how many the notices are spread over.
 const keys = 10_000
 
 // notices are those of one webhook, the last of which has a number.
-func (o options) notices(last int64, payload []byte) []notify.Outgoing {
-	out := make([]notify.Outgoing, o.batch)
+func (o options) notices(last int64, payload []byte) []*notice.Notice {
+	out := make([]*notice.Notice, o.batch)
 	for i := range out {
 		n := last - int64(o.batch-1-i)
-		out[i] = notify.Outgoing{ID: "raw-" + strconv.FormatInt(n, 10), Key: "key-" + strconv.FormatInt(n%keys, 10), Type: "order.shipped", Payload: payload}
+		out[i] = &notice.Notice{ID: "raw-" + strconv.FormatInt(n, 10), Key: "key-" + strconv.FormatInt(n%keys, 10), Type: "order.shipped", Payload: payload}
 	}
 	return out
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/ledgertest"
@@ -303,9 +304,7 @@ func TestTipOfALiar(t *testing.T) {
 
 // Killed while it catches up, again and again, it leaves holes only where it goes on.
 func TestKilledWhileFollowing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
+	quicktest.Skip(t, "builds the program")
 	t.Parallel()
 	s := serveChain(t, sim.Config{ChainConfig: small})
 	relay := ledgertest.NewRelay(t, s.URL())
@@ -338,7 +337,7 @@ func TestKilledWhileFollowing(t *testing.T) {
 		if strings.Contains(has, ",") {
 			holes++
 		}
-		run(t, 0, "check", "--data", dir)
+		checked(t, dir)
 	}
 	t.Logf("%d of 3 kills left a hole", holes)
 	relay.Decide(nil)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/parts/wal/segment/faultfs"
@@ -76,7 +77,7 @@ func named(name string, n int) [][]byte {
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	acknowledged := map[uint64]string{}
-	for range *kills {
+	for range quicktest.Of(4, *kills) {
 		killOne(t, dir, 1+rand.IntN(300), func(first uint64, name string) {
 			if old, twice := acknowledged[first]; twice {
 				t.Fatalf("number %d was given to %s and to %s", first, old, name)

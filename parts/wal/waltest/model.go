@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 
 	"pgregory.net/rapid"
@@ -14,6 +15,7 @@ import (
 // agrees does things in any order, closing and opening in between, and compares with a slice.
 func agrees(t *testing.T, open Open) {
 	root := t.TempDir()
+	quicktest.Checks(t, 25)
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(root, "")
 		if err != nil {

@@ -132,7 +132,7 @@ func (r *run) ask(ctx context.Context, it *item) error {
 		took := time.Since(it.asked)
 		since(&r.Watch.answering, it.asked)
 		m.Done(it.answer.Bytes, took, err)
-		return &refusal{m, err}
+		return &fetchError{m, err}
 	}
 	since(&r.Watch.answering, it.asked)
 	m.Answered(it.answer, time.Since(it.asked))
@@ -193,14 +193,14 @@ func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
 	return m, err
 }
 
-// refusal is an answer that was none, of a server.
-type refusal struct {
+// fetchError is an answer that was none, of a server.
+type fetchError struct {
 	from *pace.Member
 	err  error
 }
 
-func (f *refusal) Error() string { return fmt.Sprintf("%s: %v", f.from.Name(), f.err) }
-func (f *refusal) Unwrap() error { return f.err }
+func (f *fetchError) Error() string { return fmt.Sprintf("%s: %v", f.from.Name(), f.err) }
+func (f *fetchError) Unwrap() error { return f.err }
 
 // not is who failed the ledger, or its shard, before.
 func (r *run) not(it *item) []*pace.Member {
@@ -226,7 +226,7 @@ func (r *run) wanted(s shard.Shard, index uint32) bool {
 // failed gives back what a shard did not bring, from an index down.
 func (r *run) failed(s shard.Shard, index uint32, err error) {
 	var from any
-	f := new(refusal)
+	f := new(fetchError)
 	asked := errors.As(err, &f)
 	if asked {
 		from = f.from

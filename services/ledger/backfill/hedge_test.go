@@ -102,10 +102,13 @@ func TestRefetched(t *testing.T) {
 		{"one is wrong", 0, func(r *run, one, other *item) { r.arrive(one); r.wrong(other, xrpl.ErrRoot) }},
 		{"one is wrong, the other under way", 1, func(r *run, one, _ *item) { r.wrong(one, xrpl.ErrRoot) }},
 		{"both are wrong", 1, func(r *run, one, other *item) { r.wrong(one, xrpl.ErrRoot); r.wrong(other, xrpl.ErrRoot) }},
-		{"one does not come", 0, func(r *run, one, other *item) { r.arrive(one); r.failed(other.shard, last, &refusal{other.from, cut}) }},
-		{"it does not come", 1, func(r *run, one, _ *item) { r.failed(one.shard, last, &refusal{one.from, cut}) }},
+		{"one does not come", 0, func(r *run, one, other *item) {
+			r.arrive(one)
+			r.failed(other.shard, last, &fetchError{other.from, cut})
+		}},
+		{"it does not come", 1, func(r *run, one, _ *item) { r.failed(one.shard, last, &fetchError{one.from, cut}) }},
 		{"its time is over", 1, func(r *run, one, _ *item) {
-			r.failed(one.shard, last, &refusal{one.from, context.DeadlineExceeded})
+			r.failed(one.shard, last, &fetchError{one.from, context.DeadlineExceeded})
 		}},
 		{"nobody was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, pace.ErrNone) }},
 	} {

@@ -4,12 +4,11 @@
 // the simulator's chain byte by byte, and what the servers have really sent, never how long it
 // took.
 //
-//	go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
+//	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
 //
-// It talks to the program by arguments, signals and HTTP, so that any program with ledgersync's
-// commands can be soaked (-program services/ledger/plain). It logs how long a failure took, and
-// what a client uses of its servers' budgets (-within), but measures no speed. The processes and
-// servers that it starts end with the test.
+// It talks to the program by arguments, signals and HTTP. It logs how long a failure took, and what
+// a client uses of its servers' budgets (-within), but measures no speed. The processes and servers
+// that it starts end with the test.
 package soak
 
 import (

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 
@@ -19,13 +20,12 @@ import (
 )
 
 var (
-	kills   = flag.Int("kills", 4, "how often TestKill kills the client")
-	faults  = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
-	again   = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
-	within  = flag.Duration("within", 0, "how long TestBudgets measures what a client uses of its servers' budgets; 0: it is skipped")
-	seed    = flag.Uint64("seed", 0, "of what is random; 0: another each time")
-	program = flag.String("program", "cmd/ledgersync", "the folder of the client to soak: cmd/ledgersync or services/ledger/plain")
-	set     settings
+	kills  = flag.Int("kills", 4, "how often TestKill kills the client")
+	faults = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
+	again  = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
+	seed   = flag.Uint64("seed", 0, "of what is random; 0: another each time")
+	within = flag.Duration("within", 0, "how long TestBudgets measures what a client uses of its servers' budgets; 0: it is skipped")
+	set    settings
 )
 
 func init() {
@@ -51,20 +51,13 @@ func TestMain(m *testing.M) {
 
 // Whenever the client dies, it goes on, loses next to nothing, and stores nothing but the truth.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it kills a client for several seconds")
-	}
+	quicktest.Skip(t, "kills a client again and again")
 	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
 }
 
 // What comes ahead of its turn is not fetched again either.
 func TestAhead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one request at a time")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	if n := Ahead(t, subject(t), 400, chooseSeed(t)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
@@ -72,23 +65,13 @@ func TestAhead(t *testing.T) {
 
 // Whatever servers answer, nothing but the truth is stored, all of it, and no server is blamed that has not lied.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one server")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
 }
 
 // A ledger that failed at one server comes from another.
 func TestElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one server")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	took := Elsewhere(t, subject(t), 400, chooseSeed(t))
 	if len(took) == 0 {
 		t.Fatal("no request failed: nothing was tested")
@@ -134,8 +117,8 @@ var build = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(binaries, "client")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/"+*program).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", *program, err, out)
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building ledgersync: %w\n%s", err, out)
 	}
 	return path, nil
 })

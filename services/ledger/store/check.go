@@ -29,6 +29,8 @@ type CheckReport struct {
 	trust.Marks            // at L4, those that failed and whose hashes fit; below, those that a sync marked
 	Received     int       `json:"received,omitempty"` // ledgers that came and wait for their proof
 	Repaired     *Repaired `json:"repaired,omitempty"` // before; nil: nothing was
+
+	Stored history.Set `json:"-"` // of CheckFolder
 }
 
 // Failure is what is wrong with a ledger, or with the store (LedgerIndex 0).

@@ -9,12 +9,9 @@
 package encode
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
@@ -45,10 +42,7 @@ var jsons = map[string]Encoder{
 // JSON gives an encoder by name: "std" (encoding/json), "v2" (its successor), or "append" (no reflection, no
 // allocation).
 func JSON(impl string) (Encoder, error) {
-	if e, ok := jsons[impl]; ok {
-		return e, nil
-	}
-	return nil, fmt.Errorf("no JSON encoder is called %q; there are %s", impl, strings.Join(slices.Sorted(maps.Keys(jsons)), ", "))
+	return refusal.Pick("JSON encoder", jsons, impl)
 }
 
 // Msgpack gives the encoder for msgpack: the same members in the same order as in JSON, numbers in the shortest

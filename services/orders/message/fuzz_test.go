@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
 )
@@ -20,7 +21,7 @@ func parsed(t *testing.T, kind order.Kind, body []byte) (order.Submission, bool)
 	t.Helper()
 	s, err := Parse(contentTypes[kind], body)
 	if err != nil {
-		var e *Error
+		var e *refusal.Error
 		if !errors.As(err, &e) || e.Text == "" || e.Status < 400 || e.Status > 499 {
 			t.Fatalf("%q: %#v", body, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
@@ -215,7 +216,7 @@ func (r *jsonReader) timeInForce() error {
 }
 
 func jsonError(err error) error {
-	var ours *Error
+	var ours *refusal.Error
 	if errors.As(err, &ours) {
 		return ours
 	}

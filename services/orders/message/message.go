@@ -11,41 +11,33 @@ import (
 	"net/http"
 	"strings"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
 // MaxSize is the longest message, in bytes: some fifty times the usual one.
 const MaxSize = 64 << 10
 
-// Error says what is wrong with a message and how to mend it.
-type Error struct {
-	Status int    // of HTTP: 400, 413 or 415
-	Field  string // the one to blame, as its format calls it: "price", "CdtTrfTxInf/PmtId/EndToEndId", "OrderQty (38)"; may be ""
-	Text   string
-}
-
-// Error gives the text, which names the field.
-func (e *Error) Error() string { return e.Text }
-
 // refuse blames the message as a whole.
-func refuse(format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Text: fmt.Sprintf(format, args...)}
+func refuse(format string, args ...any) error {
+	return refusal.New(http.StatusBadRequest, format, args...)
 }
 
 // blame blames a field.
-func blame(field, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Field: field, Text: field + ": " + fmt.Sprintf(format, args...)}
+func blame(field, format string, args ...any) error {
+	return refusal.Field(field, "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
 // Parse reads a message of the given Content-Type. The submission's Message is body itself, not a copy; its
-// strings share no memory with body. The error is an *Error.
+// strings share no memory with body. The error is a *refusal.Error, of status 400, 413
+// or 415, whose field is called as its format calls it: "price", "CdtTrfTxInf/PmtId/EndToEndId", "OrderQty (38)".
 func Parse(contentType string, body []byte) (order.Submission, error) {
 	parse, err := parserOf(contentType)
 	if err != nil {
 		return order.Submission{}, err
 	}
 	if len(body) > MaxSize {
-		return order.Submission{}, &Error{Status: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("the message has %d bytes; the most is %d", len(body), MaxSize)}
+		return order.Submission{}, refusal.New(http.StatusRequestEntityTooLarge, "the message has %d bytes; the most is %d", len(body), MaxSize)
 	}
 	if len(body) == 0 {
 		return order.Submission{}, refuse("the body is empty; send one order")
@@ -86,8 +78,8 @@ func parserOf(contentType string) (parser, error) {
 	return parse, nil
 }
 
-func unsupported(format string, args ...any) *Error {
-	return &Error{Status: http.StatusUnsupportedMediaType, Text: fmt.Sprintf(format, args...)}
+func unsupported(format string, args ...any) error {
+	return refusal.New(http.StatusUnsupportedMediaType, format, args...)
 }
 
 // The checks that all formats share.

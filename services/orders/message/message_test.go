@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
 )
@@ -58,7 +59,7 @@ func equal(a, b order.Submission) bool {
 func refused(t *testing.T, contentType string, body []byte, status int, field, text string) {
 	t.Helper()
 	s, err := Parse(contentType, body)
-	var e *Error
+	var e *refusal.Error
 	if !errors.As(err, &e) {
 		t.Errorf("%.300q is accepted: %+v %v", body, s, err)
 		return

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
@@ -92,7 +93,7 @@ func utf8Text(body []byte) ([]byte, error) {
 
 // failed says where the decoder gave up.
 func (r *xmlReader) failed(err error) error {
-	var ours *Error
+	var ours *refusal.Error
 	if errors.As(err, &ours) {
 		return ours
 	}

@@ -7,15 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/services/orders/postgres/pgtest"
 	"dyno/services/orders/soak/history"
 )
 
 // A gateway without faults passes, and each fault is found.
 func TestFindsFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy for some seconds")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds")
 	for fault, finds := range map[string][]history.Kind{
 		"":          nil,
 		joins:       {history.Stale, history.Backwards, history.Missing}, // also queries of what was not there yet
@@ -46,9 +45,7 @@ func TestFindsFaults(t *testing.T) {
 
 // What is only seen at the end is found, too.
 func TestFindsWhatIsLeft(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy for some seconds")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds")
 	t.Run("audit", func(t *testing.T) {
 		t.Parallel()
 		findsFault(t, apart, Config{Reads: 4000}, history.Unaudited)
@@ -90,9 +87,7 @@ func findsFault(t *testing.T, fault string, c Config, finds ...history.Kind) {
 
 // A run that ends early does not wait for the restart that it was to make.
 func TestStopsBeforeRestart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy")
 	findsFault(t, marks, Config{Reads: 1_000_000, StopAtFirst: true, Restart: func(context.Context) error {
 		t.Error("the database is restarted")
 		return nil
@@ -110,9 +105,7 @@ func TestRefuses(t *testing.T) {
 
 // A PostgreSQL that is killed under load makes answers 503, and no more than that.
 func TestRestart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a PostgreSQL of its own and kills it")
-	}
+	quicktest.Skip(t, "starts a PostgreSQL of its own and kills it")
 	pg := pgtest.Server(t, nil)
 	summary, err := Run(t.Context(), toyConfig(Config{
 		URL: newToy(t, pg.DSN(), ""), DSN: pg.DSN(), Reads: 6000, Connections: toyConnections,

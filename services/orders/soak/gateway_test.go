@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/orders"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres/pgtest"
@@ -44,9 +45,7 @@ func (s *settings) Set(value string) error {
 
 // The gateway answers rightly while PostgreSQL is there, away and back again.
 func TestGateway(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy for some seconds, and kills it")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds, and kills it")
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}

@@ -2,7 +2,7 @@
 // keep-alive connections that many accounts share, while writers change the same orders by SQL and others are
 // submitted, and package history judges every answer. A PostgreSQL can be killed and restarted meanwhile.
 //
-//	go test ./services/orders/soak -run TestGateway -reads 1000000 -v
+//	DYNO_TESTS=all go test ./services/orders/soak -run TestGateway -reads 1000000 -v
 //
 // It knows the gateway by its HTTP API and the database by its tables only, so any program with the API can be
 // soaked. It measures nothing but, for the record, how soon a gateway recovers; what decides is what was answered,

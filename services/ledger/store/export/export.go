@@ -20,8 +20,11 @@ type Source interface {
 	Ledger(index uint32, into *xrpl.Ledger) error
 }
 
-// Formats are the writers by their names. They write the ledgers of these indexes in that order, and call report after each.
-var Formats = map[string]func(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error{
+// Format writes the ledgers of these indexes in that order, and calls report after each.
+type Format func(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error
+
+// Formats are the writers by their names.
+var Formats = map[string]Format{
 	"ndjson":  NDJSON,
 	"parquet": Parquet,
 }
