@@ -1,5 +1,6 @@
 // Package natstest starts real nats-server processes for tests. The server is the tool of the module dyno/peers, so
-// that no module that a user builds requires it; where that module is missing, tests skip. It is not for measuring.
+// that no module that a user builds requires it; where that module is missing, tests skip, unless DYNO_TESTS=all asks
+// for all of them. It is not for measuring. A server ends with its test, and with the test's process however that ends.
 package natstest
 
 import (
@@ -14,9 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"dyno/parts/process"
+	"dyno/parts/quicktest"
 )
 
 // Options are what a test may set; the zero value is a server of its own with nats-server's limits.
@@ -92,17 +95,15 @@ func free(t testing.TB, n int) (addresses []string) {
 
 type starting struct {
 	Options
-	ports  string // file that the server writes when it takes connections
-	ended  chan struct{}
-	output *bytes.Buffer // complete when ended is closed
-	stop   func()
+	process *process.Process
+	ports   string // file that the server writes when it takes connections
 }
 
 func launch(t testing.TB, o Options) *starting {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
-		t.Skipf("no nats-server: %v", err)
+		lacks(t, err)
 	}
 	work := t.TempDir()
 	if o.Dir == "" {
@@ -112,23 +113,27 @@ func launch(t testing.TB, o Options) *starting {
 	if err := os.WriteFile(config, []byte(o.config(work)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := &starting{Options: o, ended: make(chan struct{}), output: &bytes.Buffer{}}
-	process := exec.Command(path, "-c", config)
-	process.Stdout, process.Stderr = s.output, s.output
-	if err := process.Start(); err != nil {
+	p, err := process.Start(t.Context(), process.Spec{Name: "nats-server", Command: []string{path, "-c", config}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	s.ports = filepath.Join(work, fmt.Sprintf("%s_%d.ports", filepath.Base(path), process.Process.Pid))
-	go func() {
-		defer close(s.ended)
-		process.Wait()
-	}()
-	s.stop = func() {
-		process.Process.Signal(syscall.SIGTERM)
-		<-s.ended
-	}
+	s := &starting{Options: o, process: p, ports: filepath.Join(work, fmt.Sprintf("%s_%d.ports", filepath.Base(path), p.PID()))}
 	t.Cleanup(s.stop)
 	return s
+}
+
+// patience bounds the wait for a server to start, and for it to end before it is killed.
+const patience = time.Minute
+
+func (s *starting) stop() { s.process.Stop(patience) } // how it ends is of no interest
+
+// lacks ends a test because there is no server. A run that asks for every test must not pass without these.
+func lacks(t testing.TB, err error) {
+	t.Helper()
+	if quicktest.All() {
+		t.Fatalf("no nats-server, and %s=%s asks for every test: %v", quicktest.Variable, quicktest.Everything, err)
+	}
+	t.Skipf("no nats-server: %v", err)
 }
 
 // config is the server's configuration file.
@@ -164,7 +169,7 @@ func (o Options) config(work string) string {
 // await returns the server when it has written where it listens.
 func (s *starting) await(t testing.TB) *Server {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -175,8 +180,8 @@ func (s *starting) await(t testing.TB) *Server {
 		}
 		select {
 		case <-look.C:
-		case <-s.ended:
-			t.Fatalf("nats-server ended:\n%s", s.output)
+		case <-s.process.Exited():
+			t.Fatalf("nats-server ended; it said:\n%s", s.process.LogTail(50))
 		case <-deadline.C:
 			t.Fatal("nats-server does not take connections within a minute")
 		}
