@@ -1,0 +1,84 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"dyno/parts/daemon"
+	"dyno/parts/wal"
+	"dyno/parts/wal/memory"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/routing"
+	"dyno/services/notify/store"
+)
+
+// unreachable answers no webhook.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("unreachable")
+}
+
+// A notice goes to the subscriptions that want it when it is durable, although others may have
+// wanted it when it was admitted.
+func TestSubscriptionsChangeWhileANoticeIsWritten(t *testing.T) {
+	address, other, off := "http://192.0.2.1/a", []string{"other"}, true
+	for what, c := range map[string]struct {
+		change func(table *routing.Table, id string) error
+		want   int
+	}{
+		"nothing": {func(*routing.Table, string) error { return nil }, 1},
+		"another": {func(table *routing.Table, _ string) error {
+			_, _, err := table.Subscribe(routing.Request{URL: &address})
+			return err
+		}, 2},
+		"other types": {func(table *routing.Table, id string) error {
+			_, _, err := table.Update(id, routing.Request{Types: &other})
+			return err
+		}, 0},
+		"disabled": {func(table *routing.Table, id string) error {
+			_, _, err := table.Update(id, routing.Request{Disabled: &off})
+			return err
+		}, 0},
+		"deleted": {(*routing.Table).Unsubscribe, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			choice, err := Assembly().Resolve(daemon.Tuned, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			notices := &tapped{Backend: memory.New()}
+			config := FromChoice(choice)
+			config.AllowPrivate, config.withoutKeeping, config.transport = true, true, unreachable{}
+			config.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+				if name == store.NoticesName {
+					return notices, nil
+				}
+				return memory.New(), nil
+			}
+			config.MaxLog = 1 << 50 // tapped says that it is large
+			d, err := New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sub, _, err := d.table.Subscribe(routing.Request{URL: &address})
+			if err != nil {
+				t.Fatal(err)
+			}
+			notices.wrote = func([]byte) {
+				if err := c.change(d.table, sub.ID); err != nil {
+					t.Error(err)
+				}
+			}
+			_, deliveries, err := d.acceptor.Accept(context.Background(), []*notice.Notice{aNotice("1", "k", "t")})
+			if err != nil || deliveries != c.want {
+				t.Errorf("%d deliveries, want %d; %v", deliveries, c.want, err)
+			}
+			if left, err := d.Close(context.Background()); err != nil || left != c.want || d.count() != left {
+				t.Errorf("%d are left, want %d, and counted are %d; %v", left, c.want, d.count(), err)
+			}
+		})
+	}
+}
