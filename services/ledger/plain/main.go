@@ -102,8 +102,8 @@ func syncCommand(flags *flag.FlagSet) func(context.Context, *store, io.Writer) e
 			}
 			defer stop()
 		}
-		if *to > math.MaxUint32 {
-			return fmt.Errorf("--to: there is no ledger above %d", uint32(math.MaxUint32))
+		if max(*from, *to) > math.MaxUint32 {
+			return fmt.Errorf("--from and --to: there is no ledger above %d", uint32(math.MaxUint32))
 		}
 		s, err := newSyncer(db, ask{*server, uint32(*from), uint32(*to), *anchor})
 		if err != nil {

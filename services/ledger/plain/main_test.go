@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"dyno/parts/quicktest"
@@ -18,6 +22,19 @@ func TestMain(m *testing.M) {
 func TestCore(t *testing.T) {
 	ledgertest.Core(t, ledgertest.Inside(run))
 	ledgertest.Alone(t, ledgertest.Inside(run))
+}
+
+// Numbers above the highest ledger's are refused, not cut off to a range that the caller did not give.
+func TestRefusesNumbersThatNoLedgerHas(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // a range that is not refused ends here
+	for _, span := range [][]string{{"--from", "4294967297", "--to", "5"}, {"--from", "1", "--to", "4294967296"}} {
+		var said bytes.Buffer
+		code := run(ctx, append([]string{"sync", "--data", t.TempDir(), "--server", "http://127.0.0.1:1"}, span...), io.Discard, &said)
+		if code == 0 || !strings.Contains(said.String(), "no ledger above 4294967295") {
+			t.Errorf("%v: exit code %d, %s", span, code, &said)
+		}
+	}
 }
 
 // As a process of its own it can be killed.
