@@ -17,7 +17,7 @@ import (
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/ingest"
 	"dyno/services/notify/push"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
 )

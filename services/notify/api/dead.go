@@ -10,7 +10,7 @@ import (
 
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/routing"
 )
 

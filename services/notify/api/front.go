@@ -16,7 +16,7 @@ import (
 	"dyno/parts/lameduck"
 	"dyno/services/notify/ingest"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 )
 
 // Front is the seam "ingest" as event loops: it answers requests that post one small notice in the

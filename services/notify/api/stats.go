@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/routing"
 )
 

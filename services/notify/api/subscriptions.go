@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/routing"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/routing"
 )
 

@@ -23,7 +23,7 @@ import (
 	"dyno/parts/wheel"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/webhook"
 )
 

@@ -17,7 +17,7 @@ import (
 	"dyno/services/notify/dedup"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
 	"dyno/services/notify/webhook"

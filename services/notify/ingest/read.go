@@ -13,7 +13,7 @@ import (
 
 	"dyno/parts/tracing"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 )
 
 // Bounds of a request.

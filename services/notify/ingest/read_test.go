@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 )
 
 // FuzzNotices: whatever a client sends is refused with a 4xx, or becomes notices whose webhooks

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 )
 
 // ErrUnknown says that there is no subscription of that id.

@@ -9,7 +9,7 @@ import (
 	"dyno/parts/hostport"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 	"dyno/services/notify/topic"
 	"dyno/services/notify/webhook"
 )

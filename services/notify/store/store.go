@@ -16,7 +16,7 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/parts/wal"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 )
 
 // Store is the two logs.

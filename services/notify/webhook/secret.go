@@ -14,7 +14,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 )
 
 const secretPrefix = "whsec_"

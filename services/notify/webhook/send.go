@@ -12,7 +12,7 @@ import (
 
 	"dyno/parts/tracing"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
+	"dyno/parts/refusal"
 )
 
 // Options of a Sender.
