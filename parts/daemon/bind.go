@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -34,16 +35,22 @@ func Settings[T any]() (out []Setting) {
 func Bind[T any](c Choice) (config T) {
 	v := reflect.ValueOf(&config).Elem()
 	for _, field := range tagged(v.Type()) {
-		text, into := c.Get(field.Tag.Get("set")+field.Tag.Get("seam")), v.FieldByIndex(field.Index)
+		name := field.Tag.Get("set") + field.Tag.Get("seam")
+		text, into, err := c.Get(name), v.FieldByIndex(field.Index), error(nil)
 		switch parse := numbers[kinds[field.Type]]; {
 		case parse != nil:
-			n, _ := parse(text) // which was checked
+			var n int64
+			n, err = parse(text)
 			into.SetInt(n)
 		case into.Kind() == reflect.Bool:
-			b, _ := strconv.ParseBool(text)
+			var b bool
+			b, err = strconv.ParseBool(text)
 			into.SetBool(b)
 		default:
 			into.SetString(text)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("daemon: setting %s is of another kind: %v", name, err))
 		}
 	}
 	return config

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"dyno/services/notify/journal"
 	"dyno/parts/refusal"
+	"dyno/services/notify/journal"
 	"dyno/services/notify/routing"
 )
 

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"dyno/services/notify/notice"
 	"dyno/parts/refusal"
+	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
 )
 

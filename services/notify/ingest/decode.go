@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"dyno/services/notify/notice"
 	"dyno/parts/refusal"
+	"dyno/services/notify/notice"
 )
 
 // decoder reads notices. It reads the text once and keeps the payload as it came, where

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"dyno/services/notify/journal"
 	"dyno/parts/refusal"
+	"dyno/services/notify/journal"
 )
 
 // ErrUnknown says that there is no subscription of that id.

@@ -13,8 +13,8 @@ import (
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"dyno/services/notify/journal"
 	"dyno/parts/refusal"
+	"dyno/services/notify/journal"
 )
 
 const secretPrefix = "whsec_"
