@@ -19,7 +19,8 @@ const (
 	readmeWords = 1000
 )
 
-// A page that a reader cannot read in one sitting is split by task. The changelog is a list and may grow.
+// A page that a reader cannot read in one sitting is split by task. The changelog is a list and may
+// grow.
 func TestPagesAreShort(t *testing.T) {
 	for _, page := range pages(t) {
 		limit := pageWords
@@ -88,7 +89,8 @@ func TestIndexListsEveryPage(t *testing.T) {
 	}
 }
 
-// settingRow is the first cell of a row in a page's table of settings, which names one setting or more.
+// settingRow is the first cell of a row in a page's table of settings, which names one setting or
+// more.
 var settingRow = regexp.MustCompile("(?m)^\\| ((?:`[a-z_]+`(?:, )?)+) \\|")
 
 // The table of settings in a service's page has the settings of its command, and no other.

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// room is a part of the house and what it may import of the house. Subpackages belong to their room and
-// may import one another freely; what is not listed is forbidden.
+// room is a part of the house and what it may import of the house. Subpackages belong to their room
+// and may import one another freely; what is not listed is forbidden.
 type room struct {
 	dir     string   // relative to the root; a trailing /* stands for each folder in it
 	imports []string // rooms, in the same form
@@ -42,7 +42,7 @@ var house = []room{
 	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},
 	{"lab/target", []string{"lab/record", "parts/process", "agent"}, "floor 2: a producer knows the waist, not its siblings"},
 	{"lab/source", []string{"lab/record"}, "floor 2: a producer reads code, with the compiler's help; what it costs per request is joined above"},
-	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run and knows nobody who runs it"},
+	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
 	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
 
 	{"services/*/bots", []string{"services/*", "parts/*", "agent", "lab/load", "lab/record"}, "a bot or job driver sends load, and is the only place in a service that knows the lab"},
@@ -56,8 +56,9 @@ var outside = map[string]func(importPath string) bool{
 	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
 }
 
-// inside has, for a room, which of its own packages may import which, from the top down: a row may import rows below it
-// only. A path is relative to the room, and "." is the room's root package. Tests may import all.
+// inside has, for a room, which of its own packages may import which, from the top down: a row may
+// import rows below it only. A path is relative to the room, and "." is the room's root package.
+// Tests may import all.
 var inside = map[string][]room{
 	"services/notify": {
 		{"bots", []string{".", "journal", "notice", "webhook"}, "drivers of load use the service from outside, or one part alone"},
@@ -158,6 +159,18 @@ func TestArrowsInsidePointDown(t *testing.T) {
 	}
 }
 
+// A package that a program imports brings no command line along.
+func TestOnlyCommandsImportCobra(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if within("cmd", filepath.ToSlash(file)) {
+			continue
+		}
+		if slices.Contains(importsOf(t, file), "github.com/spf13/cobra") {
+			t.Errorf("%s imports cobra: commands are in cmd/, packages offer what they run", file)
+		}
+	}
+}
+
 // Each row of a room's inside imports rows below it only, so that there is one direction.
 func TestInsideHasOneDirection(t *testing.T) {
 	for outer, rows := range inside {
@@ -188,18 +201,6 @@ func rowOf(rows []room, dir string) int {
 func permitted(rows []room, from, to string) bool {
 	i := rowOf(rows, from)
 	return i >= 0 && (sameRoom(rows[i].dir, from, to) || slices.ContainsFunc(rows[i].imports, func(r string) bool { return r == to || r != "." && within(r, to) }))
-}
-
-// A package that a program imports brings no command line along.
-func TestOnlyCommandsImportCobra(t *testing.T) {
-	for _, file := range goFiles(t) {
-		if within("cmd", filepath.ToSlash(file)) {
-			continue
-		}
-		if slices.Contains(importsOf(t, file), "github.com/spf13/cobra") {
-			t.Errorf("%s imports cobra: commands are in cmd/, packages offer what they run", file)
-		}
-	}
 }
 
 // A row for a folder that does not exist permits what nothing needs.
@@ -301,7 +302,8 @@ func roomOf(dir string) (room, bool) {
 	return room{}, false
 }
 
-// within reports whether dir is the room or lies in it; a * in the room's name stands for one folder.
+// within reports whether dir is the room or lies in it; a * in the room's name stands for one
+// folder.
 func within(room, dir string) bool {
 	want, have := strings.Split(room, "/"), strings.Split(dir, "/")
 	if len(have) < len(want) {
@@ -311,7 +313,8 @@ func within(room, dir string) bool {
 	return ok
 }
 
-// sameRoom reports whether both folders lie in the same one of the rooms that the pattern stands for.
+// sameRoom reports whether both folders lie in the same one of the rooms that the pattern stands
+// for.
 func sameRoom(pattern, a, b string) bool {
 	n := len(strings.Split(pattern, "/"))
 	x, y := strings.Split(a, "/"), strings.Split(b, "/")

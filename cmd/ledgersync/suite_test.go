@@ -52,8 +52,7 @@ func TestSuite(t *testing.T) {
 		}
 		t.Run(v.Label, func(t *testing.T) {
 			t.Parallel()
-			ledgertest.Core(t, starter(v), hasty...)
-			ledgertest.Full(t, starter(v), hasty...)
+			ledgertest.Test(t, starter(v), hasty...)
 			if v.Label == daemon.Baseline || v.Label == daemon.Tuned { // one request on a socket, or many
 				ledgertest.Sockets(t, ledgertest.Inside(ledgertest.Tidy(program(v))))
 			}

@@ -120,9 +120,11 @@ func TestCheckFindsMistakesInTheDeclaration(t *testing.T) {
 		"step named baseline":     {func(a *Assembly) { a.Ladder[0].Name = Baseline }, `"baseline" is empty or used twice`},
 		"step to nowhere":         {func(a *Assembly) { a.Ladder[1].Change = map[string]string{"queue": "rong"} }, "step workers: unknown implementation"},
 		"step that does nothing":  {func(a *Assembly) { a.Ladder[1].Change = nil }, "step workers changes nothing"},
-		"default out of bounds":   {func(a *Assembly) { a.Settings[0] = Setting{Name: "workers", Kind: "int", Default: "0", Min: "1", Max: "2"} }, "0 is not between 1 and 2"},
-		"bare setting":            {func(a *Assembly) { a.Settings[0] = Setting{Name: "workers"} }, "has no kind"},
-		"choice of nothing":       {func(a *Assembly) { a.Settings[3] = Setting{Name: "sync", Kind: "one-of"} }, "this service has none"},
+		"default out of bounds": {func(a *Assembly) {
+			a.Settings[0] = Setting{Name: "workers", Kind: "int", Default: "0", Min: "1", Max: "2"}
+		}, "0 is not between 1 and 2"},
+		"bare setting":      {func(a *Assembly) { a.Settings[0] = Setting{Name: "workers"} }, "has no kind"},
+		"choice of nothing": {func(a *Assembly) { a.Settings[3] = Setting{Name: "sync", Kind: "one-of"} }, "this service has none"},
 	} {
 		a := toyAssembly()
 		c.change(&a)

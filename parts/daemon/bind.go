@@ -18,9 +18,9 @@ import (
 //	Foreign string        `set:"foreign" values:"404,403" doc:"..."`
 //	URL     string        `set:"url" default:"" doc:"..."`
 //
-// An int64 is a size in bytes, and the first of the values is the default. The fields of structs within it count in
-// their place; fields without the tag are none of the settings. Bind sets the same fields. Assembly.Check finds tags that
-// contradict each other.
+// An int64 is a size in bytes, and the first of the values is the default. The fields of structs
+// within it count in their place; fields without the tag are none of the settings. Bind sets the
+// same fields. Assembly.Check finds tags that contradict each other.
 func Settings[T any]() (out []Setting) {
 	for _, field := range tagged(reflect.TypeFor[T]()) {
 		if field.Tag.Get("set") != "" {
@@ -30,8 +30,8 @@ func Settings[T any]() (out []Setting) {
 	return out
 }
 
-// Bind sets the fields of a struct: those tagged set to the settings' values, and those tagged seam to the names of the
-// implementations.
+// Bind sets the fields of a struct: those tagged set to the settings' values, and those tagged seam
+// to the names of the implementations.
 func Bind[T any](c Choice) (config T) {
 	v := reflect.ValueOf(&config).Elem()
 	for _, field := range tagged(v.Type()) {

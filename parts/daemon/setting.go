@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Setting is a figure or a choice that a service can be started with (--set NAME=VALUE). Settings declares them. As JSON it is
-// what a search over settings needs.
+// Setting is a figure or a choice that a service can be started with (--set NAME=VALUE). Settings
+// declares them. As JSON it is what a search over settings needs.
 type Setting struct {
 	Name    string   `json:"name"`
 	Doc     string   `json:"doc"`  // one line, with the unit

@@ -1,11 +1,13 @@
-// Package quicktest says whether a test runs in its quick form, which is what go test does unless DYNO_TESTS=all asks
-// for all of it, as CI and `make test-all` do. A test that takes seconds of CPU time has a quick form (fewer cases,
-// fewer kills, the two ends of a ladder) or skips and names the variable.
+// Package quicktest says whether a test runs in its quick form, which is what go test does unless
+// DYNO_TESTS=all asks for all of it, as CI and `make test-all` do. A test that takes seconds of CPU
+// time has a quick form (fewer cases, fewer kills, the two ends of a ladder) or skips and names the
+// variable.
 //
-// With DYNO_TESTS=all and -short, which is how CI runs the race detector, only what is long under the detector, too, is
-// quick: that for which On and Skip are asked.
+// With DYNO_TESTS=all and -short, which is how CI runs the race detector, only what is long under
+// the detector, too, is quick: that for which On and Skip are asked.
 //
-// It is not for tests that need what a machine may lack: those look for it and skip. It starts no goroutine.
+// It is not for tests that need what a machine may lack: those look for it and skip. It starts no
+// goroutine.
 package quicktest
 
 import (
@@ -27,7 +29,8 @@ func All() bool { return os.Getenv(Variable) == Everything }
 // On reports whether tests run in their quick form, be it for -short.
 func On() bool { return !All() || testing.Short() }
 
-// Skip skips a test that has no quick form, for a reason such as "starts a cluster of three servers".
+// Skip skips a test that has no quick form, for a reason such as "starts a cluster of three
+// servers".
 func Skip(t testing.TB, reason string) {
 	t.Helper()
 	if On() {
@@ -35,7 +38,8 @@ func Skip(t testing.TB, reason string) {
 	}
 }
 
-// Of returns the second number when the environment asks for all of every test, and the first otherwise.
+// Of returns the second number when the environment asks for all of every test, and the first
+// otherwise.
 func Of(quick, all int) int {
 	if All() {
 		return all
@@ -43,8 +47,9 @@ func Of(quick, all int) int {
 	return quick
 }
 
-// Checks bounds how many random cases pgregory.net/rapid tries in the quick form of a test whose cases take long, unless
-// -rapid.checks is on the command line. The test must not run in parallel: the number is the process's.
+// Checks bounds how many random cases pgregory.net/rapid tries in the quick form of a test whose
+// cases take long, unless -rapid.checks is on the command line. The test must not run in parallel:
+// the number is the process's.
 func Checks(t testing.TB, quick int) {
 	t.Helper()
 	t.Setenv("RAPID_CHECKS", strconv.Itoa(quick)) // refused in a parallel test

@@ -98,8 +98,7 @@ func TestSuite(t *testing.T) {
 		}
 		t.Run(v.Label, func(t *testing.T) {
 			t.Parallel()
-			ordertest.Core(t, starter(v))
-			ordertest.Full(t, starter(v))
+			ordertest.Test(t, starter(v))
 		})
 	}
 }
@@ -121,7 +120,8 @@ func TestSlowClients(t *testing.T) {
 	for _, name := range []string{daemon.Baseline, daemon.Tuned} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ordertest.SlowClients(t, starter(daemon.Variant{Assembly: name}))
+			ordertest.SlowSenders(t, starter(daemon.Variant{Assembly: name}))
+			ordertest.SlowReaders(t, starter(daemon.Variant{Assembly: name}))
 		})
 	}
 }

@@ -290,3 +290,19 @@ func (p *Panel) flows(e *record.Experiment) {
 		p.Flows = append(p.Flows, f)
 	}
 }
+
+// RowColumns are the columns of the table of a sweep.
+var RowColumns = []figure.Column[Row]{
+	{Head: "variant", Short: "variant", Cell: func(r Row) string { return r.Variant }},
+	rowColumn("offered", "per second", "offered/s", func(r Row) figure.Value { return r.Offered }),
+	rowColumn("accepted", "per second", "accepted/s", func(r Row) figure.Value { return r.Accepted }),
+	rowColumn("delivered", "per second", "delivered/s", func(r Row) figure.Value { return r.Delivered }),
+	rowColumn("refused", "per second", "refused/s", func(r Row) figure.Value { return r.Refused }),
+	rowColumn("p50", "ms", "p50 ms", func(r Row) figure.Value { return r.P50 }),
+	rowColumn("p99", "ms", "p99 ms", func(r Row) figure.Value { return r.P99 }),
+	{Head: "CPU", Unit: "us per request", Short: "CPU us", Number: true, Roomy: true, Cell: func(r Row) string { return figure.Format(r.CPU) }},
+}
+
+func rowColumn(head, unit, short string, read func(Row) figure.Value) figure.Column[Row] {
+	return figure.Column[Row]{Head: head, Unit: unit, Short: short, Number: true, Cell: func(r Row) string { return figure.Format(read(r)) }}
+}

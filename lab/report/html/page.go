@@ -92,10 +92,11 @@ var page = template.Must(template.New("page").Funcs(templateWords).Funcs(templat
 	"pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
 	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
-	"pointer": func(s report.Step) *report.Step { return &s }, // the form that columns read
-	"float":   func(n int) float64 { return float64(n) },
-	"place":   func(index int) int { return index + 1 },
-	"seconds": func(v float64) string { return figure.Digits(v, 4) + " s" },
+	"rowColumns": func() []figure.Column[curve.Row] { return curve.RowColumns },
+	"pointer":    func(s report.Step) *report.Step { return &s }, // the form that columns read
+	"float":      func(n int) float64 { return float64(n) },
+	"place":      func(index int) int { return index + 1 },
+	"seconds":    func(v float64) string { return figure.Digits(v, 4) + " s" },
 }).Parse(pageHTML))
 
 // Page writes the page: one file that makes no network requests.

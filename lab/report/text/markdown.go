@@ -48,11 +48,7 @@ func Markdown(w io.Writer, r *report.Report) error {
 
 func stepsMarkdown(b *strings.Builder, r *report.Report) {
 	cols := figure.Narrow(r.Columns())
-	var head []string
-	var align []bool
-	for _, c := range cols {
-		head, align = append(head, c.Name()), append(align, c.Number)
-	}
+	head, align := fullHeads(cols)
 	var rows [][]string
 	for i := range r.Steps {
 		var row []string
@@ -110,12 +106,9 @@ func scalingMarkdown(b *strings.Builder, s *curve.Scaling) {
 }
 
 func sweepMarkdown(b *strings.Builder, r *report.Report) {
-	var rows [][]string
-	for _, s := range r.Sweep.Rows {
-		rows = append(rows, []string{s.Variant, figure.Format(s.Offered), figure.Format(s.Accepted), figure.Format(s.Delivered), figure.Format(s.Refused), figure.Format(s.P50), figure.Format(s.P99)})
-	}
-	tableMarkdown(b, []string{"variant", "offered, per second", "accepted, per second", "delivered, per second", "refused, per second", "p50, ms", "p99, ms"},
-		[]bool{false, true, true, true, true, true, true}, rows)
+	columns := figure.Narrow(curve.RowColumns)
+	head, number := fullHeads(columns)
+	tableMarkdown(b, head, number, cellsOf(columns, r.Sweep.Rows))
 	if len(r.Sweep.Ramps) > 0 {
 		tableMarkdown(b, rampHead, rampNumbers, rampCells(r.Sweep.Ramps))
 	}

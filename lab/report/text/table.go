@@ -139,3 +139,31 @@ func rampCells(ramps []curve.Ramp) (rows [][]string) {
 	}
 	return rows
 }
+
+// shortHeads are the heads of a table for a terminal, and which of its columns hold numbers.
+func shortHeads[T any](columns []figure.Column[T]) (heads []string, numbers []bool) {
+	for _, c := range columns {
+		heads, numbers = append(heads, c.Short), append(numbers, c.Number)
+	}
+	return heads, numbers
+}
+
+// fullHeads are the heads of a table in Markdown, and which of its columns hold numbers.
+func fullHeads[T any](columns []figure.Column[T]) (heads []string, numbers []bool) {
+	for _, c := range columns {
+		heads, numbers = append(heads, c.Name()), append(numbers, c.Number)
+	}
+	return heads, numbers
+}
+
+// cellsOf are the rows of a table.
+func cellsOf[T any](columns []figure.Column[T], rows []T) (out [][]string) {
+	for _, row := range rows {
+		var cells []string
+		for _, c := range columns {
+			cells = append(cells, c.Cell(row))
+		}
+		out = append(out, cells)
+	}
+	return out
+}

@@ -161,19 +161,16 @@ func (t *terminal) sweep(r *report.Report) {
 		}
 	}
 	var rows []row
-	for _, s := range r.Sweep.Rows {
-		rows = append(rows, row{share: float64(s.Accepted) / most, cells: []string{s.Variant, figure.Format(s.Offered), figure.Format(s.Accepted), figure.Format(s.Delivered), figure.Format(s.Refused), figure.Format(s.P50), figure.Format(s.P99)}})
+	columns := figure.Narrow(curve.RowColumns)
+	for i, cells := range cellsOf(columns, r.Sweep.Rows) {
+		rows = append(rows, row{share: float64(r.Sweep.Rows[i].Accepted) / most, cells: cells})
 	}
-	t.table([]string{"variant", "offered/s", "accepted/s", "delivered/s", "refused/s", "p50 ms", "p99 ms"},
-		[]bool{false, true, true, true, true, true, true}, rows)
+	head, number := shortHeads(columns)
+	t.table(head, number, rows)
 	if len(r.Sweep.Ramps) == 0 {
 		return
 	}
-	rows = nil
-	for _, cells := range rampCells(r.Sweep.Ramps) {
-		rows = append(rows, row{share: -1, cells: cells})
-	}
-	t.table(rampHead, rampNumbers, rows)
+	t.cells(rampHead, rampNumbers, rampCells(r.Sweep.Ramps))
 }
 
 // scaling prints a job's throughput over concurrency, and the model that fits it best.
@@ -182,11 +179,7 @@ func (t *terminal) scaling(s *curve.Scaling) {
 		return
 	}
 	head, number, cells := s.Table()
-	var rows []row
-	for _, c := range cells {
-		rows = append(rows, row{share: -1, cells: c})
-	}
-	t.table(head, number, rows)
+	t.cells(head, number, cells)
 	for _, c := range s.Curves {
 		for i, line := range c.Words() {
 			if i > 0 {

@@ -109,9 +109,9 @@ func (s *server) ready(now time.Time) (time.Duration, reason) {
 		return long, connections
 	}
 	requests, bytes := s.requests.Wait(now), s.bytes.Wait(now)
-	wait, held, edge := requests, byRequests, s.requests.Edge()
+	wait, held, edge := requests, byRequests, s.requests.LastMax()
 	if bytes > requests {
-		wait, held, edge = bytes, byBytes, s.bytes.Edge()
+		wait, held, edge = bytes, byBytes, s.bytes.LastMax()
 	}
 	switch {
 	case wait <= 0:
@@ -218,7 +218,7 @@ func (s *server) suspects(now time.Time) []*aimd.Rate {
 	alike := max(requests/allowedRequests, bytes/allowedBytes) / 3
 	byRequests, byBytes := share > -alike, share < alike
 	if byRequests && byBytes {
-		some, more := requests > leftAlone*s.requests.Edge(), bytes > leftAlone*s.bytes.Edge()
+		some, more := requests > leftAlone*s.requests.LastMax(), bytes > leftAlone*s.bytes.LastMax()
 		byRequests, byBytes = some || !more, more || !some
 	}
 	switch {

@@ -15,8 +15,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The plain program passes the suite that every assembly of ledgersync passes.
-func TestSuite(t *testing.T) {
+func TestCore(t *testing.T) {
 	ledgertest.Core(t, ledgertest.Inside(run))
 	ledgertest.Alone(t, ledgertest.Inside(run))
 }

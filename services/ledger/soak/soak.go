@@ -4,8 +4,8 @@
 //
 //	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
 //
-// It talks to the program by arguments, signals and HTTP, so that any program with ledgersync's commands can be soaked
-// (-program services/ledger/plain). It measures no speed. The processes and servers that it starts end with the test.
+// It talks to the program by arguments, signals and HTTP. It measures no speed. The processes and servers that it starts
+// end with the test.
 package soak
 
 import (

@@ -18,12 +18,11 @@ import (
 )
 
 var (
-	kills   = flag.Int("kills", 4, "how often TestKill kills the client")
-	faults  = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
-	again   = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
-	seed    = flag.Uint64("seed", 0, "of what is random; 0: another each time")
-	program = flag.String("program", "cmd/ledgersync", "the folder of the client to soak: cmd/ledgersync or services/ledger/plain")
-	set     settings
+	kills  = flag.Int("kills", 4, "how often TestKill kills the client")
+	faults = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
+	again  = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
+	seed   = flag.Uint64("seed", 0, "of what is random; 0: another each time")
+	set    settings
 )
 
 func init() {
@@ -56,9 +55,6 @@ func TestKill(t *testing.T) {
 // What comes ahead of its turn is not fetched again either.
 func TestAhead(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one request at a time")
-	}
 	if n := Ahead(t, subject(t), 400, chooseSeed(t)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
@@ -67,9 +63,6 @@ func TestAhead(t *testing.T) {
 // Whatever servers answer, nothing but the truth is stored, all of it, and nobody is blamed but who has lied.
 func TestFaults(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one server")
-	}
 	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
 }
 
@@ -88,8 +81,8 @@ var build = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(binaries, "client")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/"+*program).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", *program, err, out)
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building ledgersync: %w\n%s", err, out)
 	}
 	return path, nil
 })

@@ -117,7 +117,7 @@ func (j *Journal) place(p Position) error {
 	if err != nil {
 		return err
 	}
-	return j.log.Lazily(batch, l.baseSeq.Store)
+	return j.log.AppendAsync(batch, l.baseSeq.Store)
 }
 
 // depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before; then that it
@@ -207,7 +207,7 @@ func (j *Journal) keep(c cargo) error {
 		return nil
 	}
 	event := encodeLetter(kindKeep, c.ledger.handle, c.letter.DeadLetter, c.record)
-	return j.log.Lazily([][]byte{event}, c.letter.where.Store)
+	return j.log.AppendAsync([][]byte{event}, c.letter.where.Store)
 }
 
 // cargo lists the letters to carry over, in the order of the log.

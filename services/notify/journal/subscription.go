@@ -141,7 +141,7 @@ func (j *Journal) lazily(batch [][]byte, then func(first uint64)) error {
 	for _, record := range batch {
 		size += len(record)
 	}
-	if err := j.log.Lazily(batch, then); err != nil {
+	if err := j.log.AppendAsync(batch, then); err != nil {
 		return fmt.Errorf("the journal takes no events: %w", err)
 	}
 	j.size.Add(int64(size))

@@ -85,19 +85,12 @@ func (in Input) Model() map[string][]string {
 	return out
 }
 
-func oneInFiveFails(hook) reply {
-	if rand.IntN(5) == 0 {
-		return reply{status: 500}
-	}
-	return reply{status: 200}
-}
-
 // Deliveries posts an input and returns what was delivered, as Model does, each notice once: around a
 // restart some may come again. One webhook in five fails.
 func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	l := limits.brief()
 	l.Attempts, l.Backoff, l.MaxBackoff = 100, 100*time.Microsecond, time.Millisecond
-	c, r := open(t, start, l), newReceiver(t, oneInFiveFails)
+	c, r := open(t, start, l), newReceiver(t, flaky)
 	for i, sub := range in.Subscriptions {
 		c.subscribe(r, fmt.Sprintf("/%d", i), sub)
 	}
@@ -135,7 +128,7 @@ func matchesModel(t *testing.T, start Start) {
 	}
 }
 
-// addsUp lets clients post, receivers fail, disable themselves and be deleted, all at once, under a bound
+// addsUp lets clients post, receivers fail, disable themselves and be deleted concurrently, under a bound
 // that is often reached, and wants every figure to add up in the end.
 func addsUp(t *testing.T, start Start) {
 	l := limits

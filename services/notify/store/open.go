@@ -77,7 +77,7 @@ func (o Options) Segments(name string) segment.Options {
 }
 
 // commits names the implementations of the seam "commit".
-var commits = map[string]wal.Commit{"each": wal.Each, "group": wal.Group}
+var commits = map[string]wal.Commit{"each": wal.PerAppend, "group": wal.Group}
 
 // partitions of the stream of notices: as many consumers of NATS can share it, each with whole
 // keys.

@@ -1,8 +1,8 @@
-// Package message reads what asks for an order: JSON, a payment as ISO 20022 pacs.008, and a FIX 4.4
-// NewOrderSingle. What it returns is checked: names are valid, the quantity is above 0, and so is the price
-// unless the order is at the market's, when it is 0. Errors name the field as the sender knows it.
+// Package message parses requests for an order: JSON, a payment as ISO 20022 pacs.008, and a FIX
+// 4.4 NewOrderSingle. Its results are checked: names are valid, quantity and price are above 0 (a
+// market order's price is 0). Errors name the field in the sender's format.
 //
-// It is not for deciding whether the caller may send the message, nor for storing it. It starts no goroutines.
+// It does not decide whether the caller may send the message, or store it. It starts no goroutines.
 package message
 
 import (
@@ -15,22 +15,23 @@ import (
 	"dyno/services/orders/order"
 )
 
-// MaxSize is the longest message, in bytes: some fifty times the usual one.
+// MaxSize is the maximum size of a message, in bytes: some fifty times the usual size.
 const MaxSize = 64 << 10
 
-// refuse blames the message as a whole.
+// refuse returns an error about the whole message.
 func refuse(format string, args ...any) error {
 	return refusal.New(http.StatusBadRequest, format, args...)
 }
 
-// blame blames a field.
+// blame returns an error about a field.
 func blame(field, format string, args ...any) error {
 	return refusal.Field(field, "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
-// Parse reads a message of the given Content-Type. The submission's Message is body itself, not a copy; its
-// strings share no memory with body. The error is a *refusal.Error, of status 400, 413
-// or 415, whose field is called as its format calls it: "price", "CdtTrfTxInf/PmtId/EndToEndId", "OrderQty (38)".
+// Parse parses a message with a Content-Type. The submission's Message is body itself, not a copy;
+// its strings share no memory with body. The error is a *refusal.Error with the status 400, 413 or
+// 415; its field is in its format's notation: "price", "CdtTrfTxInf/PmtId/EndToEndId",
+// "OrderQty (38)".
 func Parse(contentType string, body []byte) (order.Submission, error) {
 	parse, err := parserOf(contentType)
 	if err != nil {
@@ -82,7 +83,7 @@ func unsupported(format string, args ...any) error {
 	return refusal.New(http.StatusUnsupportedMediaType, format, args...)
 }
 
-// The checks that all formats share.
+// Checks of all formats.
 
 func checkAccount(field, text string) error {
 	if !order.ValidAccount(text) {
@@ -105,7 +106,7 @@ func checkSymbol(field, text string) error {
 	return nil
 }
 
-// positive reads a price, a quantity or an amount.
+// positive parses a price, a quantity or an amount.
 func positive(field, text string) (order.Decimal, error) {
 	d, err := order.ParseDecimal(text)
 	if err != nil {

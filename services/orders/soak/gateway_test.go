@@ -33,7 +33,7 @@ func init() {
 	flag.Var(&set, "set", "a setting or seam of ordersd, such as cache=terminal; repeatable")
 }
 
-// settings is the value of a flag that can be repeated.
+// settings is the value of a repeatable flag.
 type settings []string
 
 func (s *settings) String() string { return strings.Join(*s, " ") }
@@ -43,7 +43,7 @@ func (s *settings) Set(value string) error {
 	return nil
 }
 
-// The gateway answers rightly while PostgreSQL is there, away and back again.
+// The gateway answers correctly while PostgreSQL is up, down and up again.
 func TestGateway(t *testing.T) {
 	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds, and kills it")
 	if *seed == 0 {
@@ -95,8 +95,8 @@ func soakGateway(t *testing.T, v daemon.Variant) {
 	}
 }
 
-// connections are what a gateway has to PostgreSQL at most: 16 for reads, 4 for lists, 8 for submits, as are the
-// defaults, and some for those who follow what changes.
+// connections is the gateway's maximum number of connections to PostgreSQL: the defaults of 16 for
+// reads, 4 for lists and 8 for submits, and 4 for followers of changes.
 const connections = 16 + 4 + 8 + 4
 
 // start runs ordersd in this process until the test ends, and returns its URL when it is ready.

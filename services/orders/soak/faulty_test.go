@@ -23,26 +23,26 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// toy is a gateway that is as simple as can be, and into which faults can be put: it is what the soak is tested on.
-// A token is the account itself. No fault is a data race, so that the race detector has nothing to say of them.
-type toy struct {
+// faulty is a simple gateway with a selectable fault, for testing the soak. A token is the account
+// itself. No fault is a data race, so the race detector reports none.
+type faulty struct {
 	fault string
 	pool  *pgxpool.Pool
 
 	flights singleflight.Group
-	late    sync.WaitGroup // of the fault "hurries"
+	late    sync.WaitGroup // for the fault "hurries"
 
 	mu       sync.Mutex
 	rows     map[int64]kept
 	denied   map[int64]bool
 	pages    map[string]keptPage
-	shared   []byte       // of the fault "shares"
-	free     []*toyAnswer // of the fault "leftovers"
+	shared   []byte          // for the fault "shares"
+	free     []*faultyAnswer // for the fault "leftovers"
 	submits  int
-	accounts map[net.Conn]string // of the fault "connections": who asked first
+	accounts map[net.Conn]string // for the fault "connections": the first account
 }
 
-// Faults that can be put in.
+// The faults.
 const (
 	joins       = "joins a query that is under way" // singleflight
 	keeps       = "keeps rows for 50 ms"
@@ -63,16 +63,16 @@ const (
 )
 
 type kept struct {
-	row   toyAnswer
+	row   faultyAnswer
 	until time.Time
 }
 
 type keptPage struct {
-	page  toyPage
+	page  faultyPage
 	until time.Time
 }
 
-type toyAnswer struct {
+type faultyAnswer struct {
 	UID     int64  `json:"uid"`
 	Account string `json:"account"`
 	Symbol  string `json:"symbol"`
@@ -86,15 +86,15 @@ type toyAnswer struct {
 	Since   string `json:"stale_since,omitempty"`
 }
 
-type toyPage struct {
-	Orders []toyAnswer `json:"orders"`
-	Next   string      `json:"next,omitempty"`
+type faultyPage struct {
+	Orders []faultyAnswer `json:"orders"`
+	Next   string         `json:"next,omitempty"`
 }
 
-const toyConnections = 8
+const faultyConnections = 8
 
-// newToy starts a toy on a database, whose schema it makes. It ends with the test.
-func newToy(t *testing.T, dsn, fault string) (url string) {
+// newFaulty starts a faulty gateway on a database, and creates its schema. It ends with the test.
+func newFaulty(t *testing.T, dsn, fault string) (url string) {
 	t.Helper()
 	if err := store.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func newToy(t *testing.T, dsn, fault string) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.MaxConns = toyConnections
-	g := &toy{fault: fault, rows: map[int64]kept{}, denied: map[int64]bool{}, pages: map[string]keptPage{}, accounts: map[net.Conn]string{}}
+	c.MaxConns = faultyConnections
+	g := &faulty{fault: fault, rows: map[int64]kept{}, denied: map[int64]bool{}, pages: map[string]keptPage{}, accounts: map[net.Conn]string{}}
 	if g.pool, err = pgxpool.NewWithConfig(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func newToy(t *testing.T, dsn, fault string) (url string) {
 	server.Start()
 	t.Cleanup(server.Close)
 	if fault == leaks {
-		for range toyConnections + 1 {
+		for range faultyConnections + 1 {
 			conn, err := pgx.Connect(t.Context(), dsn)
 			if err != nil {
 				t.Fatal(err)
@@ -134,9 +134,9 @@ func newToy(t *testing.T, dsn, fault string) (url string) {
 
 type connKey struct{}
 
-const toyColumns = `uid, account, symbol, side, price, qty, filled, status, version, updated_at`
+const orderColumns = `uid, account, symbol, side, price, qty, filled, status, version, updated_at`
 
-func scanToy(rows pgx.CollectableRow) (a toyAnswer, err error) {
+func scanOrder(rows pgx.CollectableRow) (a faultyAnswer, err error) {
 	var side, status int16
 	var price, qty, filled int64
 	var updated time.Time
@@ -147,26 +147,26 @@ func scanToy(rows pgx.CollectableRow) (a toyAnswer, err error) {
 	return a, err
 }
 
-func (t *toy) query(ctx context.Context, uid int64) (a toyAnswer, err error) {
+func (t *faulty) query(ctx context.Context, uid int64) (a faultyAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	rows, err := t.pool.Query(ctx, "SELECT "+toyColumns+" FROM orders WHERE uid = $1", uid)
+	rows, err := t.pool.Query(ctx, "SELECT "+orderColumns+" FROM orders WHERE uid = $1", uid)
 	if err != nil {
 		return a, err
 	}
-	return pgx.CollectExactlyOneRow(rows, scanToy)
+	return pgx.CollectExactlyOneRow(rows, scanOrder)
 }
 
-// find is query, with the faults of those who want to spare queries.
-func (t *toy) find(ctx context.Context, uid int64) (toyAnswer, error) {
+// find is query with the faults that are meant to save queries.
+func (t *faulty) find(ctx context.Context, uid int64) (faultyAnswer, error) {
 	switch t.fault {
 	case joins:
 		a, err, _ := t.flights.Do(strconv.FormatInt(uid, 10), func() (any, error) {
 			a, err := t.query(context.WithoutCancel(ctx), uid)
-			time.Sleep(2 * time.Millisecond) // which an answer may take to come through
+			time.Sleep(2 * time.Millisecond) // an answer may take this long to arrive
 			return a, err
 		})
-		return a.(toyAnswer), err
+		return a.(faultyAnswer), err
 	case keeps:
 		t.mu.Lock()
 		k := t.rows[uid]
@@ -179,7 +179,7 @@ func (t *toy) find(ctx context.Context, uid int64) (toyAnswer, error) {
 		denied := t.denied[uid]
 		t.mu.Unlock()
 		if denied {
-			return toyAnswer{}, pgx.ErrNoRows
+			return faultyAnswer{}, pgx.ErrNoRows
 		}
 	}
 	a, err := t.query(ctx, uid)
@@ -194,7 +194,7 @@ func (t *toy) find(ctx context.Context, uid int64) (toyAnswer, error) {
 	return a, err
 }
 
-func (t *toy) order(w http.ResponseWriter, r *http.Request) {
+func (t *faulty) order(w http.ResponseWriter, r *http.Request) {
 	uid, _ := strconv.ParseInt(r.FormValue("uid"), 10, 64)
 	if t.fault == unchanged && t.matches(uid, r.Header.Get("If-None-Match")) {
 		w.WriteHeader(http.StatusNotModified)
@@ -211,13 +211,13 @@ func (t *toy) order(w http.ResponseWriter, r *http.Request) {
 	least, _ := strconv.ParseInt(r.FormValue("min_version"), 10, 64)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		refuseToy(w, http.StatusNotFound, err)
+		refuse(w, http.StatusNotFound, err)
 		return
 	case err != nil:
-		refuseToy(w, http.StatusServiceUnavailable, err)
+		refuse(w, http.StatusServiceUnavailable, err)
 		return
 	case a.Version < least:
-		refuseToy(w, http.StatusConflict, errors.New("no such version yet"))
+		refuse(w, http.StatusConflict, errors.New("no such version yet"))
 		return
 	}
 	tag := etag(a.UID, a.Version)
@@ -233,15 +233,15 @@ func (t *toy) order(w http.ResponseWriter, r *http.Request) {
 	t.write(w, a)
 }
 
-func (t *toy) matches(uid int64, tag string) bool {
+func (t *faulty) matches(uid int64, tag string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, ok := t.rows[uid]
 	return ok && tag == etag(uid, k.row.Version)
 }
 
-// account returns who asks.
-func (t *toy) account(r *http.Request) string {
+// account returns the caller's account.
+func (t *faulty) account(r *http.Request) string {
 	account := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if t.fault == connections {
 		conn := r.Context().Value(connKey{}).(net.Conn)
@@ -255,15 +255,15 @@ func (t *toy) account(r *http.Request) string {
 	return account
 }
 
-// write writes an answer, with the faults of those who want to spare memory.
-func (t *toy) write(w http.ResponseWriter, a toyAnswer) {
+// write writes an answer with the faults that are meant to save memory.
+func (t *faulty) write(w http.ResponseWriter, a faultyAnswer) {
 	body, _ := json.Marshal(a)
 	switch t.fault {
 	case shares:
 		t.mu.Lock()
 		t.shared = append(t.shared[:0], body...)
 		t.mu.Unlock()
-		time.Sleep(time.Millisecond) // for others to come
+		time.Sleep(time.Millisecond) // for other requests to arrive
 		t.mu.Lock()
 		body = bytes.Clone(t.shared)
 		t.mu.Unlock()
@@ -273,11 +273,11 @@ func (t *toy) write(w http.ResponseWriter, a toyAnswer) {
 	w.Write(body)
 }
 
-// pooled takes an answer that was used before and sets what is not at its zero.
-func (t *toy) pooled(a toyAnswer) []byte {
+// pooled reuses an answer and sets only its non-zero fields.
+func (t *faulty) pooled(a faultyAnswer) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	into := new(toyAnswer)
+	into := new(faultyAnswer)
 	if n := len(t.free); n > 0 {
 		into, t.free = t.free[n-1], t.free[:n-1]
 	}
@@ -291,7 +291,7 @@ func (t *toy) pooled(a toyAnswer) []byte {
 	return body
 }
 
-func refuseToy(w http.ResponseWriter, status int, err error) {
+func refuse(w http.ResponseWriter, status int, err error) {
 	body, _ := json.Marshal(map[string]string{"error": err.Error()})
 	if status == http.StatusServiceUnavailable {
 		body = []byte(`{"error":"try again"}`)
@@ -300,7 +300,7 @@ func refuseToy(w http.ResponseWriter, status int, err error) {
 	w.Write(body)
 }
 
-func (t *toy) orders(w http.ResponseWriter, r *http.Request) {
+func (t *faulty) orders(w http.ResponseWriter, r *http.Request) {
 	if t.fault == keepsPages {
 		t.mu.Lock()
 		k := t.pages[r.URL.RawQuery]
@@ -312,7 +312,7 @@ func (t *toy) orders(w http.ResponseWriter, r *http.Request) {
 	}
 	page, err := t.list(r)
 	if err != nil {
-		refuseToy(w, http.StatusServiceUnavailable, err)
+		refuse(w, http.StatusServiceUnavailable, err)
 		return
 	}
 	t.mu.Lock()
@@ -321,7 +321,7 @@ func (t *toy) orders(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(page)
 }
 
-func (t *toy) list(r *http.Request) (p toyPage, err error) {
+func (t *faulty) list(r *http.Request) (p faultyPage, err error) {
 	before, limit := int64(1<<62), 50
 	if c := r.FormValue("cursor"); c != "" {
 		before, _ = strconv.ParseInt(c, 10, 64)
@@ -329,13 +329,13 @@ func (t *toy) list(r *http.Request) (p toyPage, err error) {
 	limit, _ = strconv.Atoi(r.FormValue("limit"))
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
-	rows, err := t.pool.Query(ctx, "SELECT "+toyColumns+` FROM orders
+	rows, err := t.pool.Query(ctx, "SELECT "+orderColumns+` FROM orders
 		WHERE account = $1 AND uid < $2 AND ($3 = 0 OR status = $3) ORDER BY uid DESC LIMIT $4`,
 		t.account(r), before, number(statuses, r.FormValue("status")), limit+1)
 	if err != nil {
 		return p, err
 	}
-	if p.Orders, err = pgx.CollectRows(rows, scanToy); err != nil {
+	if p.Orders, err = pgx.CollectRows(rows, scanOrder); err != nil {
 		return p, err
 	}
 	if len(p.Orders) > limit {
@@ -352,7 +352,7 @@ func (t *toy) list(r *http.Request) (p toyPage, err error) {
 	return p, nil
 }
 
-type toyReceipt struct {
+type faultyReceipt struct {
 	UID           int64  `json:"uid"`
 	ClientOrderID string `json:"client_order_id"`
 	Status        string `json:"status"`
@@ -360,11 +360,11 @@ type toyReceipt struct {
 	Duplicate     bool   `json:"duplicate,omitempty"`
 }
 
-func (t *toy) submit(w http.ResponseWriter, r *http.Request) {
+func (t *faulty) submit(w http.ResponseWriter, r *http.Request) {
 	message, _ := io.ReadAll(r.Body)
 	t.mu.Lock()
 	t.submits++
-	dies := t.submits%10 == 0 // the connection, in the middle
+	dies := t.submits%10 == 0 // the connection ends in the middle
 	t.mu.Unlock()
 	store := t.store
 	if t.fault == hurries {
@@ -372,7 +372,7 @@ func (t *toy) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	got, err := store(r.Context(), message, dies)
 	if err != nil {
-		refuseToy(w, http.StatusServiceUnavailable, err)
+		refuse(w, http.StatusServiceUnavailable, err)
 		return
 	}
 	if t.fault == takesAgain {
@@ -386,7 +386,7 @@ func (t *toy) submit(w http.ResponseWriter, r *http.Request) {
 
 const killed = "SELECT pg_terminate_backend(pg_backend_pid())"
 
-func (t *toy) store(ctx context.Context, message []byte, dies bool) (got toyReceipt, err error) {
+func (t *faulty) store(ctx context.Context, message []byte, dies bool) (got faultyReceipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	conn, err := t.pool.Acquire(ctx)
@@ -399,7 +399,7 @@ func (t *toy) store(ctx context.Context, message []byte, dies bool) (got toyRece
 		return got, err
 	}
 	defer func() { tx.Rollback(ctx) }()
-	got, account, err := insertToy(ctx, tx, message)
+	got, account, err := insertOrder(ctx, tx, message)
 	if err != nil || got.Duplicate {
 		return got, err
 	}
@@ -424,14 +424,14 @@ func (t *toy) store(ctx context.Context, message []byte, dies bool) (got toyRece
 	return got, tx.Commit(ctx)
 }
 
-// storeLater commits when the answer is gone.
-func (t *toy) storeLater(ctx context.Context, message []byte, _ bool) (got toyReceipt, err error) {
+// storeLater commits after the answer was sent.
+func (t *faulty) storeLater(ctx context.Context, message []byte, _ bool) (got faultyReceipt, err error) {
 	ctx = context.WithoutCancel(ctx)
 	tx, err := t.pool.Begin(ctx)
 	if err != nil {
 		return got, err
 	}
-	if got, _, err = insertToy(ctx, tx, message); err != nil {
+	if got, _, err = insertOrder(ctx, tx, message); err != nil {
 		return got, errors.Join(err, tx.Rollback(ctx))
 	}
 	t.late.Go(func() {
@@ -441,8 +441,8 @@ func (t *toy) storeLater(ctx context.Context, message []byte, _ bool) (got toyRe
 	return got, nil
 }
 
-// insertToy inserts the order of a message, or finds it.
-func insertToy(ctx context.Context, tx pgx.Tx, message []byte) (got toyReceipt, account string, err error) {
+// insertOrder inserts the order of a message, or finds it.
+func insertOrder(ctx context.Context, tx pgx.Tx, message []byte) (got faultyReceipt, account string, err error) {
 	var in map[string]string
 	if err := json.Unmarshal(message, &in); err != nil {
 		return got, "", err

@@ -9,30 +9,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A uid is decided when it is certain for good whether an order has it. Uids come from an identity column that is
-// GENERATED ALWAYS, so every INSERT takes the next value of one sequence. A value is never handed out twice, and
-// one whose transaction was rolled back stays a hole. So all values up to the sequence's last one are decided as
-// soon as every transaction that took one of them has ended. An INSERT locks the table (ROW EXCLUSIVE) before it
-// takes a value, and keeps the lock until its transaction ends and others see its rows. Hence:
+// A uid is decided when it is certain for good whether an order has it. Uids come from an identity
+// column that is GENERATED ALWAYS, so every INSERT takes the next value of one sequence. A value is
+// never returned twice, and a value whose transaction was rolled back remains a gap. So all values
+// up to the sequence's last one are decided as soon as every transaction that took one of them has
+// ended. An INSERT locks the table (ROW EXCLUSIVE) before it takes a value, and keeps the lock
+// until its transaction ends and its rows are visible. Hence:
 //
-//  1. read the sequence's last value: the mark;
-//  2. see who holds that lock now: whoever took a value up to the mark and has not ended is among them;
-//  3. wait until each of these has ended. CREATE INDEX CONCURRENTLY waits in the same way. (LOCK TABLE ... IN
-//     SHARE MODE would wait as well, but all writers that come later would queue behind it, for as long as
-//     one transaction stays open.)
-//  4. make it durable. The log does not wait for values of transactions that are rolled back: after a crash, or on a
-//     standby that takes over, the sequence could hand them out again. A commit of our own behind them in the
-//     log carries them along.
+//  1. read the sequence's last value: the watermark;
+//  2. list the transactions that hold that lock now: every open transaction that took a value up to
+//     the watermark is among them;
+//  3. wait until each of these has ended. CREATE INDEX CONCURRENTLY waits in the same way. (LOCK
+//     TABLE ... IN SHARE MODE would wait as well, but all later writers would queue behind it, for
+//     as long as one transaction stays open.)
+//  4. make it durable. Values of rolled back transactions are not flushed to the WAL: after
+//     a crash, or on a standby that takes over, the sequence could return them again. A commit of
+//     our own, later in the WAL, flushes them.
 //
-// It does not hold if uids are made otherwise: by OVERRIDING SYSTEM VALUE, by COPY with uids (as a restored dump
-// has them) below the mark, by setting the sequence back, or by sessions that keep values in stock (a sequence
-// with CACHE above 1: refused).
+// This does not hold for uids assigned in other ways: by OVERRIDING SYSTEM VALUE, by COPY with uids
+// below the watermark (as in a restored dump), by setting the sequence back, or by sessions that
+// preallocate values (a sequence with CACHE above 1, which is refused).
 
-// sequence is what the rules and the first step need.
+// sequence is the input of the checks and of the first step.
 type sequence struct {
-	line  string // the lineage
+	line  string // lineage of the database
 	table uint32 // the oid of orders
-	last  int64  // 0: none was handed out
+	last  int64  // 0 means that no value was taken
 }
 
 var errRules = errors.New("the uids of orders are not made as the filter needs it")
@@ -61,16 +63,16 @@ func readSequence(ctx context.Context, conn *pgx.Conn) (s sequence, err error) {
 	return s, nil
 }
 
-// The waits between looks at who still holds the lock.
+// Times between two polls for transactions that still hold the lock.
 const (
-	firstLook = 2 * time.Millisecond
-	longLook  = time.Second
+	firstPoll = 2 * time.Millisecond
+	maxPoll   = time.Second
 )
 
-// decide waits until all uids up to the sequence's last are decided, however long that takes.
+// decide waits until all uids up to the sequence's last one are decided, without a time limit.
 func decide(ctx context.Context, conn *pgx.Conn, s sequence) error {
 	pending, err := writers(ctx, conn, s.table)
-	for wait := firstLook; err == nil && len(pending) > 0; wait = min(2*wait, longLook) {
+	for wait := firstPoll; err == nil && len(pending) > 0; wait = min(2*wait, maxPoll) {
 		if err = pause(ctx, wait); err != nil {
 			break
 		}
@@ -92,7 +94,7 @@ func decide(ctx context.Context, conn *pgx.Conn, s sequence) error {
 	return nil
 }
 
-// writers are the transactions that hold the lock of an INSERT now.
+// writers returns the transactions that hold the lock of an INSERT now.
 func writers(ctx context.Context, conn *pgx.Conn, table uint32) (map[string]bool, error) {
 	rows, err := conn.Query(ctx, `SELECT l.virtualtransaction FROM pg_locks l JOIN pg_database d ON d.oid = l.database
 		WHERE d.datname = current_database() AND l.locktype = 'relation' AND l.relation = $1 AND l.mode = 'RowExclusiveLock' AND l.granted`, table)
