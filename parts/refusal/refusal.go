@@ -15,7 +15,7 @@ import (
 type Error struct {
 	Status int    // of HTTP
 	Field  string // the one at fault, as the caller knows it; "" where no single one is
-	Text   string // what is wrong and how to fix it; it goes into the answer
+	Text   string // what is wrong and how to fix it, for the answer
 }
 
 func (e *Error) Error() string { return e.Text }
