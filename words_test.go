@@ -43,7 +43,6 @@ var unconverted = []string{
 	"cmd/ledgersync",
 	"cmd/notifyd",
 	"cmd/ordersd",
-	"cmd/service",
 	"lab/compare",
 	"lab/experiment",
 	"lab/load",

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"dyno/parts/refusal"
 )
 
 // SSE serves GET /v1/stream?types=a,b.*&after=SEQ as server-sent events (WHATWG HTML, section 9.2). Each
@@ -43,7 +45,7 @@ type events struct {
 func (e *events) open(r *http.Request) bool {
 	// The server gives a request 30 s or so to arrive, and a stream outlives them.
 	if err := e.conn.SetReadDeadline(time.Time{}); err != nil {
-		(&refusal{status: http.StatusInternalServerError, text: "this connection cannot carry a stream: " + err.Error()}).answer(e.w)
+		answer(e.w, refusal.New(http.StatusInternalServerError, "this connection cannot carry a stream: %v", err))
 		return false
 	}
 	h := e.w.Header()

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+
+	"dyno/parts/refusal"
 )
 
 // maxMessage bounds what a client may send. Nothing is expected, so this is for control frames.
@@ -59,7 +61,7 @@ func (r *refuser) WriteHeader(status int) {
 }
 
 func (r *refuser) Write(text []byte) (int, error) {
-	(&refusal{status: r.status, text: strings.TrimSpace(string(text))}).answer(r.ResponseWriter)
+	answer(r.ResponseWriter, &refusal.Error{Status: r.status, Text: strings.TrimSpace(string(text))})
 	return len(text), nil
 }
 
