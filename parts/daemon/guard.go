@@ -8,7 +8,7 @@ import (
 	"dyno/parts/guard"
 )
 
-// guarded is what decides which pages may call, and by which names.
+// guarded decides which pages may call, and under which host names.
 type guarded struct {
 	origins, hosts []string
 	public         *guard.Guard
@@ -27,5 +27,6 @@ func (g *guarded) complete(addresses ...string) (err error) {
 	return Usage(err)
 }
 
-// guardDebug keeps other sites' pages off the debug address, those that may call the public one as well.
+// guardDebug keeps other sites' pages off the debug address, including those that may call the
+// public address.
 func (g *guarded) guardDebug(h http.Handler) http.Handler { return g.public.Private().Wrap(h, nil) }
