@@ -85,8 +85,8 @@ type Env struct {
 	Metrics *prometheus.Registry
 
 	// Tracer is for spans within requests and outside of them; nil without --otlp, which the service
-	// must support. Requests to Handler are traced without it, and log lines with their context have
-	// their trace_id.
+	// must support. Each request to Handler already has a span, and log lines with its context have
+	// its trace_id.
 	Tracer *tracing.Tracer
 
 	// Draining is closed when the process stops accepting, after its time as a lame duck: for streams
