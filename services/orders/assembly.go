@@ -6,8 +6,8 @@ import (
 	"dyno/parts/daemon"
 )
 
-// Assembly is the service's seams, settings and ladder. The first implementation of a seam and the defaults of
-// the settings are those of the plain program.
+// Assembly is the service's seams, settings and ladder. The first implementation of each seam and
+// the defaults of the settings are those of the plain program.
 func Assembly() daemon.Assembly {
 	return daemon.Assembly{
 		Seams: []daemon.Seam{
@@ -33,7 +33,7 @@ func Assembly() daemon.Assembly {
 				{Name: "none", Doc: "verifies every signature"},
 				{Name: "digest", Doc: "by the SHA-256 of the whole token; times, audience and issuer are checked each time"},
 			}},
-			{Name: "dispatch", Doc: "who answers a request that was read", Impls: []daemon.Impl{
+			{Name: "dispatch", Doc: "runs the handler of a request that was read", Impls: []daemon.Impl{
 				{Name: "direct", Doc: "the connection's own goroutine"},
 				{Name: "channel", Doc: "a pool of workers behind a channel"},
 				{Name: "ring", Doc: "a pool of workers behind a ring"},
@@ -76,8 +76,8 @@ func Assembly() daemon.Assembly {
 	}
 }
 
-// batches is how many batches are under way together: PostgreSQL works on each with a core of its own, and with more than
-// one, another waits in it while the answers to one are read.
+// batches is the number of concurrent batches: PostgreSQL runs each on a core of its own, and with
+// more than one, it works on the next batch while the answers to one are read.
 func batches(set int) int {
 	if set > 0 {
 		return set

@@ -53,8 +53,8 @@ type asynchronous struct {
 	state atomic.Uint64 // twice the number of this use; one more when it was answered
 }
 
-// begin takes a request, or reports that the chain must have it. It answers at once what needs no
-// database.
+// begin takes a request, or reports that the chain must have it. It immediately answers what needs
+// no database.
 func (b *beginner) begin(loop int, c *web.Call) (taken bool) {
 	g := b.g
 	if c.Path != "/api/v1/order" || c.Method != http.MethodGet && c.Method != http.MethodHead {

@@ -85,7 +85,7 @@ func (g *Gateway) recover(next web.Handler) web.Handler {
 	})
 }
 
-// logged writes a line for each request, for whoever listens to that level.
+// logged writes a line for each request, if the log's level includes it.
 func (g *Gateway) logged(path string) middleware {
 	return func(next web.Handler) web.Handler {
 		return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {

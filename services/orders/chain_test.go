@@ -39,7 +39,7 @@ func ok(_ context.Context, req *web.Request, resp *web.Response) {
 	resp.Body = append(resp.Body, req.Query...)
 }
 
-// A panic costs its request, tells the caller nothing, and leaves the worker that met it at work.
+// A panic costs its request, reveals nothing to the caller, and the worker that ran it continues.
 func TestPanics(t *testing.T) {
 	for _, dispatch := range []string{"direct", "channel", "ring"} {
 		g := bare(t, Config{Dispatch: dispatch, Workers: 1, QueueCapacity: 8})
@@ -67,7 +67,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// Each request gets its own answer, whoever works on it.
+// Each request gets its own answer, on any worker.
 func TestDispatch(t *testing.T) {
 	for _, dispatch := range []string{"direct", "channel", "ring"} {
 		g := bare(t, Config{Dispatch: dispatch, Workers: 3, QueueCapacity: 1000})
@@ -91,7 +91,7 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-// What does not fit into the queue is refused at once.
+// A request that does not fit into the queue is refused immediately.
 func TestDispatchIsBounded(t *testing.T) {
 	g := bare(t, Config{Dispatch: "ring", Workers: 1, QueueCapacity: 1})
 	middle, err := g.openDispatch()

@@ -135,7 +135,7 @@ func (g *Gateway) openSources() error {
 	return nil
 }
 
-// Close lets go of everything; no request may be under way any more.
+// Close releases everything; no request may be in progress.
 func (g *Gateway) Close() {
 	for len(g.closers) > 0 {
 		last := len(g.closers) - 1
@@ -274,8 +274,8 @@ func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o ord
 	return o, time.Time{}, err
 }
 
-// foreign is the answer for another account's order: unless configured otherwise the same as if
-// there were none, so that nobody learns which there are.
+// foreign is the answer for another account's order: unless configured otherwise the same as for an
+// order that does not exist, so that clients cannot find out which orders exist.
 func (g *Gateway) foreign(uid int64) error {
 	if g.config.Foreign == "403" {
 		return refusal.New(http.StatusForbidden, "the order belongs to another account")

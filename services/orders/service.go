@@ -41,7 +41,7 @@ func Service() daemon.Service {
 	return daemon.Service{
 		Name:  "ordersd",
 		Short: "Answer order queries and take orders, over PostgreSQL, never stale and never another account's",
-		Long: `Ordersd is the front of a trading system: it tells an account what became of its orders and takes new ones, as
+		Long: `Ordersd is the front of a trading system: it returns the state of an account's orders and takes new orders, as
 JSON, ISO 20022 pacs.008 or FIX 4.4. Callers show a JWT. Queries that wait at the same moment share one statement, so
 that it carries several times what a query for each request does, and every answer is still as fresh as a query of
 its own.
@@ -130,7 +130,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	return out, nil
 }
 
-// server is what serves the public address by itself.
+// server serves the public address instead of net/http.
 type server interface {
 	Start(l net.Listener, under *lameduck.Listener, failed func(error))
 	daemon.Front
@@ -179,7 +179,7 @@ func (f *flags) keysOf(data string) (string, error) {
 // running is what a process runs.
 type running struct {
 	env      *daemon.Env
-	postgres *postgres.Server // nil: somebody else's
+	postgres *postgres.Server // nil: not started by this process
 	gateway  *Gateway
 	release  *release.Release
 	server   server // nil: net/http, which parts/daemon serves
@@ -194,7 +194,7 @@ const postgresFolder = "postgres"
 // startPostgres starts it and has c name its databases: as its owner, and as a role that may do
 // what a gateway does.
 func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err error) {
-	if os.Geteuid() == 0 { // PostgreSQL runs as somebody else then, who is to reach its own folder, and sees no other
+	if os.Geteuid() == 0 { // PostgreSQL runs as another user then, which must be able to enter its folder, and no other
 		if err := os.Chmod(r.env.Data, 0o751); err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err
 		defer close(r.watched)
 		select {
 		case err := <-r.postgres.Failed():
-			r.env.Fail(fmt.Errorf("the database ended by itself: %w; what is committed is safe: start again", err))
+			r.env.Fail(fmt.Errorf("the database ended unexpectedly: %w; what is committed is safe: start again", err))
 		case <-r.stopping:
 		}
 	}()

@@ -24,7 +24,7 @@ func (g *Gateway) trace() func(*web.Request) (context.Context, func(status int))
 			caller := tracing.Extract(http.Header{"Traceparent": {req.Traceparent}})
 			ctx = trace.ContextWithRemoteSpanContext(ctx, caller)
 		}
-		name := "HTTP" // other paths are anybody's choice, and so many
+		name := "HTTP" // clients choose other paths, and their number is unbounded
 		if r := g.routes[req.Path]; r != nil {
 			name = r.method + " " + r.path
 		}

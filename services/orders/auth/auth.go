@@ -10,9 +10,10 @@
 // x5c, x5u) are never used; crit and b64 are refused. The cryptography and the reading of tokens
 // are go-jose's.
 //
-// The cache "digest" spares the signature of a token that was seen before, and nothing else: its
-// times, audience and issuer are checked each time. It holds accepted tokens alone, so nobody can
-// fill it without a key, each at most until it expires; it goes when the keys change.
+// The cache "digest" saves the signature check of a token that was seen before, and nothing else:
+// its times, audience and issuer are checked each time. It holds only accepted tokens, so a client
+// without a key cannot fill it; a token leaves it at the latest when it expires, and all leave it
+// when the keys change.
 //
 // It is not for rights: what an account may do is asked elsewhere. A Verifier has one goroutine,
 // which looks at the file, and the cache's, which clears out what has expired; Close ends both and
@@ -49,11 +50,12 @@ const (
 	// defaultReload is how long a key that was taken out of the file still opens the door.
 	defaultReload = 5 * time.Second
 
-	// maxLeeway makes up for clocks that nobody sets. More would make exp meaningless.
+	// maxLeeway bounds the allowance for clocks that are not synchronised. More would make exp
+	// meaningless.
 	maxLeeway = 5 * time.Minute
 )
 
-// Verifier verifies tokens. Its methods may be called by many at once.
+// Verifier verifies tokens. Its methods are safe for concurrent use.
 type Verifier struct {
 	config   Config
 	expected jwt.Expected

@@ -11,8 +11,8 @@ import (
 	"dyno/services/orders/order"
 )
 
-// maxToken bounds what is hashed and parsed for somebody unknown, in bytes. Servers bound headers
-// at about as much.
+// maxToken bounds the bytes that are hashed and parsed for an unknown client. Servers bound headers
+// to about the same size.
 const maxToken = 8 << 10
 
 // algorithms are those that any key may have. Which one a token may have depends on its key.
@@ -98,10 +98,10 @@ func (v *Verifier) check(claims *jwt.Claims, now time.Time) *Rejection {
 	return nil
 }
 
-// canonical reports whether a token is three parts in base64url without padding, each in the one
-// way of writing it. Decoders let line breaks pass and ignore spare bits of the last character; a
-// token has one spelling here, so that what was signed, what is hashed for the cache and what
-// somebody finds in a log are the same.
+// canonical reports whether a token is three parts in unpadded base64url, each in its canonical
+// encoding. Decoders accept line breaks and ignore spare bits of the last character; here a token
+// has one spelling, so that the signed text, the hashed text of the cache and the text in a log are
+// the same.
 func canonical(token string) bool {
 	parts, start := 0, 0
 	for i := 0; i <= len(token); i++ {

@@ -77,7 +77,7 @@ func (v *Verifier) load() error {
 	return nil
 }
 
-// secret reports whether somebody who reads the file can make tokens.
+// secret reports whether a reader of the file can make tokens.
 func (k *keyring) secret() bool {
 	for _, key := range k.keys {
 		if key.private != nil {

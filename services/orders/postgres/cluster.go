@@ -34,8 +34,8 @@ func (c cluster) ownerLock() string     { return filepath.Join(c.folder, "owner.
 func (c cluster) serverLock() string    { return filepath.Join(c.folder, "server.lock") }
 func (c cluster) postmasterPID() string { return filepath.Join(c.data(), "postmaster.pid") }
 
-// nobody is the uid and gid of the unprivileged user. It needs no entry in /etc/passwd.
-const nobody = 65534
+// nobodyID is the uid and gid of the unprivileged user. It needs no entry in /etc/passwd.
+const nobodyID = 65534
 
 // openCluster makes the folder if it is missing and hands it to the unprivileged user where that is
 // needed.
@@ -69,10 +69,10 @@ func openCluster(folder string) (cluster, error) {
 	return c, nil
 }
 
-// unprivileged returns whom PostgreSQL runs as when root starts it: whoever owns the data that is
-// there, else nobody.
+// unprivileged returns the user of PostgreSQL when root starts it: the owner of existing data, else
+// nobodyID.
 func unprivileged(data string) (*syscall.Credential, error) {
-	id := &syscall.Credential{Uid: nobody, Gid: nobody}
+	id := &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 	info, err := os.Stat(data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return id, nil
@@ -121,7 +121,7 @@ func (c cluster) readPassword(copyOf *Server) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(c.data()); err == nil {
-		return "", fmt.Errorf("%s is missing or empty, and nobody can connect without it; restore it, "+
+		return "", fmt.Errorf("%s is missing or empty, and no client can connect without it; restore it, "+
 			"or set pg_hba.conf to trust, change the password of role %q with psql, and write it there", c.passwordFile(), Database)
 	}
 	password := rand.Text()

@@ -27,7 +27,7 @@ func CheckAddress(text string) error {
 	return err
 }
 
-// Run serves until ctx ends or PostgreSQL ends by itself. It prints the ready line and closes the
+// Run serves until ctx ends or PostgreSQL ends on its own. It prints the ready line and closes the
 // debug address.
 func (c Companion) Run(ctx context.Context, debug net.Listener, ready io.Writer) (err error) {
 	defer debug.Close()

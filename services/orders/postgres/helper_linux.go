@@ -15,7 +15,7 @@ import (
 // run.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// childOfKeeper has the kernel stop PostgreSQL, at once and with recovery at the next start, when
+// childOfKeeper has the kernel stop PostgreSQL immediately, with recovery at the next start, when
 // the keeper itself is killed.
 func childOfKeeper() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT} }
 

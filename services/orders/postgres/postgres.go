@@ -7,8 +7,8 @@
 // closes it, also by being killed. PostgreSQL refuses to run as root; there keeper and cluster
 // belong to an unprivileged user.
 //
-// It is not a client (that is pgx), not for a PostgreSQL that somebody else administers (give its
-// DSN to the service instead), and knows nothing of what is stored.
+// It is not a client (that is pgx), not for a PostgreSQL that other people administer (give its DSN
+// to the service instead), and knows nothing of what is stored.
 //
 // A Server owns three goroutines while PostgreSQL runs, which wait for the keeper; Stop and Kill
 // wait for them.
@@ -52,7 +52,7 @@ type Server struct {
 	binaries binaries // set at the first start, as is the password
 	address  address
 	progress progress
-	failed   chan error // capacity 1: the first end that nobody asked for
+	failed   chan error // capacity 1: the first unexpected end
 
 	mu  sync.Mutex // over start and stop, and what follows
 	run *run       // the last one; nil: there was none
@@ -135,8 +135,8 @@ func (s *Server) Bin() string { return s.binaries.folder }
 // Failed delivers an error when PostgreSQL ended and neither Stop nor Kill was called.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Restart starts PostgreSQL again, on the same address, after Stop, after Kill or after it ended by
-// itself.
+// Restart starts PostgreSQL again, on the same address, after Stop, after Kill or after an
+// unexpected end.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +157,8 @@ func (s *Server) Restart(ctx context.Context) error {
 }
 
 // Stop ends the sessions, has PostgreSQL write a checkpoint, and waits until it is gone. When ctx
-// ends first, or 60 s have passed, it is stopped at once and recovers at its next start; the error
-// says so. Nil when it was not running.
+// ends first, or 60 s have passed, it is stopped immediately and recovers at its next start; the
+// error says so. Nil when it was not running.
 func (s *Server) Stop(ctx context.Context) error {
 	return s.finish(func(r *run) error { return r.stop(ctx) })
 }
@@ -184,7 +184,7 @@ func (s *Server) finish(end func(*run) error) error {
 	return err
 }
 
-// watch waits for the end of a run, and tells the one that nobody asked for.
+// watch waits for the end of a run, and reports an unexpected one.
 func (s *Server) watch(r *run) {
 	<-r.done
 	s.mu.Lock()
@@ -195,10 +195,10 @@ func (s *Server) watch(r *run) {
 	r.release()
 	err := r.err
 	if err == nil {
-		err = errors.New("somebody else stopped it")
+		err = errors.New("another process stopped it")
 	}
 	select {
-	case s.failed <- fmt.Errorf("PostgreSQL in %s ended by itself: %w", s.options.Folder, err):
+	case s.failed <- fmt.Errorf("PostgreSQL in %s ended unexpectedly: %w", s.options.Folder, err):
 	default: // an earlier one has not been read
 	}
 }

@@ -54,8 +54,8 @@ func listening(file string) (address string, ok bool) {
 	return net.JoinHostPort(host.String(), strconv.FormatUint(port, 10)), true
 }
 
-// serves asks whoever listens there whether it is the PostgreSQL of this data: the file may be left
-// from one that was killed.
+// serves asks the server at the DSN whether it is the PostgreSQL of this data: the file may be left
+// over from one that was killed.
 func serves(dsn, data string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), runningTimeout)
 	defer cancel()

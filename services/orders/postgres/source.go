@@ -42,7 +42,7 @@ func newSource(c cluster, log *slog.Logger, p progress) source {
 func Find(ctx context.Context, to io.Writer) (folder string, err error) {
 	c := cluster{}
 	if os.Geteuid() == 0 {
-		c.user = &syscall.Credential{Uid: nobody, Gid: nobody}
+		c.user = &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 	}
 	b, err := newSource(c, slog.New(slog.DiscardHandler), progress{to}).search(ctx, "")
 	return b.folder, err
@@ -53,7 +53,7 @@ func Find(ctx context.Context, to io.Writer) (folder string, err error) {
 func InstalledWith(ctx context.Context, program string) (folder string, ok bool) {
 	var user *syscall.Credential
 	if os.Geteuid() == 0 {
-		user = &syscall.Credential{Uid: nobody, Gid: nobody}
+		user = &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 	}
 	for _, b := range installed(ctx, user) {
 		if _, err := exec.LookPath(b.path(program)); err == nil {

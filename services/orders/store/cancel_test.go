@@ -69,7 +69,7 @@ func TestGivenUpCommit(t *testing.T) {
 	for i, driver := range Drivers() {
 		t.Run(driver, func(t *testing.T) {
 			s, conn := open(t, Options{DSNs: []string{pg.DSN()}, Driver: driver})
-			exec(t, conn, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+			exec(t, conn, "ALTER SYSTEM SET synchronous_standby_names = 'absent'")
 			exec(t, conn, "SELECT pg_reload_conf()")
 			n := 1000 * i
 			until(t, "a commit that waits", func() bool { // the setting takes a moment
@@ -91,7 +91,8 @@ func TestGivenUpCommit(t *testing.T) {
 	}
 }
 
-// A server that hangs holds nobody up beyond his time and cancelPatience, and costs the connection.
+// A server that hangs delays no caller beyond its deadline and cancelPatience, and costs the
+// connection.
 func TestHangs(t *testing.T) {
 	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {

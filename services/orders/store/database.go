@@ -124,8 +124,8 @@ func (d *database) bounded(ctx context.Context) (*attempt, context.CancelFunc) {
 	return &attempt{Context: ctx}, cancel
 }
 
-// again reports whether to send once more what failed like this: the connection broke, so others
-// that were open then are to be tried before use.
+// again reports whether to retry what failed with err: the connection broke, so other connections
+// that were open then must be checked before use.
 func (d *database) again(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil || !broken(err) {
 		return false
@@ -221,9 +221,9 @@ var epoch = time.Now()
 
 func (h *health) broke() { h.at.Store(int64(time.Since(epoch))) }
 
-// doubtful reports whether a connection that was idle so long should be asked whether it lives:
-// another has broken since, so that the server may have gone and come back; or a second went by, as
-// both libraries have it.
+// doubtful reports whether a connection that was idle for this time must be checked before use:
+// another has broken since, so that the server may have restarted; or a second has passed, as in
+// both libraries.
 func (h *health) doubtful(idle time.Duration) bool {
 	if idle > time.Second {
 		return true

@@ -25,7 +25,7 @@ func errUnasked(uid int64) error {
 // PostgreSQL counts microseconds from 2000-01-01 on.
 const (
 	epochMicros = 946_684_800_000_000
-	// Beyond these there are infinity and years that no JSON can tell.
+	// Beyond these there are infinity and years that JSON cannot represent.
 	earliest, latest = -epochMicros - 62_135_596_800_000_000, 252_455_616_000_000_000
 )
 

@@ -51,8 +51,8 @@ func parseDSN(dsn string, r role) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// saysAny reports whether somebody asked for any host, which the parsed DSN does not tell from
-// nothing asked for.
+// saysAny reports whether a DSN explicitly accepts any host, which the parsed DSN does not
+// distinguish from the default.
 func saysAny(dsn string) bool {
 	return strings.Contains(dsn, "target_session_attrs") || os.Getenv("PGTARGETSESSIONATTRS") != ""
 }
@@ -126,7 +126,7 @@ func errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) er
 	return nil
 }
 
-// probes reports whether to ask a connection that was idle so long whether it lives.
+// probes reports whether to check a connection that was idle for this time.
 func (s settings) probes(ctx context.Context, idle time.Duration) bool {
 	if !s.health.doubtful(idle) {
 		return false

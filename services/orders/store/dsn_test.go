@@ -71,7 +71,7 @@ func TestDSNUnreadable(t *testing.T) {
 			continue
 		}
 		if _, wrapped := errors.AsType[*pgconn.ParseConfigError](err); wrapped || strings.Contains(err.Error(), "s3c") || strings.Contains(err.Error(), "ret ") {
-			t.Errorf("%q is told: %v", dsn, err)
+			t.Errorf("%q is reported as: %v", dsn, err)
 		}
 	}
 }

@@ -42,17 +42,17 @@ func (d *database) explain(ctx context.Context, doing string, err error) error {
 	if unasked(ctx) {
 		return fmt.Errorf("%w: the time for %s in %s was over before a connection was free: send less, or allow more connections", order.ErrBusy, doing, d.where)
 	}
-	mend, unavailable := diagnose(err)
+	fix, unavailable := diagnose(err)
 	if !unavailable {
 		return fmt.Errorf("%s in %s: %w", doing, d.where, err)
 	}
-	// The cause is told but not wrapped: it may be the cancellation of something that is not the
-	// caller's.
-	return fmt.Errorf("%w: %s in %s: %v; %s", order.ErrUnavailable, doing, d.where, err, mend)
+	// The cause is in the text but not wrapped: it may be the cancellation of something that is not
+	// the caller's.
+	return fmt.Errorf("%w: %s in %s: %v; %s", order.ErrUnavailable, doing, d.where, err, fix)
 }
 
 // diagnose reports whether an error means that the database does not answer, and what helps.
-func diagnose(err error) (mend string, unavailable bool) {
+func diagnose(err error) (fix string, unavailable bool) {
 	fault, answered := errors.AsType[*pgconn.PgError](err)
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	switch {

@@ -28,8 +28,7 @@ var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
 	}
 })
 
-// every runs a test for every driver and lookup side by side: they are one store to whoever uses
-// it.
+// every runs a test for every driver and lookup concurrently: to callers they are one store.
 func every(t *testing.T, test func(t *testing.T, o Options)) {
 	inTurn(t, func(t *testing.T, o Options) {
 		t.Parallel()
@@ -68,7 +67,7 @@ func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
 	return s, connect(t, o.DSNs[0])
 }
 
-// connect is for what somebody else does in the database.
+// connect returns a connection of another client of the database.
 func connect(t testing.TB, dsn string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

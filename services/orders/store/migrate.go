@@ -43,8 +43,8 @@ func migrations() ([]migration, error) {
 const migrationLock = 7310577370040
 
 // Migrate brings a database to the schema of this version, as shard 0..shards-1, and makes the
-// audit's next partitions unless somebody is in the way: a Store tries that again. Several may call
-// it at once. A database of a newer schema, or of another layout, is refused.
+// audit's next partitions unless another session holds a lock: a Store tries that again. It is safe
+// for concurrent callers. A database of a newer schema, or of another layout, is refused.
 func Migrate(ctx context.Context, dsn string, shard, shards int) error {
 	return errand(ctx, dsn, "migrating", func(conn *pgx.Conn) error { return migrate(ctx, conn, shard, shards) })
 }
@@ -72,8 +72,8 @@ func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	if err := claimShard(ctx, conn, shard, shards); err != nil {
 		return err
 	}
-	// Without new partitions the default one takes the records. Whoever waits longer for a lock stops
-	// all submissions for as long.
+	// Without new partitions the default one takes the records. Waiting longer for the lock would
+	// block all submissions meanwhile.
 	_, err = aheadOfAudit(ctx, conn)
 	if _, refused := errors.AsType[*pgconn.PgError](err); refused {
 		return nil
@@ -107,8 +107,8 @@ func apply(ctx context.Context, conn *pgx.Conn, version int, m migration) error 
 	})
 }
 
-// claimShard makes a new database the shard that it is to be, and refuses one that is another. It
-// writes nothing into one that is the right one.
+// claimShard marks a new database as this shard, and refuses one that is another. It writes nothing
+// into one that is the right one.
 func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	want := shardMark(shard, shards)
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {

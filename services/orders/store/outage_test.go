@@ -61,7 +61,7 @@ func TestTooSlow(t *testing.T) {
 					t.Errorf("%s, caller's time-out %v: %v", name, timeout, err)
 				}
 			}
-			until(t, name+": the end of what nobody waits for", func() bool { return get[int](t, watch, waiting) == 0 })
+			until(t, name+": the end of abandoned statements", func() bool { return get[int](t, watch, waiting) == 0 })
 			unlock()
 			until(t, name+" after it", func() bool { return call(t.Context()) == nil })
 		}

@@ -14,7 +14,7 @@ import (
 
 // Seed adds made-up orders, always the same ones: row i has the uid i in an empty table and belongs
 // to order.SeedAccount(i, accounts). It goes on after what it added before. In a shard, only the
-// accounts get orders that belong there. They have no audit records: nobody submitted them.
+// accounts get orders that belong there. They have no audit records, since they were not submitted.
 // Progress may be nil.
 func Seed(ctx context.Context, dsn string, rows, accounts int, progress func(done int)) error {
 	if rows < 0 || accounts < 1 {
@@ -23,8 +23,7 @@ func Seed(ctx context.Context, dsn string, rows, accounts int, progress func(don
 	return errand(ctx, dsn, "seeding", func(conn *pgx.Conn) error { return seed(ctx, conn, rows, accounts, progress) })
 }
 
-// Prepare brings a new, unsharded database to at least so many made-up orders: what is missing is
-// added.
+// Prepare fills a new, unsharded database up to at least rows made-up orders.
 func Prepare(ctx context.Context, dsn string, rows, accounts int) error {
 	if err := Migrate(ctx, dsn, 0, 1); err != nil {
 		return err

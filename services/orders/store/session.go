@@ -16,7 +16,7 @@ import (
 )
 
 // session is what one connection keeps between statements: their descriptions, and the memory of
-// arguments. Whoever has the connection has the session.
+// arguments. It belongs to the holder of the connection.
 type session struct {
 	conn       *pgconn.PgConn
 	tally      *tally

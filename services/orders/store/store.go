@@ -2,23 +2,23 @@
 // submissions with their audit record in one transaction. It brings the schema, and can fill it
 // with made-up orders (Seed).
 //
-// How it talks to the database is two seams: the driver ("sql" is database/sql as its users write
-// it, "pgxpool" sends prepared statements and reads the binary rows by itself) and the lookup of
-// one order ("single" is a query per call, "batch" makes one query of all calls that wait at the
-// moment). Each class of request has connections of its own, so that slow pages take none from the
+// Two seams decide how it talks to the database: the driver ("sql" is idiomatic database/sql,
+// "pgxpool" sends prepared statements and decodes the binary rows with its own code) and the lookup
+// of one order ("single" is a query per call, "batch" makes one query of all calls that wait at the
+// moment). Each class of request has its own connections, so that slow pages take none from the
 // queries of one order.
 //
 // What a read returns was read after the read began: nothing is cached here. A read that finds its
 // connection broken is sent again, once, and so is a submission, which is idempotent. After a
-// restart of the database everything recovers by itself.
+// restart of the database all operations recover automatically.
 //
 // Several DSNs are shards: an account's orders are in one (AccountShard), and uids say which
 // (UIDShard), so that no request needs two. There are no commits across shards, and the layout of a
 // database cannot be changed.
 //
-// It is not a cache, checks nobody's rights, and does not start a database. A Store owns its
-// connections, the goroutines of its batchers, and one that keeps the audit's partitions; Close
-// waits for all of them.
+// It is not a cache, checks no rights, and does not start a database. A Store owns its connections,
+// the goroutines of its batchers, and one that keeps the audit's partitions; Close waits for all of
+// them.
 package store
 
 import (
@@ -45,18 +45,18 @@ type Options struct {
 
 	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads. Zero
 	// is 16, 4, 8; 3; 128.
-	Reads    int `set:"reads" default:"16" min:"1" max:"1000" doc:"connections to the database for order queries (lookup=single)"`
-	Lists    int `set:"lists" default:"4" min:"1" max:"1000" doc:"connections for lists"`
-	Writes   int `set:"writes" default:"8" min:"1" max:"1000" doc:"connections for submits"`
-	Batches  int `set:"batches" default:"0" min:"0" max:"64" doc:"connections for batched order queries (lookup=batch), each for a batch under way; 0: one for each core, 2 to 16"`
+	Reads    int `set:"reads" default:"16" min:"1" max:"1000" doc:"database connections for order queries (lookup=single)"`
+	Lists    int `set:"lists" default:"4" min:"1" max:"1000" doc:"database connections for lists"`
+	Writes   int `set:"writes" default:"8" min:"1" max:"1000" doc:"database connections for submits"`
+	Batches  int `set:"batches" default:"0" min:"0" max:"64" doc:"database connections for batched order queries (lookup=batch), each for one batch; 0: one for each core, 2 to 16"`
 	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10000" doc:"order queries in one batch"`
 
 	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout. Zero
 	// is 2 s.
-	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"of a request; the database is told"`
+	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"time limit of a request, which its statement has too"`
 
 	MaxWaiting     int           // 65,536 calls that wait for a fetch; beyond: order.ErrBusy
-	AuditRetention time.Duration // partitions of the audit that are older are dropped; 0: kept. Records in the default partition: see audit_ahead
+	AuditRetention time.Duration // older audit partitions are dropped; 0: kept. Default partition: see audit_ahead
 	Log            *slog.Logger  // of what happens in the background
 }
 
@@ -162,8 +162,8 @@ func (s *Store) Late(uid int64) error {
 }
 
 // OrderAtLeast reads an order from the replica if there is one that has this version of it already,
-// else from the primary. The version can still be lower, then nobody has made a higher one. A
-// version below 1 asks the primary: a replica does not know how far behind it is.
+// else from the primary. The version can still be lower if it does not exist yet. A version below 1
+// asks the primary: a replica does not know how far behind it is.
 func (s *Store) OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error) {
 	if s.replica == nil || version < 1 || uid < 1 || time.Now().UnixNano() < s.replicaRests.Load() {
 		return s.Order(ctx, uid)
@@ -217,7 +217,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close ends what goes on in the background, and the connections when nobody uses them any more.
+// Close ends the background work, and the connections once all callers have returned them.
 func (s *Store) Close() {
 	s.endBackground()
 	for _, d := range s.shards {

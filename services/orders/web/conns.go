@@ -35,9 +35,8 @@ func newListener(l net.Listener, under *lameduck.Listener, most int, log *slog.L
 // end give some back.
 const acceptPause = 50 * time.Millisecond
 
-// Accept returns the next connection that is to be served. What passes (no file descriptor is left,
-// a client was gone before it was accepted) does not end it, as it does not end net/http's loop;
-// fasthttp's it would.
+// Accept returns the next connection to serve. A temporary error (no free file descriptor, a client
+// that left before it was accepted) does not end the loop, as in net/http; it would end fasthttp's.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -58,7 +57,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// overfull is what a connection beyond the bound is told.
+// overfull is the answer to a connection beyond the bound.
 var overfull = func() string {
 	body := errorBody("too many connections are open here; try again later")
 	return fmt.Sprintf("HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)

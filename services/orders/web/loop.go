@@ -86,7 +86,7 @@ func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
 	return l, err
 }
 
-// Start serves the connections of under until Drain. failed is called if that ends by itself.
+// Start serves the connections of under until Drain. failed is called if serving ends unexpectedly.
 func (l *Loop) Start(_ net.Listener, under *lameduck.Listener, failed func(error)) {
 	l.started = true
 	go func() {

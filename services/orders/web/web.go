@@ -40,7 +40,7 @@ type Request struct {
 	Account string // whose request it is; set by who finds that out
 }
 
-// field is where a header of this name (in its canonical form) belongs; nil: nobody looks at it.
+// field is where a header of this name (in its canonical form) belongs; nil: no handler reads it.
 func (r *Request) field(name string) *string {
 	switch name {
 	case "Authorization":
@@ -110,7 +110,7 @@ type Field struct{ Name, Value string }
 // Reset makes it empty and keeps Body's memory.
 func (r *Response) Reset() { *r = Response{Body: r.Body[:0]} }
 
-// Handler answers requests; many at once.
+// Handler answers requests, concurrently.
 type Handler interface {
 	Serve(ctx context.Context, req *Request, resp *Response)
 }

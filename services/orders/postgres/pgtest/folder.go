@@ -20,7 +20,7 @@ const memory = "/dev/shm"
 const room = 4 << 30
 
 // Folder returns an empty folder for a PostgreSQL, which is removed after the test. Unlike
-// t.TempDir's it can be entered by the user as whom PostgreSQL runs when root runs the test.
+// t.TempDir's it can be entered by the user of PostgreSQL when root runs the test.
 func Folder(t testing.TB) string {
 	t.Helper()
 	folder, err := makeFolder()
@@ -31,7 +31,7 @@ func Folder(t testing.TB) string {
 	return folder
 }
 
-// makeFolder makes a folder that names its process, so that others can tell when it is left over.
+// makeFolder makes a folder that names its process, so that other processes can detect a leftover.
 func makeFolder() (string, error) {
 	folder, err := os.MkdirTemp(parent(), fmt.Sprintf("pgtest-%d-", os.Getpid()))
 	if err != nil {

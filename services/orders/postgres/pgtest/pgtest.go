@@ -105,7 +105,8 @@ func options(folder, bin string, settings map[string]string) postgres.Options {
 	return postgres.Options{Folder: folder, Bin: bin, Settings: all}
 }
 
-// shipped finds the PostgreSQL that tests use once, which is the one that ordersd starts by itself.
+// shipped finds, once, the PostgreSQL of the tests, which is the one that ordersd starts without
+// --dsn.
 var shipped = sync.OnceValues(func() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -127,7 +128,7 @@ func Bin(t testing.TB) string {
 var databases atomic.Int64
 
 // Database returns the URL of a fresh, empty database on the shared server. It is dropped after the
-// test, with whoever is still connected.
+// test, with the sessions that are still connected.
 func Database(t testing.TB) (dsn string) {
 	t.Helper()
 	return fresh(t, "")

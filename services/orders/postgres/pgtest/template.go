@@ -22,8 +22,8 @@ type Template struct {
 }
 
 // NewTemplate returns a template that prepare makes out of an empty database when the first test
-// asks for a copy. When prepare returns nobody may be connected to it for long. If it fails its
-// test, the next one tries again.
+// asks for a copy. When prepare returns, its connections must be closed or about to close. If it
+// fails its test, the next one tries again.
 func NewTemplate(prepare func(t testing.TB, dsn string)) *Template {
 	return &Template{prepare: prepare}
 }
@@ -49,8 +49,8 @@ func (p *Template) made(t testing.TB) string {
 	return p.name
 }
 
-// patiently executes a statement that needs a database for itself, until the server has noticed
-// that whoever was connected to it is gone.
+// patiently executes a statement that needs exclusive use of a database, and retries until the
+// server has noticed that earlier clients are gone.
 func patiently(t testing.TB, dsn, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
