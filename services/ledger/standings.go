@@ -5,7 +5,6 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/services/ledger/follow"
-	"dyno/services/ledger/pace"
 )
 
 // labels tell servers apart that have the same name, as those have that differ in a key which nobody is shown.
@@ -21,48 +20,45 @@ func (l *labels) next(name string) string {
 	return name
 }
 
-// figures are those of which a server has one each.
-var figures = []struct {
-	name, help string
-	of         func(pace.Standing) float64
-}{
-	{"score", "how well a server does, from 0 to 1", func(s pace.Standing) float64 { return s.Score }},
-	{"in_flight", "requests to a server that are under way", func(s pace.Standing) float64 { return float64(s.InFlight) }},
-	{"latency_seconds", "average time of a server's last good answers", func(s pace.Standing) float64 { return s.Latency.Seconds() }},
-	{"cooling_seconds", "time until a server is asked again; 0: it may be now", func(s pace.Standing) float64 { return s.Cooling.Seconds() }},
-	{"request_rate", "requests/s to a server that are permitted now", func(s pace.Standing) float64 { return s.RequestRate }},
-	{"request_edge", "requests/s at which a server's budget was last met; 0: it was not", func(s pace.Standing) float64 { return s.RequestEdge }},
-	{"byte_rate", "bytes/s from a server that are permitted now", func(s pace.Standing) float64 { return s.ByteRate }},
-	{"byte_edge", "bytes/s at which a server's budget was last met; 0: it was not", func(s pace.Standing) float64 { return s.ByteEdge }},
-	{"requests_total", "requests to a server that are over", func(s pace.Standing) float64 { return float64(s.Requests) }},
-	{"good_total", "of them, those that were answered", func(s pace.Standing) float64 { return float64(s.Good) }},
-	{"bytes_total", "bytes of a server's answers", func(s pace.Standing) float64 { return float64(s.Bytes) }},
-	{"slowed_total", "answers of a server that asked for fewer requests", func(s pace.Standing) float64 { return float64(s.Slowed) }},
-	{"warned_total", "answers of a server that warned of its limit", func(s pace.Standing) float64 { return float64(s.Warned) }},
+// serverMetrics are of each server.
+var serverMetrics = []daemon.Metric{
+	{Name: "score", Help: "how well a server does, from 0 to 1", Labels: []string{"server"}},
+	{Name: "in_flight", Help: "requests to a server that are under way", Labels: []string{"server"}},
+	{Name: "latency_seconds", Help: "average time of a server's last good answers", Labels: []string{"server"}},
+	{Name: "cooling_seconds", Help: "time until a server is asked again; 0: it may be now", Labels: []string{"server"}},
+	{Name: "request_rate", Help: "requests/s to a server that are permitted now", Labels: []string{"server"}},
+	{Name: "request_edge", Help: "requests/s at which a server's budget was last met; 0: it was not", Labels: []string{"server"}},
+	{Name: "byte_rate", Help: "bytes/s from a server that are permitted now", Labels: []string{"server"}},
+	{Name: "byte_edge", Help: "bytes/s at which a server's budget was last met; 0: it was not", Labels: []string{"server"}},
+	{Name: "requests_total", Help: "requests to a server that are over", Labels: []string{"server"}},
+	{Name: "good_total", Help: "of them, those that were answered", Labels: []string{"server"}},
+	{Name: "bytes_total", Help: "bytes of a server's answers", Labels: []string{"server"}},
+	{Name: "slowed_total", Help: "answers of a server that asked for fewer requests", Labels: []string{"server"}},
+	{Name: "warned_total", Help: "answers of a server that warned of its limit", Labels: []string{"server"}},
+	{Name: "blamed_total", Help: "wrong answers of a server", Labels: []string{"server", "reason"}},
+	{Name: "troubles_total", Help: "requests that a server did not answer", Labels: []string{"server", "kind"}},
+	{Name: "connections_total", Help: "connections that were made to a server", Labels: []string{"server", "protocol", "tls"}},
+	{Name: "connections_reused_total", Help: "requests over HTTP that found a connection to a server", Labels: []string{"server"}},
 }
-
-// serverMetrics are of each server: the figures, and those of which it has several.
-var serverMetrics = func() []daemon.Metric {
-	all := []daemon.Metric{
-		{Name: "blamed_total", Help: "wrong answers of a server", Labels: []string{"server", "reason"}},
-		{Name: "troubles_total", Help: "requests that a server did not answer", Labels: []string{"server", "kind"}},
-		{Name: "connections_total", Help: "connections that were made to a server", Labels: []string{"server", "protocol", "tls"}},
-		{Name: "connections_reused_total", Help: "requests over HTTP that found a connection to a server", Labels: []string{"server"}},
-	}
-	for _, f := range figures {
-		all = append(all, daemon.Metric{Name: f.name, Help: f.help, Labels: []string{"server"}})
-	}
-	return all
-}()
 
 // standings sets the metrics of each server.
 func (p *pipeline) standings(set daemon.Set) {
 	var names labels
 	for i, server := range p.pool.Report() { // in the order of the servers
 		name := names.next(server.Server)
-		for _, f := range figures {
-			set(f.name, f.of(server), name)
-		}
+		set("score", server.Score, name)
+		set("in_flight", float64(server.InFlight), name)
+		set("latency_seconds", server.Latency.Seconds(), name)
+		set("cooling_seconds", server.Cooling.Seconds(), name)
+		set("request_rate", server.RequestRate, name)
+		set("request_edge", server.RequestEdge, name)
+		set("byte_rate", server.ByteRate, name)
+		set("byte_edge", server.ByteEdge, name)
+		set("requests_total", float64(server.Requests), name)
+		set("good_total", float64(server.Good), name)
+		set("bytes_total", float64(server.Bytes), name)
+		set("slowed_total", float64(server.Slowed), name)
+		set("warned_total", float64(server.Warned), name)
 		for reason, n := range server.Blamed {
 			set("blamed_total", float64(n), name, reason)
 		}
