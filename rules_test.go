@@ -25,8 +25,7 @@ var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
 	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
 	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
-	{"bench/*", []string{"lab/*", "parts/*", "services/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
-	{"peers/*", []string{"services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
+	{"peers/*", []string{"peers/callers", "cmd/service", "services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
@@ -45,7 +44,6 @@ var house = []room{
 	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
 	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
 
-	{"services/*/bots", []string{"services/*", "parts/*", "agent", "lab/load", "lab/record"}, "a bot or job driver sends load, and is the only place in a service that knows the lab"},
 	{"services/*", []string{"parts/*", "agent"}, "a service is useful without the lab and without the other services"},
 	{"parts/*", []string{"parts/*", "agent"}, "floor 0: one structure or mechanism, of use to any service"},
 	{"agent", nil, "floor 0: what other people's services import: the standard library only"},
@@ -61,7 +59,6 @@ var outside = map[string]func(importPath string) bool{
 // Tests may import all.
 var inside = map[string][]room{
 	"services/notify": {
-		{"bots", []string{".", "journal", "notice", "webhook"}, "drivers of load use the service from outside, or one part alone"},
 		{".", []string{"api", "ingest", "backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "page", "backup", "apikey"},
 			"assembles the service, and decides nothing"},
 		{"api", []string{"ingest", "backlog", "routing", "delivery", "store", "push", "journal", "notice"},
@@ -330,7 +327,11 @@ func TestRulesCatch(t *testing.T) {
 		{"lab/capacity", "lab/compare", false},
 		{"lab/load/raw", "lab/load", true},
 		{"services/notify", "lab/load", false},
-		{"services/notify/bots/queues", "lab/load/jobs", true},
+		{"peers/queues", "lab/load/jobs", true},
+		{"peers/raw", "peers/callers", true},
+		{"peers/raw", "peers/wrk", false},
+		{"services/notify", "peers/callers", false},
+		{"lab/experiment", "peers/callers", false},
 		{"services/notify", "services/chain", false},
 		{"services/notify/sink", "services/notify", true},
 		{"agent", "parts/queue", false},

@@ -1,11 +1,14 @@
-// Package soak holds a history client to what it promises when all goes wrong: Kill kills it at random moments and lets
-// it go on, Faults lets several servers answer wrongly ten thousand times. What decides is what is stored in the end,
-// compared with the simulator's chain byte by byte, and what the servers have really sent, never how long it took.
+// Package soak holds a history client to what it promises when all goes wrong: Kill kills it at
+// random moments and lets it go on, Faults lets several servers answer wrongly ten thousand times,
+// Elsewhere lets one of two servers fail. What decides is what is stored in the end, compared with
+// the simulator's chain byte by byte, and what the servers have really sent, never how long it
+// took.
 //
 //	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
 //
-// It talks to the program by arguments, signals and HTTP. It measures no speed. The processes and servers that it starts
-// end with the test.
+// It talks to the program by arguments, signals and HTTP. It logs how long a failure took, and what
+// a client uses of its servers' budgets (-within), but measures no speed. The processes and servers
+// that it starts end with the test.
 package soak
 
 import (

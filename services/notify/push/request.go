@@ -11,7 +11,8 @@ import (
 	"dyno/services/notify/topic"
 )
 
-// retryAfter is what clients are told who find no place: streams are long, so places become free slowly.
+// retryAfter is what clients are told who find no place: streams are long, so places become free
+// slowly.
 const retryAfter = "10" // seconds
 
 // answer writes a refusal.
@@ -27,8 +28,8 @@ func answer(w http.ResponseWriter, r *refusal.Error) {
 	}{r.Text, r.Field})
 }
 
-// admit finds out where a stream begins and takes a place for it, which the caller gives back with leave.
-// When it returns nil it has answered.
+// admit finds out where a stream begins and takes a place for it, which the caller gives back with
+// leave. When it returns nil it has answered.
 func (s *Streams) admit(w http.ResponseWriter, r *http.Request) *position {
 	refuse := func(no *refusal.Error) *position {
 		answer(w, no)
@@ -52,11 +53,13 @@ func (s *Streams) admit(w http.ResponseWriter, r *http.Request) *position {
 	return at
 }
 
-// parse reads which notices a client wants, and from where, in a log that keeps the numbers from first on and whose next
-// one is next. The header wins, because a browser that reconnects sends it with the query of its first request.
+// parse reads which notices a client wants, and from where, in a log that keeps the numbers from
+// first on and whose next one is next. The header wins, because a browser that reconnects sends it
+// with the query of its first request.
 //
-// A client that has seen what is still to come has seen another log, such as one whose folder was replaced since. It
-// gets all of this one. It is not refused: a browser would give the stream up for good, whatever the answer says.
+// A client that has seen what is still to come has seen another log, such as one whose folder was
+// replaced since. It gets all of this one. It is not refused: a browser would give the stream up
+// for good, whatever the answer says.
 func parse(rawQuery, lastEventID string, first, next uint64) (*position, *refusal.Error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {

@@ -20,10 +20,12 @@ import (
 // maxMessage bounds what a client may send. Nothing is expected, so this is for control frames.
 const maxMessage = 128 // bytes
 
-// WebSocket serves GET /v1/ws?types=a,b.*&after=SEQ as text messages: {"seq":N,"type":..,"timestamp":..,
-// "data":{..}} for a notice, {"gap":{"from","to"}} for numbers that are lost, {"reset":{"from"}} where after is not of this log. It closes with 1013 when the
-// reader was too slow, 1001 when the service stops, 1008 when the client sends a message and 1011 when the
-// log cannot be read. It takes any Origin: which pages may connect is up to the parts/guard before it.
+// WebSocket serves GET /v1/ws?types=a,b.*&after=SEQ as text messages:
+// {"seq":N,"type":..,"timestamp":.., "data":{..}} for a notice, {"gap":{"from","to"}} for numbers
+// that are lost, {"reset":{"from"}} where after is not of this log. It closes with 1013 when the
+// reader was too slow, 1001 when the service stops, 1008 when the client sends a message and 1011
+// when the log cannot be read. It takes any Origin: which pages may connect is up to the
+// parts/guard before it.
 func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) {
 	at := s.admit(w, r)
 	if at == nil {
@@ -124,8 +126,8 @@ func (m *messages) send(c *chunk) error {
 	})
 }
 
-// beat pings without waiting for the answer: notices may come before it. A client has until the next
-// heartbeat, and as long again as for a chunk, which may be on its way before the ping.
+// beat pings without waiting for the answer: notices may come before it. A client has until the
+// next heartbeat, and as long again as for a chunk, which may be on its way before the ping.
 func (m *messages) beat(uint64) error {
 	if m.pinging.Swap(true) {
 		return nil
