@@ -41,7 +41,7 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted
 	}
 	p.waits.Store(&waitsForQuorum)
 	defer p.waits.Store(nil)
-	patience, cancel := context.WithTimeout(ctx, p.config.Patience)
+	patience, cancel := context.WithTimeout(ctx, p.config.StallTimeout)
 	validations, errs, done := p.listen(patience)
 	defer done()
 	defer cancel()
@@ -59,7 +59,7 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
-	text := fmt.Sprintf("for %v the validators did not agree on a ledger from %d on, as far as the servers say (--set patience=TIME waits longer)", p.config.Patience, top)
+	text := fmt.Sprintf("for %v the validators did not agree on a ledger from %d on, as far as the servers say (--set patience=TIME waits longer)", p.config.StallTimeout, top)
 	if best := q.Best(); best.Votes > 0 {
 		text += "; the most was " + best.String()
 	}

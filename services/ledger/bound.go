@@ -53,8 +53,8 @@ func (p *pipeline) read() reading {
 	used, _ := agent.ProcessCPU()
 	r.cpu = time.Duration(used*float64(time.Second)) + delayed()
 	r.answering, r.verifying, r.sinking = p.watch.Times()
-	b := p.pool.Binding()
-	r.requests, r.bytes, r.pace = b.Requests+b.Connections+b.Trouble, b.Bytes, b.Rising
+	b := p.pool.WaitTimes()
+	r.requests, r.bytes, r.pace = b.Requests+b.Connections+b.Cooldown, b.Bytes, b.RampUp
 	return r
 }
 

@@ -98,7 +98,7 @@ func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config
 	return backfill.Config{
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
 		Fetches: c.Int("fetches"), Verifiers: c.Int("verifiers"), VerifyBatch: c.Int("verify_batch"), Queue: c.Get("queue"),
-		Window: c.Int("window"), WindowBytes: c.Bytes("window_bytes"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), Patience: c.Duration("patience"), Tree: c.Get("tree"),
+		Window: c.Int("window"), WindowBytes: c.Bytes("window_bytes"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), StallTimeout: c.Duration("patience"), Tree: c.Get("tree"),
 		Signatures: xrpl.Checkers()[c.Get("signatures")], Sample: c.Int("signature_sample"),
 		Shards: shard.Config{Sizing: c.Get("sizing"), Size: c.Int("shard_size"), Hedge: c.Get("hedge")},
 	}
@@ -106,11 +106,11 @@ func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config
 
 // meet asks the servers what they have, until one of them answers. The error is ctx's, or what was wrong with each last.
 func (p *pipeline) meet(ctx context.Context) error {
-	patience, cancel := context.WithTimeoutCause(ctx, p.config.Patience, p.outOfPatience())
+	patience, cancel := context.WithTimeoutCause(ctx, p.config.StallTimeout, p.outOfPatience())
 	defer cancel()
 	var last error
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := p.pool.Meet(patience)
+		err := p.pool.Discover(patience)
 		if err == nil {
 			return nil
 		}
@@ -168,7 +168,7 @@ func (p *pipeline) summary(took time.Duration, span history.Range) (s summary, e
 		s.Rate = float64(s.Ledgers) / took.Seconds()
 	}
 	for _, standing := range p.pool.Report() {
-		for reason, count := range standing.Blamed {
+		for reason, count := range standing.Faults {
 			s.Blamed = append(s.Blamed, blamed{standing.Server, reason, uint64(count)})
 		}
 	}

@@ -156,7 +156,7 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		}
 		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != choice.Int("fetches") || c.Window != choice.Int("window") ||
 			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != choice.Int("shard_size") ||
-			c.Attempts != choice.Int("attempts") || c.Patience != choice.Duration("patience") || c.Timeout != choice.Duration("timeout") {
+			c.Attempts != choice.Int("attempts") || c.StallTimeout != choice.Duration("patience") || c.Timeout != choice.Duration("timeout") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}
 		if c.Signatures == nil {

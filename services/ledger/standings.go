@@ -34,21 +34,21 @@ func ofServer(name, help string, labels ...string) *prometheus.Desc {
 var figures = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	of   func(pace.Standing) float64
+	of   func(pace.ServerStats) float64
 }{
-	{ofServer("score", "how well a server does, from 0 to 1"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Score }},
-	{ofServer("in_flight", "requests to a server that are under way"), prometheus.GaugeValue, func(s pace.Standing) float64 { return float64(s.InFlight) }},
-	{ofServer("latency_seconds", "average time of a server's last good answers"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Latency.Seconds() }},
-	{ofServer("cooling_seconds", "time until a server is asked again; 0: it may be now"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.Cooling.Seconds() }},
-	{ofServer("request_rate", "requests/s to a server that are permitted now"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.RequestRate }},
-	{ofServer("request_edge", "requests/s at which a server's budget was last met; 0: it was not"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.RequestEdge }},
-	{ofServer("byte_rate", "bytes/s from a server that are permitted now"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.ByteRate }},
-	{ofServer("byte_edge", "bytes/s at which a server's budget was last met; 0: it was not"), prometheus.GaugeValue, func(s pace.Standing) float64 { return s.ByteEdge }},
-	{ofServer("requests_total", "requests to a server that are over"), prometheus.CounterValue, func(s pace.Standing) float64 { return float64(s.Requests) }},
-	{ofServer("good_total", "of them, those that were answered"), prometheus.CounterValue, func(s pace.Standing) float64 { return float64(s.Good) }},
-	{ofServer("bytes_total", "bytes of a server's answers"), prometheus.CounterValue, func(s pace.Standing) float64 { return float64(s.Bytes) }},
-	{ofServer("slowed_total", "answers of a server that asked for fewer requests"), prometheus.CounterValue, func(s pace.Standing) float64 { return float64(s.Slowed) }},
-	{ofServer("warned_total", "answers of a server that warned of its limit"), prometheus.CounterValue, func(s pace.Standing) float64 { return float64(s.Warned) }},
+	{ofServer("score", "how well a server does, from 0 to 1"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return s.Score }},
+	{ofServer("in_flight", "requests to a server that are under way"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return float64(s.InFlight) }},
+	{ofServer("latency_seconds", "average time of a server's last good answers"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return s.Latency.Seconds() }},
+	{ofServer("cooling_seconds", "time until a server is asked again; 0: it may be now"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return s.Cooling.Seconds() }},
+	{ofServer("request_rate", "requests/s to a server that are permitted now"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return s.RequestRate }},
+	{ofServer("request_edge", "requests/s at which a server's budget was last met; 0: it was not"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return s.RequestEdge }},
+	{ofServer("byte_rate", "bytes/s from a server that are permitted now"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return s.ByteRate }},
+	{ofServer("byte_edge", "bytes/s at which a server's budget was last met; 0: it was not"), prometheus.GaugeValue, func(s pace.ServerStats) float64 { return s.ByteEdge }},
+	{ofServer("requests_total", "requests to a server that are over"), prometheus.CounterValue, func(s pace.ServerStats) float64 { return float64(s.Requests) }},
+	{ofServer("good_total", "of them, those that were answered"), prometheus.CounterValue, func(s pace.ServerStats) float64 { return float64(s.Good) }},
+	{ofServer("bytes_total", "bytes of a server's answers"), prometheus.CounterValue, func(s pace.ServerStats) float64 { return float64(s.Bytes) }},
+	{ofServer("slowed_total", "answers of a server that asked for fewer requests"), prometheus.CounterValue, func(s pace.ServerStats) float64 { return float64(s.Slowed) }},
+	{ofServer("warned_total", "answers of a server that warned of its limit"), prometheus.CounterValue, func(s pace.ServerStats) float64 { return float64(s.Warned) }},
 }
 
 // And those of which it has several.
@@ -78,10 +78,10 @@ func (s *standings) Collect(m chan<- prometheus.Metric) {
 		count := func(desc *prometheus.Desc, n float64, labels ...string) {
 			m <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, n, append([]string{name}, labels...)...)
 		}
-		for reason, n := range server.Blamed {
+		for reason, n := range server.Faults {
 			count(blamedDesc, float64(n), reason)
 		}
-		for kind, n := range server.Troubles {
+		for kind, n := range server.Errors {
 			count(troublesDesc, float64(n), kind)
 		}
 		c := s.p.servers[i].Counts()

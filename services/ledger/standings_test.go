@@ -91,13 +91,13 @@ func TestStandingsOfTheGuilty(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Done(0, 0, nil)
-	m.Blame("a lie")
+	m.RecordFault("a lie")
 	got := told(t, p.env.Metrics)
 	if got["ripple_server_blamed_total reason=a lie server="+s.URL()] != 1 {
 		t.Errorf("%v", got)
 	}
 	troubles := 0.0
-	for kind, n := range p.pool.Report()[0].Troubles {
+	for kind, n := range p.pool.Report()[0].Errors {
 		if told := got[fmt.Sprintf("ripple_server_troubles_total kind=%s server=%s", kind, s.URL())]; told != float64(n) {
 			t.Errorf("%v of %d times %s", told, n, kind)
 		}

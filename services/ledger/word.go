@@ -45,7 +45,7 @@ func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trus
 // vote asks all servers for their word, and takes that of more than half of those that answer, at least voters: so a server
 // that answered before and is slow now still counts. lead is by how many answers a server's hash must lead.
 func (p *pipeline) vote(ctx context.Context, index uint32, lead, voters int) (t backfill.Trusted, answered int, err error) {
-	patience, cancel := context.WithTimeoutCause(ctx, p.config.Patience, p.outOfPatience())
+	patience, cancel := context.WithTimeoutCause(ctx, p.config.StallTimeout, p.outOfPatience())
 	defer cancel()
 	answers := make(chan answer, len(p.servers))
 	for _, s := range p.servers {
@@ -89,7 +89,7 @@ func (p *pipeline) vote(ctx context.Context, index uint32, lead, voters int) (t 
 
 // outOfPatience is why somebody is no longer waited for.
 func (p *pipeline) outOfPatience() error {
-	return fmt.Errorf("no answer within %v (--set patience=TIME waits longer)", p.config.Patience)
+	return fmt.Errorf("no answer within %v (--set patience=TIME waits longer)", p.config.StallTimeout)
 }
 
 // answer is what a server says the hash of a ledger is.
@@ -162,7 +162,7 @@ func (p *pipeline) contradicted(s *rippled.Server, all []given, word xrpl.Hash) 
 
 // blame puts an answer to the account of the server that gave it.
 func (p *pipeline) blame(s *rippled.Server, m *pace.Member, a *rippled.Answer, why error) {
-	m.Blame(why.Error())
+	m.RecordFault(why.Error())
 	p.watch.Wrong.Add(1)
 	p.wrong(s.Name(), a, why)
 }
@@ -171,7 +171,7 @@ func (p *pipeline) blame(s *rippled.Server, m *pace.Member, a *rippled.Answer, w
 func (p *pipeline) ask(ctx context.Context, s *rippled.Server, index uint32) (g given, err error) {
 	m, err := p.pool.AcquireOf(ctx, s, index)
 	switch {
-	case errors.Is(err, pace.ErrNone):
+	case errors.Is(err, pace.ErrNoServer):
 		return g, err // it names the server
 	case err != nil:
 		return g, fmt.Errorf("%s: %w", s.Name(), err)

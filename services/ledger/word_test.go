@@ -48,8 +48,8 @@ func opened(t *testing.T, set map[string]string, urls ...string) *pipeline {
 }
 
 // standing is how things stand with a pipeline's servers.
-func (p *pipeline) standing() (all map[string]pace.Standing) {
-	all = map[string]pace.Standing{}
+func (p *pipeline) standing() (all map[string]pace.ServerStats) {
+	all = map[string]pace.ServerStats{}
 	for _, s := range p.pool.Report() {
 		all[s.Server] = s
 	}
@@ -127,7 +127,7 @@ func TestWordThatIsWrong(t *testing.T) {
 			t.Errorf("%v, want %v", err, want)
 		}
 		s := p.standing()[liar.URL]
-		if n := s.Blamed[want.Error()]; n == 0 || uint64(n) != s.Requests || p.watch.Wrong.Load() != s.Requests {
+		if n := s.Faults[want.Error()]; n == 0 || uint64(n) != s.Requests || p.watch.Wrong.Load() != s.Requests {
 			t.Errorf("%v: %+v", want, s)
 		}
 		kept := p.store.Wrong()
@@ -226,7 +226,7 @@ func TestWordOfWhoIsWrongNowAndThen(t *testing.T) {
 				t.Errorf("alone %v, seed %d: %v, %v", alone, seed, got, err)
 			}
 			sent := liar.Injected().Faults[sim.Fork].Sent
-			if n := p.standing()[liar.URL()].Blamed[errContradicted.Error()]; alone && int64(n) != sent {
+			if n := p.standing()[liar.URL()].Faults[errContradicted.Error()]; alone && int64(n) != sent {
 				t.Errorf("seed %d: blamed for %d of %d wrong answers", seed, n, sent)
 			}
 			wrong += sent

@@ -314,7 +314,7 @@ func TestFetchFailsHalfway(t *testing.T) {
 		fetch := func(_ context.Context, r history.Range, _ xrpl.Hash) error {
 			top, ranges = r.To, append(ranges, r)
 			if len(ranges) <= 2 {
-				return errors.New("the lower half could not be had")
+				return errors.New("the lower half could not be fetched")
 			}
 			return nil
 		}

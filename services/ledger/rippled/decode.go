@@ -18,7 +18,7 @@ import (
 // Decoder reads an answer to `ledger` in binary: rippled's over either transport and Clio's, in both shapes of a
 // transaction (tx_blob and meta; tx_blob, meta_blob and hash). Several goroutines may use one.
 type Decoder interface {
-	// Decode fills an answer. Errors are *Trouble without a Server; then what the answer holds is of no use.
+	// Decode fills an answer. Errors are *Error without a Server; then what the answer holds is of no use.
 	Decode(answer []byte, into *Answer) error
 }
 
@@ -69,7 +69,7 @@ type fault struct {
 }
 
 // What a server calls its errors, and their codes. Clio and rippled share both.
-var faults = map[string]Kind{
+var faults = map[string]Code{
 	"slowDown": SlowDown, "tooBusy": Busy, "lgrNotFound": NotFound, "ledgerNotFound": NotFound,
 	"lgrNotValidated": NotValidated,
 	"noNetwork":       NotSynced, "notSynced": NotSynced, "noCurrent": NotSynced, "noClosed": NotSynced,
@@ -77,7 +77,7 @@ var faults = map[string]Kind{
 	"internal": Busy, "dbDeserialization": Busy, "failedToForward": Busy,
 }
 
-var faultCodes = map[string]Kind{
+var faultCodes = map[string]Code{
 	"9": Busy, "10": SlowDown, "13": NotSynced, "14": NotSynced, "15": NotSynced, "16": NotSynced, "17": NotSynced,
 	"18": NotSynced, "21": NotFound,
 }
@@ -85,7 +85,7 @@ var faultCodes = map[string]Kind{
 // maxMessage bounds what is shown of a server's text, in bytes.
 const maxMessage = 200
 
-func (f fault) trouble() *Trouble {
+func (f fault) err() *Error {
 	k, ok := faults[f.name]
 	if !ok {
 		k, ok = faultCodes[f.code]
@@ -93,30 +93,30 @@ func (f fault) trouble() *Trouble {
 	if !ok {
 		k = Refused
 	}
-	return troublef(k, "%.*q (code %.20s): %.*q", maxMessage, f.name, f.code, maxMessage, f.message)
+	return errorf(k, "%.*q (code %.20s): %.*q", maxMessage, f.name, f.code, maxMessage, f.message)
 }
 
 // judge says what an answer amounts to, and fills in what is not bytes.
 func (r *reply) judge(into *Answer) error {
 	switch {
 	case r.top != present:
-		return troublef(Malformed, "the answer is not a JSON object")
+		return errorf(Malformed, "the answer is not a JSON object")
 	case r.fault[0] != fault{}:
-		return r.fault[0].trouble()
+		return r.fault[0].err()
 	case r.fault[1] != fault{}:
-		return r.fault[1].trouble()
+		return r.fault[1].err()
 	case r.result == wrong || r.ledger == wrong:
-		return troublef(Malformed, "the answer's result or ledger is not an object")
+		return errorf(Malformed, "the answer's result or ledger is not an object")
 	case r.ledger == absent:
-		return troublef(Empty, "the answer has no ledger")
+		return errorf(Empty, "the answer has no ledger")
 	case r.badList:
-		return troublef(Malformed, "transactions is not a list of tx_blob and meta in hex; was it asked for in binary?")
+		return errorf(Malformed, "transactions is not a list of tx_blob and meta in hex; was it asked for in binary?")
 	case r.badHeader:
-		return troublef(Malformed, "ledger_data is not hex")
+		return errorf(Malformed, "ledger_data is not hex")
 	case !r.header:
-		return troublef(Empty, "the answer's ledger has no ledger_data; was it asked for in binary?")
+		return errorf(Empty, "the answer's ledger has no ledger_data; was it asked for in binary?")
 	case len(into.Header) != xrpl.HeaderSize:
-		return troublef(Malformed, "ledger_data has %d bytes, not %d", len(into.Header), xrpl.HeaderSize)
+		return errorf(Malformed, "ledger_data has %d bytes, not %d", len(into.Header), xrpl.HeaderSize)
 	}
 	return r.fill(into)
 }
@@ -128,7 +128,7 @@ func (r *reply) fill(into *Answer) error {
 	}
 	if text := first(r.hash); text != "" {
 		if into.Hash, err = xrpl.ParseHash(text); err != nil {
-			return troublef(Malformed, "ledger_hash: %v", err)
+			return errorf(Malformed, "ledger_hash: %v", err)
 		}
 	}
 	if into.Index == 0 {
@@ -137,7 +137,7 @@ func (r *reply) fill(into *Answer) error {
 	into.Validated = r.validated
 	into.Warned = r.warning[0] == "load" || r.warning[1] == "load"
 	if !r.validated || r.open {
-		return troublef(NotValidated, "ledger %d is not validated and closed", into.Index)
+		return errorf(NotValidated, "ledger %d is not validated and closed", into.Index)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func parseIndex(text string) (uint32, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return 0, troublef(Malformed, "ledger_index %.30q is not a number below 2^32", text)
+		return 0, errorf(Malformed, "ledger_index %.30q is not a number below 2^32", text)
 	}
 	return uint32(n), nil
 }
@@ -170,7 +170,7 @@ func (a *Answer) reset(answer []byte) error {
 	}
 	*a = Answer{Bytes: size, memory: a.memory[:0], Ledger: xrpl.Ledger{Transactions: a.Transactions[:0]}}
 	if len(bytes.TrimSpace(answer)) == 0 {
-		return troublef(Empty, "the answer has no bytes")
+		return errorf(Empty, "the answer has no bytes")
 	}
 	return nil
 }
@@ -214,26 +214,26 @@ func decodeInfo(answer []byte) (Info, error) {
 		} `json:"result"`
 	}
 	if err := json.Unmarshal(answer, &a); err != nil {
-		return Info{}, troublef(Malformed, "server_info: %v", err)
+		return Info{}, errorf(Malformed, "server_info: %v", err)
 	}
 	for _, f := range []faulty{a.faulty, a.Result.faulty} {
 		if f.Error != "" {
-			return Info{}, fault{f.Error, f.Code.String(), f.Message}.trouble()
+			return Info{}, fault{f.Error, f.Code.String(), f.Message}.err()
 		}
 	}
 	info := a.Result.Info
 	if info == nil {
-		return Info{}, troublef(Empty, "server_info: the answer has no info")
+		return Info{}, errorf(Empty, "server_info: the answer has no info")
 	}
 	out := Info{Bytes: len(answer)}
 	var err error
 	if out.Complete, err = history.ParseSet(info.Complete); err != nil {
-		return Info{}, troublef(Malformed, "server_info: complete_ledgers: %.*s", maxMessage, err.Error())
+		return Info{}, errorf(Malformed, "server_info: complete_ledgers: %.*s", maxMessage, err.Error())
 	}
 	if v := info.Validated; v != nil {
 		out.Validated.Index = v.Index
 		if out.Validated.Hash, err = xrpl.ParseHash(v.Text); err != nil {
-			return Info{}, troublef(Malformed, "server_info: validated_ledger: %v", err)
+			return Info{}, errorf(Malformed, "server_info: validated_ledger: %v", err)
 		}
 		switch info.State {
 		case "full", "proposing", "validating", "": // Clio has no state: it has validated ledgers or none

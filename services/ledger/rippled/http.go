@@ -88,29 +88,29 @@ func (b *body) read(from io.Reader, size, limit int64) error {
 }
 
 func tooLarge(limit int64) error {
-	return troublef(Malformed, "the answer is larger than %d bytes, as no ledger's is; is that a server of the XRP Ledger?", limit)
+	return errorf(Malformed, "the answer is larger than %d bytes, as no ledger's is; is that a server of the XRP Ledger?", limit)
 }
 
 // judge lets the status of an answer that could not be used say what its bytes do not.
-func (b *body) judge(t *Trouble) {
+func (b *body) judge(t *Error) {
 	if b.after > 0 && t.RetryAfter == 0 {
 		t.RetryAfter = b.after
 	}
-	if b.status < 300 || t.Kind != Malformed && t.Kind != Empty && t.Kind != Refused {
+	if b.status < 300 || t.Code != Malformed && t.Code != Empty && t.Code != Refused {
 		return
 	}
 	text := bytes.TrimSpace(b.bytes)
-	if t.Kind == Malformed {
+	if t.Code == Malformed {
 		t.Err = fmt.Errorf("HTTP %d: %.*q", b.status, maxMessage, text)
 	}
 	switch {
 	case b.status == http.StatusTooManyRequests,
 		b.status == http.StatusServiceUnavailable && bytes.Contains(bytes.ToLower(text), []byte("overload")):
-		t.Kind = SlowDown
+		t.Code = SlowDown
 	case b.status >= 500:
-		t.Kind = Busy
+		t.Code = Busy
 	default:
-		t.Kind = Refused
+		t.Code = Refused
 	}
 }
 
@@ -163,7 +163,7 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	question = append(question, `}]}`...)
 	q, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, w.trace), http.MethodPost, w.url, bytes.NewReader(question))
 	if err != nil {
-		return nil, troublef(Refused, "asking: %w", err)
+		return nil, errorf(Refused, "asking: %w", err)
 	}
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("Accept-Encoding", "identity")
@@ -173,7 +173,7 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	}
 	defer a.Body.Close()
 	if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, troublef(Malformed, "the answer is compressed (%.20q), which was not asked for", e)
+		return nil, errorf(Malformed, "the answer is compressed (%.20q), which was not asked for", e)
 	}
 	b := bodies.Get().(*body)
 	if err := b.read(a.Body, a.ContentLength, w.server.config.MaxBody); err != nil {
@@ -183,20 +183,20 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	b.status, b.after = a.StatusCode, retryAfter(a.Header.Get("Retry-After"))
 	if b.status >= 300 && b.status < 400 {
 		b.release()
-		return nil, troublef(Refused, "HTTP %d leads elsewhere; give the URL that it leads to", a.StatusCode)
+		return nil, errorf(Refused, "HTTP %d leads elsewhere; give the URL that it leads to", a.StatusCode)
 	}
 	return b, nil
 }
 
-func gone(err error) error { return &Trouble{Kind: Gone, Err: err} }
+func gone(err error) error { return &Error{Code: Gone, Err: err} }
 
 // cut says that the connection broke within an answer.
 func cut(err error) error {
-	var t *Trouble
+	var t *Error
 	if errors.As(err, &t) {
 		return err
 	}
-	return &Trouble{Kind: Cut, Err: fmt.Errorf("the answer ends in the middle: %w", err)}
+	return &Error{Code: Cut, Err: fmt.Errorf("the answer ends in the middle: %w", err)}
 }
 
 // maxRetryAfter bounds what a server may ask for: longer, and it is better asked again.

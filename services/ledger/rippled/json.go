@@ -20,10 +20,10 @@ func (jsonDecoder) Decode(answer []byte, into *Answer) error {
 	d.UseNumber()
 	var top any
 	if err := d.Decode(&top); err != nil {
-		return troublef(Malformed, "reading JSON: %v", err)
+		return errorf(Malformed, "reading JSON: %v", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return troublef(Malformed, "reading JSON: something follows the answer")
+		return errorf(Malformed, "reading JSON: something follows the answer")
 	}
 	r := new(reply)
 	var m, result, ledger map[string]any

@@ -146,7 +146,7 @@ func (s *Server) Name() string { return s.name }
 // InFlight is how many requests may be under way at once.
 func (s *Server) InFlight() int { return s.config.InFlight }
 
-// Ledger asks for a ledger with all its transactions, in binary. Errors are *Trouble, or that of ctx. An answer for
+// Ledger asks for a ledger with all its transactions, in binary. Errors are *Error, or that of ctx. An answer for
 // another ledger than the one asked for is no error here: compare into.Index.
 func (s *Server) Ledger(ctx context.Context, index uint32, into *Answer) error {
 	return s.ledger(ctx, request{method: "ledger", index: index, transactions: true}, into)
@@ -168,12 +168,12 @@ func (s *Server) ledger(ctx context.Context, r request, into *Answer) error {
 	}
 	defer b.release()
 	if err := s.decoder.Decode(b.bytes, into); err != nil {
-		return s.trouble(err, b)
+		return s.asError(err, b)
 	}
 	return nil
 }
 
-// Info asks which ledgers the server has and whether it is synced. Errors are *Trouble, or that of ctx.
+// Info asks which ledgers the server has and whether it is synced. Errors are *Error, or that of ctx.
 func (s *Server) Info(ctx context.Context) (Info, error) {
 	b, err := s.call(ctx, request{method: "server_info"})
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *Server) Info(ctx context.Context) (Info, error) {
 	defer b.release()
 	info, err := decodeInfo(b.bytes)
 	if err != nil {
-		return Info{}, s.trouble(err, b)
+		return Info{}, s.asError(err, b)
 	}
 	return info, nil
 }
@@ -198,15 +198,15 @@ func (s *Server) call(ctx context.Context, r request) (*body, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, &Trouble{Kind: Timeout, Server: s.name, Err: fmt.Errorf("no answer within %v", s.config.Timeout)}
+		return nil, &Error{Code: Timeout, Server: s.name, Err: fmt.Errorf("no answer within %v", s.config.Timeout)}
 	}
-	return nil, s.trouble(err, nil)
+	return nil, s.asError(err, nil)
 }
 
 // trouble says whose an error is, and keeps what is secret out of it.
-func (s *Server) trouble(err error, b *body) error {
-	t := Trouble{Kind: Gone, Err: err}
-	if of := (*Trouble)(nil); errors.As(err, &of) {
+func (s *Server) asError(err error, b *body) error {
+	t := Error{Code: Gone, Err: err}
+	if of := (*Error)(nil); errors.As(err, &of) {
 		t = *of // that of a broken connection is of all who waited on it
 	}
 	if b != nil {

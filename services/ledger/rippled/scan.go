@@ -23,10 +23,10 @@ func (scanDecoder) Decode(answer []byte, into *Answer) error {
 	s := scanner{bytes: answer, into: into}
 	s.space()
 	if !s.nested(atTop, &s.reply.top, 1) {
-		return troublef(Malformed, "reading JSON: it is none from byte %d", s.at)
+		return errorf(Malformed, "reading JSON: it is none from byte %d", s.at)
 	}
 	if s.space(); s.at < len(answer) {
-		return troublef(Malformed, "reading JSON: something follows the answer")
+		return errorf(Malformed, "reading JSON: something follows the answer")
 	}
 	return s.reply.judge(into)
 }

@@ -37,13 +37,13 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return server.URL
 }
 
-func want(t *testing.T, err error, kind Kind) *Trouble {
+func want(t *testing.T, err error, kind Code) *Error {
 	t.Helper()
-	var trouble *Trouble
-	if !errors.As(err, &trouble) || trouble.Kind != kind {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != kind {
 		t.Fatalf("got %v, want %v", err, kind)
 	}
-	return trouble
+	return e
 }
 
 // What goes wrong over HTTP has a kind.
@@ -51,7 +51,7 @@ func TestHTTPTrouble(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		h     http.HandlerFunc
-		kind  Kind
+		kind  Code
 		after time.Duration
 	}{
 		{"503 with text", func(w http.ResponseWriter, _ *http.Request) {
@@ -97,9 +97,9 @@ func TestHTTPTrouble(t *testing.T) {
 			}
 			s := open(t, c)
 			var a Answer
-			trouble := want(t, s.Ledger(t.Context(), 7, &a), tt.kind)
-			if trouble.RetryAfter != tt.after || trouble.Server != s.Name() {
-				t.Errorf("got %+v", trouble)
+			e := want(t, s.Ledger(t.Context(), 7, &a), tt.kind)
+			if e.RetryAfter != tt.after || e.Server != s.Name() {
+				t.Errorf("got %+v", e)
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestInfo(t *testing.T) {
 	for _, tt := range []struct {
 		info   string
 		synced bool
-		kind   Kind
+		kind   Code
 	}{
 		{`"complete_ledgers":"empty","server_state":"connected"`, false, 0},
 		{`"complete_ledgers":"1-9","server_state":"syncing","validated_ledger":{"hash":"` + hash + `","seq":9}`, false, 0},
@@ -175,14 +175,14 @@ func TestInfo(t *testing.T) {
 		{`"validated_ledger":{"hash":"","seq":9}`, false, Malformed},
 	} {
 		info, err := decodeInfo([]byte(`{"result":{"info":{` + tt.info + `}}}`))
-		if info.Synced != tt.synced || KindOf(err) != tt.kind {
+		if info.Synced != tt.synced || CodeOf(err) != tt.kind {
 			t.Errorf("%s: %+v, %v", tt.info, info, err)
 		}
 	}
-	if _, err := decodeInfo([]byte(`{"result":{"error":"noNetwork"}}`)); KindOf(err) != NotSynced {
+	if _, err := decodeInfo([]byte(`{"result":{"error":"noNetwork"}}`)); CodeOf(err) != NotSynced {
 		t.Error(err)
 	}
-	if _, err := decodeInfo([]byte(`{"result":{}}`)); KindOf(err) != Empty {
+	if _, err := decodeInfo([]byte(`{"result":{}}`)); CodeOf(err) != Empty {
 		t.Error(err)
 	}
 }

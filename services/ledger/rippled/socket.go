@@ -99,7 +99,7 @@ func (k *socket) connected(ctx context.Context) (*line, error) {
 		if wait := time.Until(k.notUntil); wait > 0 {
 			why := k.why
 			k.mu.Unlock()
-			return nil, &Trouble{Kind: KindOf(why), RetryAfter: wait, Err: fmt.Errorf("not dialled again for %v: %w", wait.Round(time.Millisecond), why)}
+			return nil, &Error{Code: CodeOf(why), RetryAfter: wait, Err: fmt.Errorf("not dialled again for %v: %w", wait.Round(time.Millisecond), why)}
 		}
 		k.dialling = make(chan struct{})
 		k.mu.Unlock()
@@ -133,7 +133,7 @@ func (k *socket) failed(why error) {
 		k.redial = 0
 	}
 	k.why, k.notUntil = why, time.Now().Add(k.redial)
-	if KindOf(why) == SlowDown {
+	if CodeOf(why) == SlowDown {
 		k.notUntil = time.Now().Add(max(k.redial, time.Second)) // limits are by the second
 	}
 	k.redial = min(max(2*k.redial, minRedial), maxRedial)
@@ -160,7 +160,7 @@ func (s *Server) open(ctx context.Context, client *http.Client, url string) (*li
 	if err != nil {
 		if answer != nil {
 			b := body{status: answer.StatusCode, after: retryAfter(answer.Header.Get("Retry-After"))}
-			t := troublef(Malformed, "dialling")
+			t := errorf(Malformed, "dialling")
 			b.judge(t)
 			t.Err = err
 			return nil, t
@@ -296,7 +296,7 @@ func (l *line) message(ctx context.Context) (*body, error) {
 
 func ended(err error) error {
 	if websocket.CloseStatus(err) == websocket.StatusPolicyViolation {
-		return &Trouble{Kind: SlowDown, Err: fmt.Errorf("the server closed the connection because of too much load: %w", err)}
+		return &Error{Code: SlowDown, Err: fmt.Errorf("the server closed the connection because of too much load: %w", err)}
 	}
 	return gone(err)
 }

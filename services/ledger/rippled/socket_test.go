@@ -113,8 +113,8 @@ func TestSocketClosedForLoad(t *testing.T) {
 	})
 	s := open(t, Config{URL: url})
 	want(t, s.Ledger(t.Context(), 7, new(Answer)), SlowDown)
-	if trouble := want(t, s.Ledger(t.Context(), 7, new(Answer)), SlowDown); trouble.RetryAfter <= 0 || trouble.RetryAfter > time.Second {
-		t.Errorf("got %+v", trouble)
+	if e := want(t, s.Ledger(t.Context(), 7, new(Answer)), SlowDown); e.RetryAfter <= 0 || e.RetryAfter > time.Second {
+		t.Errorf("got %+v", e)
 	}
 	if connections.Load() != 1 {
 		t.Errorf("%d connections", connections.Load())
@@ -156,8 +156,8 @@ func TestSocketRedials(t *testing.T) {
 	if last != maxRedial {
 		t.Errorf("waits %v at last", last)
 	}
-	if trouble := want(t, gone.Ledger(t.Context(), 7, new(Answer)), Gone); trouble.RetryAfter < maxRedial/2 {
-		t.Errorf("got %+v", trouble)
+	if e := want(t, gone.Ledger(t.Context(), 7, new(Answer)), Gone); e.RetryAfter < maxRedial/2 {
+		t.Errorf("got %+v", e)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestSubscribe(t *testing.T) {
 	var got []string
 	for e, err := range s.Subscribe(t.Context(), Ledgers, Validations) {
 		if err != nil {
-			got = append(got, KindOf(err).String())
+			got = append(got, CodeOf(err).String())
 			continue
 		}
 		got = append(got, fmt.Sprintf("%s %d %d %s %x", e.Stream, e.Index, e.Transactions, e.Complete, e.Validation))
@@ -296,8 +296,8 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(`{"error":"noNetwork","id":18446744073709551615}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		e, _, err := decodeEvent(text)
-		if err != nil && KindOf(err) == 0 {
-			t.Errorf("%v is no Trouble", err)
+		if err != nil && CodeOf(err) == 0 {
+			t.Errorf("%v is no *Error", err)
 		}
 		if err == nil && e.Stream != "" && e.Hash.IsZero() && !strings.Contains(string(text), "00000000") {
 			t.Errorf("%+v without a hash", e)

@@ -34,7 +34,7 @@ type Event struct {
 }
 
 // Subscribe yields what happens on streams (first, of Ledgers, the last one that was validated before), over a WebSocket connection of its own, until ctx is done, the loop is
-// left, or an error is yielded, which is the last: *Trouble, or that of ctx. Who subscribes again has to ask for what
+// left, or an error is yielded, which is the last: *Error, or that of ctx. Who subscribes again has to ask for what
 // was missed.
 func (s *Server) Subscribe(ctx context.Context, streams ...string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -61,9 +61,9 @@ func (s *Server) follow(ctx context.Context, streams []string, yield func(Event,
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case dial.Err() != nil && l == nil:
-		return &Trouble{Kind: Timeout, Server: s.name, Err: fmt.Errorf("no connection within %v", s.config.Timeout)}
+		return &Error{Code: Timeout, Server: s.name, Err: fmt.Errorf("no connection within %v", s.config.Timeout)}
 	}
-	return s.trouble(err, nil)
+	return s.asError(err, nil)
 }
 
 // listen yields what comes over a connection until the loop is left, and ends the connection.
@@ -79,7 +79,7 @@ func (s *Server) listen(ctx context.Context, l *line, streams []string, yield fu
 		return gone(err)
 	}
 	late := time.AfterFunc(s.config.Timeout, func() {
-		l.end(troublef(Timeout, "no answer to a subscription within %v", s.config.Timeout))
+		l.end(errorf(Timeout, "no answer to a subscription within %v", s.config.Timeout))
 	})
 	defer late.Stop()
 	for {
@@ -135,10 +135,10 @@ func (n *index) UnmarshalJSON(text []byte) error {
 func decodeEvent(text []byte) (Event, string, error) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
-		return Event{}, "", troublef(Malformed, "reading an event: %v", err)
+		return Event{}, "", errorf(Malformed, "reading an event: %v", err)
 	}
 	if m.Error != "" {
-		return Event{}, "", fault{m.Error, m.Code.String(), m.Message}.trouble()
+		return Event{}, "", fault{m.Error, m.Code.String(), m.Message}.err()
 	}
 	var e Event
 	from := &m.closed
@@ -155,14 +155,14 @@ func decodeEvent(text []byte) (Event, string, error) {
 	var err error
 	e.Index, e.Transactions = uint32(from.Index), from.Transactions
 	if e.Hash, err = xrpl.ParseHash(from.Hash); err != nil {
-		return Event{}, "", troublef(Malformed, "an event's ledger_hash: %v", err)
+		return Event{}, "", errorf(Malformed, "an event's ledger_hash: %v", err)
 	}
 	if e.Stream == Validations {
 		if e.Validation, err = hex.DecodeString(m.Data); err != nil {
-			return Event{}, "", troublef(Malformed, "a validation's data is not hex")
+			return Event{}, "", errorf(Malformed, "a validation's data is not hex")
 		}
 	} else if e.Complete, err = history.ParseSet(from.Complete); err != nil {
-		return Event{}, "", troublef(Malformed, "an event's validated_ledgers: %.*s", maxMessage, err.Error())
+		return Event{}, "", errorf(Malformed, "an event's validated_ledgers: %.*s", maxMessage, err.Error())
 	}
 	return e, m.Type, nil
 }

@@ -38,11 +38,11 @@ func (p *Planner) Idle(index uint32) bool {
 // Arrived says that a shard brought a ledger; false: that was there already, or is not wanted any more.
 func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
 	l := p.ledgers[index]
-	if l == nil || l.there {
+	if l == nil || l.arrived {
 		p.stats.Spare++
 		return false
 	}
-	l.there, l.loose = true, false
+	l.arrived, l.loose = true, false
 	for _, f := range l.holder {
 		if f == nil {
 			continue
@@ -64,7 +64,7 @@ func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 	}
 	f.failed, f.at = true, min(f.at, index)
 	if now.Sub(f.begun) >= p.c.Target {
-		p.pace.tooSlow(p.c.Sizing == Adaptive)
+		p.sizer.halve(p.c.Sizing == Adaptive)
 	}
 	rest := history.Range{From: s.From, To: min(index, s.To)}
 	for i := uint64(rest.From); i <= uint64(rest.To); i++ {
@@ -95,7 +95,7 @@ func (p *Planner) Rejected(index uint32, by any, now time.Time) {
 			p.release(l, f)
 		}
 	}
-	l.there = false
+	l.arrived = false
 	if l.loose {
 		return // it is pending
 	}

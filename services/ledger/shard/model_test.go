@@ -45,7 +45,7 @@ func TestModel(t *testing.T) {
 		w := &world{T: t, c: c, p: New(c), now: begin, linked: c.Gap.To + 1,
 			there: map[uint32]bool{}, delivered: map[uint32]int{}, handed: map[uint64]bool{}}
 		if c.Hedge == P95 { // as after many shards
-			w.p.pace.each, w.p.stats.Shards = time.Millisecond, 10_000
+			w.p.sizer.each, w.p.stats.Shards = time.Millisecond, 10_000
 		}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
 			w.step(rapid.IntRange(0, 11).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "whom"))
@@ -190,7 +190,7 @@ func (w *world) check() {
 				left[f]++
 			}
 		}
-		if l.there != w.there[index] || l.there && (hands > 0 || l.loose) || l.loose == (hands > 0) && !l.there || l.holder[0] == l.holder[1] && hands == 2 {
+		if l.arrived != w.there[index] || l.arrived && (hands > 0 || l.loose) || l.loose == (hands > 0) && !l.arrived || l.holder[0] == l.holder[1] && hands == 2 {
 			w.Fatalf("ledger %d: %+v", index, l)
 		}
 		if l.loose && !w.pending(index) {

@@ -48,12 +48,12 @@ func (c Config) Check() error {
 	switch c.Sizing {
 	case "", Fixed, Adaptive:
 	default:
-		return fmt.Errorf("no sizing of shards is called %q; there are %s, %s", c.Sizing, Fixed, Adaptive)
+		return fmt.Errorf("unknown shard sizing %q; there are %s, %s", c.Sizing, Fixed, Adaptive)
 	}
 	switch c.Hedge {
 	case "", None, P95:
 	default:
-		return fmt.Errorf("no hedging is called %q; there are %s, %s", c.Hedge, None, P95)
+		return fmt.Errorf("unknown hedging %q; there are %s, %s", c.Hedge, None, P95)
 	}
 	return nil
 }
@@ -88,23 +88,23 @@ type Shard struct {
 
 // Planner is made by New.
 type Planner struct {
-	c       Config
-	next    uint32             // the next to be cut; below the gap: all is
-	linked  uint64             // the lowest that is linked; Gap.To+1: none
-	ledgers map[uint32]*ledger // cut and not linked: at most Window
-	flights map[uint64]*flight // shards that were handed out and are owed ledgers
-	pending []Shard            // ranges with loose ledgers, highest last
-	ids     uint64
-	pace    pace
-	due     time.Time // no flight is to be hedged before; the zero time: look
-	stats   Stats
+	c         Config
+	next      uint32             // the next to be cut; below the gap: all is
+	linked    uint64             // the lowest that is linked; Gap.To+1: none
+	ledgers   map[uint32]*ledger // cut and not linked: at most Window
+	flights   map[uint64]*flight // shards that were handed out and are owed ledgers
+	pending   []Shard            // ranges with loose ledgers, highest last
+	ids       uint64
+	sizer     sizer
+	nextHedge time.Time // no flight is to be hedged before; the zero time: look
+	stats     Stats
 }
 
 // ledger is one that is cut and not linked.
 type ledger struct {
-	there  bool       // it arrived
-	loose  bool       // it is in no shard's hands, and its index in a pending range
-	holder [2]*flight // who are to bring it
+	arrived bool       // it arrived
+	loose   bool       // it is in no shard's hands, and its index in a pending range
+	holder  [2]*flight // who are to bring it
 }
 
 // flight is a shard that was handed out.
@@ -123,7 +123,7 @@ type flight struct {
 func New(c Config) *Planner {
 	c = c.withDefaults()
 	p := &Planner{c: c, next: c.Gap.To, linked: uint64(c.Gap.To) + 1, ledgers: map[uint32]*ledger{}, flights: map[uint64]*flight{}}
-	p.pace.size = min(c.Size, p.largest())
+	p.sizer.size = min(c.Size, p.largest())
 	if c.Gap.Len() == 0 {
 		p.next, p.linked = 0, 0
 	}
@@ -169,7 +169,7 @@ func (p *Planner) cut() (history.Range, bool) {
 	if bottom := int64(p.linked) - int64(p.c.Window); bottom > int64(low) {
 		low = uint32(bottom)
 	}
-	size := p.pace.size
+	size := p.sizer.size
 	from := max(int64(p.next)-int64(size)+1, int64(p.c.Gap.From))
 	if from < int64(low) {
 		return history.Range{}, false
@@ -184,7 +184,7 @@ func (p *Planner) retry(slow *flight) (Shard, bool) {
 	for n := len(p.pending); n > 0; n = len(p.pending) {
 		s := p.pending[n-1]
 		span := p.span(s.Range, isLoose)
-		if span.Len() > 0 && slow != nil && p.rest(slow).To > span.To {
+		if span.Len() > 0 && slow != nil && p.unanswered(slow).To > span.To {
 			return Shard{}, false
 		}
 		p.pending = p.pending[:n-1]

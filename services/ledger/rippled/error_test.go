@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// The trouble of a socket is that of all who waited on it: what each is told is its own.
+// The e of a socket is that of all who waited on it: what each is told is its own.
 func TestTroubleIsOnesOwn(t *testing.T) {
 	s := open(t, Config{URL: "ws://user:secret@127.0.0.1:1"})
-	of := Trouble{Kind: SlowDown, Err: errors.New("closed, secret and all")}
+	of := Error{Code: SlowDown, Err: errors.New("closed, secret and all")}
 	shared := of
-	one, two := s.trouble(&shared, nil), s.trouble(&shared, nil)
+	one, two := s.asError(&shared, nil), s.asError(&shared, nil)
 	if shared != of {
 		t.Errorf("what all see was changed to %v", &shared)
 	}

@@ -166,7 +166,7 @@ func TestFailedShardsAreNoMeasure(t *testing.T) {
 	p.Asking(s, 100, "A", begin)
 	p.Failed(s, 99, "A", begin)
 	p.Arrived(s, 100, begin)
-	if p.pace.n != 0 {
+	if p.sizer.n != 0 {
 		t.Error("counted")
 	}
 }

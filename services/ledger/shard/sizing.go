@@ -36,12 +36,12 @@ func (s Stats) Since(before, others Stats) Stats {
 // Stats is what the planner did so far.
 func (p *Planner) Stats() Stats {
 	s := p.stats
-	s.Size, s.P95 = p.pace.size, p.pace.whole
+	s.Size, s.P95 = p.sizer.size, p.sizer.whole
 	return s
 }
 
 // pace is how long shards take, and how large they are to be.
-type pace struct {
+type sizer struct {
 	size    int
 	shards  [recent]time.Duration // a shard
 	ledgers [recent]time.Duration // a ledger of one
@@ -53,7 +53,7 @@ type pace struct {
 
 // took counts how long a flight was.
 func (p *Planner) took(f *flight, now time.Time) {
-	c := &p.pace
+	c := &p.sizer
 	d := max(now.Sub(f.begun), 0)
 	c.shards[c.n%recent], c.ledgers[c.n%recent] = d, d/time.Duration(f.ledgers)
 	if c.n++; c.n%measure != 0 || c.n < enough {
@@ -61,7 +61,7 @@ func (p *Planner) took(f *flight, now time.Time) {
 	}
 	n := min(c.n, recent)
 	c.whole, c.each = quantile(c.shards[:n]), max(quantile(c.ledgers[:n]), 1)
-	p.due = time.Time{}
+	p.nextHedge = time.Time{}
 	if p.c.Sizing == Adaptive {
 		// Ledgers of a shard are fetched one after the other, so its time goes with their number. It grows and
 		// shrinks by half and double at most, in case that holds less well.
@@ -71,7 +71,7 @@ func (p *Planner) took(f *flight, now time.Time) {
 }
 
 // tooSlow halves the size, once for those shards that were under way together.
-func (c *pace) tooSlow(adaptive bool) {
+func (c *sizer) halve(adaptive bool) {
 	if adaptive && c.n >= c.slowed {
 		c.size = max(1, c.size/2)
 		c.slowed = c.n + measure

@@ -11,13 +11,13 @@ import (
 	"dyno/parts/hostport"
 )
 
-// Kind is what kind of trouble there is with a server.
-type Kind uint8
+// Code is what kind of e there is with a server.
+type Code uint8
 
 const (
 	// SlowDown: the client asked for more than the server allows it (slowDown, HTTP 503 "Server is overloaded" or
 	// 429, WebSocket close 1008).
-	SlowDown Kind = iota + 1
+	SlowDown Code = iota + 1
 	// Busy: the server has too much to do, whoever asks (tooBusy, HTTP 5xx).
 	Busy
 	// NotFound: the server does not have the ledger (lgrNotFound).
@@ -45,41 +45,41 @@ var kinds = [...]string{
 	Cut: "cut", Timeout: "timeout", Gone: "gone", Malformed: "malformed", Empty: "empty", Refused: "refused",
 }
 
-func (k Kind) String() string {
+func (k Code) String() string {
 	if int(k) < len(kinds) && kinds[k] != "" {
 		return kinds[k]
 	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
+	return fmt.Sprintf("Code(%d)", uint8(k))
 }
 
 // Trouble is a request that did not get its answer.
-type Trouble struct {
-	Kind       Kind
+type Error struct {
+	Code       Code
 	Server     string        // its Name
 	RetryAfter time.Duration // what the server asked for, or the next dial; 0: nothing said
 	Err        error
 }
 
-func (t *Trouble) Error() string {
+func (t *Error) Error() string {
 	if t.Server == "" {
-		return fmt.Sprintf("%v: %v", t.Kind, t.Err)
+		return fmt.Sprintf("%v: %v", t.Code, t.Err)
 	}
-	return fmt.Sprintf("%s: %v: %v", t.Server, t.Kind, t.Err)
+	return fmt.Sprintf("%s: %v: %v", t.Server, t.Code, t.Err)
 }
 
-func (t *Trouble) Unwrap() error { return t.Err }
+func (t *Error) Unwrap() error { return t.Err }
 
-// KindOf is the kind of the trouble in an error, 0 where there is none.
-func KindOf(err error) Kind {
-	var t *Trouble
+// CodeOf is the kind of the e in an error, 0 where there is none.
+func CodeOf(err error) Code {
+	var t *Error
 	if errors.As(err, &t) {
-		return t.Kind
+		return t.Code
 	}
 	return 0
 }
 
-func troublef(k Kind, format string, args ...any) *Trouble {
-	return &Trouble{Kind: k, Err: fmt.Errorf(format, args...)}
+func errorf(k Code, format string, args ...any) *Error {
+	return &Error{Code: k, Err: fmt.Errorf(format, args...)}
 }
 
 func parseURL(text string, schemes ...string) (*url.URL, error) {
