@@ -6,24 +6,24 @@ import (
 )
 
 const (
-	recent     = 64 // shards that a P95 is taken of: the fourth longest of them
-	measure    = 8  // shards from one look at it to the next
-	enough     = 16 // shards without which nothing is said of a P95
+	recent     = 64 // last shards from which the P95 is computed: the fourth longest of them
+	measure    = 8  // shards between two computations
+	enough     = 16 // minimum of shards for a P95
 	percentile = 95
 )
 
-// Stats is what a planner did so far.
+// Stats counts what a planner has done.
 type Stats struct {
-	Shards  uint64        // handed out, the next two too
-	Retries uint64        // of what failed or was rejected
-	Hedges  uint64        // of what took long
-	Splits  uint64        // shards that failed and were halved
-	Spare   uint64        // ledgers that came although they were there: the slower of two answers
+	Shards  uint64        // shards handed out, including retries and hedges
+	Retries uint64        // shards handed out again after Failed or Rejected
+	Hedges  uint64        // late shards handed out a second time
+	Splits  uint64        // failed shards that were halved
+	Spare   uint64        // ledgers that arrived a second time: the slower of two answers
 	Size    int           // ledgers of the next shard
-	P95     time.Duration // of the last 64 shards that came whole; 0: too few yet
+	P95     time.Duration // of the duration of the last 64 complete shards; 0: too few yet
 }
 
-// Since adds up what a planner did between two looks and what others did before; Size and P95 are the planner's.
+// Since adds what a planner did since before to others; Size and P95 are the planner's.
 func (s Stats) Since(before, others Stats) Stats {
 	s.Shards += others.Shards - before.Shards
 	s.Retries += others.Retries - before.Retries
@@ -33,25 +33,25 @@ func (s Stats) Since(before, others Stats) Stats {
 	return s
 }
 
-// Stats is what the planner did so far.
+// Stats returns a snapshot.
 func (p *Planner) Stats() Stats {
 	s := p.stats
 	s.Size, s.P95 = p.sizer.size, p.sizer.whole
 	return s
 }
 
-// pace is how long shards take, and how large they are to be.
+// sizer records how long shards take, and derives their size.
 type sizer struct {
 	size    int
-	shards  [recent]time.Duration // a shard
-	ledgers [recent]time.Duration // a ledger of one
+	shards  [recent]time.Duration // duration of a shard
+	ledgers [recent]time.Duration // its duration per ledger
 	n       int                   // shards so far; the oldest are overwritten
-	slowed  int                   // n when the size was halved last
-	whole   time.Duration         // P95 of shards
-	each    time.Duration         // P95 of a ledger of one; 0: too few
+	slowed  int                   // n when the size was last halved
+	whole   time.Duration         // P95 per shard
+	each    time.Duration         // P95 per ledger; 0: too few shards
 }
 
-// took counts how long a flight was.
+// took records the duration of a flight.
 func (p *Planner) took(f *flight, now time.Time) {
 	c := &p.sizer
 	d := max(now.Sub(f.begun), 0)
@@ -63,14 +63,14 @@ func (p *Planner) took(f *flight, now time.Time) {
 	c.whole, c.each = quantile(c.shards[:n]), max(quantile(c.ledgers[:n]), 1)
 	p.nextHedge = time.Time{}
 	if p.c.Sizing == Adaptive {
-		// Ledgers of a shard are fetched one after the other, so its time goes with their number. It grows and
-		// shrinks by half and double at most, in case that holds less well.
+		// Ledgers of a shard are fetched one after the other, so its duration is about proportional
+		// to their number. The size at most doubles or halves, in case it is not.
 		want := int(min(p.c.Target/c.each, time.Duration(p.largest())))
 		c.size = max(1, min(max(want, c.size/2), 2*c.size, p.largest()))
 	}
 }
 
-// tooSlow halves the size, once for those shards that were under way together.
+// halve halves the size, once for all shards that were in flight together.
 func (c *sizer) halve(adaptive bool) {
 	if adaptive && c.n >= c.slowed {
 		c.size = max(1, c.size/2)
