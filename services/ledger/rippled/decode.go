@@ -15,10 +15,11 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Decoder reads an answer to `ledger` in binary: rippled's over either transport and Clio's, in both shapes of a
-// transaction (tx_blob and meta; tx_blob, meta_blob and hash). Several goroutines may use one.
+// Decoder reads an answer to `ledger` in binary, from rippled over either transport or from Clio,
+// with both forms of a transaction (tx_blob and meta; tx_blob, meta_blob and hash). Several
+// goroutines may use one.
 type Decoder interface {
-	// Decode fills an answer. Errors are *Error without a Server; then what the answer holds is of no use.
+	// Decode fills an answer. Errors are *Error without a Server; the answer must not be used then.
 	Decode(answer []byte, into *Answer) error
 }
 
@@ -27,7 +28,7 @@ func Decoders() map[string]Decoder {
 	return map[string]Decoder{"json": jsonDecoder{}, "scan": scanDecoder{}}
 }
 
-// NewDecoder gives a decoder by its name; "" is scan.
+// NewDecoder returns a decoder by its name; "" is scan.
 func NewDecoder(name string) (Decoder, error) {
 	if name == "" {
 		name = "scan"
@@ -36,20 +37,21 @@ func NewDecoder(name string) (Decoder, error) {
 	if d, ok := all[name]; ok {
 		return d, nil
 	}
-	return nil, fmt.Errorf("decoder %q: there is no such decoder; there are %s",
+	return nil, fmt.Errorf("unknown decoder %q; there are %s",
 		name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 
-// object is what became of one of the objects that an answer may hold.
+// object is the state of one of the objects that an answer may hold.
 type object uint8
 
 const (
 	absent object = iota // or null
 	present
-	wrong // it is there and is no object
+	wrong // there is a value that is no object
 )
 
-// reply is what both decoders read of an answer, before anybody judges it: so they cannot judge differently.
+// reply is what both decoders read from an answer. They share judge, so they cannot judge
+// differently.
 type reply struct {
 	top, result, ledger object
 	fault               [2]fault  // at the top, and in the result
@@ -58,17 +60,18 @@ type reply struct {
 	hash                [2]string // hex: likewise
 	validated, open     bool      // open: "closed" is there and not true
 	header              bool      // ledger_data is there
-	badHeader, badList  bool      // ledger_data is not hex; transactions are not a list of tx_blob and meta in hex
+	// Ledger_data is not hex; transactions are not a list of tx_blob and meta in hex.
+	badHeader, badList bool
 }
 
-// fault is an error as a server says it.
+// fault is an error that a server reports.
 type fault struct {
 	name    string
 	code    string // digits
 	message string
 }
 
-// What a server calls its errors, and their codes. Clio and rippled share both.
+// faults are servers' names for errors; faultCodes are their codes. Clio and rippled share both.
 var faults = map[string]Code{
 	"slowDown": SlowDown, "tooBusy": Busy, "lgrNotFound": NotFound, "ledgerNotFound": NotFound,
 	"lgrNotValidated": NotValidated,
@@ -82,7 +85,7 @@ var faultCodes = map[string]Code{
 	"18": NotSynced, "21": NotFound,
 }
 
-// maxMessage bounds what is shown of a server's text, in bytes.
+// maxMessage bounds how much of a server's text is shown, in bytes.
 const maxMessage = 200
 
 func (f fault) err() *Error {
@@ -96,7 +99,7 @@ func (f fault) err() *Error {
 	return errorf(k, "%.*q (code %.20s): %.*q", maxMessage, f.name, f.code, maxMessage, f.message)
 }
 
-// judge says what an answer amounts to, and fills in what is not bytes.
+// judge returns the error of an answer, or fills in the fields that are not bytes.
 func (r *reply) judge(into *Answer) error {
 	switch {
 	case r.top != present:
@@ -149,7 +152,7 @@ func first(texts [2]string) string {
 	return texts[1]
 }
 
-// parseIndex reads the index of a ledger, which is a number or a string of digits; 0 where there is none.
+// parseIndex reads a ledger index, a number or a string of digits; 0 for "".
 func parseIndex(text string) (uint32, error) {
 	if text == "" {
 		return 0, nil
@@ -161,8 +164,8 @@ func parseIndex(text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// reset makes a value ready for an answer, whose hex decodes into half of its bytes at most: so the memory stays where
-// it is while it is filled.
+// reset makes room for an answer. Hex decodes into at most half of its bytes, so the memory does
+// not move while it is filled.
 func (a *Answer) reset(answer []byte) error {
 	size := len(answer)
 	if cap(a.memory) < size/2 {
@@ -175,9 +178,9 @@ func (a *Answer) reset(answer []byte) error {
 	return nil
 }
 
-// unhex appends the bytes that hex digits stand for to the answer's memory, which has room (see reset), and gives
-// them. It says whether they were hex digits, and keeps nothing where they were not. An answer is nearly all hex: this
-// library decodes it in a sixth of the time of encoding/hex (BenchmarkHex).
+// unhex appends the bytes of hex digits to the answer's memory, which has room (see reset), and
+// returns them. False means that they are no hex digits; the memory is unchanged then. An answer is
+// nearly all hex: this library decodes it in a sixth of the time of encoding/hex (BenchmarkHex).
 func (a *Answer) unhex(digits []byte) ([]byte, bool) {
 	from, to := len(a.memory), len(a.memory)+len(digits)/2
 	if to > cap(a.memory) {
@@ -190,7 +193,8 @@ func (a *Answer) unhex(digits []byte) ([]byte, bool) {
 	return a.memory[from:to:to], true
 }
 
-// decodeInfo reads an answer to `server_info`. It is asked for once in a while, so encoding/json does.
+// decodeInfo reads an answer to `server_info`. Such requests are rare, so encoding/json is fast
+// enough.
 func decodeInfo(answer []byte) (Info, error) {
 	type faulty struct {
 		Error   string      `json:"error"`

@@ -12,7 +12,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// realLedgers are real answers, where they are.
+// realLedgers are real answers, if the files exist.
 func realLedgers(t testing.TB) [][]byte {
 	t.Helper()
 	for dir := "."; len(dir) < 40; dir = filepath.Join(dir, "..") {
@@ -126,7 +126,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// agree decodes with both, each into an answer that was used before.
+// agree decodes with both decoders, each into an answer that was used before.
 func agree(t *testing.T, bytes []byte, a, b *Answer) {
 	t.Helper()
 	errA, errB := Decoders()["json"].Decode(bytes, a), Decoders()["scan"].Decode(bytes, b)
@@ -183,7 +183,8 @@ func FuzzInfo(f *testing.F) {
 	})
 }
 
-// TestScanAllocations holds that a ledger of many transactions costs as few allocations as one of none.
+// TestScanAllocations checks that a ledger of many transactions costs as few allocations as an
+// empty one.
 func TestScanAllocations(t *testing.T) {
 	var a Answer
 	var d scanDecoder

@@ -9,7 +9,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// jsonDecoder is encoding/json into maps, and encoding/hex.
+// jsonDecoder uses encoding/json into maps, and encoding/hex.
 type jsonDecoder struct{}
 
 func (jsonDecoder) Decode(answer []byte, into *Answer) error {
@@ -23,7 +23,7 @@ func (jsonDecoder) Decode(answer []byte, into *Answer) error {
 		return errorf(Malformed, "reading JSON: %v", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errorf(Malformed, "reading JSON: something follows the answer")
+		return errorf(Malformed, "reading JSON: data after the answer")
 	}
 	r := new(reply)
 	var m, result, ledger map[string]any
@@ -81,7 +81,7 @@ func objectOf(v any) (map[string]any, object) {
 	return nil, wrong
 }
 
-// text is a string or the digits of a number.
+// text returns a string or the digits of a number.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -25,7 +25,7 @@ type asked struct {
 	Streams []string `json:"streams"`
 }
 
-// talk serves WebSocket connections, each by h, and gives the URL and how many there were.
+// talk serves WebSocket connections, each by h, and returns the URL and the number of connections.
 func talk(t *testing.T, h func(ctx context.Context, c *websocket.Conn)) (string, *atomic.Int64) {
 	t.Helper()
 	var connections atomic.Int64
@@ -62,7 +62,8 @@ func say(ctx context.Context, c *websocket.Conn, format string, args ...any) {
 	_ = c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, format, args...))
 }
 
-// withID is the answer to a request, with its id in front as rippled writes it, or at the end as Clio does.
+// withID is the answer to a request, with its id in front as rippled writes it, or at the end as
+// Clio does.
 func withID(q asked, answer string) string {
 	answer = strings.Replace(answer, ":7,", fmt.Sprintf(":%d,", q.Index), 1)
 	if q.ID%2 == 0 {
@@ -71,7 +72,8 @@ func withID(q asked, answer string) string {
 	return fmt.Sprintf(`%s,"id":%d}`, strings.TrimSuffix(answer, "}"), q.ID)
 }
 
-// Several requests share one connection, and each gets its own answer, in whatever order answers come.
+// Several requests share one connection, and each gets its own answer, in whatever order answers
+// arrive.
 func TestSocketInFlight(t *testing.T) {
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		var held []asked
@@ -105,7 +107,8 @@ func TestSocketInFlight(t *testing.T) {
 	}
 }
 
-// A connection that is closed because of load is SlowDown for all who wait, and is not dialled at once.
+// A connection closed because of load is SlowDown for all waiting callers, and is not dialled again
+// immediately.
 func TestSocketClosedForLoad(t *testing.T) {
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		_, _ = hear(ctx, c)
@@ -121,7 +124,7 @@ func TestSocketClosedForLoad(t *testing.T) {
 	}
 }
 
-// A connection that broke is dialled again; a server that does not answer the dial, ever later.
+// A broken connection is dialled again, with growing waits while the server does not answer.
 func TestSocketRedials(t *testing.T) {
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		q, _ := hear(ctx, c)
@@ -161,7 +164,7 @@ func TestSocketRedials(t *testing.T) {
 	}
 }
 
-// Who does not answer in time is a Timeout for that request only; its answer, when it comes, is nobody's.
+// A late answer is a Timeout for that request only, and is discarded when it arrives.
 func TestSocketLate(t *testing.T) {
 	var once sync.Once
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
@@ -192,7 +195,7 @@ func TestSocketLate(t *testing.T) {
 	}
 }
 
-// Errors arrive at the top of a message; one without an id is for who has waited longest.
+// Errors arrive at the top of a message; one without an id belongs to the oldest request.
 func TestSocketErrors(t *testing.T) {
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		for {
@@ -223,7 +226,7 @@ func TestSocketLarge(t *testing.T) {
 	want(t, s.Ledger(t.Context(), 7, new(Answer)), Malformed)
 }
 
-// Close breaks what is under way, and nothing is dialled afterwards.
+// Close ends requests in flight, and no connection is dialled afterwards.
 func TestSocketClose(t *testing.T) {
 	arrived := make(chan struct{})
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
@@ -240,7 +243,8 @@ func TestSocketClose(t *testing.T) {
 	want(t, s.Ledger(t.Context(), 7, new(Answer)), Gone)
 }
 
-// A subscription yields ledgers and validations, passes over the rest, and ends with the connection.
+// A subscription yields ledgers and validations, skips other messages, and ends with the
+// connection.
 func TestSubscribe(t *testing.T) {
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		q, err := hear(ctx, c)
@@ -267,7 +271,7 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// Who leaves the loop, or whose context ends, leaves nothing behind.
+// A subscription whose loop or context ends leaves no goroutine and no connection.
 func TestSubscribeLeaves(t *testing.T) {
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		_, _ = hear(ctx, c)

@@ -19,23 +19,27 @@ import (
 
 // Streams that may be subscribed to.
 const (
+	// Streams for Subscribe.
 	Ledgers     = "ledger"      // a ledger was validated
-	Validations = "validations" // a validator says that it validated a ledger
+	Validations = "validations" // a validator signed a validation of a ledger
 )
 
-// Event is what a subscription brings.
+// Event is a message of a subscription.
 type Event struct {
 	Stream       string // Ledgers or Validations
 	Index        uint32 // of the ledger
 	Hash         xrpl.Hash
-	Transactions int         // of a ledger: how many it has
-	Complete     history.Set // of a ledger: what the server has; empty where it does not say
-	Validation   []byte      // of a validation: as it was signed, for xrpl.ParseValidation; nil where the server does not say
+	Transactions int         // of a ledger: number of transactions
+	Complete     history.Set // of a ledger: the server's ranges; empty if not reported
+	// Validation is the signed validation, for xrpl.ParseValidation; nil if the server does not
+	// send it.
+	Validation []byte
 }
 
-// Subscribe yields what happens on streams (first, of Ledgers, the last one that was validated before), over a WebSocket connection of its own, until ctx is done, the loop is
-// left, or an error is yielded, which is the last: *Error, or that of ctx. Who subscribes again has to ask for what
-// was missed.
+// Subscribe yields the events of streams over its own WebSocket connection, until ctx is done, the
+// loop ends, or an error is yielded, which is the last: an *Error, or that of ctx. The first event
+// of Ledgers is the last ledger validated before. After a new subscription the caller must request
+// what it missed.
 func (s *Server) Subscribe(ctx context.Context, streams ...string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := s.follow(ctx, streams, yield); err != nil {
@@ -66,12 +70,12 @@ func (s *Server) follow(ctx context.Context, streams []string, yield func(Event,
 	return s.asError(err, nil)
 }
 
-// listen yields what comes over a connection until the loop is left, and ends the connection.
+// listen yields the messages of a connection until the loop ends, and closes the connection.
 func (s *Server) listen(ctx context.Context, l *line, streams []string, yield func(Event, error) bool) error {
 	var pings sync.WaitGroup
 	pings.Go(l.ping)
 	defer pings.Wait()
-	defer l.end(gone(errors.New("nobody listens any more")))
+	defer l.end(gone(errors.New("the subscription ended")))
 
 	ask := request{method: "subscribe", streams: streams}
 	question := append(ask.append([]byte(`{"id":1,"command":"subscribe",`)), '}')
@@ -85,7 +89,7 @@ func (s *Server) listen(ctx context.Context, l *line, streams []string, yield fu
 	for {
 		b, err := l.message(ctx)
 		if err != nil {
-			l.end(err) // unless the ping or the time-out did, and said why
+			l.end(err) // no effect if the ping or the time-out ended it before
 			return l.why
 		}
 		e, kind, err := decodeEvent(b.bytes)
@@ -102,7 +106,7 @@ func (s *Server) listen(ctx context.Context, l *line, streams []string, yield fu
 	}
 }
 
-// message is what a server sends to who has subscribed.
+// message is a server's message to a subscriber.
 type message struct {
 	Type    string      `json:"type"`
 	Error   string      `json:"error"`
@@ -111,7 +115,7 @@ type message struct {
 	Result  *closed     `json:"result"` // of the answer to the subscription
 
 	closed
-	// Validations are the only messages in which rippled writes an index as a string.
+	// In validations, and only there, rippled writes an index as a string.
 	Data string `json:"data"`
 }
 
@@ -131,7 +135,7 @@ func (n *index) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// decodeEvent reads a message. What is none of the streams' has no Stream.
+// decodeEvent reads a message. A message that belongs to no stream has no Stream.
 func decodeEvent(text []byte) (Event, string, error) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
