@@ -9,8 +9,8 @@ import (
 	"dyno/parts/xrpl/xrpljson"
 )
 
-// From one of these on, metadata says how much was delivered where that is not the Amount. Source: getDeliveredAmount of
-// rippled.
+// From this ledger or this close time on, metadata contains the delivered amount if it differs from Amount.
+// Source: getDeliveredAmount of rippled.
 const (
 	deliveredIndex = 4_594_095
 	deliveredClose = 446_000_000 // seconds since 2000-01-01
@@ -34,7 +34,7 @@ func (p *page) decoded(tx xrpl.Transaction, version int) (fields, meta xrpljson.
 	return fields, meta, nil
 }
 
-// deliver says in metadata how much a transaction delivered.
+// deliver adds the delivered amount to metadata.
 func (p *page) deliver(fields, meta xrpljson.Object) {
 	switch fields["TransactionType"] {
 	case "Payment", "CheckCash", "AccountDelete":
