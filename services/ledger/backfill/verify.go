@@ -164,5 +164,5 @@ func newTree(name string) (tree, error) {
 	case "nodes":
 		return nodes{}, nil
 	}
-	return nil, fmt.Errorf("unknown tree %q; there are nodes, sorted", name)
+	return nil, fmt.Errorf("no tree is called %q; there are nodes, sorted", name)
 }

@@ -37,7 +37,7 @@ func NewDecoder(name string) (Decoder, error) {
 	if d, ok := all[name]; ok {
 		return d, nil
 	}
-	return nil, fmt.Errorf("unknown decoder %q; there are %s",
+	return nil, fmt.Errorf("decoder %q: there is no such decoder; there are %s",
 		name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 

@@ -52,12 +52,12 @@ func (c Config) Check() error {
 	switch c.Sizing {
 	case "", Fixed, Adaptive:
 	default:
-		return fmt.Errorf("unknown shard sizing %q; there are %s, %s", c.Sizing, Fixed, Adaptive)
+		return fmt.Errorf("no sizing of shards is called %q; there are %s, %s", c.Sizing, Fixed, Adaptive)
 	}
 	switch c.Hedge {
 	case "", None, P95:
 	default:
-		return fmt.Errorf("unknown hedging %q; there are %s, %s", c.Hedge, None, P95)
+		return fmt.Errorf("no hedging is called %q; there are %s, %s", c.Hedge, None, P95)
 	}
 	return nil
 }

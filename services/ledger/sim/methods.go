@@ -28,14 +28,14 @@ func (s *Sim) handle(ctx context.Context, r *request, warn func(int) bool) *answ
 	return e.fail(failUnknown, r.raw())
 }
 
-// ledger is the method that it is all about.
+// ledger is the method ledger.
 func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	w, err := r.params.ledger()
 	if err != nil {
 		return e.fail(failure{failParams.token, failParams.code, err.Error()}, r.raw())
 	}
 	if r.Transactions && r.Expand && !r.Binary {
-		return e.fail(failNotSupported, r.raw()) // JSON of transactions is nothing that history can be proved from
+		return e.fail(failNotSupported, r.raw()) // no ledger can be proved from decoded transactions
 	}
 	if !s.synced.Load() {
 		return e.fail(unsynced(r.version()), r.raw())
@@ -69,13 +69,13 @@ func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	return a
 }
 
-// with notes which fault an answer is.
+// with records the fault that an answer is.
 func (a *answer) with(kind Kind, index uint32) *answer {
 	a.fault, a.number = kind, index
 	return a
 }
 
-// failureOf is what servers say of an error in here.
+// failureOf is the failure for an internal error.
 func failureOf(err error) failure {
 	if errors.Is(err, errNotThere) {
 		return failNoLedger
@@ -83,13 +83,13 @@ func failureOf(err error) failure {
 	return failure{failInternal.token, failInternal.code, err.Error()}
 }
 
-// anyError is one of the errors that a client should see as trouble of the server's.
+// anyError is one of the errors that a client should count as the server's.
 func (s *Sim) anyError(index, attempt uint32) failure {
 	all := []failure{failSlowDown, failTooBusy, failNoCurrent, failInternal, failNoLedger}
 	return all[s.dice.roll("error", uint64(index), uint64(attempt))%uint64(len(all))]
 }
 
-// resolve finds the index of the ledger that is asked for, of those that this server says it has.
+// resolve finds the index of the requested ledger among those that this server claims.
 func (s *Sim) resolve(ctx context.Context, w which) (uint32, error) {
 	switch {
 	case w.validated:
@@ -144,7 +144,7 @@ func (s *Sim) top() (uint32, bool) {
 	return set[len(set)-1].To, true
 }
 
-// render writes the answer with a ledger: as it is, or as a fault wants it.
+// render writes the answer with a ledger, changed as a fault requires.
 func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt uint32, kind Kind) (*answer, error) {
 	l, n, err := s.chain.at(ctx, index)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt
 	a := e.success(m)
 	a.keep = keep
 	if wrong == nil && kind.wrong() {
-		kind = "" // there was nothing to be changed
+		kind = "" // the ledger has nothing to change
 	}
 	return a.with(kind, index), nil
 }
@@ -210,7 +210,8 @@ func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byt
 	return b, keep, nil
 }
 
-// before is what an answer says before the transactions: the header. rippled sorts members, Clio does not.
+// before appends the part before the transactions: the header. rippled sorts members, Clio does
+// not.
 func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
 	if clio {
 		b = e.identity(b)
@@ -250,7 +251,7 @@ func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
 	return appendIndex(append(b, `,"ledger_index":`...), h.Index)
 }
 
-// after is what an answer says after the transactions.
+// after appends the part after the transactions.
 func (e *entry) after(b []byte, clio bool) []byte {
 	b = append(b, '}')
 	if clio {
@@ -264,8 +265,8 @@ func (e *entry) identity(b []byte) []byte {
 	return appendIndex(append(b, `","ledger_index":`...), e.index())
 }
 
-// transaction is the method tx, of transactions in binary. Source of its members: XRPLF/rippled, rpc/handlers/Tx.cpp and
-// app/misc/detail/Transaction.cpp.
+// transaction is the method tx in binary. Source of its members: XRPLF/rippled, rpc/handlers/Tx.cpp
+// and app/misc/detail/Transaction.cpp.
 func (s *Sim) transaction(r *request, e envelope) *answer {
 	id, err := xrpl.ParseHash(r.Transaction)
 	if err != nil {

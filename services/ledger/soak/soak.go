@@ -1,11 +1,13 @@
-// Package soak holds a history client to what it promises when all goes wrong: Kill kills it at random moments and lets
-// it go on, Faults lets several servers answer wrongly ten thousand times. What decides is what is stored in the end,
-// compared with the simulator's chain byte by byte, and what the servers have really sent, never how long it took.
+// Package soak checks that a history client keeps its promises under failures: Kill kills it at
+// random moments and restarts it, Faults lets several servers send ten thousand wrong answers. The
+// result depends only on what is stored in the end, compared with the simulator's chain byte by
+// byte, and on what the servers have really sent, never on durations.
 //
 //	go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
 //
-// It talks to the program by arguments, signals and HTTP, so that any program with ledgersync's commands can be soaked
-// (-program services/ledger/plain). It measures no speed. The processes and servers that it starts end with the test.
+// It controls the program by arguments, signals and HTTP, so it can test any program with
+// ledgersync's commands (-program services/ledger/plain). It measures no speed. The processes and
+// servers that it starts end with the test.
 package soak
 
 import (
@@ -15,20 +17,21 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// Program is what is soaked.
+// Program is the program under test.
 type Program struct {
 	Start ledgertest.Start
-	Sync  []string // flags of sync besides those for what and where, such as --set fetches=32
+	// Flags of sync in addition to the range, the servers and the folder, such as --set fetches=32.
+	Sync []string
 }
 
-// sync starts one.
+// sync starts a sync.
 func (p Program) sync(t testing.TB, dir string, args ...string) *ledgertest.Process {
 	t.Helper()
 	all := append([]string{"sync", "--data", dir, "--json"}, args...)
 	return p.Start(t, append(all, p.Sync...)...)
 }
 
-// chain makes one that ends with the test.
+// chain makes a chain that ends with the test.
 func chain(t testing.TB, c sim.ChainConfig) *sim.Chain {
 	t.Helper()
 	made, err := sim.NewChain(c)
@@ -42,7 +45,7 @@ func chain(t testing.TB, c sim.ChainConfig) *sim.Chain {
 	return made
 }
 
-// server starts one that ends with the test.
+// server starts a server that ends with the test.
 func server(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	s, err := sim.Start(c)

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// Whenever the client dies, it goes on, loses next to nothing, and stores nothing but the truth.
+// After each kill the client continues, loses almost no work, and stores only true ledgers.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it kills a client for several seconds")
@@ -54,20 +54,21 @@ func TestKill(t *testing.T) {
 	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
 }
 
-// What comes ahead of its turn is not fetched again either.
-func TestAhead(t *testing.T) {
+// Prefetched answers are not fetched again either.
+func TestPrefetched(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes several seconds")
 	}
 	if filepath.Base(*program) == "plain" {
 		t.Skip("the plain program has one request at a time")
 	}
-	if n := Ahead(t, subject(t), 400, chooseSeed(t)); n > *again {
+	if n := Prefetched(t, subject(t), 400, chooseSeed(t)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
 }
 
-// Whatever servers answer, nothing but the truth is stored, all of it, and nobody is blamed but who has lied.
+// Whatever servers answer, only true ledgers are stored, all of them, and faults are recorded only
+// for servers with false answers.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes several seconds")
