@@ -24,7 +24,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// served is a service of a store with a hole in it, and a server that says what is true, which has the same ledgers.
+// served is a service of a store with a hole in it, and a server that says what is true, which has
+// the same ledgers.
 type served struct {
 	url, grpc string
 	source    *sim.Sim
@@ -61,7 +62,8 @@ func logged(t testing.TB, p *ledgertest.Process, key string) string {
 	return value
 }
 
-// same asks both, holds that the service says what the source says, member by member, and returns it.
+// same asks both, holds that the service says what the source says, member by member, and returns
+// it.
 func (s served) same(t testing.TB, method string, params map[string]any) map[string]any {
 	t.Helper()
 	var got, want map[string]any
@@ -77,8 +79,8 @@ func (s served) same(t testing.TB, method string, params map[string]any) map[str
 	return got
 }
 
-// sorted brings a ledger's transactions into one order: it is that of their hashes at the source, that of their application
-// here.
+// sorted brings a ledger's transactions into one order: it is that of their hashes at the source,
+// that of their application here.
 func sorted(result map[string]any) {
 	inner, _ := result["ledger"].(map[string]any)
 	if txs, ok := inner["transactions"].([]any); ok {
@@ -164,7 +166,8 @@ func TestAnswersAreTheSources(t *testing.T) {
 	}
 }
 
-// What is not stored is said to be not there, in the source's words: below, in the hole, above, and by a hash.
+// What is not stored is said to be not there, in the source's words: below, in the hole, above, and
+// by a hash.
 func TestMissingIsNotFound(t *testing.T) {
 	t.Parallel()
 	s := serveHoled(t, small, holed)
@@ -189,8 +192,8 @@ func TestMissingIsNotFound(t *testing.T) {
 	}
 }
 
-// touching are the transactions of stored ledgers that name an account, newest first: found by the account's bytes, not by
-// an index or a walk.
+// touching are the transactions of stored ledgers that name an account, newest first: found by the
+// account's bytes, not by an index or a walk.
 func (s served) touching(t testing.TB, account xrpl.AccountID, within history.Range) (all []accountTransaction) {
 	t.Helper()
 	for index := within.To; index >= within.From; index-- {
@@ -222,7 +225,8 @@ type accountAnswer struct {
 	Transactions []accountTransaction
 }
 
-// Every account's transactions come, page by page, each once, in either order, of the ledgers around the range's end.
+// Every account's transactions come, page by page, each once, in either order, of the ledgers
+// around the range's end.
 func TestAccountsHaveTheirTransactions(t *testing.T) {
 	t.Parallel()
 	repeated := small
@@ -296,7 +300,8 @@ func (s served) stream(t testing.TB, from uint32, count int) (all []*xrpl.Ledger
 	return all, codes.OK
 }
 
-// isWhole holds that ledgers are true, prove themselves (L1), and follow on each other from an index on.
+// isWhole holds that ledgers are true, prove themselves (L1), and follow on each other from an
+// index on.
 func isWhole(t testing.TB, source *sim.Sim, ledgers []*xrpl.Ledger, from uint32, count int) {
 	t.Helper()
 	if len(ledgers) != count {

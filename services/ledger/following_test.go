@@ -67,7 +67,8 @@ func endsClean(t testing.TB, p *ledgertest.Process, dir string, s *sim.Sim, from
 	ledgertest.ReadTruth(t, s.URL(), from, to).Holds(t, ledgersync, dir)
 }
 
-// Whoever asks before the service is up is answered once the newest ledgers are rendered, and not before.
+// Whoever asks before the service is up is answered once the newest ledgers are rendered, and not
+// before.
 func TestReadyWhenWarm(t *testing.T) {
 	t.Parallel()
 	s := serveChain(t, sim.Config{})
@@ -153,8 +154,8 @@ func (a *asking) once(t testing.TB) {
 	a.asked++
 }
 
-// While it follows, what it says that it has can be had, whole and true, and its newest ledger only gets newer. Over gRPC
-// all come in order meanwhile.
+// While it follows, what it says that it has can be had, whole and true, and its newest ledger only
+// gets newer. Over gRPC all come in order meanwhile.
 func TestAnswersWhileFollowing(t *testing.T) {
 	t.Parallel()
 	s := serveChain(t, sim.Config{ChainConfig: small})
@@ -205,7 +206,8 @@ func TestAnswersWhileFollowing(t *testing.T) {
 	endsClean(t, p, dir, s, first, tip)
 }
 
-// A socket that dies while it follows, by hanging up or by falling silent, alone or beside a healthy one, costs no ledger.
+// A socket that dies while it follows, by hanging up or by falling silent, alone or beside a
+// healthy one, costs no ledger.
 func TestFollowsThroughDeadSockets(t *testing.T) {
 	for name, c := range map[string]struct {
 		beside bool
@@ -257,7 +259,8 @@ func blames(t testing.TB, debug string) (servers []string) {
 	return servers
 }
 
-// A server that tells of another chain's tip, further on, is neither believed nor stored, whoever else there is to ask.
+// A server that tells of another chain's tip, further on, is neither believed nor stored, whoever
+// else there is to ask.
 func TestTipOfALiar(t *testing.T) {
 	for name, byQuorum := range map[string]bool{"against two": false, "against the validators": true} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// indexAccounts puts what is stored without an index by account into it, where that was switched on, and says how it goes.
+// indexAccounts adds stored ledgers to the index by account, if that was switched on, and logs its
+// progress.
 func indexAccounts(ctx context.Context, env *daemon.Env, s *store.Store) error {
 	env.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ripple_account_index_lacking_ledgers",

@@ -97,5 +97,5 @@ func (p *pipeline) note() string {
 	if waits := p.waits.Load(); waits != nil {
 		return *waits
 	}
-	return "bound by: " + p.bound.recent(p).binding()
+	return "bound by: " + p.bound.recent(p).limitingResource()
 }

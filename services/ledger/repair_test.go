@@ -14,7 +14,8 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// A flipped byte in a pack is found by check, taken out by check --repair, and one ledger is fetched again.
+// A flipped byte in a pack is found by check, taken out by check --repair, and one ledger is
+// fetched again.
 func TestRepairAndSync(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	r := ledgertest.NewRelay(t, honest.URL())
@@ -66,8 +67,8 @@ func TestRepairAndSync(t *testing.T) {
 	}
 }
 
-// A lie that was kept when its process died is found out by the next one, which blames the server that it came from, even if it
-// is asked no more.
+// A lie that was kept when its process died is found out by the next one, which blames the server
+// that it came from, even if it is asked no more.
 func TestLieFromBeforeIsBlamed(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	dir := t.TempDir()

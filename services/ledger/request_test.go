@@ -184,7 +184,8 @@ func TestTimeoutHolds(t *testing.T) {
 	}
 }
 
-// A server is asked so many things at once as connections says, and by default no more than Clio bears.
+// A server is asked so many things at once as connections says, and by default no more than Clio
+// bears.
 func TestConnectionsOfAServer(t *testing.T) {
 	for set, want := range map[string]int{"": rippled.DefaultInFlight, "200": 200} {
 		changes := map[string]string{}

@@ -124,7 +124,8 @@ func TestRefusesOtherSitesPages(t *testing.T) {
 	ends(t, p)
 }
 
-// What was synced without an index by account gets one when serve is started with it, whenever it is killed.
+// What was synced without an index by account gets one when serve is started with it, whenever it
+// is killed.
 func TestAccountsAreIndexedLater(t *testing.T) {
 	dir := t.TempDir()
 	s := serveChain(t, sim.Config{})
@@ -318,7 +319,8 @@ func TestFollows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// It may have been stopped in the middle of a stretch, which is stored from its top down.
+			// It may have been stopped in the middle of a stretch, which is stored from its top
+			// down.
 			top := set[len(set)-1].To
 			if len(set) > 2 || set[0].From != last-3 || set[0].To < last || top <= last {
 				t.Errorf("stored: %s", has)

@@ -37,7 +37,7 @@ func told(t *testing.T, r *prometheus.Registry) map[string]float64 {
 func TestStandings(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	p := opened(t, nil, s.URL(), s.URL(), s.WS())
-	if err := p.meet(t.Context()); err != nil {
+	if err := p.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.byServers(t.Context(), last); err != nil {

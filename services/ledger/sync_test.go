@@ -17,7 +17,8 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// keys are those of sync --json, in order, with the kind of their values. They are a promise: keys may be added below.
+// keys are those of sync --json, in order, with the kind of their values. They are a promise: keys
+// may be added below.
 var keys = []string{
 	"ledgers number", "bytes number", "elapsed_s number", "ledgers_per_s number", "p95_ms number", "bound_by string",
 	"refetched number", "blamed array", "gaps array", "signatures number", "trusted string", "proved string", "marked array",
@@ -134,7 +135,7 @@ func TestJSONHasItsKeys(t *testing.T) {
 			if s.Ledgers != c.ledgers || !slices.Equal(s.Gaps, c.gaps) {
 				t.Errorf("%+v", s)
 			}
-			if c.code == 0 && (s.Bytes == 0 || s.Elapsed <= 0 || s.Rate <= 0 || s.P95 <= 0 || len(s.Blamed) > 0 || !strings.Contains(s.Trusted, "on the word of 1 of 1 servers")) {
+			if c.code == 0 && (s.Bytes == 0 || s.Elapsed <= 0 || s.Rate <= 0 || s.P95 <= 0 || len(s.Blamed) > 0 || !strings.Contains(s.Trusted, "as reported by 1 of 1 servers")) {
 				t.Errorf("%+v", s)
 			}
 			if c.code != 0 && !strings.Contains(said, "ledgersync: ") {
@@ -147,7 +148,8 @@ func TestJSONHasItsKeys(t *testing.T) {
 	}
 }
 
-// What is stored below was proved from somewhere else: that it does not fit is told, not passed over.
+// What is stored below was proved from somewhere else: that it does not fit is told, not passed
+// over.
 func TestWhatIsBelowHasToFit(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	other := small
@@ -180,7 +182,8 @@ func TestWhatIsBelowHasToFit(t *testing.T) {
 	}
 }
 
-// A sync that was stopped goes on with other flags than it began with, and with those that were not given.
+// A sync that was stopped goes on with other flags than it began with, and with those that were not
+// given.
 func TestGoesOnOtherwise(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	relay := ledgertest.NewRelay(t, honest.URL())

@@ -373,7 +373,7 @@ func (b ballots) Add(v []byte) (trust.Anchor, bool, error) {
 	case 666:
 		return trust.Anchor{}, false, trust.ErrConflict
 	case 667:
-		return trust.Anchor{}, false, fmt.Errorf("%w: fetch the present one", trust.ErrExpired)
+		return trust.Anchor{}, false, fmt.Errorf("%w: fetch the current one", trust.ErrExpired)
 	}
 	b[string(v)]++
 	return trust.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil

@@ -59,7 +59,7 @@ func TestCheckWithoutAnything(t *testing.T) {
 	}
 }
 
-// Whatever is damaged is found, and the ledger is named where there is one.
+// Every damage is found, with the ledger's index if it concerns one.
 func TestCheckFindsDamage(t *testing.T) {
 	ledger := func(index uint32, change func(l *xrpl.Ledger)) func(*testing.T, *Store) error {
 		return func(t *testing.T, s *Store) error {
@@ -138,7 +138,7 @@ func accountOf(t *testing.T, l *xrpl.Ledger) (account xrpl.AccountID) {
 	return account
 }
 
-// Nothing here is signed, so that L4 says so of every ledger.
+// The ledgers are unsigned, so L4 reports each of them.
 func TestCheckSignatures(t *testing.T) {
 	s, _ := filled(t)
 	report, err := s.Check(t.Context(), trust.L4, nil)
@@ -153,7 +153,7 @@ func TestEvidence(t *testing.T) {
 	chain := storetest.Chain(1, 5, 2, 2)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range maxEvidence + 2 {
-		if i == 2 { // a file with what is too old alone
+		if i == 2 { // a file with only outdated answers
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// Large answers push out the oldest, and one that is too large is cut.
+// Large answers remove the oldest, and one that is too large is cut.
 func TestEvidenceIsBounded(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
 	if err := s.Evidence(Evidence{}); err != nil {
@@ -209,7 +209,7 @@ func execute(cmd *cobra.Command, args ...string) (stdout, stderr string, err err
 	return out.String(), complaint.String(), err
 }
 
-// Ctrl-C ends a check with a line that says so, and lets go of the folder.
+// Ctrl-C ends a check with a line that says so, and unlocks the folder.
 func TestCheckIsInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, err := OpenFolder(dir, Options{})
@@ -232,7 +232,7 @@ func TestCheckIsInterrupted(t *testing.T) {
 	}
 }
 
-// What cannot be printed has not been said.
+// A failed write of the output is an error.
 func TestWriteErrorsAreErrors(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, err := OpenFolder(dir, Options{})
@@ -313,11 +313,12 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(missing); !os.IsNotExist(err) {
-		t.Errorf("looking made the folder: %v", err)
+		t.Errorf("reading made the folder: %v", err)
 	}
 }
 
-// A transaction that is in several ledgers, as a simulator repeats them, is found in one of them, and that is no failure.
+// A transaction in several ledgers, as simulators repeat them, is found in one of them, and that is
+// no failure.
 func TestCheckOfRepeatedTransactions(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
 	chain := storetest.Chain(1, 100, 4, 3)

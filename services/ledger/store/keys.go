@@ -12,7 +12,7 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// The first byte of a key says what it is.
+// The first byte of a key is its kind.
 const (
 	kindLedger      = 'l'
 	kindHash        = 'h'
@@ -43,7 +43,8 @@ func accountKey(account xrpl.AccountID, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte{kindAccount}, account[:]...), index)
 }
 
-// Place is where a transaction is: in which ledger, and at which position of its transactions, from 0.
+// Place is a transaction's place: its ledger, and its position among the ledger's transactions,
+// from 0.
 type Place struct {
 	Index    uint32
 	Position int
@@ -67,13 +68,13 @@ func bounds(kind byte) *pebble.IterOptions {
 	return &pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}}
 }
 
-// indexed is what is under a ledger's index.
+// indexed is the value stored under a ledger's index.
 type indexed struct {
 	entry
 	header []byte
 }
 
-// setEntry makes a ledger known by its index.
+// setEntry indexes a ledger.
 func setEntry(b *pebble.Batch, e entry, header []byte) error {
 	op := b.SetDeferred(5, len(e.hash)+len(header)+refSize)
 	op.Key[0] = kindLedger
@@ -95,7 +96,7 @@ func (s *Store) lookUp(index uint32) (x indexed, err error) {
 	return indexed{entry{index, xrpl.Hash(value), parseRef(value[len(value)-refSize:])}, header}, nil
 }
 
-// get reads a copy of what is under a key.
+// get returns a copy of the value of a key.
 func (s *Store) get(key []byte) ([]byte, error) {
 	s.open.RLock()
 	defer s.open.RUnlock()

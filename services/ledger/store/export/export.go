@@ -1,9 +1,10 @@
-// Package export writes stored ledgers in formats that other programs read: NDJSON, a ledger a line in the shape of a
-// server's binary answer, which ledgersync verify reads; and Parquet, a row a transaction, for analysis.
+// Package export writes stored ledgers in formats that other programs read: NDJSON, a ledger a line
+// in the shape of a server's binary answer, which ledgersync verify reads; and Parquet, a row a
+// transaction, for analysis.
 //
-// It is not for handing ledgers to another store, for which services/ledger/store/pack has a format with checksums,
-// and it does not decode transactions beyond their sender and type. Both are streaming: a ledger, or a group of rows, is in
-// memory at a time. It starts no goroutines.
+// It is not for handing ledgers to another store, for which services/ledger/store/pack has a format
+// with checksums, and it does not decode transactions beyond their sender and type. Both are
+// streaming: a ledger, or a group of rows, is in memory at a time. It starts no goroutines.
 package export
 
 import (
@@ -15,18 +16,19 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// Source is where ledgers come from: a store.
+// Source is the source of ledgers: a store.
 type Source interface {
 	Ledger(index uint32, into *xrpl.Ledger) error
 }
 
-// Formats are the writers by their names. They write the ledgers of these indexes in that order, and call report after each.
+// Formats are the writers by name. They write the given ledgers in order, and call
+// report after each.
 var Formats = map[string]func(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error{
 	"ndjson":  NDJSON,
 	"parquet": Parquet,
 }
 
-// NDJSON writes a ledger a line, as a server would answer for it in binary.
+// NDJSON writes a ledger per line, in the form of a server's binary answer.
 func NDJSON(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error {
 	var line []byte
 	return each(ctx, from, indexes, report, func(l *xrpl.Ledger) error {

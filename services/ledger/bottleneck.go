@@ -9,25 +9,26 @@ import (
 	"dyno/agent"
 )
 
-// What bounds a sync, as its last line says it.
+// The limiting resource of a sync, as its last line names it.
 const (
-	boundServer = "server" // the servers: what they allow, or how long they take
-	boundBytes  = "bytes"  // what they allow in bytes
+	boundServer = "server" // the servers: request budgets or latency
+	boundBytes  = "bytes"  // the servers' byte budgets
 	boundCPU    = "cpu"    // the processors
 	boundDisk   = "disk"   // the store
 )
 
-// shares say for how much of the time that passed each limit held the sync up, from 0 to 1.
-type shares struct {
+// utilisation is the share of time, from 0 to 1, that each resource limited the sync.
+type utilisation struct {
 	server, bytes, cpu, disk float64
 
-	pace float64 // of the time, requests waited while the rate that nobody had objected to was raised
+	pace float64 // requests waited while the request rate was ramping up
 }
 
-// binding names the limit. Who lacks the processors waits for everything else as well, and for the disk behind
-// everything but that, so these two come first when they are near their end; otherwise it is the servers, whose
-// permission or answers are waited for, and for whose sake the rate rises no faster.
-func (s shares) binding() string {
+// limitingResource names the limit. The order matters: a process without enough processors also
+// waits for network and disk, and a slow disk also stalls the network, so these two come first when
+// they are nearly used up. Otherwise it is the servers: their budgets, their latency, or the
+// ramp-up of the request rate.
+func (s utilisation) limitingResource() string {
 	switch {
 	case s.cpu >= 0.8:
 		return boundCPU
@@ -39,13 +40,15 @@ func (s shares) binding() string {
 	return boundServer
 }
 
-// reading is what shares are computed from: sums since the start.
+// reading is the basis of utilisation: sums since the start.
 type reading struct {
-	at                            time.Time
-	cpu                           time.Duration // that the process used, or waited for while others did
+	at time.Time
+	// CPU time used by the process, or waited for while other processes had it.
+	cpu                           time.Duration
 	answering, verifying, sinking time.Duration
-	requests, bytes, pace         time.Duration // that somebody waited for a budget, or for a server to be free
-	ledgers                       uint64
+	// Time that callers waited for a budget, or for a server to be free.
+	requests, bytes, pace time.Duration
+	ledgers               uint64
 }
 
 func (p *pipeline) read() reading {
@@ -58,16 +61,16 @@ func (p *pipeline) read() reading {
 	return r
 }
 
-// between gives the shares of the time between two readings.
-func (p *pipeline) between(a, b reading) shares {
+// between returns the utilisation between two readings.
+func (p *pipeline) between(a, b reading) utilisation {
 	took := b.at.Sub(a.at)
 	if took <= 0 {
-		return shares{}
+		return utilisation{}
 	}
 	of := func(a, b time.Duration, many int) float64 {
 		return min(1, max(0, (b-a).Seconds()/took.Seconds()/float64(many)))
 	}
-	return shares{
+	return utilisation{
 		server: max(of(a.requests, b.requests, 1), of(a.answering, b.answering, max(p.config.Fetches, 1))),
 		bytes:  of(a.bytes, b.bytes, 1),
 		cpu:    max(of(a.cpu, b.cpu, runtime.GOMAXPROCS(0)), of(a.verifying, b.verifying, p.config.Provers())),
@@ -76,28 +79,28 @@ func (p *pipeline) between(a, b reading) shares {
 	}
 }
 
-// Readings are taken once a second, however often they are read; the rate of ledgers is that of rateWindow.
+// Readings are taken once a second; the rate of ledgers is that of rateWindow.
 const (
 	readEvery  = time.Second
 	rateWindow = 10 * time.Second
 )
 
-// bound keeps the readings of the last rateWindow, and the first one.
-type bound struct {
+// bottleneck keeps the readings of the last rateWindow, and the first one.
+type bottleneck struct {
 	first reading
 
 	mu   sync.Mutex
-	last []reading // the oldest first; two at least, unless there was but one
+	last []reading // oldest first; at least two after the first second
 }
 
 // begin takes the first reading.
-func (b *bound) begin(p *pipeline) {
+func (b *bottleneck) begin(p *pipeline) {
 	b.first = p.read()
 	b.take(b.first)
 }
 
 // run takes readings until ctx is done.
-func (b *bound) run(ctx context.Context, p *pipeline) {
+func (b *bottleneck) run(ctx context.Context, p *pipeline) {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
 	for {
@@ -110,8 +113,8 @@ func (b *bound) run(ctx context.Context, p *pipeline) {
 	}
 }
 
-// take keeps a reading, and lets go of those that are older than the window needs.
-func (b *bound) take(r reading) {
+// take keeps a reading, and drops those that are older than the window needs.
+func (b *bottleneck) take(r reading) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last = append(b.last, r)
@@ -120,18 +123,18 @@ func (b *bound) take(r reading) {
 	}
 }
 
-// recent are the shares of the time between the last two readings.
-func (b *bound) recent(p *pipeline) shares {
+// recent is the utilisation between the last two readings.
+func (b *bottleneck) recent(p *pipeline) utilisation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := len(b.last); n > 1 {
 		return p.between(b.last[n-2], b.last[n-1])
 	}
-	return shares{}
+	return utilisation{}
 }
 
-// rate is how many ledgers a second were proved in the window.
-func (b *bound) rate() float64 {
+// rate is the number of ledgers per second that were proved in the window.
+func (b *bottleneck) rate() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	oldest, newest := b.last[0], b.last[len(b.last)-1]
@@ -141,5 +144,5 @@ func (b *bound) rate() float64 {
 	return 0
 }
 
-// whole are the shares since begin.
-func (b *bound) whole(p *pipeline) shares { return p.between(b.first, p.read()) }
+// whole is the utilisation since begin.
+func (b *bottleneck) whole(p *pipeline) utilisation { return p.between(b.first, p.read()) }

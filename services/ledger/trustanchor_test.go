@@ -62,8 +62,8 @@ func TestWordIsWithinBudgets(t *testing.T) {
 	b := serveChain(t, sim.Config{Chain: a.Chain()})
 	p := opened(t, nil, a.URL(), b.URL())
 	got, err := p.byServers(t.Context(), last)
-	if err != nil || got.Hash != truth(t, a, last).Hash || !strings.Contains(p.word, "on the word of 2 of 2") {
-		t.Fatalf("%v, %v: %s", got, err, p.word)
+	if err != nil || got.Hash != truth(t, a, last).Hash || !strings.Contains(p.trustSource, "as reported by 2 of 2") {
+		t.Fatalf("%v, %v: %s", got, err, p.trustSource)
 	}
 	for _, s := range p.pool.Report() {
 		if s.Requests != 1 || s.Good != 1 || s.Bytes == 0 {
@@ -72,7 +72,8 @@ func TestWordIsWithinBudgets(t *testing.T) {
 	}
 }
 
-// A server that wants to be left alone is, though its word is asked for, and who answers is not held up by it.
+// A server that wants to be left alone is, though its word is asked for, and who answers is not
+// held up by it.
 func TestWordIsNotAskedForAtOnce(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
@@ -84,7 +85,7 @@ func TestWordIsNotAskedForAtOnce(t *testing.T) {
 	}))
 	defer away.Close()
 	p := opened(t, nil, honest.URL(), away.URL, serveChain(t, sim.Config{Chain: honest.Chain()}).URL())
-	if err := p.meet(t.Context()); err != nil {
+	if err := p.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	before := asked.Load()
@@ -96,7 +97,8 @@ func TestWordIsNotAskedForAtOnce(t *testing.T) {
 	}
 }
 
-// Who gives a header that does not fit its hash, or that of another ledger, is to blame, and what it said is kept.
+// Who gives a header that does not fit its hash, or that of another ledger, is to blame, and what
+// it said is kept.
 func TestWordThatIsWrong(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
@@ -138,7 +140,8 @@ func TestWordThatIsWrong(t *testing.T) {
 	}
 }
 
-// A server that answered once and then no more still counts: the one that disagrees with it is no majority.
+// A server that answered once and then no more still counts: the one that disagrees with it is no
+// majority.
 func TestWordOfTheOneThatIsLeft(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
@@ -164,7 +167,7 @@ func TestWordOfTheOneThatIsLeft(t *testing.T) {
 	other.Seed = small.Seed + 1
 	p := opened(t, nil, fails.URL, serveChain(t, sim.Config{ChainConfig: other}).URL())
 	if got, err := p.byServers(t.Context(), last); !errors.Is(err, errDisagree) {
-		t.Errorf("%v, %v: %s", got, err, p.word)
+		t.Errorf("%v, %v: %s", got, err, p.trustSource)
 	}
 	if asked.Load() < 2 {
 		t.Error("the servers agreed, so that nothing was tested")
@@ -175,7 +178,7 @@ func TestWordOfTheOneThatIsLeft(t *testing.T) {
 func TestWordOfNobody(t *testing.T) {
 	s := serveChain(t, sim.Config{Complete: history.Set{{From: first, To: last - 1}}})
 	p := opened(t, nil, s.URL())
-	if err := p.meet(t.Context()); err != nil {
+	if err := p.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.byServers(t.Context(), last)
@@ -208,7 +211,8 @@ func TestWordIsInterrupted(t *testing.T) {
 	}
 }
 
-// A server that gives a fork's header now and then, alone or beside an honest one, does not decide what the sync trusts.
+// A server that gives a fork's header now and then, alone or beside an honest one, does not decide
+// what the sync trusts.
 func TestWordOfWhoIsWrongNowAndThen(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
@@ -226,7 +230,7 @@ func TestWordOfWhoIsWrongNowAndThen(t *testing.T) {
 				t.Errorf("alone %v, seed %d: %v, %v", alone, seed, got, err)
 			}
 			sent := liar.Injected().Faults[sim.Fork].Sent
-			if n := p.standing()[liar.URL()].Faults[errContradicted.Error()]; alone && int64(n) != sent {
+			if n := p.standing()[liar.URL()].Faults[errContradiction.Error()]; alone && int64(n) != sent {
 				t.Errorf("seed %d: blamed for %d of %d wrong answers", seed, n, sent)
 			}
 			wrong += sent

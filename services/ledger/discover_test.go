@@ -27,15 +27,15 @@ func TestNobodyIsMet(t *testing.T) {
 
 	t.Run("all fail", func(t *testing.T) {
 		p := opened(t, map[string]string{"patience": "1s"}, refuses.URL, refuses.URL+"/2")
-		err := p.meet(t.Context())
+		err := p.discover(t.Context())
 		if err == nil || strings.Contains(err.Error(), "context") || strings.Count(err.Error(), "gone") != 2 || strings.Count(err.Error(), "no server answers") != 1 {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("all hang", func(t *testing.T) {
 		p := opened(t, map[string]string{"patience": "1s"}, "http://"+hangs.Addr().String())
-		err := p.meet(t.Context())
-		if err == nil || err.Error() != "no server answers: "+p.outOfPatience().Error() {
+		err := p.discover(t.Context())
+		if err == nil || err.Error() != "no server answers: "+p.errStalled().Error() {
 			t.Errorf("%v", err)
 		}
 	})
@@ -50,7 +50,7 @@ func TestNobodyIsMet(t *testing.T) {
 			<-asked
 			cancel()
 		}()
-		if err := p.meet(ctx); err != context.Canceled {
+		if err := p.discover(ctx); err != context.Canceled {
 			t.Errorf("%v", err)
 		}
 	})
