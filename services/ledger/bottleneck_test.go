@@ -30,7 +30,7 @@ func TestLimitingResource(t *testing.T) {
 	}
 }
 
-// Shares are of the time, of all processors, of all fetchers and of all verifiers.
+// Utilisation is relative to the time, all processors, all fetchers and all verifiers.
 func TestUtilisation(t *testing.T) {
 	p := &pipeline{config: backfill.Config{Fetches: 10, Verifiers: 4}}
 	begin := time.Now()
@@ -61,7 +61,7 @@ func TestUtilisation(t *testing.T) {
 	}
 }
 
-// The rate is that of the last ten seconds, however often, and by how many, it is looked at.
+// The rate is that of the last ten seconds, however often it is read.
 func TestRateDoesNotDependOnLooking(t *testing.T) {
 	for _, looks := range []int{0, 1, 50} {
 		var b bottleneck
@@ -76,7 +76,7 @@ func TestRateDoesNotDependOnLooking(t *testing.T) {
 				b.rate()
 			}
 			want := map[int]float64{0: 0, 1: 100, 20: 100, 25: 50, 30: 0}
-			if rate, told := want[second]; told && b.rate() != rate {
+			if rate, known := want[second]; known && b.rate() != rate {
 				t.Errorf("with %d looks a second, after %d s: %v ledgers/s, want %v", looks, second, b.rate(), rate)
 			}
 		}

@@ -80,7 +80,7 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	}
 	err = s.printSummary(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && st.Progress().Range() == s.span() {
-		return fmt.Errorf("sync was stopped before it was complete; ledgersync sync --data %s continues it", env.Data)
+		return fmt.Errorf("sync was stopped before it was done; ledgersync sync --data %s continues it", env.Data)
 	}
 	return err
 }
