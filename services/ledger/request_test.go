@@ -93,7 +93,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"no hash", request{from: 5, to: 6, servers: []string{url}, level: "L2", anchor: "6:" + someHash[1:]}, all, store.Progress{}, "--anchor: "},
 		{"the key of no list", request{from: 5, to: 6, servers: []string{url}, level: "L2", unlKey: "ED00"}, append(all, "unl-key"), store.Progress{}, "--unl-key is the key of the publisher of --unl: add --unl FILE"},
 		{"L3 without a quorum", request{from: 5, to: 6, servers: []string{url}, level: "L3"}, all, store.Progress{}, "add --anchor quorum"},
-		{"more than was proved", request{level: "L2"}, flags{"level"}, store.Progress{From: 1, To: 9, Servers: []string{url}, Level: "L1"}, "proved to L1 only"},
+		{"more than was proved", request{level: "L2"}, flags{"level"}, store.Progress{From: 1, To: 9, Servers: []string{url}, Level: "L1"}, "proved only to L1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.asked
