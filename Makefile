@@ -1,14 +1,19 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fuzz soak soak-notify soak-orders soak-ledger run quick scenarios calibrate bench-delivery bench-generator bench-log bench-orders bench-ledger ci
+.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger run quick scenarios calibrate bench-delivery bench-generator bench-log bench-orders bench-ledger ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: ## all tests
+test: ## the quick tests: long ones with fewer cases, or not (5 minutes on 2 cores)
 	go test work
 
-race: ## all tests under the race detector
+test-all: export DYNO_TESTS = all
+test-all: ## every test in full, as CI runs them: soaks, calibrations, peers, every assembly and kill point (18 minutes)
+	go test work
+
+race: export DYNO_TESTS = all
+race: ## every test in full under the race detector
 	go test -race work
 
 lint: ## formatting, vet (also for macOS) and staticcheck
@@ -24,12 +29,15 @@ fuzz: ## every fuzz target for 20 s each
 
 soak: soak-notify soak-orders soak-ledger ## kill, cut the power, lie, and look for answers that are stale, foreign or wrong (2 hours)
 
+soak-notify: export DYNO_TESTS = all
 soak-notify: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
 	go test ./services/notify/soak -run 'TestKill|TestPowerCut' -count 1 -timeout 1h -kills 200 -powercut 50 -v
 
+soak-orders: export DYNO_TESTS = all
 soak-orders: ## a million reads of every variant of ordersd while orders change and PostgreSQL is killed (90 minutes)
 	go test ./services/orders/soak -run TestGateway -count 1 -timeout 6h -assembly all -reads 1000000 -v
 
+soak-ledger: export DYNO_TESTS = all
 soak-ledger: ## kill ledgersync at 100 random moments, and lie to it 10,000 times (25 minutes)
 	go test ./services/ledger/soak -run 'TestKill|TestFaults' -count 1 -timeout 2h -kills 100 -faults 10000 -v
 

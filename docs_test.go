@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyno/parts/quicktest"
 )
 
 // pageWords and readmeWords bound a page and the README, in words as wc -w counts them.
@@ -17,7 +19,8 @@ const (
 	readmeWords = 1000
 )
 
-// A page that a reader cannot read in one sitting is split by task. The changelog is a list and may grow.
+// A page that a reader cannot read in one sitting is split by task. The changelog is a list and may
+// grow.
 func TestPagesAreShort(t *testing.T) {
 	for _, page := range pages(t) {
 		limit := pageWords
@@ -86,14 +89,13 @@ func TestIndexListsEveryPage(t *testing.T) {
 	}
 }
 
-// settingRow is the first cell of a row in a page's table of settings, which names one setting or more.
+// settingRow is the first cell of a row in a page's table of settings, which names one setting or
+// more.
 var settingRow = regexp.MustCompile("(?m)^\\| ((?:`[a-z_]+`(?:, )?)+) \\|")
 
 // The table of settings in a service's page has the settings of its command, and no other.
 func TestSettingsAreDocumented(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds three commands")
-	}
+	quicktest.Skip(t, "builds three commands")
 	for _, service := range []string{"notifyd", "ordersd", "ledgersync"} {
 		printed, err := exec.Command("go", "run", "./cmd/"+service, "assemblies", "--json").Output()
 		if err != nil {

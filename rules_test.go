@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// room is a part of the house and what it may import of the house. Subpackages belong to their room and
-// may import one another freely; what is not listed is forbidden.
+// room is a part of the house and what it may import of the house. Subpackages belong to their room
+// and may import one another freely; what is not listed is forbidden.
 type room struct {
 	dir     string   // relative to the root; a trailing /* stands for each folder in it
 	imports []string // rooms, in the same form
@@ -23,9 +23,11 @@ type room struct {
 // house is the house, from the top floor down. The first row that matches a folder holds.
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
-	{"cmd/*", []string{"services/*", "parts/*", "agent"}, "a service's command is wiring only, and a service never needs the lab"},
+	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
+	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
 	{"bench/*", []string{"lab/*", "parts/*", "services/*", "agent"}, "comparisons with peers stand on the lab's public packages, and may drive a part alone"},
 	{"peers/*", []string{"services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
+	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
@@ -40,7 +42,7 @@ var house = []room{
 	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},
 	{"lab/target", []string{"lab/record", "parts/process", "agent"}, "floor 2: a producer knows the waist, not its siblings"},
 	{"lab/source", []string{"lab/record"}, "floor 2: a producer reads code, with the compiler's help; what it costs per request is joined above"},
-	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run and knows nobody who runs it"},
+	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
 	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
 
 	{"services/*/bots", []string{"services/*", "parts/*", "agent", "lab/load", "lab/record"}, "a bot or job driver sends load, and is the only place in a service that knows the lab"},
@@ -54,7 +56,58 @@ var outside = map[string]func(importPath string) bool{
 	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
 }
 
+// inside has, for a room, which of its own packages may import which, from the top down: a row may
+// import rows below it only. A path is relative to the room, and "." is the room's root package.
+// Tests may import all.
+var inside = map[string][]room{
+	"services/notify": {
+		{"bots", []string{".", "journal", "notice", "webhook"}, "drivers of load use the service from outside, or one part alone"},
+		{".", []string{"api", "ingest", "backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "refusal", "page", "backup", "apikey"},
+			"assembles the service, and decides nothing"},
+		{"api", []string{"ingest", "backlog", "routing", "delivery", "store", "push", "journal", "notice", "refusal"},
+			"the form of requests and answers; what a request does is below"},
+		{"ingest", []string{"backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "notice", "refusal"},
+			"hands a notice down to those that want it, and knows no answer's form"},
+		{"backlog", []string{"routing", "delivery", "webhook", "store", "dedup", "journal", "notice"},
+			"fills what delivery has room for; nothing below waits for it"},
+		{"routing", []string{"delivery", "webhook", "store", "journal", "notice", "refusal", "topic"},
+			"which subscription wants a notice, whichever way the notice comes"},
+		{"delivery", []string{"webhook", "journal", "notice", "refusal"},
+			"sends what it has; it knows neither subscriptions' wishes nor the log of notices"},
+		{"webhook", []string{"journal", "notice", "refusal"}, "one request and its outcome; it knows no queue"},
+		{"store", []string{"jetstream", "journal", "notice", "refusal"}, "the logs; it does not know who is owed what"},
+		{"push", []string{"topic"}, "streams over any log"},
+		{"apikey", []string{"topic"}, "who may call which types"},
+		{"soak", nil, "drives the program from outside, so that it can drive any that has the API"},
+		{"notifytest", nil, "the black-box suite knows the API only"},
+		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
+		{"*", nil, "one mechanism, of use without the others"},
+	},
+	"lab/report": {
+		{"reporttest", []string{"html", "jsonv1", "text", ".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "finished experiments for tests"},
+		{"html", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"jsonv1", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"text", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{".", []string{"curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},
+		{"curve", []string{"flame", "inside", "series", "turns", "words", "figure"}, "a part of the model"},
+		{"flame", []string{"words", "figure"}, "a part of the model"},
+		{"inside", []string{"words", "figure"}, "a part of the model"},
+		{"series", []string{"words", "figure"}, "a part of the model"},
+		{"turns", []string{"words", "figure"}, "a part of the model"},
+		{"words", []string{"figure"}, "how verdicts read"},
+		{"figure", nil, "how figures read"},
+	},
+	"lab/live": {
+		{".", []string{"livetest", "sides"}, "serves what the packages below make"},
+		{"livetest", nil, "what tests serve"},
+		{"sides", nil, "what a page shows of each side"},
+	},
+}
+
 const module = "dyno"
+
+// forTests is the part that the tests of every room may import.
+const forTests = "parts/quicktest"
 
 func TestArrowsPointDown(t *testing.T) {
 	for _, file := range goFiles(t) {
@@ -74,12 +127,80 @@ func TestArrowsPointDown(t *testing.T) {
 				}
 				continue
 			}
+			if inside == forTests && strings.HasSuffix(file, "_test.go") && from.dir != "agent" {
+				continue
+			}
 			if sameRoom(from.dir, dir, inside) || slices.ContainsFunc(from.imports, func(r string) bool { return within(r, inside) }) {
 				continue
 			}
 			t.Errorf("%s imports %s: %s", file, imported, from.reason)
 		}
 	}
+}
+
+// Inside a room that has a table, imports point down as well.
+func TestArrowsInsidePointDown(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for outer, rows := range inside {
+			dir, ok := inner(outer, filepath.ToSlash(filepath.Dir(file)))
+			if !ok {
+				continue
+			}
+			for _, imported := range importsOf(t, file) {
+				imported, _ = strings.CutPrefix(imported, module+"/")
+				if to, ok := inner(outer, imported); ok && !permitted(rows, dir, to) {
+					t.Errorf("%s imports %s: %s", file, imported, rows[rowOf(rows, dir)].reason)
+				}
+			}
+		}
+	}
+}
+
+// A package that a program imports brings no command line along.
+func TestOnlyCommandsImportCobra(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if within("cmd", filepath.ToSlash(file)) {
+			continue
+		}
+		if slices.Contains(importsOf(t, file), "github.com/spf13/cobra") {
+			t.Errorf("%s imports cobra: commands are in cmd/, packages offer what they run", file)
+		}
+	}
+}
+
+// Each row of a room's inside imports rows below it only, so that there is one direction.
+func TestInsideHasOneDirection(t *testing.T) {
+	for outer, rows := range inside {
+		for i, from := range rows {
+			for _, to := range from.imports {
+				if rowOf(rows, to) <= i {
+					t.Errorf("%s: the row of %s permits %s, which is not below it", outer, from.dir, to)
+				}
+			}
+		}
+	}
+}
+
+// inner returns a folder's path from the room that it is in.
+func inner(outer, dir string) (string, bool) {
+	if dir == outer {
+		return ".", true
+	}
+	return strings.CutPrefix(dir, outer+"/")
+}
+
+// rowOf is the index of the row that holds for a folder; -1 means none.
+func rowOf(rows []room, dir string) int {
+	return slices.IndexFunc(rows, func(r room) bool { return within(r.dir, dir) && (r.dir == ".") == (dir == ".") })
+}
+
+// permitted reports whether a folder may import another inside the same room.
+func permitted(rows []room, from, to string) bool {
+	i := rowOf(rows, from)
+	return i >= 0 && (sameRoom(rows[i].dir, from, to) || slices.ContainsFunc(rows[i].imports, func(r string) bool { return r == to || r != "." && within(r, to) }))
 }
 
 // A row for a folder that does not exist permits what nothing needs.
@@ -95,6 +216,15 @@ func TestRowsExist(t *testing.T) {
 		for _, row := range append([]string{r.dir}, r.imports...) {
 			if !exists(row) {
 				t.Errorf("%s, in the row of %s, does not exist: take it out of the table in rules_test.go", row, r.dir)
+			}
+		}
+	}
+	for outer, rows := range inside {
+		for _, r := range rows {
+			for _, row := range append([]string{r.dir}, r.imports...) {
+				if !exists(path.Join(outer, row)) {
+					t.Errorf("%s, in the row of %s inside %s, does not exist: take it out of the table in rules_test.go", row, r.dir, outer)
+				}
 			}
 		}
 	}
@@ -172,7 +302,8 @@ func roomOf(dir string) (room, bool) {
 	return room{}, false
 }
 
-// within reports whether dir is the room or lies in it; a * in the room's name stands for one folder.
+// within reports whether dir is the room or lies in it; a * in the room's name stands for one
+// folder.
 func within(room, dir string) bool {
 	want, have := strings.Split(room, "/"), strings.Split(dir, "/")
 	if len(have) < len(want) {
@@ -182,7 +313,8 @@ func within(room, dir string) bool {
 	return ok
 }
 
-// sameRoom reports whether both folders lie in the same one of the rooms that the pattern stands for.
+// sameRoom reports whether both folders lie in the same one of the rooms that the pattern stands
+// for.
 func sameRoom(pattern, a, b string) bool {
 	n := len(strings.Split(pattern, "/"))
 	x, y := strings.Split(a, "/"), strings.Split(b, "/")
@@ -203,11 +335,33 @@ func TestRulesCatch(t *testing.T) {
 		{"services/notify/sink", "services/notify", true},
 		{"agent", "parts/queue", false},
 		{"cmd/dyno", "services/notify", false},
+		{"cmd/ordersd", "cmd/service", true},
+		{"cmd/service", "services/notify", false},
 		{"lab/report", "lab/experiment", false},
 	} {
 		r, _ := roomOf(tt.from)
 		got := sameRoom(r.dir, tt.from, tt.to) || slices.ContainsFunc(r.imports, func(p string) bool { return within(p, tt.to) })
 		if got != tt.ok {
+			t.Errorf("%s importing %s: permitted %v, want %v", tt.from, tt.to, got, tt.ok)
+		}
+	}
+}
+
+func TestRulesCatchInside(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"delivery", "routing", false},
+		{"delivery", "webhook", true},
+		{"ingest", "api", false},
+		{"journal", "store", false},
+		{"jetstream/natstest", "jetstream", true},
+		{"soak", "soak/history", true},
+		{".", "api", true},
+		{"api", ".", false},
+	} {
+		if got := permitted(inside["services/notify"], tt.from, tt.to); got != tt.ok {
 			t.Errorf("%s importing %s: permitted %v, want %v", tt.from, tt.to, got, tt.ok)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	each  = wal.Each
+	each  = wal.PerAppend
 	group = wal.Group
 )
 

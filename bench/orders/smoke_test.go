@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 
 	"go.uber.org/goleak"
 )
@@ -36,6 +37,7 @@ func installed(t *testing.T) string {
 
 // All sides answer alike and can be measured, and nothing is left behind.
 func TestSmoke(t *testing.T) {
+	quicktest.Skip(t, "builds four programs and runs them")
 	b, err := newBench(t.Context(), options{pairs: 1, quick: true, length: time.Second, warmup: 100 * time.Millisecond, connections: 8,
 		postgresBin: installed(t), rows: 1000, accounts: 10, lines: 200})
 	if err != nil {

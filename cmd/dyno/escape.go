@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"dyno/lab/record"
-	"dyno/lab/report"
+	"dyno/lab/report/text"
 	"dyno/lab/source/escape"
 
 	"github.com/spf13/cobra"
@@ -150,7 +150,7 @@ func printEscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) e
 }
 
 // printEscapes prints two lines per place: its cost and position, and the allocation.
-func printEscapes(w io.Writer, j *escape.Joined, run *record.Run, top int, style report.Style) {
+func printEscapes(w io.Writer, j *escape.Joined, run *record.Run, top int, style text.Style) {
 	t := &listing{w: w, style: style}
 	per, each := "", func(n float64) float64 { return n }
 	if j.Requests > 0 {
@@ -272,7 +272,7 @@ func shortFunction(name string) string {
 // listing prints lines that fit a terminal.
 type listing struct {
 	w     io.Writer
-	style report.Style
+	style text.Style
 }
 
 const dimmed = "2" // ECMA-48 SGR, as is 33: amber

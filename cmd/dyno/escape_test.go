@@ -5,20 +5,20 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/report"
+	"dyno/lab/report/text"
 )
 
 // What a profile or the compiler says can neither colour a terminal nor overflow its lines.
 func TestListingLine(t *testing.T) {
 	for _, tt := range []struct {
-		style      report.Style
+		style      text.Style
 		code, text string
 		want       string
 	}{
-		{report.Style{}, dimmed, "a\x1b[31mb\nc  ", "a[31mbc\n"},
-		{report.Style{Color: true, Width: 80}, dimmed, "plain", "\x1b[2mplain\x1b[0m\n"},
-		{report.Style{Width: 8}, "", "123456789", "12345...\n"},
-		{report.Style{Width: 9}, "", "ööööööööö", "ööööööööö\n"},
+		{text.Style{}, dimmed, "a\x1b[31mb\nc  ", "a[31mbc\n"},
+		{text.Style{Color: true, Width: 80}, dimmed, "plain", "\x1b[2mplain\x1b[0m\n"},
+		{text.Style{Width: 8}, "", "123456789", "12345...\n"},
+		{text.Style{Width: 9}, "", "ööööööööö", "ööööööööö\n"},
 	} {
 		var b strings.Builder
 		(&listing{w: &b, style: tt.style}).line(tt.code, "%s", tt.text)

@@ -12,6 +12,9 @@ import (
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/html"
+	"dyno/lab/report/jsonv1"
+	"dyno/lab/report/text"
 	"dyno/lab/scenario"
 
 	"github.com/spf13/cobra"
@@ -148,29 +151,23 @@ func outcome(o record.Outcome) error {
 // print prints the result: JSON for machines, a table for people.
 func (c *common) print(rep *report.Report) error {
 	if c.json {
-		return report.JSON(c.cmd.OutOrStdout(), rep)
+		return jsonv1.Write(c.cmd.OutOrStdout(), rep)
 	}
-	return report.Terminal(c.cmd.OutOrStdout(), rep, styleOf(os.Stdout))
+	return text.Terminal(c.cmd.OutOrStdout(), rep, styleOf(os.Stdout))
 }
 
 // styleOf returns the style for f: colours and width of a terminal; it respects NO_COLOR.
-func styleOf(f *os.File) report.Style {
+func styleOf(f *os.File) text.Style {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return report.Style{}
+		return text.Style{}
 	}
-	return report.Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: width}
+	return text.Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: width}
 }
 
-// Names of the report's files, beside the record.
-const (
-	htmlFile     = "report.html"
-	markdownFile = "report.md"
-)
-
 func writeReports(rep *report.Report, dir string) error {
-	if err := writeFile(filepath.Join(dir, htmlFile), rep, report.HTML); err != nil {
+	if err := writeFile(filepath.Join(dir, report.PageFile), rep, html.Page); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, markdownFile), rep, report.Markdown)
+	return writeFile(filepath.Join(dir, report.MarkdownFile), rep, text.Markdown)
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/report"
+	"dyno/lab/report/text"
 	"dyno/lab/source/layout"
 
 	"github.com/spf13/cobra"
@@ -63,7 +63,7 @@ check with dyno compare whether it made a difference.`,
 func worthwhile(p layout.Padding) bool { return p.Waste() >= 8 && 10*p.Waste() >= p.Size }
 
 // printLayout prints the findings; left is the number of padded structs that it leaves out.
-func printLayout(w io.Writer, r *layout.Report, left int, style report.Style) {
+func printLayout(w io.Writer, r *layout.Report, left int, style text.Style) {
 	t := &listing{w: w, style: style}
 	t.line("", "%d structs, for %s/%s with cache lines of %d bytes, each assumed to begin on one", r.Structs, r.GOOS, r.GOARCH, r.LineBytes)
 	for _, s := range r.Sharing {

@@ -204,7 +204,7 @@ func judgeLoad(rep *report.Report) error {
 	case l.Run.Totals.Completed == 0:
 		return fmt.Errorf("no request completed: %s", firstError(l.Run.Totals))
 	case l.Verdict != nil && !l.Verdict.Met && l.Verdict.Unjudged == "":
-		return &exit{exitMissed, errors.New(rep.MissedWords())}
+		return &exit{exitMissed, errors.New(rep.Load.MissedWords())}
 	}
 	return nil
 }

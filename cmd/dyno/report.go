@@ -11,6 +11,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/text"
 
 	"github.com/spf13/cobra"
 )
@@ -38,7 +39,7 @@ judges SLO and gate.`,
 				return err
 			}
 			if asMarkdown {
-				err = report.Markdown(cmd.OutOrStdout(), rep)
+				err = text.Markdown(cmd.OutOrStdout(), rep)
 			} else {
 				err = (&common{json: asJSON, cmd: cmd}).print(rep)
 			}

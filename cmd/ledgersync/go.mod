@@ -3,15 +3,17 @@ module dyno/cmd/ledgersync
 go 1.26.0
 
 require (
+	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/xrpl v0.0.0
 	dyno/services/ledger v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/spf13/cobra v1.10.2
 	go.uber.org/goleak v1.3.0
 )
 
 require (
 	dyno/agent v0.0.0 // indirect
-	dyno/parts/xrpl v0.0.0 // indirect
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
@@ -59,7 +61,6 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/schollz/progressbar/v3 v3.19.1 // indirect
-	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/tmthrgd/go-hex v0.0.0-20190904060850-447a3041c3bc // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
@@ -89,6 +90,7 @@ require (
 
 replace (
 	dyno/agent => ../../agent
+	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
 	dyno/parts/xrpl => ../../parts/xrpl
 	dyno/services/ledger => ../../services/ledger

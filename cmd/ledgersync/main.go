@@ -3,8 +3,15 @@
 package main
 
 import (
-	"dyno/parts/daemon"
+	"dyno/cmd/service"
 	"dyno/services/ledger"
+
+	"github.com/spf13/cobra"
 )
 
-func main() { daemon.Main(ledger.Service()) }
+func main() { service.Main(ledger.Service(), commands()...) }
+
+// commands are those beside serve and the jobs.
+func commands() []*cobra.Command {
+	return []*cobra.Command{verifyCommand(), checkCommand(), evidenceCommand(), exportCommand(), packCommand(), unpackCommand(), simCommand(), templateCommand()}
+}

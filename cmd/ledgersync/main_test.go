@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"flag"
 	"os"
 	"os/exec"
 	"strconv"
@@ -15,7 +16,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"ledgersync": main}) }
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "16") // they wait for servers that are slow or gone more than they compute
+	testscript.Main(m, map[string]func(){"ledgersync": main})
+}
 
 // The scripts run the command as a user does and look at exit code, stdout and stderr. $SERVER is a simulated server of
 // ledgers 1000 to 1011 at $ADDRESS, $GONE one that is not there any more, $ANCHOR the hash of ledger 1011.
@@ -34,7 +38,7 @@ func TestScripts(t *testing.T) {
 		testscript.Run(t, testscript.Params{
 			Dir: "testdata/script",
 			Setup: func(env *testscript.Env) error {
-				env.Values[service{}] = new(exec.Cmd)
+				env.Values[served{}] = new(exec.Cmd)
 				env.Setenv("SERVER", s.URL())
 				env.Setenv("ADDRESS", strings.TrimPrefix(s.URL(), "http://"))
 				env.Setenv("GONE", gone.URL())
@@ -76,8 +80,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// service is the key of what serves starts in a script: an *exec.Cmd.
-type service struct{}
+// served is the key of what serves starts in a script: an *exec.Cmd.
+type served struct{}
 
 // serves is a command of scripts, serves ARG...: it starts ledgersync serve and waits until it is ready. Its log
 // is in the file log.
@@ -85,7 +89,7 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: serves ARG...")
 	}
-	cmd := ts.Value(service{}).(*exec.Cmd)
+	cmd := ts.Value(served{}).(*exec.Cmd)
 	*cmd = *exec.Command("ledgersync", append([]string{"serve", "--lame-duck=0s"}, args...)...)
 	cmd.Dir = ts.Getenv("WORK")
 	out, err := cmd.StdoutPipe()
@@ -109,7 +113,7 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 
 // stops is a command of scripts: what serves started is sent SIGTERM, and ends with 0.
 func stops(ts *testscript.TestScript, neg bool, args []string) {
-	cmd := ts.Value(service{}).(*exec.Cmd)
+	cmd := ts.Value(served{}).(*exec.Cmd)
 	if neg || len(args) > 0 || cmd.Process == nil {
 		ts.Fatalf("usage: stops, after serves")
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dyno/parts/process"
+	"dyno/parts/quicktest"
 )
 
 // harms are what may happen to a file, by name.
@@ -54,9 +55,7 @@ func cut(n int) func(string, []byte) error {
 // Whatever happens to a file of the data folder after kill -9: all that was acknowledged is there, or what is missing is
 // counted, now and at later starts; or the start is refused with what, where, and how to go on.
 func TestDamage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts some hundred processes")
-	}
+	quicktest.Skip(t, "starts some hundred processes")
 	hooks := newReceiver()
 	web := httptest.NewServer(hooks)
 	defer web.Close()

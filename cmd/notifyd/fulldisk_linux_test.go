@@ -8,13 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
+
 	"golang.org/x/sys/unix"
 )
 
 // A small disk that fills up with delivered notices is free again within seconds, without a restart, so that many times
 // what it holds is accepted and delivered. (services/notify has the same without a mount, on a disk in memory.)
 func TestSmallDisk(t *testing.T) {
-	const disk, rounds = 16 << 20, 6
+	const disk = 16 << 20
+	rounds := quicktest.Of(2, 6)
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", disk)); err != nil {
 		t.Skipf("mounting a tmpfs takes root: %v", err)

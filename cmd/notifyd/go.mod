@@ -3,6 +3,7 @@ module dyno/cmd/notifyd
 go 1.26.0
 
 require (
+	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	dyno/services/notify v0.0.0
 	github.com/spf13/cobra v1.10.2
@@ -55,6 +56,7 @@ require (
 
 replace (
 	dyno/agent => ../../agent
+	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
 	dyno/services/notify => ../../services/notify
 )

@@ -3,16 +3,8 @@
 package main
 
 import (
-	"dyno/parts/daemon"
+	"dyno/cmd/service"
 	"dyno/services/notify"
-	"dyno/services/notify/apikey"
-	"dyno/services/notify/sink"
-
-	"github.com/spf13/cobra"
 )
 
-func main() {
-	s := notify.Service()
-	s.Commands = []*cobra.Command{sink.Command(), apikey.Command()}
-	daemon.Main(s)
-}
+func main() { service.Main(notify.Service(), sinkCommand(), apikeyCommand()) }

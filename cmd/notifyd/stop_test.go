@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"dyno/parts/lameduck/lameducktest"
+	"dyno/parts/quicktest"
 )
 
 // Every notice that notifyd received before it ends is acknowledged.
 func TestLosesNoRequest(t *testing.T) {
 	data := t.TempDir()
-	for range 4 {
+	for range quicktest.Of(1, 4) {
 		p := serve(t, data, "--lame-duck=1s")
 		lameducktest.Run(t, lameducktest.Program{
 			Dial: func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(p.api, "http://")) },

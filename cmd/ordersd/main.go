@@ -3,12 +3,12 @@
 package main
 
 import (
-	"dyno/parts/daemon"
+	"dyno/cmd/service"
 	"dyno/services/orders"
 	"dyno/services/orders/postgres"
 )
 
 func main() {
 	postgres.Helper()
-	daemon.Main(orders.Service())
+	service.Main(orders.Service(), tokenCommand(), feedCommand(), seedCommand(), postgresCommand())
 }

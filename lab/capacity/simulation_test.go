@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -38,7 +39,7 @@ func TestSearchesOfANoisyServiceAgree(t *testing.T) {
 		{"two servers, neighbours and drift", noisy, 20, 1000, 9.5, 0.04},
 		{"eight slow servers", eight, 30, 500, 9.5, 0.035},
 		{"one server, evenly spaced offers, neighbours", even, 5, 1000, 10, 0.04},
-	} {
+	}[:quicktest.Of(2, 5)] {
 		t.Run(c.name, func(t *testing.T) {
 			slo := record.SLO{Latency: map[string]float64{"p99": c.p99}}
 			truth := newBench(c.service, 1).truth(slo, length, warmup)

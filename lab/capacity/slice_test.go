@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/capacity/queueing"
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 )
 
 // short is a run of a slice: 500 offers in 0.8 s with p99 at half its bound of 20 ms, as changed by edit.
@@ -133,7 +134,7 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 		{service{servers: 2, mean: 500 * time.Microsecond}, 100, 0.03},
 		{service{servers: 4, mean: 100 * time.Microsecond}, 5, 0.03},
 		{service{servers: 8, mean: 4 * time.Millisecond}, 100, 0.03},
-	} {
+	}[:quicktest.Of(2, 5)] {
 		truth := longRun(t, c.service, c.bound)
 		slo := record.SLO{Latency: map[string]float64{"p99": c.bound}, Errors: 0.001}
 		b := newBench(c.service, 5)

@@ -12,6 +12,7 @@ import (
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/parts/quicktest"
 )
 
 // batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on, 1,000/s from 10 on, and one
@@ -32,9 +33,7 @@ measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 // it is not judged here: the record has no number of cores.
 func onJob(t *testing.T, text, kind string) *executor {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: this test runs some real processes for seconds")
-	}
+	quicktest.Skip(t, "runs processes for seconds")
 	t.Parallel()
 	sc, err := scenario.Parse("batches.yaml", []byte(text))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dyno/lab/scenario"
+	"dyno/parts/quicktest"
 )
 
 // feeding is a bench whose feeder is this shell script.
@@ -42,7 +43,7 @@ func TestFeed(t *testing.T) {
 		{"no end", "echo uid; while :; do echo 1; done", "csv", 0, "more than 1000000 rows"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name == "no end" && testing.Short() {
+			if c.name == "no end" && quicktest.On() {
 				t.Skip("-short: a shell prints a million rows, which takes seconds")
 			}
 			b := feeding(c.script, c.format)
@@ -89,9 +90,7 @@ func TestFeedWithoutProgram(t *testing.T) {
 
 // What a feeder prints is sent, row by row, and stands nowhere in the experiment's folder.
 func TestRowsAreNotRecorded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: this test loads a server for a second")
-	}
+	quicktest.Skip(t, "loads a server")
 	var mu sync.Mutex
 	seen := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/parts/quicktest"
 )
 
 // open reads one of the repository's scenarios.
@@ -27,9 +28,7 @@ func open(t *testing.T, name string) *scenario.Scenario {
 // What decides is that the stall is not hidden. That the figures lie within 5% is shown by arithmetic in
 // lab/load; here they are printed, since a machine whose CPUs are taken away meanwhile adds to them.
 func TestFreezeIsSeenByEveryOfferThatFellIntoIt(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: this test loads a real process for 14 s")
-	}
+	quicktest.Skip(t, "loads a process for 14 s")
 	t.Parallel()
 	for connections, length := range map[int]time.Duration{8: 8 * time.Second, 64: 4 * time.Second} { // whole periods
 		t.Run(fmt.Sprintf("%d connections", connections), func(t *testing.T) {

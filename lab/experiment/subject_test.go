@@ -14,6 +14,7 @@ import (
 	"dyno/lab/scenario"
 	"dyno/lab/target"
 	"dyno/parts/process"
+	"dyno/parts/quicktest"
 )
 
 // binaries is where the subjects are built, once for all tests.
@@ -41,9 +42,7 @@ var bounds = sync.OnceValues(func() (string, error) {
 func running(t *testing.T, inside string) *scenario.Scenario {
 	t.Helper()
 	const server, path = "render", "/products"
-	if testing.Short() {
-		t.Skip("-short: this test loads a real process for seconds")
-	}
+	quicktest.Skip(t, "loads a process for seconds")
 	binary, err := bounds()
 	if err != nil {
 		t.Fatal(err)

@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 )
 
 // A target that sends its traces when asked to is broken down by stage, in a run of its own.
 func TestTracesArriveAsStages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: this test builds a service and loads it")
-	}
+	quicktest.Skip(t, "builds a service and loads it")
 	t.Parallel()
 	sc := open(t, "notify.yaml")
 	sc.Variants = sc.Variants[len(sc.Variants)-1:]

@@ -15,6 +15,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/parts/process"
+	"dyno/parts/quicktest"
 )
 
 var burn = sync.OnceValues(func() (string, error) {
@@ -24,9 +25,7 @@ var burn = sync.OnceValues(func() (string, error) {
 // twoBurns compares two variants of subjects/burn, one of which costs twice as much.
 func twoBurns(t *testing.T) *scenario.Scenario {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: this test loads real processes for seconds")
-	}
+	quicktest.Skip(t, "loads processes for seconds")
 	binary, err := burn()
 	if err != nil {
 		t.Fatal(err)

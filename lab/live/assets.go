@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"dyno/lab/report"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/html"
 )
 
 //go:embed assets/pages.html
@@ -29,9 +30,9 @@ var listJS string
 
 // assets are the files that the pages load, by name.
 var assets = map[string]string{
-	"page.css": report.StyleSheet() + "\n" + liveCSS,
-	"chart.js": report.ChartLibrary(),
-	"page.js":  report.PageScript(),
+	"page.css": html.StyleSheet() + "\n" + liveCSS,
+	"chart.js": html.ChartLibrary(),
+	"page.js":  html.PageScript(),
 	"live.js":  liveJS,
 	"list.js":  listJS,
 }
@@ -55,10 +56,10 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, name, time.Time{}, strings.NewReader(text))
 }
 
-var pages = template.Must(template.New("pages").Funcs(report.Words()).Funcs(template.FuncMap{
+var pages = template.Must(template.New("pages").Funcs(html.Words()).Funcs(template.FuncMap{
 	// A folder's name may contain any character that the file system permits.
 	"link":  func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
-	"value": func(v float64) report.Value { return report.Value(v) },
+	"value": func(v float64) figure.Value { return figure.Value(v) },
 }).Parse(pagesHTML))
 
 // show writes a page.

@@ -3,14 +3,9 @@ package live
 import (
 	"container/list"
 	"sync"
-	"time"
-)
 
-// stamp identifies one state of a file.
-type stamp struct {
-	changed time.Time
-	size    int64
-}
+	"dyno/lab/record/follow"
+)
 
 // cache keeps the most recently used values, each with the stamp of the file that it was read from.
 // It is safe for concurrent use.
@@ -23,7 +18,7 @@ type cache[V any] struct {
 
 type entry[V any] struct {
 	key   string
-	stamp stamp
+	stamp follow.Stamp
 	value V
 }
 
@@ -32,7 +27,7 @@ func newCache[V any](most int) *cache[V] {
 }
 
 // get returns the value of a key if it was read from a file in exactly that state.
-func (c *cache[V]) get(key string, s stamp) (v V, ok bool) {
+func (c *cache[V]) get(key string, s follow.Stamp) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.byKey[key]
@@ -47,7 +42,7 @@ func (c *cache[V]) get(key string, s stamp) (v V, ok bool) {
 	return e.value, true
 }
 
-func (c *cache[V]) put(key string, s stamp, v V) {
+func (c *cache[V]) put(key string, s follow.Stamp, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, ok := c.byKey[key]; ok {

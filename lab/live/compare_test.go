@@ -3,41 +3,39 @@ package live
 import (
 	"net/url"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"dyno/lab/live/livetest"
 	"dyno/lab/record"
-	"dyno/lab/report"
-
-	"pgregory.net/rapid"
+	"dyno/lab/record/follow"
 )
 
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Unix(1.7e9, 0)
 	for name, slow := range map[string]float64{"old": 1, "new:er": 0.5} {
-		m := newMade(t, filepath.Join(dir, name), record.KindCapacity, began, "plain")
-		m.slow["plain"] = slow
-		m.exp.Machine.Settings, m.exp.Machine.WakeLatencyHeld = map[string]string{"somaxconn": name}, name == "old"
-		m.search("plain", 1000, 2000, 4000, 4500, 4900)
-		m.finish()
+		m := livetest.New(t, filepath.Join(dir, name), record.KindCapacity, began, "plain")
+		m.Slow["plain"] = slow
+		m.Exp.Machine.Settings, m.Exp.Machine.WakeLatencyHeld = map[string]string{"somaxconn": name}, name == "old"
+		m.Search("plain", 1000, 2000, 4000, 4500, 4900)
+		m.Finish()
 	}
-	ladder := newMade(t, filepath.Join(dir, "ladder"), record.KindLadder, began, "first", "last")
-	ladder.slow["last"] = 0.5
+	ladder := livetest.New(t, filepath.Join(dir, "ladder"), record.KindLadder, began, "first", "last")
+	ladder.Slow["last"] = 0.5
 	for round := 1; round <= 6; round++ {
 		for _, v := range []string{"first", "last"} {
 			for _, rate := range []float64{3000 + 10*float64(round), 4000, 4200, 4600, 4900} {
-				ladder.begin(record.RoleMeasure, v, round, rate).grow(madeWarmup + 20).end()
+				ladder.Begin(record.RoleMeasure, v, round, rate).Grow(livetest.Warmup + 20).End()
 			}
 		}
 	}
-	ladder.finish()
-	unlike := newMade(t, filepath.Join(dir, "unlike"), record.KindLadder, began, "first", "last")
-	unlike.search("first", 1000, 4500).search("last", 1000, 4500)
-	unlike.begin(record.RoleMeasure, "first", 1, 4000).grow(madeWarmup + 20).end()
-	unlike.finish()
+	ladder.Finish()
+	unlike := livetest.New(t, filepath.Join(dir, "unlike"), record.KindLadder, began, "first", "last")
+	unlike.Search("first", 1000, 4500).Search("last", 1000, 4500)
+	unlike.Begin(record.RoleMeasure, "first", 1, 4000).Grow(livetest.Warmup + 20).End()
+	unlike.Finish()
 	s := New(Options{Dir: dir})
 	for _, tt := range []struct {
 		a, b   string
@@ -76,88 +74,9 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Profiles are compared by function: a function's frames are summed over all callers.
-func TestFunctionTables(t *testing.T) {
-	of := func(variant, unit string, self ...float64) *side {
-		return &side{Variant: variant, built: &built{Report: &report.Report{Flames: &report.Flames{
-			Functions: []string{"rest", "encode", "write", variant + ".only"},
-			Graphs:    []report.Flame{{Variant: variant, Kind: "cpu", Name: "CPU", Unit: unit, Functions: []int{1, 2, 1, 3}, Self: self}},
-		}}}}
-	}
-	a, b := of("a", "us per request", 10, 5, 2, 1), of("b", "us per request", 4, 5, 1, 3)
-	tables := functionTables(a, b)
-	if len(tables) != 1 {
-		t.Fatalf("%d tables: %+v", len(tables), tables)
-	}
-	want := []functionRow{{"encode", 12, 5, -7}, {"b.only", 0, 3, 3}, {"a.only", 1, 0, -1}, {"write", 5, 5, 0}}
-	if !reflect.DeepEqual(tables[0].Rows, want) {
-		t.Errorf("got %+v, want %+v", tables[0].Rows, want)
-	}
-	if tables := functionTables(a, of("b", "us", 1, 2, 3, 4)); len(tables) != 0 {
-		t.Errorf("figures of different units are compared: %+v", tables)
-	}
-	if tables := functionTables(of("a", "us", 1, 2, 3, 4), of("b", "us", 1, 2, 3, 4)); len(tables) != 0 {
-		t.Errorf("totals of runs of any length are compared: %+v", tables)
-	}
-	whole := of("a", "goroutines", 1, 2, 3, 4)
-	whole.Flames.Graphs[0].Kind = record.ProfileGoroutine
-	if tables := functionTables(whole, whole); len(tables) != 1 {
-		t.Errorf("what is of one moment is not compared: %+v", tables)
-	}
-	if tables := functionTables(a, &side{built: &built{Report: &report.Report{}}}); len(tables) != 0 {
-		t.Errorf("a side without profiles is compared: %+v", tables)
-	}
-}
-
-// Removing the other side's lines from a difference gives the side, if no equal lines were folded.
-func TestDiffKeepsBothSides(t *testing.T) {
-	line := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.SliceOfN(line, 1, 12).Draw(t, "a")
-		b := rapid.SliceOfN(line, 1, 12).Draw(t, "b")
-		lines, ok := diff(a, b)
-		if !ok {
-			t.Fatal("too long")
-		}
-		var shownA, shownB []string
-		for _, l := range lines {
-			text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(l.Text, "A "), "B "), "  ")
-			switch l.Class {
-			case "gap":
-				return // some lines are not shown
-			case "minus":
-				shownA = append(shownA, text)
-			case "plus":
-				shownB = append(shownB, text)
-			default:
-				shownA, shownB = append(shownA, text), append(shownB, text)
-			}
-		}
-		if strings.Join(shownA, "\n") != strings.Join(a, "\n") || strings.Join(shownB, "\n") != strings.Join(b, "\n") {
-			t.Fatalf("%q against %q is shown as %q", a, b, lines)
-		}
-	})
-}
-
-func TestDiff(t *testing.T) {
-	far := strings.Repeat("same\n", 20)
-	d := compareTexts("x", far+"old\n"+far, far+"new\n"+far)
-	var got []string
-	for _, l := range d.Lines {
-		got = append(got, l.Text)
-	}
-	if want := "…|  same|  same|A old|B new|  same|  same|…"; strings.Join(got, "|") != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	long := func(c string) string { return strings.Repeat(c+"\n", maxDiff+1) }
-	if d := compareTexts("x", long("a"), long("b")); d.Lines != nil || !strings.Contains(d.Words, "too long") {
-		t.Errorf("of long texts: %+v", d)
-	}
-}
-
 func TestCacheForgetsTheOldest(t *testing.T) {
 	c := newCache[int](2)
-	now := stamp{time.Unix(1, 0), 1}
+	now := follow.Stamp{Changed: time.Unix(1, 0), Size: 1}
 	c.put("a", now, 1)
 	c.put("b", now, 2)
 	c.get("a", now)
@@ -168,7 +87,7 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 	if v, ok := c.get("a", now); !ok || v != 1 {
 		t.Error("the value that was used is gone")
 	}
-	if _, ok := c.get("a", stamp{time.Unix(2, 0), 1}); ok {
+	if _, ok := c.get("a", follow.Stamp{Changed: time.Unix(2, 0), Size: 1}); ok {
 		t.Error("the value of an older file is given")
 	}
 }

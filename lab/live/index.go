@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,27 +15,16 @@ import (
 	"time"
 
 	"dyno/lab/record"
-)
-
-// Files of an experiment's folder that are read while it is in progress; package record reads
-// finished ones.
-const (
-	experimentFile = "experiment.json"
-	seriesFile     = "series.ndjson"
-	slicesFile     = "slices.ndjson"
-	runFile        = "run.json"
-	runsFolder     = "runs"
-	pageFile       = "report.html" // written by dyno when an experiment has ended
+	"dyno/lab/record/follow"
+	"dyno/lab/report"
 )
 
 // Bounds on a folder of experiments.
 const (
-	maxShown      = 500       // experiments in the list
-	maxHeads      = 2000      // experiment.json files, and runs, kept in memory
-	maxFolders    = 100_000   // examined in the folder
-	maxExperiment = 8 << 20   // bytes of an experiment.json
-	maxKept       = 256 << 10 // of one kept in memory: with maxHeads, 500 MiB at most
-	maxEntries    = 50_000    // files and folders in an experiment
+	maxShown   = 500       // experiments in the list
+	maxHeads   = 2000      // descriptions of experiments, and runs, kept in memory
+	maxFolders = 100_000   // examined in the folder
+	maxKept    = 256 << 10 // bytes of a description kept in memory: with maxHeads, 500 MiB at most
 )
 
 // staleAfter is the time without writes after which an experiment without a report counts as broken
@@ -66,7 +54,7 @@ type head struct {
 	Exp  *record.Experiment
 	// Slices reports whether variants took turns.
 	Slices bool
-	stamp
+	follow.Stamp
 }
 
 // index is the folder that holds the experiments. It opens nothing outside that folder: names are
@@ -82,7 +70,7 @@ func newIndex(dir string) *index {
 }
 
 // open opens an experiment's folder; every file opened through it is inside.
-func (s *index) open(name string) (*os.Root, error) {
+func (s *index) open(name string) (*follow.Folder, error) {
 	if !fs.ValidPath(name) || name != path.Base(name) || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return nil, fmt.Errorf("%w: %q is not a folder's name", errNone, name)
 	}
@@ -98,45 +86,33 @@ func (s *index) open(name string) (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNone, err)
 	}
-	return root, nil
+	return follow.In(root), nil
 }
 
-// head reads experiment.json once per state of the file.
+// head reads the description once per state of the folder.
 func (s *index) head(name string) (head, error) {
-	root, err := s.open(name)
+	folder, err := s.open(name)
 	if err != nil {
 		return head{}, err
 	}
-	defer root.Close()
-	at, err := root.Lstat(experimentFile)
+	defer folder.Close()
+	is, err := folder.Head()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return head{}, fmt.Errorf("%w: %q holds no %s", errNone, name, experimentFile)
+		return head{}, fmt.Errorf("%w: %q: %w", errNone, name, err)
 	case err != nil:
-		return head{}, err
-	case !at.Mode().IsRegular():
-		return head{}, fmt.Errorf("%s in %q is not a file", experimentFile, name)
-	case at.Size() > maxExperiment:
-		return head{}, fmt.Errorf("%s in %q has %d bytes; at most %d are read", experimentFile, name, at.Size(), maxExperiment)
+		return head{}, fmt.Errorf("%q: %w", name, err)
 	}
-	is, turns := stamp{at.ModTime(), at.Size()}, slicesOf(root)
-	if turns != nil {
-		is = stamp{later(is.changed, turns.ModTime()), is.size + turns.Size()}
-	}
-	if h, ok := s.heads.get(name, is); ok {
+	if h, ok := s.heads.get(name, is.Stamp); ok {
 		return h, nil
 	}
-	f, err := root.Open(experimentFile)
+	e, err := folder.Experiment()
 	if err != nil {
-		return head{}, err
+		return head{}, fmt.Errorf("%q: %w", name, err)
 	}
-	defer f.Close()
-	h := head{Name: name, Exp: &record.Experiment{}, Slices: turns != nil, stamp: is}
-	if err := json.NewDecoder(io.LimitReader(f, maxExperiment)).Decode(h.Exp); err != nil {
-		return head{}, fmt.Errorf("%s in %q: %w", experimentFile, name, err)
-	}
-	if at.Size() <= maxKept {
-		s.heads.put(name, is, h)
+	h := head{Name: name, Exp: e, Slices: is.Slices, Stamp: is.Stamp}
+	if is.Bytes <= maxKept {
+		s.heads.put(name, is.Stamp, h)
 	}
 	return h, nil
 }
@@ -165,8 +141,8 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || !strings.Contains(strings.ToLower(e.Name()), strings.ToLower(text)) {
 			continue
 		}
-		if at, err := os.Lstat(filepath.Join(s.dir, e.Name(), experimentFile)); err == nil {
-			found = append(found, candidate{e.Name(), at.ModTime()})
+		if changed, ok := follow.Exists(filepath.Join(s.dir, e.Name())); ok {
+			found = append(found, candidate{e.Name(), changed})
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
@@ -187,15 +163,12 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 // process is not visible may run in a container. Older versions of dyno do not record it; there the
 // report is the file written last.
 func (s *index) state(name string) (State, error) {
-	root, err := s.open(name)
+	folder, err := s.open(name)
 	if err != nil {
 		return Broken, err
 	}
-	defer root.Close()
-	last := newestOf(root, experimentFile, slicesFile, runsFolder)
-	if run := lastRun(root); run != "" {
-		last = later(last, newestOf(root, path.Join(runsFolder, run), path.Join(runsFolder, run, seriesFile)))
-	}
+	defer folder.Close()
+	last := folder.Written()
 	if h, err := s.head(name); err == nil && h.Exp.InProgress != nil {
 		patience := staleAfter
 		if alive(h.Exp.InProgress.PID) {
@@ -206,7 +179,7 @@ func (s *index) state(name string) (State, error) {
 		}
 		return Broken, nil
 	}
-	switch page := newestOf(root, pageFile); {
+	switch page := folder.Changed(report.PageFile); {
 	case !page.IsZero() && !page.Before(last):
 		return Ended, nil
 	case time.Since(last).Abs() < staleAfter:
@@ -223,64 +196,23 @@ func alive(pid int) bool {
 	return err == nil && pid > 0 && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// newestOf is the latest modification of these files; zero when none exists.
-func newestOf(root *os.Root, files ...string) (t time.Time) {
-	for _, f := range files {
-		if at, err := root.Lstat(f); err == nil {
-			t = later(t, at.ModTime())
-		}
-	}
-	return t
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// lastRun names the folder of the run that began last; empty: none.
-func lastRun(root *os.Root) string {
-	f, err := root.Open(runsFolder)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	entries, _ := f.ReadDir(maxEntries)
-	last, at := "", -1
-	for _, e := range entries {
-		if n, _, ok := runName(e.Name()); ok && e.IsDir() && n > at {
-			last, at = e.Name(), n
-		}
-	}
-	return last
-}
-
-// validate returns an error when an experiment's folder holds entries that dyno does not write: a
-// link, which may lead anywhere, or too many files.
+// validate returns an error when an experiment's folder holds entries that dyno does not write.
 func (s *index) validate(name string) error {
-	root, err := s.open(name)
+	folder, err := s.open(name)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	n := 0
-	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		n++
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // it was removed meanwhile
-		case err != nil:
-			return err
-		case n > maxEntries:
-			return fmt.Errorf("%q holds more than %d files", name, maxEntries)
-		case !d.IsDir() && !d.Type().IsRegular():
-			return fmt.Errorf("%s in %q is neither a file nor a folder: it is not followed", p, name)
-		}
-		return nil
-	})
+	defer folder.Close()
+	if err := folder.Check(); err != nil {
+		return fmt.Errorf("%q: %w", name, err)
+	}
+	return nil
 }
 
 // dirOf is an experiment's folder for record.Open.
 func (s *index) dirOf(name string) string { return filepath.Join(s.dir, name) }
+
+// runDir is the folder of a run for record.OpenRun.
+func (s *index) runDir(name, id string) string {
+	return (&record.Experiment{Dir: s.dirOf(name)}).RunDir(id)
+}

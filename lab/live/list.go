@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/report"
+	"dyno/lab/report/words"
 )
 
 // listPage is the list of experiments.
@@ -55,12 +55,12 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) entry(h head) listEntry {
 	e := listEntry{
-		Name: h.Name, Title: cmp.Or(report.Subject(h.Exp), h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
+		Name: h.Name, Title: cmp.Or(words.Subject(h.Exp), h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
 		Runs: len(h.Exp.Order), Slices: h.Slices,
 	}
 	e.Ending, e.Early = early(h.Exp)
 	e.State, _ = s.index.state(h.Name) // one that was just removed counts as broken off
-	if a, ok := s.reports.answers.get(h.Name, h.stamp); ok && e.State != Going {
+	if a, ok := s.reports.answers.get(h.Name, h.Stamp); ok && e.State != Going {
 		e.Answer = &a
 	}
 	return e

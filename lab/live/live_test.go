@@ -13,10 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/live/livetest"
 	"dyno/lab/record"
+
+	"go.uber.org/goleak"
 )
 
 // get requests a page as a browser on this machine does.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 func get(t *testing.T, s *Server, path string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -30,21 +35,21 @@ func get(t *testing.T, s *Server, path string, change ...func(*http.Request)) *h
 }
 
 // shop is a folder with a finished experiment, "shop".
-func shop(t *testing.T) (dir string, m *made) {
+func shop(t *testing.T) (dir string, m *livetest.Made) {
 	t.Helper()
 	dir = t.TempDir()
-	m = newMade(t, filepath.Join(dir, "shop"), record.KindCapacity, time.Unix(1.7e9, 0), "plain")
-	m.search("plain", 1000, 4500)
-	m.finish()
+	m = livetest.New(t, filepath.Join(dir, "shop"), record.KindCapacity, time.Unix(1.7e9, 0), "plain")
+	m.Search("plain", 1000, 4500)
+	m.Finish()
 	return dir, m
 }
 
 func TestPages(t *testing.T) {
 	dir, _ := shop(t)
-	going := newMade(t, filepath.Join(dir, "going"), record.KindLadder, time.Now(), hostile)
-	going.search(hostile, 1000)
-	broken := newMade(t, filepath.Join(dir, "broken"), record.KindLadder, time.Now(), "plain")
-	age(t, broken.dir, time.Hour)
+	going := livetest.New(t, filepath.Join(dir, "going"), record.KindLadder, time.Now(), livetest.Hostile)
+	going.Search(livetest.Hostile, 1000)
+	broken := livetest.New(t, filepath.Join(dir, "broken"), record.KindLadder, time.Now(), "plain")
+	broken.Age(time.Hour)
 	s := New(Options{Dir: dir})
 	for _, tt := range []struct {
 		path   string
@@ -232,14 +237,14 @@ func TestLargeHeadsAreNotKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, ok := s.heads.get("shop", h.stamp)
+		_, ok := s.heads.get("shop", h.Stamp)
 		return ok
 	}
 	if !kept() {
 		t.Error("an ordinary experiment is read anew each time")
 	}
-	m.exp.Scenario = strings.Repeat("#\n", maxKept)
-	if err := m.exp.Save(); err != nil {
+	m.Exp.Scenario = strings.Repeat("#\n", maxKept)
+	if err := m.Exp.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if kept() {
@@ -250,27 +255,27 @@ func TestLargeHeadsAreNotKept(t *testing.T) {
 func TestState(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		write func(m *made)
+		write func(m *livetest.Made)
 		want  State
 	}{
-		{"just begun", func(*made) {}, Going},
-		{"a run under way", func(m *made) { age(m.t, m.dir, time.Hour); m.begin("search", "plain", 0, 1000).grow(1) }, Going},
-		{"report written last", func(m *made) { m.search("plain", 1000).finish() }, Ended},
-		{"report written long ago", func(m *made) { m.search("plain", 1000).finish(); age(m.t, m.dir, time.Hour) }, Ended},
-		{"a report of the first runs, and then more", func(m *made) {
-			m.search("plain", 1000).finish()
-			age(m.t, m.dir, time.Hour)
-			m.begin("search", "plain", 0, 2000).grow(1)
+		{"just begun", func(*livetest.Made) {}, Going},
+		{"a run under way", func(m *livetest.Made) { m.Age(time.Hour); m.Begin("search", "plain", 0, 1000).Grow(1) }, Going},
+		{"report written last", func(m *livetest.Made) { m.Search("plain", 1000).Finish() }, Ended},
+		{"report written long ago", func(m *livetest.Made) { m.Search("plain", 1000).Finish(); m.Age(time.Hour) }, Ended},
+		{"a report of the first runs, and then more", func(m *livetest.Made) {
+			m.Search("plain", 1000).Finish()
+			m.Age(time.Hour)
+			m.Begin("search", "plain", 0, 2000).Grow(1)
 		}, Going},
-		{"says so and writes", func(m *made) { m.underWay(os.Getpid()); age(m.t, m.dir, 5*time.Minute) }, Going},
-		{"says so, and its number is another's now", func(m *made) { m.underWay(os.Getpid()); age(m.t, m.dir, time.Hour) }, Broken},
-		{"its process is not seen from here", func(m *made) { m.underWay(noProcess); age(m.t, m.dir, time.Minute) }, Going},
-		{"its process is gone", func(m *made) { m.underWay(noProcess); age(m.t, m.dir, 5*time.Minute) }, Broken},
-		{"killed", func(m *made) { m.search("plain", 1000); age(m.t, m.dir, time.Hour) }, Broken},
-		{"moved here from the future", func(m *made) { m.search("plain", 1000); age(m.t, m.dir, -time.Hour) }, Broken},
+		{"says so and writes", func(m *livetest.Made) { m.UnderWay(os.Getpid()); m.Age(5 * time.Minute) }, Going},
+		{"says so, and its number is another's now", func(m *livetest.Made) { m.UnderWay(os.Getpid()); m.Age(time.Hour) }, Broken},
+		{"its process is not seen from here", func(m *livetest.Made) { m.UnderWay(noProcess); m.Age(time.Minute) }, Going},
+		{"its process is gone", func(m *livetest.Made) { m.UnderWay(noProcess); m.Age(5 * time.Minute) }, Broken},
+		{"killed", func(m *livetest.Made) { m.Search("plain", 1000); m.Age(time.Hour) }, Broken},
+		{"moved here from the future", func(m *livetest.Made) { m.Search("plain", 1000); m.Age(-time.Hour) }, Broken},
 	} {
 		dir := t.TempDir()
-		m := newMade(t, filepath.Join(dir, "x"), record.KindCapacity, time.Now(), "plain")
+		m := livetest.New(t, filepath.Join(dir, "x"), record.KindCapacity, time.Now(), "plain")
 		tt.write(m)
 		if got, err := newIndex(dir).state("x"); got != tt.want || err != nil {
 			t.Errorf("%s: %q (%v), want %q", tt.name, got, err, tt.want)
@@ -289,7 +294,7 @@ func TestReportsAreKept(t *testing.T) {
 	if again, _ := s.reports.of(t.Context(), "shop"); again != first {
 		t.Error("the report of an unchanged experiment was built twice")
 	}
-	m.search("plain", 3000)
+	m.Search("plain", 3000)
 	more, err := s.reports.of(t.Context(), "shop")
 	if err != nil || len(more.Runs) != 3 {
 		t.Errorf("after another run the report has %d runs (%v), want 3", len(more.Runs), err)
@@ -298,7 +303,7 @@ func TestReportsAreKept(t *testing.T) {
 	cancel()
 	release, _ := s.reports.take(t.Context())
 	defer release()
-	m.search("plain", 3500)
+	m.Search("plain", 3500)
 	if _, err := s.reports.of(gone, "shop"); err == nil {
 		t.Error("a client that has gone waits for another's report")
 	}
@@ -317,7 +322,7 @@ func TestManyExperiments(t *testing.T) {
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(sub, experimentFile)
+		file := filepath.Join(sub, record.ExperimentFile)
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -341,8 +346,8 @@ func TestManyExperiments(t *testing.T) {
 
 func TestServeEndsWithItsStreams(t *testing.T) {
 	dir := t.TempDir()
-	m := newMade(t, filepath.Join(dir, "going"), record.KindCapacity, time.Now(), "plain")
-	m.begin(record.RoleSearch, "plain", 0, 1000).grow(5)
+	m := livetest.New(t, filepath.Join(dir, "going"), record.KindCapacity, time.Now(), "plain")
+	m.Begin(record.RoleSearch, "plain", 0, 1000).Grow(5)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -385,8 +390,8 @@ func (f *failing) Accept() (net.Conn, error) {
 // After the listener has failed, responses in progress end before Serve returns.
 func TestServeEndsItsStreamsWhenItFails(t *testing.T) {
 	dir := t.TempDir()
-	m := newMade(t, filepath.Join(dir, "going"), record.KindCapacity, time.Now(), "plain")
-	m.begin(record.RoleSearch, "plain", 0, 1000).grow(5)
+	m := livetest.New(t, filepath.Join(dir, "going"), record.KindCapacity, time.Now(), "plain")
+	m.Begin(record.RoleSearch, "plain", 0, 1000).Grow(5)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/html"
 )
 
 // Bounds on the cached reports. A page has a few MB, an answer a few hundred bytes.
@@ -31,7 +32,7 @@ type built struct {
 	*report.Report
 	page []byte
 	// machine speed by variant, MB/s at a fixed amount of work: the median over its runs
-	speed map[string]report.Value
+	speed map[string]figure.Value
 }
 
 // answer is a report in one sentence.
@@ -62,7 +63,7 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b, ok := r.built.get(name, h.stamp); ok {
+	if b, ok := r.built.get(name, h.Stamp); ok {
 		return b, nil
 	}
 	release, err := r.take(ctx)
@@ -70,7 +71,7 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 		return nil, err
 	}
 	defer release()
-	if b, ok := r.built.get(name, h.stamp); ok { // built by the previous holder of the token
+	if b, ok := r.built.get(name, h.Stamp); ok { // built by the previous holder of the token
 		return b, nil
 	}
 	exp, err := r.read(name)
@@ -79,12 +80,12 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 	}
 	b := &built{Report: report.Build(exp), speed: speeds(exp)}
 	var page bytes.Buffer
-	if err := report.HTML(&page, b.Report); err != nil {
+	if err := html.Page(&page, b.Report); err != nil {
 		return nil, err
 	}
 	b.page = page.Bytes()
-	r.built.put(name, h.stamp, b)
-	r.answers.put(name, h.stamp, answerOf(b))
+	r.built.put(name, h.Stamp, b)
+	r.answers.put(name, h.Stamp, answerOf(b))
 	return b, nil
 }
 
@@ -102,7 +103,7 @@ func (r *reports) answer(ctx context.Context, name string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if a, ok := r.answers.get(name, h.stamp); ok {
+	if a, ok := r.answers.get(name, h.Stamp); ok {
 		return a, nil
 	}
 	b, err := r.of(ctx, name)
@@ -133,18 +134,16 @@ func (r *reports) between(ctx context.Context, name, a, b string) ([]compare.Com
 }
 
 // speeds are the medians of the machine's speed before each variant's runs.
-func speeds(e *record.Experiment) map[string]report.Value {
+func speeds(e *record.Experiment) map[string]figure.Value {
 	all := map[string][]float64{}
 	for _, r := range e.Runs {
 		if v := r.Environment.Speed; v > 0 {
 			all[r.Step.Variant] = append(all[r.Step.Variant], v)
 		}
 	}
-	out := map[string]report.Value{}
+	out := map[string]figure.Value{}
 	for name, values := range all {
-		slices.Sort(values)
-		n := len(values)
-		out[name] = report.Value((values[(n-1)/2] + values[n/2]) / 2)
+		out[name] = figure.MedianOf(values)
 	}
 	return out
 }

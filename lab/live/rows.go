@@ -2,19 +2,18 @@ package live
 
 import (
 	"fmt"
-	"os"
-	"path"
-	"path/filepath"
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/report"
+	"dyno/lab/record/follow"
+	"dyno/lab/report/series"
+	"dyno/lab/report/words"
 )
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
 // row with the error.
-func (s *index) row(root *os.Root, name, id string) string {
-	is, err := soundRun(root, id)
+func (s *index) row(folder *follow.Folder, name, id string) string {
+	is, err := folder.Run(id)
 	if err != nil {
 		return unreadable(id, err)
 	}
@@ -22,20 +21,20 @@ func (s *index) row(root *os.Root, name, id string) string {
 	if r, ok := s.rows.get(key, is); ok {
 		return r
 	}
-	run, err := record.OpenRun(filepath.Join(s.dirOf(name), runsFolder, id))
+	run, err := record.OpenRun(s.runDir(name, id))
 	if err != nil {
 		return unreadable(id, err)
 	}
-	r := rowHTML(report.RunOf(run))
+	r := rowHTML(series.RunOf(run))
 	s.rows.put(key, is, r)
 	return r
 }
 
 func unreadable(id string, err error) string {
-	return rowHTML(report.RunOf(&record.Run{ID: id, Invalid: err.Error()}))
+	return rowHTML(series.RunOf(&record.Run{ID: id, Invalid: err.Error()}))
 }
 
-func rowHTML(r report.Run) string {
+func rowHTML(r series.Run) string {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, "row", r); err != nil {
 		return "" // a builder accepts everything, and the template is tested
@@ -43,53 +42,9 @@ func rowHTML(r report.Run) string {
 	return b.String()
 }
 
-// soundRun returns the stamp of a run that is a folder of its own with files of its own.
-func soundRun(root *os.Root, id string) (stamp, error) {
-	if _, _, ok := runName(id); !ok {
-		return stamp{}, fmt.Errorf("%q is not a run's name", id)
-	}
-	folder := path.Join(runsFolder, id)
-	for _, dir := range []string{runsFolder, folder} {
-		if at, err := root.Lstat(dir); err != nil || !at.IsDir() {
-			return stamp{}, fmt.Errorf("no folder %s", dir)
-		}
-	}
-	var is stamp
-	for _, file := range []string{path.Join(folder, seriesFile), path.Join(folder, runFile)} {
-		at, err := root.Lstat(file)
-		if err != nil || !at.Mode().IsRegular() {
-			return stamp{}, fmt.Errorf("no file %s", file)
-		}
-		is = stamp{at.ModTime(), at.Size()}
-	}
-	return is, nil
-}
-
-// maxNumber bounds the digits of a run's number.
-const maxNumber = 9
-
-// runName reads a run's ID, which is its folder's name: its number, from 1, and its purpose. Names
-// in another format are refused.
-func runName(id string) (n int, of string, ok bool) {
-	number, of, ok := strings.Cut(id, "-")
-	if !ok || len(number) > maxNumber {
-		return 0, "", false
-	}
-	for _, c := range number {
-		if c < '0' || c > '9' {
-			return 0, "", false
-		}
-		n = 10*n + int(c-'0')
-	}
-	strange := strings.ContainsFunc(of, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
-	})
-	return n, of, n > 0 && !strange
-}
-
 // runWords describe the purpose of the run in progress, as far as its folder's name shows it.
 func runWords(e *record.Experiment, id string) string {
-	n, of, ok := runName(id)
+	n, of, ok := follow.RunName(id)
 	if u := e.InProgress; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
 		return "the variants take turns"
 	}
@@ -105,20 +60,20 @@ func runWords(e *record.Experiment, id string) string {
 			variant = v.Name
 		}
 	}
-	return fmt.Sprintf("run %d: %s, %s", n, variant, write("role", role))
+	return fmt.Sprintf("run %d: %s, %s", n, variant, words.Role(role))
 }
 
 // stepWords describe a step: its run, its purpose and its load.
 func stepWords(s record.Step) string {
-	words := []string{s.Variant + ", " + write("role", s.Role)}
+	parts := []string{s.Variant + ", " + words.Role(s.Role)}
 	if s.Round > 0 {
-		words = append(words, fmt.Sprintf("round %d", s.Round))
+		parts = append(parts, fmt.Sprintf("round %d", s.Round))
 	}
 	if s.Rate > 0 {
-		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
+		parts = append(parts, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
 	if s.Connections > 0 {
-		words = append(words, fmt.Sprintf("%d in flight", s.Connections))
+		parts = append(parts, fmt.Sprintf("%d in flight", s.Connections))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(parts, ", ")
 }

@@ -7,28 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/live/livetest"
 	"dyno/lab/record"
 )
-
-// slice adds a slice to an experiment by turns.
-func (m *made) slice(kind, variant string, block int) {
-	m.t.Helper()
-	s := record.Slice{Kind: kind, Role: record.RoleMeasure, Variant: variant, Generation: 1, Block: block, Start: int64(block) * 1e9, Length: 300 * time.Millisecond,
-		Offered: 300, Served: 300, TargetCPU: 0.03, Allocs: -1, AllocBytes: -1}
-	if kind == record.SliceSLO {
-		s.Rate, s.Met, s.Latency = 900, true, record.Quantiles{P99: 12}
-	}
-	if err := m.exp.AddSlice(s); err != nil {
-		m.t.Fatal(err)
-	}
-}
 
 // TestTurnsAreFollowed: slices are shown as they come, with what is left of the budget.
 func TestTurnsAreFollowed(t *testing.T) {
 	dir := t.TempDir()
-	m := newMade(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")
-	m.exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: time.Now().Add(time.Hour)}
-	if err := m.exp.Save(); err != nil {
+	m := livetest.New(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")
+	m.Exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: time.Now().Add(time.Hour)}
+	if err := m.Exp.Save(); err != nil {
 		t.Fatal(err)
 	}
 	f := &follower{index: newIndex(dir), name: "shop", fresh: true}
@@ -51,8 +39,8 @@ func TestTurnsAreFollowed(t *testing.T) {
 	if turns() != nil {
 		t.Error("there are turns before the first slice")
 	}
-	m.slice(record.SliceWork, "old", 1)
-	m.slice(record.SliceWork, "new", 1)
+	m.Slice(record.SliceWork, "old", 1)
+	m.Slice(record.SliceWork, "new", 1)
 	if got := turns(); got == nil || !strings.HasPrefix(got.Words, "2 slices in 1 block") || strings.Count(got.Rows, "<tr>") != 2 || !strings.Contains(got.Rows, "1,000") || !(got.Left > 3000 && got.Left <= 3600) {
 		t.Fatalf("%+v", got)
 	}
@@ -60,12 +48,12 @@ func TestTurnsAreFollowed(t *testing.T) {
 		t.Error("the same slices are sent twice")
 	}
 	half := `{"kind":"work","role":"mea`
-	appendTo(t, filepath.Join(m.dir, slicesFile), half)
+	appendTo(t, filepath.Join(m.Dir, record.SlicesFile), half)
 	if turns() != nil {
 		t.Error("half a line is a slice")
 	}
-	appendTo(t, filepath.Join(m.dir, slicesFile), `sure","variant":"new","block":2}`+"\n")
-	m.slice(record.SliceSLO, "old", 2)
+	appendTo(t, filepath.Join(m.Dir, record.SlicesFile), `sure","variant":"new","block":2}`+"\n")
+	m.Slice(record.SliceSLO, "old", 2)
 	if got := turns(); got == nil || !strings.HasPrefix(got.Words, "4 slices in") || !strings.Contains(got.Rows, "1 of 1") {
 		t.Errorf("%+v", got)
 	}
@@ -89,22 +77,22 @@ func appendTo(t *testing.T, path, text string) {
 // the list says how it ended.
 func TestSlicesMakeAReport(t *testing.T) {
 	dir := t.TempDir()
-	m := newMade(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")
+	m := livetest.New(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")
 	s := New(Options{Dir: dir})
-	m.slice(record.SliceWork, "old", 1)
+	m.Slice(record.SliceWork, "old", 1)
 	before, err := s.index.head("shop")
 	if err != nil || !before.Slices {
 		t.Fatalf("%+v %v", before, err)
 	}
-	m.slice(record.SliceWork, "new", 1)
-	if after, err := s.index.head("shop"); err != nil || after.stamp == before.stamp {
+	m.Slice(record.SliceWork, "new", 1)
+	if after, err := s.index.head("shop"); err != nil || after.Stamp == before.Stamp {
 		t.Errorf("the report so far would be an old one: %v", err)
 	}
-	m.exp.Outcome = &record.Outcome{Status: record.OutcomeInterrupted, Reason: "a signal ended it"}
-	if err := m.exp.Save(); err != nil {
+	m.Exp.Outcome = &record.Outcome{Status: record.OutcomeInterrupted, Reason: "a signal ended it"}
+	if err := m.Exp.Save(); err != nil {
 		t.Fatal(err)
 	}
-	m.finish()
+	m.Finish()
 	h, err := s.index.head("shop")
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func TestRedactExperiment(t *testing.T) {
 	if err := NewExperiment(t.TempDir(), e); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(e.Dir, experimentFile))
+	text, err := os.ReadFile(filepath.Join(e.Dir, ExperimentFile))
 	if err != nil || strings.Contains(string(text), "s3cret") || strings.Count(string(text), Redacted) != 5 {
 		t.Errorf("%v; the record holds\n%s", err, text)
 	}

@@ -86,8 +86,6 @@ func (s *Slice) ErrorShare() float64 {
 	return float64(s.Failed+s.Unfinished) / float64(s.Offered)
 }
 
-const slicesFile = "slices.ndjson"
-
 // AddSlice appends a slice to the experiment and to its file, so that it survives a crash of the
 // lab.
 func (e *Experiment) AddSlice(s Slice) error {
@@ -96,7 +94,7 @@ func (e *Experiment) AddSlice(s Slice) error {
 	if err != nil {
 		return fmt.Errorf("encoding a slice: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(e.Dir, slicesFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(filepath.Join(e.Dir, SlicesFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("recording a slice: %w", err)
 	}
@@ -118,7 +116,7 @@ func (e *Experiment) SlicesOf(kind string, keep func(*Slice) bool) []*Slice {
 // readSlices reads the experiment's slices; an experiment of whole runs has none. A half-written
 // last line, left by a killed lab, ends the reading without an error.
 func (e *Experiment) readSlices() error {
-	f, err := os.Open(filepath.Join(e.Dir, slicesFile))
+	f, err := os.Open(filepath.Join(e.Dir, SlicesFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -133,14 +131,14 @@ func (e *Experiment) readSlices() error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", slicesFile, err)
+			return fmt.Errorf("%s: %w", SlicesFile, err)
 		}
 		if len(line) > maxLine {
-			return fmt.Errorf("%s: line %d is longer than %d bytes", slicesFile, n, maxLine)
+			return fmt.Errorf("%s: line %d is longer than %d bytes", SlicesFile, n, maxLine)
 		}
 		var s Slice
 		if err := json.Unmarshal(line, &s); err != nil {
-			return fmt.Errorf("%s: line %d: %w", slicesFile, n, err)
+			return fmt.Errorf("%s: line %d: %w", SlicesFile, n, err)
 		}
 		e.Slices = append(e.Slices, s)
 	}

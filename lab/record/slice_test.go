@@ -20,7 +20,7 @@ func TestSlicesOnDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(e.Dir, slicesFile), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(e.Dir, SlicesFile), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestSlicesOnDisk(t *testing.T) {
 	if only := again.SlicesOf(SliceSLO, func(s *Slice) bool { return s.Role == RoleFloor }); len(only) != 1 {
 		t.Errorf("%d SLO slices of the twin", len(only))
 	}
-	os.WriteFile(filepath.Join(e.Dir, slicesFile), []byte("{\"kind\":1}\n"), 0o644)
+	os.WriteFile(filepath.Join(e.Dir, SlicesFile), []byte("{\"kind\":1}\n"), 0o644)
 	if _, err := Open(e.Dir); err == nil {
 		t.Error("a line that is no slice was read")
 	}

@@ -14,13 +14,15 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Names inside a run's and an experiment's folder.
+// Names inside a run's and an experiment's folder. Package follow reads them while they grow; all
+// other packages read a folder through this one.
 const (
-	runFile        = "run.json"
-	seriesFile     = "series.ndjson"
+	RunFile        = "run.json"
+	SeriesFile     = "series.ndjson" // a Window per line
 	latencyFile    = "latency.hlog"
-	experimentFile = "experiment.json"
-	runsFolder     = "runs"
+	ExperimentFile = "experiment.json"
+	SlicesFile     = "slices.ndjson" // a Slice per line
+	RunsFolder     = "runs"          // a folder per run
 )
 
 // maxLine bounds one line of series.ndjson in bytes; a window without gauges takes about 600.
@@ -45,7 +47,7 @@ func Create(dir string) (*Writer, error) {
 	}
 	w := &Writer{dir: dir}
 	var err error
-	if w.series, err = os.Create(filepath.Join(dir, seriesFile)); err != nil {
+	if w.series, err = os.Create(filepath.Join(dir, SeriesFile)); err != nil {
 		return nil, err
 	}
 	if w.hlog, err = os.Create(filepath.Join(dir, latencyFile)); err != nil {
@@ -79,7 +81,7 @@ func (w *Writer) Window(win Window, hists map[string]*hdrhistogram.Histogram) er
 	w.seriesW.Write(line)
 	w.seriesW.WriteByte('\n')
 	if err := w.seriesW.Flush(); err != nil { // the buffered writer keeps the error of an earlier write
-		return fmt.Errorf("writing %s: %w", seriesFile, err)
+		return fmt.Errorf("writing %s: %w", SeriesFile, err)
 	}
 	startMs := win.Start / 1e6
 	for _, tag := range sortedKeys(hists) {
@@ -96,29 +98,29 @@ func (w *Writer) Close(r *Run) error {
 	r.redact()
 	return errors.Join(
 		w.seriesW.Flush(), w.hlogW.Flush(), w.series.Close(), w.hlog.Close(),
-		writeJSON(filepath.Join(w.dir, runFile), r))
+		writeJSON(filepath.Join(w.dir, RunFile), r))
 }
 
 // Rewrite replaces run.json, for figures that are known only after the run has ended.
-func (r *Run) Rewrite() error { return writeJSON(filepath.Join(r.Dir, runFile), r) }
+func (r *Run) Rewrite() error { return writeJSON(filepath.Join(r.Dir, RunFile), r) }
 
 // OpenRun reads a run from its folder.
 func OpenRun(dir string) (*Run, error) {
 	r := &Run{Dir: dir}
-	if err := readJSON(filepath.Join(dir, runFile), r); err != nil {
+	if err := readJSON(filepath.Join(dir, RunFile), r); err != nil {
 		return nil, err
 	}
 	if err := checkVersion(dir, r.Version); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(dir, seriesFile))
+	f, err := os.Open(filepath.Join(dir, SeriesFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading a run: %w", err)
 	}
 	defer f.Close()
 	r.Series, err = readSeries(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, seriesFile), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, SeriesFile), err)
 	}
 	return r, nil
 }
@@ -182,14 +184,14 @@ func logWindow(startMs int64) int64 {
 // NewExperiment makes an experiment's folder.
 func NewExperiment(dir string, e *Experiment) error {
 	e.Version, e.Dir = Version, dir
-	if err := os.MkdirAll(filepath.Join(dir, runsFolder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, RunsFolder), 0o755); err != nil {
 		return fmt.Errorf("making the experiment's folder: %w", err)
 	}
 	return e.Save()
 }
 
 // RunDir returns the folder of the run with that ID.
-func (e *Experiment) RunDir(id string) string { return filepath.Join(e.Dir, runsFolder, id) }
+func (e *Experiment) RunDir(id string) string { return filepath.Join(e.Dir, RunsFolder, id) }
 
 // NextID returns the ID of the next run: its place in the order, its role and its variant.
 func (e *Experiment) NextID(s Step) string {
@@ -213,7 +215,7 @@ func (e *Experiment) Add(r *Run) error {
 // Save writes experiment.json, redacted.
 func (e *Experiment) Save() error {
 	e.redact()
-	return writeJSON(filepath.Join(e.Dir, experimentFile), e)
+	return writeJSON(filepath.Join(e.Dir, ExperimentFile), e)
 }
 
 // Open reads an experiment from its folder; a single run's folder is read as an experiment of one run.
@@ -222,10 +224,10 @@ func Open(dir string) (*Experiment, error) {
 		return nil, fmt.Errorf("there is no folder %s: name the folder that dyno printed at the end of a run", dir)
 	}
 	e := &Experiment{Dir: dir}
-	err := readJSON(filepath.Join(dir, experimentFile), e)
+	err := readJSON(filepath.Join(dir, ExperimentFile), e)
 	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(dir, runFile)); err != nil {
-			return nil, fmt.Errorf("%s holds neither %s nor %s: it is not a folder that dyno wrote", dir, experimentFile, runFile)
+		if _, err := os.Stat(filepath.Join(dir, RunFile)); err != nil {
+			return nil, fmt.Errorf("%s holds neither %s nor %s: it is not a folder that dyno wrote", dir, ExperimentFile, RunFile)
 		}
 		r, err := OpenRun(dir)
 		if err != nil {
@@ -242,7 +244,7 @@ func Open(dir string) (*Experiment, error) {
 	}
 	for _, id := range e.Order {
 		if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
-			return nil, fmt.Errorf("%s names a run %q that is not a folder inside it", experimentFile, id)
+			return nil, fmt.Errorf("%s names a run %q that is not a folder inside it", ExperimentFile, id)
 		}
 		r, err := OpenRun(e.RunDir(id))
 		if err != nil {

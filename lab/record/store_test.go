@@ -148,11 +148,11 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	for _, tt := range []struct{ dir, want string }{
 		{filepath.Join(t.TempDir(), "absent"), "no folder"},
 		{t.TempDir(), "not a folder that dyno wrote"},
-		{write(experimentFile, "{"), experimentFile},
-		{write(experimentFile, `{"version": 99}`), "format version 99"},
-		{write(experimentFile, `{"version": 1, "runs": ["../../x"]}`), "not a folder inside it"},
-		{write(experimentFile, `{"version": 1, "runs": ["001"]}`), "run 001"},
-		{write(runFile, `{"version": 1}`), seriesFile},
+		{write(ExperimentFile, "{"), ExperimentFile},
+		{write(ExperimentFile, `{"version": 99}`), "format version 99"},
+		{write(ExperimentFile, `{"version": 1, "runs": ["../../x"]}`), "not a folder inside it"},
+		{write(ExperimentFile, `{"version": 1, "runs": ["001"]}`), "run 001"},
+		{write(RunFile, `{"version": 1}`), SeriesFile},
 	} {
 		if _, err := Open(tt.dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want an error with %q", err, tt.want)
@@ -177,7 +177,7 @@ func TestWindowIsThereAtOnce(t *testing.T) {
 		if err := w.Window(Window{Start: int64(n) * int64(WindowLength), Phase: PhaseMeasure}, nil); err != nil {
 			t.Fatal(err)
 		}
-		f, err := os.Open(filepath.Join(dir, seriesFile))
+		f, err := os.Open(filepath.Join(dir, SeriesFile))
 		if err != nil {
 			t.Fatal(err)
 		}

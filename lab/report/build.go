@@ -1,95 +1,100 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report/curve"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/flame"
+	"dyno/lab/report/inside"
+	"dyno/lab/report/series"
+	"dyno/lab/report/turns"
+	"dyno/lab/report/words"
 )
 
 // Build reads the results of an experiment. An unreadable part becomes a warning: a report of half
 // an experiment is better than none.
-func Build(e *record.Experiment) *Report { return build(e, analyse(e)) }
+func Build(e *record.Experiment) *Report { return Assemble(e, Analyse(e)) }
 
-// analysis is the output of the analysis packages for an experiment.
-type analysis struct {
-	verdicts   map[string]capacity.Verdict // by run
-	errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
-	capacities map[string]capacity.Result  // by variant
-	rows       []compare.Row               // by turns: of the work rate
-	cpu        []compare.Row               // by turns only
-	metrics    []compare.Comparison        // kind compare by turns: the requested metric first
-	inflected  []Inflection
-	unlisted   int // inflections not listed
-	floor      *[2]float64
-	comparison *compare.Comparison
-	left       int // SLO slices that do not count
-	sample     compare.Sample
-	diagnoses  []diagnose.Diagnosis
+// Analysis is the output of the analysis packages for an experiment.
+type Analysis struct {
+	Verdicts   map[string]capacity.Verdict // by run
+	Errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
+	Capacities map[string]capacity.Result  // by variant
+	Rows       []compare.Row               // by turns: of the work rate
+	CPU        []compare.Row               // by turns only
+	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
+	Inflected  []curve.Inflection
+	Unlisted   int // inflections not listed
+	Floor      *[2]float64
+	Comparison *compare.Comparison
+	Left       int // SLO slices that do not count
+	Sample     compare.Sample
+	Diagnoses  []diagnose.Diagnosis
 }
 
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
-func analyse(e *record.Experiment) analysis {
-	a := analysis{verdicts: map[string]capacity.Verdict{}, errors: map[string]float64{}, capacities: map[string]capacity.Result{}, sample: sample(e)}
+// Analyse analyses an experiment.
+func Analyse(e *record.Experiment) Analysis {
+	a := Analysis{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
-		if bounds(r.SLO) && !r.Step.Diagnostic() {
-			a.verdicts[r.ID] = capacity.Judge(r)
+		if words.Bounded(r.SLO) && !r.Step.Diagnostic() {
+			a.Verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
-	names := variantNames(e)
+	names := words.Variants(e)
 	for _, name := range names {
-		c := capacity.Summarise(steady(e), name)
+		c := capacity.Summarise(curve.Steady(e), name)
 		for _, s := range c.Steps {
-			a.errors[s.Run] = s.Errors
+			a.Errors[s.Run] = s.Errors
 		}
 		if e.Kind != record.KindLoad {
-			a.capacities[name] = c
+			a.Capacities[name] = c
 		}
 	}
 	switch {
 	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
-		a.inflected, a.unlisted = inflections(e)
+		a.Inflected, a.Unlisted = curve.Inflections(e)
 	case len(e.Slices) > 0:
-		a.left = leftOf(e)
-		peak := func(variant string) float64 { return a.capacities[variant].PeakWorkPerS }
+		a.Left = turns.Left(e)
+		peak := func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS }
 		if e.Kind == record.KindLadder || e.Kind == record.KindCompare {
-			a.rows, a.cpu = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
-			if n := len(a.rows); e.Kind == record.KindCompare && n > 0 && a.rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
+			a.Rows, a.CPU = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
+			if n := len(a.Rows); e.Kind == record.KindCompare && n > 0 && a.Rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
 				if p99 := compare.Ladder(e, compare.MetricP99, nil); p99[n-1].ToBaseline.Verdict != compare.Invalid {
-					a.rows = p99
+					a.Rows = p99
 				}
 			}
 		}
 		if e.Kind == record.KindCompare && len(names) >= 2 {
-			a.metrics = metricsOf(e, names[0], names[1], peak)
-			a.comparison = &a.metrics[0]
+			a.Metrics = turns.Metrics(e, names[0], names[1], peak)
+			a.Comparison = &a.Metrics[0]
 		}
 	case e.Kind == record.KindLadder:
-		a.rows = compare.Ladder(e, metricOf(e), a.sample)
-		for _, row := range a.rows {
+		a.Rows = compare.Ladder(e, metricOf(e), a.Sample)
+		for _, row := range a.Rows {
 			if row.ToBaseline.Floor != nil {
-				a.floor = row.ToBaseline.Floor
+				a.Floor = row.ToBaseline.Floor
 			}
 		}
 	case e.Kind == record.KindCompare && len(names) >= 2:
-		c := compare.Between(e, metricOf(e), names[0], names[1], a.sample)
-		a.comparison, a.floor = &c, c.Floor
+		c := compare.Between(e, metricOf(e), names[0], names[1], a.Sample)
+		a.Comparison, a.Floor = &c, c.Floor
 	}
-	a.diagnoses = diagnose.Diagnose(e)
-	for i := range a.diagnoses {
-		if !bounds(e.SLO) {
+	a.Diagnoses = diagnose.Diagnose(e)
+	for i := range a.Diagnoses {
+		if !words.Bounded(e.SLO) {
 			continue // without an SLO there is no capacity
 		}
-		if c := a.capacities[a.diagnoses[i].Variant]; c.Valid {
-			a.diagnoses[i].CapacityPerS = c.CapacityPerS
+		if c := a.Capacities[a.Diagnoses[i].Variant]; c.Valid {
+			a.Diagnoses[i].CapacityPerS = c.CapacityPerS
 		}
 	}
 	return a
@@ -112,24 +117,6 @@ func sample(e *record.Experiment) compare.Sample {
 	}
 }
 
-// bounds reports whether the SLO bounds a latency or a gauge.
-func bounds(s record.SLO) bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 }
-
-// variantNames are the variants in ladder order, then those found only in the runs.
-func variantNames(e *record.Experiment) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, v := range e.Variants {
-		names, seen[v.Name] = append(names, v.Name), true
-	}
-	for _, r := range e.Runs {
-		if r.Step.Role != record.RoleAblation && !seen[r.Step.Variant] {
-			names, seen[r.Step.Variant] = append(names, r.Step.Variant), true
-		}
-	}
-	return names
-}
-
 // withoutPeaks removes the searches' warnings from a sweep, which does not end at a peak.
 func (r *Report) withoutPeaks() {
 	for i := range r.Steps {
@@ -137,30 +124,40 @@ func (r *Report) withoutPeaks() {
 	}
 }
 
-// build assembles the view model.
-func build(e *record.Experiment, a analysis) *Report {
+// Assemble assembles the view model.
+func Assemble(e *record.Experiment, a Analysis) *Report {
 	r := &Report{
-		Kind: e.Kind, Name: e.Name, Title: Title(e), Subject: Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
+		Kind: e.Kind, Name: e.Name, Title: words.Title(e), Subject: words.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
-		Warnings: append([]string(nil), e.Warnings...), Floor: interval(a.floor), Inflections: a.inflected, InflectionsLeft: a.unlisted,
+		Warnings: append([]string(nil), e.Warnings...), Floor: figure.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
 	for _, run := range e.Runs {
-		r.Runs = append(r.Runs, newRun(run, a))
+		line := series.NewRun(run, nil)
+		if v, judged := a.Verdicts[run.ID]; judged {
+			line = series.NewRun(run, &v)
+		}
+		if share, ok := a.Errors[run.ID]; ok {
+			line.Errors = figure.Value(share)
+		}
+		r.Runs = append(r.Runs, line)
 	}
-	r.Assemblies = assemblies(e)
-	if atOnce(e) {
-		r.Scaling = scaling(e, a)
+	r.Assemblies = inside.Assemblies(e)
+	if curve.ByConcurrency(e) {
+		r.Scaling = curve.NewScaling(e, a.Verdicts)
 	}
 	if len(e.Slices) > 0 {
-		r.Turns = turnsOf(e)
+		r.Turns = turns.Summarise(e)
 	}
 	switch e.Kind {
 	case record.KindLoad:
 		r.load(e, a)
 	case record.KindSweep:
-		r.steps(steady(e), a)
+		r.steps(curve.Steady(e), a)
 		if r.Scaling == nil {
-			r.sweep(e)
+			crowded := false
+			if r.Sweep, r.Charts, crowded = curve.NewSweep(e); crowded {
+				r.withoutPeaks() // a crowded sweep does not show capacities
+			}
 		} else {
 			r.withoutPeaks()
 		}
@@ -171,7 +168,7 @@ func build(e *record.Experiment, a analysis) *Report {
 		r.steps(e, a)
 		r.capacity(e, a)
 	case record.KindDiagnose:
-		if len(steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
+		if len(curve.Steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
 			r.steps(e, a)
 			r.capacity(e, a)
 		}
@@ -183,15 +180,16 @@ func build(e *record.Experiment, a analysis) *Report {
 	}
 	if e.Kind != record.KindLoad {
 		if r.Scaling == nil {
-			r.Curves = r.curves(e, a)
+			r.curves(e, a)
 		}
 		r.Ratios = r.ratios(e, a)
-		r.Charts = slices.DeleteFunc(r.Charts, func(c Chart) bool { return len(c.X) == 0 })
+		r.Charts = slices.DeleteFunc(r.Charts, func(c curve.Chart) bool { return len(c.X) == 0 })
 	}
-	r.Traces, r.TracesLeft = traces(e)
-	r.Diagnoses, r.Flames = complete(a.diagnoses), flames(e)
+	r.Traces, r.TracesLeft = series.Traces(e)
+	r.Diagnoses, r.Flames = inside.Complete(a.Diagnoses), flame.Read(e)
 	r.explain()
-	r.Pauses, r.Stages, r.Databases = pauses(e, a), staged(e), databases(e, a)
+	used := func(variant string) []*record.Run { return atCapacity(e, a, variant) }
+	r.Pauses, r.Stages, r.Databases = inside.PausesOf(e, used), inside.StagesOf(e), inside.DatabasesOf(e, used)
 	r.Outcome = r.outcome(e)
 	if r.Outcome.Status == record.OutcomeInvalid {
 		r.Invalid = r.Outcome.Reason
@@ -200,82 +198,33 @@ func build(e *record.Experiment, a analysis) *Report {
 	return r
 }
 
-func newRun(r *record.Run, a analysis) Run {
-	t, q := r.Totals, r.SLO.Observed(r.Totals)
-	v, judged := a.verdicts[r.ID]
-	out := Run{
-		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
-		Offered: measured(t.OfferedPerS), Achieved: Value(t.AchievedPerS), Delivered: measured(t.DeliveredPerS),
-		P50: measured(q.P50), P99: measured(q.P99), Errors: Value(t.ErrorShare()), CPU: Unknown,
-		Met: v.Met, Judged: judged, Unjudged: unjudged(v), Misses: missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
+// load reads a single load: its first run in detail.
+func (r *Report) load(e *record.Experiment, a Analysis) {
+	if len(e.Runs) == 0 {
+		return
 	}
-	if share, ok := a.errors[r.ID]; ok {
-		out.Errors = Value(share)
+	run := e.Runs[0]
+	r.Load = &series.Load{Run: run}
+	if r.SLO.Latency == nil && r.SLO.Gauges == nil {
+		r.SLO = run.SLO
 	}
-	if t.Server != nil {
-		out.CPU = measured(t.Server.CPUMicrosPerRequest)
+	if v, judged := a.Verdicts[run.ID]; judged {
+		r.Load.Verdict = &v
+		r.Warnings = append(r.Warnings, v.Warnings...)
 	}
-	if r.Step.Role == record.RoleProfile {
-		out.P50, out.P99 = Unknown, Unknown // profiling adds latency
+	r.Warnings = append(r.Warnings, run.Warnings...)
+	if err := r.Load.ReadTails(); err != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the percentile curve is missing: %v", err))
 	}
-	return out
 }
 
-// runLabel names a run in a list.
-func runLabel(r *record.Run) string {
-	parts := []string{r.Step.Variant}
-	if r.Step.Variant == "" {
-		parts[0] = r.ID
+// Between compares any two variants of an experiment that measured them in turns, by each metric
+// that it has, and states the result in a sentence or two.
+func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
+	if len(e.Slices) == 0 {
+		c := compare.Between(e, metricOf(e), a, b, sample(e))
+		return []compare.Comparison{c}, words.Comparison(c, false)
 	}
-	if r.Step.Role != "" && r.Step.Role != record.RoleSingle {
-		parts = append(parts, roleWords(r.Step.Role))
-	}
-	if r.Step.Round > 0 {
-		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
-	}
-	if r.ByConcurrency() {
-		parts = append(parts, fmt.Sprintf("%d in flight", r.Step.Connections))
-	} else if r.Step.RampTo > 0 {
-		parts = append(parts, rate(Value(r.Step.Rate))+" to "+rate(Value(r.Step.RampTo)))
-	} else if r.Totals.OfferedPerS > 0 {
-		parts = append(parts, rate(Value(r.Totals.OfferedPerS)))
-	}
-	if r.Invalid != "" {
-		parts = append(parts, "invalid")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// assemblies are the variants' assemblies, as recorded by each one's first run.
-func assemblies(e *record.Experiment) []Assembly {
-	var out []Assembly
-	for _, name := range variantNames(e) {
-		v, _ := e.Variant(name)
-		a := Assembly{Variant: name, Args: commandLine(v.Args)}
-		for _, r := range e.Runs {
-			if r.Step.Variant == name && (len(r.Target.Command) > 0 || len(r.Target.Assembly) > 0) {
-				a.Command, a.JSON = commandLine(r.Target.Command), indented(r.Target.Assembly)
-				break
-			}
-		}
-		if a.Command != "" || a.Args != "" || a.JSON != nil {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
-func indented(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
-		return nil
-	}
-	return b.Bytes()
-}
-
-func interval(p *[2]float64) *Interval {
-	if p == nil {
-		return nil
-	}
-	return &Interval{Lo: p[0], Hi: p[1]}
+	all := turns.Metrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
+	return all, words.Comparison(all[0], true) + words.Beside(all)
 }

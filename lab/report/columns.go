@@ -3,86 +3,88 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
 )
 
-// tableColumn is a column of the table of steps, the same in every form of the report.
-type tableColumn struct {
-	Head   string
-	Unit   string
-	Short  string // head and unit for narrow tables
-	Number bool
-	Cell   func(*Step) string
-	Detail func(*Step) string // an interval, after the cell; may be nil
-	known  func(*Step) bool   // a column that no step knows is left out; nil: always shown
-	brief  bool               // on a terminal of 100 columns, without its Detail
-	roomy  bool               // only in tables wider than 100 columns
+// StepColumn is a column of the table of steps.
+type StepColumn = figure.Column[*Step]
+
+// Columns are the columns of the table of steps that have content.
+func (r *Report) Columns() []StepColumn {
+	all := r.runColumns
+	if r.Turns != nil {
+		all = r.turnColumns
+	}
+	var rows []*Step
+	for i := range r.Steps {
+		rows = append(rows, &r.Steps[i])
+	}
+	return figure.Shown(all(), rows)
 }
 
-// columns are the columns of the table of steps that have content.
-func (r *Report) columns() []tableColumn {
-	value := func(head, unit, short string, read func(*Step) Value, write func(Value) string) tableColumn {
-		return tableColumn{Head: head, Unit: unit, Short: short, Number: true,
-			Cell:  func(s *Step) string { return write(read(s)) },
-			known: func(s *Step) bool { return read(s).Known() }}
-	}
-	if r.Turns != nil {
-		return r.shown(r.turnColumns(value))
-	}
+// number is a column of figures.
+func number(head, unit, short string, read func(*Step) figure.Value, write func(figure.Value) string) StepColumn {
+	return StepColumn{Head: head, Unit: unit, Short: short, Number: true, Cell: func(s *Step) string { return write(read(s)) }}
+}
+
+// ranged is a column of figures with an interval.
+func ranged(c StepColumn, write func(*figure.Interval) string, read func(*Step) *figure.Interval) StepColumn {
+	c.Detail = func(s *Step) string { return write(read(s)) }
+	return c
+}
+
+// column is the column of a figure.
+func (f *Figure) column() StepColumn {
+	return number(f.Name, f.Unit, f.Short, func(s *Step) figure.Value { return s.Figure(f.Key) }, f.Write)
+}
+
+var stepColumn = StepColumn{Head: "step", Short: "step", Always: true, Cell: func(s *Step) string { return s.Name }}
+
+// runColumns are the columns of an experiment by whole runs: the capacity, or the figure of the
+// metric, and its ratios.
+func (r *Report) runColumns() []StepColumn {
 	head, unit, short := "capacity", "per second", "capacity/s"
-	switch r.Metric {
-	case compare.MetricP99:
-		head, unit, short = "p99", "ms", "p99 ms"
-	case compare.MetricCPU:
-		head, unit, short = "CPU", "us per request", "CPU us"
+	metric := MetricFigures[r.Metric]
+	if f := FigureOf(metric); f != nil {
+		head, unit, short = f.Name, f.Unit, f.Short
 	}
-	main := value(head, unit, short, func(s *Step) Value { return s.Capacity }, figure)
-	main.Detail, main.known = func(s *Step) string { return between(s.Interval) }, nil
-	ratio := value("vs baseline", "ratio", "x baseline", func(s *Step) Value { return s.Ratio }, times)
-	ratio.Detail = func(s *Step) string { return betweenRatios(s.RatioInterval) }
-	before := value("vs previous step", "ratio", "x before", func(s *Step) Value { return s.StepRatio }, times)
-	before.Detail = func(s *Step) string { return betweenRatios(s.StepInterval) }
+	main := ranged(number(head, unit, short, func(s *Step) figure.Value { return s.Capacity }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.Interval })
+	main.Always = true
+	all := []StepColumn{
+		stepColumn, main,
+		ranged(number("vs baseline", "ratio", "x baseline", func(s *Step) figure.Value { return s.Ratio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.RatioInterval }),
+		ranged(number("vs previous step", "ratio", "x before", func(s *Step) figure.Value { return s.StepRatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.StepInterval }),
+	}
+	if r.Scaling != nil {
+		all = append(all,
+			number("concurrency", "units in flight", "in flight", func(s *Step) figure.Value { return s.AtOnce }, figure.Whole),
+			StepColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, figure.Dash) }})
+		if tail := r.Scaling.Tail; tail != "p99" {
+			all = append(all, number(tail, "ms", tail+" ms", func(s *Step) figure.Value { return s.Tail }, figure.Format))
+		}
+	}
+	for i := range Figures {
+		if Figures[i].Key != metric {
+			all = append(all, Figures[i].column())
+		}
+	}
 	against := ""
 	if r.Kind == record.KindLadder {
 		against = "against the previous step"
 	}
-	all := []tableColumn{
-		{Head: "step", Short: "step", Cell: func(s *Step) string { return s.Name }},
-		main, ratio, before,
-	}
-	if r.Scaling != nil {
-		all = append(all,
-			value("concurrency", "units in flight", "in flight", func(s *Step) Value { return s.AtOnce }, whole),
-			tableColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, dash) },
-				known: func(s *Step) bool { return s.Waits != "" }})
-		if r.Scaling.tail != "p99" {
-			all = append(all, value(r.Scaling.tail, "ms", r.Scaling.tail+" ms", func(s *Step) Value { return s.Tail }, figure))
-		}
-	}
-	if r.Metric != compare.MetricP99 {
-		all = append(all, value("p99", "ms", "p99 ms", func(s *Step) Value { return s.P99 }, figure))
-	}
-	if r.Metric != compare.MetricCPU {
-		all = append(all, value("CPU", "us per request", "CPU us", func(s *Step) Value { return s.CPU }, figure))
-	}
-	all = append(all,
-		value("allocations", "per request", "allocs", func(s *Step) Value { return s.Allocs }, figure),
-		value("allocated", "bytes per request", "alloc B", func(s *Step) Value { return s.AllocBytes }, figure),
-		value("peak RSS", "", "peak RSS", func(s *Step) Value { return s.PeakRSS }, size),
-		value("peak goroutines", "", "goroutines", func(s *Step) Value { return s.Goroutines }, whole),
-		value("GC pause p99", "ms", "GC p99 ms", func(s *Step) Value { return s.GCPauseP99 }, figure),
-		r.leaveOutColumn(), r.boundColumn(),
-		tableColumn{Head: "verdict", Unit: against, Short: "verdict", Cell: func(s *Step) string {
+	return append(all, leaveOutColumn, r.boundColumn(),
+		StepColumn{Head: "verdict", Unit: against, Short: "verdict", Cell: func(s *Step) string {
 			if s.Invalid != "" {
 				return "no result: " + s.Invalid
 			}
 			return s.verdictWords()
-		}, known: func(s *Step) bool { return s.Verdict != "" || s.Invalid != "" }},
-	)
-	return r.shown(all)
+		}})
 }
 
 // verdictWords format the verdict against the previous step; with too few rounds, also their
@@ -94,18 +96,10 @@ func (s *Step) verdictWords() string {
 	return s.Verdict
 }
 
-// turnColumns are those of an experiment by turns: the capacity as an absolute figure, work rate
-// and CPU as ratios. Those that are not roomy fit a terminal of 100 columns.
-func (r *Report) turnColumns(value func(head, unit, short string, read func(*Step) Value, write func(Value) string) tableColumn) []tableColumn {
-	detailed := func(c tableColumn, write func(*Interval) string, read func(*Step) *Interval) tableColumn {
-		c.Detail = func(s *Step) string { return write(read(s)) }
-		return c
-	}
-	roomy := func(c tableColumn) tableColumn {
-		c.roomy = true
-		return c
-	}
-	verdict := tableColumn{Head: "verdict", Unit: "against the previous step", Short: "verdict", Cell: func(s *Step) string {
+// turnColumns are the columns of an experiment by turns: the capacity as an absolute figure, work
+// rate and CPU as ratios.
+func (r *Report) turnColumns() []StepColumn {
+	verdict := StepColumn{Head: "verdict", Unit: "against the previous step", Short: "verdict", Cell: func(s *Step) string {
 		if s.Invalid != "" {
 			return "no result: " + s.Invalid
 		}
@@ -117,7 +111,7 @@ func (r *Report) turnColumns(value func(head, unit, short string, read func(*Ste
 			return "more CPU"
 		}
 		return strings.TrimPrefix(s.Verdict, "equal ")
-	}, known: func(s *Step) bool { return s.Verdict != "" || s.Invalid != "" }}
+	}}
 	if r.Kind == record.KindCompare {
 		verdict.Unit = ""
 	}
@@ -125,87 +119,54 @@ func (r *Report) turnColumns(value func(head, unit, short string, read func(*Ste
 	if r.RatioMetric == compare.MetricP99 {
 		ratioOf = "p99"
 	}
-	return []tableColumn{
-		{Head: "step", Short: "step", Cell: func(s *Step) string { return s.Name }},
-		detailed(value("capacity", "per second within SLO", "capacity/s", func(s *Step) Value { return s.Capacity }, figure), between, func(s *Step) *Interval { return s.Interval }),
-		value("work rate", "per second, peak", "work/s", func(s *Step) Value { return s.Work }, figure),
-		detailed(value("vs baseline", "ratio of "+ratioOf, "x base", func(s *Step) Value { return s.Ratio }, times), betweenRatios, func(s *Step) *Interval { return s.RatioInterval }),
-		roomy(detailed(value("vs previous step", "ratio of "+ratioOf, "x before", func(s *Step) Value { return s.StepRatio }, times), betweenRatios, func(s *Step) *Interval { return s.StepInterval })),
-		value("CPU", "us per request", "CPU us", func(s *Step) Value { return s.CPU }, figure),
-		func() tableColumn {
-			c := detailed(value("vs baseline", "ratio of CPU per request", "x base", func(s *Step) Value { return s.CPURatio }, times), betweenRatios, func(s *Step) *Interval { return s.CPUInterval })
-			c.brief = true
-			return c
-		}(),
-		verdict,
-		roomy(tableColumn{Head: "CPU verdict", Unit: r.againstWords(), Cell: func(s *Step) string {
-			return cmp.Or(betterWords(compare.MetricCPU, s.CPUVerdict), dash)
-		}, known: func(s *Step) bool { return s.CPUVerdict != "" }}),
-		roomy(value("p99", "ms, SLO met", "p99 ms", func(s *Step) Value { return s.P99 }, figure)),
-		roomy(value("allocations", "per request", "allocs", func(s *Step) Value { return s.Allocs }, figure)),
-		roomy(value("allocated", "bytes per request", "alloc B", func(s *Step) Value { return s.AllocBytes }, figure)),
-		roomy(value("peak RSS", "", "peak RSS", func(s *Step) Value { return s.PeakRSS }, size)),
-		roomy(detailed(value("knee", "per second, half within SLO", "knee/s", func(s *Step) Value { return s.Knee }, figure), between, func(s *Step) *Interval { return s.KneeInterval })),
-		roomy(r.leaveOutColumn()),
-		roomy(r.boundColumn()),
+	cpuRatio := ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *Step) figure.Value { return s.CPURatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.CPUInterval })
+	cpuRatio.Brief = true
+	narrow := []StepColumn{
+		stepColumn,
+		ranged(number("capacity", "per second within SLO", "capacity/s", func(s *Step) figure.Value { return s.Capacity }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.Interval }),
+		number("work rate", "per second, peak", "work/s", func(s *Step) figure.Value { return s.Work }, figure.Format),
+		ranged(number("vs baseline", "ratio of "+ratioOf, "x base", func(s *Step) figure.Value { return s.Ratio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.RatioInterval }),
+		FigureOf(FigureCPU).column(), cpuRatio, verdict,
 	}
-}
-
-// narrow are the columns that fit a terminal of 100 columns, and the table of a pull request.
-func (r *Report) narrow() (out []tableColumn) {
-	for _, c := range r.columns() {
-		if !c.roomy {
-			out = append(out, c)
+	roomy := []StepColumn{
+		ranged(number("vs previous step", "ratio of "+ratioOf, "x before", func(s *Step) figure.Value { return s.StepRatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.StepInterval }),
+		{Head: "CPU verdict", Unit: r.AgainstWords(), Cell: func(s *Step) string {
+			return cmp.Or(words.Better(compare.MetricCPU, s.CPUVerdict), figure.Dash)
+		}},
+	}
+	for i := range Figures {
+		if f := &Figures[i]; f.Key != FigureCPU {
+			c := f.column()
+			c.Unit = cmp.Or(f.SliceUnit, f.Unit)
+			roomy = append(roomy, c)
 		}
 	}
-	return out
+	roomy = append(roomy,
+		ranged(number("knee", "per second, half within SLO", "knee/s", func(s *Step) figure.Value { return s.Knee }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.KneeInterval }),
+		leaveOutColumn, r.boundColumn())
+	for i := range roomy {
+		roomy[i].Roomy = true
+	}
+	const ratios = 4 // columns up to the ratio of work rates, which the ratio to the previous step follows
+	return slices.Concat(narrow[:ratios], roomy[:1], narrow[ratios:], roomy[1:])
 }
 
 // leaveOutColumn is the ratio of the last step without each change.
-func (r *Report) leaveOutColumn() tableColumn {
-	return tableColumn{Head: "without it", Unit: "ratio of the last step", Short: "x without", Number: true,
-		Cell: func(s *Step) string {
-			if s.LeaveOut == nil {
-				return dash
-			}
-			return times(measured(s.LeaveOut.Ratio))
-		},
-		Detail: func(s *Step) string {
-			if s.LeaveOut == nil {
-				return ""
-			}
-			return betweenRatios(interval(s.LeaveOut.Interval))
-		},
-		known: func(s *Step) bool { return s.LeaveOut != nil }}
-}
+var leaveOutColumn = StepColumn{Head: "without it", Unit: "ratio of the last step", Short: "x without", Number: true,
+	Cell: func(s *Step) string {
+		if s.LeaveOut == nil {
+			return figure.Dash
+		}
+		return figure.Times(figure.Measured(s.LeaveOut.Ratio))
+	},
+	Detail: func(s *Step) string {
+		if s.LeaveOut == nil {
+			return ""
+		}
+		return figure.BetweenRatios(figure.IntervalOf(s.LeaveOut.Interval))
+	}}
 
 // boundColumn is the bottleneck of each step.
-func (r *Report) boundColumn() tableColumn {
-	return tableColumn{Head: "bound by", Short: "bound by", Cell: func(s *Step) string { return boundBy(r.diagnosis(s.Name)) },
-		known: func(s *Step) bool { return r.diagnosis(s.Name) != nil }}
-}
-
-// shown returns the columns that have content.
-func (r *Report) shown(all []tableColumn) []tableColumn {
-	for i := range all {
-		if detail := all[i].Detail; detail != nil && !r.any(func(s *Step) bool { return detail(s) != "" }) {
-			all[i].Detail = nil
-		}
-	}
-	var shown []tableColumn
-	for _, c := range all {
-		if c.known == nil || r.any(c.known) {
-			shown = append(shown, c)
-		}
-	}
-	return shown
-}
-
-func (r *Report) any(known func(*Step) bool) bool {
-	for i := range r.Steps {
-		if known(&r.Steps[i]) {
-			return true
-		}
-	}
-	return false
+func (r *Report) boundColumn() StepColumn {
+	return StepColumn{Head: "bound by", Short: "bound by", Cell: func(s *Step) string { return words.BoundBy(r.Diagnosis(s.Name)) }}
 }

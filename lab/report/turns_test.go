@@ -1,8 +1,6 @@
-package report
+package report_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -11,11 +9,15 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/report/reporttest"
+	"dyno/lab/report/turns"
+	"dyno/lab/report/words"
 )
 
 // atOneRate is a comparison whose slices were all offered one rate: it holds no work slices.
 func atOneRate() *record.Experiment {
-	m := madeTurns(record.KindCompare)
+	m := reporttest.Turns(record.KindCompare)
 	m.Metric, m.Slices = compare.MetricP99, nil
 	at := int64(1e12)
 	for block := 1; block <= 24; block++ {
@@ -37,7 +39,7 @@ func atOneRate() *record.Experiment {
 
 // TestComparedAtOneRate: what was asked for is what is compared and shown.
 func TestComparedAtOneRate(t *testing.T) {
-	r := Build(atOneRate())
+	r := report.Build(atOneRate())
 	if c := r.Comparison; c.Metric != compare.MetricP99 || c.Verdict != compare.Faster || c.Interval == nil || c.Floor == nil {
 		t.Errorf("%+v", c)
 	}
@@ -56,8 +58,8 @@ func TestComparedAtOneRate(t *testing.T) {
 
 // TestComparisonsHaveTheirFloor: what the twin showed stands beside each metric.
 func TestComparisonsHaveTheirFloor(t *testing.T) {
-	m := madeTurns(record.KindCompare)
-	for _, c := range metricsOf(m.Experiment, "plain", "baseline", func(string) float64 { return 2000 }) {
+	m := reporttest.Turns(record.KindCompare)
+	for _, c := range turns.Metrics(m.Experiment, "plain", "baseline", func(string) float64 { return 2000 }) {
 		if (c.Floor == nil) != (c.Metric == compare.MetricCapacity) { // the twin has no SLO slices
 			t.Errorf("%s: floor %v", c.Metric, c.Floor)
 		}
@@ -66,26 +68,26 @@ func TestComparisonsHaveTheirFloor(t *testing.T) {
 
 // TestAllocationsOfSlices: SLO slices record them; without an agent, what a run showed stays.
 func TestAllocationsOfSlices(t *testing.T) {
-	if s := madeTurns(record.KindCapacity).report().Steps[0]; math.Abs(float64(s.Allocs)/(350.0/4)-1) > 0.05 || math.Abs(float64(s.AllocBytes)/(350*30)-1) > 0.05 {
-		t.Errorf("%v allocations of %v bytes a request", s.Allocs, s.AllocBytes)
+	if s := reporttest.Turns(record.KindCapacity).Report().Steps[0]; math.Abs(float64(s.Figure(report.FigureAllocs))/(350.0/4)-1) > 0.05 || math.Abs(float64(s.Figure(report.FigureAllocBytes))/(350*30)-1) > 0.05 {
+		t.Errorf("%v allocations of %v bytes a request", s.Figure(report.FigureAllocs), s.Figure(report.FigureAllocBytes))
 	}
-	m := madeTurns(record.KindCapacity)
+	m := reporttest.Turns(record.KindCapacity)
 	for i := range m.Slices {
 		m.Slices[i].Allocs, m.Slices[i].AllocBytes = -1, -1
 	}
-	m.run(record.RoleMeasure, "plain", 1, 900)
-	if s := m.report().Steps[0]; !s.Allocs.Known() || !s.AllocBytes.Known() {
-		t.Errorf("%v allocations of %v bytes a request", s.Allocs, s.AllocBytes)
+	m.AddRun(record.RoleMeasure, "plain", 1, 900)
+	if s := m.Report().Steps[0]; !s.Figure(report.FigureAllocs).Known() || !s.Figure(report.FigureAllocBytes).Known() {
+		t.Errorf("%v allocations of %v bytes a request", s.Figure(report.FigureAllocs), s.Figure(report.FigureAllocBytes))
 	}
 }
 
 // TestOnlyVotesAreDrawn: a slice that is no vote is neither a dot of the curve nor in the table, and is counted as left out.
 func TestOnlyVotesAreDrawn(t *testing.T) {
-	m := madeTurns(record.KindCapacity)
+	m := reporttest.Turns(record.KindCapacity)
 	for i := range m.Slices {
 		m.Slices[i].Steal, m.Slices[i].Invalid = 0, ""
 	}
-	before := Build(m.Experiment)
+	before := report.Build(m.Experiment)
 	n := 0
 	for i := range m.Slices {
 		s := &m.Slices[i]
@@ -101,7 +103,7 @@ func TestOnlyVotesAreDrawn(t *testing.T) {
 			s.Met, s.Limited = true, "it lagged"
 		}
 	}
-	r := Build(m.Experiment)
+	r := report.Build(m.Experiment)
 	judged := 0
 	for _, v := range r.Votes {
 		judged += v.Judged
@@ -114,41 +116,17 @@ func TestOnlyVotesAreDrawn(t *testing.T) {
 	}
 }
 
-// TestAtLeast: a lower bound is said as one, in words and in JSON.
-func TestAtLeast(t *testing.T) {
-	m := madeTurns(record.KindCapacity)
-	for i := range m.Slices {
-		m.Slices[i].Met, m.Slices[i].Rate = true, min(m.Slices[i].Rate, 1000)
-	}
-	r := Build(m.Experiment)
-	if !strings.Contains(r.Answer, " carries at least 1,000/s at ") || !strings.Contains(r.Answer, ": the SLO was met up to the highest rate tried") {
-		t.Error(r.Answer)
-	}
-	var b bytes.Buffer
-	if err := JSON(&b, r); err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Capacity float64 `json:"capacity_per_s"`
-		AtLeast  bool    `json:"at_least"`
-		Reason   string
-	}
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil || !got.AtLeast || got.Capacity != 1000 || got.Reason == "" {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 // TestPeaksUnderProfiles: what only the run under profiles saw is shown, but not its latency.
 func TestPeaksUnderProfiles(t *testing.T) {
-	m := madeTurns(record.KindLadder)
-	m.run(record.RoleProfile, "reuse", 0, 1500)
-	s := m.report().Steps[2]
-	if s.Name != "reuse" || !s.PeakRSS.Known() || !s.Goroutines.Known() || !s.GCPauseP99.Known() {
+	m := reporttest.Turns(record.KindLadder)
+	m.AddRun(record.RoleProfile, "reuse", 0, 1500)
+	s := m.Report().Steps[2]
+	if s.Name != "reuse" || !s.Figure("peak_rss_bytes").Known() || !s.Figure("peak_goroutines").Known() || !s.Figure("gc_pause_p99_ms").Known() {
 		t.Errorf("%+v", s)
 	}
 	m.Slices = nil // whose p99 is another
-	r := &Report{Kind: m.Kind, Metric: compare.MetricCapacity}
-	if r.steps(m.Experiment, m.analysis()); r.Steps[2].P99.Known() || r.Steps[2].CPU.Known() {
+	r := report.StepsOf(m.Experiment, m.Analysis())
+	if r.Steps[2].Figure(report.FigureP99).Known() || r.Steps[2].Figure(report.FigureCPU).Known() {
 		t.Errorf("%+v", r.Steps[2])
 	}
 }
@@ -156,12 +134,12 @@ func TestPeaksUnderProfiles(t *testing.T) {
 // TestMovedByTurns: why a step moved is said whatever metric was asked for.
 func TestMovedByTurns(t *testing.T) {
 	for _, metric := range []string{"", compare.MetricWork} {
-		m := madeTurns(record.KindCompare)
+		m := reporttest.Turns(record.KindCompare)
 		m.Metric = metric
 		for _, v := range m.Variants {
-			m.diagnoses = append(m.diagnoses, diagnose.Diagnosis{Variant: v.Name, Valid: true, Bound: diagnose.CPU})
+			m.Diagnoses = append(m.Diagnoses, diagnose.Diagnosis{Variant: v.Name, Valid: true, Bound: diagnose.CPU})
 		}
-		if r := m.report(); r.Diagnoses[1].Moved == "" {
+		if r := m.Report(); r.Diagnoses[1].Moved == "" {
 			t.Errorf("metric %q: %+v", metric, r.Diagnoses[1])
 		}
 	}
@@ -169,14 +147,14 @@ func TestMovedByTurns(t *testing.T) {
 
 // TestTurnWords holds phrases that depend on the kind of experiment.
 func TestTurnWords(t *testing.T) {
-	m := madeTurns(record.KindCompare)
-	if got := m.report().undecidedWords(); !strings.HasPrefix(got, "work rate not decided against plain: ") {
+	m := reporttest.Turns(record.KindCompare)
+	if got := m.Report().UndecidedWords(); !strings.HasPrefix(got, "work rate not decided against plain: ") {
 		t.Error(got)
 	}
-	m = madeTurns(record.KindCapacity)
+	m = reporttest.Turns(record.KindCapacity)
 	m.Kind = record.KindDiagnose
-	m.run(record.RoleSaturate, "plain", 0, 1500)
-	if _, got := m.report().standing(); got != countWords(1, 1) {
+	m.AddRun(record.RoleSaturate, "plain", 0, 1500)
+	if _, got := m.Report().Standing(); got != words.Runs(1, 1) {
 		t.Error(got)
 	}
 }

@@ -1,18 +1,19 @@
-// Package aimd is a rate that adapts: additive increase while all goes well, multiplicative decrease when a server says
-// that it is too much, between a floor and a ceiling. It is for budgets that somebody else has set and does not tell:
-// so many requests, or bytes, a second.
+// Package aimd is an adaptive rate limiter for a budget that a remote server has set and does not
+// announce, in requests or bytes per second: additive increase while calls succeed, multiplicative
+// decrease when the server refuses, between a floor and a ceiling.
 //
-// As TCP CUBIC does, it remembers where it met the budget (the edge), comes back to just below that, stays there, and
-// looks beyond ever more rarely as long as it meets the edge where it was. That is what keeps the rate close to the
-// budget and yet leaves nearly all requests unrefused. Where the budget is met is learned from what went well in the
-// second before, not from the rate that was permitted: when the rate doubles every tenth of a second, that is far beyond.
+// Like TCP CUBIC, it remembers the rate at which it was last refused (wMax, CUBIC's W_max), returns
+// to just below it, stays there, and probes above it ever more rarely as long as it is refused at
+// the same rate. That keeps the rate close to the budget with nearly no refusals. wMax is taken
+// from the units that succeeded in the second before, not from the permitted rate: while the rate
+// doubles every tenth of a second, the permitted rate is far above the budget.
 //
-// What is permitted is spaced out evenly, with hardly any burst: servers count in windows of a second, which begin
-// nobody knows when.
+// Requests are paced evenly with almost no burst, because servers count in windows of one second
+// whose start is unknown.
 //
-// It does not bound how much is under way (parts/limiter does), and is not for a rate that one knows
-// (golang.org/x/time/rate). It has no clock: the caller says what time it is, and times do not go back. It starts no
-// goroutines, and takes no locks: one caller at a time.
+// It does not limit concurrency (parts/limiter does), and is not for a known rate
+// (golang.org/x/time/rate). It has no clock: the caller passes the time, which must not go back. It
+// starts no goroutines and takes no locks: one caller at a time.
 package aimd
 
 import (
@@ -21,71 +22,77 @@ import (
 )
 
 const (
-	// margin is how far below the edge the rate stays, and steady where the budget is an average over half a minute.
+	// margin is the share of wMax at which the rate stays; steady replaces it for a budget that is an
+	// average over half a minute.
 	margin, steady = 0.96, 0.98
-	// cut is what a refusal leaves of the rate until it has recovered, within recovery.
-	cut      = 0.7
+	// beta is the share of wMax that remains after a refusal, until the rate has recovered within
+	// recovery.
+	beta     = 0.7
 	recovery = 2 * time.Second
-	// lower is what is left of an edge that was met although the rate stayed below it, and shared of one that was
-	// exceeded for a while although it did: others use the same budget.
-	lower, shared = 0.97, 0.9
-	// same is how close an edge must be to that before to be the same.
-	same = 0.9
-	// haste: each unit that goes well permits so much more a second while no edge is known. So the rate doubles in
-	// ln 2/8 = 87 ms as long as all of it is used. Until a refusal is heard, 60 ms away, some 10 requests go beyond what
-	// the stingiest servers allow, once.
-	haste = 8.0
-	// A look beyond the edge begins with this much of it a second, and twice as much each so many seconds: slowly
-	// enough that a budget is noticed some 3% beyond it. Where a second has fewer calls than brisk, it is slower.
-	rise      = 0.005
-	riseTwice = 6.0
-	brisk     = 20.0
-	// lagging is how much slower a look is where what is counted decays over half a minute: it is as much later noticed.
-	lagging = 0.25
-	// beyond is how far a look goes before the edge is taken for gone.
-	beyond = 1.25
-	// The first look at an edge comes soon: after so long, and so many calls of Good. It is rare once the edge was met
-	// again where it was.
-	soon, soonGood = 5 * time.Second, 64
-	// rarely is how long there is then between two looks at least, and forgotten when one comes though little has gone on.
-	rarely, forgotten = 5 * time.Minute, 10 * time.Minute
-	// burst is how much time's worth may come at once, to make up for timers that fire late.
+	// fastConvergence lowers wMax after a refusal although the rate stayed below it; sharedConvergence
+	// does when the budget was exceeded for a while although it did: another client uses the same
+	// budget.
+	fastConvergence, sharedConvergence = 0.97, 0.9
+	// sameMax is the ratio of two wMax above which they count as equal.
+	sameMax = 0.9
+	// slowStartGain: while wMax is unknown, each successful unit raises the rate by this many units a
+	// second. So the rate doubles in ln 2/8 = 87 ms as long as all of it is used. With 60 ms until a
+	// refusal arrives, some 10 requests exceed what the strictest servers allow, once.
+	slowStartGain = 8.0
+	// A probe above wMax starts with this share of it a second, and doubles every probeDoubling
+	// seconds: slowly enough that the budget is noticed about 3% above it. Below probeCalls calls a
+	// second, it is slower.
+	probeGain     = 0.005
+	probeDoubling = 6.0
+	probeCalls    = 20.0
+	// averageProbe slows a probe where the server's count decays over half a minute: it notices an
+	// excess that much later.
+	averageProbe = 0.25
+	// maxProbe is the multiple of wMax from which a probe drops wMax.
+	maxProbe = 1.25
+	// The first probe above a new wMax comes after this time and number of calls of Good. Probes are
+	// rare once wMax was confirmed.
+	firstProbe, firstProbeGood = 5 * time.Second, 64
+	// probeInterval is the minimum time between two probes then; after maxProbeInterval a probe comes
+	// even after few calls.
+	probeInterval, maxProbeInterval = 5 * time.Minute, 10 * time.Minute
+	// burst is the time whose units may be sent together, to make up for timers that fire late.
 	burst = 10 * time.Millisecond
-	// busy is how much of the rate must be used before it rises, and tried before it rises beyond an edge: what is not
-	// tried is not shown.
-	busy, tried = 0.5, 0.85
-	// A look that is not tried ends after so long.
-	longLook = time.Minute
+	// busyShare is the share of the rate that must be used before it rises, and probeShare before it
+	// rises above wMax: an unused rate proves nothing.
+	busyShare, probeShare = 0.5, 0.85
+	// A probe whose rate is not used ends after this time.
+	probeTimeout = time.Minute
 )
 
-// Config bounds a rate. All are in units a second.
+// Config limits a rate. All rates are in units per second.
 type Config struct {
-	Start   float64 // 0: Floor
-	Floor   float64 // 0: a thousandth of a unit
-	Ceiling float64 // 0: none
-	// Rare is how many calls of Good there are between two meetings with an edge that is known, at least: the share of
-	// refusals is then hardly above its inverse. 0: 4000.
-	Rare int
+	Start   float64 // 0 means Floor
+	Floor   float64 // 0 means a thousandth of a unit
+	Ceiling float64 // 0 means none
+	// ProbeAfter is the minimum number of calls of Good between two refusals at a confirmed wMax, so
+	// the share of refusals is hardly above its inverse. 0 means 4000.
+	ProbeAfter int
 }
 
-// Rate is a rate. It is made by New.
+// Rate is an adaptive rate limiter. New creates it.
 type Rate struct {
 	config Config
-	limit  float64   // units a second, as of at
-	at     time.Time // of the last call that moved limit
+	limit  float64   // units per second at the time at
+	at     time.Time // of the last change of limit
 	next   time.Time // when the next unit is due
 
-	edge    float64   // where the budget was met; 0: not yet
-	average bool      // it is one, over half a minute, and known well
-	looking time.Time // since when beyond the edge; zero: not
-	need    int       // calls of Good until the next look
-	since   time.Time // of the last meeting with the edge, or of the end of the last look
+	wMax    float64   // rate of the last refusal; 0 means unknown
+	average bool      // the budget is an average over half a minute, and its size is reliable
+	probing time.Time // start of the probe above wMax; zero means none
+	need    int       // calls of Good until the next probe
+	since   time.Time // of the last refusal, or of the end of the last probe
 	good    int       // calls since then
-	unit    float64   // units of a call of Good, on average
+	unit    float64   // average units per call of Good
 	used    meter
 }
 
-// New makes a rate.
+// New returns a Rate at its start value.
 func New(c Config) *Rate {
 	if c.Floor <= 0 {
 		c.Floor = 0.001
@@ -93,10 +100,10 @@ func New(c Config) *Rate {
 	if c.Ceiling <= 0 {
 		c.Ceiling = math.Inf(1)
 	}
-	if c.Rare <= 0 {
-		c.Rare = 4000
+	if c.ProbeAfter <= 0 {
+		c.ProbeAfter = 4000
 	}
-	r := &Rate{config: c, need: soonGood}
+	r := &Rate{config: c, need: firstProbeGood}
 	r.limit = r.bounded(max(c.Start, c.Floor))
 	return r
 }
@@ -105,28 +112,28 @@ func (r *Rate) bounded(limit float64) float64 {
 	return min(max(limit, r.config.Floor), r.config.Ceiling)
 }
 
-// Limit is the rate that is permitted now, in units a second.
+// Limit returns the rate permitted now, in units per second.
 func (r *Rate) Limit(now time.Time) float64 {
-	r.move(now)
+	r.update(now)
 	return r.limit
 }
 
-// Edge is where the budget was last met, in units a second; 0 where it was not.
-func (r *Rate) Edge() float64 { return r.edge }
+// LastMax returns the rate of the last refusal, in units per second; 0 if there was none.
+func (r *Rate) LastMax() float64 { return r.wMax }
 
-// Used is how many units went well within the last second.
+// Used returns the units that succeeded within the last second.
 func (r *Rate) Used(now time.Time) float64 { return r.used.lastSecond(now) }
 
-// Average is how many units a second went well, decayed with a time constant of 32 s, from nothing: as rippled keeps
-// its balance of a client.
+// Average returns the successful units per second, averaged with a decay time of 32 s from a start
+// at zero: rippled keeps its balance of a client in this way.
 func (r *Rate) Average(now time.Time) float64 { return r.used.average(now) }
 
-// Wait is how long it takes until a unit may go; 0: it may now.
+// Wait returns the time until a unit may be sent; zero means now.
 func (r *Rate) Wait(now time.Time) time.Duration { return max(r.next.Add(-burst).Sub(now), 0) }
 
-// Take says that so many units go, or (below zero) that so many that were taken did not.
+// Take records that units are sent, or (below zero) that units taken earlier were not sent.
 func (r *Rate) Take(now time.Time, units float64) {
-	r.move(now)
+	r.update(now)
 	if units > 0 && r.next.Before(now) {
 		r.next = now
 	}
@@ -134,99 +141,100 @@ func (r *Rate) Take(now time.Time, units float64) {
 	r.next = r.next.Add(time.Duration(min(max(d, -float64(time.Hour)), float64(time.Hour))))
 }
 
-// Good says that so many units went well.
+// Good records that units succeeded.
 func (r *Rate) Good(now time.Time, units float64) {
-	r.move(now)
+	r.update(now)
 	r.used.add(now, units)
 	r.good++
 	if r.unit == 0 {
 		r.unit = units
 	}
 	r.unit += (units - r.unit) / 16
-	if r.edge == 0 && r.busy(now) {
-		r.limit = r.bounded(r.limit + haste*units)
+	if r.wMax == 0 && r.busy(now) {
+		r.limit = r.bounded(r.limit + slowStartGain*units)
 	}
 }
 
-// Near says that the budget is nearly used up, or somewhat exceeded, and nothing was refused: the rate stays.
+// Near records that the budget is nearly used up, or slightly exceeded, without a refusal: the rate
+// stays.
 func (r *Rate) Near(now time.Time) {
-	r.move(now)
-	if r.edge == 0 {
-		r.meet(now, min(max(r.Used(now), r.limit/8), r.limit)/margin)
-	} else if !r.looking.IsZero() {
-		r.stay(now)
+	r.update(now)
+	if r.wMax == 0 {
+		r.setMax(now, min(max(r.Used(now), r.limit/8), r.limit)/margin)
+	} else if !r.probing.IsZero() {
+		r.hold(now)
 	}
 }
 
-// stay puts off the next look beyond the edge, and ends one.
-func (r *Rate) stay(now time.Time) { r.looking, r.since, r.good = time.Time{}, now, 0 }
+// hold ends a probe and postpones the next one.
+func (r *Rate) hold(now time.Time) { r.probing, r.since, r.good = time.Time{}, now, 0 }
 
-// Over says that the budget was exceeded, and something refused.
+// Over records that the server refused a call because the budget was exceeded.
 func (r *Rate) Over(now time.Time) {
-	r.move(now)
+	r.update(now)
 	went := r.Used(now)
 	switch {
-	case r.edge == 0:
-		// Where nothing went well there is no better guess than far below.
-		r.meet(now, min(max(went, r.limit/8), r.limit))
-	case !r.looking.IsZero():
-		// What went well is a count, and may lack the last answers: it is fine only where that is large. Up to the
-		// edge, all went well until now.
-		r.meet(now, min(max(went+2*r.unit, r.edge), r.limit))
+	case r.wMax == 0:
+		// If no unit succeeded, there is no better guess than far below.
+		r.setMax(now, min(max(went, r.limit/8), r.limit))
+	case !r.probing.IsZero():
+		// The successful units are a count, and may lack the last responses: it is precise only where it
+		// is large. Up to wMax, all calls succeeded until now.
+		r.setMax(now, min(max(went+2*r.unit, r.wMax), r.limit))
 	case now.Sub(r.since) < time.Second:
-		return // it was under way when the first was refused
-	case went+r.unit < same*r.edge:
-		r.meet(now, max(went+r.unit, r.edge/2))
+		return // it was in progress at the first refusal
+	case went+r.unit < sameMax*r.wMax:
+		r.setMax(now, max(went+r.unit, r.wMax/2))
 	default:
-		r.meet(now, lower*r.edge)
+		r.setMax(now, fastConvergence*r.wMax)
 	}
-	r.limit = r.bounded(cut * r.edge)
+	r.limit = r.bounded(beta * r.wMax)
 }
 
-// Exceeded says that the budget was exceeded for a while, what it is, whether that is known well, and how long nothing
-// may go until it is made up for.
+// Exceeded records that the budget was exceeded for a while, its size, whether the size is
+// reliable, and for how long no unit may be sent to make up for it.
 func (r *Rate) Exceeded(now time.Time, budget float64, well bool, rest time.Duration) {
-	r.move(now)
-	if r.edge > 0 && r.limit <= r.edge {
-		budget = min(budget, shared*r.edge)
+	r.update(now)
+	if r.wMax > 0 && r.limit <= r.wMax {
+		budget = min(budget, sharedConvergence*r.wMax)
 	}
-	r.meet(now, budget)
+	r.setMax(now, budget)
 	if r.average = well; !well {
-		r.need = soonGood
+		r.need = firstProbeGood
 	}
-	r.limit = r.bounded(cut * r.edge)
+	r.limit = r.bounded(beta * r.wMax)
 	r.Rest(now, rest)
 }
 
-// Rest says that nothing may go for so long. What is due then, such as a look beyond the edge, counts from its end.
+// Rest stops sending for a duration. The time until the next probe counts from its end.
 func (r *Rate) Rest(now time.Time, d time.Duration) {
-	r.move(now)
+	r.update(now)
 	until := now.Add(d)
 	if until.After(r.next) {
 		r.next = until
 	}
-	r.stay(until)
+	r.hold(until)
 }
 
-// meet remembers an edge. One where it was before makes the next look rarer.
-func (r *Rate) meet(now time.Time, edge float64) {
-	edge = r.bounded(edge)
-	if r.edge > 0 && edge > r.edge*same && edge < r.edge/same {
-		r.need = min(max(2*r.need, r.config.Rare), 4*r.config.Rare)
+// setMax stores wMax. One near the last wMax makes the next probe rarer.
+func (r *Rate) setMax(now time.Time, rate float64) {
+	rate = r.bounded(rate)
+	if r.wMax > 0 && rate > r.wMax*sameMax && rate < r.wMax/sameMax {
+		r.need = min(max(2*r.need, r.config.ProbeAfter), 4*r.config.ProbeAfter)
 	} else {
-		r.need, r.average = soonGood, false
+		r.need, r.average = firstProbeGood, false
 	}
-	r.edge = edge
-	r.stay(now)
+	r.wMax = rate
+	r.hold(now)
 }
 
-// busy says whether what is permitted is used.
+// busy reports whether the permitted rate is used.
 func (r *Rate) busy(now time.Time) bool {
-	return r.next.After(now.Add(-burst)) || r.Used(now) >= busy*r.limit
+	return r.next.After(now.Add(-burst)) || r.Used(now) >= busyShare*r.limit
 }
 
-// move lets the limit go where it goes with time.
-func (r *Rate) move(now time.Time) {
+// update changes the limit with the passage of time.
+func (r *Rate) update(now time.Time) {
 	passed := now.Sub(r.at).Seconds()
 	if r.at.IsZero() {
 		passed, r.since = 0, now
@@ -237,53 +245,53 @@ func (r *Rate) move(now time.Time) {
 	r.at = now
 	plateau := r.plateau()
 	switch {
-	case r.edge == 0:
-	case !r.looking.IsZero():
-		r.look(now, passed)
+	case r.wMax == 0:
+	case !r.probing.IsZero():
+		r.probe(now, passed)
 	case r.limit < plateau:
-		r.limit = min(plateau, r.limit+(1-cut)*r.edge*passed/recovery.Seconds())
-	case r.busy(now) && r.due(now.Sub(r.since)):
-		r.looking = now
+		r.limit = min(plateau, r.limit+(1-beta)*r.wMax*passed/recovery.Seconds())
+	case r.busy(now) && r.probeDue(now.Sub(r.since)):
+		r.probing = now
 	}
 }
 
-// plateau is where the rate stays while the edge is known.
+// plateau returns the rate at which the limit stays while wMax is known.
 func (r *Rate) plateau() float64 {
 	if r.average {
-		return r.bounded(steady * r.edge)
+		return r.bounded(steady * r.wMax)
 	}
-	return r.bounded(margin * r.edge)
+	return r.bounded(margin * r.wMax)
 }
 
-// due says whether it is time for a look beyond the edge.
-func (r *Rate) due(since time.Duration) bool {
-	wait := soon
-	if r.need > soonGood {
-		wait = rarely
+// probeDue reports whether it is time for a probe above wMax.
+func (r *Rate) probeDue(since time.Duration) bool {
+	wait := firstProbe
+	if r.need > firstProbeGood {
+		wait = probeInterval
 	}
-	return since >= wait && r.good >= r.need || since >= forgotten
+	return since >= wait && r.good >= r.need || since >= maxProbeInterval
 }
 
-// look raises the limit beyond the edge, the faster the longer nothing is refused.
-func (r *Rate) look(now time.Time, passed float64) {
-	sparse := r.limit < 2*r.unit // then what went within a second says little
-	if r.Used(now) < tried*r.limit && !(sparse && r.busy(now)) {
-		if now.Sub(r.looking) > longLook {
-			r.stay(now)
+// probe raises the limit above wMax, faster the longer no call is refused.
+func (r *Rate) probe(now time.Time, passed float64) {
+	sparse := r.limit < 2*r.unit // then the count of the last second is imprecise
+	if r.Used(now) < probeShare*r.limit && !(sparse && r.busy(now)) {
+		if now.Sub(r.probing) > probeTimeout {
+			r.hold(now)
 			r.limit = min(r.limit, r.plateau())
 		}
 		return
 	}
 	pace := 1.0
 	if r.unit > 0 {
-		pace = min(1, r.limit/r.unit/brisk)
+		pace = min(1, r.limit/r.unit/probeCalls)
 	}
 	if r.average {
-		pace *= lagging
+		pace *= averageProbe
 	}
-	speed := pace * rise * math.Exp2(pace*now.Sub(r.looking).Seconds()/riseTwice)
-	r.limit = r.bounded(r.limit + r.edge*min(speed*passed, 0.1))
-	if r.limit > beyond*r.edge || r.limit >= r.config.Ceiling {
-		r.edge, r.average, r.looking, r.need = 0, false, time.Time{}, soonGood
+	speed := pace * probeGain * math.Exp2(pace*now.Sub(r.probing).Seconds()/probeDoubling)
+	r.limit = r.bounded(r.limit + r.wMax*min(speed*passed, 0.1))
+	if r.limit > maxProbe*r.wMax || r.limit >= r.config.Ceiling {
+		r.wMax, r.average, r.probing, r.need = 0, false, time.Time{}, firstProbeGood
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// client uses all of a rate, against a server that allows so much in each second, and counts.
+// client uses all of a rate against a server with a budget per window of a second, and counts.
 type client struct {
 	*Rate
 	now       time.Time
@@ -20,7 +20,7 @@ type client struct {
 	good, bad int
 }
 
-// run asks for units again and again, for so long.
+// run sends units repeatedly for a duration.
 func (c *client) run(d time.Duration, units float64) {
 	for end := c.now.Add(d); c.now.Before(end); {
 		if wait := c.Wait(c.now); wait > 0 {
@@ -34,7 +34,7 @@ func (c *client) run(d time.Duration, units float64) {
 		if c.inWindow += units; c.inWindow > c.allowed {
 			c.bad++
 			c.Over(c.now)
-			c.now = c.now.Add(time.Second).Truncate(time.Second) // as asked to
+			c.now = c.now.Add(time.Second).Truncate(time.Second) // as the server asked
 		} else {
 			c.good++
 			c.Good(c.now, units)
@@ -42,7 +42,7 @@ func (c *client) run(d time.Duration, units float64) {
 	}
 }
 
-// The rate comes close to a budget, whatever its size and the units, and almost nothing is refused then.
+// The rate comes close to a budget for any size and unit, and then almost no call is refused.
 func TestFindsABudget(t *testing.T) {
 	for _, tt := range []struct{ allowed, units float64 }{{20, 1}, {100, 1}, {1000, 1}, {1e6, 10_000}, {20e6, 187_000}} {
 		c := &client{Rate: New(Config{Start: tt.allowed / 3}), now: start, allowed: tt.allowed}
@@ -56,12 +56,12 @@ func TestFindsABudget(t *testing.T) {
 	}
 }
 
-// A budget that becomes larger is found, and one that becomes smaller, too.
+// The rate follows a budget that grows or shrinks.
 func TestFollowsABudget(t *testing.T) {
 	c := &client{Rate: New(Config{Start: 10}), now: start, allowed: 20}
 	for _, allowed := range []float64{20, 200, 20} {
 		c.allowed = allowed
-		c.run(forgotten+2*time.Minute, 1)
+		c.run(maxProbeInterval+2*time.Minute, 1)
 		c.good, c.bad = 0, 0
 		c.run(5*time.Minute, 1)
 		if used := float64(c.good) / 300 / allowed; used < 0.9 || c.bad > c.good/300 {
@@ -70,7 +70,7 @@ func TestFollowsABudget(t *testing.T) {
 	}
 }
 
-// Without a budget the rate does not stand in the way for more than a moment.
+// Without a budget the rate delays calls only for a moment.
 func TestNoBudget(t *testing.T) {
 	c := &client{Rate: New(Config{Start: 16}), now: start, allowed: math.Inf(1)}
 	c.run(time.Second, 1)
@@ -79,7 +79,7 @@ func TestNoBudget(t *testing.T) {
 	}
 }
 
-// What is not used does not raise the rate: that it goes well says nothing.
+// An unused rate does not rise: its success proves nothing.
 func TestDoesNotRiseIdle(t *testing.T) {
 	r, now := New(Config{Start: 100}), start
 	for range 1000 {
@@ -92,22 +92,22 @@ func TestDoesNotRiseIdle(t *testing.T) {
 	}
 }
 
-// What was under way when the first was refused does not count again.
-func TestOneCutForOneMeeting(t *testing.T) {
+// Refusals of calls that were in progress at the first refusal do not count again.
+func TestOneCutPerCongestion(t *testing.T) {
 	c := &client{Rate: New(Config{Start: 16}), now: start, allowed: math.Inf(1)}
 	c.run(time.Second, 1)
 	c.Over(c.now)
-	edge, limit := c.Edge(), c.Limit(c.now)
+	last, limit := c.LastMax(), c.Limit(c.now)
 	for range 50 {
 		c.Over(c.now.Add(300 * time.Millisecond))
 	}
-	if c.Edge() != edge || limit >= edge || c.Limit(c.now.Add(time.Minute)) >= edge {
-		t.Errorf("edge %v, then %v; the rate was %v", edge, c.Edge(), limit)
+	if c.LastMax() != last || limit >= last || c.Limit(c.now.Add(time.Minute)) >= last {
+		t.Errorf("wMax %v, then %v; the rate was %v", last, c.LastMax(), limit)
 	}
 }
 
-// A warning keeps the rate where it is; a budget that is known to be exceeded stops it for a while, and then it goes to
-// just below.
+// A warning keeps the rate where it is; a budget that is known to be exceeded stops it for a while,
+// and then it goes to just below.
 func TestWarnings(t *testing.T) {
 	c := &client{Rate: New(Config{Start: 64}), now: start, allowed: math.Inf(1)}
 	c.run(500*time.Millisecond, 1)
@@ -127,13 +127,13 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("it recovers to %v", l)
 	}
 	c.Exceeded(c.now, 60, true, 0)
-	if edge := c.Edge(); edge != 50*shared {
-		t.Errorf("exceeded from below its edge, that is %v", edge)
+	if last := c.LastMax(); last != 50*sharedConvergence {
+		t.Errorf("exceeded below wMax: wMax is %v", last)
 	}
 }
 
-// TestInvariants does anything at any time. The limit stays within its bounds and never is no number; what may go is
-// never more than the limit allowed, but for the burst; and nobody waits for ever.
+// TestInvariants runs random calls at random times. The limit stays within its bounds and is never
+// NaN; no more is permitted than the limit allows plus the burst; and no caller waits for ever.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		floor := rapid.Float64Range(0.1, 5).Draw(t, "floor")
@@ -163,10 +163,10 @@ func TestInvariants(t *testing.T) {
 				r.Take(now, units)
 				taken += units
 			}
-			if l := r.Limit(now); !(l >= floor && l <= ceiling) || math.IsNaN(r.Edge()) {
-				t.Fatalf("the limit is %v, the edge %v", l, r.Edge())
+			if l := r.Limit(now); !(l >= floor && l <= ceiling) || math.IsNaN(r.LastMax()) {
+				t.Fatalf("the limit is %v, wMax %v", l, r.LastMax())
 			}
-			// The last one taken may be a large one.
+			// The last unit taken may be large.
 			if most := ceiling*(now.Sub(begin)+burst).Seconds() + 10; taken > most+1e-6 {
 				t.Fatalf("%v taken, %v allowed", taken, most)
 			}
@@ -174,7 +174,7 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// TestMeter holds the meter against a sum over all that was counted.
+// TestMeter compares the meter with a sum over all counted units.
 func TestMeter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type event struct {

@@ -11,10 +11,11 @@ const timeConstant = 32
 // slots divide a second.
 const slots = 10
 
-// meter counts units: those of the last second, to a tenth of it, and a decayed average.
+// meter counts the units of the last second, with a resolution of a tenth of it, and a decayed
+// average.
 type meter struct {
 	counts  [slots]float64
-	current int64 // number of the slot that is being filled
+	current int64 // number of the current slot
 	decayed float64
 	at      time.Time
 }
@@ -38,7 +39,7 @@ func (m *meter) average(now time.Time) float64 {
 	return m.decayed
 }
 
-// advance empties the slots that have become old. Times before the last one count as that.
+// advance clears the slots that are older than a second. Earlier times count as the latest one.
 func (m *meter) advance(now time.Time) {
 	slot := now.UnixNano() / int64(time.Second/slots)
 	for i := max(m.current+1, slot-slots+1); i <= slot; i++ {

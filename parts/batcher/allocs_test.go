@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// In the steady state a call allocates nothing, neither alone in its batch nor with others. (The race detector
-// empties pools, so it is not asked.)
+// In the steady state a call does not allocate, alone in its batch or with others. (The race
+// detector empties pools, so the test is skipped there.)
 func TestNoAllocations(t *testing.T) {
 	fetch := func(_ context.Context, keys []int, answers []Answer[[4]int]) error {
 		for i, k := range keys {

@@ -1,12 +1,14 @@
-// Package batcher turns calls that wait at the same moment into one: Do waits until a batch that its key is in
-// has been fetched. There is no timer: a worker that is free takes what waits, and while all are busy, what comes
-// gathers. So an idle batcher adds no delay, and a busy one makes batches as large as the load asks for.
+// Package batcher coalesces concurrent calls into one batch: Do waits until a batch with its key
+// has been fetched. There is no timer: an idle worker takes all waiting calls, and while all
+// workers are busy, calls gather. So an idle batcher adds no delay, and a busy one makes batches as
+// large as the load requires.
 //
-// A call joins only a batch that has not been sent yet. So what it gets was read after the call began: it is as
-// fresh as if the call had been made alone. (Joining a fetch under way, as singleflight does, is not: that may
-// have read before what the caller already knows of.)
+// A call joins only a batch that has not been sent yet. Its result was therefore read after the
+// call began, and is as fresh as that of a single call. (Joining a fetch in progress, as
+// singleflight does, is not: that may have read before a write that the caller already knows of.)
 //
-// It is not a cache: nothing is kept beyond a batch. It is not for writes either: what fails is fetched again.
+// It is not a cache: no result is kept beyond a batch. It is not for writes either: a failed key is
+// fetched again.
 //
 // New starts the workers; Close waits for them.
 package batcher
@@ -21,66 +23,68 @@ import (
 )
 
 var (
-	// ErrFull says that MaxWaiting calls wait already.
+	// ErrFull means that MaxWaiting calls already wait.
 	ErrFull = errors.New("batcher: too many calls wait")
 
-	// ErrClosed says that the batcher was closed before the call was sent.
+	// ErrClosed means that the batcher was closed before the call was sent.
 	ErrClosed = errors.New("batcher: closed")
 )
 
-// Answer is what was found under one key.
+// Answer is the result for one key.
 type Answer[V any] struct {
 	Value V
 	Found bool
-	Err   error // of this key alone; it is not fetched again
+	Err   error // of this key alone; it is not retried
 }
 
-// Waiter is a caller that no goroutine waits for.
+// Waiter receives an answer without a waiting goroutine.
 type Waiter[V any] interface {
-	// Wanted is asked when a batch is made. What is not wanted any more is not fetched, and never answered.
+	// Wanted is called when a batch is made. If it returns false, the key is neither fetched for this
+	// Waiter nor answered.
 	Wanted() bool
 
-	// Answered is called once, by a worker or by Close. It must not block: others wait for the worker.
+	// Answered is called once, by a worker or by Close. It must not block: it holds the worker up.
 	Answered(Answer[V])
 }
 
-// Config says how to fetch and what may be under way.
+// Config holds the fetch function and the limits of a Batcher.
 type Config[K comparable, V any] struct {
-	// Fetch puts what it finds under keys[i] into answers[i]; what it leaves is not found. The keys are distinct
-	// and at most MaxBatch. When it fails, or panics, what it filled in is void and each key is fetched alone,
-	// once, one after the other. Both slices, and the context, are only good until it returns.
+	// Fetch stores the result for keys[i] in answers[i]; an unset answer means not found. The keys are
+	// distinct and at most MaxBatch. When it fails or panics, its answers are discarded and each key
+	// is fetched alone, once, one after the other. Both slices and the context are only valid until it
+	// returns.
 	Fetch func(ctx context.Context, keys []K, answers []Answer[V]) error
 
-	Concurrent int           // fetches at once; 0: 1
-	MaxBatch   int           // distinct keys in one fetch; 0: 256
-	MaxWaiting int           // calls that are not sent yet: one more is told ErrFull; also the most in one batch; 0: 65,536
-	Timeout    time.Duration // of a fetch, whatever its callers' are; 0: Fetch sees to that itself
+	Concurrent int           // concurrent fetches; 0 means 1
+	MaxBatch   int           // distinct keys in one fetch; 0 means 256
+	MaxWaiting int           // calls not sent yet, above which a call returns ErrFull, and calls per batch; 0 means 65,536
+	Timeout    time.Duration // of a fetch, independent of its callers' deadlines; 0 means none
 }
 
-// Stats counts since New.
+// Stats are counters since New.
 type Stats struct {
-	Calls   uint64 // that were let in
-	Refused uint64 // with ErrFull
-	Fetches uint64 // of batches, without retries
-	Keys    uint64 // in these
-	Retries uint64 // fetches of one key after its batch had failed
-	Waiting int    // calls not sent yet, now
+	Calls   uint64 // accepted
+	Refused uint64 // refused with ErrFull
+	Fetches uint64 // batches fetched, without retries
+	Keys    uint64 // keys in these batches
+	Retries uint64 // fetches of a single key after its batch had failed
+	Waiting int    // calls not sent yet (current value)
 }
 
-// Batcher is made by New.
+// Batcher coalesces calls into batches. New creates it.
 type Batcher[K comparable, V any] struct {
 	c     Config[K, V]
 	calls sync.Pool // of *call[K, V]
 
 	mu      sync.Mutex
-	wake    sync.Cond // something waits, or closed
+	wake    sync.Cond // signalled when calls wait, or on close
 	waiting list[K, V]
-	idle    int  // workers that wait for wake
-	waking  bool // one of them was woken and has not come yet
+	idle    int  // workers waiting on wake
+	waking  bool // one of them was woken and has not started yet
 	closed  bool
-	in, out uint64 // calls let in, and refused
+	in, out uint64 // calls accepted and refused
 
-	stopped                atomic.Bool // closed, for who has no mutex
+	stopped                atomic.Bool // set when closed; read without mu
 	fetches, keys, retries atomic.Uint64
 	workers                sync.WaitGroup
 }
@@ -99,8 +103,9 @@ func New[K comparable, V any](c Config[K, V]) *Batcher[K, V] {
 	return b
 }
 
-// Do returns what a batch that was sent after the call began found under the key. When ctx ends, so does the
-// wait, with its error, and nobody else's. Errors are those of Fetch, ErrFull and ErrClosed.
+// Do returns the result for a key from a batch that was sent after the call began. When ctx ends,
+// Do returns its error; other callers are not affected. Other errors are those of Fetch, ErrFull
+// and ErrClosed.
 func (b *Batcher[K, V]) Do(ctx context.Context, key K) (value V, found bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return value, false, err
@@ -117,15 +122,15 @@ func (b *Batcher[K, V]) Do(ctx context.Context, key K) (value V, found bool, err
 		if b.leave(c) {
 			return value, false, ctx.Err()
 		}
-		<-c.done // it is being answered at this moment
+		<-c.done // it is being answered right now
 	}
 	a := c.answer
 	b.recycle(c)
 	return a.Value, a.Found, a.Err
 }
 
-// Begin is Do without the wait: what a batch that is sent after this moment finds is given to w. With an error, which
-// is ErrFull or ErrClosed, it is not.
+// Begin is Do without waiting: w receives the answer of a batch that is sent after this call. When
+// Begin returns an error, ErrFull or ErrClosed, w receives none.
 func (b *Batcher[K, V]) Begin(key K, w Waiter[V]) error {
 	c := b.calls.Get().(*call[K, V])
 	c.key, c.waiter = key, w
@@ -136,7 +141,7 @@ func (b *Batcher[K, V]) Begin(key K, w Waiter[V]) error {
 	return err
 }
 
-// enter puts a call among those that wait, and sees to it that a worker comes.
+// enter adds a call to the waiting ones, and makes sure that a worker takes it.
 func (b *Batcher[K, V]) enter(c *call[K, V]) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,7 +158,8 @@ func (b *Batcher[K, V]) enter(c *call[K, V]) error {
 	return nil
 }
 
-// rouse wakes a worker unless one is on its way, which will take all that waits or wake the next.
+// rouse wakes a worker, unless one is already waking up, which takes all waiting calls or wakes the
+// next worker.
 func (b *Batcher[K, V]) rouse() {
 	if b.idle > 0 && !b.waking {
 		b.waking = true
@@ -161,7 +167,7 @@ func (b *Batcher[K, V]) rouse() {
 	}
 }
 
-// leave gives a call up; false means that it has just been answered.
+// leave withdraws a call; false means that it has just been answered.
 func (b *Batcher[K, V]) leave(c *call[K, V]) bool {
 	b.mu.Lock()
 	waits := c.state.Load() == waiting
@@ -181,7 +187,7 @@ func (b *Batcher[K, V]) recycle(c *call[K, V]) {
 	b.calls.Put(c)
 }
 
-// Stats may be asked for at any time.
+// Stats returns the counters. It may be called at any time.
 func (b *Batcher[K, V]) Stats() Stats {
 	s := Stats{Fetches: b.fetches.Load(), Keys: b.keys.Load(), Retries: b.retries.Load()}
 	b.mu.Lock()
@@ -190,8 +196,8 @@ func (b *Batcher[K, V]) Stats() Stats {
 	return s
 }
 
-// Close answers the calls that wait, and later ones, with ErrClosed, and waits for the fetches under way. If one
-// of those fails, its keys are not fetched again.
+// Close answers waiting and later calls with ErrClosed, and waits for the fetches in progress. If
+// one of those fails, its keys are not retried.
 func (b *Batcher[K, V]) Close() {
 	b.mu.Lock()
 	b.closed = true

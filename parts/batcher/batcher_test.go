@@ -17,11 +17,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// held is a Fetch that a test lets go on by hand.
+// held is a Fetch that waits until a test releases it.
 type held struct {
 	mu     sync.Mutex
 	sent   [][]int
-	let    chan error // what the next fetch returns
+	let    chan error // value returned by the next fetch
 	missed time.Duration
 }
 
@@ -44,14 +44,14 @@ func (h *held) fetch(ctx context.Context, keys []int, answers []Answer[string]) 
 	}
 }
 
-// result is what a Do returned.
+// result is the return value of a Do.
 type result struct {
 	value string
 	found bool
 	err   error
 }
 
-// later starts a Do and returns where its result will be.
+// later starts a Do and returns the channel of its result.
 func later(ctx context.Context, b *Batcher[int, string], key int) <-chan result {
 	done := make(chan result, 1)
 	go func() {
@@ -62,7 +62,7 @@ func later(ctx context.Context, b *Batcher[int, string], key int) <-chan result 
 	return done
 }
 
-// with runs f in a bubble with a batcher of one worker, over a fetch held by hand.
+// with runs f in a bubble with a batcher of one worker and a held fetch.
 func with(t *testing.T, c Config[int, string], f func(t *testing.T, h *held, b *Batcher[int, string])) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,8 @@ func want(t *testing.T, what string, got <-chan result, value string, found bool
 	}
 }
 
-// What comes while all workers fetch goes together, each key once; what is not there is not found.
+// Calls that arrive while all workers fetch share a batch, each key once; a missing key is not
+// found.
 func TestWhatWaitsGoesTogether(t *testing.T) {
 	with(t, Config[int, string]{}, func(t *testing.T, h *held, b *Batcher[int, string]) {
 		ctx := t.Context()
@@ -111,7 +112,8 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 	})
 }
 
-// A batch has MaxBatch keys, however many calls they take, and there are Concurrent at once.
+// A batch has at most MaxBatch keys, for any number of calls, and Concurrent fetches run
+// concurrently.
 func TestBatchesAreBounded(t *testing.T) {
 	c := Config[int, string]{Concurrent: 2, MaxBatch: 3}
 	with(t, c, func(t *testing.T, h *held, b *Batcher[int, string]) {
@@ -132,8 +134,8 @@ func TestBatchesAreBounded(t *testing.T) {
 	})
 }
 
-// A worker that finds more than a batch wakes another one: here two calls have come before the first worker,
-// which was woken once, has.
+// A worker that finds more than a batch wakes another one: here two calls have arrived before the
+// first worker, which was woken once, has started.
 func TestTheRestIsForAnother(t *testing.T) {
 	with(t, Config[int, string]{Concurrent: 2, MaxBatch: 1}, func(t *testing.T, h *held, b *Batcher[int, string]) {
 		synctest.Wait() // both are idle
@@ -147,14 +149,15 @@ func TestTheRestIsForAnother(t *testing.T) {
 		b.mu.Unlock()
 		synctest.Wait()
 		if len(h.sent) != 2 {
-			t.Errorf("fetched %v, want two at once", h.sent)
+			t.Errorf("fetched %v, want two concurrently", h.sent)
 		}
 		h.let <- nil
 		h.let <- nil
 	})
 }
 
-// A caller that gives up is told so at once, whether its call was sent or not, and nobody else notices.
+// A caller whose context ends returns immediately, whether or not its call was sent, and other
+// callers are not affected.
 func TestOneGivesUp(t *testing.T) {
 	with(t, Config[int, string]{}, func(t *testing.T, h *held, b *Batcher[int, string]) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -177,8 +180,8 @@ func TestOneGivesUp(t *testing.T) {
 	})
 }
 
-// When a batch fails each key is fetched alone, once; what fails then fails for its callers only. Keys that
-// nobody waits for any more are left out.
+// When a batch fails, each key is fetched alone, once; a second failure affects only the callers of
+// that key. Keys without waiting callers are skipped.
 func TestFailingBatch(t *testing.T) {
 	down, poison := errors.New("down"), errors.New("poison")
 	with(t, Config[int, string]{}, func(t *testing.T, h *held, b *Batcher[int, string]) {
@@ -206,7 +209,7 @@ func TestFailingBatch(t *testing.T) {
 	})
 }
 
-// An answer with an error of its own is its key's only, and not fetched again.
+// An answer with its own error affects only its key, which is not retried.
 func TestFailingMember(t *testing.T) {
 	poison := errors.New("poison")
 	fetches := 0
@@ -223,7 +226,8 @@ func TestFailingMember(t *testing.T) {
 	})
 }
 
-// A fetch that hangs ends after Timeout, whatever its callers' deadlines are, and so does each retry.
+// A fetch that hangs ends after Timeout, independent of its callers' deadlines, and so does each
+// retry.
 func TestTimeout(t *testing.T) {
 	with(t, Config[int, string]{Timeout: time.Second}, func(t *testing.T, h *held, b *Batcher[int, string]) {
 		long, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -242,7 +246,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// A panic is an error, for the batch and then for the key that caused it.
+// A panic becomes an error, for the batch and then for the key that caused it.
 func TestPanic(t *testing.T) {
 	gate := make(chan struct{})
 	fetch := func(_ context.Context, keys []int, answers []Answer[string]) error {
@@ -268,7 +272,7 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// Beyond MaxWaiting calls are refused at once; those that gave up make room.
+// Above MaxWaiting, calls are refused immediately; callers that leave make room.
 func TestFull(t *testing.T) {
 	with(t, Config[int, string]{MaxWaiting: 2}, func(t *testing.T, h *held, b *Batcher[int, string]) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -283,14 +287,14 @@ func TestFull(t *testing.T) {
 		h.let <- nil
 		want(t, "sent", sent, "1", true, nil)
 		want(t, "waited", waits, "3", true, nil)
-		want(t, "in place of who gave up", again, "4", true, nil)
+		want(t, "in place of the cancelled call", again, "4", true, nil)
 		if s := b.Stats(); s.Refused != 1 || s.Calls != 4 {
 			t.Errorf("%+v", s)
 		}
 	})
 }
 
-// Close waits for what is under way and answers what is not.
+// Close waits for fetches in progress and answers the other calls.
 func TestClose(t *testing.T) {
 	down := errors.New("down")
 	with(t, Config[int, string]{}, func(t *testing.T, h *held, b *Batcher[int, string]) {

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// asker is a Waiter whose answers a test looks at.
+// asker is a Waiter that records its answers for a test.
 type asker[V any] struct {
 	gone    bool
 	answers chan Answer[V]
@@ -18,7 +18,7 @@ func newAsker[V any]() *asker[V] { return &asker[V]{answers: make(chan Answer[V]
 func (a *asker[V]) Wanted() bool         { return !a.gone }
 func (a *asker[V]) Answered(b Answer[V]) { a.answers <- b }
 
-// beginning asks a batcher by Begin.
+// beginning implements Do with Begin.
 type beginning struct{ *Batcher[int, int] }
 
 func (b beginning) Do(ctx context.Context, key int) (int, bool, error) {
@@ -34,8 +34,8 @@ func (b beginning) Do(ctx context.Context, key int) (int, bool, error) {
 	}
 }
 
-// Who does not wait is answered like who does, in the same batches; what is not wanted when a batch is made is neither
-// fetched nor answered.
+// Waiters and callers of Do are answered alike, in the same batches; a key that is no longer wanted
+// when a batch is made is neither fetched nor answered.
 func TestBegin(t *testing.T) {
 	with(t, Config[int, string]{}, func(t *testing.T, h *held, b *Batcher[int, string]) {
 		first := later(t.Context(), b, 1)
@@ -62,7 +62,7 @@ func TestBegin(t *testing.T) {
 	})
 }
 
-// A batch of which nothing is wanted is not sent, and the worker goes on.
+// A batch without wanted keys is not sent, and the worker continues.
 func TestBeginOfNothingWanted(t *testing.T) {
 	with(t, Config[int, string]{}, func(t *testing.T, h *held, b *Batcher[int, string]) {
 		gone := newAsker[string]()

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// What a call costs beyond the fetch, beside singleflight (whose answers may be stale, and which joins only calls
-// for the same key) and a batcher as one writes it at first. 128 callers ask for 100,000 keys.
+// The cost of a call beyond the fetch, compared with singleflight (whose answers may be stale, and
+// which joins only calls for the same key) and with a simple batcher. 128 callers request 100,000
+// keys.
 func BenchmarkDo(b *testing.B) {
 	for _, bench := range []struct {
 		name string

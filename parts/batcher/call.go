@@ -2,31 +2,31 @@ package batcher
 
 import "sync/atomic"
 
-// call is one Do or Begin. It is used again, and its channel with it.
+// call is one Do or Begin. It is reused, including its channel.
 type call[K comparable, V any] struct {
 	key    K
 	answer Answer[V]
-	waiter Waiter[V]     // nil: Do waits
-	done   chan struct{} // holds one when it was answered
+	waiter Waiter[V]     // nil means that Do waits
+	done   chan struct{} // holds one value after the answer
 	state  atomic.Int32
 
-	next, prev *call[K, V] // while it waits; then next is one for the same key
+	next, prev *call[K, V] // list of waiting calls; after sending, next is another call for the same key
 }
 
-// What state says. Whoever moves a call on from sent has the last word: the worker, which then fills done, or the
-// caller, which then leaves the call to the worker.
+// Values of state. The side that moves a call on from sent decides: the worker, which then signals
+// done, or the caller, which then leaves the call to the worker.
 const (
 	unused    = int32(iota)
-	waiting   // in the list; changes under the mutex only
+	waiting   // in the list; changes only under the mutex
 	sent      // a worker has it
 	answered  // its caller takes the answer
-	abandoned // its caller has gone
+	abandoned // its caller has left
 )
 
 func (c *call[K, V]) reset() { *c = call[K, V]{done: c.done} }
 
-// list is those that wait, the first first. It is linked so that who gives up leaves at once: what counts
-// against MaxWaiting are callers, not their remains.
+// list holds the waiting calls in order. It is linked so that a caller that leaves is removed
+// immediately: MaxWaiting counts callers, not abandoned entries.
 type list[K comparable, V any] struct {
 	first, last *call[K, V]
 	len         int
@@ -44,7 +44,7 @@ func (l *list[K, V]) push(c *call[K, V]) {
 	l.len++
 }
 
-// send takes the first up to n, which are sent then, as a chain.
+// send takes up to n calls from the front, marks them as sent and returns them as a chain.
 func (l *list[K, V]) send(n int) (first *call[K, V], sends int) {
 	first = l.first
 	var last *call[K, V]
@@ -81,7 +81,8 @@ func (l *list[K, V]) remove(c *call[K, V]) {
 	l.len--
 }
 
-// wanted reports whether anybody still waits for the key of these calls, of which c is the first.
+// wanted reports whether any caller still waits for the key of these calls, of which c is the
+// first.
 func (c *call[K, V]) wanted() bool {
 	for ; c != nil; c = c.next {
 		if c.state.Load() == sent {

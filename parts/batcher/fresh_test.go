@@ -15,14 +15,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// op is a step of the model. Which is the call, or the fetch, that it is about: an index into those there are.
+// op is a step of the model. Which selects a call or a fetch, as an index into the current ones.
 type op struct {
 	Do    string // call, cancel; write, acknowledge; look, give, fail
 	Key   int
 	Which int
 }
 
-// history is what happens, and to a batcher of what size.
+// history is a sequence of steps and the size of the batcher.
 type history struct {
 	Concurrent, MaxBatch int
 	Ops                  []op
@@ -43,7 +43,7 @@ var anyHistory = rapid.Custom(func(t *rapid.T) history {
 	}
 })
 
-// reader is what the model asks, as Batcher.Do.
+// reader is the interface that the model calls, that of Batcher.Do.
 type reader interface {
 	Do(ctx context.Context, key int) (version int, found bool, err error)
 	Close()
@@ -55,9 +55,9 @@ func batching(h history, f fetch) reader {
 	return New(Config[int, int]{Fetch: f, Concurrent: h.Concurrent, MaxBatch: h.MaxBatch})
 }
 
-// TestNeverOlderThanTheCall writes and reads at random. A fetch looks at the store, and returns, at moments of the
-// model's choosing; so does a write become visible and is acknowledged. Whatever a call returns was not
-// overtaken, before the call began, by a write that had been acknowledged; and every call returns.
+// TestNeverOlderThanTheCall writes and reads at random. The model chooses when a fetch reads the
+// store and when it returns, and when a write becomes visible and is acknowledged. A call must not
+// return a version older than one acknowledged before the call began; and every call must return.
 func TestNeverOlderThanTheCall(t *testing.T) {
 	for name, open := range map[string]func(history, fetch) reader{
 		"Do":    batching,
@@ -73,7 +73,7 @@ func TestNeverOlderThanTheCall(t *testing.T) {
 	}
 }
 
-// joining is the fault that this package is there to avoid: it joins fetches under way.
+// joining has the fault that this package avoids: it joins fetches in progress.
 type joining struct {
 	group singleflight.Group
 	fetch fetch
@@ -96,7 +96,7 @@ func (j *joining) Do(ctx context.Context, key int) (version int, found bool, err
 
 func (*joining) Close() {}
 
-// TestTheModelFindsJoining shows that the model would find it out.
+// TestTheModelFindsJoining shows that the model detects that fault.
 func TestTheModelFindsJoining(t *testing.T) {
 	plant := func(_ history, f fetch) reader { return &joining{fetch: f} }
 	for seed := range 1000 {
@@ -112,7 +112,7 @@ func TestTheModelFindsJoining(t *testing.T) {
 	t.Error("1000 histories have not shown that singleflight gives stale answers")
 }
 
-// follow plays a history in a bubble.
+// follow runs a history in a bubble.
 func follow(t *testing.T, open func(history, fetch) reader, h history) (err error) {
 	synctest.Test(t, func(*testing.T) {
 		m := &model{}
@@ -128,17 +128,17 @@ func follow(t *testing.T, open func(history, fetch) reader, h history) (err erro
 
 const keys = 3
 
-// model is a store of versions and who reads it. What its fetches and calls touch is guarded by mu; steps are
-// taken when all others wait.
+// model is a store of versions and its readers. mu guards what its fetches and calls use; steps run
+// while all others wait.
 type model struct {
 	reader reader
 
 	mu      sync.Mutex
-	visible [keys]int // the version that a fetch sees
-	acked   [keys]int // the version that somebody may know of
-	fetches []*flight // under way
+	visible [keys]int // version that a fetch reads
+	acked   [keys]int // version that a caller may know of
+	fetches []*flight // in progress
 	calls   []*reading
-	err     error // what went wrong first
+	err     error // first error found
 }
 
 var (
@@ -146,16 +146,16 @@ var (
 	errFault = errors.New("the store failed")
 )
 
-// flight is a fetch under way.
+// flight is a fetch in progress.
 type flight struct {
 	keys []int
-	look chan struct{} // closed: look at the store
-	give chan error    // return that
+	look chan struct{} // closed: read the store
+	give chan error    // return this error
 }
 
-// reading is a call under way.
+// reading is a call in progress.
 type reading struct {
-	key, since int // the version that had been acknowledged when it began
+	key, since int // since: version acknowledged when it began
 	cancel     context.CancelFunc
 	cancelled  bool
 	done       bool
@@ -197,7 +197,7 @@ func (m *model) step(o op) {
 	synctest.Wait()
 }
 
-// advance lets a fetch look, or return if it has looked.
+// advance lets a fetch read the store, or return if it has.
 func (m *model) advance(o op) {
 	if len(m.fetches) == 0 {
 		return
@@ -252,9 +252,9 @@ func (r *reading) judge(version int, found bool, err error) error {
 	return nil
 }
 
-// end lets all that is under way end.
+// end lets everything in progress end.
 func (m *model) end() error {
-	time.Sleep(time.Minute) // nothing waits for time
+	time.Sleep(time.Minute) // no step waits for time
 	for range 4 * len(m.calls) {
 		m.step(op{Do: "give"})
 	}

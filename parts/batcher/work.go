@@ -6,13 +6,13 @@ import (
 	"runtime"
 )
 
-// batch is what a worker fetches together. Its memory is used again.
+// batch is what a worker fetches together. Its memory is reused.
 type batch[K comparable, V any] struct {
 	keys    []K
 	answers []Answer[V]
-	callers []*call[K, V] // who asks for keys[i], linked
-	index   map[K]int     // of a key in keys
-	size    int           // calls
+	callers []*call[K, V] // calls for keys[i], linked
+	index   map[K]int     // index of a key in keys
+	size    int           // number of calls
 }
 
 func (b *Batcher[K, V]) work() {
@@ -23,8 +23,9 @@ func (b *Batcher[K, V]) work() {
 	}
 }
 
-// gather waits for calls and makes a batch of them; false says that the batcher was closed. Keys are told apart
-// without the mutex; when several calls were for the same one, there is room for more.
+// gather waits for calls and makes a batch of them; false means that the batcher was closed. It
+// finds equal keys without holding the mutex; when several calls had the same key, it takes more
+// calls.
 func (b *Batcher[K, V]) gather(w *batch[K, V]) bool {
 	for c := b.first(w); c != nil; c = b.more(w) {
 		for c != nil {
@@ -40,7 +41,7 @@ func (b *Batcher[K, V]) gather(w *batch[K, V]) bool {
 	return w.size > 0
 }
 
-// first takes calls as soon as there are any; none says that the batcher was closed.
+// first takes calls as soon as there are any; nil means that the batcher was closed.
 func (b *Batcher[K, V]) first(w *batch[K, V]) *call[K, V] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +53,7 @@ func (b *Batcher[K, V]) first(w *batch[K, V]) *call[K, V] {
 			b.waking = false
 		}
 		b.mu.Unlock()
-		runtime.Gosched() // whoever is ready to call does so first, and comes along
+		runtime.Gosched() // goroutines that are ready to call do so first, and join the batch
 		b.mu.Lock()
 		if b.waiting.len > 0 || b.closed {
 			return b.take(w)
@@ -60,7 +61,7 @@ func (b *Batcher[K, V]) first(w *batch[K, V]) *call[K, V] {
 	}
 }
 
-// more takes what came meanwhile, if there is room for it.
+// more takes calls that arrived meanwhile, if the batch has room.
 func (b *Batcher[K, V]) more(w *batch[K, V]) *call[K, V] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +80,7 @@ func (b *Batcher[K, V]) take(w *batch[K, V]) *call[K, V] {
 
 // send fetches a batch and answers its calls.
 func (b *Batcher[K, V]) send(w *batch[K, V]) {
-	if len(w.keys) == 0 { // none was wanted any more
+	if len(w.keys) == 0 { // no key was wanted any more
 		return
 	}
 	b.fetches.Add(1)
@@ -93,8 +94,8 @@ func (b *Batcher[K, V]) send(w *batch[K, V]) {
 	}
 }
 
-// retry fetches a key alone, after its batch has failed. There is no second time for one that was alone before,
-// and nothing to be done for one whose callers have all gone.
+// retry fetches a key alone after its batch has failed. It does not retry a key that was alone
+// before, or one whose callers have all left.
 func (b *Batcher[K, V]) retry(w *batch[K, V], i int, err error) {
 	w.answers[i] = Answer[V]{}
 	if len(w.keys) > 1 && !b.stopped.Load() && w.callers[i].wanted() {
@@ -106,7 +107,7 @@ func (b *Batcher[K, V]) retry(w *batch[K, V], i int, err error) {
 	}
 }
 
-// fetch calls Fetch; a panic is an error.
+// fetch calls Fetch and converts a panic into an error.
 func (b *Batcher[K, V]) fetch(keys []K, answers []Answer[V]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -122,10 +123,10 @@ func (b *Batcher[K, V]) fetch(keys []K, answers []Answer[V]) (err error) {
 	return b.c.Fetch(ctx, keys, answers)
 }
 
-// answer gives all who ask for a key what was found.
+// answer passes the result of a key to all its callers.
 func (b *Batcher[K, V]) answer(c *call[K, V], a *Answer[V]) {
 	for c != nil {
-		next := c.next // as it is its caller's, or another's, once it was answered
+		next := c.next // the call belongs to its caller, or is reused, once it is answered
 		c.answer = *a
 		b.finish(c)
 		c = next
@@ -157,7 +158,7 @@ func (w *batch[K, V]) add(c *call[K, V]) {
 	c.next, w.callers[i] = w.callers[i], c
 }
 
-// reset lets go of what callers have got.
+// reset drops references to answered calls.
 func (w *batch[K, V]) reset() {
 	clear(w.keys)
 	clear(w.answers)

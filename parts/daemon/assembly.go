@@ -25,9 +25,9 @@ type Assembly struct {
 
 // Seam is a place where one of several implementations is put in. The first is the baseline's.
 type Seam struct {
-	Name  string
-	Doc   string
-	Impls []Impl
+	Name  string `json:"name"`
+	Doc   string `json:"doc"`
+	Impls []Impl `json:"implementations"`
 }
 
 // Impl is one implementation of a seam.
@@ -163,9 +163,6 @@ func (a Assembly) Check() error {
 	for _, s := range a.Settings {
 		if err := names.add(s.Name); err != nil {
 			return err
-		}
-		if s.check == nil {
-			return fmt.Errorf("assembly: setting %s was not made by Int, Duration or their like", s.Name)
 		}
 		if err := s.check(s.Default); err != nil {
 			return fmt.Errorf("assembly: default of %w", err)

@@ -118,8 +118,8 @@ func TestCheckFindsMistakesInTheDeclaration(t *testing.T) {
 		"step to nowhere":         {func(a *Assembly) { a.Ladder[1].Change = map[string]string{"queue": "rong"} }, "step workers: unknown implementation"},
 		"step that does nothing":  {func(a *Assembly) { a.Ladder[1].Change = nil }, "step workers changes nothing"},
 		"default out of bounds":   {func(a *Assembly) { a.Settings[0] = Int("workers", 0, 1, 2, "") }, "0 is not between 1 and 2"},
-		"bare setting":            {func(a *Assembly) { a.Settings[0] = Setting{Name: "workers"} }, "not made by"},
-		"choice of nothing":       {func(a *Assembly) { a.Settings[3] = OneOf("sync", nil, "") }, "this service has none"},
+		"bare setting":            {func(a *Assembly) { a.Settings[0] = Setting{Name: "workers"} }, "has no kind"},
+		"choice of nothing":       {func(a *Assembly) { a.Settings[3] = Setting{Name: "sync", Kind: "one-of"} }, "this service has none"},
 	} {
 		a := toyAssembly()
 		c.change(&a)
@@ -235,18 +235,17 @@ func TestSettings(t *testing.T) {
 		{Int("n", 2, 1, 3, ""), "4", "4 is not between 1 and 3"},
 		{Int("n", 2, 1, 3, ""), "two", `"two" is no int such as 2`},
 		{Int("n", 2, 1, 3, ""), "99999999999999999999", "no int"},
-		{Bool("b", true, ""), "false", ""},
-		{Bool("b", true, ""), "maybe", "neither true nor false"},
+		{Setting{Name: "b", Kind: "bool"}, "false", ""},
+		{Setting{Name: "b", Kind: "bool"}, "maybe", "neither true nor false"},
 		{Duration("d", 5*time.Minute, time.Millisecond, 24*time.Hour, ""), "1m30s", ""},
 		{Duration("d", 5*time.Minute, time.Millisecond, 24*time.Hour, ""), "25h", "not between 1ms and 24h"},
 		{Duration("d", 5*time.Minute, time.Millisecond, 24*time.Hour, ""), "5", "no duration such as 5m"},
 		{Bytes("z", 64<<20, 1<<10, 1<<40, ""), "1500", ""},
 		{Bytes("z", 64<<20, 1<<10, 1<<40, ""), "2TiB", "not between 1KiB and 1TiB"},
 		{Bytes("z", 64<<20, 1<<10, 1<<40, ""), "9999999999GiB", "no bytes such as 64MiB"},
-		{OneOf("o", []string{"always", "never"}, ""), "never", ""},
-		{OneOf("o", []string{"always", "never"}, ""), "Never", `did you mean "never"`},
+		{Setting{Name: "o", Kind: "one-of", Values: []string{"always", "never"}}, "never", ""},
+		{Setting{Name: "o", Kind: "one-of", Values: []string{"always", "never"}}, "Never", `did you mean "never"`},
 		{Text("t", "", nil, ""), "anything", ""},
-		{Text("t", "", func(string) error { return errors.New("no good") }, ""), "x", "setting t: no good"},
 	} {
 		err := c.setting.check(c.value)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"dyno/parts/refusal"
 )
 
 // A configuration file has some dozens of keys; what is larger is another file given by mistake.
@@ -33,7 +35,11 @@ func fromFile(f *pflag.FlagSet, path string, elsewhere []string) error {
 		case slices.Contains(elsewhere, k.name):
 			continue
 		default:
-			return usageError{fmt.Errorf("%s: unknown key %s; %s", where, k.name, hint("", k.name, append(names, elsewhere...), "the keys are the names of flags, which --help lists"))}
+			hint := "the keys are the names of flags, which --help lists"
+			if near := refusal.Nearest(k.name, append(names, elsewhere...)); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			return usageError{fmt.Errorf("%s: unknown key %s; %s", where, k.name, hint)}
 		}
 		if err := k.fits(f.Lookup(k.name).Value); err != nil {
 			return usageError{fmt.Errorf("%s: %w", where, err)}

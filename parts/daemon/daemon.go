@@ -1,11 +1,9 @@
-// Package daemon is what every service command offers its user and the lab: flags, configuration,
-// assemblies, a ready line, the debug address, draining, exit codes. A command is wiring only:
-//
-//	func main() { daemon.Main(notify.Service()) }
+// Package daemon is what every service offers its user and the lab: settings, flags, configuration, assemblies, a ready
+// line, the debug address, metrics, draining, exit codes. The command line around it is cmd/service.
 //
 // It is not a framework for handlers: what a service serves, and how, is the service's own.
 //
-// Main and Run own every goroutine that the package starts (the two HTTP servers, the one that waits for signals, the
+// Run, Task.Run and Interruptible own every goroutine that the package starts (the two HTTP servers, the one that waits for signals, the
 // one that runs a job or a command, the one that exports traces) and wait for them before they return, but for one that
 // is stuck and ends with the process; the service owns its own and ends them in Drain.
 package daemon
@@ -18,12 +16,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"dyno/agent"
@@ -47,11 +43,6 @@ type Service struct {
 	Assembly Assembly
 	Data     *DataFolder // nil: the service keeps no state on disk and has no --data
 	Jobs     []Job       // subcommands that run to their end under the same contract (import, sync)
-
-	// Commands are further subcommands (backup, inspect), which have no debug address. SIGTERM and SIGINT end the
-	// context and the stdin of those with RunE. If that returns the context's error, the work was not done: the exit
-	// code is 1.
-	Commands []*cobra.Command
 
 	// Flags declares what serve takes beyond the contract's flags. They too can be given in the environment
 	// and in the file, and are set when Start is called. Nil: nothing.
@@ -166,34 +157,20 @@ func Usage(err error) error {
 	return usageError{err}
 }
 
-// Main runs the command and exits.
-func Main(s Service) {
-	os.Exit(Run(context.Background(), s, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
-}
-
-// Run runs the command with these arguments and environment and returns its exit code. It ends when the
-// service does; the end of ctx counts as the first SIGTERM.
-func Run(ctx context.Context, s Service, args []string, env func(string) (string, bool), stdout, stderr io.Writer) int {
-	cmd := s.command(env, stdout, stderr)
-	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
-	err := s.check()
-	if err == nil {
-		err = cmd.ExecuteContext(ctx)
-	}
+// ExitCode prints an error on stderr, in one line, and returns the exit code for it.
+func ExitCode(service string, err error, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", s.Name, oneLine(err))
+	fmt.Fprintf(stderr, "%s: %s\n", service, oneLine(err))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// check finds mistakes in the declaration.
-func (s Service) check() error {
+// Check finds mistakes in the declaration.
+func (s Service) Check() error {
 	if s.Name == "" || s.Start == nil {
 		return errors.New("the service declares no Name or no Start")
 	}

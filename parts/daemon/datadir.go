@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"dyno/parts/flock"
 )
 
 // DataFolder declares that a service keeps its state in a folder, and in which format.
@@ -30,9 +30,6 @@ const (
 	lockFile   = "LOCK"   // flocked while a process uses the folder; holds its pid
 	formatFile = "FORMAT" // {"service":"notifyd","format":1}
 )
-
-// errLocked is what lock returns when another process holds the lock.
-var errLocked = errors.New("locked by another process")
 
 // format is the content of formatFile.
 type format struct {
@@ -93,7 +90,7 @@ func (d DataFolder) lock(dir, service string) (io.Closer, error) {
 // given up before the file is closed.
 type held struct{ file *os.File }
 
-func (h held) Close() error { return errors.Join(unlock(h.file), h.file.Close()) }
+func (h held) Close() error { return errors.Join(flock.Unlock(h.file), h.file.Close()) }
 
 // lockWait bounds how long a lock is waited for. A process that was killed has it until its last system call has ended,
 // an fsync perhaps.
@@ -101,34 +98,21 @@ const lockWait = 2 * time.Second
 
 // hold locks the file and leaves this process's pid in it for whoever finds it locked.
 func hold(lock *os.File, dir string) error {
-	err := flock(lock)
-	for waited := time.Duration(0); errors.Is(err, errLocked) && waited < lockWait; waited += lockWait / 100 {
+	err := flock.Lock(lock)
+	for waited := time.Duration(0); errors.Is(err, flock.ErrLocked) && waited < lockWait; waited += lockWait / 100 {
 		time.Sleep(lockWait / 100)
-		err = flock(lock)
+		err = flock.Lock(lock)
 	}
-	if errors.Is(err, errLocked) {
-		return fmt.Errorf("data folder %s is in use by %s; stop it or choose another folder with --data", dir, holder(lock))
-	}
-	if err == nil {
-		err = lock.Truncate(0)
+	if errors.Is(err, flock.ErrLocked) {
+		return fmt.Errorf("data folder %s is in use by %s; stop it or choose another folder with --data", dir, flock.Holder(lock))
 	}
 	if err == nil {
-		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		err = flock.Sign(lock)
 	}
 	if err != nil {
 		return fmt.Errorf("locking data folder %s: %w", dir, err)
 	}
 	return nil
-}
-
-// holder names the process that holds the lock, as far as the file tells.
-func holder(lock *os.File) string {
-	buf := make([]byte, 20)
-	n, _ := lock.ReadAt(buf, 0)
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n]))); err == nil && pid > 0 {
-		return fmt.Sprintf("process %d", pid)
-	}
-	return "another process"
 }
 
 func (d DataFolder) checkFormat(dir, service string) error {

@@ -57,7 +57,6 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	if listen == "" {
 		listen = defaultListen
 	}
-	f.SortFlags = false
 	f.StringVar(&o.listen, "listen", listen, "public address `HOST:PORT`; port 0 picks a free one")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
@@ -69,7 +68,6 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 
 // declareJob declares the flags of a job: those of serve without what is about the public address.
 func (o *options) declareJob(f *pflag.FlagSet, s Service) {
-	f.SortFlags = false
 	o.readTimeout = defaultRead // of headers at the debug address
 	o.declareShared(f, s, slog.LevelWarn, "`TIME` to stop in good order after SIGTERM")
 }
@@ -180,7 +178,7 @@ func supply(f *pflag.FlagSet, flag *pflag.Flag, where string, values []string) e
 	}
 	for _, value := range values {
 		if err := f.Set(flag.Name, value); err != nil {
-			return usageError{fmt.Errorf("%s: %w", where, valueError(err))}
+			return usageError{fmt.Errorf("%s: %w", where, FlagError(err))}
 		}
 	}
 	return nil

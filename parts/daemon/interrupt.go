@@ -6,42 +6,30 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // grace is how long a command that was told to stop may take. The longest that one of ours needs is for a PostgreSQL
 // that has to be stopped first in good order and then at once, about 40 s.
 const grace = time.Minute
 
-// interruptible lets the first SIGINT or SIGTERM end the context of a command and of those below it, and with it what
-// they read from stdin. The second ends the process.
-func (s Service) interruptible(c *cobra.Command, stderr io.Writer) {
-	for _, below := range c.Commands() {
-		s.interruptible(below, stderr)
+// Interruptible runs one of the service's further commands, which have no debug address. The first SIGINT or SIGTERM ends the
+// context, and with it what the command reads from stdin; if the command returns the context's error then, its work was not
+// done, which is an error. The second ends the process.
+func (s Service) Interruptible(ctx context.Context, name string, stdin io.Reader, stderr io.Writer, run func(context.Context, io.Reader) error) error {
+	ctx, stopWatching := watchSignals(ctx, s.Name, stderr)
+	defer stopWatching()
+	finished := make(chan error, 1)
+	go func() { finished <- run(ctx, &input{ctx: ctx, from: stdin}) }() // outlives this only when the process is about to end
+	select {
+	case err := <-finished:
+		return toldToStop(ctx, name, err)
+	case <-ctx.Done():
 	}
-	run := c.RunE
-	if run == nil {
-		return
-	}
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, stopWatching := watchSignals(cmd.Context(), s.Name, stderr)
-		defer stopWatching()
-		cmd.SetContext(ctx)
-		cmd.SetIn(&input{ctx: ctx, from: cmd.InOrStdin()})
-		finished := make(chan error, 1)
-		go func() { finished <- run(cmd, args) }() // outlives this only when the process is about to end
-		select {
-		case err := <-finished:
-			return toldToStop(ctx, cmd.Name(), err)
-		case <-ctx.Done():
-		}
-		select {
-		case err := <-finished:
-			return toldToStop(ctx, cmd.Name(), err)
-		case <-time.After(grace):
-			return fmt.Errorf("%s was told to stop and had not %v later", cmd.Name(), grace)
-		}
+	select {
+	case err := <-finished:
+		return toldToStop(ctx, name, err)
+	case <-time.After(grace):
+		return fmt.Errorf("%s was told to stop and had not %v later", name, grace)
 	}
 }
 

@@ -6,63 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
-
-	"github.com/spf13/cobra"
 )
 
-// A command that waits for its stdin, which never ends, is ended by a signal.
-func TestSignalsEndCommands(t *testing.T) {
-	noLeaks(t)
-	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
-		in, out := io.Pipe()
-		cmd := exec.Command("toyd", "echo")
-		var stderr bytes.Buffer
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, firstWrite(func() {
-			if err := cmd.Process.Signal(signal); err != nil {
-				t.Error(err)
-			}
-		}), &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		state, err := cmd.Process.Wait()
-		out.Close()
-		cmd.Wait() // of what copies
-		if err != nil || state.ExitCode() != exitFailed || stderr.String() != "toyd: echo was told to stop before it was done\n" {
-			t.Errorf("%v: %v, %v, stderr %q", signal, state, err, &stderr)
-		}
-	}
-}
-
-// firstWrite calls a function when somebody writes first.
-func firstWrite(call func()) io.Writer { return &onWrite{call} }
-
-type onWrite struct{ call func() }
-
-func (w *onWrite) Write(b []byte) (int, error) {
-	if w.call != nil {
-		w.call()
-		w.call = nil
-	}
-	return len(b), nil
-}
-
-// runCommand runs a command of a service, under another one.
-func runCommand(ctx context.Context, stdin io.Reader, run func(*cobra.Command) error) (code int, stderr string) {
-	s, above := toy(), &cobra.Command{Use: "above"}
-	cmd := &cobra.Command{Use: "work", RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd) }}
-	cmd.SetIn(stdin)
-	above.AddCommand(cmd)
-	s.Commands = []*cobra.Command{above}
+// runCommand runs a command of a service.
+func runCommand(ctx context.Context, stdin io.Reader, run func(context.Context, io.Reader) error) (code int, stderr string) {
 	var said bytes.Buffer
-	code = Run(ctx, s, []string{"above", "work"}, noEnv, io.Discard, &said)
+	code = ExitCode("toyd", toy().Interruptible(ctx, "work", stdin, &said, run), &said)
 	return code, said.String()
 }
 
@@ -90,7 +43,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		{"cancelled by itself", func(context.Context, func()) error { return context.Canceled }, exitFailed, "toyd: context canceled\n"},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
-		code, says := runCommand(ctx, nil, func(cmd *cobra.Command) error { return c.run(cmd.Context(), stop) })
+		code, says := runCommand(ctx, nil, func(ctx context.Context, _ io.Reader) error { return c.run(ctx, stop) })
 		stop()
 		if code != c.code || says != c.says {
 			t.Errorf("%s: exit %d, %q", c.name, code, says)
@@ -103,10 +56,8 @@ func TestCommandThatDoesNotStopIsBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		stuck := make(chan struct{})
-		cmd := &cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error { <-stuck; return nil }}
-		cmd.SetContext(ctx)
-		toy().interruptible(cmd, io.Discard)
-		if err := cmd.RunE(cmd, nil); err == nil || err.Error() != "work was told to stop and had not 1m0s later" {
+		err := toy().Interruptible(ctx, "work", nil, io.Discard, func(context.Context, io.Reader) error { <-stuck; return nil })
+		if err == nil || err.Error() != "work was told to stop and had not 1m0s later" {
 			t.Error(err)
 		}
 		close(stuck)
@@ -122,8 +73,8 @@ func TestCommandsRead(t *testing.T) {
 		"bit by bit": iotest.HalfReader(strings.NewReader(text)),
 		"with EOF":   iotest.DataErrReader(strings.NewReader(text)),
 	} {
-		code, says := runCommand(t.Context(), from, func(cmd *cobra.Command) error {
-			got, err := io.ReadAll(cmd.InOrStdin())
+		code, says := runCommand(t.Context(), from, func(_ context.Context, stdin io.Reader) error {
+			got, err := io.ReadAll(stdin)
 			if string(got) != text {
 				err = errors.Join(err, fmt.Errorf("%d bytes", len(got)))
 			}
@@ -133,8 +84,8 @@ func TestCommandsRead(t *testing.T) {
 			t.Errorf("%s: %s", name, says)
 		}
 	}
-	code, says := runCommand(t.Context(), iotest.ErrReader(errors.New("broken")), func(cmd *cobra.Command) error {
-		_, err := io.ReadAll(cmd.InOrStdin())
+	code, says := runCommand(t.Context(), iotest.ErrReader(errors.New("broken")), func(_ context.Context, stdin io.Reader) error {
+		_, err := io.ReadAll(stdin)
 		return err
 	})
 	if code != exitFailed || says != "toyd: broken\n" {

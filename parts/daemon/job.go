@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -45,32 +44,6 @@ func (s Service) checkJobs() error {
 	return nil
 }
 
-func (s Service) job(j Job, env func(string) (string, bool), stdout, stderr io.Writer) *cobra.Command {
-	var o options
-	cmd := &cobra.Command{
-		Use:     j.Name,
-		Short:   j.Short,
-		Long:    j.long(s.Name),
-		Example: j.Example,
-		Args:    NoArguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.complete(cmd.Flags(), s, env, elsewhere(cmd)); err != nil {
-				return err
-			}
-			return s.work(cmd.Context(), j, o, args, stdout, stderr)
-		},
-	}
-	if j.Args != "" {
-		cmd.Use += " " + j.Args
-		cmd.Args = nil
-	}
-	if j.Flags != nil {
-		j.Flags(cmd.Flags()) // first, so that the help begins with what the job is about
-	}
-	o.declareJob(cmd.Flags(), s)
-	return cmd
-}
-
 func (j Job) long(service string) string {
 	text := j.Long
 	if text == "" {
@@ -80,21 +53,6 @@ func (j Job) long(service string) string {
 
 Every flag can also be given as an environment variable (--debug as %s_DEBUG) or as a key of the YAML
 file given with --config. A flag wins over the environment, that over the file.`, text, envPrefix(service))
-}
-
-// elsewhere are the flags that the command has not, but others have that read the same file.
-func elsewhere(cmd *cobra.Command) (names []string) {
-	for _, c := range cmd.Parent().Commands() {
-		if c.Flags().Lookup("config") == nil {
-			continue
-		}
-		c.Flags().VisitAll(func(flag *pflag.Flag) {
-			if cmd.Flags().Lookup(flag.Name) == nil {
-				names = append(names, flag.Name)
-			}
-		})
-	}
-	return names
 }
 
 // work runs a job until it has finished, is told to stop, or fails.

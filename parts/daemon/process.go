@@ -80,7 +80,9 @@ func (p *process) open() (*Env, error) {
 	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
 		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(),
 		Guard: p.options.guard.public, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
-	p.countSpans(env.Metrics)
+	if err := p.countSpans(env); err != nil {
+		return nil, err
+	}
 	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase)
 	p.pages = p.http(p.options.guard.guardDebug(pages), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)

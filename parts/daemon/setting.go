@@ -1,7 +1,7 @@
 package daemon
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,90 +10,69 @@ import (
 	"time"
 )
 
-// Setting is a figure or a choice that a service can be started with (--set NAME=VALUE). Make one with
-// Int, Bool, Duration, Bytes, OneOf or Text. As JSON it is what a search over settings needs.
+// Setting is a figure or a choice that a service can be started with (--set NAME=VALUE). Settings declares them. As JSON it is
+// what a search over settings needs.
 type Setting struct {
 	Name    string   `json:"name"`
 	Doc     string   `json:"doc"`  // one line, with the unit
-	Kind    string   `json:"kind"` // int, float, bool, duration, bytes, one-of, text
+	Kind    string   `json:"kind"` // int, bool, duration, bytes, one-of, text
 	Default string   `json:"default"`
 	Min     string   `json:"min,omitempty"`
 	Max     string   `json:"max,omitempty"`
 	Values  []string `json:"values,omitempty"` // of one-of
+}
 
-	check func(value string) error
+// numbers reads the kinds that are whole numbers of a unit.
+var numbers = map[string]func(string) (int64, error){
+	"int":      func(text string) (int64, error) { return strconv.ParseInt(text, 10, strconv.IntSize) },
+	"duration": func(text string) (int64, error) { d, err := time.ParseDuration(text); return int64(d), err },
+	"bytes":    parseBytes,
+}
+
+// check reports whether the setting can have a value.
+func (s Setting) check(value string) error {
+	switch parse := numbers[s.Kind]; {
+	case parse != nil:
+		low, err1 := parse(s.Min)
+		high, err2 := parse(s.Max)
+		if err := errors.Join(err1, err2); err != nil {
+			return fmt.Errorf("setting %s: its bounds: %w", s.Name, err)
+		}
+		if v, err := parse(value); err != nil {
+			return fmt.Errorf("setting %s: %q is no %s such as %s", s.Name, value, s.Kind, s.Default)
+		} else if v < low || v > high {
+			return fmt.Errorf("setting %s: %s is not between %s and %s", s.Name, value, s.Min, s.Max)
+		}
+	case s.Kind == "bool":
+		if _, err := strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("setting %s: %q is neither true nor false", s.Name, value)
+		}
+	case s.Kind == "one-of" && !slices.Contains(s.Values, value):
+		return unknown("value of setting "+s.Name, value, s.Values)
+	case s.Kind == "":
+		return fmt.Errorf("setting %s has no kind", s.Name)
+	}
+	return nil
 }
 
 // Int declares a whole number between min and max.
 func Int(name string, value, min, max int, doc string) Setting {
-	return bounded(name, "int", doc, value, min, max, strconv.Atoi, strconv.Itoa)
+	return Setting{Name: name, Kind: "int", Doc: doc, Default: strconv.Itoa(value), Min: strconv.Itoa(min), Max: strconv.Itoa(max)}
 }
 
 // Duration declares a time such as 250ms between min and max.
 func Duration(name string, value, min, max time.Duration, doc string) Setting {
-	return bounded(name, "duration", doc, value, min, max, time.ParseDuration, formatDuration)
+	return Setting{Name: name, Kind: "duration", Doc: doc, Default: formatDuration(value), Min: formatDuration(min), Max: formatDuration(max)}
 }
 
 // Bytes declares a size such as 64MiB between min and max, in bytes.
 func Bytes(name string, value, min, max int64, doc string) Setting {
-	return bounded(name, "bytes", doc, value, min, max, parseBytes, formatBytes)
+	return Setting{Name: name, Kind: "bytes", Doc: doc, Default: formatBytes(value), Min: formatBytes(min), Max: formatBytes(max)}
 }
 
-// Bool declares a switch.
-func Bool(name string, value bool, doc string) Setting {
-	s := Setting{Name: name, Doc: doc, Kind: "bool", Default: strconv.FormatBool(value)}
-	s.check = func(value string) error {
-		if _, err := strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("setting %s: %q is neither true nor false", name, value)
-		}
-		return nil
-	}
-	return s
-}
-
-// OneOf declares a choice between words; the first is the default.
-func OneOf(name string, values []string, doc string) Setting {
-	s := Setting{Name: name, Doc: doc, Kind: "one-of", Values: values}
-	if len(values) > 0 {
-		s.Default = values[0]
-	}
-	s.check = func(value string) error {
-		if !slices.Contains(values, value) {
-			return unknown("value of setting "+name, value, values)
-		}
-		return nil
-	}
-	return s
-}
-
-// Text declares a free text that check accepts; a nil check accepts any.
-func Text(name, value string, check func(string) error, doc string) Setting {
-	s := Setting{Name: name, Doc: doc, Kind: "text", Default: value}
-	s.check = func(value string) error {
-		if check == nil {
-			return nil
-		}
-		if err := check(value); err != nil {
-			return fmt.Errorf("setting %s: %w", name, err)
-		}
-		return nil
-	}
-	return s
-}
-
-func bounded[T cmp.Ordered](name, kind, doc string, value, min, max T, parse func(string) (T, error), format func(T) string) Setting {
-	s := Setting{Name: name, Doc: doc, Kind: kind, Default: format(value), Min: format(min), Max: format(max)}
-	s.check = func(value string) error {
-		v, err := parse(value)
-		if err != nil {
-			return fmt.Errorf("setting %s: %q is no %s such as %s", name, value, kind, s.Default)
-		}
-		if v < min || v > max {
-			return fmt.Errorf("setting %s: %s is not between %s and %s", name, value, s.Min, s.Max)
-		}
-		return nil
-	}
-	return s
+// Text declares a free text.
+func Text(name, value string, _ func(string) error, doc string) Setting {
+	return Setting{Name: name, Doc: doc, Kind: "text", Default: value}
 }
 
 // byteUnits in the order in which a size is written: the largest that divides it.

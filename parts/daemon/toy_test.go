@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 )
 
 // TestMain makes this binary the toy service as well, so that tests can run it as a process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"toyd": func() { Main(toy()) }})
+	testscript.Main(m, map[string]func(){"toyd": func() {
+		os.Exit(Run(context.Background(), toy(), os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
+	}})
 }
 
 func noLeaks(t *testing.T) {
@@ -39,7 +41,7 @@ func toyAssembly() Assembly {
 			Int("workers", 1, 1, 64, "goroutines that deliver"),
 			Duration("linger", 0, 0, time.Second, "how long a batch waits for more"),
 			Bytes("segment", 64<<20, 1<<20, 1<<30, "size of a file of the log"),
-			OneOf("sync", []string{"always", "never"}, "when to fsync"),
+			{Name: "sync", Kind: "one-of", Doc: "when to fsync", Default: "always", Values: []string{"always", "never"}},
 		},
 		Ladder: []Step{
 			{"ring", map[string]string{"queue": "ring"}, "a burst no longer blocks"},
@@ -59,21 +61,7 @@ func toy() Service {
 		Data:     &DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }},
 		Start:    startToy,
 		Jobs:     []Job{countJob()},
-		Commands: []*cobra.Command{echoCommand()},
 	}
-}
-
-// echoCommand prints what it reads when that has ended.
-func echoCommand() *cobra.Command {
-	return &cobra.Command{Use: "echo", RunE: func(cmd *cobra.Command, _ []string) error {
-		fmt.Fprintln(cmd.OutOrStdout(), "reading")
-		text, err := io.ReadAll(cmd.InOrStdin())
-		if err != nil {
-			return fmt.Errorf("reading: %w", err)
-		}
-		_, err = cmd.OutOrStdout().Write(text)
-		return err
-	}}
 }
 
 // countJob counts on stdout. With --hold it then waits until its debug page is asked to let it go on;

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"dyno/parts/tracing"
 )
 
@@ -38,18 +36,15 @@ func (p *process) traced(h http.Handler) (http.Handler, error) {
 }
 
 // countSpans shows what becomes of spans: a collector that is too slow is not seen otherwise.
-func (p *process) countSpans(r *prometheus.Registry) {
-	tracer := p.tracer
-	if tracer == nil {
-		return
+func (p *process) countSpans(env *Env) error {
+	if p.tracer == nil {
+		return nil
 	}
-	counter := func(name, help string, read func(tracing.Counts) int64) {
-		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
-			func() float64 { return float64(read(tracer.Counts())) }))
-	}
-	counter("otlp_spans_ended_total", "sampled spans", func(c tracing.Counts) int64 { return c.Ended })
-	counter("otlp_spans_exported_total", "of these, exported", func(c tracing.Counts) int64 { return c.Exported })
-	counter("otlp_spans_failed_total", "of these, refused by the collector or sent in vain", func(c tracing.Counts) int64 { return c.Failed })
+	counts := p.tracer.Counts
+	return env.Expose("otlp_spans_", nil,
+		Metric{Name: "ended_total", Help: "sampled spans", Read: func() float64 { return float64(counts().Ended) }},
+		Metric{Name: "exported_total", Help: "of these, exported", Read: func() float64 { return float64(counts().Exported) }},
+		Metric{Name: "failed_total", Help: "of these, refused by the collector or sent in vain", Read: func() float64 { return float64(counts().Failed) }})
 }
 
 // flush exports the last spans. They have a time of their own: a drain may have used up that of ctx.

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// Header fields of an answer to a listed origin, as the Fetch standard (section 3.3) has them. None is sent to another.
+// Header fields of a response to a listed origin, as the Fetch standard (section 3.3) defines them.
+// No other origin receives them.
 const (
 	allowedHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, If-None-Match, Traceparent"
 	exposedHeaders = "ETag, Retry-After, Warning, WWW-Authenticate"
 	allowedMethods = "GET, HEAD, POST, PATCH, DELETE"
-	maxAge         = "600" // seconds for which a browser keeps the answer to a preflight
+	maxAge         = "600" // seconds for which a browser keeps the response to a preflight
 )
 
-// Listed reports whether an origin is one of Options.Origins.
+// Listed reports whether an origin is in Options.Origins.
 func (g *Guard) Listed(origin string) bool {
 	for _, listed := range g.origins {
 		if origin == listed {
@@ -24,8 +25,8 @@ func (g *Guard) Listed(origin string) bool {
 	return false
 }
 
-// Share calls set for each header field that an answer needs so that a page of a listed origin can read it, and
-// caches keep it apart from others. Call it for every answer but refusals of Check.
+// Share calls set for each header field that lets a page of a listed origin read a response, and
+// keeps caches from serving it to others. Call it for every response except refusals of Check.
 func (g *Guard) Share(origin string, set func(name, value string)) {
 	if len(g.origins) == 0 {
 		return
@@ -37,24 +38,25 @@ func (g *Guard) Share(origin string, set func(name, value string)) {
 	}
 }
 
-// Preflight reports whether a request that has passed Check asks for permission on behalf of another, whose method is
-// its Access-Control-Request-Method. The answer must be 204 with what Share and
-// PreflightHeaders set, and the request goes no further: it carries no key.
+// Preflight reports whether a request that has passed Check is a CORS preflight, whose
+// Access-Control-Request-Method is askedMethod. The response must be 204 with the fields of Share
+// and PreflightHeaders, and the handler must not see the request: it carries no key.
 func (g *Guard) Preflight(r Request, askedMethod string) bool {
 	return r.Method == http.MethodOptions && askedMethod != "" && g.Listed(r.Origin)
 }
 
-// PreflightHeaders calls set for each header field of an answer to a preflight that Share does not set.
+// PreflightHeaders calls set for each header field of a preflight's response that Share does not
+// set.
 func PreflightHeaders(set func(name, value string)) {
 	set("Access-Control-Allow-Methods", allowedMethods)
 	set("Access-Control-Allow-Headers", allowedHeaders)
 	set("Access-Control-Max-Age", maxAge)
 }
 
-// Refuse writes a refusal in a service's own form.
+// Refuse writes a refusal in the service's own format.
 type Refuse func(w http.ResponseWriter, r *http.Request, no *Refusal)
 
-// Wrap passes on to h what passes, and answers preflights. A nil refuse answers {"error":TEXT}.
+// Wrap passes permitted requests to h, and answers preflights. A nil refuse answers {"error":TEXT}.
 func (g *Guard) Wrap(h http.Handler, refuse Refuse) http.Handler {
 	if refuse == nil {
 		refuse = refuseJSON
@@ -65,7 +67,7 @@ func (g *Guard) Wrap(h http.Handler, refuse Refuse) http.Handler {
 			refuse(w, r, no)
 			return
 		}
-		if len(g.origins) > 0 { // else nothing is to be added, and w.Header().Add is not made for nothing
+		if len(g.origins) > 0 { // otherwise skip allocating w.Header().Add
 			g.Share(seen.Origin, w.Header().Add)
 			if g.Preflight(seen, joined(r.Header["Access-Control-Request-Method"])) {
 				PreflightHeaders(w.Header().Set)

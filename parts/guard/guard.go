@@ -1,18 +1,21 @@
-// Package guard refuses what another site's page makes a browser send. A page can send requests to any address
-// that its user's machine reaches, and one whose name an attacker's DNS points here (DNS rebinding) reads the
-// answers, too. So a request passes if its Host is known here and its Origin is the service's own or listed.
+// Package guard refuses requests that another site's page makes a browser send. A page can send
+// requests to any address that its user's machine reaches, and a page whose DNS name an attacker
+// points here (DNS rebinding) can also read the responses. A request therefore passes only if its
+// Host is known here and its Origin is the service's own or a listed one.
 //
-// What sends neither Origin nor Sec-Fetch-Site is no page: curl, another service, a probe. It passes with any
-// content type, so a Host that is known is all it needs. Any IP address is known, since rebinding needs a name, and
-// any name without a dot (localhost, that of a container or of a service beside it), since rebinding needs one of
-// public DNS, where no name is without a dot but a few top-level domains themselves (RFC 7085). Of the others the
-// machine's own, that of the listener's address, and those listed are known.
+// A request with neither Origin nor Sec-Fetch-Site does not come from a page: it comes from curl,
+// another service or a probe. It passes with any content type as long as its Host is known. Known
+// are any IP address, since rebinding needs a name, and any name without a dot (localhost, a
+// container, a neighbouring service), since rebinding needs a public DNS name, and apart from a few
+// top-level domains all of those have a dot (RFC 7085). Of the other names, those of the machine,
+// of the listening address and of Options.Hosts are known.
 //
-// Check takes strings, for servers that are not net/http, and allocates nothing for what passes; Wrap is for
-// net/http. http.CrossOriginProtection is not inside, since it takes a *http.Request, lets every GET pass, which
-// opens streams and WebSockets, and does not look at the Host; the tests hold that whatever it refuses is refused here.
+// Check takes strings, for servers other than net/http, and does not allocate for a request that
+// passes; Wrap is for net/http. It does not use http.CrossOriginProtection, which takes a
+// *http.Request, lets every GET pass, which opens streams and WebSockets, and ignores the Host. The
+// tests check that everything it refuses is refused here.
 //
-// It is not for finding out who calls: that is a matter of keys and tokens. It starts no goroutines.
+// The package is not for authentication: use keys and tokens. It starts no goroutines.
 package guard
 
 import (
@@ -29,22 +32,22 @@ import (
 	"dyno/parts/hostport"
 )
 
-// Options say what passes beside the defaults. Each string may be a list with commas.
+// Options extend the defaults. Each string may be a comma-separated list.
 type Options struct {
-	Origins []string // whose pages may call: SCHEME://HOST[:PORT]
-	Hosts   []string // names under which clients reach the service, without a port; "*": any
-	Listen  []string // addresses that are listened on, as they were given: HOST:PORT
+	Origins []string // of pages that may call: SCHEME://HOST[:PORT]
+	Hosts   []string // names by which clients reach the service, without a port; "*" means any
+	Listen  []string // listening addresses as configured: HOST:PORT
 }
 
-// Guard holds what passes. Its methods may be called from any goroutine.
+// Guard decides on requests. Its methods may be called from any goroutine.
 type Guard struct {
 	origins []string
-	names   []string // in any case
+	names   []string // in lower case
 	anyHost bool
 	private bool
 }
 
-// New returns a Guard, or says which option is wrong.
+// New returns a Guard, or an error that names the wrong option.
 func New(o Options) (*Guard, error) {
 	g := &Guard{}
 	for _, text := range list(o.Origins) {
@@ -76,29 +79,30 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// Private returns a Guard of the same hosts for an address that no origin but its own may call, such as that of
-// the debug pages.
+// Private returns a Guard with the same hosts for an address that only its own pages may call, such
+// as that of the debug pages.
 func (g *Guard) Private() *Guard {
 	return &Guard{names: g.names, anyHost: g.anyHost, private: true}
 }
 
-// Request is what of a request is looked at: header fields as they came, "" where there is none. The strings are
-// only read during the call. The caller joins a field that came twice with a comma, and so it fits nothing.
+// Request holds the parts of a request that Check reads: header fields as received, "" where
+// absent. Check keeps none of the strings. When a field occurs twice, the caller joins the values
+// with a comma, so that they match nothing.
 type Request struct {
 	Method string
-	Host   string // or HTTP/2's :authority
+	Host   string // Host, or :authority in HTTP/2
 	Origin string
 	Site   string // Sec-Fetch-Site
 	Dest   string // Sec-Fetch-Dest
 }
 
-// Refusal is why a request does not pass.
+// Refusal is the reason why a request does not pass.
 type Refusal struct {
-	Status int    // 421 of an unknown Host, 403 of a foreign page
-	Text   string // ASCII, for the answer; names the setting that would let it pass
+	Status int    // 421 for an unknown Host, 403 for a foreign page
+	Text   string // ASCII, for the response; names the setting that would permit the request
 }
 
-// Check returns nil for a request that passes.
+// Check returns nil for a permitted request.
 func (g *Guard) Check(r Request) *Refusal {
 	if !g.knows(r.Host) {
 		return &Refusal{http.StatusMisdirectedRequest,
@@ -110,24 +114,25 @@ func (g *Guard) Check(r Request) *Refusal {
 	return nil
 }
 
-// foreign reports whether a page of another origin, which is not listed, sent a request. The header fields are those
-// of W3C Fetch Metadata and of the Fetch standard; scripts cannot set them.
+// foreign reports whether a page of another, unlisted origin sent a request. It reads the header
+// fields of W3C Fetch Metadata and of the Fetch standard, which scripts cannot set.
 func (g *Guard) foreign(r Request) bool {
 	switch {
 	case r.Origin == "null": // a sandboxed frame, a file, a redirect: any page can have one
 		return true
-	case r.Site == "same-origin": // also where a proxy has put its own Host
+	case r.Site == "same-origin": // also behind a proxy that has set its own Host
 		return false
 	case g.Listed(r.Origin):
 		return false
-	case r.Site == "" || r.Site == "none": // an older browser, or plain HTTP beyond loopback; an address that was typed
-		host, ok := strings.CutPrefix(r.Origin, "https://") // a proxy may have taken TLS off, so either fits
+	case r.Site == "" || r.Site == "none": // an older browser, plain HTTP beyond loopback, or a typed address
+		host, ok := strings.CutPrefix(r.Origin, "https://") // a proxy may have terminated TLS, so either scheme is accepted
 		if !ok {
 			host, ok = strings.CutPrefix(r.Origin, "http://")
 		}
 		return r.Origin != "" && !(ok && host == r.Host)
 	}
-	// A link may lead here, since the page that has it cannot see what it leads to. A frame, an image or a script may not.
+	// A link may lead here, since its page cannot read the target. A frame, an image or a script may
+	// not.
 	link := r.Origin == "" && r.Dest == "document" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	return !link
 }
@@ -145,7 +150,8 @@ func (g *Guard) refuse(r Request) *Refusal {
 		fmt.Sprintf("a page of another origin, %+.100q, sent this request; if it may, start this service with --allow-origin ORIGIN", r.Origin)}
 }
 
-// knows reports whether a Host header names this service. One that is empty is HTTP/1.0's, and no browser's.
+// knows reports whether a Host header names this service. An empty Host comes from HTTP/1.0, not
+// from a browser.
 func (g *Guard) knows(host string) bool {
 	if g.anyHost || host == "" {
 		return true
@@ -166,7 +172,7 @@ func (g *Guard) knows(host string) bool {
 	return err == nil
 }
 
-// hostname cuts the port off a Host header, and the brackets or the dot at the end.
+// hostname removes the port, brackets and a final dot from a Host header.
 func hostname(host string) (name string, ok bool) {
 	name, port, _ := strings.Cut(host, ":")
 	if strings.HasPrefix(host, "[") {
@@ -179,14 +185,15 @@ func hostname(host string) (name string, ok bool) {
 	return strings.TrimSuffix(name, "."), strings.Trim(port, "0123456789") == ""
 }
 
-// isName reports whether a text can be a host's name, as DNS and those who configure it have them.
+// isName reports whether a text can be a host name, in DNS or in a local configuration.
 func isName(s string) bool {
 	return s != "" && len(s) <= 253 && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
 	})
 }
 
-// parseOrigin reads an origin and writes it as browsers send it: in small letters, without the scheme's own port.
+// parseOrigin parses an origin and formats it as browsers send it: in lower case, without the
+// scheme's default port.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
@@ -202,7 +209,7 @@ func parseOrigin(text string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// list splits at commas and leaves out what is empty.
+// list splits at commas and drops empty elements.
 func list(texts []string) (out []string) {
 	for _, text := range texts {
 		for part := range strings.SplitSeq(text, ",") {

@@ -112,7 +112,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What net/http's own protection refuses is refused here, whatever a request says.
+// guard refuses every request that net/http's own protection refuses.
 func TestAsStrictAsNetHTTP(t *testing.T) {
 	const listed = "https://shop.example"
 	g := newGuard(t, Options{Origins: []string{listed}, Hosts: []string{"*"}})
@@ -154,7 +154,7 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// plainWriter takes an answer and makes nothing for it.
+// plainWriter accepts a response without allocating.
 type plainWriter struct{ http.ResponseWriter }
 
 func TestWrapAllocatesNothing(t *testing.T) {

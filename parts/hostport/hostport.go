@@ -1,6 +1,6 @@
-// Package hostport checks what url.Parse lets pass and no connection can be made to: http://example.com:0 and
-// http://example.com:99999 are URLs, and would fail at every attempt instead of where they are written. It is not for
-// addresses to listen on, where 0 means any.
+// Package hostport checks the ports of URLs that url.Parse accepts and no client can connect to:
+// http://example.com:0 and http://example.com:99999 are URLs, and would fail at every attempt
+// instead of where they are configured. It is not for listening addresses, where 0 means any.
 package hostport
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// CheckPort says what is wrong with a URL's port; nil: nothing, or it has none.
+// CheckPort returns an error for an invalid port of a URL; nil for a valid one or none.
 func CheckPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" {

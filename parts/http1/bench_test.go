@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// BenchmarkClients compares this client with those that it was chosen over, 64 requests at a time. The time is that of
-// all cores, and the server's, which costs next to nothing, is in it.
+// BenchmarkClients compares this client with those it was chosen over, with 64 concurrent requests.
+// The time is CPU time of all cores; it includes the server, which costs next to nothing.
 func BenchmarkClients(b *testing.B) {
 	s := newScripted(b, "HTTP/1.1 204 No Content\r\nDate: Mon, 23 Nov 2026 05:32:04 GMT\r\n\r\n", false)
 	body := strings.Repeat("x", 300)

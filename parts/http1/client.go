@@ -1,15 +1,17 @@
-// Package http1 is a client for many small HTTP/1.1 requests whose answers hardly matter beyond their status, as
-// webhooks are. The goroutine that calls Do writes the request, in one write, and reads the answer itself; an
-// http.Transport has two more goroutines for each connection, and passing work between them costs more than all the
-// rest: it takes twice the CPU time and 61 allocations where this client takes 16, the request's own among them
-// (go test -bench . ./parts/http1). fasthttp, which was measured first, allocates less and takes no less time; but it
-// does not see that the server has closed a connection before it uses it again, does not stop with a context, and has no
-// status where a body does not come whole.
+// Package http1 is an HTTP/1.1 client for many small requests of which only the response status
+// matters, such as webhooks. The goroutine that calls Do writes the request with one write and
+// reads the response itself. An http.Transport has two more goroutines per connection, and passing
+// work between them costs more than all the rest: it takes twice the CPU time and 61 allocations
+// where this client takes 16, those of the request included (go test -bench . ./parts/http1).
+// fasthttp, which was measured first, allocates less and takes no less time; but it does not notice
+// that the server has closed a connection before it reuses it, does not stop with a context, and
+// returns no status when a body does not arrive in full.
 //
-// Answers are read by http.ReadResponse; nothing here parses what a server sends. It is not for proxies, cookies,
-// HTTP/2, compression, or reading bodies: an answer's body is passed over. It follows no redirect.
+// http.ReadResponse reads the responses; nothing here parses what a server sends. The package is
+// not for proxies, cookies, HTTP/2, compression or reading bodies: a response's body is skipped. It
+// follows no redirects.
 //
-// A Client owns no goroutine, and a timer while there are connections that it keeps.
+// A Client owns no goroutine, and one timer while it keeps idle connections.
 package http1
 
 import (
@@ -24,42 +26,45 @@ import (
 )
 
 const (
-	// MaxBody is where a request's body is too large for Do: it is written as a whole before the answer is
-	// read, and what fits into a socket's buffers cannot wait for a server that does not read it.
+	// MaxBody is the size from which a request's body is too large for Do: Do writes all of it before
+	// it reads the response, so what exceeds a socket's buffers would wait for a server that does not
+	// read.
 	MaxBody = 64 << 10
 
-	// keepFor is how long a connection is kept unused, as by http.DefaultTransport.
+	// keepFor is how long an unused connection is kept, as in http.DefaultTransport.
 	keepFor = 90 * time.Second
 
 	// maxInterim bounds the 1xx answers before the final one, as net/http does.
 	maxInterim = 5
 )
 
-// ErrUnfit says that a request is not one for this client: nothing was sent, and an http.Client can take it.
+// ErrUnfit means that this client cannot send the request. Nothing was sent; an http.Client can
+// send it.
 var ErrUnfit = errors.New("the request needs more than http1 does")
 
-// Client sends requests and keeps connections. Its fields must not change once it is used; its methods may be
-// called by any goroutine at any time.
+// Client sends requests and keeps connections. Its fields must not change after the first use; its
+// methods are safe for concurrent use.
 type Client struct {
 	Dial      func(ctx context.Context, network, address string) (net.Conn, error)
-	TLS       *tls.Config   // for https; nil: the default. Its ServerName and NextProtos are set here
-	Timeout   time.Duration // of a request, from dialling to the end of the answer
-	MaxIdle   int           // connections that are kept for later, to all servers together
-	MaxHeader int64         // bytes of an answer's header; more is an error
-	MaxAnswer int64         // bytes of an answer's body that are read; after more the connection is closed
+	TLS       *tls.Config   // for https; nil means the default. Client sets ServerName and NextProtos
+	Timeout   time.Duration // of a request, from dialling to the end of the response
+	MaxIdle   int           // idle connections kept for reuse, to all servers together
+	MaxHeader int64         // limit of a response's header, in bytes; a larger one is an error
+	MaxAnswer int64         // limit of a response's body, in bytes; after more the connection is closed
 
 	mu    sync.Mutex
-	idle  map[server][]*conn // to each, the one that was used last is last
+	idle  map[server][]*conn // per server; the most recently used is last
 	kept  int                // connections in idle
-	sweep *time.Timer        // set while there are any
+	sweep *time.Timer        // set while there are idle connections
 }
 
-// server is where a connection leads.
+// server is the address that a connection leads to.
 type server struct{ scheme, host string }
 
-// Do sends a request and returns the answer's status and header; its body is empty. An answer counts from the end of
-// its header on, whatever becomes of its body. A connection ends with the context of the request that it was
-// opened for, so all requests of a client should have the same.
+// Do sends a request and returns the status and header of the response; its body is empty. A
+// response is valid from the end of its header on, even if reading its body fails. A connection
+// ends with the context of the request that it was opened for, so all requests of a client should
+// use the same context.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if !fit(req) {
 		return nil, ErrUnfit
@@ -93,14 +98,14 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 // fit reports whether Do can send a request.
 func fit(req *http.Request) bool {
 	for _, b := range []byte(req.URL.Host) {
-		if b <= ' ' || b >= 0x7f || b == '%' { // to be encoded, or a zone
+		if b <= ' ' || b >= 0x7f || b == '%' { // needs encoding, or is an IPv6 zone
 			return false
 		}
 	}
 	return req.ContentLength > 0 && req.ContentLength <= MaxBody && (req.URL.Scheme == "http" || req.URL.Scheme == "https")
 }
 
-// connect returns a connection to a request's server that was kept, or a new one.
+// connect returns a kept connection to the request's server, or a new one.
 func (c *Client) connect(req *http.Request, deadline time.Time) (_ *conn, reused bool, err error) {
 	to := server{req.URL.Scheme, req.URL.Host}
 	for kept := c.take(to); kept != nil; kept = c.take(to) {
@@ -113,7 +118,7 @@ func (c *Client) connect(req *http.Request, deadline time.Time) (_ *conn, reused
 	defer cancel()
 	port := req.URL.Port()
 	if port == "" {
-		port = req.URL.Scheme // a service's name is as good as its number
+		port = req.URL.Scheme // net.Dial takes a service name like a port number
 	}
 	raw, err := c.Dial(ctx, "tcp", net.JoinHostPort(req.URL.Hostname(), port))
 	if err != nil {
@@ -139,7 +144,8 @@ func (c *Client) tls(name string) *tls.Config {
 	return config
 }
 
-// take returns the connection to a server that was used last, which the server is least likely to have closed.
+// take returns the most recently used connection to a server, which the server is least likely to
+// have closed.
 func (c *Client) take(to server) *conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +160,7 @@ func (c *Client) take(to server) *conn {
 	return last
 }
 
-// keep keeps a connection for later; if there are too many, instead of another.
+// keep stores a connection for reuse. When MaxIdle is reached, it replaces another one.
 func (c *Client) keep(used *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +178,7 @@ func (c *Client) keep(used *conn) {
 	}
 }
 
-// evict closes a connection to whichever server the map's order, which is random, yields first. The caller holds the
+// evict closes a connection to a random server: the first one in map order. The caller holds the
 // mutex.
 func (c *Client) evict() {
 	for to, list := range c.idle {
@@ -183,7 +189,7 @@ func (c *Client) evict() {
 	}
 }
 
-// drop closes the first connections of a list, which were used before the others. The caller holds the mutex.
+// drop closes the n oldest connections of a list. The caller holds the mutex.
 func (c *Client) drop(to server, list []*conn, n int) {
 	for _, conn := range list[:n] {
 		conn.end()
@@ -192,7 +198,7 @@ func (c *Client) drop(to server, list []*conn, n int) {
 	c.idle[to] = slices.Delete(list, 0, n)
 }
 
-// expire closes what was kept for too long.
+// expire closes connections that were idle for longer than keepFor.
 func (c *Client) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,7 +218,7 @@ func (c *Client) expire() {
 	}
 }
 
-// CloseIdleConnections closes the connections that are not in use.
+// CloseIdleConnections closes the idle connections.
 func (c *Client) CloseIdleConnections() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

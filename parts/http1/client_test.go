@@ -36,8 +36,8 @@ func newRequest(t testing.TB, ctx context.Context, url, body string) *http.Reque
 	return req
 }
 
-// scripted answers each request with the same bytes, on one connection after the other, and then closes the
-// connection, or leaves it open.
+// scripted answers each request with the same bytes, one connection after the other. It then closes
+// the connection or leaves it open.
 type scripted struct {
 	url         string
 	connections atomic.Int64
@@ -86,7 +86,7 @@ func TestAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name, answer string
 		closes       bool
-		status       int // 0: an error
+		status       int // 0 means an error
 		reused       bool
 	}{
 		{"no content", "HTTP/1.1 204 No Content\r\n\r\n", false, 204, true},
@@ -165,7 +165,7 @@ func TestRequest(t *testing.T) {
 // A certificate for another name is refused.
 func TestCertificate(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that the client breaks off
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // about the handshake that the client aborts
 	s.StartTLS()
 	defer s.Close()
 	if _, err := newClient(t, 10*time.Second).Do(newRequest(t, t.Context(), s.URL, "body")); err == nil || !strings.Contains(err.Error(), "certificate") {
@@ -173,7 +173,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// A connection that the server closes while it is not used, or on which it says something unasked, is not used again.
+// A connection is not reused after the server closed it, or sent bytes on it, while it was idle.
 func TestServerCloses(t *testing.T) {
 	for name, spoil := range map[string]func(net.Conn){
 		"closes": func(c net.Conn) { c.Close() },
@@ -196,7 +196,7 @@ func TestServerCloses(t *testing.T) {
 					t.Fatal("the connection is of no more use after an answer")
 				}
 				spoil(<-opened)
-				for kept.quiet() { // until loopback has brought it here
+				for kept.quiet() { // until loopback has delivered it
 				}
 				c.keep(kept)
 			}
@@ -204,7 +204,7 @@ func TestServerCloses(t *testing.T) {
 	}
 }
 
-// A request that a connection did not take at all is sent on another.
+// A request that a connection accepted no byte of is sent on another one.
 func TestWritesAgain(t *testing.T) {
 	s, c := newScripted(t, "HTTP/1.1 204 No Content\r\n\r\n", false), newClient(t, 10*time.Second)
 	for range 2 {
@@ -228,7 +228,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A status counts although its body never ends.
+// The status counts although the body never ends.
 func TestEndlessBody(t *testing.T) {
 	s := newScripted(t, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nok", false)
 	resp, err := newClient(t, 100*time.Millisecond).Do(newRequest(t, t.Context(), s.url, "body"))
@@ -237,7 +237,7 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
-// The end of the context ends requests under way, and connections that are kept.
+// The end of the context ends requests in progress and idle connections.
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	arrived := make(chan struct{})
@@ -279,7 +279,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// No more connections are kept than may be, and those not used for long are closed.
+// At most MaxIdle connections are kept, and those that are idle for too long are closed.
 func TestKeeps(t *testing.T) {
 	c := newClient(t, 10*time.Second)
 	var servers []*scripted
@@ -341,7 +341,7 @@ func TestSystemCalls(t *testing.T) {
 	}
 }
 
-// What an exchange allocates is the answer; it was 14 when this was written.
+// An exchange allocates only the response: 14 allocations when this was written.
 func TestAllocations(t *testing.T) {
 	s, c := newScripted(t, "HTTP/1.1 204 No Content\r\nDate: Mon, 23 Nov 2026 05:32:04 GMT\r\n\r\n", false), newClient(t, 10*time.Second)
 	req := newRequest(t, t.Context(), s.url, "body")
@@ -358,7 +358,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, there is an answer or an error, and a connection with something left is not used again.
+// For any bytes from a server, Do returns a response or an error, and a connection with unread
+// bytes is not reused.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n",
@@ -385,7 +386,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// canned is a connection on which an answer has come.
+// canned is a connection on which a response has already arrived.
 type canned struct {
 	net.Conn
 	*bytes.Reader

@@ -15,24 +15,24 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// maxKeptBuffer is how large a connection's buffer for requests may be while it is kept: a webhook of one notice
-// is smaller.
+// maxKeptBuffer is the largest request buffer that an idle connection keeps, in bytes: a webhook of
+// one notice is smaller.
 const maxKeptBuffer = 4 << 10
 
-// conn is a connection, which one request uses at a time.
+// conn is a connection. One request uses it at a time.
 type conn struct {
-	net.Conn // what is written to: TLS or raw
+	net.Conn // the writing side: TLS or raw
 	to       server
 	raw      net.Conn
-	stop     func() bool // takes back that it ends with the context
+	stop     func() bool // detaches the connection from the context
 	out      []byte
 	in       limited
-	answers  *bufio.Reader // of in
+	answers  *bufio.Reader // reads from in
 	since    time.Time     // when it was last used
 
-	socket syscall.RawConn       // nil: not a socket
-	look   func(fd uintptr) bool // what quiet asks of it, made once
-	seen   bool                  // what look has found
+	socket syscall.RawConn       // nil means that the connection is not a socket
+	look   func(fd uintptr) bool // what quiet calls on the socket; allocated once
+	seen   bool                  // result of look
 }
 
 // limited reads at most left bytes.
@@ -52,7 +52,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newConn takes a connection over that was just made. raw is what secured is made of, or the same.
+// newConn sets up a new connection. raw is the connection below secured, or the same one.
 func newConn(ctx context.Context, to server, raw, secured net.Conn, deadline time.Time) *conn {
 	c := &conn{Conn: secured, to: to, raw: raw}
 	c.in.from = secured
@@ -71,11 +71,11 @@ func newConn(ctx context.Context, to server, raw, secured net.Conn, deadline tim
 
 func (c *conn) end() {
 	c.stop()
-	c.raw.Close() // without TLS's farewell, which may block
+	c.raw.Close() // without TLS's close_notify, which may block
 }
 
-// quiet reports whether nothing came since the last answer: neither that the server has closed the connection nor
-// what would be taken for the next answer.
+// quiet reports whether nothing has arrived since the last response: neither the end of the
+// connection nor bytes that would be read as the next response.
 func (c *conn) quiet() bool {
 	if c.socket == nil {
 		return true
@@ -83,8 +83,8 @@ func (c *conn) quiet() bool {
 	return c.socket.Read(c.look) == nil && !c.seen
 }
 
-// exchange writes a request and reads the answer. The answer's Close says whether the connection is of no more use;
-// untouched, that nothing was written.
+// exchange writes a request and reads the response. resp.Close means that the connection cannot be
+// reused; untouched means that nothing was written.
 func (c *conn) exchange(req *http.Request, limits *Client) (resp *http.Response, untouched bool, err error) {
 	if err := c.encode(req); err != nil {
 		return nil, false, err
@@ -110,7 +110,7 @@ func (c *conn) exchange(req *http.Request, limits *Client) (resp *http.Response,
 	return nil, false, fmt.Errorf("more than %d answers of 1xx", maxInterim)
 }
 
-// pass passes over an answer's body.
+// pass skips a response's body.
 func (c *conn) pass(resp *http.Response, most int64) {
 	if resp.Body != http.NoBody {
 		c.in.left = most + int64(c.answers.Size()) // the reader reads ahead
@@ -134,7 +134,7 @@ func timeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// encode makes the bytes of a request.
+// encode writes the request's bytes to the buffer.
 func (c *conn) encode(req *http.Request) error {
 	out := append(c.out[:0], req.Method...)
 	out = append(append(out, ' '), req.URL.RequestURI()...)

@@ -2,5 +2,6 @@
 
 package http1
 
-// readable cannot tell here: a connection that the server has closed fails the request.
+// readable is not implemented on this system: a connection that the server has closed fails the
+// request.
 func readable(uintptr) bool { return false }

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// acceptor accepts connections for all loops, in turn. It belongs to the first.
+// acceptor accepts connections for all loops in turn. It belongs to the first loop.
 type acceptor struct {
-	fd     int // a duplicate of the listener's
+	fd     int // duplicate of the listener's
 	loops  []*loop
 	next   int
-	paused bool // there were no file descriptors left
+	paused bool // accept failed because no file descriptors were left
 	sealed time.Time
 
-	accept func(fd, flags int) (int, unix.Sockaddr, error) // unix.Accept4, but for tests
+	accept func(fd, flags int) (int, unix.Sockaddr, error) // unix.Accept4, except in tests
 }
 
 func newAcceptor(l net.Listener, loops []*loop) (*acceptor, error) {
@@ -40,14 +40,13 @@ func newAcceptor(l net.Listener, loops []*loop) (*acceptor, error) {
 	return &acceptor{fd: fd, loops: loops, accept: unix.Accept4}, nil
 }
 
-// owner is the loop that accepts.
 func (a *acceptor) owner() *loop { return a.loops[0] }
 
 func (a *acceptor) watch() error { return a.owner().watch(a.fd, ofListener, 0, unix.EPOLLIN) }
 
 func (a *acceptor) close() { unix.Close(a.fd) }
 
-// again accepts after a pause.
+// again resumes accepting after a pause.
 func (a *acceptor) again() {
 	if !a.paused {
 		return
@@ -58,11 +57,12 @@ func (a *acceptor) again() {
 	}
 }
 
-// acceptsPerTurn bounds what one turn accepts, so that a flood of connections does not keep requests waiting.
+// acceptsPerTurn limits the connections accepted per turn, so that a flood does not delay requests.
 const acceptsPerTurn = 256
 
-// some accepts what there is, up to a number. What passes (a client was gone before it was accepted) does not end it; without file
-// descriptors it pauses until the next tick, as connections that end give some back.
+// some accepts at most a given number of waiting connections. A transient error (the client left
+// before it was accepted) does not end it; without file descriptors it pauses until the next tick,
+// since connections that end free some.
 func (a *acceptor) some(most int) {
 	for range most {
 		fd, address, err := a.accept(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
@@ -79,15 +79,15 @@ func (a *acceptor) some(most int) {
 			}
 			return
 		case unix.EINVAL, unix.EBADF, unix.ENOTSOCK:
-			return // no such listener any more
+			return // the listening socket is closed
 		}
 	}
 }
 
-// maxOverfull bounds the connections that are being refused; beyond, one is closed without an answer.
+// maxOverfull limits connections being refused; further ones are closed without a response.
 const maxOverfull = 256
 
-// hand gives a connection to the next loop, or refuses it.
+// hand passes a connection to the next loop, or refuses it.
 func (a *acceptor) hand(fd int, remote netip.AddrPort) {
 	s := a.owner().server
 	s.counts.accepted.Add(1)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// What connections hold in all is bounded: beyond, a client that begins or continues a request is refused, and the others go on.
+// The bytes that connections hold in total are bounded: above the bound, a client that starts or
+// continues a request is refused, and the others are served.
 func TestMaxBuffered(t *testing.T) {
 	const head, bound = 1024, 8 * 1024
 	release := make(chan []*Request, 100)
@@ -42,7 +43,7 @@ func TestMaxBuffered(t *testing.T) {
 	if n := s.Stats(); n.Buffered > bound || n.Overfull != 2 {
 		t.Errorf("%+v", n)
 	}
-	again := s.dial() // where the refused body was
+	again := s.dial() // at the memory of the refused body
 	again.send(get)
 	requests := <-release
 	echo(requests[0])
@@ -54,7 +55,7 @@ func TestMaxBuffered(t *testing.T) {
 		c.Close()
 	}
 	again.Close()
-	for s.Stats().Connections > 1 { // one of the refused lingers
+	for s.Stats().Connections > 1 { // one of the refused connections lingers
 		time.Sleep(time.Millisecond)
 	}
 	if n := s.Stats().Buffered; n != 0 {
@@ -62,7 +63,8 @@ func TestMaxBuffered(t *testing.T) {
 	}
 }
 
-// Connections that have sent nothing hold no buffer, so that they keep no request of others from being read.
+// Connections that have sent nothing hold no buffer, so they do not prevent requests of others from
+// being read.
 func TestSilentConnectionsHoldNoBuffer(t *testing.T) {
 	const head, bound = 1024, 8 * 1024
 	s := serve(t, Options{MaxHead: head, MaxBuffered: bound, Turn: func(_ int, requests []*Request) {
@@ -89,7 +91,8 @@ func TestSilentConnectionsHoldNoBuffer(t *testing.T) {
 	}
 }
 
-// A client that is still sending when it is refused for want of room reads the answer: its connection is not reset.
+// A client that is still sending when it is refused for lack of buffer space can read the response:
+// its connection is not reset.
 func TestRefusedForRoomIsNotReset(t *testing.T) {
 	const head, bound = 1024, 1024
 	held := make(chan []*Request, 10)
@@ -114,7 +117,8 @@ func TestRefusedForRoomIsNotReset(t *testing.T) {
 	}
 }
 
-// A body that grows in its buffer, and an answer that is not taken, are counted and forgotten.
+// A body that grows in its buffer, and a response that the client does not read, are counted and
+// later subtracted.
 func TestBufferedIsGivenBack(t *testing.T) {
 	s := serve(t, Options{MaxHead: 1024, MaxBody: 8 << 20})
 	c := s.dial()
@@ -122,7 +126,7 @@ func TestBufferedIsGivenBack(t *testing.T) {
 	c.send(fmt.Sprintf("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(body)))
 	c.send(body)
 	for s.Stats().Buffered < int64(len(body)) {
-		time.Sleep(time.Millisecond) // its answer is larger than what the sockets take
+		time.Sleep(time.Millisecond) // its response is larger than the socket buffers
 	}
 	c.answer("POST")
 	c.send(get)

@@ -2,34 +2,34 @@ package httploop
 
 import "bytes"
 
-// Bounds of what is no body, in bytes.
+// Limits of everything but the body, in bytes.
 const (
-	maxChunkLine = 256     // a size and its extensions, or a line of the trailer
-	perChunk     = 16      // not counted: small chunks are no attack, and the body's bound is theirs
-	maxOverhead  = 4 << 10 // beyond that, in all
+	maxChunkLine = 256     // a chunk-size line with its extensions, or a trailer line
+	perChunk     = 16      // not counted: small chunks are no attack, and the body's limit bounds them
+	maxOverhead  = 4 << 10 // limit of everything else, in total
 )
 
-// chunks reads a chunked body in place: what is left of the bytes is the body.
+// chunks decodes a chunked body in place: the decoded bytes replace the encoded ones.
 type chunks struct {
 	state    chunkState
-	left     int // bytes of this chunk that have not come
+	left     int // bytes of this chunk that have not arrived
 	body     int // bytes of the body so far
-	overhead int // bytes that are neither of the body nor its chunks' usual frame
+	overhead int // bytes of neither the body nor its chunks' usual framing
 }
 
 type chunkState uint8
 
 const (
-	inSize    chunkState = iota // before a line with a size
-	inData                      // of a chunk
+	inSize    chunkState = iota // before a chunk-size line
+	inData                      // inside a chunk
 	afterData                   // before the \r\n that ends a chunk
-	inTrailer                   // before a line of the trailer
+	inTrailer                   // before a trailer line
 	done
 )
 
-// read goes on with raw, which follows b[:c.body] in the same memory. It moves the body's bytes to b[c.body:] and returns
-// how many bytes of raw it has used; what follows those must be given again, with more behind it, unless the body is
-// whole.
+// read decodes raw, which follows b[:c.body] in the same memory. It moves the body's bytes to
+// b[c.body:] and returns how many bytes of raw it has used. Unless the body is complete, the caller
+// must pass the unused bytes again, followed by new ones.
 func (c *chunks) read(b []byte, raw []byte, maxBody int) (used int, err *refusal) {
 	for used < len(raw) && c.state != done {
 		if c.state == inData {
@@ -93,13 +93,13 @@ func (c *chunks) line(line []byte, maxBody int) *refusal {
 	return nil
 }
 
-// chunkSize reads a hexadecimal number. Extensions behind it are passed over.
+// chunkSize reads a hexadecimal number. It skips extensions that follow.
 func chunkSize(line []byte, most int) (n int, err *refusal) {
 	digits, extension, _ := bytes.Cut(line, []byte{';'})
 	if !plain(text(extension), true) {
 		return 0, errChunk
 	}
-	if len(extension) > 0 { // white space is allowed before the semicolon only
+	if len(extension) > 0 { // white space is allowed only before the semicolon
 		digits = bytes.TrimRight(digits, " \t")
 	}
 	if len(digits) == 0 || len(digits) > 16 {

@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// conn is a connection. It is its loop's alone.
+// conn is a connection. Only its loop uses it.
 //
-// What was read lies in buf. Of it, requests that are not answered have views, so nothing before start is written to
-// while there are any, and neither is the head of the request that is being read.
+// buf holds the bytes that were read. Requests that are not answered have views of it, so while
+// there are any, nothing before start is overwritten; neither is the head of the request that is
+// being read.
 type conn struct {
 	loop       *loop
 	remote     netip.AddrPort
@@ -18,43 +19,43 @@ type conn struct {
 	index      int32
 	generation int32 // of the index, so that events of an earlier connection are recognised
 
-	buf     []byte // nil: nothing was read that is still of use
-	start   int    // of what has not become a request yet
-	scanned int    // bytes from start on of which headEnd has looked at whole lines
+	buf     []byte // nil means that no bytes are needed any more
+	start   int    // of the bytes that are not part of a request yet
+	scanned int    // bytes from start on that headEnd has scanned, in whole lines
 
-	current *Request // whose head was read and whose body was not; nil: none
+	current *Request // its head was read, its body was not; nil means none
 	framing framing
-	body    int // where the current one's begins
+	body    int // where the body of current begins
 	chunks  chunks
 
-	first, final *Request // not answered yet, in order
-	inFlight     int      // how many those are
+	first, final *Request // requests without a response, in order
+	inFlight     int      // number of those
 
-	out []byte // what the socket did not take
+	out []byte // bytes that the socket did not accept
 
-	held int // bytes of its buffers, as Stats has them
-	left int // of these, of a buffer that only the views of a head still have
+	held int // bytes of its buffers, as counted in Stats
+	left int // part of held: a former buffer that only the views of a head still use
 
 	phase    phase
-	deadline time.Time // zero: none
+	deadline time.Time // zero means none
 
-	dirty     bool // among those that flush looks at
-	readable  bool // the socket may have something
-	hungUp    bool // the kernel has said that nothing more will come
-	ended     bool // the client has said so: all was read
-	closing   bool // nothing more is made a request
-	alone     bool // nothing more is begun until all is answered: a method that is not safe, or one behind others
-	asked     bool // to close, by the client
-	lingering bool // all was sent; what comes is thrown away
-	thrown    int  // bytes
+	dirty     bool // in the list that flush works through
+	readable  bool // the socket may have bytes
+	hungUp    bool // the kernel has reported the end of the stream
+	ended     bool // the end of the stream was read
+	closing   bool // no further requests are read
+	alone     bool // no further request starts until all are answered: an unsafe method, or one behind others
+	asked     bool // the client has asked to close
+	lingering bool // all was sent; further bytes are discarded
+	thrown    int  // bytes discarded
 	dead      bool // closed, and kept until its requests are completed
 }
 
-// interest is what each socket is watched for from beginning to end: changes only, so that no call is needed to change
-// it.
+// interest is the set of events that each socket is registered for, from start to end. The events
+// are edge-triggered, so no system call is needed to change the set.
 const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 
-// tcpOptions are what net.ListenConfig sets: a client that is gone without a word is noticed after 15 s and 9 probes.
+// tcpOptions are those of net.ListenConfig: a vanished client is noticed after 15 s and 9 probes.
 var tcpOptions = []struct{ level, name, value int }{
 	{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
 	{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
@@ -63,7 +64,7 @@ var tcpOptions = []struct{ level, name, value int }{
 	{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9},
 }
 
-// add begins with an accepted socket.
+// add sets up a connection for an accepted socket.
 func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 	var index int32
 	if n := len(l.free); n > 0 {
@@ -79,7 +80,7 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 	l.conns[index] = c
 	l.open++
 	for _, o := range tcpOptions {
-		unix.SetsockoptInt(fd, o.level, o.name, o.value) // fails where it is no TCP, which needs none
+		unix.SetsockoptInt(fd, o.level, o.name, o.value) // fails on sockets other than TCP, which do not need them
 	}
 	if err := l.watch(fd, index, c.generation, interest); err != nil {
 		c.abort()
@@ -95,7 +96,7 @@ func (l *loop) add(fd int, remote netip.AddrPort, overfull bool) {
 	}
 }
 
-// remove forgets a connection that is dead and has no requests.
+// remove deletes a connection that is dead and has no requests.
 func (c *conn) remove() {
 	l := c.loop
 	if l.conns[c.index] != c {
@@ -106,14 +107,14 @@ func (c *conn) remove() {
 	l.open--
 }
 
-// abort closes a connection, whatever is under way.
+// abort closes a connection, whatever is in progress on it.
 func (c *conn) abort() {
 	if c.dead {
 		return
 	}
 	c.dead, c.closing, c.out, c.deadline = true, true, nil, time.Time{}
 	c.count()
-	unix.Close(c.fd) // which another file may have from now on
+	unix.Close(c.fd) // from here on the number may belong to another file
 	c.loop.server.counts.connections.Add(-1)
 	if c.current != nil {
 		c.loop.recycle(c.current)
@@ -122,7 +123,7 @@ func (c *conn) abort() {
 	c.bury()
 }
 
-// bury lets go of a dead connection's requests as they are completed, in any order.
+// bury releases a dead connection's requests as they are completed, in any order.
 func (c *conn) bury() {
 	for c.first != nil && c.first.answered {
 		c.loop.recycle(c.pop())
@@ -133,7 +134,7 @@ func (c *conn) bury() {
 	}
 }
 
-// letGo gives back a buffer of which nothing is needed.
+// letGo returns a buffer to the loop when none of its bytes is needed.
 func (c *conn) letGo() {
 	if c.buf == nil {
 		return
@@ -145,15 +146,14 @@ func (c *conn) letGo() {
 	c.count()
 }
 
-// count counts its buffers, after a change.
 func (c *conn) count() {
 	held := cap(c.buf) + c.left + cap(c.out)
 	c.loop.server.counts.buffered.Add(int64(held - c.held))
 	c.held = held
 }
 
-// fits reports whether there may be more bytes of buffers; otherwise the client is refused. Loops may be a buffer each
-// beyond the bound, as they look concurrently.
+// fits reports whether more bytes may be buffered; if not, the client is refused. Loops check
+// concurrently, so each may exceed the limit by one buffer.
 func (c *conn) fits(more int) bool {
 	s := c.loop.server
 	if s.counts.buffered.Load()+int64(more) <= int64(s.options.MaxBuffered) {
@@ -191,7 +191,6 @@ func (l *loop) recycle(r *Request) {
 	}
 }
 
-// push has a request wait for its answer.
 func (c *conn) push(r *Request) {
 	if c.first == nil {
 		c.first = r
@@ -214,7 +213,6 @@ func (c *conn) pop() *Request {
 	return r
 }
 
-// happened reads and parses what an event has brought.
 func (c *conn) happened(events uint32) {
 	const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 	if events&ending != 0 {
@@ -235,7 +233,7 @@ func (c *conn) happened(events uint32) {
 	}
 }
 
-// read reads while there is something, and room for what it makes.
+// read reads while the socket has bytes and the connection has room for the requests they make.
 func (c *conn) read() {
 	for c.readable && !c.ended && len(c.out) == 0 && c.takes() && c.room() {
 		free := c.buf[len(c.buf):cap(c.buf)]
@@ -257,17 +255,17 @@ func (c *conn) read() {
 			c.loop.touch(c)
 			return
 		}
-		// A short read has emptied the socket: what comes later makes another event.
+		// A short read has emptied the socket: later bytes cause another event.
 		c.readable = n == len(free) || c.hungUp
 		c.buf = c.buf[:len(c.buf)+n]
 		if c.loop.draining && c.inFlight == 0 {
-			c.deadline = c.loop.now.Add(c.loop.server.options.ReadTimeout) // settle makes a lull of it
+			c.deadline = c.loop.now.Add(c.loop.server.options.ReadTimeout) // settle shortens it to a lull
 		}
 		c.parse()
 	}
 }
 
-// room sees to it that something can be read, or reports that it cannot yet.
+// room makes space for the next read, or reports false when there cannot be any yet.
 func (c *conn) room() bool {
 	switch {
 	case c.buf == nil:
@@ -278,7 +276,8 @@ func (c *conn) room() bool {
 		c.count()
 	case len(c.buf) < cap(c.buf):
 	case c.current != nil:
-		// The head stays where it is, for its views; the body moves. It grows as it comes, not as it was announced.
+		// The head stays in place because of its views; the body moves. The buffer grows with the bytes
+		// that arrive, not to the announced length.
 		body := c.buf[c.body:]
 		size := max(2*len(body), 2*c.loop.server.options.MaxHead)
 		if c.framing.length != chunked {
@@ -294,7 +293,7 @@ func (c *conn) room() bool {
 		c.start, c.body = 0, 0
 		c.count()
 	case c.inFlight > 0:
-		return false // they have views of what would be moved
+		return false // they have views of the bytes that would move
 	default:
 		c.buf = c.buf[:copy(c.buf, c.buf[c.start:])]
 		c.start = 0
@@ -302,16 +301,13 @@ func (c *conn) room() bool {
 	return true
 }
 
-// takes reports whether another request may begin.
 func (c *conn) takes() bool {
 	return !c.closing && !c.alone && c.inFlight < c.loop.server.options.MaxPipelined
 }
 
-// safe reports whether a method changes nothing: only such requests of one connection may be under way together (RFC
-// 9112, 9.3.2).
+// safe reports whether requests of one connection may run concurrently (RFC 9112, 9.3.2).
 func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
 
-// parse makes requests of what was read.
 func (c *conn) parse() {
 	l := c.loop
 	for c.takes() {
@@ -336,7 +332,7 @@ func (c *conn) parse() {
 	}
 }
 
-// parseHead begins the next request, when its head is there.
+// parseHead starts the next request when its whole head has arrived.
 func (c *conn) parseHead() bool {
 	options := &c.loop.server.options
 	data := c.buf[c.start:]
@@ -390,7 +386,7 @@ func (c *conn) parseBody(r *Request) (whole bool, err *refusal) {
 	return true, nil
 }
 
-// goOn sends 100 Continue to a client that waits for it, when all before is answered.
+// goOn sends 100 Continue to a client that waits for it, once all earlier requests are answered.
 func (c *conn) goOn() {
 	const interim = "HTTP/1.1 100 Continue\r\n\r\n"
 	if !c.framing.expect || c.inFlight > 0 || len(c.out) > 0 {
@@ -402,7 +398,7 @@ func (c *conn) goOn() {
 	}
 }
 
-// refuse answers what is no request, behind the answers to those before, and lets nothing follow.
+// refuse sends an error response after the responses to earlier requests, and ends the connection.
 func (c *conn) refuse(err *refusal) {
 	l := c.loop
 	if c.current != nil {
@@ -414,7 +410,7 @@ func (c *conn) refuse(err *refusal) {
 	r.Response.Status = err.status
 	if err == errOverfull || err == errBuffered {
 		r.Response.Add("Retry-After", "1")
-		c.readable = true // nothing was read: without a linger, the close would reset the answer
+		c.readable = true // nothing was read: without a linger, the close would reset the response
 	}
 	l.server.options.Refuse(&r.Response, err.text)
 	r.answered, r.last = true, true
@@ -422,7 +418,7 @@ func (c *conn) refuse(err *refusal) {
 	l.touch(c)
 }
 
-// proceed sends what was answered, and then goes on with what could not be read before.
+// proceed sends responses, and then continues with bytes that could not be read before.
 func (c *conn) proceed() {
 	if c.dead {
 		c.bury()
@@ -447,7 +443,7 @@ func (c *conn) proceed() {
 	c.settle()
 }
 
-// flush writes what was answered, and reports whether the socket took all of it.
+// flush writes responses, and reports whether the socket accepted all of them.
 func (c *conn) flush() bool {
 	l := c.loop
 	if len(c.out) > 0 {
@@ -461,7 +457,7 @@ func (c *conn) flush() bool {
 		b := l.out[:0]
 		for c.first != nil && c.first.answered && len(b) < maxOut {
 			r := c.pop()
-			// The last one says that it is, if that is known.
+			// The last response carries Connection: close if it is known to be the last.
 			last := r.last || c.inFlight == 0 && c.current == nil && c.start == len(c.buf) && !c.readable && (c.ended || l.server.lame.Load())
 			c.closing, c.asked = c.closing || last, c.asked || r.last
 			b = r.append(b, l.date, last)
@@ -481,7 +477,7 @@ func (c *conn) flush() bool {
 	return true
 }
 
-// write returns what the socket did not take.
+// write returns the bytes that the socket did not accept.
 func (c *conn) write(b []byte) []byte {
 	for len(b) > 0 {
 		n, errno := send(c.fd, b)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// What is refused is answered so that the client can read it, also while it sends; then the connection ends, and nothing
-// that came behind is served.
+// A refusal reaches the client even while it sends; then the connection ends, and nothing that
+// follows is served.
 func TestRefuses(t *testing.T) {
 	s := serve(t, Options{MaxHead: 1024, MaxBody: 300})
 	long := strings.Repeat("x", 1<<20)
@@ -43,7 +43,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A body is taken in any pieces, and a client that expects 100 Continue receives it.
+// A body may arrive in any pieces, and a client that expects 100 Continue receives it.
 func TestBodies(t *testing.T) {
 	s := serve(t, Options{MaxHead: 1024, MaxBody: 1 << 20})
 	body := strings.Repeat("0123456789", 50_000)
@@ -71,7 +71,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// Requests of which one may change what another sees do not run together, though they came together.
+// Requests of which one may change what another one reads do not run concurrently, although they
+// arrived together.
 func TestUnsafeMethodsRunAlone(t *testing.T) {
 	requests := make(chan *Request, 10)
 	s := serve(t, Options{Turn: func(_ int, batch []*Request) {
@@ -104,7 +105,8 @@ func TestUnsafeMethodsRunAlone(t *testing.T) {
 	}
 }
 
-// A client that is slow to ask, or asks for nothing, or does not read, loses its connection, and holds up no other.
+// A client that sends slowly, sends nothing, or does not read loses its connection, and delays no
+// other client.
 func TestTimeouts(t *testing.T) {
 	s := serve(t, Options{ReadTimeout: 300 * time.Millisecond, WriteTimeout: 300 * time.Millisecond, IdleTimeout: 300 * time.Millisecond,
 		Turn: func(_ int, requests []*Request) {
@@ -140,7 +142,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// Beyond the bound a client is answered, and when another has gone it is served.
+// Above MaxConnections a client gets a refusal; after another client has left, it is served.
 func TestMaxConnections(t *testing.T) {
 	s := serve(t, Options{MaxConnections: 3, Loops: 2})
 	var held []*client
@@ -165,7 +167,7 @@ func TestMaxConnections(t *testing.T) {
 	c.answer("GET")
 }
 
-// A client that has sent all that it will is answered all the same.
+// A client that has closed its sending side still gets its response.
 func TestHalfClosed(t *testing.T) {
 	s := serve(t, Options{})
 	c := s.dial()
@@ -177,7 +179,7 @@ func TestHalfClosed(t *testing.T) {
 	c.end()
 }
 
-// A request whose client has gone is completed like any other, and its connection is forgotten.
+// A request whose client has left is completed like any other, and its connection is removed.
 func TestGone(t *testing.T) {
 	requests := make(chan *Request, 2)
 	s := serve(t, Options{Turn: func(_ int, batch []*Request) {
@@ -202,8 +204,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// As a lame duck it accepts and answers, and each answer is its connection's last. Drain answers what is under way, and
-// takes no more connections.
+// A lame duck accepts and answers, and each response is the last of its connection. Drain answers
+// requests in progress and accepts no more connections.
 func TestDrain(t *testing.T) {
 	release := make(chan struct{})
 	var waiting sync.WaitGroup
@@ -253,7 +255,7 @@ func TestDrain(t *testing.T) {
 	s.ended <- <-s.ended // for the end of the test
 }
 
-// What is asked on a connection that was there before is answered also when Drain has begun.
+// A request on an existing connection is answered even after Drain has begun.
 func TestDrainAnswersLateRequests(t *testing.T) {
 	s := serve(t, Options{lull: time.Hour})
 	used, fresh := s.dial(), s.dial()
@@ -281,7 +283,7 @@ func TestDrainAnswersLateRequests(t *testing.T) {
 	s.ended <- <-s.ended
 }
 
-// What does not end is cut off, and counted; Drain waits until it is completed.
+// Requests that do not end are cut off and counted; Drain waits until they are completed.
 func TestCutOff(t *testing.T) {
 	requests := make(chan *Request, 1)
 	s := serve(t, Options{Turn: func(_ int, batch []*Request) { requests <- batch[0] }})
@@ -340,7 +342,7 @@ func TestAllocs(t *testing.T) {
 		c.answer("POST")
 		answer := make([]byte, len("HTTP/1.1 200 OK\r\nDate: Mon, 02 Jan 2006 15:04:05 GMT\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n")+len(path))
 		if len(path) > 9 {
-			answer = append(answer, 0) // a digit more
+			answer = append(answer, 0) // one more digit
 		}
 		if n := testing.AllocsPerRun(2000, func() {
 			c.Write(text)

@@ -6,25 +6,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// phase is what a connection waits for, and so which deadline it has.
+// phase is what a connection waits for; it determines the deadline.
 type phase uint8
 
 const (
-	fresh   phase = iota // nothing has come yet
+	fresh   phase = iota // no byte has arrived yet
 	reading              // for the rest of a request
 	working              // for the service
 	writing              // for the client to take what is written
-	waiting              // for another request
+	waiting              // for the next request
 )
 
-// After the last answer the client gets some time to read it: a socket that is closed with something unread in it makes
-// the kernel throw away what the client has not read.
+// After the last response the client gets some time to read it: when a socket is closed with unread
+// bytes, the kernel resets the connection and the client loses what it has not read.
 const (
 	lingerTime  = time.Second
-	lingerBytes = 4 << 20 // that are read and thrown away meanwhile
+	lingerBytes = 4 << 20 // bytes read and discarded meanwhile
 )
 
-// finish ends a connection whose answers were all sent.
+// finish ends a connection after all its responses were sent.
 func (c *conn) finish() {
 	if c.ended || c.asked && c.start == len(c.buf) && !c.readable {
 		c.abort()
@@ -39,7 +39,6 @@ func (c *conn) finish() {
 	c.discard()
 }
 
-// discard reads what nothing answers any more.
 func (c *conn) discard() {
 	if cap(c.loop.out) < maxOut {
 		c.loop.out = make([]byte, 0, maxOut)
@@ -61,7 +60,6 @@ func (c *conn) discard() {
 	}
 }
 
-// settle gives a connection the deadline of what it waits for now.
 func (c *conn) settle() {
 	if c.dead || c.lingering {
 		return
@@ -79,7 +77,7 @@ func (c *conn) settle() {
 		next = fresh
 	}
 	switch {
-	case next == c.phase, next == reading && c.phase == fresh: // it counts from the beginning, not from the last byte
+	case next == c.phase, next == reading && c.phase == fresh: // counts from the first byte, not the last
 	case patience == 0:
 		c.deadline = time.Time{}
 	default:
@@ -91,7 +89,6 @@ func (c *conn) settle() {
 	}
 }
 
-// expire ends a connection whose deadline is over.
 func (c *conn) expire() {
 	switch {
 	case c.lingering:
@@ -100,7 +97,7 @@ func (c *conn) expire() {
 		return
 	case c.phase == writing:
 		c.loop.server.counts.refused.Add(1)
-	case pending(c.fd): // it has sent something since the loop has looked
+	case pending(c.fd): // bytes have arrived since the loop last looked
 		c.readable = true
 		if c.read(); c.inFlight > 0 || c.current != nil || c.start < len(c.buf) {
 			c.settle()

@@ -1,21 +1,22 @@
-// Package httploop serves HTTP/1.1 from event loops instead of a goroutine per connection. A loop reads all sockets that
-// are ready, hands the requests of this turn to the service as one slice, and writes what has been answered with one
-// call per connection. The service can so check, look up or store many requests together, and complete each of
-// them immediately or later, from any goroutine (Done).
+// Package httploop is an HTTP/1.1 server on event loops instead of a goroutine per connection. A
+// loop reads all ready sockets, passes the requests of this turn to the service as one slice, and
+// writes the responses with one call per connection. The service can therefore check, look up or
+// store many requests together, and complete each immediately or later, from any goroutine (Done).
 //
-// It is for services whose answer costs little more than the HTTP around it and which gain from batches. A request costs
-// no goroutine switch, no timer, no allocation, and no read that finds nothing. It is not for TLS, HTTP/2, WebSocket or
-// streams: those need net/http or fasthttp. It runs on Linux (epoll); elsewhere New returns ErrUnsupported.
+// It is for services whose responses cost little more than the HTTP around them and which gain from
+// batches. A request costs no goroutine switch, no timer, no allocation, and no read that finds
+// nothing. It is not for TLS, HTTP/2, WebSocket or streams: those need net/http or fasthttp. It
+// runs on Linux (epoll); elsewhere New returns ErrUnsupported.
 //
-// What it accepts is narrower than what net/http accepts (parse.go): where two readers could disagree on where a request
-// ends, the answer is 400 and the connection ends. A connection without a request has no buffer. Everything is bounded:
-// heads, bodies, requests in flight per connection, output that a client does not take, connections, and the time for
-// each.
+// It accepts less than net/http (parse.go): where two parsers could disagree on where a request
+// ends, the response is 400 and the connection ends. A connection without a request has no buffer.
+// Everything is bounded: heads, bodies, requests in flight per connection, output that a client
+// does not read, connections, and the time for each.
 //
-// fasthttp was measured first, as gnet and nbio are in none of the registries that this is built with: ordersd takes 25.0 us
-// of CPU for an order query behind fasthttp and 14.7 us behind this (docs/reference/ordersd-measured.md).
+// ordersd takes 25.0 us of CPU per order query with fasthttp, which was measured first, and 14.7 us
+// with this package (docs/reference/ordersd-measured.md).
 //
-// Serve owns the loops' goroutines and returns when they have ended, which is after the last request was completed. Turn
+// Serve owns the loops' goroutines, and returns when they have ended, after the last request. Turn
 // and Tick run on a loop's goroutine: they must not block, and a panic in them ends the process.
 package httploop
 
@@ -34,43 +35,47 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// ErrUnsupported is returned where there is no epoll, and for listeners that are no plain sockets, such as those of TLS.
+// ErrUnsupported means that there is no epoll, or that a listener (of TLS) is not a plain socket.
 var ErrUnsupported = errors.New("httploop serves plain TCP on Linux only; use net/http or fasthttp here")
 
-// Options configure a Server. A zero is the default given.
+// Options configure a Server. A zero field means the default named with it.
 type Options struct {
-	// Turn receives the requests that a loop has read in one turn, in the order of their arrival on each connection.
-	// Each must be completed with Done, once. The slice is the loop's again when Turn returns; the requests
-	// are the service's until they are completed.
+	// Turn receives the requests that a loop has read in one turn, in their order of arrival on each
+	// connection. Each must be completed with Done, once. The slice belongs to the loop again when
+	// Turn returns; the requests are the service's until they are completed.
 	Turn func(loop int, requests []*Request)
 
-	// Tick is called by each loop about every 100 ms, for what the service must give up in time. Nil: nothing.
+	// Tick is called by each loop about every 100 ms, for time limits of the service. Nil means none.
 	Tick func(loop int)
 
-	Loops          int // event loops; half of GOMAXPROCS: goroutines that complete requests need processors, too
-	MaxHead        int // bytes of a request's first line and headers; 16 KiB. It is also the size of a read buffer
-	MaxBody        int // bytes; 64 KiB. Beyond: 413
-	MaxConnections int // with those that left, until they are closed; beyond, a client is answered 503; 65,536
-	MaxBuffered    int // bytes of all connections' buffers: of requests without an answer, and answers that clients do not take; beyond, a client that sends is answered 503; MaxHead for each of MaxConnections
-	MaxPipelined   int // requests of one connection that are not yet answered; more wait in its socket; 64
+	Loops   int // event loops; default half of GOMAXPROCS: goroutines that complete requests need processors, too
+	MaxHead int // bytes of a request's first line and headers, and size of a read buffer; default 16 KiB
+	MaxBody int // bytes; a larger body is answered 413; default 64 KiB
+	// MaxConnections includes those that left. Further clients are answered 503. Default 65,536.
+	MaxConnections int
+	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
+	// responses. Above it, a client is answered 503. Default MaxHead for each of MaxConnections.
+	MaxBuffered  int
+	MaxPipelined int // unanswered requests of one connection; more wait in its socket; default 64
 
-	ReadTimeout  time.Duration // within which a request must arrive whole; 30 s
-	WriteTimeout time.Duration // within which a client must take what is written; 30 s
-	IdleTimeout  time.Duration // between requests; 2 min
+	ReadTimeout  time.Duration // for a whole request to arrive; default 30 s
+	WriteTimeout time.Duration // for a client to read what is written; default 30 s
+	IdleTimeout  time.Duration // between requests; default 2 min
 
-	// Leave receives the connections on which something comes that Serves does not want, or that is no request, with
-	// what was read of it: for a server that knows more, such as net/http's. They are no longer the loop's, and count among
-	// MaxConnections until gone is called, from any goroutine, once or more often.
-	// Both are called by the loops, and must not block. Nil: all requests are served, and what is none is refused.
+	// Leave receives the connections whose request Serves does not accept, or whose bytes are not a
+	// request, with the bytes read so far: for a server that supports more, such as net/http's. They
+	// no longer belong to the loop, and count towards MaxConnections until gone is called, from any
+	// goroutine, once or several times. The loops call Leave and Serves, which must not block. Nil
+	// means that all requests are served and anything else is refused.
 	Leave  func(c *net.TCPConn, unread []byte, gone func())
-	Serves func(r *Request) bool // looks at a request without its body
+	Serves func(r *Request) bool // decides on a request before its body is read
 
-	// Refuse writes the answer to what is no request, or not one that is served. Nil: the text, as text/plain.
+	// Refuse writes the response to a refused request. Nil means the text, as text/plain.
 	Refuse func(resp *Response, text string)
 
-	Log *slog.Logger // nil: none
+	Log *slog.Logger // nil means none
 
-	lull time.Duration // for which nothing has happened on a connection that Drain ends; lameduck.Lull
+	lull time.Duration // silence after which Drain ends a connection; default lameduck.Lull
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -108,27 +113,26 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// minHead is less than no sensible head has, in bytes.
+// minHead is smaller than any sensible head, in bytes.
 const minHead = 512
 
 // Stats are counts since the start.
 type Stats struct {
-	Connections int64  // open now, with those that left
+	Connections int64  // open now, including those that left
 	Buffered    int64  // bytes of their buffers
 	Accepted    uint64 // connections
 	Overfull    uint64 // connections refused because MaxConnections were open or MaxBuffered bytes taken
 	Requests    uint64 // handed to Turn
 	Turns       uint64 // calls of Turn
-	Refused     uint64 // answered 4xx or 5xx without the service, or cut off by a time-out
+	Refused     uint64 // answered 4xx or 5xx without the service, or cut off by a timeout
 }
 
-// counts are what Stats reads.
 type counts struct {
 	connections, buffered                        atomic.Int64
 	accepted, overfull, requests, turns, refused atomic.Uint64
 }
 
-// Server is made by New.
+// Server serves HTTP/1.1 connections on event loops. New creates it.
 type Server struct {
 	options Options
 	counts  counts
@@ -140,7 +144,7 @@ type Server struct {
 	ended   chan struct{} // closed when Serve has returned
 }
 
-// New returns a server that serves nothing yet.
+// New returns a server that is not serving yet.
 func New(o Options) (*Server, error) {
 	o, err := o.withDefaults()
 	if err == nil && !supported {
@@ -152,8 +156,8 @@ func New(o Options) (*Server, error) {
 	return &Server{options: o, ended: make(chan struct{})}, nil
 }
 
-// Serve serves a listener's connections, once, until Drain. The listener is closed when it returns. The error is nil
-// after Drain.
+// Serve serves a listener's connections until Drain. It is called once, and closes the listener
+// before it returns. The error is nil after Drain.
 func (s *Server) Serve(l net.Listener) error {
 	defer close(s.ended)
 	defer l.Close()
@@ -168,7 +172,7 @@ func (s *Server) Serve(l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	// The loops have a socket of their own for it. Closed here, it is closed for good when they stop accepting.
+	// The loops accept on a duplicate. With l closed here, the socket closes when they stop.
 	l.Close()
 	failed := make(chan error, len(loops))
 	for _, one := range loops {
@@ -180,15 +184,15 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// LameDuck has every answer from now on say that its connection ends, and ends it then. Connections are still accepted
-// and requests answered, so that clients and load balancers have time to notice and to go elsewhere.
+// LameDuck makes every response from now on end its connection. Connections are still accepted and
+// requests answered, so that clients and load balancers have time to notice and go elsewhere.
 func (s *Server) LameDuck() { s.lame.Store(true) }
 
-// Drain makes it a lame duck, accepts what has connected, and closes the listener; answers all requests that arrive; ends
-// a connection when nothing has happened on it for a moment, since a client that goes on has its next request on
-// the way by then; and returns when Serve has ended. When ctx ends before, the requests under way are cut off, which is an
-// error: their answers go nowhere, but Drain still waits until they are completed. It is called once, and may be called
-// before Serve.
+// Drain makes the server a lame duck, accepts the connections that wait, and closes the listener.
+// It answers all requests that arrive and ends a connection after a moment of silence, since an
+// active client has sent its next request by then. It returns when Serve has ended. When ctx ends
+// first, the requests in progress are cut off, which is an error: their responses are not sent, but
+// Drain still waits until they are completed. It is called once, and may be called before Serve.
 func (s *Server) Drain(ctx context.Context) error {
 	began := time.Now()
 	s.LameDuck()

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const get = "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// served is a server whose connections a test looks at.
+// served is a running server, its address and the result of Serve.
 type served struct {
 	*Server
 	t       *testing.T
@@ -29,7 +29,7 @@ type served struct {
 	ended   chan error
 }
 
-// serve serves until the end of the test. Requests are shown to each one's answer.
+// serve runs a server until the end of the test. By default it echoes.
 func serve(t *testing.T, o Options) *served {
 	t.Helper()
 	if o.Turn == nil {
@@ -61,7 +61,7 @@ func serve(t *testing.T, o Options) *served {
 	return d
 }
 
-// echo answers with what was asked.
+// echo answers with the request's target and body.
 func echo(r *Request) {
 	r.Response.Status = 200
 	r.Response.Add("Content-Type", "text/plain")
@@ -109,7 +109,7 @@ func (c *client) answer(method string) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// end checks that the connection ends without more, and without an error.
+// end checks that the connection ends without more bytes and without an error.
 func (c *client) end() {
 	c.t.Helper()
 	if rest, err := io.ReadAll(c.in); err != nil || len(rest) > 0 {
@@ -143,7 +143,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Answers come in the order of the requests, whichever is completed first, and in however many pieces they came.
+// Responses come in the order of the requests, regardless of the order of completion and of the
+// pieces in which they arrived.
 func TestOrder(t *testing.T) {
 	var mu sync.Mutex
 	var held []*Request

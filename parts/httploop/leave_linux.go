@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leave gives a connection to the service, as soon as the requests before have their answers.
+// leave passes a connection to the service, as soon as the earlier requests have their responses.
 func (c *conn) leave() {
 	if c.inFlight > 0 {
 		c.alone = true // proceed parses it again then
@@ -20,14 +20,14 @@ func (c *conn) leave() {
 	unread := bytes.Clone(c.buf[c.start:])
 	unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	file := os.NewFile(uintptr(c.fd), "connection")
-	conn, err := net.FileConn(file) // over a duplicate
+	conn, err := net.FileConn(file) // on a duplicate
 	file.Close()
 	c.dead, c.closing, c.deadline = true, true, time.Time{}
 	c.letGo()
 	c.remove()
 	gone := sync.OnceFunc(func() { l.server.counts.connections.Add(-1) })
 	tcp, ok := conn.(*net.TCPConn)
-	if !ok || err != nil { // there are no file descriptors left, and it is closed
+	if !ok || err != nil { // no file descriptors are left, and it is closed
 		gone()
 		return
 	}

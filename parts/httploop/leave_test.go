@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// leaving serves /a in the loop and all else by net/http.
+// leaving serves /a in the loop and everything else by net/http.
 func leaving(t *testing.T) *served {
 	type left struct {
 		net.Conn
@@ -63,7 +63,7 @@ func TestLeaves(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		sent string
-		want []string // in the answers
+		want []string // in the responses
 	}{
 		{"another path", post("/b", last, "body"), []string{"other /b body"}},
 		{"another header", post("/a", "X-Other: 1\r\n"+last, "body"), []string{"other /a body"}},
@@ -99,7 +99,7 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// A connection that leaves waits for requests that are under way, and loses nothing meanwhile.
+// A connection that leaves waits for requests in progress, and loses no bytes meanwhile.
 func TestLeavesBehindRequestsUnderWay(t *testing.T) {
 	requests, others := make(chan *Request, 1), make(chan string, 1)
 	s := serve(t, Options{
@@ -135,7 +135,7 @@ func TestOneOfLeaveAndServes(t *testing.T) {
 	}
 }
 
-// Connections that left count until they are gone.
+// Connections that left count until they are closed.
 func TestLeftConnectionsCount(t *testing.T) {
 	type left struct {
 		c    *net.TCPConn
@@ -158,7 +158,7 @@ func TestLeftConnectionsCount(t *testing.T) {
 	one.gone()
 	one.gone()
 	for s.Stats().Connections > 0 {
-		time.Sleep(time.Millisecond) // until the loop has seen that the refused client went
+		time.Sleep(time.Millisecond) // until the loop has noticed that the refused client left
 	}
 	if n := s.Stats().Connections; n < 0 {
 		t.Errorf("%d connections", n)

@@ -18,63 +18,63 @@ import (
 const supported = true
 
 const (
-	maxEvents = 512 // taken from the kernel by one call
+	maxEvents = 512 // per call of epoll_wait
 	tickEvery = 100 * time.Millisecond
-	tickParts = 10 // each tick looks at the deadlines of a tenth of the connections: each is looked at every second
+	tickParts = 10 // each tick checks the deadlines of a tenth of the connections, so each is checked every second
 )
 
-// What an event is of, if not of a connection, whose index is 0 or above.
+// Sources of events other than connections, whose index is 0 or above.
 const (
 	ofListener = -1 - iota
 	ofWake
 )
 
-// loop serves its connections. One goroutine, in run, has all of it but what is below mu.
+// loop serves its connections. One goroutine, in run, owns all fields except those below mu.
 type loop struct {
 	server *Server
 	number int
 	epoll  int // file descriptors
 	wakeFD int
-	accept *acceptor // nil: another loop's
+	accept *acceptor // nil: another loop accepts
 
-	now    time.Time // as of this turn
-	date   []byte    // line of a header
+	now    time.Time // time of this turn
+	date   []byte    // header line
 	ticked time.Time
-	part   int // of the connections, that the next tick looks at
+	part   int // of the connections; checked by the next tick
 
-	conns       []*conn // by index; nil: free
-	generations []int32 // of the indexes: how often each was used
-	free        []int32 // indexes
-	open        int     // connections
+	conns       []*conn // by index; nil means free
+	generations []int32 // per index: how often it was used
+	free        []int32 // free indexes
+	open        int     // number of connections
 	buffers     [][]byte
-	spare       []*Request // to use again
+	spare       []*Request // for reuse
 
-	batch  []*Request // read, and not yet handed to the service
-	dirty  []*conn    // with answers to send, or bytes to parse
+	batch  []*Request // read, but not yet passed to the service
+	dirty  []*conn    // with responses to send or bytes to parse
 	events []unix.EpollEvent
-	out    []byte // what is written next; used again for each connection
+	out    []byte // output buffer, reused for each connection
 
-	draining bool // connections without a request end
-	sealed   bool // no more connections come
-	cut      bool // what still comes is closed
+	draining bool // connections without a request are ending
+	sealed   bool // no more connections arrive
+	cut      bool // connections that still arrive are closed
 
-	asleep atomic.Bool // in epoll, or about to be: a goroutine that completes something wakes it
+	asleep atomic.Bool // in epoll_wait, or about to be: a goroutine that completes a request wakes it
 
 	mu        sync.Mutex
 	completed []*Request
 	posted    []func()
-	closed    bool       // epoll and wakeFD are
-	taken     []*Request // run's: completed and taken change places
+	closed    bool       // epoll and wakeFD are closed
+	taken     []*Request // used by run only: completed and taken are swapped
 }
 
-// Bounds of the memory that a loop keeps for later.
+// Limits of the memory that a loop keeps for reuse.
 const (
-	maxBuffers = 1024 // of MaxHead bytes each: 16 MiB
-	maxSpare   = 4096 // requests, of 2 KB or so
+	maxBuffers = 1024 // buffers of MaxHead bytes: 16 MiB by default
+	maxSpare   = 4096 // requests of about 2 KB
 	maxOut     = 64 << 10
 )
 
-// open makes the loops. All share the listener's socket, by way of the first loop.
+// open creates the loops. All share the listener's socket through the first loop.
 func (s *Server) open(l net.Listener) (loops []*loop, err error) {
 	defer func() {
 		if err != nil {
@@ -118,7 +118,7 @@ func newLoop(s *Server, number int) (*loop, error) {
 	return l, nil
 }
 
-// watch has events of a socket come as (of, generation).
+// watch registers a socket; its events carry (of, generation).
 func (l *loop) watch(fd int, of, generation int32, events uint32) error {
 	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: of, Pad: generation})
 }
@@ -134,7 +134,7 @@ func (l *loop) close() {
 	unix.Close(l.epoll)
 }
 
-// run turns until it was stopped and all connections are gone.
+// run takes turns until it was stopped and all connections are closed.
 func (l *loop) run() error {
 	defer l.close()
 	for {
@@ -148,7 +148,7 @@ func (l *loop) run() error {
 		}
 		l.collect()
 		l.turn()
-		l.collect() // what the service answered without waiting for anything
+		l.collect() // requests that the service completed without waiting
 		l.flush()
 		if l.now.Sub(l.ticked) >= tickEvery {
 			l.tick()
@@ -159,7 +159,7 @@ func (l *loop) run() error {
 	}
 }
 
-// look takes the time, once a turn.
+// look updates the loop's time, once per turn.
 func (l *loop) look(now time.Time) {
 	if l.now.Unix() != now.Unix() || l.date == nil {
 		l.date = dateLine(now)
@@ -167,7 +167,7 @@ func (l *loop) look(now time.Time) {
 	l.now = now
 }
 
-// wait returns how many events there are. Other goroutines run first, those that the turn before has handed something to.
+// wait returns the number of events. First it lets goroutines with work from the last turn run.
 func (l *loop) wait() (n int, err error) {
 	runtime.Gosched()
 	if n := poll(l.epoll, l.events); n > 0 || len(l.batch) > 0 || len(l.dirty) > 0 {
@@ -189,19 +189,19 @@ func (l *loop) wait() (n int, err error) {
 	return n, err
 }
 
-// wake ends the loop's wait, if it waits.
+// wake ends the loop's wait, if it is waiting.
 func (l *loop) wake() {
 	if !l.asleep.CompareAndSwap(true, false) {
 		return
 	}
-	l.mu.Lock() // the loop may have ended meanwhile, and another file have its descriptor
+	l.mu.Lock() // the loop may have ended, and its descriptor belong to another file
 	defer l.mu.Unlock()
 	if !l.closed {
 		signal(l.wakeFD)
 	}
 }
 
-// post has the loop call f. After the loop has ended it is not called.
+// post makes the loop call f. After the loop has ended, f is not called.
 func (l *loop) post(f func()) {
 	l.mu.Lock()
 	l.posted = append(l.posted, f)
@@ -216,7 +216,6 @@ func (l *loop) complete(requests []*Request) {
 	l.wake()
 }
 
-// collect takes what was completed or posted.
 func (l *loop) collect() {
 	l.mu.Lock()
 	l.taken, l.completed = l.completed, l.taken[:0]
@@ -233,7 +232,6 @@ func (l *loop) collect() {
 	}
 }
 
-// touch puts a connection among those that flush looks at.
 func (l *loop) touch(c *conn) {
 	if !c.dirty {
 		c.dirty = true
@@ -241,7 +239,7 @@ func (l *loop) touch(c *conn) {
 	}
 }
 
-// turn hands the requests that were read to the service.
+// turn passes the requests that were read to the service.
 func (l *loop) turn() {
 	if len(l.batch) == 0 {
 		return
@@ -253,7 +251,7 @@ func (l *loop) turn() {
 	l.batch = l.batch[:0]
 }
 
-// flush sends what was answered. Connections that can go on meanwhile are parsed further, for the next turn.
+// flush sends responses. It parses more of connections that can continue, for the next turn.
 func (l *loop) flush() {
 	for i := 0; i < len(l.dirty); i++ {
 		c := l.dirty[i]
@@ -269,7 +267,7 @@ func (l *loop) flush() {
 
 func (l *loop) happened(e *unix.EpollEvent) {
 	switch e.Fd {
-	case ofWake: // what was posted is looked at in each turn
+	case ofWake: // posted functions are handled in each turn
 	case ofListener:
 		if l.accept != nil {
 			l.accept.some(acceptsPerTurn)
@@ -281,12 +279,12 @@ func (l *loop) happened(e *unix.EpollEvent) {
 	}
 }
 
-// tick looks at some deadlines.
+// tick checks a part of the deadlines.
 func (l *loop) tick() {
 	l.ticked = l.now
 	step := tickParts
 	if l.draining {
-		step = 1 // it does not take long any more
+		step = 1 // all connections in each tick
 	}
 	for i := l.part % step; i < len(l.conns); i += step {
 		if c := l.conns[i]; c != nil && !c.deadline.IsZero() && l.now.After(c.deadline) {
@@ -306,7 +304,7 @@ func (l *loop) tick() {
 	}
 }
 
-// drain stops accepting, after what waits was accepted, and has each loop end. It is called on the first.
+// drain accepts the waiting connections and makes each loop end. It is called on the first loop.
 func (l *loop) drain() {
 	lameduck.SealSocket(l.accept.fd)
 	l.accept.sealed = l.now
@@ -316,8 +314,9 @@ func (l *loop) drain() {
 	l.acceptLast()
 }
 
-// acceptLast accepts what waits at a sealed socket, and then closes it. It is called again each tick until clients have had
-// the time to complete what the kernel had begun, and while there are no file descriptors: connections that end give some back.
+// acceptLast accepts the connections that wait at a sealed socket, and then closes it. Each tick
+// calls it again until clients have had time to complete the handshakes that the kernel had begun,
+// and while no file descriptors are available: connections that end free some.
 func (l *loop) acceptLast() {
 	l.accept.again()
 	if l.accept.some(math.MaxInt); !l.accept.paused && l.now.Sub(l.accept.sealed) >= lameduck.Handshake {
@@ -325,7 +324,6 @@ func (l *loop) acceptLast() {
 	}
 }
 
-// seal ends accepting.
 func (l *loop) seal() {
 	l.accept.close()
 	l.accept = nil
@@ -334,7 +332,7 @@ func (l *loop) seal() {
 	}
 }
 
-// end gives connections without a request under way a last moment for one.
+// end gives connections without a request in progress a last moment to send one.
 func (l *loop) end() {
 	l.draining = true
 	for _, c := range l.conns {
@@ -344,7 +342,7 @@ func (l *loop) end() {
 	}
 }
 
-// cutOff ends all connections and returns how many requests were under way.
+// cutOff closes all connections and returns how many requests were in progress.
 func (l *loop) cutOff() (cut int) {
 	l.cut = true
 	if l.accept != nil {

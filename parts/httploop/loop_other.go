@@ -9,7 +9,7 @@ import (
 
 const supported = false
 
-// loop and conn are only there on Linux.
+// loop and conn exist only on Linux.
 type (
 	loop struct{}
 	conn struct {

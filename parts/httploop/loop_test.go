@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// paired is a loop that nothing runs, with a connection, and the descriptor of its client.
+// paired returns a loop that is not running, with a connection, and the descriptor of its client.
 func paired(t *testing.T) (l *loop, c *conn, client int) {
 	s, err := New(Options{Turn: func(int, []*Request) {}})
 	if err != nil {
@@ -30,7 +30,8 @@ func paired(t *testing.T) (l *loop, c *conn, client int) {
 	return l, l.conns[0], pair[1]
 }
 
-// A connection that ends in the middle of what was read is not read any more: its descriptor may be another's.
+// A connection that was closed while its bytes were parsed is not read again: its descriptor may
+// belong to another file.
 func TestAbortedIsNotRead(t *testing.T) {
 	l, c, client := paired(t)
 	defer l.close()
@@ -42,7 +43,7 @@ func TestAbortedIsNotRead(t *testing.T) {
 	}
 }
 
-// While the server drains, a request that is on its way has the lull after each of its pieces.
+// While the server drains, a request that is arriving gets a lull after each of its pieces.
 func TestDrainWaitsForPieces(t *testing.T) {
 	l, c, client := paired(t)
 	defer l.close()
@@ -65,12 +66,12 @@ func TestDrainWaitsForPieces(t *testing.T) {
 	}
 }
 
-// A loop that has ended writes to no descriptor: it may be another's.
+// A loop that has ended writes to no descriptor: it may belong to another file.
 func TestNoWakeAfterTheEnd(t *testing.T) {
 	l, c, client := paired(t)
 	defer unix.Close(client)
 	c.abort()
-	l.asleep.Store(true) // a goroutine that completed something has yet to wake it
+	l.asleep.Store(true) // a goroutine that completed a request still has to wake it
 	was := l.wakeFD
 	l.close()
 	other, err := unix.FcntlInt(uintptr(client), unix.F_DUPFD_CLOEXEC, was)
@@ -96,7 +97,7 @@ func TestNoWakeAfterTheEnd(t *testing.T) {
 	}
 }
 
-// accepting has a server that runs accept connections by f.
+// accepting makes a running server accept connections with f.
 func (s *served) accepting(f func(fd, flags int) (int, unix.Sockaddr, error)) (idle *client) {
 	idle = s.dial()
 	idle.send(get)
@@ -113,7 +114,8 @@ func (s *served) accepting(f func(fd, flags int) (int, unix.Sockaddr, error)) (i
 	return idle
 }
 
-// A drain without file descriptors ends connections that have no request, and answers those that waited to be accepted.
+// A drain without file descriptors ends connections without a request, and answers those that
+// waited to be accepted.
 func TestDrainAcceptsWhenItCan(t *testing.T) {
 	s := serve(t, Options{Loops: 2})
 	var full atomic.Bool
@@ -144,7 +146,7 @@ func TestDrainAcceptsWhenItCan(t *testing.T) {
 	}
 }
 
-// A drain that never gets a file descriptor ends with its time.
+// A drain that never gets a file descriptor ends at its deadline.
 func TestDrainEndsWithoutDescriptors(t *testing.T) {
 	s := serve(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -160,7 +162,7 @@ func TestDrainEndsWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// Sockets have the options that those of net have.
+// Sockets have the same options as those of package net.
 func TestTCPOptions(t *testing.T) {
 	requests := make(chan *Request, 1)
 	s := serve(t, Options{Turn: func(_ int, batch []*Request) { requests <- batch[0] }})

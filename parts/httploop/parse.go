@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// refusal is why bytes are no request that is served. The connection ends with its answer.
+// refusal is the response to bytes that are not served as a request. It ends the connection.
 type refusal struct {
 	status int
 	text   string
@@ -21,7 +21,7 @@ func (r *refusal) Error() string { return r.text }
 
 func bad(text string) *refusal { return &refusal{http.StatusBadRequest, text} }
 
-// What is refused, and always the same way. The texts repeat nothing of the request.
+// The refusals. Their texts repeat nothing of the request.
 var (
 	errLine     = bad("the first line is not METHOD TARGET HTTP/1.1")
 	errBareLF   = bad("a line of the head ends with a line feed alone")
@@ -43,19 +43,19 @@ var (
 	errLate     = &refusal{http.StatusRequestTimeout, "the request did not arrive in time"}
 )
 
-// maxFields bounds how many header fields a request has.
+// maxFields limits the number of header fields of a request.
 const maxFields = 100
 
-// framing is where a request's body ends, and what becomes of the connection.
+// framing is where a request's body ends, and what happens to the connection.
 type framing struct {
-	length int  // bytes of the body; chunked: -1
+	length int  // bytes of the body; -1 means chunked
 	expect bool // the client waits for 100 Continue before it sends the body
 }
 
 const chunked = -1
 
-// headEnd looks for the empty line that ends a head. Of b, from is the start of a line, before which all was looked at.
-// It returns the end, 0 when it has not come, and the start of the line to go on from.
+// headEnd looks for the empty line that ends a head, from the start of a line of b. It returns the
+// end, 0 if it has not arrived, and the start of the line to continue from.
 func headEnd(b []byte, from int) (end, next int, err *refusal) {
 	for {
 		i := bytes.IndexByte(b[from:], '\n')
@@ -71,7 +71,7 @@ func headEnd(b []byte, from int) (end, next int, err *refusal) {
 	}
 }
 
-// parseHead reads a whole head, up to and with its empty line, and keeps views of it.
+// parseHead parses a complete head, including its empty line, and keeps views of it.
 func (r *Request) parseHead(head []byte, maxBody int) (f framing, err *refusal) {
 	line, rest := cutLine(text(head))
 	if err := r.parseLine(line); err != nil {
@@ -92,7 +92,7 @@ func (r *Request) parseHead(head []byte, maxBody int) (f framing, err *refusal) 
 			return f, errLongHead
 		}
 		r.Fields = append(r.Fields, Field{name, value})
-		switch len(name) { // most names differ from these in their length
+		switch len(name) { // most names differ from these in length
 		case len("Host"):
 			if strings.EqualFold(name, "Host") {
 				hosts++
@@ -161,7 +161,7 @@ func (r *Request) parseLine(line string) *refusal {
 	switch {
 	case version == "HTTP/1.1":
 	case version == "HTTP/1.0":
-		r.old, r.last = true, true // one request a connection: its keep-alive was never agreed on
+		r.old, r.last = true, true // one request per connection: keep-alive was never agreed on
 	case len(version) == len("HTTP/1.1") && strings.HasPrefix(version, "HTTP/") && version[6] == '.' && digit(version[5]) && digit(version[7]):
 		return errVersion
 	default:
@@ -184,8 +184,7 @@ func (r *Request) parseLine(line string) *refusal {
 	return nil
 }
 
-// parseLength reads decimal digits and nothing else. A sign, a list or a hexadecimal number is read differently by
-// different readers.
+// parseLength reads decimal digits only: parsers differ on signs, lists and hexadecimal numbers.
 func parseLength(s string, most int) (n int, err *refusal) {
 	if s == "" {
 		return 0, errLength
@@ -207,20 +206,20 @@ func parseLength(s string, most int) (n int, err *refusal) {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// cutLine splits after the first line, of which headEnd has seen that it ends with \r\n.
+// cutLine splits after the first line. headEnd has checked that it ends with \r\n.
 func cutLine(s string) (line, rest string) {
 	i := strings.IndexByte(s, '\n')
 	return s[:i-1], s[i+1:]
 }
 
-// field splits a header line. A name that begins or ends with white space is no token, so continued lines are refused.
+// field splits a header line. A name with white space is no token: continued lines are refused.
 func field(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
 	return name, value, ok && token(name) && plain(value, true)
 }
 
-// token reports whether s is one, of RFC 9110, 5.6.2.
+// token reports whether s is a token of RFC 9110, 5.6.2.
 func token(s string) bool {
 	for i := range len(s) {
 		if !httpguts.IsTokenRune(rune(s[i])) {
@@ -230,11 +229,11 @@ func token(s string) bool {
 	return s != ""
 }
 
-// plain reports whether s has no control characters, but for tabs if they are allowed.
+// plain reports whether s has no control characters, except tabs if they are allowed.
 func plain(s string, tabs bool) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	for len(b) >= 8 { // eight bytes at a time: tokens are long
+	for len(b) >= 8 { // eight bytes per step: tokens are long
 		w := binary.LittleEndian.Uint64(b)
 		del := w ^ 0x7f*ones
 		if ((w-0x20*ones)&^w|(del-ones)&^del)&highs != 0 {
@@ -250,7 +249,7 @@ func plain(s string, tabs bool) bool {
 	return true
 }
 
-// hasToken reports whether a list has a token, in any case.
+// hasToken reports whether a list contains a token, ignoring case.
 func hasToken(list, want string) bool {
 	for element := range strings.SplitSeq(list, ",") {
 		if strings.EqualFold(strings.Trim(element, " \t"), want) {
@@ -260,10 +259,10 @@ func hasToken(list, want string) bool {
 	return false
 }
 
-// forbidden reports whether a list of trailers has one that says where a message ends.
+// forbidden reports whether a list of trailers names a field that determines where a message ends.
 func forbidden(trailer string) bool {
 	return trailer != "" && (hasToken(trailer, "Transfer-Encoding") || hasToken(trailer, "Content-Length") || hasToken(trailer, "Trailer"))
 }
 
-// text is b without a copy.
+// text returns b as a string without copying.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -13,7 +13,8 @@ import (
 
 const testBody = 300
 
-// reader feeds a parser as a connection does: what was parsed of a request stays, what follows comes in pieces.
+// reader feeds a parser as a connection does: parsed bytes stay in place, and new bytes arrive in
+// pieces.
 type reader struct {
 	buf     []byte
 	next    int
@@ -22,7 +23,7 @@ type reader struct {
 	chunks  chunks
 }
 
-// feed adds bytes and returns the request when it is whole, with what follows it.
+// feed adds bytes and returns the request once it is complete, with the bytes that follow it.
 func (p *reader) feed(b []byte) (r *Request, rest []byte, err error) {
 	p.buf = append(p.buf, b...)
 	if p.r == nil {
@@ -60,7 +61,8 @@ func (p *reader) feed(b []byte) (r *Request, rest []byte, err error) {
 	return p.r, p.buf[end:], nil
 }
 
-// show is all that a service sees of what was sent: requests, and the error that ended it.
+// show returns all that a service sees of the bytes: the requests, and the error that ended the
+// connection.
 func show(b []byte, piece int) string {
 	var out strings.Builder
 	p := &reader{}
@@ -84,8 +86,8 @@ func show(b []byte, piece int) string {
 	return out.String()
 }
 
-// checkAgainstNetHTTP fails when the first request of b is accepted and net/http does not accept it, or reads another
-// request.
+// checkAgainstNetHTTP fails when the first request of b is accepted and net/http rejects it or
+// reads another request.
 func checkAgainstNetHTTP(t *testing.T, b []byte) {
 	t.Helper()
 	p := &reader{}
@@ -126,7 +128,7 @@ func checkAgainstNetHTTP(t *testing.T, b []byte) {
 	}
 }
 
-// seeds are requests of which some are accepted, and how those that are not are refused (0: they are).
+// seeds are requests with the status of their refusal; 0 means that they are accepted.
 var seeds = map[string]int{
 	"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                                                               0,
 	"GET /a%20b?c=d%20e HTTP/1.1\r\nHost: x:80\r\nAccept:  a, b\t\r\nAccept: c\r\n\r\n":                               0,
@@ -220,9 +222,10 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever comes: what is accepted net/http reads as the same request, and how it is cut into reads makes no
-// difference. Refused and not refused by net/http are only what the package comment says: ambiguous framing, lines that
-// end or go on in old ways, versions and targets that are not served.
+// For any input, net/http reads an accepted request the same way, and the split into reads makes no
+// difference. Refused although net/http accepts them are only the cases of the package comment:
+// ambiguous framing, obsolete line endings and continued lines, versions and targets that are not
+// served.
 func FuzzParse(f *testing.F) {
 	for text := range seeds {
 		f.Add([]byte(text), uint8(1))

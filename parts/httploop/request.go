@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Field is a header field, as it came but for the white space around its value.
+// Field is a header field as received, without the white space around its value.
 type Field struct{ Name, Value string }
 
-// Request is a request and its answer. What it has of the client is a view of the connection's buffer: it is good until
-// Done, and a service that keeps any of it makes a copy.
+// Request is a request and its response. Its strings and bytes from the client are views of the
+// connection's buffer, valid until Done: a service that keeps any of them makes a copy.
 type Request struct {
 	Method string
 	Target string // as in the first line
 	Path   string // decoded
-	Query  string // as it came, without the question mark
-	Host   string // of an absolute target, else of the field Host
+	Query  string // as received, without the question mark
+	Host   string // from an absolute target, else from the field Host
 	Fields []Field
 	Body   []byte
 
 	Response Response
 
-	// Data is the service's own. It stays with the Request when that is used again.
+	// Data belongs to the service. It stays with the Request when the server reuses it.
 	Data any
 
 	conn *conn
-	next *Request // of the same connection, which came after it
+	next *Request // the following request of the same connection
 
 	old      bool // HTTP/1.0
-	answered bool // Done, and seen by the loop
+	answered bool // Done was called, and the loop has noticed
 	last     bool // nothing more is read from its connection
 }
 
-// Response is an answer. Its memory is used again: append to Fields and Body, which are empty at first.
+// Response reuses its memory: append to Fields and Body, which are empty at first.
 type Response struct {
 	Status int    // 200 to 599
-	Fields []byte // whole lines, each with its \r\n. Date, Content-Length and Connection are the server's
+	Fields []byte // whole lines with \r\n. The server adds Date, Content-Length and Connection
 	Body   []byte // not sent to HEAD, nor with 204 and 304
 }
 
-// Add adds a header field. Control characters in a value, which could end the line, become spaces.
+// Add adds a header field. In a value, it replaces control characters with spaces.
 func (p *Response) Add(name, value string) {
 	p.Fields = append(p.Fields, name...)
 	p.Fields = append(p.Fields, ": "...)
@@ -59,7 +59,7 @@ func (p *Response) Add(name, value string) {
 // Reset empties the answer and keeps its memory.
 func (p *Response) Reset() { *p = Response{Fields: p.Fields[:0], Body: p.Body[:0]} }
 
-// Field returns the first value of a header field, whatever the case of its name; "" if there is none.
+// Field returns the first value of a header field by name, ignoring case; "" if there is none.
 func (r *Request) Field(name string) string {
 	for i := range r.Fields {
 		if f := &r.Fields[i]; len(f.Name) == len(name) && strings.EqualFold(f.Name, name) {
@@ -69,11 +69,11 @@ func (r *Request) Field(name string) string {
 	return ""
 }
 
-// Remote is the client's address; the zero AddrPort if it has none.
+// Remote returns the client's address; the zero AddrPort if it has none.
 func (r *Request) Remote() netip.AddrPort { return r.conn.remote }
 
-// Done completes requests: their answers are sent, in the order of the requests on each connection. Any goroutine may
-// call it. The requests are the server's again.
+// Done completes requests: the server sends their responses, in the order of the requests on each
+// connection. Any goroutine may call it. Afterwards the requests belong to the server again.
 func Done(requests ...*Request) {
 	for i := 0; i < len(requests); {
 		l, from := requests[i].conn.loop, i
@@ -84,13 +84,13 @@ func Done(requests ...*Request) {
 	}
 }
 
-// maxKept bounds the memory that a request keeps for the next one, in bytes.
+// maxKept limits the memory that a request keeps for the next one, in bytes.
 const maxKept = 16 << 10
 
-// reset forgets everything but memory and Data.
+// reset clears everything except memory and Data.
 func (r *Request) reset() {
 	fields, resp, data := r.Fields, r.Response, r.Data
-	clear(fields) // they hold the connection's buffer
+	clear(fields) // they refer to the connection's buffer
 	resp.Reset()
 	if cap(resp.Body) > maxKept || cap(resp.Fields) > maxKept {
 		resp = Response{}
@@ -98,7 +98,7 @@ func (r *Request) reset() {
 	*r = Request{Fields: fields[:0], Response: resp, Data: data}
 }
 
-// append writes the answer behind b. The date is a whole line.
+// append appends the response to b. date is a whole line.
 func (r *Request) append(b, date []byte, closing bool) []byte {
 	p := &r.Response
 	if p.Status < 200 || p.Status > 599 {
@@ -122,7 +122,6 @@ func (r *Request) append(b, date []byte, closing bool) []byte {
 	return append(b, p.Body...)
 }
 
-// statusLines are those of 200 to 599.
 var statusLines = func() (lines [400]string) {
 	for i := range lines {
 		lines[i] = "HTTP/1.1 " + strconv.Itoa(200+i) + " " + http.StatusText(200+i) + "\r\n"

@@ -7,21 +7,21 @@ import (
 	"net/http"
 )
 
-// maxHead is how much is kept of a request's head, some ten times what clients send.
+// maxHead limits how much of a request's head is kept, about ten times what clients send.
 const maxHead = 8 << 10
 
-// heads keeps the head of the request that a connection reads, as it came.
+// heads keeps the head of the request that a connection is reading, as received.
 type heads struct {
-	turn  uint32 // of the connection, when the request's first bytes were read
+	turn  uint32 // turn of the connection when the request's first bytes were read
 	text  []byte
 	whole bool // text ends with the empty line
-	ahead bool // bytes came behind it: of its body, or of the next head
+	ahead bool // more bytes followed it: of its body, or of the next head
 
-	missed bool // text may not be all, as something was ahead of it
+	missed bool // text may be incomplete, since bytes arrived ahead of a response
 }
 
-// add is called with what was read in a turn while no request was under way: not with a body's bytes, nor with those of a
-// request that is sent ahead of an answer.
+// add records what was read in a turn while no request was in progress. The caller passes neither
+// bytes of a body nor those of a request that arrives ahead of a response.
 func (h *heads) add(turn uint32, read []byte) {
 	if turn != h.turn {
 		*h = heads{turn: turn, text: h.text[:0], missed: h.ahead}
@@ -42,10 +42,12 @@ var emptyLine = []byte("\r\n\r\n")
 
 type connKey struct{}
 
-// ambiguous answers a request that has a Transfer-Encoding and a Content-Length, with 400. A server or proxy that goes by
-// the one sees another end than a server that goes by the other, and takes what follows for the next request: possibly
-// another client's. Net/http forgets that there was a Content-Length. Where the head cannot be known (over TLS, or when
-// some of it may have come with the body before it), the request is served, and the connection ends so that nothing can follow.
+// ambiguous answers a request that has both Transfer-Encoding and Content-Length with 400. Servers
+// and proxies that rely on different ones of the two see different ends of the request, and one of
+// them reads the rest as the next request, possibly another client's. net/http drops the
+// Content-Length. Where the head cannot be known (over TLS, or when part of it may have arrived
+// with the body before it), the request is served and the connection ends, so that nothing can
+// follow.
 func ambiguous(w http.ResponseWriter, r *http.Request) bool {
 	c, _ := r.Context().Value(connKey{}).(net.Conn)
 	known, _ := c.(*Conn)
@@ -63,7 +65,7 @@ func ambiguous(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// HasLength reports whether a request's head has a Content-Length.
+// HasLength reports whether a request's head contains a Content-Length.
 func HasLength(head []byte) bool {
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
 		if name, _, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {

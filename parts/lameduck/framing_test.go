@@ -14,7 +14,7 @@ import (
 	"dyno/parts/lameduck/lameducktest"
 )
 
-// A request with two lengths is refused, and what follows it is not read.
+// A request with two lengths is refused, and bytes after it are not read as a request.
 func TestTwoLengths(t *testing.T) {
 	const chunked = "5\r\nhello\r\n0\r\n\r\n"
 	post := func(headers, body string) string {
@@ -24,9 +24,9 @@ func TestTwoLengths(t *testing.T) {
 	defer p.drain(t)
 	lameducktest.Framing(t, "/", func() (net.Conn, error) { return net.Dial("tcp", p.address) })
 	for name, c := range map[string]struct {
-		requests []string // sent one after another's answer
+		requests []string // each sent after the response to the one before
 		statuses []int
-		ends     bool // the connection, after the last answer
+		ends     bool // the connection ends after the last response
 	}{
 		"chunked alone":    {[]string{post("Transfer-Encoding: chunked\r\n", chunked), get}, []int{200, 200}, false},
 		"length first":     {[]string{post("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", chunked)}, []int{400}, true},

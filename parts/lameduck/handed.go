@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// HandOver has Accept return nothing but the connections that give is called with, for a server that accepts the
-// connections of TCP itself and leaves some of them to another. unread is what it has read of them, and gone is called
-// when they are closed. HandOver is called before Accept. give does not block. The server calls end after the last give,
-// since Drain waits for it; after end or Close, give closes what it gets.
+// HandOver makes Accept return only the connections that are passed to give, for a server that
+// accepts TCP connections itself and passes some of them to another server. unread is what it has
+// read of a connection, and gone is called when the connection is closed. Call HandOver before
+// Accept. give does not block. The server calls end after the last give, since Drain waits for it;
+// after end or Close, give closes the connections that it receives.
 func (l *Listener) HandOver() (give func(c *net.TCPConn, unread []byte, gone func()), end func()) {
 	l.handed = &handed{}
 	l.handed.changed.L = &l.handed.mu
@@ -19,7 +20,7 @@ func (l *Listener) HandOver() (give func(c *net.TCPConn, unread []byte, gone fun
 	}, l.handed.end
 }
 
-// handed holds connections until they are accepted: as many at most as the other server accepts.
+// handed queues connections until they are accepted: at most as many as the other server accepts.
 type handed struct {
 	mu      sync.Mutex
 	changed sync.Cond

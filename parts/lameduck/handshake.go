@@ -5,15 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// handshake is that of TLS over a Conn. While it is under way its client has a request to send, however quiet it is: a round
-// trip, or a client's slow CPU, may take longer than a lull.
+// handshake is a TLS handshake over a Conn. While it is in progress its client has a request to
+// send, even if it is silent: a round trip, or a slow client's CPU, may take longer than a lull.
 type handshake struct {
-	of    atomic.Pointer[tls.Conn] // nil: no TLS
-	asked bool                     // by Drain, which alone uses it, whether it is over
+	of    atomic.Pointer[tls.Conn] // nil means no TLS
+	asked bool                     // Drain, the only user, has asked whether it is over
 	over  atomic.Bool
 }
 
-// shakesHands reports whether a TLS handshake has begun and is not over. The server's time-out ends one that hangs.
+// shakesHands reports whether a TLS handshake is in progress. The server's timeout ends one that
+// hangs.
 func (c *Conn) shakesHands() bool {
 	h := &c.handshake
 	over := h.of.Load()
@@ -22,8 +23,8 @@ func (c *Conn) shakesHands() bool {
 	}
 	if !h.asked {
 		h.asked = true
-		go func() { // until the handshake is over, or the connection closed
-			over.ConnectionState() // waits for a handshake that is under way
+		go func() { // until the handshake is over or the connection is closed
+			over.ConnectionState() // waits for a handshake in progress
 			h.over.Store(true)
 		}()
 	}

@@ -1,15 +1,17 @@
-// Package lameduck ends an HTTP server without losing a request. A server that receives SIGTERM is a lame duck for a
-// while: it still accepts and answers, so that load balancers have the time to see that it is no longer ready, and each
-// answer says Connection: close. Then the listener is sealed: the kernel takes no further connections, and those that it
-// took are accepted. At the end, connections on which nothing happens are closed, one by one, when no byte waits on
-// them and no TLS handshake is under way.
+// Package lameduck shuts an HTTP server down without losing a request. A server that receives
+// SIGTERM is a lame duck for a while: it still accepts and answers, so that load balancers have
+// time to notice that it is no longer ready, and each response carries Connection: close. Then the
+// listener is sealed: the kernel takes no further connections, and those it already took are
+// accepted. At the end, idle connections are closed one by one, when no byte waits on them and no
+// TLS handshake is in progress.
 //
-// Listener does that for connections, whatever reads HTTP from them; Server does it for net/http's server. What cannot be
-// closed is the race of TCP itself: a request that is still on its way when an idle connection is closed. HTTP clients
-// send such a request again (RFC 9112, 9.3.1).
+// Listener does that for connections, for any HTTP parser; Server does it for net/http's server.
+// One race of TCP remains: a request may still be on its way when an idle connection is closed.
+// HTTP clients send such a request again (RFC 9112, 9.3.1).
 //
-// It does not decide when a process stops (parts/daemon does), and knows nothing of streams: their handlers end them. A
-// Server owns no goroutines but those of the http.Server and, while it drains, one for each TLS handshake under way.
+// The package does not decide when a process stops (parts/daemon does), and does not end streams:
+// their handlers do. A Server owns only the goroutines of the http.Server and, while it drains, one
+// for each TLS handshake in progress.
 package lameduck
 
 import (
@@ -25,52 +27,55 @@ import (
 )
 
 const (
-	// Lull is for how long nothing must have happened on a connection before it is closed: a client that keeps sending
-	// has its next request on the way well before that, and an answer has arrived.
+	// Lull is the silence after which a connection is closed: a client that keeps sending has its next
+	// request on the way well before that, and a response has arrived.
 	Lull = 250 * time.Millisecond
 
-	looks = 5 // at each connection within a lull
+	looks = 5 // checks of each connection per lull
 
-	// Handshake is how long a client may take to complete a connection that the kernel has begun when the listener is
-	// sealed: a round trip to the other side of a continent.
+	// Handshake is the time for a client to complete a connection that the kernel has begun when the
+	// listener is sealed: a round trip to the other side of a continent.
 	Handshake = 100 * time.Millisecond
 
-	// lingering bounds what is read, and thrown away, of a client that goes on sending after the last answer. A close
-	// with unread bytes would have the kernel reset the connection, and the reset would overtake the answer.
+	// lingering limits the bytes that are read and discarded from a client that goes on sending after
+	// the last response. If a socket is closed with unread bytes, the kernel resets the connection,
+	// and the reset may overtake the response.
 	lingering = 256 << 10
 )
 
-// Listener hands out the connections of a TCP listener and ends them.
+// Listener accepts the connections of a TCP listener and ends them.
 type Listener struct {
 	tcp     *net.TCPListener
-	leaving atomic.Bool // answers say Connection: close
+	leaving atomic.Bool // responses carry Connection: close
 	sealed  atomic.Bool
-	cut     atomic.Bool // what is closed now is cut off
+	cut     atomic.Bool // connections that close now were cut off
 
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
 
-	handed *handed // nil: Accept accepts
+	handed *handed // nil: Accept accepts from TCP
 
-	accepted atomic.Bool // Accept has failed for good
+	accepted atomic.Bool // Accept has failed permanently
 }
 
 // Listen returns a Listener over l.
 func Listen(l *net.TCPListener) *Listener { return &Listener{tcp: l, conns: map[*Conn]struct{}{}} }
 
-// LameDuck has Leaving report true from now on.
+// LameDuck makes Leaving report true from now on.
 func (l *Listener) LameDuck() { l.leaving.Store(true) }
 
-// Leaving reports whether answers must say Connection: close.
+// Leaving reports whether responses must carry Connection: close.
 func (l *Listener) Leaving() bool { return l.leaving.Load() }
 
 // Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr { return l.tcp.Addr() }
 
-// TCP returns the listener beneath, for a server that accepts connections itself. It calls SealSocket before its last accepts.
+// TCP returns the underlying listener, for a server that accepts connections itself. That server
+// calls SealSocket before its last accepts.
 func (l *Listener) TCP() *net.TCPListener { return l.tcp }
 
-// Close closes the listener with what the kernel has queued there; Seal before it lets that be accepted.
+// Close closes the listener and the connections queued in the kernel; Seal first lets those be
+// accepted.
 func (l *Listener) Close() error {
 	if l.handed != nil {
 		l.handed.end()
@@ -78,8 +83,8 @@ func (l *Listener) Close() error {
 	return l.tcp.Close()
 }
 
-// Seal has Accept return the connections that are queued, and then net.ErrClosed; with HandOver, those until its end. It
-// returns immediately.
+// Seal makes Accept return the queued connections and then net.ErrClosed; after HandOver, those
+// until its end. It returns immediately.
 func (l *Listener) Seal() {
 	l.LameDuck()
 	if l.handed != nil {
@@ -93,7 +98,8 @@ func (l *Listener) Seal() {
 	l.tcp.SetDeadline(time.Now().Add(Handshake))
 }
 
-// Accept returns the next connection, a *Conn. After an error that is not temporary, Drain expects no more of them.
+// Accept returns the next connection, a *Conn. After an error that is not temporary, Drain expects
+// no more connections.
 func (l *Listener) Accept() (net.Conn, error) {
 	c, err := l.accept()
 	if passing, ok := err.(interface{ Temporary() bool }); err != nil && (!ok || !passing.Temporary()) {
@@ -118,7 +124,7 @@ func (l *Listener) accept() (net.Conn, error) {
 			l.tcp.Close()
 			return nil, net.ErrClosed
 		}
-		l.tcp.SetDeadline(time.Now().Add(Handshake)) // its client may be gone before it is accepted
+		l.tcp.SetDeadline(time.Now().Add(Handshake)) // the client may be gone before its connection is accepted
 	}
 }
 
@@ -136,9 +142,10 @@ func (l *Listener) remove(c *Conn) {
 	l.mu.Unlock()
 }
 
-// Drain ends each connection on which no request is under way when nothing has happened on it for a lull. It returns
-// when none is left and Accept has failed for good, or when ctx ends, and says how many are left. Seal comes
-// before it, and Accept is called meanwhile: connections that end make room for those that are queued.
+// Drain closes each connection that has no request in progress and was silent for a lull. It
+// returns when none is left and Accept has failed permanently, or when ctx ends, and returns how
+// many are left. Call Seal first, and keep calling Accept meanwhile: connections that end make room
+// for queued ones.
 func (l *Listener) Drain(ctx context.Context) (left int) {
 	tick := time.NewTicker(Lull / looks)
 	defer tick.Stop()
@@ -155,7 +162,7 @@ func (l *Listener) Drain(ctx context.Context) (left int) {
 	}
 }
 
-// endQuiet looks at each connection and returns how many there are.
+// endQuiet checks each connection and returns how many there are.
 func (l *Listener) endQuiet() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +178,7 @@ func (l *Listener) endQuiet() int {
 	return len(l.conns)
 }
 
-// CutOff closes all connections that are left, whatever is under way on them.
+// CutOff closes all remaining connections, including those with a request in progress.
 func (l *Listener) CutOff() {
 	l.cut.Store(true)
 	l.mu.Lock()
@@ -185,29 +192,29 @@ func (l *Listener) CutOff() {
 	}
 }
 
-// Conn is a connection that knows whether a request is under way on it. One goroutine serves it, which calls Begin, End
-// and Close.
+// Conn is a connection that tracks whether a request is in progress on it. One goroutine serves it,
+// and calls Begin, End and Close.
 type Conn struct {
 	*net.TCPConn
 	owner *Listener
-	turns atomic.Uint32 // odd while a request is under way; goes up when one begins and when it ends
-	reads atomic.Uint32 // that had bytes of the next request
-	head  heads         // of what is read
+	turns atomic.Uint32 // odd while a request is in progress; incremented when one begins and when it ends
+	reads atomic.Uint32 // reads that returned bytes of the next request
+	head  heads         // of the request being read
 
-	unread []byte // which another server read before it handed the connection over
-	gone   func() // called when it is closed
+	unread []byte // read by another server before it passed the connection on
+	gone   func() // called on close
 
-	mu    sync.Mutex // so that a connection is asked only while no request is under way
-	asked asked      // to give up waiting for a request
-	own   time.Time  // the server's deadline for reads
+	mu    sync.Mutex // a connection is asked only while no request is in progress
+	asked asked      // to stop waiting for a request
+	own   time.Time  // the server's read deadline
 
-	handshake handshake // of TLS over it
+	handshake handshake // TLS handshake over this connection
 
-	seen  uint64 // turns and reads when Drain looked last
-	quiet int    // looks since they changed
+	seen  uint64 // turns and reads at Drain's last check
+	quiet int    // checks since they changed
 }
 
-// Of returns the Conn that c is, or that c carries TLS over; nil: neither.
+// Of returns the Conn that c is, or that carries c's TLS; nil if neither.
 func Of(c net.Conn) *Conn {
 	over, ok := c.(*tls.Conn)
 	if ok {
@@ -220,7 +227,8 @@ func Of(c net.Conn) *Conn {
 	return known
 }
 
-// Begin says that a request has begun, again for each that came together with another.
+// Begin marks the start of a request. It is called again for each request that arrived together
+// with another.
 func (c *Conn) Begin() {
 	if c.Busy() {
 		return
@@ -231,30 +239,31 @@ func (c *Conn) Begin() {
 	c.unask()
 }
 
-// Busy reports whether a request is under way.
+// Busy reports whether a request is in progress.
 func (c *Conn) Busy() bool { return c.turns.Load()&1 == 1 }
 
-// End says that all answers are sent and the next request is waited for.
+// End marks that all responses are sent and the server waits for the next request.
 func (c *Conn) End() {
 	if c.Busy() {
 		c.turns.Add(1)
 	}
 }
 
-// Release leaves the connection to others: Drain does not look at it any more, nor wait for it.
+// Release removes the connection from the listener: Drain neither checks it nor waits for it.
 func (c *Conn) Release() { c.owner.remove(c) }
 
-// asked is how far a connection is on its way out.
+// asked is the progress of closing a connection.
 type asked int
 
 const (
 	notAsked asked = iota
-	toEnd          // when a Read has waited a lull for bytes
-	waiting        // it does
+	toEnd          // a Read returns the end after a lull without bytes
+	waiting        // that lull has begun
 )
 
-// ask has a Read under way return, which alone knows for sure whether it has taken bytes. While a request is under way the
-// deadlines are the server's own, by which it watches for clients that go away.
+// ask interrupts a Read that waits: only the reader knows for sure whether it has received bytes.
+// While a request is in progress the deadlines remain those of the server, which uses them to
+// notice clients that leave.
 func (c *Conn) ask() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +273,8 @@ func (c *Conn) ask() {
 	}
 }
 
-// unask is called with mu held, when bytes came after all. The server's own deadline holds again.
+// unask undoes ask when bytes arrived after all. It restores the server's own deadline. The caller
+// holds mu.
 func (c *Conn) unask() {
 	if c.asked != notAsked {
 		c.asked = notAsked
@@ -277,7 +287,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// SetReadDeadline sets the server's deadline for reads.
+// SetReadDeadline sets the server's read deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -285,12 +295,13 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.TCPConn.SetReadDeadline(t)
 }
 
-// Read returns io.EOF when the connection is to end and no byte waits on it.
+// Read returns io.EOF when the connection should end and no byte waits on it.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	for {
 		n, err = c.read(p)
 		if c.Busy() || n == 0 && err == nil {
-			// Net/http reads 1 byte while it waits for a handler: the first of the next head at most, which says nothing.
+			// net/http reads 1 byte while it waits for a handler: at most the first of the next head, which
+			// proves nothing.
 			c.head.ahead = c.head.ahead || n > 0 && len(p) > 1
 			return n, err
 		}
@@ -318,7 +329,7 @@ func (c *Conn) read(p []byte) (int, error) {
 	return n, nil
 }
 
-// arrived keeps what a request begins with.
+// arrived records the first bytes of a request.
 func (c *Conn) arrived(p []byte) {
 	c.reads.Add(1)
 	c.head.add(c.turns.Load(), p)
@@ -335,8 +346,8 @@ func (c *Conn) onItsWay() bool {
 	return c.asked != notAsked
 }
 
-// ends decides on a Read that ended without bytes: a client gets a lull from when the server waits for it, as that may have
-// been what took long.
+// ends decides on a Read that ended without bytes. The lull counts from when the server starts to
+// wait for the client, since the server's own work may have taken long.
 func (c *Conn) ends() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -352,7 +363,8 @@ func (c *Conn) ends() bool {
 	return false
 }
 
-// Close waits, on the way out, until the client has read the last answer, or for a lull.
+// Close of an ending connection first waits until the client has read the last response, or for a
+// lull.
 func (c *Conn) Close() error {
 	if c.Busy() && c.owner.Leaving() && !c.owner.cut.Load() && c.CloseWrite() == nil {
 		c.TCPConn.SetReadDeadline(time.Now().Add(Lull))

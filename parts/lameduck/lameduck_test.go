@@ -18,6 +18,7 @@ import (
 
 	"dyno/parts/lameduck"
 	"dyno/parts/lameduck/lameducktest"
+	"dyno/parts/quicktest"
 
 	"go.uber.org/goleak"
 )
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// program is a server of this package's.
+// program is a server under test.
 type program struct {
 	*lameduck.Server
 	listener *lameduck.Listener
@@ -53,7 +54,7 @@ func start(t *testing.T, config *tls.Config, h http.HandlerFunc, change ...func(
 	return p
 }
 
-// drain ends it without a time as a lame duck.
+// drain stops it without a lame duck period.
 func (p program) drain(t *testing.T) {
 	t.Helper()
 	if err := p.Drain(context.Background()); err != nil {
@@ -70,7 +71,7 @@ func TestNoRequestIsLost(t *testing.T) {
 	const window = 300 * time.Millisecond
 	for name, over := range map[string]*tls.Config{"plain": nil, "TLS": config} {
 		t.Run(name, func(t *testing.T) {
-			for range 4 {
+			for range quicktest.Of(1, 4) {
 				p := start(t, over, hello)
 				lameducktest.Run(t, lameducktest.Program{
 					Dial: func() (net.Conn, error) {
@@ -93,7 +94,7 @@ func TestNoRequestIsLost(t *testing.T) {
 	}
 }
 
-// dial sends text and reads n answers.
+// dial sends text and reads n responses.
 func (p program) dial(t *testing.T, text string, n int) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", p.address)
@@ -119,7 +120,7 @@ func answer(t *testing.T, in *bufio.Reader) *http.Response {
 	return resp
 }
 
-// Connections without a request end with EOF, those with one after its answer.
+// Connections without a request end with EOF; those with a request end after its response.
 func TestDrain(t *testing.T) {
 	began, finish := make(chan bool), make(chan bool)
 	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +158,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// What the kernel has accepted before the seal is served, although nothing has accepted it yet.
+// Connections that the kernel has accepted before the seal are served, although the server has not
+// accepted them yet.
 func TestSealKeepsTheQueue(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -186,7 +188,7 @@ func TestSealKeepsTheQueue(t *testing.T) {
 	}
 }
 
-// A listener whose Accept fails for good does not keep Drain waiting.
+// A listener whose Accept fails permanently does not keep Drain waiting.
 func TestDrainAfterAFailedListener(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -212,7 +214,8 @@ func TestDrainAfterAFailedListener(t *testing.T) {
 	}
 }
 
-// A client that goes on sending after the last answer has that answer, and no reset before it.
+// A client that goes on sending after the last response receives that response, and no reset before
+// it.
 func TestTheLastAnswerArrives(t *testing.T) {
 	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 1<<20)) })
 	c, in := p.dial(t, get, 1)
@@ -231,7 +234,7 @@ func TestTheLastAnswerArrives(t *testing.T) {
 	p.drain(t)
 }
 
-// What does not end in time is cut off, and that is an error.
+// Requests that do not end in time are cut off, and that is an error.
 func TestCutOff(t *testing.T) {
 	began := make(chan bool)
 	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) {
@@ -247,7 +250,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// stalls is a connection whose second write, which ends a TLS handshake, waits.
+// stalls is a connection whose second write, which completes a TLS handshake, waits.
 type stalls struct {
 	net.Conn
 	writes        int
@@ -262,7 +265,8 @@ func (s *stalls) Write(p []byte) (int, error) {
 	return s.Conn.Write(p)
 }
 
-// A connection in the middle of a TLS handshake does not count as idle: its client sends a request as soon as that is over.
+// A connection in a TLS handshake does not count as idle: its client sends a request right
+// afterwards.
 func TestHandshakeUnderWay(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()
@@ -300,7 +304,7 @@ func TestHandshakeUnderWay(t *testing.T) {
 	<-drained
 }
 
-// A handshake that does not go on ends with the server's own time-out, although the server drains.
+// A handshake that hangs ends with the server's own timeout, even while the server drains.
 func TestHandshakeThatHangs(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()
@@ -345,7 +349,7 @@ func TestHTTP2(t *testing.T) {
 	}()
 	<-began
 	p.LameDuck()
-	for range 3 { // each over a connection of its own, as the last said GOAWAY
+	for range 3 { // each over a new connection, as the last one carried GOAWAY
 		ask("/")
 	}
 	drained := make(chan bool)
@@ -358,8 +362,8 @@ func TestHTTP2(t *testing.T) {
 	<-drained
 }
 
-// A server that gets its connections from another serves what it gets while it drains, and meanwhile ends those without a
-// request. It has drained when no more will come.
+// A server that receives its connections from another one serves them while it drains, and
+// meanwhile ends those without a request. It has drained when no more can arrive.
 func TestDrainsWhileConnectionsAreHandedOver(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

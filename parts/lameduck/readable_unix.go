@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readable reports whether a read, or an accept, would return now.
+// readable reports whether a read or an accept would return immediately.
 func readable(s syscall.Conn) (ready bool) {
 	raw, err := s.SyscallConn()
 	if err != nil {

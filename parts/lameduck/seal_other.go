@@ -2,5 +2,6 @@
 
 package lameduck
 
-// SealSocket does nothing here: a connection that is made between the last accept and the close is reset.
+// SealSocket does nothing on this system: connections made between the last accept and the close
+// are reset.
 func SealSocket(int) {}

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Server is a net/http server that ends as this package says. It also refuses requests of which it is not sure where they end
-// (framing.go), as it sees the bytes that net/http hides.
+// Server is a net/http server that shuts down as the package comment describes. It also refuses
+// requests whose end is ambiguous (framing.go), since it sees bytes that net/http hides.
 type Server struct {
 	*http.Server
 	listener *Listener
 	served   chan struct{} // closed when Serve has returned
 }
 
-// NewServer returns a Server over s for connections of l. It takes s.ConnState and s.ConnContext for itself.
+// NewServer returns a Server over s for connections of l. It sets s.ConnState and s.ConnContext.
 func NewServer(s *http.Server, l *Listener) *Server {
 	handler := s.Handler
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.Leaving() {
-			w.Header()["Connection"] = []string{"close"} // over HTTP/2 this is a GOAWAY
+			w.Header()["Connection"] = []string{"close"} // over HTTP/2 this becomes GOAWAY
 		}
 		if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 && ambiguous(w, r) {
 			return
@@ -35,7 +35,7 @@ func NewServer(s *http.Server, l *Listener) *Server {
 	return &Server{s, l, make(chan struct{})}
 }
 
-// follow keeps a Conn informed of what net/http does with it.
+// follow updates a Conn with net/http's state of the connection.
 func follow(c net.Conn, state http.ConnState) {
 	known := Of(c)
 	if known == nil {
@@ -45,7 +45,7 @@ func follow(c net.Conn, state http.ConnState) {
 	case http.StateActive:
 		known.Begin()
 		if over, ok := c.(*tls.Conn); ok && over.ConnectionState().NegotiatedProtocol == "h2" {
-			known.Release() // Shutdown says GOAWAY there, and waits
+			known.Release() // Shutdown sends GOAWAY there, and waits
 		}
 	case http.StateIdle:
 		known.End()
@@ -54,7 +54,8 @@ func follow(c net.Conn, state http.ConnState) {
 	}
 }
 
-// Serve serves the listener that NewServer got, or TLS over it, and returns http.ErrServerClosed when that was sealed.
+// Serve serves the listener passed to NewServer, or TLS over it, and returns http.ErrServerClosed
+// after the seal.
 func (s *Server) Serve(over net.Listener) error {
 	defer close(s.served)
 	err := s.Server.Serve(over)
@@ -64,16 +65,16 @@ func (s *Server) Serve(over net.Listener) error {
 	return err
 }
 
-// LameDuck has all answers say Connection: close from now on.
+// LameDuck makes all responses carry Connection: close from now on.
 func (s *Server) LameDuck() { s.listener.LameDuck() }
 
-// Drain seals the listener, answers what is under way and ends all connections. What is left when ctx ends is cut off,
-// which is an error. Serve has been called.
+// Drain seals the listener, answers requests in progress and ends all connections. What is left
+// when ctx ends is cut off, which is an error. Call Serve first.
 func (s *Server) Drain(ctx context.Context) error {
 	began := time.Now()
 	s.listener.Seal()
 	s.listener.Drain(ctx)
-	s.listener.Close() // to what comes after the end of ctx
+	s.listener.Close() // for connections that arrive after the end of ctx
 	<-s.served
 	err := s.Server.Shutdown(ctx)
 	if err == nil {
@@ -84,8 +85,8 @@ func (s *Server) Drain(ctx context.Context) error {
 	return fmt.Errorf("requests were still under way after %v and were cut off", time.Since(began).Round(time.Millisecond))
 }
 
-// Stop is what follows SIGTERM in a program that parts/daemon does not run: a time as a lame duck, and Drain within
-// another.
+// Stop handles SIGTERM in a program without parts/daemon: a lame duck period of window, then Drain
+// for at most drain.
 func (s *Server) Stop(window, drain time.Duration) error {
 	s.LameDuck()
 	time.Sleep(window)

@@ -2,18 +2,19 @@ package limiter
 
 import "time"
 
-// backoff is what a cut leaves of a limit. Three quarters: TCP's half loses more throughput than a database that is
-// briefly slow calls for, and as one cut is made per round trip, four of them still come below a third.
+// backoff is the share of a limit that remains after a cut. Three quarters: TCP's half loses more
+// throughput than a database that is briefly slow requires, and since one cut is made per round
+// trip, four of them still reach less than a third.
 const backoff = 0.75
 
-// control moves a limit.
+// control adapts a limit.
 type control struct {
 	AIMD
-	good int       // units that ended well since the limit last moved
-	cut  time.Time // when it was last cut
+	good int       // units with a good outcome since the limit last changed
+	cut  time.Time // time of the last cut
 }
 
-// next gives the limit after a request has ended; inUse counts its units, too.
+// next returns the limit after a request has ended; inUse still includes its units.
 func (c *control) next(limit, inUse int, p Permit, o Outcome) int {
 	if o == Ignored {
 		return limit
@@ -21,7 +22,7 @@ func (c *control) next(limit, inUse int, p Permit, o Outcome) int {
 	now := time.Now()
 	switch {
 	case o == Dropped || c.Target > 0 && now.Sub(p.begin) > c.Target:
-		// What began before the last cut says nothing of whether that was enough.
+		// A request that began before the last cut does not show whether that cut was enough.
 		if p.begin.Before(c.cut) {
 			return limit
 		}

@@ -1,12 +1,12 @@
-// Package limiter bounds how much is under way at once, and how many wait for their turn: in order, for a bounded
-// time, and beyond a bounded number not at all. A request that is refused at once costs next to nothing; one that
-// waits longer than its caller does costs as much as one that is answered, for nobody.
+// Package limiter limits the concurrency of requests, and queues further ones: in order, for a
+// limited time and up to a limited number. A request that is refused immediately costs next to
+// nothing; a request whose caller has given up still costs as much as one that is answered.
 //
-// There are two kinds: a limit that is fixed, and one that adapts as TCP's window does (additive increase,
-// multiplicative decrease), to how long things take and how they end. A request takes one unit or more.
+// There are two kinds: a fixed limit, and one that adapts to latency and outcomes like TCP's window
+// (additive increase, multiplicative decrease). A request takes one unit or more.
 //
-// It does not bound rates: that is golang.org/x/time/rate. (golang.org/x/sync/semaphore has neither a bound on
-// who waits nor a limit that moves.) It starts no goroutines.
+// It does not limit rates: golang.org/x/time/rate does. (golang.org/x/sync/semaphore has neither a
+// limit on waiting requests nor an adaptive limit.) It starts no goroutines.
 package limiter
 
 import (
@@ -16,81 +16,81 @@ import (
 )
 
 var (
-	// ErrFull says that MaxWaiting requests wait already.
+	// ErrFull means that MaxWaiting requests already wait.
 	ErrFull = errors.New("limiter: too many requests wait")
 
-	// ErrTimeout says that a request waited for MaxWait.
+	// ErrTimeout means that a request has waited for MaxWait.
 	ErrTimeout = errors.New("limiter: waited too long")
 )
 
-// Limiter lets requests in.
+// Limiter admits requests.
 type Limiter interface {
-	// Acquire waits for its turn to take so many units, at least 1. A weight above the limit takes all of it.
-	// Errors are ErrFull, ErrTimeout and that of ctx.
+	// Acquire waits for its turn to take weight units, at least 1. A weight above the limit takes all
+	// of it. Errors are ErrFull, ErrTimeout and that of ctx.
 	Acquire(ctx context.Context, weight int) (Permit, error)
 	Stats() Stats
 }
 
-// Stats is how things stand.
+// Stats are a limiter's gauges and counters.
 type Stats struct {
 	Limit   int    // units
-	InUse   int    // units; above Limit for a while after that was cut
+	InUse   int    // units; above Limit for a while after a cut
 	Waiting int    // requests
 	Refused uint64 // requests, with ErrFull or ErrTimeout, since the start
 }
 
-// Outcome is how a request ended, as far as its limiter is concerned.
+// Outcome is how a request ended, from the limiter's point of view.
 type Outcome uint8
 
 const (
-	// Good says that it was answered, be it with a refusal; how long that took counts, too.
+	// Good means that it was answered, even with a refusal; its duration counts, too.
 	Good Outcome = iota
-	// Dropped says that what it asked did not answer, or not in time, or had too much to do.
+	// Dropped means that the called server did not answer, was too slow, or was overloaded.
 	Dropped
-	// Ignored says that it tells nothing: its caller gave up early, or nothing was asked.
+	// Ignored means that the outcome shows nothing: the caller gave up early, or no request was made.
 	Ignored
 )
 
-// Permit is for one request. It is released once.
+// Permit admits one request. It is released once.
 type Permit struct {
-	gate  *gate
+	in    *semaphore
 	units int
-	begin time.Time // for limits that adapt
+	begin time.Time // for adaptive limits
 }
 
-// Release gives the units back. That of a Permit which no limiter gave does nothing.
+// Release returns the units. It does nothing on the zero Permit.
 func (p Permit) Release(o Outcome) {
-	if p.gate != nil {
-		p.gate.release(p, o)
+	if p.in != nil {
+		p.in.release(p, o)
 	}
 }
 
-// Fixed configures a limit that stays.
+// Fixed configures a fixed limit.
 type Fixed struct {
-	Limit      int           // units; 0: 1
-	MaxWaiting int           // requests; 0: none waits
-	MaxWait    time.Duration // 0: as long as the request's context lasts
+	Limit      int           // units; 0 means 1
+	MaxWaiting int           // requests; 0 means that none waits
+	MaxWait    time.Duration // 0 means as long as the request's context lasts
 }
 
-// NewFixed makes a weighted semaphore.
+// NewFixed returns a weighted semaphore.
 func NewFixed(c Fixed) Limiter {
-	return newGate(max(c.Limit, 1), c.MaxWaiting, c.MaxWait)
+	return newSemaphore(max(c.Limit, 1), c.MaxWaiting, c.MaxWait)
 }
 
-// AIMD configures a limit that adapts. It begins at Min.
+// AIMD configures an adaptive limit. It starts at Min.
 type AIMD struct {
-	Min, Max   int           // units; 0: 1, and Min
-	Target     time.Duration // from a permit to its release: what takes longer cuts the limit; 0: only what is Dropped does
-	MaxWaiting int           // requests; 0: none waits
-	MaxWait    time.Duration // 0: as long as the request's context lasts
+	Min, Max   int           // units; 0 means 1 and Min
+	Target     time.Duration // from a permit to its release; a longer request cuts the limit; 0: only Dropped does
+	MaxWaiting int           // requests; 0 means that none waits
+	MaxWait    time.Duration // 0 means as long as the request's context lasts
 }
 
-// NewAIMD makes a limiter that finds its limit: one unit more for a limit's worth of good outcomes, a quarter less
-// for a bad one.
+// NewAIMD returns an adaptive limiter: one unit more after a limit's worth of good outcomes, a
+// quarter less after a bad one.
 func NewAIMD(c AIMD) Limiter {
 	c.Min = max(c.Min, 1)
 	c.Max = max(c.Max, c.Min)
-	g := newGate(c.Min, c.MaxWaiting, c.MaxWait)
-	g.control = &control{AIMD: c}
-	return g
+	s := newSemaphore(c.Min, c.MaxWaiting, c.MaxWait)
+	s.control = &control{AIMD: c}
+	return s
 }

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// asked is an Acquire under way or over.
+// asked is an Acquire in progress or done.
 type asked struct {
 	Permit
 	err  error
@@ -20,7 +20,8 @@ type asked struct {
 	took time.Duration
 }
 
-// ask calls Acquire in the background; in a bubble, what is over is over when it returns.
+// ask calls Acquire in the background; in a bubble, all that can finish has finished when it
+// returns.
 func ask(ctx context.Context, l Limiter, weight int) *asked {
 	a, begin := &asked{}, time.Now()
 	go func() {
@@ -46,7 +47,7 @@ func expect(t *testing.T, l Limiter, want Stats) {
 	}
 }
 
-// Who comes first is let in first, also when those behind would need less.
+// Requests are admitted in order, even when later ones need fewer units.
 func TestInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewFixed(Fixed{Limit: 3, MaxWaiting: 2})
@@ -64,7 +65,7 @@ func TestInOrder(t *testing.T) {
 	})
 }
 
-// Who gives up, or waited for MaxWait, makes room for those behind.
+// A request that gives up, or has waited for MaxWait, makes room for later ones.
 func TestGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewFixed(Fixed{Limit: 2, MaxWaiting: 9, MaxWait: time.Second})
@@ -88,7 +89,7 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
-// A weight above the limit takes all of it, and gives that back.
+// A weight above the limit takes all of it, and returns it.
 func TestHeavierThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewFixed(Fixed{Limit: 2, MaxWaiting: 1})
@@ -103,7 +104,8 @@ func TestHeavierThanTheLimit(t *testing.T) {
 	})
 }
 
-// The zero Permit belongs to no limiter, and a zero configuration lets one in and none wait.
+// The zero Permit belongs to no limiter, and a zero configuration admits one request and lets none
+// wait.
 func TestZero(t *testing.T) {
 	Permit{}.Release(Dropped)
 	for _, l := range []Limiter{NewFixed(Fixed{}), NewAIMD(AIMD{})} {
@@ -116,11 +118,11 @@ func TestZero(t *testing.T) {
 	}
 }
 
-// busy keeps a limiter as full as it lets itself be.
+// busy keeps a limiter as full as it allows.
 type busy struct {
 	Limiter
 	t  *testing.T
-	in []Permit // the oldest first
+	in []Permit // oldest first
 }
 
 func (b *busy) fill() {
@@ -133,7 +135,7 @@ func (b *busy) fill() {
 	}
 }
 
-// end ends the n oldest with the same outcome, each after a time, and puts others in their place.
+// end ends the n oldest with the same outcome, each after a duration, and replaces them.
 func (b *busy) end(n int, took time.Duration, o Outcome) (limit int) {
 	time.Sleep(took)
 	for range n {
@@ -144,8 +146,8 @@ func (b *busy) end(n int, took time.Duration, o Outcome) (limit int) {
 	return b.Stats().Limit
 }
 
-// The limit rises by one for a limit's worth of good outcomes up to Max, falls once for all that was under way
-// together down to Min, and learns nothing from what is to be ignored.
+// The limit rises by one for a limit's worth of good outcomes up to Max, falls once for all
+// requests in progress down to Min, and ignores Ignored outcomes.
 func TestAdapts(t *testing.T) {
 	const good, slow = 10 * time.Millisecond, 11 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +175,7 @@ func TestAdapts(t *testing.T) {
 	})
 }
 
-// Where little is under way, that it goes well does not raise the limit.
+// With few requests in progress, good outcomes do not raise the limit.
 func TestDoesNotRiseIdle(t *testing.T) {
 	l := NewAIMD(AIMD{Min: 4, Max: 9})
 	for range 100 {
@@ -186,10 +188,10 @@ func TestDoesNotRiseIdle(t *testing.T) {
 	expect(t, l, Stats{Limit: 4})
 }
 
-// After a cut, nobody is let in until there is room again.
+// After a cut, no request is admitted until there is room again.
 func TestCutUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newGate(4, 9, 0)
+		l := newSemaphore(4, 9, 0)
 		l.control = &control{AIMD: AIMD{Min: 2, Max: 4}}
 		var in []*asked
 		for range 4 {

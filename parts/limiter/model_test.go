@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// op is a step of the model. Which is an index into the requests that are in, or that wait.
+// op is a step of the model. Which is an index into the admitted or the waiting requests.
 type op struct {
 	Do      string // ask, release, cancel, pass
 	Which   int
@@ -43,9 +43,10 @@ var anyHistory = rapid.Custom(func(t *rapid.T) history {
 	}
 })
 
-// TestInvariants asks, releases, gives up and lets time pass at random. After every step: what is in use is what
-// the permits say, and rises to the limit at most; no more wait than may; nobody waits while there is
-// room, or longer than MaxWait; nobody came before one that came earlier; the limit is within its bounds.
+// TestInvariants runs acquires, releases, cancellations and waits at random. After every step: the
+// units in use are those of the permits, and rise at most to the limit; the queue is within its
+// bound; no request waits while there is room, or longer than MaxWait; no request overtakes an
+// earlier one; the limit is within its bounds.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := anyHistory.Draw(rt, "history")
@@ -60,7 +61,7 @@ func TestInvariants(t *testing.T) {
 type model struct {
 	h       history
 	l       Limiter
-	waiting []*request // in the order in which they came
+	waiting []*request // in order of arrival
 	in      []*request
 	inUse   int // before the step
 }
@@ -119,7 +120,7 @@ func (m *model) step(o op) {
 	synctest.Wait()
 }
 
-// check sorts those that are over out, and looks at the rest.
+// check sorts out finished requests, and checks the others.
 func (m *model) check() error {
 	overtaken := false
 	for i := 0; i < len(m.waiting); {
@@ -174,7 +175,7 @@ func (m *model) look() error {
 	return nil
 }
 
-// end lets all go on; then nothing is in use and nobody waits.
+// end lets all requests finish; then no units are in use and no request waits.
 func (m *model) end() error {
 	for len(m.in) > 0 {
 		m.step(op{Do: "release", Outcome: Ignored})
@@ -188,7 +189,7 @@ func (m *model) end() error {
 	return nil
 }
 
-// stop lets the bubble end, also after a fault.
+// stop lets the bubble end, also after a failure.
 func (m *model) stop() {
 	for _, r := range slices.Concat(m.in, m.waiting) {
 		r.cancel()

@@ -13,52 +13,53 @@ import (
 	"golang.org/x/term"
 )
 
-// State is how far a job is.
+// State is the progress of a job.
 type State struct {
-	Done, Total int64  // units; Total 0: nobody knows
-	Note        string // in a few words, what people should know beside: what it is waiting for, what bounds it
+	Done, Total int64  // units; Total 0 means unknown
+	Note        string // short remark beside the progress: what the job waits for, what limits it
 }
 
 const (
-	// On a terminal, often enough that it is seen to live; elsewhere (a log of CI, a file) so that a job of an
-	// hour is 360 lines.
-	redraw  = 250 * time.Millisecond
-	relate  = 10 * time.Second
-	minimum = time.Second // what a rate is taken over at least
+	// On a terminal, often enough to look alive; elsewhere (a CI log, a file) rarely enough that a job
+	// of an hour is 360 lines.
+	redrawEvery = 250 * time.Millisecond
+	logEvery    = 10 * time.Second
+	minimum     = time.Second // minimum time over which a rate is taken
 
 	barWidth   = 20
-	besideText = barWidth + 12 // columns: the bar, its brackets, the percentage and what is between
+	besideText = barWidth + 12 // columns: the bar, its brackets, the percentage and the spaces
 )
 
-// Bar shows people how far a job is: a bar on a terminal, a line every 10 s elsewhere.
+// Bar shows the progress of a job: a bar on a terminal, a line every 10 s elsewhere.
 type Bar struct {
 	out     io.Writer
 	units   string
-	look    func() State
+	poll    func() State
 	rate    rate
-	bar     *progressbar.ProgressBar // nil: lines
+	bar     *progressbar.ProgressBar // nil means lines
 	columns func() int               // of the terminal
-	begin   int64                    // what was done when it began
-	shown   bool                     // something was printed
+	begin   int64                    // Done at the start
+	shown   bool                     // output was printed
 	end     sync.Once
 	quit    chan struct{}
 	ended   chan struct{}
 }
 
-// Show begins to show a job on out, which is stderr as a rule. Units is what is counted, as in "ledgers"; look
-// is asked from one goroutine. On a terminal it draws with colour, unless NO_COLOR is set.
-func Show(out io.Writer, units string, look func() State) *Bar {
+// Show starts to show a job's progress on out, usually stderr. units is what is counted, as in
+// "ledgers"; poll is called from one goroutine. On a terminal it draws with colour, unless NO_COLOR
+// is set.
+func Show(out io.Writer, units string, poll func() State) *Bar {
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return show(out, units, look, nil, false)
+		return show(out, units, poll, nil, false)
 	}
-	return show(out, units, look, func() int {
+	return show(out, units, poll, func() int {
 		columns, _, err := term.GetSize(int(file.Fd()))
 		return width(columns, err)
 	}, os.Getenv("NO_COLOR") == "")
 }
 
-// width is 80 where nobody knows it: a terminal that was never told its size, as in a container, says 0.
+// width is 80 where it is unknown: a terminal without a size, as in a container, reports 0.
 func width(columns int, err error) int {
 	if err != nil || columns < 1 {
 		return 80
@@ -66,21 +67,22 @@ func width(columns int, err error) int {
 	return columns
 }
 
-// show draws on a terminal of so many columns, or writes lines if columns is nil.
-func show(out io.Writer, units string, look func() State, columns func() int, colour bool) *Bar {
-	b := &Bar{out: out, units: units, look: look, columns: columns, quit: make(chan struct{}), ended: make(chan struct{})}
-	every := relate
+// show draws on a terminal of a width in columns, or writes lines if columns is nil.
+func show(out io.Writer, units string, poll func() State, columns func() int, colour bool) *Bar {
+	b := &Bar{out: out, units: units, poll: poll, columns: columns, quit: make(chan struct{}), ended: make(chan struct{})}
+	every := logEvery
 	if columns != nil {
-		every = redraw
+		every = redrawEvery
 		b.bar = draw(out, colour)
 	}
-	b.begin = look().Done
+	b.begin = poll().Done
 	b.rate.add(time.Now(), b.begin)
 	go b.run(every)
 	return b
 }
 
-// draw makes the bar. What stands beside it is this package's, so that a terminal and a log say the same.
+// draw creates the bar. Its text comes from this package, so that a terminal and a log show the
+// same.
 func draw(out io.Writer, colour bool) *progressbar.ProgressBar {
 	theme := progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}
 	if colour {
@@ -98,12 +100,12 @@ func (b *Bar) run(every time.Duration) {
 	for {
 		select {
 		case <-b.quit:
-			if !b.shown && b.look().Done == b.begin {
-				return // it never began: what it says of that is to stand alone
+			if !b.shown && b.poll().Done == b.begin {
+				return // it never began: its error should stand alone
 			}
 			b.print()
 			if b.bar != nil {
-				io.WriteString(b.out, "\n") // what is printed next stands below
+				io.WriteString(b.out, "\n") // further output starts on a new line
 			}
 			return
 		case <-tick.C:
@@ -112,16 +114,17 @@ func (b *Bar) run(every time.Duration) {
 	}
 }
 
-// Close shows how far the job came. Of one that failed, or had nothing to do, before anything was shown it says nothing.
+// Close shows the final progress. If the job failed or had no work before any output, it prints
+// nothing.
 func (b *Bar) Close() {
 	b.end.Do(func() { close(b.quit) })
 	<-b.ended
 }
 
-// print is best effort: nobody may be there to read it.
+// print ignores errors: out may be closed.
 func (b *Bar) print() {
 	b.shown = true
-	s := b.look()
+	s := b.poll()
 	b.rate.add(time.Now(), s.Done)
 	text := b.describe(s)
 	if b.bar == nil {
@@ -133,10 +136,10 @@ func (b *Bar) print() {
 		b.bar.ChangeMax64(total)
 	}
 	b.bar.Set64(min(s.Done, total))
-	b.bar.Describe(clip(text, b.columns()-besideText)) // a line that wraps could not be drawn over
+	b.bar.Describe(clip(text, b.columns()-besideText)) // a wrapped line could not be overwritten
 }
 
-// describe says how far it is, how fast it goes, and when it will be over.
+// describe returns the progress, the rate and the time left.
 func (b *Bar) describe(s State) string {
 	var parts []string
 	if s.Total > 0 {
@@ -158,7 +161,7 @@ func (b *Bar) describe(s State) string {
 	return strings.Join(parts, ", ")
 }
 
-// perSecondText keeps three digits, so that a slow job does not read 0/s.
+// perSecondText keeps three digits, so that a slow job does not show 0/s.
 func perSecondText(x float64) string {
 	if x >= 100 {
 		return strconv.FormatFloat(x, 'f', 0, 64) + "/s"
@@ -166,9 +169,10 @@ func perSecondText(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64) + "/s"
 }
 
-// rate is how fast a count grew lately. The count may begin anywhere: a job that resumes has done some before.
+// rate is the recent growth of a count. The count may begin anywhere: a resumed job has done some
+// units before.
 type rate struct {
-	at    [61]time.Time // the last minute at a reading a second
+	at    [61]time.Time // the last minute at one reading a second
 	count [61]int64
 	n     int // readings so far; the oldest are overwritten
 }
@@ -181,7 +185,7 @@ func (r *rate) add(now time.Time, count int64) {
 	r.n++
 }
 
-// perSecond is over the readings there are; false: too few.
+// perSecond is the rate over the stored readings; false: too few.
 func (r *rate) perSecond() (float64, bool) {
 	if r.n < 2 {
 		return 0, false

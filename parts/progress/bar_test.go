@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// job is one that does so much each second.
+// job returns a job with a constant rate per second.
 func job(done, perSecond, total int64, note string) func() State {
 	begin := time.Now()
 	return func() State {
@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 		b := Show(&out, "ledgers", job(600, 20, 1200, "bound by the server's budget"))
 		time.Sleep(25 * time.Second)
 		b.Close()
-		b.Close() // once is enough
+		b.Close() // calling it twice is harmless
 		want := "800 of 1200 ledgers (66.7%), 20/s, ETA 20s, bound by the server's budget\n" +
 			"1000 of 1200 ledgers (83.3%), 20/s, ETA 10s, bound by the server's budget\n" +
 			"1100 of 1200 ledgers (91.7%), 20/s, ETA 5s, bound by the server's budget\n"
@@ -44,7 +44,7 @@ func TestDescribe(t *testing.T) {
 		want           string
 		wantAtTheStart string
 	}{
-		{"nobody knows how much there is", 5, 0, 1, 3, "8 units, 1/s", "5 units"},
+		{"unknown total", 5, 0, 1, 3, "8 units, 1/s", "5 units"},
 		{"nothing moves", 5, 10, 0, 3, "5 of 10 units (50.0%), 0/s", "5 of 10 units (50.0%)"},
 		{"all is done", 10, 10, 0, 3, "10 of 10 units (100.0%), 0/s", "10 of 10 units (100.0%)"},
 		{"it will take years", 0, 1 << 60, 1, 3, "3 of 1152921504606846976 units (0.0%), 1/s", "0 of 1152921504606846976 units (0.0%)"},
@@ -68,13 +68,13 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// The rate forgets what was more than a minute ago.
+// The rate drops readings older than a minute.
 func TestRateIsOfTheLastMinute(t *testing.T) {
 	var r rate
 	now, count := time.Unix(0, 0), int64(0)
 	for second := range 300 {
 		r.add(now, count)
-		r.add(now.Add(time.Millisecond), count+1e6) // too soon to tell anything
+		r.add(now.Add(time.Millisecond), count+1e6) // too soon for another reading
 		now = now.Add(time.Second)
 		if count += 10; second >= 200 {
 			count += 90
@@ -108,7 +108,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// A bar wider than the terminal would not be drawn over, but again and again.
+// A bar wider than the terminal would not be overwritten, but repeated.
 func TestTerminalIsNarrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -150,18 +150,18 @@ func TestFileIsNoTerminal(t *testing.T) {
 	}
 }
 
-// A command that fails at once says why in one line, without how far it did not come.
+// A command that fails immediately prints its reason in one line, without progress.
 func TestNothingOfWhatNeverBegan(t *testing.T) {
 	for _, columns := range []func() int{nil, func() int { return 80 }} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			look := job(3, 0, 10, "")
-			show(&out, "units", look, columns, false).Close()
+			poll := job(3, 0, 10, "")
+			show(&out, "units", poll, columns, false).Close()
 			if out.Len() > 0 {
 				t.Errorf("%q", &out)
 			}
-			b := show(&out, "units", look, columns, false)
-			time.Sleep(relate + redraw)
+			b := show(&out, "units", poll, columns, false)
+			time.Sleep(logEvery + redrawEvery)
 			synctest.Wait()
 			out.Reset()
 			if b.Close(); !strings.HasSuffix(out.String(), "\n") {

@@ -1,16 +1,17 @@
-// Package progress is how a job (a command that works through units by itself) tells how far it is: a Writer
-// tells the lab, in windows of 100 ms on stdout, and a Bar tells people, on stderr.
+// Package progress reports the progress of a job (a command that works through units on its own): a
+// Writer reports to the lab, in windows of 100 ms on stdout, and a Bar to people, on stderr.
 //
-// The lab reads newline-delimited JSON, one line for each window and a last one that says that the job came to
-// its end; lab/load/jobs documents the format:
+// The lab reads newline-delimited JSON, one line for each window and a last one for the job's end;
+// lab/load/jobs documents the format:
 //
 //	{"t_ns":1700000000,"phase":"measure","client":{"offered":20,"sent":20,"completed":20,"failed":1},"gauges":{"depth":3},"hists":{"response.ok":"HISTFAAA..."}}
 //	{"end":true}
 //
-// A unit is told when it has ended. What of the time is warm-up is for the lab to say, which knows how long it measures.
+// A unit is reported when it has ended. The lab decides which part of the time is warm-up, since it
+// knows how long it measures.
 //
-// It is not for metrics that somebody scrapes (parts/daemon has a registry), nor for logs. A Writer and a Bar
-// own one goroutine each; Close ends it and waits for it.
+// It is not for metrics for a scraper (parts/daemon has a registry), nor for logs. A Writer and a
+// Bar own one goroutine each; Close ends it and waits for it.
 package progress
 
 import (
@@ -27,31 +28,31 @@ import (
 const (
 	windowLength = int64(100 * time.Millisecond)
 
-	// While nobody reads what is printed, this many windows are kept (2 s); what comes then is told with the
-	// last of them. A window has a histogram of 220 kB or two.
+	// While the reader does not read, this many windows are kept (2 s); later units are added to the
+	// last one. A window has one or two histograms of 220 kB.
 	maxClosed = 20
 
-	// Histograms are the lab's own: 1 ns to an hour, three significant digits.
+	// Histograms have the lab's range: 1 ns to an hour, three significant digits.
 	shortest, longest, digits = 1, int64(time.Hour), 3
 )
 
-// Writer prints windows. Its methods may be called from any goroutine; to tell of a unit costs half a
-// microsecond and a lock, which suits some 10,000 units/s.
+// Writer prints windows. Its methods may be called from any goroutine. Reporting a unit costs half
+// a microsecond and a lock, which suits up to some 10,000 units/s.
 type Writer struct {
 	out   io.Writer
-	now   func() int64 // monotonic.Now, but for tests
+	now   func() int64 // monotonic.Now, except in tests
 	quit  chan struct{}
 	ended chan struct{}
 
 	mu     sync.Mutex
-	open   *window   // the present one
-	closed []*window // to be written, oldest first
+	open   *window   // the current one
+	closed []*window // not written yet, oldest first
 	gauges []gauge
 	over   bool // Close was called
 
-	// What only the goroutine touches, and Close after its end.
+	// Used only by the goroutine, and by Close after it has ended.
 	measured bool  // a whole window was written
-	err      error // of writing
+	err      error // first write error
 }
 
 type gauge struct {
@@ -59,7 +60,7 @@ type gauge struct {
 	read func() float64
 }
 
-// New returns a Writer to out, which is stdout as a rule: nothing else may be printed there.
+// New returns a Writer to out, usually stdout: nothing else may be printed there.
 func New(out io.Writer) *Writer { return start(out, monotonic.Now) }
 
 func start(out io.Writer, now func() int64) *Writer {
@@ -69,8 +70,8 @@ func start(out io.Writer, now func() int64) *Writer {
 	return w
 }
 
-// Done says that a unit of work has ended, well or badly, how long it took, and how many bytes it moved. After Close it
-// does nothing.
+// Done reports that a unit of work has ended, its duration, the bytes that it moved, and whether it
+// failed. After Close it does nothing.
 func (w *Writer) Done(took time.Duration, bytes int, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,16 +82,16 @@ func (w *Writer) Done(took time.Duration, bytes int, failed bool) {
 	w.open.done(int64(took), bytes, failed)
 }
 
-// Gauge adds a number of the job's own to each window, under a name without spaces, commas and quotes. It is
-// read at the window's end, from one goroutine; a number that is none (NaN, infinite) is left out.
+// Gauge adds a number from the job to each window, under a name without spaces, commas and quotes.
+// read is called at the window's end, from one goroutine; NaN and infinite numbers are left out.
 func (w *Writer) Gauge(name string, read func() float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.gauges = append(w.gauges, gauge{name, read})
 }
 
-// Close tells of the last window and that the job came to its end as it should, or failed with err. It
-// returns what went wrong with the writing, now or before.
+// Close writes the last window and the job's end: success if err is nil, otherwise err. It returns
+// the first write error, if any.
 func (w *Writer) Close(err error) error {
 	w.mu.Lock()
 	again := w.over
@@ -104,7 +105,7 @@ func (w *Writer) Close(err error) error {
 	return w.err
 }
 
-// advance closes the windows that are over.
+// advance closes the windows whose time is over.
 func (w *Writer) advance() {
 	now := w.now()
 	for end := w.open.start + windowLength; now >= end && len(w.closed) < maxClosed; end += windowLength {
@@ -113,7 +114,7 @@ func (w *Writer) advance() {
 	}
 }
 
-// finite says whether JSON has a number.
+// finite reports whether JSON can represent a number.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(shortest, longest, digits) }

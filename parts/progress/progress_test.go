@@ -19,20 +19,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is the bubble's, as a monotonic one that began at an odd time.
+// clock returns the bubble's time as a monotonic clock with an odd start value.
 func clock() func() int64 {
 	begin := time.Now()
 	return func() int64 { return 12_345_650_000_000 + int64(time.Since(begin)) }
 }
 
-// told is what a Writer printed.
-type told struct {
+// output is what is printed by a Writer.
+type output struct {
 	windows []windowLine
 	end     bool
 	err     string
 }
 
-func read(t rapid.TB, text string) (out told) {
+func read(t rapid.TB, text string) (out output) {
 	t.Helper()
 	if !strings.HasSuffix(text, "\n") {
 		t.Fatalf("the last line is cut off: %q", text)
@@ -56,8 +56,8 @@ func read(t rapid.TB, text string) (out told) {
 	return out
 }
 
-// counts are the values in all windows' histograms, by tag.
-func (o told) counts(t rapid.TB) map[string]int64 {
+// counts returns the number of values in all windows' histograms, by tag.
+func (o output) counts(t rapid.TB) map[string]int64 {
 	sum := map[string]int64{}
 	for _, w := range o.windows {
 		for tag, text := range w.Hists {
@@ -96,7 +96,7 @@ func TestWindows(t *testing.T) {
 			{Start: base, Phase: "measure", Client: client{Offered: 1, Sent: 1, Completed: 1}},
 			{Start: base + 1e8, Phase: "measure", Client: client{Offered: 1, Sent: 1, Completed: 1, Failed: 1}},
 			{Start: base + 2e8, Phase: "measure"},
-			{Start: base + 3e8, Phase: "drain", Client: client{Offered: 1, Sent: 1, Completed: 1}}, // no whole window
+			{Start: base + 3e8, Phase: "drain", Client: client{Offered: 1, Sent: 1, Completed: 1}}, // not a whole window
 		} {
 			if got := o.windows[i]; got.Start != want.Start || got.Phase != want.Phase || got.Client != want.Client {
 				t.Errorf("window %d is %+v, want %+v", i, got, want)
@@ -115,7 +115,7 @@ func TestWindows(t *testing.T) {
 	})
 }
 
-// What was done within one window is measured.
+// Units that ended within one window are measured.
 func TestShortJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -143,7 +143,7 @@ func TestJobThatFailsWithoutSayingWhy(t *testing.T) {
 	}
 }
 
-// failing takes so many writes.
+// failing accepts a number of writes and fails afterwards.
 type failing struct{ left int }
 
 func (f *failing) Write(p []byte) (int, error) {
@@ -167,7 +167,7 @@ func TestNobodyReads(t *testing.T) {
 	})
 }
 
-// While the pipe is full, the job goes on and nothing is lost; what is kept is bounded.
+// While the pipe is full, the job continues and no unit is lost; the memory is bounded.
 func TestReaderHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, pipe := io.Pipe()
@@ -190,12 +190,12 @@ func TestReaderHangs(t *testing.T) {
 		reading.Wait()
 		o := read(t, out.String())
 		if n := o.counts(t)["response.ok"]; n != 1000 {
-			t.Errorf("%d units are told, want 1000", n)
+			t.Errorf("%d units are reported, want 1000", n)
 		}
 	})
 }
 
-// What is told is printed once, whatever happens when, and windows come in order.
+// Every reported unit is printed once, in any sequence of events, and windows come in order.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		actions := rapid.SliceOfN(rapid.IntRange(0, 9), 0, 60).Draw(rt, "actions")
@@ -220,7 +220,7 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
-func check(t rapid.TB, o told, units, failed int64) {
+func check(t rapid.TB, o output, units, failed int64) {
 	var sum client
 	for i, w := range o.windows {
 		if i > 0 && w.Start != o.windows[i-1].Start+windowLength {
@@ -235,7 +235,7 @@ func check(t rapid.TB, o told, units, failed int64) {
 		sum.Failed += w.Client.Failed
 	}
 	if sum != (client{units, units, units, failed}) {
-		t.Errorf("%d units, of which %d failed, are told as %+v", units, failed, sum)
+		t.Errorf("%d units, of which %d failed, are reported as %+v", units, failed, sum)
 	}
 	if c := o.counts(t); c[tagOK] != units-failed || c[tagFailed] != failed {
 		t.Errorf("%d units, of which %d failed, are in histograms as %v", units, failed, c)

@@ -8,7 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// window is what happened in 100 ms.
+// window holds the events of 100 ms.
 type window struct {
 	start  int64 // ns, monotonic
 	ended  int64
@@ -17,7 +17,7 @@ type window struct {
 	hists  map[string]*hdrhistogram.Histogram // by tag
 }
 
-// What a window counts for, and what a histogram is of.
+// Histogram tags and phases of a window.
 const (
 	phaseMeasure = "measure"
 	phaseDrain   = "drain"
@@ -26,7 +26,7 @@ const (
 	tagFailed = "response.other"
 )
 
-// done counts the end of a unit.
+// done counts a unit that ended.
 func (w *window) done(took int64, bytes int, failed bool) {
 	tag := tagOK
 	if failed {
@@ -38,7 +38,7 @@ func (w *window) done(took int64, bytes int, failed bool) {
 	w.enter(tag, took)
 }
 
-// enter puts a duration (ns) into a histogram.
+// enter adds a duration (ns) to a histogram.
 func (w *window) enter(tag string, latency int64) {
 	if w.hists == nil {
 		w.hists = map[string]*hdrhistogram.Histogram{}
@@ -48,17 +48,17 @@ func (w *window) enter(tag string, latency int64) {
 		h = newHistogram()
 		w.hists[tag] = h
 	}
-	h.RecordValue(min(max(latency, shortest), longest)) // no error within these
+	h.RecordValue(min(max(latency, shortest), longest)) // never fails within these limits
 }
 
-// run writes windows when they are over, until Close.
+// run writes windows when their time is over, until Close.
 func (w *Writer) run() {
 	defer close(w.ended)
 	for {
 		w.mu.Lock()
 		wait := w.open.start + windowLength - w.now()
 		w.mu.Unlock()
-		timer := time.NewTimer(time.Duration(max(wait, int64(time.Millisecond)))) // late, where it could not be closed yet
+		timer := time.NewTimer(time.Duration(max(wait, int64(time.Millisecond)))) // a window that cannot be closed yet is written late
 		select {
 		case <-w.quit:
 			timer.Stop()
@@ -72,7 +72,7 @@ func (w *Writer) run() {
 	}
 }
 
-// flush writes the windows that are closed. Gauges are read once for all of them.
+// flush writes the closed windows. It reads the gauges once for all of them.
 func (w *Writer) flush() {
 	w.mu.Lock()
 	closed, gauges := w.closed, w.gauges
@@ -93,8 +93,8 @@ func (w *Writer) flush() {
 	w.measured = true
 }
 
-// finish writes what has not been written, and the last line. The window that was open is shorter than the
-// others: unless it is the only one, it is no part of the measured time, only of what was done.
+// finish writes the remaining windows and the last line. The open window is shorter than the
+// others: unless it is the only one, its units count but its time is not measured.
 func (w *Writer) finish(failure error) {
 	w.mu.Lock()
 	w.advance()
@@ -112,13 +112,13 @@ func (w *Writer) finish(failure error) {
 	}{End: true}
 	if failure != nil {
 		if end.Error = failure.Error(); end.Error == "" {
-			end.Error = "it failed without saying why"
+			end.Error = "it failed without a reason"
 		}
 	}
 	w.line(end)
 }
 
-// Lines, as lab/load/jobs reads them.
+// Lines in the format of lab/load/jobs.
 type (
 	windowLine struct {
 		Start  int64              `json:"t_ns"`
@@ -130,15 +130,16 @@ type (
 	client struct {
 		Offered   int64 `json:"offered"`
 		Sent      int64 `json:"sent"`
-		Completed int64 `json:"completed"` // the failed ones, too
+		Completed int64 `json:"completed"` // includes the failed ones
 		Failed    int64 `json:"failed"`
 	}
 )
 
-// gaugeBytes is what units moved in a window, bytes/s.
+// gaugeBytes is the rate of bytes moved by units in a window, bytes/s.
 const gaugeBytes = "bytes_per_s"
 
-// window writes one. A unit is told in the window in which it ended, so as many are offered as are completed.
+// window writes a window. A unit is reported in the window in which it ended, so offered equals
+// completed.
 func (w *Writer) window(win *window, phase string, gauges map[string]float64) {
 	line := windowLine{Start: win.start, Phase: phase, Gauges: gauges,
 		Client: client{Offered: win.ended, Sent: win.ended, Completed: win.ended, Failed: win.failed}}
@@ -159,7 +160,7 @@ func (w *Writer) window(win *window, phase string, gauges map[string]float64) {
 	w.line(line)
 }
 
-// line writes a line in one Write, unless an earlier one failed: what follows would have no meaning.
+// line writes a line with one Write, unless an earlier one failed: a reader cannot use later lines.
 func (w *Writer) line(v any) {
 	if w.err != nil {
 		return

@@ -1,17 +1,18 @@
 package queue
 
-// buffer is a ring whose length is a power of two. It doubles when it is full, up to its cap; it does
-// not shrink: a service that once needed the room will need it again. It is not safe for concurrent use.
+// buffer is a ring whose length is a power of two. It doubles when it is full, up to its cap; it
+// does not shrink: a service that needed the memory once will need it again. It is not safe for
+// concurrent use.
 type buffer[T any] struct {
 	slots   []T
-	head    int // of the oldest value
+	head    int // index of the oldest value
 	n       int
 	cap     int
 	growths uint64
 	peak    int
 }
 
-// firstSlots is where a ring starts: one page of pointers or so.
+// firstSlots is the initial size of a ring: about one page of pointers.
 const firstSlots = 64
 
 func (b *buffer[T]) push(v T) bool {
@@ -38,7 +39,7 @@ func (b *buffer[T]) grow() {
 	b.slots, b.head = slots, 0
 }
 
-// pop moves the oldest values into buf and returns how many. The slots are cleared, so that they keep
+// pop moves the oldest values to buf and returns how many. It clears their slots, so that they keep
 // nothing alive.
 func (b *buffer[T]) pop(buf []T) int {
 	n := min(len(buf), b.n)

@@ -2,8 +2,9 @@ package queue
 
 import "sync/atomic"
 
-// Channel is a Go channel, with or without a buffer. The channel itself is never closed, so that a Put
-// which comes too late is refused instead of causing a panic; a second one tells the workers.
+// Channel is a Go channel, with or without a buffer. The channel itself is never closed, so that a
+// Put after Close is refused instead of causing a panic; a second channel signals the end to the
+// workers.
 type Channel[T any] struct {
 	values  chan T
 	done    chan struct{}
@@ -13,8 +14,8 @@ type Channel[T any] struct {
 	peak    atomic.Int64
 }
 
-// NewChannel returns a channel with room for capacity values; with 0, a value is handed to a worker that
-// waits or refused.
+// NewChannel returns a channel with room for capacity values; with 0, a value is passed to a
+// waiting worker or refused.
 func NewChannel[T any](capacity int) *Channel[T] {
 	return &Channel[T]{values: make(chan T, capacity), done: make(chan struct{})}
 }
@@ -33,7 +34,7 @@ func (q *Channel[T]) Put(_ uint64, v T) bool {
 }
 
 func (q *Channel[T]) Take(_ int, buf []T) int {
-	select { // a select of two locks both channels: only who must wait pays for that
+	select { // a select of two channels locks both: only a worker that must wait pays for that
 	case buf[0] = <-q.values:
 	default:
 		q.waits.Add(1)
@@ -46,7 +47,7 @@ func (q *Channel[T]) Take(_ int, buf []T) int {
 	return q.more(buf, 1)
 }
 
-// more takes what else is there without waiting.
+// more takes further values without waiting.
 func (q *Channel[T]) more(buf []T, n int) int {
 	for n < len(buf) {
 		select {
@@ -70,7 +71,7 @@ func (q *Channel[T]) Stats() Stats {
 	return Stats{Refused: q.refused.Load(), Waits: q.waits.Load(), Peak: int(q.peak.Load())}
 }
 
-// raise lifts a peak to n.
+// raise raises a peak to n.
 func raise(peak *atomic.Int64, n int64) {
 	for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
 	}

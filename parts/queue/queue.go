@@ -1,18 +1,19 @@
-// Package queue hands values from many producers to many workers: six ways to do one thing, behind one
+// Package queue passes values from many producers to many workers: six implementations of one
 // interface, so that they can be compared and swapped.
 //
-//	unbuffered   a channel without a buffer: a value is taken by a worker that waits at that moment, or refused
+//	unbuffered   a channel without a buffer: a value goes to a worker that is waiting, or is refused
 //	buffered     a channel of Capacity values
-//	shards       rings of Capacity/Shards values each, chosen by hash; a worker serves its own shard first
+//	shards       rings of Capacity/Shards values each, chosen by hash; each worker has its own ones
 //	round-robin  the same rings, filled in turn: even, but BREAKS THE ORDER of values of one hash
 //	ring         one ring that doubles when it is full, up to Capacity
 //	swap         a mutex and two slices: producers fill one while workers empty the other
 //
-// All are bounded and never block a producer: what does not fit is refused, and the producer decides
-// what that means. With one worker, values come out in the order in which they went in (of one hash, with
-// shards; in no order that can be relied on, with round-robin). With several, two values may be worked on at
-// once in any order, so whoever needs order per key queues one lane per key that has work instead of bare
-// values: a lane is one value, so what is in it keeps its order in every queue, round-robin too.
+// All are bounded and never block a producer: a value without room is refused, and the producer
+// decides what that means. With one worker, values come out in the order in which they went in (per
+// hash with shards; in no reliable order with round-robin). With several, two values may be
+// processed concurrently and in any order. A service that needs order per key therefore queues one
+// lane per key with work instead of bare values: a lane is one value, so its contents keep their
+// order in every queue, including round-robin.
 //
 // It is not for durable queues, for priorities or for delays. It starts no goroutines.
 package queue
@@ -24,48 +25,49 @@ import (
 	"strings"
 )
 
-// Queue hands values to workers. All methods but Close may be called by any goroutine at any time.
+// Queue passes values to workers. All methods but Close are safe for concurrent use.
 type Queue[T any] interface {
-	// Put offers a value. It never blocks; false says that the value was refused, because there is no
-	// room or the queue is closed. Values of one hash share whatever the queue keeps apart.
+	// Put offers a value. It never blocks; false means that the value was refused, because there is no
+	// room or the queue is closed. A queue with several parts puts values of one hash into the same
+	// part.
 	Put(hash uint64, v T) bool
-	// Take moves values into buf, which must not be empty, and returns how many. It blocks until there
-	// is at least one; 0 says that the queue is closed and empty. Workers are numbered from 0, and two
-	// goroutines do not take under one number.
+	// Take moves values to buf, which must not be empty, and returns how many. It blocks until there
+	// is at least one; 0 means that the queue is closed and empty. Workers are numbered from 0, and
+	// two goroutines must not use the same number.
 	Take(worker int, buf []T) int
-	// Len is how many values wait.
+	// Len returns the number of waiting values.
 	Len() int
-	// Close lets Take return 0 once all values are taken. It is called once, after the last Put has
-	// returned: a value whose Put overlaps Close may stay behind.
+	// Close makes Take return 0 once all values are taken. It is called once, after the last Put has
+	// returned: a value whose Put overlaps Close may be left behind.
 	Close()
-	// Stats reads the queue's counters.
+	// Stats returns the queue's counters.
 	Stats() Stats
 }
 
-// Stats is what a queue has seen so far.
+// Stats are counters of a queue since its start.
 type Stats struct {
-	Refused uint64 // values that Put turned away
+	Refused uint64 // values refused by Put
 	Growths uint64 // times the memory for values was enlarged
 	Waits   uint64 // times a worker found nothing in Take and went to sleep (parked)
-	Peak    int    // the most values that ever waited at once (of shards: the sum of their peaks)
-	Depths  []int  // values waiting now, by shard; nil when there is but one
+	Peak    int    // maximum number of waiting values (of shards: the sum of their maxima)
+	Depths  []int  // waiting values now, by shard; nil when there is only one
 }
 
 // Config sizes a queue. The zero Config means the defaults.
 type Config struct {
-	Capacity int // most values that wait; 0: DefaultCapacity (shards: DefaultShards x DefaultShardCapacity)
-	Shards   int // 0: DefaultShards
-	Workers  int // how many workers will take; 0: 1
+	Capacity int // limit of waiting values; 0 means DefaultCapacity (shards: DefaultShards x DefaultShardCapacity)
+	Shards   int // 0 means DefaultShards
+	Workers  int // number of workers; 0 means 1
 }
 
-// Sizes of the three strategies that the queue experiment compares.
+// Sizes of the three queues that the queue experiment compares.
 const (
 	DefaultCapacity      = 1024
 	DefaultShards        = 8
 	DefaultShardCapacity = 512
 )
 
-// MaxCapacity bounds a queue: 16 million values, 128 MB of pointers.
+// MaxCapacity limits the capacity of a queue: 16 million values, 128 MB of pointers.
 const MaxCapacity = 1 << 24
 
 func (c Config) withDefaults() Config {
@@ -80,10 +82,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Constructor makes a queue.
+// Constructor creates a queue.
 type Constructor[T any] func(Config) Queue[T]
 
-// Constructors names every implementation.
+// Constructors returns all implementations by name.
 func Constructors[T any]() map[string]Constructor[T] {
 	return map[string]Constructor[T]{
 		"unbuffered": func(Config) Queue[T] { return NewChannel[T](0) },
@@ -95,16 +97,16 @@ func Constructors[T any]() map[string]Constructor[T] {
 	}
 }
 
-// Names lists the implementations, sorted.
+// Names returns the implementations' names, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(Constructors[struct{}]())) }
 
 const roundRobin = "round-robin"
 
-// New makes the queue of that name.
+// New creates the queue with that name.
 func New[T any](name string, c Config) (Queue[T], error) {
 	build, ok := Constructors[T]()[name]
 	if !ok {
-		return nil, fmt.Errorf("no queue is called %q; there are %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no queue is called %q; available: %s", name, strings.Join(Names(), ", "))
 	}
 	return build(c), nil
 }

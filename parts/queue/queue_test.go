@@ -37,7 +37,7 @@ func TestUnknownNameListsThoseThatExist(t *testing.T) {
 	}
 }
 
-// The ring grows only when it is full: its memory follows the peak.
+// The ring grows only when it is full: its memory depends on the peak.
 func TestRingGrowsByDoubling(t *testing.T) {
 	q := queue.NewRing[int](1 << 10)
 	for i, want := range map[int]uint64{64: 0, 65: 1, 128: 1, 129: 2, 1024: 4} {
@@ -52,7 +52,7 @@ func TestRingGrowsByDoubling(t *testing.T) {
 		}
 	}
 	buf := make([]int, 1)
-	for range 10_000 { // values that come and go need no room
+	for range 10_000 { // values that come and go need no more memory
 		q.Put(0, 1)
 		q.Take(0, buf)
 	}
@@ -61,7 +61,7 @@ func TestRingGrowsByDoubling(t *testing.T) {
 	}
 }
 
-// One key fills all shards alike, and so loses its order.
+// Values of one key fill all shards evenly, and so lose their order.
 func TestRoundRobinIsEvenAndOutOfOrder(t *testing.T) {
 	const shards, values = 4, 32
 	q := queue.NewRoundRobin[int](queue.Config{Shards: shards, Capacity: values})

@@ -2,7 +2,7 @@ package queue
 
 import "sync"
 
-// Ring is one growable ring under a mutex: its memory follows its peak instead of its cap.
+// Ring is one growable ring under a mutex: its memory depends on its peak instead of its cap.
 type Ring[T any] struct {
 	mu      sync.Mutex
 	filled  sync.Cond

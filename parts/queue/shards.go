@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// Shards spreads values over rings by their hash. A worker begins its search at a shard of its own
-// (those that equal its number modulo the number of workers, in turn) and goes on to the others, and
-// every eighth time it begins anywhere: so a skewed key costs balance, but no shard starves, however few
-// workers there are and however long the owner of a shard is held up.
+// Shards distributes values to rings by their hash. A worker starts its search at one of its own
+// shards (those equal to its number modulo the number of workers, in turn) and continues with the
+// others; every eighth time it starts at any shard. A skewed key therefore unbalances the shards,
+// but no shard starves, for any number of workers and even if the owner of a shard is blocked.
 type Shards[T any] struct {
 	shards  []shard[T]
 	turns   []turn       // by worker
@@ -16,7 +16,7 @@ type Shards[T any] struct {
 	closed  atomic.Bool
 	refused atomic.Uint64
 
-	sleepers atomic.Int64 // raised before a worker looks a last time, so that a Put cannot miss it
+	sleepers atomic.Int64 // incremented before a worker's last check, so that a Put cannot miss it
 	mu       sync.Mutex
 	filled   sync.Cond
 	waits    uint64 // guarded by mu
@@ -25,20 +25,20 @@ type Shards[T any] struct {
 type shard[T any] struct {
 	mu     sync.Mutex
 	values buffer[T] // guarded by mu
-	_      [64]byte  // keeps two shards' locks on different cache lines
+	_      [64]byte  // puts the locks of two shards on different cache lines
 }
 
-// turn counts how often a worker took; only that worker touches it.
+// turn counts a worker's calls of Take; only that worker uses it.
 type turn struct {
 	n uint64
-	_ [56]byte // a cache line each
+	_ [56]byte // one cache line each
 }
 
-// elsewhere is how often a worker begins with another's shard: often enough that a shard whose owner is
-// held up gets an eighth of everybody else, seldom enough that shards stay apart.
+// elsewhere is how often a worker starts at another worker's shard: often enough that a shard whose
+// owner is blocked gets an eighth of the other workers, rarely enough that shards stay separate.
 const elsewhere = 8
 
-// NewShards returns c.Shards rings that hold c.Capacity values between them.
+// NewShards returns c.Shards rings with a total capacity of c.Capacity values.
 func NewShards[T any](c Config) *Shards[T] {
 	total := c.Capacity
 	if c = c.withDefaults(); total <= 0 {
@@ -65,7 +65,7 @@ func (q *Shards[T]) Put(hash uint64, v T) bool {
 		return false
 	}
 	if q.sleepers.Load() > 0 {
-		q.mu.Lock() // not between a worker's last look and its sleep
+		q.mu.Lock() // not between a worker's last check and its sleep
 		q.filled.Signal()
 		q.mu.Unlock()
 	}
@@ -74,7 +74,7 @@ func (q *Shards[T]) Put(hash uint64, v T) bool {
 
 func (q *Shards[T]) Take(worker int, buf []T) int {
 	for {
-		ended := q.closed.Load() // read before the shards: after Close nothing is added
+		ended := q.closed.Load() // read before the shards: after Close no value is added
 		if n := q.take(worker, buf); n > 0 || ended {
 			return n
 		}
@@ -89,7 +89,7 @@ func (q *Shards[T]) Take(worker int, buf []T) int {
 	}
 }
 
-// take moves what one shard has: the first that is not empty, from where it is this worker's turn.
+// take moves the values of one shard: the first non-empty one, starting at this worker's turn.
 func (q *Shards[T]) take(worker int, buf []T) int {
 	n := uint64(len(q.shards))
 	start := q.start(worker % len(q.turns))
@@ -124,7 +124,7 @@ func (q *Shards[T]) pop(i uint64, buf []T) int {
 func (q *Shards[T]) Len() int { return int(q.waiting.Load()) }
 
 func (q *Shards[T]) Close() {
-	for i := range q.shards { // no Put is between its check and its push afterwards
+	for i := range q.shards { // afterwards no Put is between its check and its push
 		q.shards[i].mu.Lock()
 	}
 	q.closed.Store(true)

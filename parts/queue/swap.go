@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Swap keeps two slices. Producers append to one; when the other is empty, a worker exchanges the two,
-// which moves the whole batch at the price of two words. So producers meet a worker once per batch, and
-// workers among themselves take from the batch under a lock that no producer touches.
+// Swap holds two slices. Producers append to one; when the other is empty, a worker exchanges the
+// two, which moves the whole batch at the cost of two words. So producers and workers contend once
+// per batch, and workers take from the batch under a lock that no producer uses.
 type Swap[T any] struct {
 	capacity int64
 	waiting  atomic.Int64 // values in both slices
@@ -18,7 +18,7 @@ type Swap[T any] struct {
 	next  int // index in out of the oldest value
 
 	inMu     sync.Mutex
-	filled   sync.Cond // on inMu: a value came, or Close
+	filled   sync.Cond // on inMu: a value was added, or Close
 	sleepers int       // guarded by inMu, as are the fields below
 	in       []T
 	refused  uint64
@@ -56,7 +56,7 @@ func (q *Swap[T]) Put(_ uint64, v T) bool {
 
 func (q *Swap[T]) Take(_ int, buf []T) int {
 	for {
-		ended := q.closed.Load() // read before the slices: after Close nothing is added
+		ended := q.closed.Load() // read before the slices: after Close no value is added
 		if n := q.take(buf); n > 0 || ended {
 			return n
 		}
@@ -71,7 +71,7 @@ func (q *Swap[T]) Take(_ int, buf []T) int {
 	}
 }
 
-// take moves what is there, without waiting.
+// take moves values without waiting.
 func (q *Swap[T]) take(buf []T) int {
 	q.outMu.Lock()
 	defer q.outMu.Unlock()

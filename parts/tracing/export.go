@@ -10,26 +10,26 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// warnEvery bounds how often a collector that is away is complained about.
+// warnEvery is the minimum time between two warnings about an unreachable collector.
 const warnEvery = 30 * time.Second
 
-// exporter counts what becomes of spans and says when they do not get through. Its ExportSpans is called
-// by one goroutine.
+// exporter counts exported and failed spans, and logs failures. Only one goroutine calls its
+// ExportSpans.
 type exporter struct {
 	client                  sdk.SpanExporter
 	log                     *slog.Logger
 	warned                  time.Time
 	ended, exported, failed atomic.Int64
 	once                    sync.Once
-	closed                  chan struct{} // no more will be exported
+	closed                  chan struct{} // no more spans will be exported
 }
 
 func newExporter(client sdk.SpanExporter, log *slog.Logger) *exporter {
 	return &exporter{client: client, log: log, closed: make(chan struct{})}
 }
 
-// ExportSpans is asked with a context that ends after exportTimeout. Its errors stay here: the SDK would
-// print them by itself.
+// ExportSpans receives a context that ends after exportTimeout. It returns no errors: the SDK would
+// print them.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.client.ExportSpans(ctx, spans)
 	if err == nil {
@@ -50,7 +50,7 @@ func (e *exporter) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// counting counts the spans that are to be exported.
+// counting counts the spans passed to the exporter.
 type counting struct {
 	sdk.SpanProcessor
 	ended *atomic.Int64

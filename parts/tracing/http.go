@@ -12,18 +12,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// unrouted is the name of requests whose route is not known. Their paths are anybody's choice, and so
-// many.
+// unrouted is the span name of requests whose route is not known. Clients choose their paths
+// freely, so a path would make too many names.
 const unrouted = "HTTP"
 
-// router is an http.ServeMux, or what can be asked like one.
+// router is an http.ServeMux, or a handler with the same method.
 type router interface {
 	http.Handler
 	Handler(*http.Request) (h http.Handler, pattern string)
 }
 
-// Routes wraps a handler so that each request is a span named after its route. A rate of a route that the
-// handler does not have is an error.
+// Routes wraps a handler so that each request is a span named after its route. A rate for a route
+// that the handler does not have is an error.
 func (t *Tracer) Routes(next http.Handler) (http.Handler, error) {
 	mux, ok := next.(router)
 	for route := range t.rates {
@@ -31,7 +31,7 @@ func (t *Tracer) Routes(next http.Handler) (http.Handler, error) {
 			continue
 		}
 		if !ok {
-			return nil, fmt.Errorf("a rate for route %q is of no use: this service does not say its routes", route)
+			return nil, fmt.Errorf("the rate for route %q cannot be used: this service does not name its routes", route)
 		}
 		if _, pattern := mux.Handler(example(route)); pattern != route {
 			return nil, fmt.Errorf("there is no route %q; name one as the service does, such as \"POST /v1/things\"", route)
@@ -48,7 +48,8 @@ func (t *Tracer) Routes(next http.Handler) (http.Handler, error) {
 	}), nil
 }
 
-// example returns a request that a pattern ([METHOD ][HOST]/[PATH]) matches: it matches itself.
+// example returns a request that a pattern ([METHOD ][HOST]/[PATH]) matches: a pattern matches
+// itself.
 func example(pattern string) *http.Request {
 	method, rest, ok := strings.Cut(pattern, " ")
 	if !ok {
@@ -60,15 +61,15 @@ func example(pattern string) *http.Request {
 	return r
 }
 
-// pathOf returns a pattern's path, which is what http.route holds.
+// pathOf returns a pattern's path, the value of http.route.
 func pathOf(pattern string) string { return pattern[max(0, strings.IndexByte(pattern, '/')):] }
 
-// Wrap wraps a handler so that each request is a span of that name.
+// Wrap wraps a handler so that each request is a span with that name.
 func (t *Tracer) Wrap(name string, next http.Handler) http.Handler {
 	return t.wrap(next, func(*http.Request) (string, string) { return name, "" })
 }
 
-// wrap asks for each request's name and route; an empty route is not known.
+// wrap calls of for each request's name and route; an empty route means unknown.
 func (t *Tracer) wrap(next http.Handler, of func(*http.Request) (name, route string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
@@ -92,7 +93,7 @@ func (t *Tracer) wrap(next http.Handler, of func(*http.Request) (name, route str
 	})
 }
 
-// answer remembers the status.
+// answer records the status.
 type answer struct {
 	http.ResponseWriter
 	status int
@@ -100,7 +101,7 @@ type answer struct {
 }
 
 func (a *answer) WriteHeader(status int) {
-	if !a.begun && status >= 200 { // others announce that there will be one
+	if !a.begun && status >= 200 { // lower ones are interim responses
 		a.status, a.begun = status, true
 	}
 	a.ResponseWriter.WriteHeader(status)
@@ -111,11 +112,11 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// Flush is for handlers that ask for an http.Flusher.
+// Flush implements http.Flusher.
 func (a *answer) Flush() {
 	a.begun = true
 	http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -8,17 +8,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceKey is the top-level key of the trace's id in a log line.
+// traceKey is the top-level key of the trace ID in a log line.
 const traceKey = "trace_id"
 
-// Log wraps a handler so that what is logged with a context in which there is a span says its trace's id,
-// at the top level whatever groups are open.
+// Log wraps a handler so that log lines whose context has a span contain its trace ID, at the top
+// level even inside groups.
 func Log(h slog.Handler) slog.Handler { return logHandler{Handler: h, top: h} }
 
 type logHandler struct {
 	slog.Handler
 	top   slog.Handler                      // before the first group was opened
-	since []func(slog.Handler) slog.Handler // what was done from there on
+	since []func(slog.Handler) slog.Handler // operations since then
 }
 
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {

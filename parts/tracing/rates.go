@@ -9,11 +9,11 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Others stands for all routes that are not named.
+// Others stands for all routes that Rates does not list.
 const Others = "*"
 
-// Rates is what share of the traces that begin here is recorded, by route: a pattern such as
-// "POST /v1/notices". A request that comes with a traceparent goes by what its caller decided.
+// Rates is the share of recorded traces among those that begin here, by route: a pattern such as
+// "POST /v1/notices". For a request with a traceparent, its caller's decision holds.
 type Rates map[string]float64
 
 // ParseRates reads rates, each from 0 to 1.
@@ -21,7 +21,7 @@ func ParseRates(texts map[string]string) (Rates, error) {
 	rates := Rates{}
 	for _, route := range slices.Sorted(maps.Keys(texts)) {
 		rate, err := strconv.ParseFloat(texts[route], 64)
-		if err != nil || !(rate >= 0 && rate <= 1) { // not a number is neither
+		if err != nil || !(rate >= 0 && rate <= 1) { // also excludes NaN
 			return nil, fmt.Errorf("rate %q of route %q is not between 0 and 1", texts[route], route)
 		}
 		rates[route] = rate

@@ -1,9 +1,9 @@
-// Package tracing exports a service's spans over OTLP/HTTP and joins them to the traces of its callers
-// (W3C traceparent). It sets up the OpenTelemetry SDK within bounds: a collector that is slow, hangs or is
-// away costs spans, never the service's time.
+// Package tracing exports a service's spans over OTLP/HTTP and joins them to the traces of its
+// callers (W3C traceparent). It configures the OpenTelemetry SDK with limits: a slow, hanging or
+// unreachable collector costs spans, never the service's time.
 //
-// It is not for a service without traces: such a one has no Tracer, wraps nothing and pays nothing. And
-// it does not say which steps of a service are worth a span.
+// It is not for a service without traces: such a service has no Tracer, wraps no handler and pays
+// nothing. It does not decide which steps of a service get a span.
 //
 // A Tracer owns one goroutine, which exports; it has ended when Close returns.
 package tracing
@@ -29,26 +29,26 @@ import (
 	"dyno/parts/hostport"
 )
 
-// Bounds of the export.
+// Limits of the export.
 const (
-	maxQueue      = 8192 // spans that wait for it; some 8 MB. Further ones are dropped
+	maxQueue      = 8192 // spans waiting for export, about 8 MB; further ones are dropped
 	maxBatch      = 512  // spans in a request
 	delay         = time.Second
 	exportTimeout = 5 * time.Second // of a batch, with its retries
 	dialTimeout   = 2 * time.Second
 )
 
-// FlushTimeout is what a process that ends gives Close: enough for what waits, and no more than a collector
-// that does not answer may hold it up.
+// FlushTimeout is the time that an ending process gives Close: enough for the waiting spans, and a
+// limit if the collector does not answer.
 const FlushTimeout = 2 * time.Second
 
-const tracesPath = "/v1/traces" // where a collector takes traces
+const tracesPath = "/v1/traces" // path at which a collector accepts traces
 
 // Config of a Tracer.
 type Config struct {
-	URL     string // of the collector; without a path, /v1/traces is added
+	URL     string // of the collector; /v1/traces is added if it has no path
 	Service string // service.name
-	Rates   Rates  // the zero value samples what the caller has sampled, and nothing else
+	Rates   Rates  // the zero value samples only traces that the caller has sampled
 	Log     *slog.Logger
 }
 
@@ -62,9 +62,9 @@ type Tracer struct {
 	transport *http.Transport
 }
 
-// Start returns a Tracer; the error says what is wrong with the URL. The collector need not be there.
-// Headers for it (an API key) are taken from the environment, OTEL_EXPORTER_OTLP_HEADERS, further
-// attributes of the resource from OTEL_RESOURCE_ATTRIBUTES.
+// Start returns a Tracer, or an error that describes what is wrong with the URL. The collector need
+// not be reachable. The environment may add headers for it, such as an API key
+// (OTEL_EXPORTER_OTLP_HEADERS), and attributes of the resource (OTEL_RESOURCE_ATTRIBUTES).
 func Start(c Config) (*Tracer, error) {
 	endpoint, err := endpointOf(c.URL)
 	if err != nil {
@@ -101,10 +101,10 @@ func endpointOf(text string) (string, error) {
 	is := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 	switch {
 	case is && (u.User != nil || u.RawQuery != ""), !is && strings.ContainsAny(text, "@?"):
-		// It is not repeated: logs are kept and shown around.
-		return "", errors.New("a collector's address holds no password and no query; what the collector is to know of us goes into OTEL_EXPORTER_OTLP_HEADERS, such as Authorization=Bearer%20TOKEN")
+		// The URL is not part of the error: logs are stored and shared.
+		return "", errors.New("a collector's address holds no password and no query; pass credentials in OTEL_EXPORTER_OTLP_HEADERS, such as Authorization=Bearer%20TOKEN")
 	case !is:
-		return "", fmt.Errorf("%q is no collector's address such as http://127.0.0.1:4318", text)
+		return "", fmt.Errorf("%q is not a collector's address; an example is http://127.0.0.1:4318", text)
 	}
 	if err := hostport.CheckPort(u); err != nil {
 		return "", err
@@ -115,13 +115,13 @@ func endpointOf(text string) (string, error) {
 	return u.String(), nil
 }
 
-// Close exports what has ended, until ctx ends, and lets go of the rest; the error says how many spans
-// were lost since Start.
+// Close exports ended spans until ctx ends, and drops the rest; the error contains the number of
+// spans lost since Start.
 func (t *Tracer) Close(ctx context.Context) error {
-	// The provider would not even tell the processor when ctx has ended already; the processor begins to end
-	// before it looks at ctx.
+	// If ctx has already ended, the provider would not stop the processor at all; the processor starts
+	// to stop before it checks ctx.
 	if t.batches.Shutdown(ctx) != nil {
-		t.exporter.client.Shutdown(context.Background()) // ends the request under way and those to come
+		t.exporter.client.Shutdown(context.Background()) // ends the request in progress and later ones
 	}
 	<-t.exporter.closed
 	t.provider.Shutdown(context.Background()) // its processor has ended
@@ -132,11 +132,11 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// Counts are of sampled spans since Start. What is neither exported nor failed waits, or was dropped
-// because too many waited.
+// Counts are numbers of sampled spans since Start. Spans neither exported nor failed are waiting,
+// or were dropped because too many waited.
 type Counts struct{ Ended, Exported, Failed int64 }
 
-// Counts reads the counters.
+// Counts returns the counters.
 func (t *Tracer) Counts() Counts {
 	// Ended last: it is never less than the others.
 	c := Counts{Exported: t.exporter.exported.Load(), Failed: t.exporter.failed.Load()}
@@ -144,13 +144,13 @@ func (t *Tracer) Counts() Counts {
 	return c
 }
 
-// Inject writes the span context into a request's header, so that the receiver can join the trace.
+// Inject writes the span context to a request's header, so that the receiver can join the trace.
 func Inject(at trace.SpanContext, header http.Header) {
 	ctx := trace.ContextWithSpanContext(context.Background(), at)
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
 }
 
-// Extract reads the traceparent of a request; the zero context says that it has none.
+// Extract reads a request's traceparent; the zero context means that it has none.
 func Extract(header http.Header) trace.SpanContext {
 	if header.Get("Traceparent") == "" {
 		return trace.SpanContext{}

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collected is what a collector got.
+// collected is what a collector received.
 type collected struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -63,7 +63,7 @@ func collect(t *testing.T) *collected {
 	return c
 }
 
-// names of the spans that came, in order.
+// names returns the names of the received spans, in order.
 func (c *collected) names() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *collected) names() []string {
 	return out
 }
 
-// attribute returns a span's attribute; "" when it has none.
+// attribute returns a span's attribute; "" if it has none.
 func attribute(s *tracepb.Span, key string) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {
@@ -166,7 +166,7 @@ func TestServerErrorsAreErrors(t *testing.T) {
 	codes := []int{200, 404, 500, 103}
 	h := tracer.Wrap("work", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(codes[0])
-		w.WriteHeader(500) // too late, but for the one after 103
+		w.WriteHeader(500) // too late, except after 103
 	}))
 	for len(codes) > 0 {
 		h.ServeHTTP(httptest.NewRecorder(), request("GET", "/", ""))
@@ -228,7 +228,7 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// What may be a secret is not repeated.
+// Possible secrets are not repeated.
 func TestEndpointKeepsSecrets(t *testing.T) {
 	for _, text := range []string{"http://user:secret@c:4318", "user:secret@c:4318", "http://c?key=secret", "http://user:secret%@c", "http://user:secret@c:port"} {
 		if _, err := endpointOf(text); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS") {
@@ -237,7 +237,7 @@ func TestEndpointKeepsSecrets(t *testing.T) {
 	}
 }
 
-// silent takes connections and never answers.
+// silent accepts connections and never answers.
 func silent(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -247,8 +247,8 @@ func silent(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// A collector that is away or hangs does not hold up who makes spans, nor the end; what was lost is
-// counted.
+// An unreachable or hanging collector blocks neither the goroutines that create spans nor Close;
+// lost spans are counted.
 func TestCollectorAway(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
@@ -278,7 +278,7 @@ func TestCollectorAway(t *testing.T) {
 	}
 }
 
-// Whoever closes with no time left loses what waits, and does not wait.
+// Close without time left drops the waiting spans, and does not wait.
 func TestCloseWithoutTime(t *testing.T) {
 	tracer := start(t, silent(t), Rates{Others: 1}, io.Discard)
 	_, span := tracer.Tracer.Start(t.Context(), "work")
@@ -288,7 +288,7 @@ func TestCloseWithoutTime(t *testing.T) {
 	if err := tracer.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 of 1 spans") {
 		t.Errorf("closing: %v", err)
 	}
-	if err := tracer.Close(ctx); err == nil { // again: nothing hangs, nothing panics
+	if err := tracer.Close(ctx); err == nil { // again: it neither hangs nor panics
 		t.Error("closing again hides what was lost")
 	}
 }
@@ -298,7 +298,7 @@ func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(Log(slog.NewJSONHandler(&out, nil))).With("a", 1)
 	grouped := log.WithGroup("").WithGroup("g").With("b", 2).WithGroup("h")
-	grouped.With("never", 1) // changes nothing for others
+	grouped.With("never", 1) // does not affect other loggers
 	for _, c := range []struct {
 		log  func()
 		want string

@@ -1,5 +1,5 @@
-// Package unrouted lets a service answer requests that no route of its http.ServeMux matches in its own form of error: 404,
-// or 405 with Allow. A ServeMux answers them in plain text.
+// Package unrouted answers requests that match no route of an http.ServeMux in the service's own
+// error format: 404, or 405 with Allow. A ServeMux answers them in plain text.
 //
 // It is not a router: the mux is. It starts no goroutines.
 package unrouted
@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// methods are those that a route may be for. A route for GET is one for HEAD, too.
+// methods are those that a route can have. A route for GET also serves HEAD.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// rest is the pattern that matches what no other does.
+// rest is the pattern that matches all other requests.
 const rest = "/"
 
-// Refuse gives a mux a route for all the others' rest: refuse writes the answer. Requests that have a route cost nothing
-// more. The mux must not have a route "/".
+// Refuse adds a route for all unmatched requests to a mux: refuse writes the response. Matched
+// requests cost no more than before. The mux must not have a route "/".
 func Refuse(mux *http.ServeMux, refuse func(w http.ResponseWriter, status int, text string)) {
 	mux.HandleFunc(rest, func(w http.ResponseWriter, r *http.Request) {
 		var allow []string

@@ -5,13 +5,13 @@ import "time"
 // committer is the state of the goroutine that writes and syncs.
 type committer struct {
 	group    []*entry
-	batches  [][][]byte // of the group, as the backend wants them
-	unsynced []*entry   // lazy entries that are written and committed, until they are durable
-	pending  int        // bytes of these
-	last     error      // of the sync that Close asked for
+	batches  [][][]byte // of the group, in the form that the backend takes
+	unsynced []*entry   // asynchronous entries that are written and committed, until they are durable
+	pending  int        // bytes of unsynced
+	last     error      // result of the final sync in Close
 }
 
-// run commits group after group until the log is closed and everything is done.
+// run commits group after group until the log is closed and nothing is left to do.
 func (l *Log) run() {
 	defer close(l.done)
 	due := time.NewTimer(l.options.SyncEvery)
@@ -39,8 +39,8 @@ func (l *Log) run() {
 	}
 }
 
-// take moves what is to be committed next from the queue into the group; false if there is nothing to do.
-// That is where the two ways to commit differ: Each ends the group with the first entry somebody waits for.
+// take moves the next group from the queue to c.group; false if there is nothing to do. The two
+// commit modes differ here: PerAppend ends the group with the first entry that a caller waits for.
 func (l *Log) take(overdue bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *Log) take(overdue bool) bool {
 		return false
 	}
 	n := len(l.queue)
-	if l.options.Commit == Each {
+	if l.options.Commit == PerAppend {
 		for i, e := range l.queue {
 			if !e.lazy {
 				n = i + 1
@@ -69,8 +69,8 @@ func (l *Log) take(overdue bool) bool {
 	return n > 0 || overdue && len(l.commit.unsynced) > 0
 }
 
-// commitGroup writes the group, syncs if somebody waits for it, if it is time to, or if too much is
-// un-synced, and settles every entry.
+// commitGroup writes the group and completes its entries. It syncs if a caller waits, if a sync is
+// due, or if too many bytes are not synced.
 func (l *Log) commitGroup(overdue bool) {
 	c := &l.commit
 	wait, bytes := overdue, c.pending
@@ -85,23 +85,23 @@ func (l *Log) commitGroup(overdue bool) {
 	sync := wait || bytes > l.options.MaxQueued/2
 	first, err := l.write(c.batches)
 	if err != nil {
-		l.refuse(err)
+		l.failGroup(err)
 	} else if !sync {
 		l.publish(first)
-		c.keep()
+		c.deferSync()
 	} else if err = l.sync(); err != nil {
-		l.retract()
-		l.refuse(err)
+		l.requeueUnsynced()
+		l.failGroup(err)
 	} else {
 		l.publish(first)
-		l.settle()
+		l.complete()
 	}
 	clear(c.batches)
 	clear(c.group)
 	c.group = c.group[:0]
 }
 
-// write hands the batches to the backend and returns the number of the first record.
+// write passes the batches to the backend and returns the number of the first record.
 func (l *Log) write(batches [][][]byte) (first uint64, err error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -123,7 +123,8 @@ func (l *Log) sync() error {
 	return l.backend.Sync()
 }
 
-// publish gives the group's entries their numbers, makes them readable and calls their callbacks.
+// publish assigns numbers to the group's entries, makes the records readable and calls the
+// callbacks.
 func (l *Log) publish(first uint64) {
 	for _, e := range l.commit.group {
 		if len(e.batch) == 0 {
@@ -132,28 +133,28 @@ func (l *Log) publish(first uint64) {
 		e.first = first
 		first += uint64(len(e.batch))
 		if e.committed {
-			continue // written again after a failed sync, under the number that it had
+			continue // written again after a failed sync, under the same number
 		}
 		e.committed = true
 		l.next.Store(first)
 		l.stats.records.Add(uint64(len(e.batch)))
 		l.stats.bytes.Add(uint64(e.bytes))
-		if e.then != nil {
-			e.then(e.first)
+		if e.onCommit != nil {
+			e.onCommit(e.first)
 		}
 	}
 }
 
-// keep holds on to the group, which is committed and not durable.
-func (c *committer) keep() {
+// deferSync keeps the group, which is committed but not durable.
+func (c *committer) deferSync() {
 	for _, e := range c.group {
 		c.unsynced = append(c.unsynced, e)
 		c.pending += e.bytes
 	}
 }
 
-// settle lets go of everything written, which is durable now.
-func (l *Log) settle() {
+// complete completes all entries that were written: they are durable now.
+func (l *Log) complete() {
 	c := &l.commit
 	freed := c.pending
 	for _, e := range c.group {
@@ -174,15 +175,17 @@ func (l *Log) settle() {
 	}
 }
 
-// retract puts what a failed sync has undone before the group, to be written again.
-func (l *Log) retract() {
+// requeueUnsynced puts the entries that a failed sync has undone before the group, so that they are
+// written again.
+func (l *Log) requeueUnsynced() {
 	c := &l.commit
 	c.group = append(c.unsynced, c.group...)
 	c.unsynced, c.pending = nil, 0
 }
 
-// refuse tells the error to those who wait, and puts the lazy entries back to the front of the queue.
-func (l *Log) refuse(err error) {
+// failGroup returns the error to waiting callers, and puts the asynchronous entries back to the
+// front of the queue.
+func (l *Log) failGroup(err error) {
 	freed := 0
 	var lazy []*entry
 	for _, e := range l.commit.group {
@@ -204,7 +207,7 @@ func (l *Log) refuse(err error) {
 	}
 }
 
-// release gives back room in the queue and remembers how the last group went.
+// release frees space in the queue and stores the result of the last group.
 func (l *Log) release(bytes int, failure error) {
 	l.mu.Lock()
 	l.queued -= bytes
@@ -213,14 +216,15 @@ func (l *Log) release(bytes int, failure error) {
 	l.room.Broadcast()
 }
 
-// idle reports whether the log was closed, and whether anything waits for a sync or another attempt.
+// idle reports whether the log was closed, and whether any entry waits for a sync or another
+// attempt.
 func (l *Log) idle() (closed, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed && l.waiting == 0, len(l.queue) > 0 || len(l.commit.unsynced) > 0
 }
 
-// flush makes a last attempt for the lazy entries.
+// flush makes a last attempt for the asynchronous entries.
 func (l *Log) flush() error {
 	for l.take(true) {
 		l.commitGroup(true)

@@ -7,24 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// Log appends to a Backend, in the order in which it is called. Its methods may be called by any goroutine
-// at any time, but not from the callbacks given to Append and Lazily, which hold up everything behind them.
+// Log appends to a Backend in the order of the calls. Its methods are safe for concurrent use,
+// except from the callbacks given to Append and AppendAsync, which block all later appends.
 type Log struct {
 	backend Backend
-	limited Limited   // the backend, if it is; nil
+	limited Limited   // the backend if it implements Limited, or nil
 	pieces  Segmented // likewise
 	options Options
 	next    atomic.Uint64 // the first number that is not committed
 
 	mu      sync.Mutex
-	room    sync.Cond     // signalled when queued sinks, and on an error
-	queue   []*entry      // in order; after an error the lazy ones of the failed group come first again
-	waiting int           // entries of the queue that somebody waits for
-	fresh   bool          // there are entries that were never tried
-	queued  int           // bytes taken in and neither durable nor refused
-	failure error         // of the last group; nil after one that succeeded
-	closed  bool          // no more entries
-	wake    chan struct{} // holds one token: there is something to do
+	room    sync.Cond     // signalled when queued falls, and on an error
+	queue   []*entry      // in order; after an error it starts with the asynchronous entries of the failed group
+	waiting int           // entries of the queue that a caller waits for
+	fresh   bool          // the queue has entries that were never tried
+	queued  int           // bytes accepted, and neither durable nor failed
+	failure error         // error of the last group; nil after one that succeeded
+	closed  bool          // no more entries are accepted
+	wake    chan struct{} // holds one token: there is work
 	done    chan struct{} // closed when the committer has ended
 
 	writing sync.Mutex // held around the backend's Write, Sync and Trim
@@ -34,25 +34,25 @@ type Log struct {
 	close   func() error
 }
 
-// entry is a batch on its way, or a call of Sync, which has no batch.
+// entry is a batch in progress, or a call of Sync, which has no batch.
 type entry struct {
 	batch     [][]byte
 	bytes     int
-	then      func(first uint64)
+	onCommit  func(first uint64)
 	lazy      bool
-	committed bool // and its then called, but not durable yet
+	committed bool // onCommit was called, but the batch is not durable yet
 	first     uint64
 	err       error
-	done      chan struct{} // gets a token when first and err are set; nobody waits for a lazy one
+	done      chan struct{} // receives a token when first and err are set; unused when lazy
 }
 
-// free lets the entry be used again: what an append costs is the write, not garbage.
+// free returns the entry to the pool, so that an append makes no garbage.
 func (l *Log) free(e *entry) {
 	*e = entry{done: e.done}
 	l.entries.Put(e)
 }
 
-// New begins to write to the backend, which belongs to the Log from then on: Close closes it.
+// New starts writing to the backend, which the Log owns from then on: Close closes it.
 func New(b Backend, o Options) *Log {
 	l := &Log{backend: b, options: o.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	l.limited, _ = b.(Limited)
@@ -66,19 +66,19 @@ func New(b Backend, o Options) *Log {
 	return l
 }
 
-// Append stores the records of a batch, all or none, under consecutive numbers, of which it returns the
-// first. They are durable when it returns. Before that, then (unless nil) is called once with the same
-// number; over all appends these calls come one at a time, in the order of the numbers, and from the moment
-// of its call a batch can be read.
+// Append stores the records of a batch, all or none, under consecutive numbers, and returns the
+// first number. The records are durable when it returns. Before that, onCommit (unless nil) is
+// called once with the same number. These calls are sequential over all appends, in the order of
+// the numbers, and from its call on a batch is readable.
 //
-// Errors: ErrEmpty, ErrTooLarge, ErrClosed; ErrFull, after which a later Append may succeed; what else the
-// backend says. It waits while Options.MaxQueued is exceeded, unless the backend refuses what waits. The
-// records are read until Append returns.
-func (l *Log) Append(batch [][]byte, then func(first uint64)) (first uint64, err error) {
+// Errors: ErrEmpty, ErrTooLarge, ErrClosed; ErrFull, after which a later Append may succeed; other
+// errors of the backend. Append waits while Options.MaxQueued is exceeded, unless the backend fails
+// the queued batches. The records are read until Append returns.
+func (l *Log) Append(batch [][]byte, onCommit func(first uint64)) (first uint64, err error) {
 	if len(batch) == 0 {
 		return 0, ErrEmpty
 	}
-	return l.wait(batch, then)
+	return l.wait(batch, onCommit)
 }
 
 // Sync makes durable everything that was appended before it was called.
@@ -87,10 +87,10 @@ func (l *Log) Sync() error {
 	return err
 }
 
-func (l *Log) wait(batch [][]byte, then func(uint64)) (uint64, error) {
+func (l *Log) wait(batch [][]byte, onCommit func(uint64)) (uint64, error) {
 	e := l.entries.Get().(*entry)
 	defer l.free(e)
-	e.batch, e.then = batch, then
+	e.batch, e.onCommit = batch, onCommit
 	if err := l.enqueue(e); err != nil {
 		return 0, err
 	}
@@ -98,22 +98,23 @@ func (l *Log) wait(batch [][]byte, then func(uint64)) (uint64, error) {
 	return e.first, e.err
 }
 
-// Lazily takes a batch in without waiting for its being written, which is done next, or durable, which it
-// becomes with the next Append or Sync, within Options.SyncEvery at the latest. Its place is that of the
-// call: before later appends. then is called as by Append, but when the batch is written, not yet durable.
+// AppendAsync queues a batch without waiting until it is written, which is the log's next action,
+// or until it is durable, which it is after the next Append or Sync, and after Options.SyncEvery at
+// the latest. Its place is that of the call: before later appends. onCommit is called as by Append,
+// but when the batch is written, not yet durable.
 //
-// The records belong to the log from then on. A batch that was taken in is not given up: after an error of
-// the backend it is written again before everything else, so that the number then was called with stays
-// its own as long as the process lives.
+// The records belong to the log from then on. An accepted batch is never dropped: after an error of
+// the backend it is written again before everything else, so that the number passed to onCommit
+// stays its number as long as the process lives.
 //
-// It waits only while Options.MaxQueued is exceeded; then it returns the error of the backend, if there is
-// one, as ErrFull.
-func (l *Log) Lazily(batch [][]byte, then func(first uint64)) error {
+// AppendAsync waits only while Options.MaxQueued is exceeded; then it returns the backend's error,
+// such as ErrFull, if there is one.
+func (l *Log) AppendAsync(batch [][]byte, onCommit func(first uint64)) error {
 	if len(batch) == 0 {
 		return ErrEmpty
 	}
 	e := l.entries.Get().(*entry)
-	e.batch, e.then, e.lazy = batch, then, true
+	e.batch, e.onCommit, e.lazy = batch, onCommit, true
 	if err := l.enqueue(e); err != nil {
 		l.free(e)
 		return err
@@ -121,7 +122,7 @@ func (l *Log) Lazily(batch [][]byte, then func(first uint64)) error {
 	return nil
 }
 
-// enqueue takes an entry in, when there is room for it.
+// enqueue adds an entry when there is space for it.
 func (l *Log) enqueue(e *entry) error {
 	for _, record := range e.batch {
 		e.bytes += len(record)
@@ -165,11 +166,11 @@ func (l *Log) signal() {
 	}
 }
 
-// Scan visits the committed records from number from on, in order, until there are no more, those that
-// are committed meanwhile included, or visit returns an error, which it returns (ErrStop as nil). The record
-// is valid during the visit only. Errors: a *TrimmedError when from is before the first record kept; a
-// *DamageError where records are damaged, after which the caller may go on from its Next. There is no
-// number 0: it stands for 1.
+// Scan calls visit for the committed records from number from on, in order, including those that
+// are committed meanwhile. It ends when there are no more, or when visit returns an error, which it
+// returns (ErrStop as nil). A record is valid only during its visit. Errors: a *TrimmedError when
+// from is before the first record kept; a *DamageError where records are damaged, after which the
+// caller may continue from its Next. There is no number 0: it stands for 1.
 func (l *Log) Scan(from uint64, visit func(seq uint64, record []byte) error) error {
 	from = max(from, 1)
 	if from >= l.next.Load() {
@@ -183,18 +184,18 @@ func (l *Log) Scan(from uint64, visit func(seq uint64, record []byte) error) err
 	})
 }
 
-// Bounds returns the first number kept and the first that is not committed yet; they are equal when there
-// are no records.
+// Bounds returns the first number kept and the first that is not committed yet; they are equal when
+// there are no records.
 func (l *Log) Bounds() (first, next uint64) {
 	next = l.next.Load()
 	first, _ = l.backend.Bounds()
 	return min(first, next), next
 }
 
-// Size is how many bytes the log takes where it is kept.
+// Size returns the bytes that the log takes in its storage.
 func (l *Log) Size() int64 { return l.backend.Size() }
 
-// Trim gives up committed records before a number; it may keep some of them.
+// Trim removes committed records before a number; it may keep some of them.
 func (l *Log) Trim(before uint64) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -207,7 +208,8 @@ func (l *Log) Trim(before uint64) error {
 	return l.backend.Trim(min(before, l.next.Load()))
 }
 
-// Roll lets what was appended so far be given up apart from what comes, where a backend gives up records in pieces.
+// Roll starts a new piece for future records, so that the records so far can be removed separately.
+// It needs a Segmented backend.
 func (l *Log) Roll() error {
 	if l.pieces == nil {
 		return nil
@@ -221,16 +223,16 @@ func (l *Log) Roll() error {
 	return nil
 }
 
-// Low reports whether space ran short when the log last wanted some, as far as the backend knows.
+// Low reports whether the last request for storage found little space, as far as the backend knows.
 func (l *Log) Low() bool { return l.pieces != nil && l.pieces.Low() }
 
-// Stats reads the log's counters.
+// Stats returns the log's counters.
 func (l *Log) Stats() Stats {
 	return Stats{Records: l.stats.records.Load(), Bytes: l.stats.bytes.Load(), Groups: l.stats.groups.Load(), Syncs: l.stats.syncs.Load()}
 }
 
-// Close commits and syncs what was taken in, ends the committer and closes the backend. Later calls that
-// would append return ErrClosed.
+// Close commits and syncs the accepted batches, ends the committer and closes the backend. Later
+// appends return ErrClosed.
 func (l *Log) Close() error { return l.close() }
 
 func (l *Log) shut() error {

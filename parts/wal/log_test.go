@@ -14,17 +14,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is a backend that does as it is told. Its records are strings.
+// scripted is a backend whose results a test sets. Its records are strings.
 type scripted struct {
 	mu      sync.Mutex
 	stored  []string
 	synced  int
-	writes  [][]string // what each Write got
+	writes  [][]string // arguments of each Write
 	syncs   int
 	fail    error // of Write
-	failing error // of Sync, which then takes back what was not synced
+	failing error // of Sync, which then removes what was not synced
 	hold    chan struct{}
-	began   chan struct{} // told that a Sync waits for hold
+	began   chan struct{} // signalled when a Sync waits for hold
 }
 
 func (b *scripted) Write(batches [][][]byte) error {
@@ -83,7 +83,7 @@ func (b *scripted) set(f func()) {
 	f()
 }
 
-// counts is what has come so far.
+// counts returns the calls so far.
 func (b *scripted) counts() (writes, syncs, synced int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,10 +96,10 @@ func (b *scripted) Close() error      { return nil }
 
 func one(s string) [][]byte { return [][]byte{[]byte(s)} }
 
-// While the first group is being synced, 100 appends come in: in groups they share one more sync, otherwise
-// each has its own.
+// While the first group is being synced, 100 appends arrive: in Group mode they share one more
+// sync, otherwise each has its own.
 func TestSyncsShared(t *testing.T) {
-	for commit, want := range map[Commit]uint64{Group: 2, Each: 101} {
+	for commit, want := range map[Commit]uint64{Group: 2, PerAppend: 101} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &scripted{hold: make(chan struct{}), began: make(chan struct{})}
 			l := New(b, Options{Commit: commit})
@@ -120,7 +120,7 @@ func TestSyncsShared(t *testing.T) {
 			}
 			close(b.hold)
 			go func() {
-				for range b.began { // lets the later syncs through
+				for range b.began { // lets the later syncs pass
 				}
 			}()
 			wg.Wait()
@@ -133,7 +133,7 @@ func TestSyncsShared(t *testing.T) {
 	}
 }
 
-// An error goes to everyone in the group, and the next group has the same numbers.
+// All callers in a group receive its error, and the next group has the same numbers.
 func TestGroupFails(t *testing.T) {
 	for _, at := range []string{"write", "sync"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,20 +167,20 @@ func TestGroupFails(t *testing.T) {
 	}
 }
 
-// What was taken in lazily is written at once and synced within SyncEvery.
-func TestLazilySynced(t *testing.T) {
+// An asynchronous batch is written immediately and synced within SyncEvery.
+func TestAsyncSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &scripted{}
 		l := New(b, Options{SyncEvery: time.Second})
 		defer l.Close()
 		time.Sleep(10 * time.Second) // an idle log does nothing
-		told := uint64(0)
-		if err := l.Lazily(one("a"), func(first uint64) { told = first }); err != nil {
+		committed := uint64(0)
+		if err := l.AppendAsync(one("a"), func(first uint64) { committed = first }); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if writes, syncs, _ := b.counts(); told != 1 || syncs != 0 || writes != 1 {
-			t.Fatalf("at once: told %d, %d syncs, %d writes", told, syncs, writes)
+		if writes, syncs, _ := b.counts(); committed != 1 || syncs != 0 || writes != 1 {
+			t.Fatalf("immediately: %d callbacks, %d syncs, %d writes", committed, syncs, writes)
 		}
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
@@ -195,15 +195,16 @@ func TestLazilySynced(t *testing.T) {
 	})
 }
 
-// A lazy record keeps its number through failed writes and syncs: it goes before everything else.
-func TestLazilyAgain(t *testing.T) {
+// An asynchronous record keeps its number through failed writes and syncs: it is written before
+// everything else.
+func TestAsyncAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &scripted{}
 		l := New(b, Options{Commit: Group})
-		var told []uint64
-		then := func(first uint64) { told = append(told, first) }
+		var committed []uint64
+		then := func(first uint64) { committed = append(committed, first) }
 		lazy := func(s string) {
-			if err := l.Lazily(one(s), then); err != nil {
+			if err := l.AppendAsync(one(s), then); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -226,18 +227,18 @@ func TestLazilyAgain(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(b.stored, []string{"a", "b", "c", "d"}) || b.synced != 4 || !slices.Equal(told, []uint64{1, 2, 3, 4}) {
-			t.Fatalf("stored %v, %d synced, callbacks %v", b.stored, b.synced, told)
+		if !slices.Equal(b.stored, []string{"a", "b", "c", "d"}) || b.synced != 4 || !slices.Equal(committed, []uint64{1, 2, 3, 4}) {
+			t.Fatalf("stored %v, %d synced, callbacks %v", b.stored, b.synced, committed)
 		}
 	})
 }
 
-// After an error the log tries the lazy records again by itself, once every SyncEvery.
-func TestLazilyRetries(t *testing.T) {
+// After an error the log retries the asynchronous records on its own, once every SyncEvery.
+func TestAsyncRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &scripted{fail: ErrFull}
 		l := New(b, Options{SyncEvery: time.Second})
-		if err := l.Lazily(one("a"), nil); err != nil {
+		if err := l.AppendAsync(one("a"), nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3*time.Second + time.Millisecond)
@@ -253,8 +254,8 @@ func TestLazilyRetries(t *testing.T) {
 		}
 		b.set(func() { b.fail = ErrFailed })
 		l.Append(one("b"), nil)
-		if err := l.Lazily(one("c"), nil); !errors.Is(err, ErrFailed) {
-			t.Fatalf("Lazily on a failed log: %v", err)
+		if err := l.AppendAsync(one("c"), nil); !errors.Is(err, ErrFailed) {
+			t.Fatalf("AppendAsync on a failed log: %v", err)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -262,10 +263,10 @@ func TestLazilyRetries(t *testing.T) {
 	})
 }
 
-// Close reports what it could not keep.
+// Close returns the error when records could not be stored.
 func TestCloseFails(t *testing.T) {
 	l := New(&scripted{fail: ErrFull}, Options{})
-	if err := l.Lazily(one("a"), nil); err != nil {
+	if err := l.AppendAsync(one("a"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); !errors.Is(err, ErrFull) {
@@ -273,7 +274,7 @@ func TestCloseFails(t *testing.T) {
 	}
 }
 
-// The queue is bounded: an append waits for room, or learns that there will be none.
+// The queue is bounded: an append waits for space, or fails when the backend fails.
 func TestQueueBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &scripted{hold: make(chan struct{}), began: make(chan struct{}, 100)}
@@ -307,7 +308,7 @@ func TestQueueBounded(t *testing.T) {
 		b.set(func() { b.fail = ErrFull })
 		var err error
 		for i := 0; err == nil && i < 100; i++ {
-			err = l.Lazily(one("1234"), nil)
+			err = l.AppendAsync(one("1234"), nil)
 			synctest.Wait()
 		}
 		if !errors.Is(err, ErrFull) {
@@ -330,7 +331,8 @@ func (*picky) Admit(batch [][]byte) error {
 	return nil
 }
 
-// A batch that the backend cannot take is refused before it is queued: it fails nobody else's.
+// A batch that the backend cannot store is refused before it is queued, so it does not fail the
+// batches of other callers.
 func TestTooLargeForBackend(t *testing.T) {
 	b := &picky{}
 	l := New(b, Options{Commit: Group})
@@ -338,8 +340,8 @@ func TestTooLargeForBackend(t *testing.T) {
 	if _, err := l.Append(two, nil); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("Append: %v", err)
 	}
-	if err := l.Lazily(two, nil); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("Lazily: %v", err)
+	if err := l.AppendAsync(two, nil); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("AppendAsync: %v", err)
 	}
 	if first, err := l.Append(one("a"), nil); first != 1 || err != nil {
 		t.Errorf("Append of what fits gives %d, %v", first, err)
@@ -349,9 +351,9 @@ func TestTooLargeForBackend(t *testing.T) {
 	}
 }
 
-// An append allocates nothing of its own.
+// An append allocates nothing.
 func TestAppendAllocates(t *testing.T) {
-	for _, commit := range []Commit{Each, Group} {
+	for _, commit := range []Commit{PerAppend, Group} {
 		l := New(discard{}, Options{Commit: commit})
 		batch, then := one("record"), func(uint64) {}
 		n := testing.AllocsPerRun(1000, func() {
@@ -366,7 +368,7 @@ func TestAppendAllocates(t *testing.T) {
 	}
 }
 
-// discard is a backend that keeps nothing.
+// discard is a backend that discards everything.
 type discard struct{}
 
 func (discard) Write([][][]byte) error                        { return nil }

@@ -32,8 +32,8 @@ var anyOp = rapid.Custom(func(t *rapid.T) op {
 	}
 })
 
-// TestLikeASortedList starts, moves and stops timers at random and lets time pass. Those that fire are those
-// at the front of a sorted list, in its order, each within a tick of when it is due.
+// TestLikeASortedList starts, moves and stops timers at random and lets time pass. The timers that
+// fire are those at the front of a sorted list, in its order, each within a tick of its deadline.
 func TestLikeASortedList(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ops := rapid.SliceOfN(anyOp, 1, 60).Draw(rt, "ops")
@@ -52,7 +52,7 @@ type model struct {
 	list   []entry // sorted
 }
 
-// entry is a timer and when it is due, or when it fired.
+// entry is a timer and the time when it is due, or when it fired.
 type entry struct {
 	timer int
 	at    time.Time
@@ -99,7 +99,7 @@ func (m *model) step(o op) error {
 	return m.compare()
 }
 
-// compare takes what has fired from the list.
+// compare removes fired timers from the list.
 func (m *model) compare() error {
 	for _, shot := range m.fired {
 		k := slices.IndexFunc(m.list, func(e entry) bool { return e.timer == shot.timer })

@@ -1,16 +1,16 @@
 package wheel
 
-// Timer runs a function some time after it was started. It is to be embedded in what waits, and not to be
-// copied or used with two wheels.
+// Timer runs a function some time after it was started. Embed it in the value that waits; do not
+// copy it or use it with two wheels.
 type Timer struct {
-	next, prev *Timer // nil: not pending
+	next, prev *Timer // nil means not pending
 	f          func()
-	deadline   uint64 // the tick before which it does not fire
+	deadline   uint64 // first tick in which it may fire
 	slot       uint16 // where it was placed
 }
 
-// Init sets the function, which runs without locks of the wheel's: it may start and stop timers, its own
-// among them. It is called once, before the timer is started.
+// Init sets the function. It runs without the wheel's locks: it may start and stop timers,
+// including its own. Init is called once, before the timer is started.
 func (t *Timer) Init(f func()) { t.f = f }
 
 func (t *Timer) pending() bool { return t.next != nil }
@@ -20,12 +20,12 @@ func (t *Timer) unlink() {
 	t.next, t.prev = nil, nil
 }
 
-// list is a ring of timers, closed by one that never fires.
+// list is a ring of timers, closed by a sentinel that never fires.
 type list struct{ head Timer }
 
 func (l *list) init() { l.head.next, l.head.prev = &l.head, &l.head }
 
-// first is nil when there is none.
+// first returns nil when the list is empty.
 func (l *list) first() *Timer {
 	if l.head.next == &l.head {
 		return nil
@@ -38,7 +38,7 @@ func (l *list) append(t *Timer) {
 	t.prev.next, l.head.prev = t, t
 }
 
-// takeAll moves the timers of another list, which has some, to this one, which has none.
+// takeAll moves the timers of another, non-empty list to this empty one.
 func (l *list) takeAll(from *list) {
 	l.head.next, l.head.prev = from.head.next, from.head.prev
 	l.head.next.prev, l.head.prev.next = &l.head, &l.head

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// turn does a bounded amount of work and says what to do next: let t fire, or sleep, or, when it returns
-// neither, call it again.
+// turn does a bounded amount of work and returns the next action: fire t, or sleep, or, when it
+// returns neither, call turn again.
 func (w *Wheel) turn() (t *Timer, sleep time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,8 +26,8 @@ func (w *Wheel) turn() (t *Timer, sleep time.Duration) {
 		return nil, time.Duration(at)*w.tick - elapsed
 	}
 	if slot < slots {
-		// What is started from now on belongs to the next tick, so a timer that restarts itself at once
-		// cannot hold up the others.
+		// Timers started from now on belong to the next tick, so a timer that restarts itself immediately
+		// cannot delay the others.
 		w.cursor = at + 1
 		w.occupied[0] &^= 1 << slot
 		w.due.takeAll(&w.slots[slot])
@@ -38,15 +38,15 @@ func (w *Wheel) turn() (t *Timer, sleep time.Duration) {
 	return nil, 0
 }
 
-// next returns the occupied slot whose time begins first, and the tick at which it does. When several begin
-// together it is that of the highest level, because it may hold timers for the others.
+// next returns the occupied slot whose time begins first, and the tick at which it does. If several
+// begin together, it returns that of the highest level, because it may hold timers for the others.
 func (w *Wheel) next() (slot int, at uint64) {
 	at = never
 	for level, occupied := range w.occupied {
 		if occupied == 0 {
 			continue
 		}
-		// No slot of a level lies behind the cursor, so the lowest is the next.
+		// No slot of a level is behind the cursor, so the lowest is the next.
 		s := bits.TrailingZeros64(occupied)
 		shift := level * digit
 		begin := w.cursor>>shift>>digit<<digit<<shift | uint64(s)<<shift
@@ -57,7 +57,7 @@ func (w *Wheel) next() (slot int, at uint64) {
 	return slot, at
 }
 
-// descend moves timers of a slot to lower levels.
+// descend moves the timers of a slot to lower levels.
 func (w *Wheel) descend(slot int) {
 	for range batch {
 		t := w.slots[slot].first()
@@ -69,7 +69,8 @@ func (w *Wheel) descend(slot int) {
 	}
 }
 
-// place puts t where its deadline, or the cursor if that is later, differs from the cursor.
+// place inserts t by the digit in which its deadline, or the cursor if that is later, differs from
+// the cursor.
 func (w *Wheel) place(t *Timer) {
 	tick := max(t.deadline, w.cursor)
 	level := (bits.Len64(tick^w.cursor|1) - 1) / digit
@@ -80,7 +81,7 @@ func (w *Wheel) place(t *Timer) {
 	w.pending++
 }
 
-// unlink takes t out of its slot, or of those that are due.
+// unlink removes t from its slot, or from the list of due timers.
 func (w *Wheel) unlink(t *Timer) {
 	t.unlink()
 	if w.slots[t.slot].first() == nil {

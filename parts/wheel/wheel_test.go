@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running calls body in a bubble with a wheel that runs, and ends it.
+// running calls body in a bubble with a running wheel, and stops it.
 func running(t *testing.T, tick time.Duration, body func(t *testing.T, w *Wheel)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(tick)
@@ -43,7 +43,7 @@ func TestFiresWithinATick(t *testing.T) {
 			if w.Len() != 0 {
 				t.Errorf("%d timers pending after the only one fired", w.Len())
 			}
-			time.Sleep(333 * time.Microsecond) // begin the next within a tick
+			time.Sleep(333 * time.Microsecond) // start the next one within a tick
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestEarlierTimerWakesRun(t *testing.T) {
 		late.Init(func() {})
 		soon.Init(func() { fired <- time.Now() })
 		w.Start(&late, time.Hour)
-		synctest.Wait() // Run sleeps for an hour or so
+		synctest.Wait() // Run sleeps for about an hour
 		start := time.Now()
 		w.Start(&soon, time.Second)
 		if took := (<-fired).Sub(start); took != time.Second {
@@ -149,7 +149,8 @@ func TestStartMoves(t *testing.T) {
 	})
 }
 
-// A function restarts its own timer at once, and stops and starts another: the others still get their turn.
+// A function restarts its own timer immediately, and stops and starts another: the others still
+// fire.
 func TestFunctionsUseTheWheel(t *testing.T) {
 	running(t, time.Millisecond, func(t *testing.T, w *Wheel) {
 		var greedy, stopped, started, end Timer

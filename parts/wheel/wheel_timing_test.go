@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// The benchmarks set the wheel (1 ms ticks) beside time.AfterFunc while a million other timers are pending,
-// spread over the next hours as attempts that wait are.
+// The benchmarks compare the wheel (1 ms ticks) with time.AfterFunc while a million other timers
+// are pending, spread over the next hours like waiting attempts.
 //
-//	StartStop  starts a timer and stops it; "reset" is the runtime's with its timer kept, as the wheel's is
-//	Start      starts the million, in random order; B/timer is what they hold afterwards
-//	Fire       CPU time, of the whole process, from starting a timer that is due within 10 ms until it has run
+//	StartStop  starts a timer and stops it; "reset" reuses the runtime's timer, as the wheel does
+//	Start      starts the million, in random order; B/timer is the memory they hold afterwards
+//	Fire       CPU time of the whole process per timer that is due within 10 ms, until it has run
 const crowd = 1_000_000
 
 func waits(n int) []time.Duration {
@@ -134,7 +134,7 @@ func fire(b *testing.B, n int, prepare func(f func()) (start func(i int))) {
 		<-all
 	}
 	b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/float64(n), "cpu-ns/timer")
-	b.ReportMetric(0, "ns/op") // most of it is waiting
+	b.ReportMetric(0, "ns/op") // mostly waiting
 }
 
 func crowdedWheel(after []time.Duration) (*Wheel, []Timer) {

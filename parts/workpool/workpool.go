@@ -1,11 +1,11 @@
-// Package workpool does work in order of priority: a fixed number of workers, and a bounded queue from which they
-// take what has the lowest number, and of equals what came first.
+// Package workpool runs work in order of priority: a fixed number of workers, and a bounded queue
+// from which they take the item with the lowest priority number, and the oldest of equals.
 //
-// It is for work that waits for something (a server, a disk), whose order matters more than its handing over: an
-// item costs a lock, a context and some microseconds. For plain first in, first out and batches there is parts/queue; for
-// letting callers work in their own goroutines, parts/limiter.
+// It is for work that waits for a server or a disk, whose order matters more than the cost of the
+// queue: an item costs a lock, a context and some microseconds. It is not for plain first in, first
+// out and batches (parts/queue), nor for callers that work in their own goroutines (parts/limiter).
 //
-// A Pool owns its workers. Close cancels what there is and waits for them.
+// A Pool owns its workers. Close cancels all items and waits for the workers.
 package workpool
 
 import (
@@ -19,23 +19,23 @@ import (
 // ErrClosed is what Submit returns after Close.
 var ErrClosed = errors.New("the work pool is closed")
 
-// Config is how large a pool is.
+// Config sizes a pool.
 type Config struct {
-	Workers  int // items at work at once; 0: as many as there are processors
-	Capacity int // items that wait, beyond which Submit blocks; 0: twice as many as Workers
+	Workers  int // items running concurrently; 0 means the number of processors
+	Capacity int // waiting items above which Submit blocks; 0 means twice Workers
 }
 
-// Pool is made by New. All methods may be called from any goroutine.
+// Pool runs items. New creates it. All methods are safe for concurrent use.
 type Pool struct {
-	room    chan struct{} // holds one for each item that waits, or is about to
-	ready   chan struct{} // holds one for each item in waiting that no worker has been told of
+	room    chan struct{} // holds one value per item that waits, or is about to
+	ready   chan struct{} // holds one value per waiting item that no worker was signalled for
 	closed  context.Context
 	close   context.CancelFunc
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting waiting
-	seq     uint64 // the last item's
+	seq     uint64 // of the last item
 }
 
 // item is a piece of work.
@@ -62,10 +62,11 @@ func New(c Config) *Pool {
 	return p
 }
 
-// Submit has do called by a worker, the lower the priority's number the sooner, and returns when the item has its place in
-// the queue. The end of ctx cancels the item: while it waits for room Submit returns ctx's error, when its turn comes
-// it is passed over, and while it is at work the context that do was given ends too. So does Close. An item must not
-// Submit to its own pool, whose workers could then all wait for room.
+// Submit queues do, which a worker calls, earlier for a lower priority number, and returns when the
+// item has its place in the queue. The end of ctx cancels the item: while it waits for room, Submit
+// returns ctx's error; while it is queued, it is skipped; while it runs, the context passed to do
+// ends. Close cancels it in the same way. An item must not Submit to its own pool, whose workers
+// could then all wait for room.
 func (p *Pool) Submit(ctx context.Context, priority int64, do func(context.Context)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -84,11 +85,11 @@ func (p *Pool) Submit(ctx context.Context, priority int64, do func(context.Conte
 	p.seq++
 	heap.Push(&p.waiting, item{priority, p.seq, ctx, do})
 	p.mu.Unlock()
-	p.ready <- struct{}{} // there is room as long as there is in room
+	p.ready <- struct{}{} // room has a place, so ready has one
 	return nil
 }
 
-// Close cancels all items, and returns when none is at work any more. It must not be called by one.
+// Close cancels all items, and returns when none is running any more. An item must not call it.
 func (p *Pool) Close() {
 	p.close()
 	p.workers.Wait()
@@ -109,7 +110,7 @@ func (p *Pool) work() {
 	}
 }
 
-// run does an item, unless it was cancelled.
+// run runs an item, unless it was cancelled.
 func (p *Pool) run(it item) {
 	ctx, cancel := context.WithCancel(it.ctx)
 	defer cancel()
@@ -134,7 +135,7 @@ func (w *waiting) Push(x any)   { *w = append(*w, x.(item)) }
 func (w *waiting) Pop() any {
 	last := len(*w) - 1
 	it := (*w)[last]
-	(*w)[last] = item{} // the collector's
+	(*w)[last] = item{} // for the garbage collector
 	*w = (*w)[:last]
 	return it
 }

@@ -45,7 +45,7 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 		release := make(chan struct{})
 		hold := func(context.Context) { <-release }
 		p.Submit(t.Context(), 0, hold)
-		synctest.Wait() // it is at work
+		synctest.Wait() // it is running
 		if err := p.Submit(t.Context(), 0, hold); err != nil {
 			t.Fatal(err)
 		}
@@ -61,16 +61,16 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	})
 }
 
-// An item that is cancelled while it waits is passed over when its turn comes; one at work is told.
+// An item that is cancelled while it waits is skipped; the context of a running one ends.
 func TestCancelledItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(Config{Workers: 1, Capacity: 1})
 		defer p.Close()
 		ctx, cancel := context.WithCancel(t.Context())
-		told := false
+		cancelled := false
 		p.Submit(ctx, 0, func(ctx context.Context) {
 			<-ctx.Done()
-			told = true
+			cancelled = true
 		})
 		synctest.Wait()
 		p.Submit(ctx, 0, func(context.Context) { t.Error("it was cancelled before its turn") })
@@ -78,8 +78,8 @@ func TestCancelledItems(t *testing.T) {
 		next := false
 		p.Submit(t.Context(), 0, func(context.Context) { next = true })
 		synctest.Wait()
-		if !told || !next {
-			t.Errorf("the one at work was told: %v; the next one was done: %v", told, next)
+		if !cancelled || !next {
+			t.Errorf("the context of the running item ended: %v; the next item ran: %v", cancelled, next)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestCloseCancelsAndWaits(t *testing.T) {
 	if len(ended) != 2 {
 		t.Error("Close did not wait for the work")
 	}
-	p.Close() // once more is no harm
+	p.Close() // calling it twice is harmless
 	blocked.Wait()
 	if err := p.Submit(t.Context(), 0, func(context.Context) {}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Submit after Close: %v", err)
@@ -126,10 +126,10 @@ func TestSubmitWithADeadContext(t *testing.T) {
 	}
 }
 
-// model is what a pool should do, one step at a time.
+// model is the expected state of a pool, one step at a time.
 type model struct {
 	workers, capacity int
-	waiting           []*piece // in order of priority, then of coming
+	waiting           []*piece // in order of priority, then of arrival
 	working           []*piece
 	blocked           []*piece // in Submit
 	clock             int
@@ -143,7 +143,7 @@ type piece struct {
 	finish   chan struct{}
 }
 
-// settle moves pieces on until nothing can.
+// settle moves pieces on until none can move.
 func (m *model) settle() {
 	for {
 		switch {
@@ -162,7 +162,7 @@ func (m *model) settle() {
 	}
 }
 
-// end takes a piece away that is at work or in Submit.
+// end removes a piece that is running or in Submit.
 func (m *model) end(p *piece) {
 	for _, list := range []*[]*piece{&m.working, &m.blocked} {
 		if i := slices.Index(*list, p); i >= 0 {
@@ -184,7 +184,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{workers: rapid.IntRange(1, 3).Draw(rt, "workers"), capacity: rapid.IntRange(1, 4).Draw(rt, "capacity")}
 		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [3]int {
-			return [3]int{rapid.IntRange(0, 9).Draw(t, "what"), rapid.IntRange(-2, 2).Draw(t, "priority"), rapid.IntRange(0, 9).Draw(t, "whom")}
+			return [3]int{rapid.IntRange(0, 9).Draw(t, "what"), rapid.IntRange(-2, 2).Draw(t, "priority"), rapid.IntRange(0, 9).Draw(t, "which")}
 		}), 1, 50).Draw(rt, "steps")
 		var err error
 		synctest.Test(t, func(*testing.T) { err = follow(m, steps) })
@@ -194,7 +194,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// follow does the steps with a pool and holds what is at work against the model after each.
+// follow runs the steps with a pool and compares the running items with the model after each.
 func follow(m *model, steps [][3]int) error {
 	pool := New(Config{Workers: m.workers, Capacity: m.capacity})
 	var mu sync.Mutex
@@ -203,8 +203,9 @@ func follow(m *model, steps [][3]int) error {
 	defer submitting.Wait()
 	defer pool.Close()
 	for n, s := range steps {
-		what, priority, whom := s[0], int64(s[1]), s[2]
-		told := slices.Concat(m.working, m.blocked) // of one that waits, TestCancelledItems: chance says who comes in its place
+		what, priority, which := s[0], int64(s[1]), s[2]
+		// TestCancelledItems covers a waiting item: which item replaces it is random.
+		cancellable := slices.Concat(m.working, m.blocked)
 		switch {
 		case what < 5 && len(m.blocked) < 3:
 			p := &piece{id: n, priority: priority, finish: make(chan struct{})}
@@ -227,11 +228,11 @@ func follow(m *model, steps [][3]int) error {
 			m.blocked = append(m.blocked, p)
 			m.settle()
 		case what < 8 && len(m.working) > 0:
-			p := m.working[whom%len(m.working)]
+			p := m.working[which%len(m.working)]
 			p.finish <- struct{}{}
 			m.end(p)
-		case what >= 8 && len(told) > 0:
-			p := told[whom%len(told)]
+		case what >= 8 && len(cancellable) > 0:
+			p := cancellable[which%len(cancellable)]
 			p.cancel()
 			m.end(p)
 		}

@@ -5,15 +5,16 @@ import (
 	"fmt"
 )
 
-// Types of entries (LedgerEntryType) that this package knows.
+// Types of ledger entries (LedgerEntryType) that this package knows.
 const (
 	entryAccountRoot = 0x61
 	entryTicket      = 0x54
 )
 
-// Accounts calls visit with the accounts that a transaction touches: its own Account and Destination, and of each
-// entry of the ledger that it made, changed or removed, the accounts in it and the issuers of its limits and offers.
-// An account may come more than once. Source: what rippled's account_tx counts, TxMeta::getAffectedAccounts.
+// Accounts calls visit with the accounts that a transaction affects: its own Account and
+// Destination, and for each ledger entry that it created, changed or removed, the accounts in it
+// and the issuers of its limits and offers. An account may occur more than once. Source:
+// TxMeta::getAffectedAccounts, on which rippled's account_tx is based.
 func Accounts(blob, meta []byte, visit func(AccountID)) error {
 	err := Walk(blob, func(f Field) error {
 		if f.Depth == 0 && (f.Is(typeAccount, codeAccount) || f.Is(typeAccount, codeDestination)) {
@@ -51,11 +52,11 @@ func visitAccount(b []byte, visit func(AccountID)) {
 	}
 }
 
-// nodes follows a walk through metadata: where in AffectedNodes it is.
+// nodes is the position of a walk through metadata: where it is in AffectedNodes.
 type nodes struct {
 	inside bool // in AffectedNodes
 	entry  int  // LedgerEntryType of the node
-	part   int  // code of the object in the node (PreviousFields, FinalFields, NewFields), zero between them
+	part   int  // code of the object in the node (PreviousFields, FinalFields, NewFields), zero outside
 }
 
 func (n *nodes) enter(f Field, meta []byte) {
@@ -75,11 +76,11 @@ func (n *nodes) enter(f Field, meta []byte) {
 	}
 }
 
-// TransactionIndex is a transaction's place in its ledger, from its metadata.
+// TransactionIndex returns a transaction's position in its ledger, from its metadata.
 func TransactionIndex(meta []byte) (uint32, error) {
-	const header = typeUInt32 << 4 // its code, above 15, follows in a byte of its own
+	const header = typeUInt32 << 4 // its code is above 15, so it follows in a separate byte
 	if len(meta) >= 6 && meta[0] == header && meta[1] == codeTransactionIndex {
-		return binary.BigEndian.Uint32(meta[2:]), nil // it is the first field of all that the network has made
+		return binary.BigEndian.Uint32(meta[2:]), nil // it is the first field in all metadata from the network
 	}
 	index, found := uint32(0), false
 	err := Walk(meta, func(f Field) error {
@@ -90,7 +91,7 @@ func TransactionIndex(meta []byte) (uint32, error) {
 		return ErrStop
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%w: it says no TransactionIndex", ErrMalformed)
+		err = fmt.Errorf("%w: it has no TransactionIndex", ErrMalformed)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("metadata: %w", err)

@@ -53,7 +53,7 @@ func TestSortByIndex(t *testing.T) {
 	}
 }
 
-// Every account of real transactions is found without an error, and so is every place.
+// Accounts and TransactionIndex read all real transactions without an error.
 func TestRealAccounts(t *testing.T) {
 	for _, l := range real(t) {
 		txs := slices.Clone(l.Transactions)

@@ -6,14 +6,14 @@ import (
 	"fmt"
 
 	"github.com/mr-tron/base58"
-	//lint:ignore SA1019 the ledger's account ids are made with it
+	//lint:ignore SA1019 the ledger computes account IDs with it
 	"golang.org/x/crypto/ripemd160"
 )
 
 // AccountID is an account of the ledger.
 type AccountID [accountSize]byte
 
-// What an address's bytes begin with. Source: xrpl.org/base58-encodings.html.
+// First byte of an address's payload, by kind. Source: xrpl.org/base58-encodings.html.
 const (
 	addressAccount = 0x00 // r...
 	addressNode    = 0x1c // n...
@@ -21,7 +21,7 @@ const (
 
 var alphabet = base58.NewAlphabet("rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz")
 
-// KeyAccount is the account whose master key this is.
+// KeyAccount returns the account whose master key is key.
 func KeyAccount(key []byte) (id AccountID) {
 	sum := sha256.Sum256(key)
 	h := ripemd160.New()
@@ -30,7 +30,7 @@ func KeyAccount(key []byte) (id AccountID) {
 	return id
 }
 
-// ParseAddress reads an account's address (r...).
+// ParseAddress parses an account's address (r...).
 func ParseAddress(s string) (AccountID, error) {
 	id, err := parseBase58(s, addressAccount, accountSize)
 	if err != nil {
@@ -39,10 +39,10 @@ func ParseAddress(s string) (AccountID, error) {
 	return AccountID(id), nil
 }
 
-// String is the account's address.
+// String returns the account's address.
 func (id AccountID) String() string { return formatBase58(addressAccount, id[:]) }
 
-// ParseNodeKey reads the public key of a validator (n...).
+// ParseNodeKey parses a validator's public key (n...).
 func ParseNodeKey(s string) ([]byte, error) {
 	key, err := parseBase58(s, addressNode, keySize)
 	if err != nil {
@@ -51,7 +51,7 @@ func ParseNodeKey(s string) ([]byte, error) {
 	return key, nil
 }
 
-// FormatNodeKey is the public key of a validator as people write it (n...).
+// FormatNodeKey formats a validator's public key (n...).
 func FormatNodeKey(key []byte) string { return formatBase58(addressNode, key) }
 
 const checksumSize = 4
@@ -68,7 +68,7 @@ func formatBase58(kind byte, b []byte) string {
 }
 
 func parseBase58(s string, kind byte, size int) ([]byte, error) {
-	const longest = 64 // digits; decoding takes time with the square of them
+	const longest = 64 // digits; the time of decoding grows with their square
 	if len(s) == 0 || len(s) > longest {
 		return nil, fmt.Errorf("%w: %d characters are too many or too few", ErrMalformed, len(s))
 	}

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Accounts that everybody knows: xrpl.org/addresses.html, "Special Addresses", and the key of the genesis account.
+// Well-known accounts: xrpl.org/addresses.html, "Special Addresses", and the key of the genesis
+// account.
 func TestAddresses(t *testing.T) {
 	genesis, _ := hex.DecodeString("0330E7FC9D56BB25D6893BA3F317AE5BCF33B3291BD63DB32654A313222F7FD020")
 	for address, id := range map[string]AccountID{

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// made is a ledger of payments, made up: the first half signed with secp256k1, the second with ed25519.
+// made builds a ledger of payments: the first half is signed with secp256k1, the second with
+// ed25519.
 func made(t testing.TB, payments int) *Ledger {
 	t.Helper()
 	l := &Ledger{Index: 1000}
@@ -34,7 +35,7 @@ func payment(t testing.TB, k *Key, index uint32) Transaction {
 	return Transaction{Blob: blob, Meta: m.Append(nil)}
 }
 
-// seal makes the header, and so the hash, fit the transactions.
+// seal recomputes the header and the hash from the transactions.
 func seal(t testing.TB, l *Ledger) {
 	t.Helper()
 	root, err := NewVerifier().Root(l.Transactions)
@@ -55,7 +56,7 @@ func TestMadeLedgerVerifies(t *testing.T) {
 			t.Errorf("%s: %d signatures, %v", name, n, err)
 		}
 	}
-	var who []string
-	err := Accounts(l.Transactions[0].Blob, l.Transactions[0].Meta, func(id AccountID) { who = append(who, id.String()) })
-	t.Log(who, err)
+	var accounts []string
+	err := Accounts(l.Transactions[0].Blob, l.Transactions[0].Meta, func(id AccountID) { accounts = append(accounts, id.String()) })
+	t.Log(accounts, err)
 }

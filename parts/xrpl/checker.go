@@ -8,23 +8,23 @@ import (
 	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 )
 
-// SignatureChecker says whether a signature is that of a message by a key. Implementations are for any number of
-// goroutines, and say no to whatever they cannot read. A key that begins with 0xED is one of ed25519, which signs
-// the message itself; every other one of secp256k1, which signs its Hash. An S above half the order is as good as
-// one below: that is so in history before July 2020, and Verifier knows when it is not.
+// SignatureChecker checks signatures. Implementations are safe for concurrent use, and return false
+// for input that they cannot parse. A key that begins with 0xED is an ed25519 key, which signs the
+// message itself; all others are secp256k1 keys, which sign its Hash. An S above half the order is
+// accepted: history before July 2020 has such signatures, and Verifier knows when they are invalid.
 type SignatureChecker interface {
 	Check(key, message, signature []byte) bool
 }
 
-// Checkers are the implementations by name: "pure" is Go alone, "libsecp256k1" is the C library with cgo, and is there
-// only in programs that were built with cgo.
+// Checkers returns the implementations by name: "pure" is Go only; "libsecp256k1" is the C library,
+// available only in programs built with cgo.
 func Checkers() map[string]SignatureChecker {
 	all := map[string]SignatureChecker{"pure": Pure{}}
 	addLibSecp(all)
 	return all
 }
 
-// FastestChecker is the fastest of Checkers, and its name.
+// FastestChecker returns the fastest implementation and its name.
 func FastestChecker() (name string, fastest SignatureChecker) {
 	const native = "libsecp256k1" // takes a third of the time
 	if c, ok := Checkers()[native]; ok {
@@ -33,10 +33,10 @@ func FastestChecker() (name string, fastest SignatureChecker) {
 	return "pure", Pure{}
 }
 
-// Pure checks signatures in Go alone.
+// Pure checks signatures in Go only.
 type Pure struct{}
 
-// Check is SignatureChecker's.
+// Check implements SignatureChecker.
 func (Pure) Check(key, message, signature []byte) bool {
 	if isEd25519(key) {
 		return checkEd25519(key, message, signature)
@@ -62,8 +62,8 @@ func checkEd25519(key, message, signature []byte) bool {
 	return len(signature) == ed25519.SignatureSize && ed25519.Verify(key[1:], message, signature)
 }
 
-// parseDER reads a secp256k1 signature: a sequence of two positive integers in the fewest bytes, each between zero
-// and the order of the group.
+// parseDER parses a secp256k1 signature: a sequence of two positive integers in minimal encoding,
+// each above zero and below the order of the group.
 func parseDER(b []byte) (r, s secp256k1.ModNScalar, err error) {
 	const sequence, shortest, longest = 0x30, 8, 72
 	if len(b) < shortest || len(b) > longest || b[0] != sequence || int(b[1]) != len(b)-2 {
@@ -88,7 +88,7 @@ func parseInteger(b []byte, into *secp256k1.ModNScalar) (rest []byte, ok bool) {
 	switch {
 	case number[0]&0x80 != 0: // negative
 		return nil, false
-	case number[0] == 0 && (len(number) == 1 || number[1]&0x80 == 0): // zero, or a byte too many
+	case number[0] == 0 && (len(number) == 1 || number[1]&0x80 == 0): // zero, or not minimal
 		return nil, false
 	case number[0] == 0:
 		number = number[1:]

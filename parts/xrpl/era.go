@@ -5,29 +5,30 @@ import (
 	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 )
 
-// What the network took for a valid signature has become less with time, and a ledger is held to what was valid when it
-// closed. Each of these is a close time, seconds since 2000-01-01, safely after the main network changed.
+// The rules for valid signatures became stricter. A ledger is checked by the rules at its close. A
+// constant is a close time in seconds since 2000-01-01, safely after the main network changed.
 const (
-	// canonicalFrom is 2014-08-01. rippled 0.22, some months before, was the first to refuse other encodings of a
-	// signature than the canonical one. Source: wiki.ripple.com/Transaction_Malleability.
+	// canonicalFrom is 2014-08-01. rippled 0.22, some months earlier, was the first version to refuse
+	// non-canonical encodings of a signature. Source: wiki.ripple.com/Transaction_Malleability.
 	canonicalFrom = 460_166_400
 
-	// lowFrom is 2020-07-04, the day after the amendment RequireFullyCanonicalSig: S above half the order is refused
-	// whatever the flags say. Source: xrpl.org/blog/2020/requirefullycanonicalsig-fixqualityupperbound-flowcross-enabled.
+	// lowFrom is 2020-07-04, the day after the amendment RequireFullyCanonicalSig: S above half the
+	// order is refused for any flags. Source:
+	// xrpl.org/blog/2020/requirefullycanonicalsig-fixqualityupperbound-flowcross-enabled.
 	lowFrom = 647_136_000
 
-	// sponsorsFrom is 2026-01-01: no server knew SponsorSignature before.
+	// sponsorsFrom is 2026-01-01: no server supported SponsorSignature before.
 	sponsorsFrom = 820_540_800
 )
 
-// closeTime is when a ledger closed, zero where it has no header.
+// closeTime returns a ledger's close time, zero if it has no header.
 func closeTime(l *Ledger) uint32 {
 	h, _ := ParseHeader(l.Header)
 	return h.Close
 }
 
-// checkEarly checks a secp256k1 signature as OpenSSL did for the first servers: it did not mind what followed the
-// signature, zeros before its numbers, numbers that look negative, or a key that is not compressed.
+// checkEarly checks a secp256k1 signature like OpenSSL in the first servers: it ignored bytes after
+// the signature, and accepted leading zeros, negative-looking numbers and uncompressed keys.
 func checkEarly(key, message, signature []byte) bool {
 	r, s, ok := parseEarly(signature)
 	if !ok {

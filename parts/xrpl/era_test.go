@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is a valid signature depends on when the ledger closed.
+// The validity of a signature depends on the ledger's close time.
 func TestErasOfSignatures(t *testing.T) {
 	alice := NewKey([]byte("alice"))
 	blob := func(flags uint32) Fields {
@@ -34,7 +34,7 @@ func TestErasOfSignatures(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		blob  []byte
-		until uint32 // it is valid in ledgers that closed before
+		until uint32 // valid in ledgers that closed before
 	}{
 		{"canonical", with(good), always},
 		{"padded", with(padded), canonicalFrom},
@@ -64,7 +64,7 @@ func TestErasOfSignatures(t *testing.T) {
 	}
 }
 
-// Whatever the canonical reading takes, the early one takes for the same numbers.
+// The early parser reads the same numbers as the canonical one from every canonical signature.
 func FuzzEarlySignature(f *testing.F) {
 	f.Add(NewKey([]byte("fuzz")).Sign([]byte("m")))
 	f.Add([]byte{0x30, 6, 2, 1, 0x81, 2, 1, 1})

@@ -2,8 +2,8 @@ package xrpl
 
 import "encoding/binary"
 
-// Fields are bytes under construction: each method appends a field and returns the longer bytes. Their order is the
-// caller's: the ledger wants fields of one level in ascending order of type and code.
+// Fields builds serialized fields: each method appends a field and returns the extended bytes. The
+// caller must append the fields of one level in ascending order of type and code.
 type Fields []byte
 
 func (b Fields) header(kind, code int) Fields {
@@ -34,7 +34,7 @@ func (b Fields) UInt32(code int, v uint32) Fields {
 // Hash appends a field of type 5.
 func (b Fields) Hash(code int, h Hash) Fields { return append(b.header(typeHash256, code), h[:]...) }
 
-// Drops appends an amount of XRP, in millionths, as a field of type 6. There are never more than 10^17.
+// Drops appends an amount of XRP in drops (at most 10^17) as a field of type 6.
 func (b Fields) Drops(code int, drops uint64) Fields {
 	const positive = 1 << 62
 	return binary.BigEndian.AppendUint64(b.header(typeAmount, code), positive|drops)
@@ -50,19 +50,19 @@ func (b Fields) Account(code int, id AccountID) Fields {
 	return append(AppendVL(b.header(typeAccount, code), len(id)), id[:]...)
 }
 
-// Object begins an object, which EndObject ends.
+// Object begins an object; EndObject ends it.
 func (b Fields) Object(code int) Fields { return b.header(typeObject, code) }
 
 // EndObject ends the innermost object.
 func (b Fields) EndObject() Fields { return b.header(typeObject, endCode) }
 
-// Array begins an array of objects, which EndArray ends.
+// Array begins an array of objects; EndArray ends it.
 func (b Fields) Array(code int) Fields { return b.header(typeArray, code) }
 
 // EndArray ends the innermost array.
 func (b Fields) EndArray() Fields { return b.header(typeArray, endCode) }
 
-// place is where a field with this type and code belongs among the outermost ones.
+// place returns the position of a field with this type and code among the outermost fields.
 func (b Fields) place(kind, code int) (at int, err error) {
 	at = len(b)
 	err = Walk(b, func(f Field) error {
@@ -75,13 +75,13 @@ func (b Fields) place(kind, code int) (at int, err error) {
 	return at, err
 }
 
-// order is what the fields of one level ascend by.
+// order is the sort key of the fields of one level.
 func order(kind, code int) int { return kind<<8 | code }
 
 func (f Field) order() int { return order(f.Type, f.Code) }
 
-// ascent checks that fields of one level ascend, as the ledger writes them: so none is there twice, of which one
-// would be signed and the other one read.
+// ascent checks that the fields of one level ascend, as in the ledger. So no field occurs twice,
+// one of which would be signed and the other one read.
 type ascent struct{ last int }
 
 func (a *ascent) next(f Field) error {
@@ -92,7 +92,7 @@ func (a *ascent) next(f Field) error {
 	return nil
 }
 
-// walkOutermost calls visit with the outermost fields and their values. They have to ascend.
+// walkOutermost calls visit with the outermost fields and their values. They must ascend.
 func walkOutermost(b []byte, visit func(f Field, value []byte)) error {
 	var a ascent
 	return Walk(b, func(f Field) error {

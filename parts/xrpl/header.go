@@ -11,17 +11,17 @@ const HeaderSize = 118
 // Header is a ledger's header. Times are in seconds since 2000-01-01T00:00:00Z.
 type Header struct {
 	Index        uint32
-	Drops        uint64 // how much XRP there is, in millionths
-	Parent       Hash   // of the ledger before
+	Drops        uint64 // all XRP that exists, in millionths
+	Parent       Hash   // hash of the previous ledger
 	Transactions Hash   // root of the transaction tree
 	State        Hash   // root of the state tree
 	ParentClose  uint32
 	Close        uint32
-	Resolution   uint8 // what close times are rounded to, seconds
+	Resolution   uint8 // rounding of close times, seconds
 	Flags        uint8
 }
 
-// ParseHeader reads a header. It takes nothing but HeaderSize bytes.
+// ParseHeader parses a header of exactly HeaderSize bytes.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) != HeaderSize {
 		return Header{}, fmt.Errorf("%w: a ledger's header has %d bytes, this one %d", ErrMalformed, HeaderSize, len(b))
@@ -51,7 +51,7 @@ func (h *Header) Append(b []byte) []byte {
 	return append(b, h.Resolution, h.Flags)
 }
 
-// Hash is the ledger's hash.
+// Hash returns the ledger's hash.
 func (h *Header) Hash() Hash {
 	var buf [len(prefixHeader) + HeaderSize]byte
 	return half(h.Append(append(buf[:0], prefixHeader...)))

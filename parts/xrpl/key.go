@@ -8,15 +8,14 @@ import (
 	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 )
 
-// Key is a private key, for what simulators and tests make up. It is for any number of goroutines.
+// Key is a private key for simulators and tests. It is safe for concurrent use.
 type Key struct {
 	public  []byte
 	secp    *secp256k1.PrivateKey
 	edwards ed25519.PrivateKey
 }
 
-// NewKey makes a key of secp256k1 from a seed: always the same one from the same. It is not what a wallet makes of a
-// seed.
+// NewKey derives a secp256k1 key from a seed, deterministically, but not as wallets do.
 func NewKey(seed []byte) *Key {
 	for digest := half(seed); ; digest = half(digest[:]) {
 		var scalar secp256k1.ModNScalar
@@ -35,13 +34,13 @@ func NewKeyEd25519(seed []byte) *Key {
 	return &Key{public: append([]byte{0xed}, private.Public().(ed25519.PublicKey)...), edwards: private}
 }
 
-// Public is the public key, 33 bytes that are not to be changed.
+// Public returns the public key, 33 bytes, which must not be changed.
 func (k *Key) Public() []byte { return k.public }
 
-// Account is the account whose master key this is.
+// Account returns the account whose master key this is.
 func (k *Key) Account() AccountID { return KeyAccount(k.public) }
 
-// Sign signs a message as the ledger does. The signature is always the same one for the same message.
+// Sign signs a message as the ledger requires. Signatures are deterministic.
 func (k *Key) Sign(message []byte) []byte {
 	if k.edwards != nil {
 		return ed25519.Sign(k.edwards, message)
@@ -50,7 +49,7 @@ func (k *Key) Sign(message []byte) []byte {
 	return ecdsa.Sign(k.secp, digest[:]).Serialize()
 }
 
-// SignTransaction puts the only signature into a transaction, which has the key's SigningPubKey and no signature.
+// SignTransaction adds the signature to a transaction that has the key's SigningPubKey.
 func SignTransaction(unsigned Fields, k *Key) ([]byte, error) {
 	data, err := SigningData(nil, unsigned)
 	if err != nil {

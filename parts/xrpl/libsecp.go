@@ -4,10 +4,10 @@ package xrpl
 
 import "github.com/ethereum/go-ethereum/crypto/secp256k1"
 
-// LibSecp checks signatures of secp256k1 with the C library of that name, and those of ed25519 in Go.
+// LibSecp checks secp256k1 signatures with the C library, and ed25519 signatures in Go.
 type LibSecp struct{}
 
-// Check is SignatureChecker's.
+// Check implements SignatureChecker.
 func (LibSecp) Check(key, message, signature []byte) bool {
 	if isEd25519(key) {
 		return checkEd25519(key, message, signature)
@@ -16,7 +16,7 @@ func (LibSecp) Check(key, message, signature []byte) bool {
 	if err != nil || len(key) != keySize {
 		return false
 	}
-	if s.IsOverHalfOrder() { // which the library takes for a forgery
+	if s.IsOverHalfOrder() { // the library refuses it
 		s.Negate()
 	}
 	var both [64]byte

@@ -6,26 +6,26 @@ import (
 	"math"
 )
 
-// Manifest is a validator's word, or that of a publisher of lists, on which key it signs with now.
+// Manifest states the current signing key of a validator or of a publisher of validator lists.
 type Manifest struct {
 	Sequence uint32 // a higher one replaces a lower one
-	Master   []byte // the key that it is known by
-	Key      []byte // the key that it signs with; none when it is revoked
+	Master   []byte // master key, which identifies it
+	Key      []byte // signing key; none when revoked
 	Domain   string // may be empty
 }
 
 const (
 	codeDomain = 7 // Blob
 	revoked    = math.MaxUint32
-	// maxManifest bounds a manifest, bytes. Real ones have some 200, with a domain of at most 128.
+	// maxManifest limits a manifest, in bytes. Real ones have about 200, with a domain of at most 128.
 	maxManifest = 1024
 )
 
-// Revoked says whether the master key is no longer to be trusted, nor any key that it named.
+// Revoked reports whether the master key and all keys that it named are no longer trusted.
 func (m *Manifest) Revoked() bool { return m.Sequence == revoked }
 
-// ParseManifest reads a manifest and checks the signatures of both keys. The keys share b's memory. The error wraps
-// ErrMalformed or ErrSignature.
+// ParseManifest parses a manifest and checks the signatures of both keys. The keys share b's
+// memory. The error wraps ErrMalformed or ErrSignature.
 func ParseManifest(b []byte) (m Manifest, err error) {
 	if len(b) > maxManifest {
 		return Manifest{}, fmt.Errorf("manifest: %w: %d bytes are more than the %d that are taken", ErrMalformed, len(b), maxManifest)
@@ -65,8 +65,8 @@ func ParseManifest(b []byte) (m Manifest, err error) {
 	return m, nil
 }
 
-// SignManifest makes a manifest in which a master key names the key that it signs with. A nil key revokes the master
-// key, whatever the sequence is.
+// SignManifest builds a manifest in which a master key names its signing key. A nil key revokes the
+// master key, whatever the sequence is.
 func SignManifest(master, key *Key, sequence uint32, domain string) []byte {
 	if key == nil {
 		sequence = revoked

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// multiSign puts the signatures of several keys, each for its own account, into a transaction, which has an
-// empty SigningPubKey and no signature.
+// multiSign adds the signatures of several keys, each for its own account, to a transaction, which
+// has an empty SigningPubKey and no signature.
 func multiSign(unsigned Fields, keys ...*Key) ([]byte, error) {
 	if len(keys) == 0 || len(keys) > maxSigners {
 		return nil, fmt.Errorf("%d keys are not 1 to %d", len(keys), maxSigners)
@@ -33,7 +33,8 @@ func multiSign(unsigned Fields, keys ...*Key) ([]byte, error) {
 	return slices.Insert(slices.Clone(unsigned), at, signers.EndArray()...), nil
 }
 
-// multiSigningData appends what one of several signers of a transaction signs. account20 is the signer's own account.
+// multiSigningData appends the bytes that one of several signers signs. account20 is the signer's
+// account.
 func multiSigningData(dst, blob, account20 []byte) ([]byte, error) {
 	if len(account20) != accountSize {
 		return dst, fmt.Errorf("%w: an account has %d bytes, this one %d", ErrMalformed, accountSize, len(account20))

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// maxInner is how many transactions a Batch holds at most.
+// maxInner is the maximum number of transactions in a Batch.
 const maxInner = 8
 
-// nested checks what others than the sender signed in a transaction, which is well formed.
+// nested checks the signatures of accounts other than the sender. The transaction is well formed.
 func (s *signed) nested(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
 	for _, role := range []struct {
 		code         int
@@ -55,15 +55,15 @@ func (s *signed) role(inside, account []byte, one, several []string, tx *Transac
 	if len(a.account) > 0 || len(account) > 0 && len(account) != accountSize {
 		return 0, fmt.Errorf("%w: an account in it is out of place", ErrMalformed)
 	}
-	var who AccountID
-	copy(who[:], account)
-	if a.several { // unlike the sender, who is in it may be among the signers
+	var signer AccountID
+	copy(signer[:], account)
+	if a.several { // unlike the sender, this account may be among the signers
 		return s.severally(a.signers, AccountID{}, m.several, check, [][]byte{tx.Meta})
 	}
-	return s.approved(&a, who, m, check, tx.Meta)
+	return s.approved(&a, signer, m, check, tx.Meta)
 }
 
-// batch checks BatchSigners: each account that a Batch acts for, besides its sender, has to have signed it.
+// batch checks that each account that a Batch acts for, except its sender, is in BatchSigners.
 func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (checked int, err error) {
 	inner, err := readInner(tx.Blob)
 	if err != nil {
@@ -85,26 +85,26 @@ func (s *signed) batch(l *Ledger, tx *Transaction, check SignatureChecker) (chec
 			return fmt.Errorf("%w: its account is among its BatchSigners", ErrSignature)
 		}
 		last = a.account
-		who := AccountID(a.account)
-		n, err := s.approved(&a, who, s.batchMessage(who, inner.ids), check, metas...)
+		signer := AccountID(a.account)
+		n, err := s.approved(&a, signer, s.batchMessage(signer, inner.ids), check, metas...)
 		if err != nil {
-			return fmt.Errorf("BatchSigner %v: %w", who, err)
+			return fmt.Errorf("BatchSigner %v: %w", signer, err)
 		}
 		checked += n
-		delete(needs, who)
+		delete(needs, signer)
 		return nil
 	})
 	for missing := range needs {
 		if err == nil {
-			err = fmt.Errorf("%w: the Batch acts for %v, who is not among its BatchSigners", ErrSignature, missing)
+			err = fmt.Errorf("%w: the Batch acts for %v, which is not among its BatchSigners", ErrSignature, missing)
 		}
 	}
 	return checked, err
 }
 
-// batchMessage is what a BatchSigner signs. The second form is that of the amendment Batch, before BatchV1_1 bound the
-// signature to the sender.
-func (s *signed) batchMessage(who AccountID, ids []Hash) message {
+// batchMessage returns the bytes that a BatchSigner signs. The second form is that of the amendment
+// Batch, before BatchV1_1 bound the signature to the sender.
+func (s *signed) batchMessage(signer AccountID, ids []Hash) message {
 	sequence := s.sequence
 	if sequence == 0 {
 		sequence = s.ticket
@@ -116,16 +116,15 @@ func (s *signed) batchMessage(who AccountID, ids []Hash) message {
 	}
 	bound := append([]byte(prefixBatch), s.account...)
 	bound = append(binary.BigEndian.AppendUint32(bound, sequence), list...)
-	bound = append(bound, who[:]...)
+	bound = append(bound, signer[:]...)
 	early := append([]byte(prefixBatch), list...)
 	return message{one: [][]byte{bound, early}, several: [][]byte{bytes.Clone(bound), bytes.Clone(early)}}
 }
 
-// inner is what a Batch holds.
 type inner struct {
 	blobs [][]byte
 	ids   []Hash
-	needs map[AccountID]bool // the accounts that it acts for
+	needs map[AccountID]bool // accounts that it acts for
 }
 
 func readInner(batch []byte) (in inner, err error) {
@@ -155,7 +154,7 @@ func readInner(batch []byte) (in inner, err error) {
 	return in, err
 }
 
-// metas are the metadata of those of the transactions that the ledger applied.
+// metas returns the metadata of those transactions that the ledger applied.
 func (in *inner) metas(l *Ledger) (metas [][]byte) {
 	for i := range l.Transactions {
 		for _, blob := range in.blobs {
@@ -167,9 +166,9 @@ func (in *inner) metas(l *Ledger) (metas [][]byte) {
 	return metas
 }
 
-// attestation appends what a witness of a bridge signs: these fields of the transaction, as they are.
+// attestation appends the fields of the transaction that a bridge's witness signs, unchanged.
 func attestation(dst, blob []byte) []byte {
-	_ = Walk(blob, func(f Field) error { // which is well formed
+	_ = Walk(blob, func(f Field) error { // blob is well formed
 		if f.Depth == 0 && !f.Ends() && isAttested(f) {
 			dst = append(dst, blob[f.Start:f.End]...)
 		}
@@ -178,7 +177,8 @@ func attestation(dst, blob []byte) []byte {
 	return dst
 }
 
-// isAttested: source: AttestationClaim::message and AttestationCreateAccount::message of rippled.
+// isAttested reports whether a witness signs the field. Source: AttestationClaim::message and
+// AttestationCreateAccount::message of rippled.
 func isAttested(f Field) bool {
 	const (
 		claimID, createCount         = 20, 21 // UInt64

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// vector is a transaction that others than its sender signed, too, made by another implementation: testdata/nested.py.
+// vector is a transaction with signatures of accounts other than its sender, made by another
+// implementation: testdata/nested.py.
 type vector struct {
 	Name  string
 	Blob  hexBytes
@@ -32,7 +33,8 @@ func vectors(t *testing.T) map[string]vector {
 	return all
 }
 
-// ledger is one of a time when sponsors could sign, with the transaction and what the Batch holds.
+// ledger returns a ledger from a time when sponsors could sign, with the transaction and the
+// contents of the Batch.
 func (v vector) ledger() *Ledger {
 	h := Header{Index: 1, Close: sponsorsFrom}
 	l := &Ledger{Header: h.Append(nil)}
@@ -67,7 +69,8 @@ func TestNestedSignatures(t *testing.T) {
 	}
 }
 
-// A Batch acts for nobody who has not signed it, and what is put in the place of a signature is not one.
+// A Batch without the signature of an account that it acts for is refused, and so is anything else
+// in the place of a signature.
 func TestNestedSignaturesMissing(t *testing.T) {
 	all := vectors(t)
 	for _, c := range []struct {
@@ -99,7 +102,8 @@ func TestNestedSignaturesMissing(t *testing.T) {
 	}
 }
 
-// Whose key it is, metadata says: of a BatchSigner that of the transactions in the Batch, of others the transaction's own.
+// Metadata shows the owner of a key: for a BatchSigner that of the transactions in the Batch, for
+// others the transaction's own.
 func TestNestedRights(t *testing.T) {
 	all := vectors(t)
 	roots := func(master bool, accounts ...AccountID) []byte {
@@ -148,7 +152,7 @@ func TestNestedRights(t *testing.T) {
 	}
 }
 
-// Metadata is the transaction's own: that of another, put in its place, is of another sender.
+// Metadata belongs to its transaction: that of another transaction has another sender.
 func TestSwappedMetadata(t *testing.T) {
 	alice, bob := NewKey([]byte("alice")), NewKey([]byte("bob"))
 	pay := func(from, to *Key, sequence uint32) Transaction {
@@ -160,7 +164,7 @@ func TestSwappedMetadata(t *testing.T) {
 		return Transaction{Blob: blob, Meta: Fields(nil).Array(codeAffectedNodes).
 			rootOf(from.Account(), nil, nil, sequence).rootOf(to.Account(), nil, nil, 0).EndArray()}
 	}
-	ticket := func(k *Key) []byte { // used in the place of a sequence
+	ticket := func(k *Key) []byte { // used in place of a sequence
 		return Fields(nil).Array(codeAffectedNodes).Object(codeDeletedNode).UInt16(codeLedgerEntryType, entryTicket).
 			Object(codeFinalFields).UInt32(codeTicketSequence, 5).Account(codeAccount, k.Account()).EndObject().EndObject().
 			rootOf(alice.Account(), nil, nil, 0).rootOf(bob.Account(), nil, nil, 0).EndArray()
@@ -172,7 +176,7 @@ func TestSwappedMetadata(t *testing.T) {
 		want error
 	}{
 		{"its own", a, nil},
-		{"of who pays it back", Transaction{Blob: a.Blob, Meta: b.Meta}, ErrMetadata},
+		{"of the transaction that pays it back", Transaction{Blob: a.Blob, Meta: b.Meta}, ErrMetadata},
 		{"of another sequence", Transaction{Blob: a.Blob, Meta: pay(alice, bob, 5).Meta}, ErrMetadata},
 		{"of others", Transaction{Blob: a.Blob, Meta: pay(bob, NewKey([]byte("carol")), 4).Meta}, ErrMetadata},
 		{"of a ticket", Transaction{Blob: a.Blob, Meta: ticket(alice)}, nil},
@@ -185,7 +189,7 @@ func TestSwappedMetadata(t *testing.T) {
 	}
 }
 
-// Of each real transaction the metadata is its own, and with that of its neighbour it is not.
+// Each real transaction accepts its own metadata, and refuses that of its neighbour.
 func TestRealMetadata(t *testing.T) {
 	swapped, caught := 0, 0
 	for _, l := range real(t) {
@@ -213,7 +217,7 @@ func TestRealMetadata(t *testing.T) {
 	}
 }
 
-// A type or a field that is not known: who has to sign what cannot be said.
+// For an unknown type or field, the required signers are unknown.
 func TestUnknown(t *testing.T) {
 	alice := NewKey([]byte("alice"))
 	blob := func(kind uint16) Fields {
@@ -238,7 +242,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// Whatever others sign, and whatever metadata says, is read without a panic.
+// Any nested signatures and metadata are read without a panic.
 func FuzzNested(f *testing.F) {
 	f.Add([]byte{0xe0, 0x25, 0xe1}, []byte{0xf8, 0xf1})
 	f.Add([]byte(Fields(nil).UInt16(codeTransactionType, kindBatch).Array(codeBatchSigners).Object(codeBatchSigner).EndObject().EndArray()),

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// SortByIndex puts transactions into the order in which the ledger applied them. Where two say the same place, or one
-// says none, it is an error and the order stays.
+// SortByIndex sorts transactions into the order in which the ledger applied them. If two have the
+// same position, or one has none, it returns an error and leaves the order unchanged.
 func SortByIndex(txs []Transaction) error {
 	type placed struct {
 		index uint32

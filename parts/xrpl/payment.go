@@ -4,16 +4,16 @@ import "encoding/binary"
 
 // Payment is a payment of XRP. Amounts are in drops, millionths of an XRP.
 type Payment struct {
-	Account     AccountID // who pays; zero for the account whose master key signs
+	Account     AccountID // sender; zero means the account whose master key signs
 	Destination AccountID
 	Drops, Fee  uint64
 	Sequence    uint32
-	LastLedger  uint32 // index of the last ledger that may take it; zero for any
-	SourceTag   uint32 // zero for none
-	Memo        []byte // empty for none
+	LastLedger  uint32 // index of the last ledger that may include it; zero means any
+	SourceTag   uint32 // zero means none
+	Memo        []byte // empty means none
 }
 
-// Fields of a payment alone.
+// Codes of fields used only in payments.
 const (
 	kindPayment   = 0
 	codeSourceTag = 3  // UInt32
@@ -22,7 +22,7 @@ const (
 	codeMemoData  = 13 // Blob
 )
 
-// Unsigned is the payment as the holder of a key is to sign it. A nil key stands for several signers.
+// Unsigned returns the payment to be signed with a key; nil means several signers.
 func (p *Payment) Unsigned(k *Key) Fields {
 	var public []byte
 	account := p.Account
@@ -49,29 +49,29 @@ func (p *Payment) Unsigned(k *Key) Fields {
 	return b
 }
 
-// Sign is the payment, signed.
+// Sign returns the signed payment.
 func (p *Payment) Sign(k *Key) ([]byte, error) { return SignTransaction(p.Unsigned(k), k) }
 
-// Meta is what a transaction did, as far as it is to accounts.
+// Meta is the effect of a transaction, limited to accounts.
 type Meta struct {
-	Index    uint32 // its place in the ledger, from 0
+	Index    uint32 // position in the ledger, from 0
 	Result   uint8  // 0 is tesSUCCESS
 	Accounts []AccountChange
 }
 
-// AccountChange is what became of an account. Amounts are in drops.
+// AccountChange is the change of an account. Amounts are in drops.
 type AccountChange struct {
 	Account           AccountID
-	Created           bool // and there is nothing before
+	Created           bool // the account is new
 	Sequence, Before  uint32
 	Balance, Previous uint64
 	Owned             uint32
-	RegularKey        AccountID // zero for none
-	LastTxn           Hash      // the transaction that changed it before, and its ledger
+	RegularKey        AccountID // zero means none
+	LastTxn           Hash      // the transaction that last changed it, and its ledger
 	LastLedger        uint32
 }
 
-// Fields of metadata alone.
+// Codes of fields used only in metadata.
 const (
 	codePreviousTxnLgrSeq = 5  // UInt32
 	codeOwnerCount        = 13 // UInt32
@@ -114,7 +114,7 @@ func (a *AccountChange) after(b Fields) Fields {
 	return b
 }
 
-// AccountIndex is the index of an account's entry in the state tree.
+// AccountIndex returns the index of an account's entry in the state tree.
 func AccountIndex(id AccountID) Hash {
 	const space = 'a' // of accounts, two bytes
 	b := binary.BigEndian.AppendUint16(nil, space)

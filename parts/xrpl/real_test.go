@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// realFile has real ledgers, one answer a line. It is not part of the repository.
+// realFile contains real ledgers, one response per line. It is not part of the repository.
 var realFile = filepath.Join("..", "..", "..", "shared", "data", "xrpl", "ledgers-binary.jsonl")
 
 // real returns real ledgers, from 2013 to 2025. Their bytes are shared by all tests.

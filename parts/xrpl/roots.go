@@ -5,28 +5,28 @@ import (
 	"fmt"
 )
 
-const flagDisableMaster = 0x0010_0000 // of an account: its master key signs nothing
+const flagDisableMaster = 0x0010_0000 // of an account: its master key must not sign
 
-// root is an account as a transaction found it, by the transaction's metadata. Where the transaction gave it its first
-// regular key, metadata does not say that there was none before.
+// root is the state of an account before a transaction, according to its metadata. If the
+// transaction set the first regular key, metadata does not show that there was none before.
 type root struct {
 	account  AccountID
 	flags    uint32
-	regular  AccountID // zero for none
+	regular  AccountID // zero means none
 	sequence uint32    // zero where the transaction did not change it
-	ticket   bool      // it is no account, but a ticket of one that the transaction used
+	ticket   bool      // a ticket that the transaction used instead of an account
 }
 
-// mayUse says whether a key, by the account whose master key it is, may sign for the account.
+// mayUse reports whether the master key of signer may sign for the account.
 func (r *root) mayUse(signer AccountID) bool {
 	return signer == r.account && r.flags&flagDisableMaster == 0 || signer == r.regular
 }
 
-// eachRoot calls visit with the accounts, and the tickets that were used, whose entries metadata has whole.
+// eachRoot calls visit with the accounts and used tickets whose entries metadata shows in full.
 func eachRoot(meta []byte, visit func(*root) error) error {
 	var n nodes
 	var r root
-	var found, flags, regular bool // flags, regular: there was another value before
+	var found, flags, regular bool // flags, regular: there was a different value before
 	err := Walk(meta, func(f Field) error {
 		n.enter(f, meta)
 		switch {
@@ -56,8 +56,8 @@ func eachRoot(meta []byte, visit func(*root) error) error {
 	return nil
 }
 
-// owns checks that metadata is the transaction's own: that it says what became of the sender and of the account that signed for
-// the sender, and that whose sequence or ticket was used is the sender.
+// owns checks that metadata belongs to the transaction: it shows the sender and the account that
+// signed for the sender, and the sequence or ticket used belongs to the sender.
 func (s *signed) owns(meta []byte) error {
 	sender, delegate := AccountID(s.account), s.signatory()
 	var seen, seenDelegate bool
@@ -78,9 +78,9 @@ func (s *signed) owns(meta []byte) error {
 	return err
 }
 
-// mayUse checks that a key is an account's to sign with, as far as metadata of one transaction or several shows the
-// account: the master key, unless that is disabled, or the regular key. Where it does not show the account, the key may
-// be a regular key that nothing says anything about.
+// mayUse checks that a key may sign for an account, as far as the metadata of one or several
+// transactions shows the account: the master key, unless it is disabled, or the regular key. Where
+// metadata does not show the account, the key may be an unknown regular key.
 func mayUse(key []byte, account AccountID, metas ...[]byte) error {
 	signer := KeyAccount(key)
 	seen, allowed := false, false

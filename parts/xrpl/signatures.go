@@ -7,25 +7,27 @@ import (
 	"dyno/parts/xrpl/names"
 )
 
-// Kinds of transactions that are no account's, and flags of others.
+// Types of transactions without an account, and flags of others.
 const (
 	kindEnableAmendment = 100
 	kindUNLModify       = 102 // and SetFee between them
 
-	flagFullyCanonical = 0x8000_0000 // the sender wants S below half the order
+	flagFullyCanonical = 0x8000_0000 // the sender requires S below half the order
 	flagInnerBatch     = 0x4000_0000 // part of a Batch, whose signature covers it
 )
 
-// Signatures checks the signatures of all transactions of a ledger and says how many there were. The ledger should
-// have passed Ledger. The first one that fails ends it, with an error that wraps ErrSignature, ErrKey or ErrMalformed.
+// Signatures checks the signatures of all transactions of a ledger and returns their number. The
+// ledger should have passed Ledger. The first failure ends it, with an error that wraps
+// ErrSignature, ErrKey or ErrMalformed.
 //
-// Of each signer it checks, too, that the key was the account's to use, and that the metadata is the transaction's own:
-// both as far as metadata shows the account, which it always does of the sender. Amendments, fees and changes of the UNL
-// are written by the validators and have no signature. A transaction out of a Batch has none of its own: the Batch, in
-// the same ledger, has to hold it byte for byte, and to be signed for its sender. Signatures of claims on payment channels
-// and of bridges' witnesses are checked, but not counted; those in BatchSigners, CounterpartySignature and
-// SponsorSignature are both. That several signers are enough, and of the account's list, is not in a ledger's
-// transactions.
+// For each signer it also checks that the key may sign for the account, and that the metadata
+// belongs to the transaction: both as far as metadata shows the account, which it always does for
+// the sender. Amendments, fees and changes of the UNL are written by the validators and have no
+// signature. A transaction from a Batch has no signature of its own: the Batch, in the same ledger,
+// must contain it byte for byte, and be signed for its sender. Signatures of claims on payment
+// channels and of bridges' witnesses are checked, but not counted; those in BatchSigners,
+// CounterpartySignature and SponsorSignature are both. Whether several signers are enough, and on
+// the account's list, cannot be read from a ledger's transactions.
 func (v *Verifier) Signatures(l *Ledger, check SignatureChecker) (checked int, err error) {
 	for i := range l.Transactions {
 		n, err := v.Signature(l, i, check)
@@ -37,7 +39,7 @@ func (v *Verifier) Signatures(l *Ledger, check SignatureChecker) (checked int, e
 	return checked, nil
 }
 
-// Signature checks what Signatures does, of one transaction: for a sample.
+// Signature checks a single transaction like Signatures, for samples.
 func (v *Verifier) Signature(l *Ledger, i int, check SignatureChecker) (checked int, err error) {
 	tx := &l.Transactions[i]
 	checked, err = v.signature(l, tx, check)
@@ -76,7 +78,7 @@ func (v *Verifier) signature(l *Ledger, tx *Transaction, check SignatureChecker)
 	return checked, err
 }
 
-// sender checks the sender's own signature, or those of several for the sender.
+// sender checks the sender's own signature, or those of several signers for the sender.
 func (v *Verifier) sender(tx *Transaction, s *signed, check SignatureChecker) (checked int, err error) {
 	a := approval{key: s.key, signature: s.signature, several: s.several}
 	prefix := prefixSign
@@ -91,34 +93,34 @@ func (v *Verifier) sender(tx *Transaction, s *signed, check SignatureChecker) (c
 	return s.approved(&a, s.signatory(), message{forms, forms}, check, tx.Meta)
 }
 
-// signed is what of a transaction says who signed it.
+// signed holds the parts of a transaction that determine its signers.
 type signed struct {
-	closed            uint32 // when the ledger did
+	closed            uint32 // close time of the ledger
 	kind              uint16
 	flags             uint32
 	sequence          uint32
 	account, delegate []byte
 	fee               []byte
 	key, signature    []byte
-	several           bool // it has Signers, be they none
-	deals             bool // it names amounts or accounts besides its fee and its own
+	several           bool // it has Signers, even if empty
+	deals             bool // it has amounts or accounts besides its fee and its own account
 
 	ticket                uint32 // in place of the sequence
 	counterparty, sponsor []byte
 
-	otherSignature []byte // Signature: that of a claim or an attestation
-	masterSigned   bool   // MasterSignature is there
-	batchSigned    bool   // BatchSigners are there
-	counterSigned  bool   // CounterpartySignature is there
-	sponsored      bool   // SponsorSignature is there
+	otherSignature []byte // Signature: of a claim or an attestation
+	masterSigned   bool   // MasterSignature is present
+	batchSigned    bool   // BatchSigners are present
+	counterSigned  bool   // CounterpartySignature is present
+	sponsored      bool   // SponsorSignature is present
 	publicKey      []byte
 	channel        []byte
 	amount         []byte
 	balance        []byte
 }
 
-// readSigned reads a transaction's outermost fields, which have to ascend. Of a field or a type of transaction that this
-// program does not know it cannot say who has to sign what.
+// readSigned reads a transaction's outermost fields, which must ascend. An unknown field or type of
+// transaction is an error, since its required signers are unknown.
 func readSigned(blob []byte) (s signed, err error) {
 	var ascending ascent
 	err = Walk(blob, func(f Field) error {
@@ -191,8 +193,8 @@ func (s *signed) take(f Field, value []byte) {
 	}
 }
 
-// isPseudo: the validators' own transactions are of no account, which is written as zeros or as nothing. They cost
-// nothing, have no sequence and concern nobody. Source: Change::preflight of rippled, as it has been since 2012.
+// isPseudo reports whether the validators wrote a transaction: one without account, fee and
+// sequence. Source: Change::preflight of rippled, unchanged since 2012.
 func (s *signed) isPseudo() bool {
 	return s.kind >= kindEnableAmendment && s.kind <= kindUNLModify &&
 		len(s.key) == 0 && len(s.signature) == 0 && !s.several &&
@@ -205,7 +207,7 @@ func isNoXRP(amount []byte) bool {
 	return len(amount) == 8 && binary.BigEndian.Uint64(amount)&^positive == 0
 }
 
-// signatory is the account whose key has to have signed.
+// signatory returns the account whose key must have signed.
 func (s *signed) signatory() AccountID {
 	if len(s.delegate) == accountSize {
 		return AccountID(s.delegate)

@@ -28,13 +28,13 @@ func TestRealSignatures(t *testing.T) {
 	}
 }
 
-// fastest is a checker for tests that check very many signatures.
+// fastest returns a checker for tests that check very many signatures.
 func fastest() SignatureChecker {
 	_, c := FastestChecker()
 	return c
 }
 
-// The C library is chosen wherever it was built in, and the name is the one that chooses the same.
+// The C library is chosen wherever it was built in, and the returned name selects the same checker.
 func TestFastestChecker(t *testing.T) {
 	name, c := FastestChecker()
 	if all := Checkers(); all[name] != c || c == nil || len(all) > 1 && name != "libsecp256k1" {
@@ -42,7 +42,8 @@ func TestFastestChecker(t *testing.T) {
 	}
 }
 
-// No bit of a signed transaction can change without its signature failing, whatever the hashes are made to say.
+// Changing any bit of a signed transaction makes its signature fail, even if the hashes are
+// recomputed.
 func TestEveryFlippedBitBreaksTheSignature(t *testing.T) {
 	alice, bob := NewKey([]byte("alice")), NewKeyEd25519([]byte("bob"))
 	several, err := multiSign((&Payment{Account: AccountID{9}, Fee: 10}).Unsigned(nil), alice, bob)
@@ -113,13 +114,13 @@ func TestSignatures(t *testing.T) {
 		{"the second is forged", [][]byte{signed1(t, plain(0, alice), alice), signed1(t, plain(0, bob), alice)}, 1, ErrSignature},
 
 		{"amendment", [][]byte{amendment(nil, AccountID{})}, 0, nil},
-		{"amendment of somebody", [][]byte{amendment(nil, bob.Account())}, 0, ErrSignature},
+		{"amendment with an account", [][]byte{amendment(nil, bob.Account())}, 0, ErrSignature},
 		{"amendment with a key", [][]byte{amendment(bob.Public(), AccountID{})}, 0, ErrSignature},
 
 		{"change of the UNL", [][]byte{pseudo(0, 0)}, 0, nil},
 		{"change of the UNL with a fee", [][]byte{pseudo(0, 10)}, 0, ErrSignature},
 		{"change of the UNL with a sequence", [][]byte{pseudo(7, 0)}, 0, ErrSignature},
-		{"change of the UNL that pays somebody", [][]byte{pseudo(0, 0).Account(codeDestination, bob.Account())}, 0, ErrSignature},
+		{"change of the UNL with a destination", [][]byte{pseudo(0, 0).Account(codeDestination, bob.Account())}, 0, ErrSignature},
 		{"fees", [][]byte{Fields(nil).UInt16(codeTransactionType, kindUNLModify-1).UInt32(codeSequence, 0).Drops(codeFee, 0).
 			Drops(codeBaseFeeDrops, 10).Blob(codeSigningPubKey, nil).Account(codeAccount, AccountID{})}, 0, nil},
 		{"fees and an offer", [][]byte{Fields(nil).UInt16(codeTransactionType, kindUNLModify-1).UInt32(codeSequence, 0).
@@ -160,7 +161,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// metaOf is metadata that has the accounts which a transaction needs to be there.
+// metaOf returns metadata with the accounts that a transaction needs.
 func metaOf(blob []byte) []byte {
 	s, err := readSigned(blob)
 	if err != nil {
@@ -169,8 +170,8 @@ func metaOf(blob []byte) []byte {
 	return Fields(nil).Array(codeAffectedNodes).rootOf(AccountID(s.account), nil, nil, s.sequence).EndArray()
 }
 
-// rootOf appends an account that a transaction changed, with the regular key that it had if that changed, too, the one that
-// it has, and the sequence that it had; zero: that stays.
+// rootOf appends an account that a transaction changed: the regular key before, if it changed, the
+// current one, and the sequence before; zero means unchanged.
 func (b Fields) rootOf(account AccountID, before, after *Key, sequence uint32) Fields {
 	b = b.Object(codeModifiedNode).UInt16(codeLedgerEntryType, entryAccountRoot).Object(codePreviousFields)
 	if sequence != 0 {
@@ -204,7 +205,7 @@ func signedBy(t *testing.T, b Fields, keys ...*Key) []byte {
 	return blob
 }
 
-// high signs with the other S, which is the order less the usual one.
+// high signs with the other S, which is the order minus the usual one.
 func high(t *testing.T, b Fields, k *Key) []byte {
 	t.Helper()
 	data, err := SigningData(nil, b)
@@ -233,7 +234,8 @@ func high(t *testing.T, b Fields, k *Key) []byte {
 	return slices.Insert(slices.Clone(b), at, Fields(nil).Blob(codeTxnSignature, der)...)
 }
 
-// A key may sign for an account as its master key, or as its regular key before or after the transaction.
+// A key may sign for an account as its master key, or as its regular key before or after the
+// transaction.
 func TestWhoMaySign(t *testing.T) {
 	alice, bob, carol := NewKey([]byte("alice")), NewKey([]byte("bob")), NewKey([]byte("carol"))
 	node := func(account AccountID, before, after *Key) Fields {
@@ -267,7 +269,7 @@ func TestWhoMaySign(t *testing.T) {
 	}
 }
 
-// Signatures that are not in the one form that there is are nobody's.
+// Signatures in any form but the canonical one are refused.
 func TestDER(t *testing.T) {
 	good := NewKey([]byte("alice")).Sign([]byte("message"))
 	if _, err := ecdsa.ParseDERSignature(good); err != nil {
@@ -335,7 +337,7 @@ func BenchmarkSignature(b *testing.B) {
 	}
 }
 
-// signatureIn puts a field Signature in its place.
+// signatureIn inserts a field Signature in its place.
 func signatureIn(b Fields) Fields {
 	at, _ := b.place(typeBlob, codeSignature)
 	return slices.Insert(slices.Clone(b), at, Fields(nil).Blob(codeSignature, []byte{1})...)

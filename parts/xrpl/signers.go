@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-const maxSigners = 32 // of a SignerList
+const maxSigners = 32 // in a SignerList
 
-// approval is where a signature lies, or several in its place: the transaction itself, or an object in it, such as a
-// CounterpartySignature or an element of Signers or BatchSigners.
+// approval is a place that holds a signature, or several: the transaction itself, or an object in
+// it, such as a CounterpartySignature or an element of Signers or BatchSigners.
 type approval struct {
 	account, key, signature []byte
-	several                 bool   // it has Signers, be they none
+	several                 bool   // it has Signers, even if empty
 	signers                 []byte // the elements of Signers
 }
 
-// readApproval reads the fields of an object. It may have none besides, since its signatures do not cover them.
+// readApproval reads the fields of an object. Others are refused: its signatures cover none.
 func readApproval(b []byte) (a approval, err error) {
 	var ascending ascent
 	begin := 0
@@ -43,7 +43,7 @@ func readApproval(b []byte) (a approval, err error) {
 	return a, err
 }
 
-// eachElement calls visit with the inside of each element of an array, all of which have the same code.
+// eachElement calls visit with the contents of each element of an array, all of one code.
 func eachElement(array []byte, code int, visit func(inside []byte) error) error {
 	begin := 0
 	return Walk(array, func(f Field) error {
@@ -60,7 +60,7 @@ func eachElement(array []byte, code int, visit func(inside []byte) error) error 
 	})
 }
 
-// within is the inside of the outermost object or array of a code, and whether there is one. The blob is well formed.
+// within returns the contents of the outermost object or array with a code. blob is well formed.
 func within(blob []byte, kind, code int) (inside []byte, found bool) {
 	_ = Walk(blob, func(f Field) error {
 		switch {
@@ -76,13 +76,12 @@ func within(blob []byte, kind, code int) (inside []byte, found bool) {
 	return inside, found
 }
 
-// message is what a signature is of, in each of the forms that the network has used. Of several signers each signs
-// one of the second kind, with its own account after it.
+// message is the signed bytes, in each form that the network has used. Each of several signers
+// signs one of the second kind, followed by its own account.
 type message struct{ one, several [][]byte }
 
-// approved checks an approval of a message on behalf of an account, which is zero where it is not known, and says how
-// many signatures there were. Whether several are enough is not in the transaction. Metas are where the accounts may be
-// shown.
+// approved checks an approval of a message for an account (zero: unknown) and counts signatures; a
+// transaction does not show whether several are enough. metas may show accounts.
 func (s *signed) approved(a *approval, account AccountID, m message, check SignatureChecker, metas ...[]byte) (checked int, err error) {
 	switch {
 	case a.several && (len(a.key) > 0 || len(a.signature) > 0):
@@ -106,7 +105,7 @@ func (s *signed) severally(signers []byte, account AccountID, forms [][]byte, ch
 	for i := range forms {
 		forms[i] = append(forms[i], make([]byte, accountSize)...)
 	}
-	last := make([]byte, accountSize) // the account zero signs nothing
+	last := make([]byte, accountSize) // the zero account cannot sign
 	err = eachElement(signers, codeSigner, func(inside []byte) error {
 		one, err := readApproval(inside)
 		switch {
@@ -138,7 +137,7 @@ func (s *signed) severally(signers []byte, account AccountID, forms [][]byte, ch
 	return checked, err
 }
 
-// fits checks that a signature is one of a message in any of its forms.
+// fits checks that a signature matches a message in any of its forms.
 func (s *signed) fits(check SignatureChecker, a *approval, forms [][]byte) (err error) {
 	for _, form := range forms {
 		if err = s.check(check, a.key, form, a.signature); err == nil {

@@ -1,14 +1,13 @@
 package xrpl
 
-// SigningData appends what the only signer of a transaction signs: the transaction without its signatures. The blob
-// may have them or not.
+// SigningData appends the bytes that the only signer of a transaction signs: the transaction
+// without its signatures. The blob may contain signatures.
 func SigningData(dst, blob []byte) ([]byte, error) {
 	return appendUnsigned(append(dst, prefixSign...), blob)
 }
 
-// isSignature says whether a field of the outermost level is no part of what is signed. Fields further in are, whatever
-// they are called. Source: the fields that rippled's sfields.macro says are
-// notSigning.
+// isSignature reports whether an outermost field is excluded from signing. Nested fields are always
+// included. Source: the fields marked notSigning in rippled's sfields.macro.
 func isSignature(kind, code int) bool {
 	switch kind {
 	case typeBlob:
@@ -45,7 +44,7 @@ const (
 	codeLowLimit          = 6
 	codeHighLimit         = 7
 	codeFee               = 8
-	codeBaseFeeDrops      = 22 // and those that follow: what the validators set
+	codeBaseFeeDrops      = 22 // and following: set by the validators
 	codePublicKey         = 1  // Blob
 	codeSigningPubKey     = 3
 	codeTxnSignature      = 4
@@ -76,9 +75,9 @@ const (
 	codeSponsorSignature      = 38
 )
 
-// appendUnsigned appends the fields of b that are signed, as they are.
+// appendUnsigned appends the signed fields of b, unchanged.
 func appendUnsigned(dst, b []byte) ([]byte, error) {
-	from, skipping := 0, false // from: what is not yet copied
+	from, skipping := 0, false // from: start of the bytes not yet copied
 	err := Walk(b, func(f Field) error {
 		if f.Depth > 0 {
 			return nil

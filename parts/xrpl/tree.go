@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// What goes before bytes that are hashed or signed, so that nothing of one kind can pass for another.
+// Prefixes of hashed or signed bytes, so that bytes of one kind cannot pass for another.
 const (
 	prefixHeader      = "LWR\x00"
 	prefixTransaction = "TXN\x00"
@@ -27,7 +27,7 @@ const (
 	prefixMultiSponsor      = "SPM\x00"
 )
 
-// TransactionID is the id of a signed transaction.
+// TransactionID returns the ID of a signed transaction.
 func TransactionID(blob []byte) Hash {
 	h := sha512.New()
 	h.Write([]byte(prefixTransaction))
@@ -38,26 +38,26 @@ func TransactionID(blob []byte) Hash {
 
 const (
 	fanout = 16
-	// levels is how deep a tree can be: two ids of 64 nibbles differ in the last one at the latest.
+	// levels is the maximum depth of a tree: IDs of 64 nibbles differ in the last one or earlier.
 	levels = 64
 )
 
-// MaxTransactions bounds a ledger that is proved or stored. The fullest real ones have some thousand.
+// MaxTransactions limits a ledger that is proved or stored. Real ones have up to some thousand.
 const MaxTransactions = 20_000
 
-// leaf is a transaction's place in the tree, and its node's hash.
+// leaf is a transaction's ID, and its node's hash.
 type leaf struct{ id, node Hash }
 
-// Verifier proves ledgers. It keeps its memory from one to the next, so that it allocates nothing once it has seen the
-// largest; it is for one goroutine at a time.
+// Verifier proves ledgers. It reuses its memory, so that it does not allocate once it has seen the
+// largest ledger. It is not safe for concurrent use.
 type Verifier struct {
 	hash   hash.Hash
 	sum    [sha512.Size]byte
-	short  []byte // what is written into hash in small pieces: prefixes and lengths
+	short  []byte // for writing prefixes and lengths to hash
 	leaves []leaf
 	inner  [levels][len(prefixInner) + fanout*len(Hash{})]byte // the node being filled, by depth
 
-	message []byte // what a signature is of
+	message []byte // signed bytes
 
 }
 
@@ -70,10 +70,11 @@ func NewVerifier() *Verifier {
 	return v
 }
 
-// Ledger proves that an answer is one ledger (level L1): its header has the hash and index that the answer says, where
-// it says them, and its transactions are those that the header stands for, with what they did. That the network
-// agreed on this ledger is not proved: its hash has to be linked to one that is trusted. The error wraps
-// ErrMalformed, ErrIndex, ErrHash or ErrRoot; the header is what was read also with the last three.
+// Ledger proves that a response is one ledger (level L1): its header has the hash and index given
+// in the response, if given, and its transactions and their metadata are those that the header
+// commits to. It does not prove that the network agreed on this ledger: its hash must be linked to
+// a trusted one. The error wraps ErrMalformed, ErrIndex, ErrHash or ErrRoot; with the last three,
+// too, the header is the one that was read.
 func (v *Verifier) Ledger(l *Ledger) (Header, error) {
 	h, err := ParseHeader(l.Header)
 	if err != nil {
@@ -98,8 +99,7 @@ func (v *Verifier) Ledger(l *Ledger) (Header, error) {
 	return h, nil
 }
 
-// Root is the root of the tree of these transactions, in whatever order they come, and sets their IDs. It is zero for
-// none.
+// Root returns the root of the tree of transactions in any order, zero for none, and sets IDs.
 func (v *Verifier) Root(txs []Transaction) (Hash, error) {
 	if len(txs) == 0 {
 		return Hash{}, nil
@@ -143,8 +143,8 @@ func (v *Verifier) leaf(tx *Transaction) (leaf, error) {
 	return leaf{id, v.end()}, nil
 }
 
-// node is the hash of the node at a depth that holds these leaves, which are sorted and share their first depth
-// nibbles. A leaf sits as high as it is alone, but the root is always an inner node.
+// node returns the hash of the node at a depth for sorted leaves that share their first depth
+// nibbles. A leaf is at the highest level at which it is alone; the root is an inner node.
 func (v *Verifier) node(depth int, leaves []leaf) Hash {
 	if len(leaves) == 1 && depth > 0 {
 		return leaves[0].node

@@ -20,7 +20,7 @@ func TestRealLedgersHash(t *testing.T) {
 	}
 }
 
-// The order in which a server lists transactions does not matter, a repeated one does.
+// The order in which a server lists transactions does not matter; a repeated transaction does.
 func TestRootOfAnyOrder(t *testing.T) {
 	v := NewVerifier()
 	var txs []Transaction
@@ -43,7 +43,7 @@ func TestRootOfAnyOrder(t *testing.T) {
 	}
 }
 
-// No bit of an answer can change unseen.
+// A change of any bit of a response is detected.
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	l, v := made(t, 3), NewVerifier()
 	parts := map[string][]byte{"header": l.Header, "hash": l.Hash[:]}
@@ -139,7 +139,7 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// fullest is the real ledger with the most transactions that is like today's: 90150378, with 90.
+// fullest returns the real ledger with the most transactions in today's format: 90150378, with 90.
 func fullest(b testing.TB) *Ledger {
 	ledgers := real(b)
 	best := &ledgers[0]

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Kinds of transactions with a signature that its sender does not sign, and that is no signature of the transaction.
+// Types of transactions with a signature of another account for something else.
 const (
 	kindChannelClaim  = 15
 	kindAttestClaim   = 45 // XChainAddClaimAttestation
@@ -16,9 +16,9 @@ const (
 	kindLoanSet       = 80
 )
 
-// unsigned checks a transaction's unsigned fields. Its signature says nothing about them, so there must be none where
-// the ledger has none. Those in which others sign it are checked elsewhere; the signature of a claim on a payment
-// channel, or of a bridge's witness, has to fit.
+// unsigned checks the fields that a transaction's signature does not cover: only some types have
+// any. The signature of a claim on a payment channel, or of a bridge's witness, must be valid;
+// those of other accounts are checked elsewhere.
 func (s *signed) unsigned(blob []byte, check SignatureChecker) error {
 	attests := s.kind == kindAttestClaim || s.kind == kindAttestAccount
 	if len(s.otherSignature) > 0 && s.kind != kindChannelClaim && !attests || s.masterSigned ||
@@ -36,7 +36,7 @@ func (s *signed) unsigned(blob []byte, check SignatureChecker) error {
 		amount = s.balance
 	}
 	if len(amount) != 8 {
-		return fmt.Errorf("%w: the claim on a payment channel is of no XRP", ErrMalformed)
+		return fmt.Errorf("%w: the claim on a payment channel is not for XRP", ErrMalformed)
 	}
 	const positive = 1 << 62
 	message := append([]byte(prefixClaim), s.channel...)
@@ -47,13 +47,13 @@ func (s *signed) unsigned(blob []byte, check SignatureChecker) error {
 	return nil
 }
 
-// holdsInner says whether a Batch of the ledger holds a transaction. The Batch's own signature, which is checked with
-// all others, covers what it holds.
+// holdsInner reports whether a Batch of the ledger contains a transaction. The Batch's own
+// signature, which is checked with all others, covers its contents.
 func holdsInner(l *Ledger, blob []byte) bool {
 	typed := Fields(nil).UInt16(codeTransactionType, kindBatch) // always a transaction's first field
 	for i := range l.Transactions {
 		batch := l.Transactions[i].Blob
-		if !bytes.HasPrefix(batch, typed) || !bytes.Contains(batch, blob) { // quick: there may be very many
+		if !bytes.HasPrefix(batch, typed) || !bytes.Contains(batch, blob) { // quick check: there may be very many
 			continue
 		}
 		s, err := readSigned(batch)

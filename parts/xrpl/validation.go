@@ -5,23 +5,23 @@ import (
 	"fmt"
 )
 
-// Validation is a validator's word that a ledger is the one.
+// Validation is a validator's statement that a ledger is the validated one.
 type Validation struct {
 	Ledger   Hash
-	Index    uint32 // zero where the validation does not say
+	Index    uint32 // zero if the validation does not contain it
 	SignTime uint32 // seconds since 2000-01-01T00:00:00Z
-	Key      []byte // of the validator: usually the one that its manifest names
-	Full     bool   // partial ones do not count: their validator was not in step
+	Key      []byte // of the validator: usually the one in its manifest
+	Full     bool   // partial ones do not count: their validator was not synchronized
 }
 
 const (
 	flagFull = 0x0000_0001
-	// maxValidation bounds a validation, bytes. Real ones have some 300; a vote on amendments adds 32 for each.
+	// maxValidation is in bytes. Real ones have about 300; a vote on amendments adds 32 for each.
 	maxValidation = 16 << 10
 )
 
-// ParseValidation reads a validation and checks its signature. Key shares b's memory. The error wraps ErrMalformed or
-// ErrSignature.
+// ParseValidation parses a validation and checks its signature. Key shares b's memory. The error
+// wraps ErrMalformed or ErrSignature.
 func ParseValidation(b []byte) (v Validation, err error) {
 	if len(b) > maxValidation {
 		return Validation{}, fmt.Errorf("validation: %w: %d bytes are more than the %d that are taken", ErrMalformed, len(b), maxValidation)
@@ -57,7 +57,7 @@ func ParseValidation(b []byte) (v Validation, err error) {
 	return v, nil
 }
 
-// Sign is the validation as bytes, by this key.
+// Sign returns the validation's bytes, signed by a key.
 func (v Validation) Sign(k *Key) []byte {
 	flags := uint32(flagFullyCanonical)
 	if v.Full {
@@ -68,7 +68,7 @@ func (v Validation) Sign(k *Key) []byte {
 	return b.Blob(codeSignature, k.Sign(append([]byte(prefixValidation), b...)))
 }
 
-// checkPrefixed checks a signature of all fields but signatures. There are few of these, so it takes Pure.
+// checkPrefixed checks a signature of all fields but signatures. These are rare, so it uses Pure.
 func checkPrefixed(prefix string, b, key, signature []byte) error {
 	message, err := appendUnsigned([]byte(prefix), b)
 	if err != nil {

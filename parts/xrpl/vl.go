@@ -2,18 +2,18 @@ package xrpl
 
 import "fmt"
 
-// A length prefix (VL) takes one byte to 192, two to 12,480 and three to MaxVL. Each length has one encoding.
-// Source: xrpl.org/serialization.html, "Length Prefixing".
+// A length prefix (VL) takes one byte up to 192, two up to 12,480 and three up to MaxVL. Each
+// length has one encoding. Source: xrpl.org/serialization.html, "Length Prefixing".
 const (
 	oneByte = 192
 	twoByte = 12_480
 
-	// MaxVL is the greatest length that the ledger writes, in bytes: it bounds a transaction and its metadata.
+	// MaxVL is the greatest length that can be encoded, in bytes, so also of a transaction.
 	MaxVL = 918_744
 )
 
-// AppendVL appends the length prefix of n bytes. A length that has none (n < 0 or n > MaxVL) becomes a byte that no
-// reader accepts.
+// AppendVL appends the length prefix of n bytes. A length without encoding (n < 0 or n > MaxVL)
+// becomes a byte that no reader accepts.
 func AppendVL(b []byte, n int) []byte {
 	switch {
 	case n < 0 || n > MaxVL:
@@ -28,8 +28,7 @@ func AppendVL(b []byte, n int) []byte {
 	return append(b, byte(241+n>>16), byte(n>>8), byte(n))
 }
 
-// ReadVL reads a length prefix: n is the length that it says, size how many bytes the prefix itself takes. It does
-// not look at what follows.
+// ReadVL reads the length n and the size of its prefix. It does not check that n bytes follow.
 func ReadVL(b []byte) (n, size int, err error) {
 	if len(b) == 0 {
 		return 0, 0, fmt.Errorf("%w: a length is missing", ErrMalformed)

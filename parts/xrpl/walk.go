@@ -24,8 +24,8 @@ const (
 	typeBridge    = 25
 )
 
-// fixed is the size in bytes of the values of a type, zero where it is in the value. Numbers are those of
-// rippled's SField.h and of the server_definitions method.
+// fixed is the size in bytes of the values of a type, zero if the value determines it. Numbers are
+// those of rippled's SField.h and of the server_definitions method.
 var fixed = [...]uint8{
 	typeUInt16: 2, typeUInt32: 4, typeUInt64: 8, 4: 16, typeHash256: 32,
 	9: 12, 10: 4, 11: 8, // Number, Int32, Int64
@@ -34,39 +34,39 @@ var fixed = [...]uint8{
 	26: 20, // Currency
 }
 
-// Field is a field where it lies in the bytes that are walked: its header is [Start, ValueStart) and its value
-// [ValueStart, End). A length prefix belongs to the header. An object or array is a field without a value; what is in
-// it follows one level deeper, and then the field that ends it (14.1 or 15.1), at its own depth. So fields follow one
-// another without gaps from the first byte to the last.
+// Field is the position of a field in the bytes: its header is [Start, ValueStart) and its value
+// [ValueStart, End). A length prefix belongs to the header. An object or array is a field without a
+// value; its contents follow one level deeper, and then the field that ends it (14.1 or 15.1), at
+// its own depth. So fields follow one another without gaps from the first byte to the last.
 type Field struct {
 	Type, Code             int
-	Depth                  int // in how many objects and arrays it is
+	Depth                  int // number of enclosing objects and arrays
 	Start, ValueStart, End int
 }
 
-// Is says whether the field is the one with this type and code.
+// Is reports whether the field has this type and code.
 func (f Field) Is(kind, code int) bool { return f.Type == kind && f.Code == code }
 
-// Opens says whether an object or array begins with the field.
+// Opens reports whether the field begins an object or array.
 func (f Field) Opens() bool { return isContainer(f.Type) && f.Code != endCode }
 
-// Ends says whether an object or array ends with the field.
+// Ends reports whether the field ends an object or array.
 func (f Field) Ends() bool { return isContainer(f.Type) && f.Code == endCode }
 
 func isContainer(kind int) bool { return kind == typeObject || kind == typeArray }
 
-// ErrStop, returned by what Walk calls, ends the walk without an error.
+// ErrStop, returned by visit, ends the walk without an error.
 var ErrStop = errors.New("stop walking")
 
-// maxDepth is how deep objects and arrays may lie in one another. The ledger's own bound is 10.
+// maxDepth is the maximum nesting of objects and arrays. The ledger's own limit is 10.
 const maxDepth = 16
 
-const endCode = 1 // of the field that ends an object or an array
+const endCode = 1 // code of the field that ends an object or an array
 
-// Walk calls visit for each field of a transaction, its metadata, a validation or a manifest, in the order of the
-// bytes. It allocates nothing. It ends early when visit returns an error, which it returns; ErrStop it swallows.
+// Walk calls visit for each field of a transaction, its metadata, a validation or a manifest, in
+// order, without allocating. It ends early and returns visit's error, except ErrStop.
 func Walk(b []byte, visit func(Field) error) error {
-	var open [maxDepth]int // types of the objects and arrays that we are in
+	var open [maxDepth]int // types of the enclosing objects and arrays
 	var f Field
 	for f.End < len(b) {
 		f.Start = f.End
@@ -108,7 +108,7 @@ func (f *Field) malformed(why string) error {
 	return fmt.Errorf("%w: field %d.%d at byte %d: %s", ErrMalformed, f.Type, f.Code, f.Start, why)
 }
 
-// read reads the field at Start, header and value.
+// read reads the header and value of the field at Start.
 func (f *Field) read(b []byte) error {
 	at := f.Start
 	f.Type, f.Code = int(b[at]>>4), int(b[at]&15)
@@ -145,8 +145,8 @@ func (f *Field) read(b []byte) error {
 	return nil
 }
 
-// valueSize is the size of a value that has no length prefix, by its type and first bytes. It is -1 where there is
-// no such value, and may be more than there are bytes.
+// valueSize returns the size of a value without length prefix, from its type and first bytes. It is
+// -1 for an invalid value, and may exceed the available bytes.
 func valueSize(kind int, b []byte) int {
 	switch kind {
 	case typeAmount:
@@ -164,7 +164,7 @@ func valueSize(kind int, b []byte) int {
 	return int(fixed[kind])
 }
 
-// Sizes of what amounts and the like are made of, bytes.
+// Sizes of the parts of amounts and similar values, bytes.
 const (
 	accountSize  = 20
 	currencySize = 20
@@ -183,7 +183,7 @@ func amountSize(b []byte) int {
 	return 8
 }
 
-// pathsSize goes through the steps of paths: each has a byte of flags that says what it consists of.
+// pathsSize scans the steps of paths: a byte of flags in each determines its parts.
 func pathsSize(b []byte) int {
 	const (
 		end, boundary                  = 0x00, 0xff
@@ -210,8 +210,8 @@ func pathsSize(b []byte) int {
 	return len(b) + 1 // cut off
 }
 
-// issueSize: XRP is a currency of zeros alone, another currency has its issuer. A multi-purpose token is written as
-// its issuer, the account that nobody has (1), and a sequence.
+// issueSize: XRP is a currency of only zeros; another currency has its issuer. A multi-purpose
+// token is written as its issuer, the account without an owner (1), and a sequence.
 func issueSize(b []byte) int {
 	const sequence = 4
 	switch {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// outline writes values in hex, with what is in objects and arrays in brackets.
+// outline writes values in hex, with the contents of objects and arrays in brackets.
 func outline(b []byte) (string, error) {
 	var s strings.Builder
 	err := Walk(b, func(f Field) error {
@@ -26,7 +26,7 @@ func outline(b []byte) (string, error) {
 }
 
 func TestWalk(t *testing.T) {
-	issuer, xrp, nobody := strings.Repeat("aa", 20), strings.Repeat("00", 20), strings.Repeat("00", 19)+"01"
+	issuer, xrp, noAccount := strings.Repeat("aa", 20), strings.Repeat("00", 20), strings.Repeat("00", 19)+"01"
 	for _, c := range []struct{ name, bytes, want string }{
 		{"integers", "12 0001 24 00000002 3b 0000000000000003 00 10 10 07", "0001 00000002 0000000000000003 07 "},
 		{"codes from 16 on", "20 1b 00000001 70 12 01 ff", "00000001 ff "},
@@ -40,7 +40,7 @@ func TestWalk(t *testing.T) {
 		{"hashes", "01 13 20" + strings.Repeat("33", 32), strings.Repeat("33", 32) + " "},
 		{"XRP as an issue", "03 18" + xrp, xrp + " "},
 		{"an issue", "03 18" + issuer + issuer, issuer + issuer + " "},
-		{"an issue of a multi-purpose token", "03 18" + issuer + nobody + "00000001", issuer + nobody + "00000001 "},
+		{"an issue of a multi-purpose token", "03 18" + issuer + noAccount + "00000001", issuer + noAccount + "00000001 "},
 		{"bridge", "01 19 14" + issuer + xrp + "14" + issuer + issuer + issuer, "14" + issuer + xrp + "14" + issuer + issuer + issuer + " "},
 		{"currency", "01 1a" + issuer, issuer + " "},
 	} {
@@ -139,7 +139,7 @@ func FuzzWalk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is signed has no signatures left to leave out.
+		// Signing data contain no signatures that could be removed again.
 		if twice, err := SigningData(nil, once[4:]); err != nil || !bytes.Equal(once, twice) {
 			t.Errorf("signing data of signing data: %X, not %X: %v", twice, once, err)
 		}

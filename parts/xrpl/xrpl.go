@@ -1,12 +1,13 @@
-// Package xrpl reads and checks the bytes of XRP Ledger history as servers give them with binary: true. It parses
-// and hashes ledger headers, rebuilds the transaction tree, walks the fields of transactions and metadata where they
-// lie, and checks the signatures of transactions, validations and manifests. Nothing here trusts what it reads: sizes
-// and nesting are bounded, and malformed bytes give an error that says where they are.
+// Package xrpl parses and verifies the XRP Ledger's binary format, as servers return it with
+// binary: true. It parses and hashes ledger headers, rebuilds the transaction tree, walks the
+// fields of transactions and metadata in place, and checks the signatures of transactions,
+// validations and manifests. It trusts none of its input: sizes and nesting are bounded, and
+// malformed bytes cause an error with their position.
 //
-// It is not a codec: it never turns a transaction into a structure and back, because the signatures and hashes of
-// history are those of the bytes, and older transactions do not survive that way. Nor does it know the ledger's state
-// tree, or which transactions the network would accept. Fields, Payment, Meta and Key make what a simulator
-// needs, no more.
+// It is not a codec: it never converts a transaction to a structure and back, because the
+// signatures and hashes of history are those of the bytes, and older transactions do not survive
+// that. It does not handle the ledger's state tree, and does not decide which transactions the
+// network would accept. Fields, Payment, Meta and Key build only what a simulator needs.
 //
 // It does no I/O and starts no goroutines.
 package xrpl
@@ -18,20 +19,19 @@ import (
 	"fmt"
 )
 
-// What is wrong with an answer, for those who count it. Errors of this package wrap one of them at
-// most.
+// Kinds of errors, for counting. An error of this package wraps at most one of them.
 var (
-	ErrMalformed = errors.New("malformed bytes")                // they cannot be read at all
-	ErrIndex     = errors.New("another ledger")                 // the header is of another index than the answer
-	ErrHash      = errors.New("wrong ledger hash")              // the header does not have the hash that it should
+	ErrMalformed = errors.New("malformed bytes")                // the bytes cannot be parsed
+	ErrIndex     = errors.New("another ledger")                 // the header has another index than the response
+	ErrHash      = errors.New("wrong ledger hash")              // the header does not have the expected hash
 	ErrRoot      = errors.New("wrong transaction tree")         // the transactions are not those of the header
-	ErrSignature = errors.New("wrong signature")                // the signature does not fit the bytes or is missing
-	ErrKey       = errors.New("key not the account's to use")   // the signature fits, but somebody else made it
-	ErrMetadata  = errors.New("metadata not the transaction's") // it does not say what became of the sender
-	ErrUnknown   = errors.New("unknown type or field")          // newer than this program, which cannot say how it is signed
+	ErrSignature = errors.New("wrong signature")                // the signature is missing or does not match the bytes
+	ErrKey       = errors.New("key not the account's to use")   // the signature is valid, but made with another key
+	ErrMetadata  = errors.New("metadata not the transaction's") // it does not show the sender's change
+	ErrUnknown   = errors.New("unknown type or field")          // newer than this program, which does not know its signers
 )
 
-// Hash is the first half of a SHA-512: what the ledger calls an id, an index or a hash.
+// Hash is the first half of a SHA-512. The ledger uses it as ID, index or hash.
 type Hash [32]byte
 
 // ParseHash reads 64 hex digits of either case.
@@ -45,16 +45,16 @@ func ParseHash(s string) (h Hash, err error) {
 	return h, nil
 }
 
-// IsZero says whether all bits are zero: the hash of an empty tree, and what stands for no hash.
+// IsZero reports whether all bits are zero: an empty tree, or a missing hash.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// String is the hash as servers write it: 64 hex digits in upper case.
+// String formats the hash as servers do: 64 hex digits in upper case.
 func (h Hash) String() string { return string(AppendHex(make([]byte, 0, 2*len(h)), h[:])) }
 
 // AppendText appends String. Its error is always nil.
 func (h Hash) AppendText(b []byte) ([]byte, error) { return AppendHex(b, h[:]), nil }
 
-// MarshalText is String, so that a Hash in JSON is what servers write.
+// MarshalText is String, so that JSON contains a Hash as servers write it.
 func (h Hash) MarshalText() ([]byte, error) { return h.AppendText(nil) }
 
 // UnmarshalText is ParseHash.
@@ -63,7 +63,7 @@ func (h *Hash) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// AppendHex appends bytes as servers write them: hex digits in upper case.
+// AppendHex appends data as servers write it: hex digits in upper case.
 func AppendHex(b, data []byte) []byte {
 	const digits = "0123456789ABCDEF"
 	for _, c := range data {
@@ -72,25 +72,25 @@ func AppendHex(b, data []byte) []byte {
 	return b
 }
 
-// Hex is AppendHex as a string.
+// Hex returns the result of AppendHex as a string.
 func Hex(data []byte) string { return string(AppendHex(make([]byte, 0, 2*len(data)), data)) }
 
-// half is the first half of the SHA-512 of b.
+// half returns the first half of the SHA-512 of b.
 func half(b []byte) Hash {
 	sum := sha512.Sum512(b)
 	return Hash(sum[:32])
 }
 
-// Transaction is a transaction in a ledger: as it was signed, and what it did.
+// Transaction is a transaction in a ledger: its signed bytes and its metadata.
 type Transaction struct {
 	Blob, Meta []byte
-	ID         Hash // its TransactionID; zero until a Verifier has computed it
+	ID         Hash // TransactionID; zero until a Verifier has computed it
 }
 
-// Ledger is a ledger as a server answered. Nothing about it is proved, and its bytes may be shared with others.
+// Ledger is a ledger as a server returned it. It is not verified, and its bytes may be shared.
 type Ledger struct {
-	Index        uint32 // zero where the answer did not say
-	Hash         Hash   // zero where the answer did not say
+	Index        uint32 // zero if the response has none
+	Hash         Hash   // zero if the response has none
 	Header       []byte // HeaderSize bytes
 	Transactions []Transaction
 }

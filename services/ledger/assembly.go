@@ -6,7 +6,6 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/queue"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/rippled"
 )
 
 // Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the defaults of the
@@ -46,24 +45,37 @@ func Assembly() daemon.Assembly {
 			}},
 			{Name: "signatures", Doc: "checks signatures (L4)", Impls: checkers()},
 		},
-		Settings: []daemon.Setting{
-			daemon.Int("fetches", 1, 1, 4096, "requests under way at once, to all servers together"),
-			daemon.Int("connections", rippled.DefaultInFlight, 1, 4096, "requests under way at once to a server, over HTTP/1.1 a connection each; Clio allows an address 20"),
-			daemon.Int("shard_size", 16, 1, 4096, "ledgers of a shard (sizing=adaptive: of the first)"),
-			daemon.Duration("timeout", 8*time.Second, 10*time.Millisecond, 10*time.Minute, "of a shard; what is left of it is asked of another server"),
-			daemon.Int("window", 1024, 1, 1<<20, "ledgers under way at once"),
-			daemon.Bytes("window_bytes", 512<<20, 1<<20, 1<<40, "bytes of answers under way at once"),
-			daemon.Int("verifiers", 0, 0, 1024, "goroutines that prove answers; 0: one for each processor"),
-			daemon.Int("verify_batch", 64, 1, 4096, "answers that one of them takes at a time"),
-			daemon.Int("signature_sample", 1, 1, 1<<20, "L4 checks the signatures of one ledger in so many; 1: of each"),
-			daemon.Int("store_writers", 1, 1, 64, "batches under way to the disk at once"),
-			daemon.Int("store_queue", 1, 1, 1<<16, "proved ledgers that wait to be stored"),
-			daemon.Int("store_batch", 32, 1, 4096, "most ledgers in a batch (commit=batch)"),
-			daemon.Int("attempts", 12, 1, 1000, "tries of a ledger, of all servers, before it is given up"),
-			daemon.Duration("patience", 30*time.Second, time.Second, 24*time.Hour, "for which no server answers rightly, before a sync ends"),
-		},
-		Ladder: ladder(),
+		Settings: daemon.Settings[settings](),
+		Ladder:   ladder(),
 	}
+}
+
+// settings are the seams and settings of the Assembly.
+type settings struct {
+	Decoder     string `seam:"decoder"`
+	Tree        string `seam:"tree"`
+	Queue       string `seam:"queue"`
+	Sizing      string `seam:"sizing"`
+	Hedge       string `seam:"hedge"`
+	Commit      string `seam:"commit"`
+	Compression string `seam:"compression"`
+	Accounts    string `seam:"accounts"`
+	Signatures  string `seam:"signatures"`
+
+	Fetches      int           `set:"fetches" default:"1" min:"1" max:"4096" doc:"requests under way at once, to all servers together"`
+	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"requests under way at once to a server, over HTTP/1.1 a connection each; Clio allows an address 20"`
+	ShardSize    int           `set:"shard_size" default:"16" min:"1" max:"4096" doc:"ledgers of a shard (sizing=adaptive: of the first)"`
+	Timeout      time.Duration `set:"timeout" default:"8s" min:"10ms" max:"10m" doc:"of a shard; what is left of it is asked of another server"`
+	Window       int           `set:"window" default:"1024" min:"1" max:"1048576" doc:"ledgers under way at once"`
+	WindowBytes  int64         `set:"window_bytes" default:"512MiB" min:"1MiB" max:"1TiB" doc:"bytes of answers under way at once"`
+	Verifiers    int           `set:"verifiers" default:"0" min:"0" max:"1024" doc:"goroutines that prove answers; 0: one for each processor"`
+	VerifyBatch  int           `set:"verify_batch" default:"64" min:"1" max:"4096" doc:"answers that one of them takes at a time"`
+	Sample       int           `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"L4 checks the signatures of one ledger in so many; 1: of each"`
+	StoreWriters int           `set:"store_writers" default:"1" min:"1" max:"64" doc:"batches under way to the disk at once"`
+	StoreQueue   int           `set:"store_queue" default:"1" min:"1" max:"65536" doc:"proved ledgers that wait to be stored"`
+	StoreBatch   int           `set:"store_batch" default:"32" min:"1" max:"4096" doc:"most ledgers in a batch (commit=batch)"`
+	Attempts     int           `set:"attempts" default:"12" min:"1" max:"1000" doc:"tries of a ledger, of all servers, before it is given up"`
+	Patience     time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"for which no server answers rightly, before a sync ends"`
 }
 
 func ladder() []daemon.Step {

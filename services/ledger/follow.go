@@ -86,7 +86,9 @@ func (p *pipeline) follow(ctx context.Context) error {
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	p.env.Metrics.MustRegister(&following{f})
+	if err := p.env.Expose(prefix+"follow_", following(f), followMetrics...); err != nil {
+		return err
+	}
 	return f.Run(ctx)
 }
 

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/ledgertest"
@@ -306,9 +307,7 @@ func TestTipOfALiar(t *testing.T) {
 
 // A follower that is killed repeatedly while it catches up leaves holes only where it continues.
 func TestKilledWhileFollowing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
+	quicktest.Skip(t, "builds the program")
 	t.Parallel()
 	s := serveChain(t, sim.Config{ChainConfig: small})
 	relay := ledgertest.NewRelay(t, s.URL())
@@ -341,7 +340,7 @@ func TestKilledWhileFollowing(t *testing.T) {
 		if strings.Contains(has, ",") {
 			holes++
 		}
-		run(t, 0, "check", "--data", dir)
+		checked(t, dir)
 	}
 	t.Logf("%d of 3 kills left a hole", holes)
 	relay.Decide(nil)

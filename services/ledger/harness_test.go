@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/export"
 )
 
 const (
@@ -55,12 +57,32 @@ func truth(t testing.TB, s *sim.Sim, index uint32) *xrpl.Ledger {
 	return l
 }
 
-// ledgersync starts a command in this process, which must leave no goroutine; Stop is SIGTERM.
+// ledgersync starts the service, a job, or a command that reads a folder, in this process, which
+// must leave no goroutine; Stop is SIGTERM.
 func ledgersync(t testing.TB, args ...string) *ledgertest.Process {
 	return ledgertest.Inside(ledgertest.Tidy(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-		none := func(string) (string, bool) { return "", false }
-		return daemon.Run(ctx, Service(), args, none, stdout, stderr)
+		var err error
+		switch args[0] { // both with --data DIR
+		case "check":
+			var report store.CheckReport
+			report, err = store.CheckFolder(ctx, args[2], store.CheckOptions{})
+			err = errors.Join(err, report.Err())
+		case "export":
+			err = exportFolder(ctx, args[2], stdout)
+		default:
+			none := func(string) (string, bool) { return "", false }
+			return daemon.Run(ctx, Service(), args, none, stdout, stderr)
+		}
+		return daemon.ExitCode(name, err, stderr)
 	}))(t, args...)
+}
+
+func exportFolder(ctx context.Context, dir string, to io.Writer) error {
+	s, err := store.OpenFolder(dir, store.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(export.NDJSON(ctx, to, s, s.Stored().Indexes(), func() {}), s.Close())
 }
 
 // run runs a command that must end with a code, and returns its output.
@@ -71,6 +93,16 @@ func run(t testing.TB, code int, args ...string) (stdout, stderr string) {
 		t.Fatalf("%v exits with %d, want %d; it said:\n%s\n%s", args, got, code, p.Stdout.String(), p.Stderr.String())
 	}
 	return p.Stdout.String(), p.Stderr.String()
+}
+
+// checked proves again what is stored in a folder, which has to be clean.
+func checked(t testing.TB, dir string) store.CheckReport {
+	t.Helper()
+	report, err := store.CheckFolder(t.Context(), dir, store.CheckOptions{})
+	if err = errors.Join(err, report.Err()); err != nil {
+		t.Fatal(err)
+	}
+	return report
 }
 
 // syncing is the command line of a sync.

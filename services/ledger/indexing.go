@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"dyno/parts/daemon"
 	"dyno/services/ledger/store"
 )
@@ -13,10 +11,11 @@ import (
 // indexAccounts adds stored ledgers to the index by account, if that was switched on, and logs its
 // progress.
 func indexAccounts(ctx context.Context, env *daemon.Env, s *store.Store) error {
-	env.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ripple_account_index_lacking_ledgers",
-		Help: "Ledgers stored that the index by account lacks, as it is being made.",
-	}, func() float64 { return float64(s.Lacking()) }))
+	err := env.Expose(prefix, nil, daemon.Metric{Name: "account_index_lacking_ledgers", Help: "Ledgers stored that the index by account lacks, as it is being made.",
+		Read: func() float64 { return float64(s.Lacking()) }})
+	if err != nil {
+		return err
+	}
 	all := s.Lacking()
 	if all == 0 {
 		return nil

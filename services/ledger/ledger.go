@@ -2,22 +2,15 @@
 // many servers, proves every byte of it, stores it, follows the tip, and serves it.
 //
 // The pipeline is services/ledger/backfill; an Assembly of names selects its parts. This package is
-// the commands: sync (sync.go), follow, serve, and those of the packages below it, such as check
-// and pack.
+// the service and its jobs: sync (sync.go), follow, serve. Further commands, such as check and
+// pack, are in cmd/ledgersync.
 //
 // It is not a node: it takes no part in consensus, and knows no ledger state.
 package ledger
 
 import (
-	"github.com/spf13/cobra"
-
 	"dyno/parts/daemon"
-	"dyno/services/ledger/sim"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/export"
-	"dyno/services/ledger/store/pack"
-	"dyno/services/ledger/template"
-	"dyno/services/ledger/trust"
 )
 
 // name is the command's name.
@@ -41,10 +34,7 @@ killed at any moment. It serves the stored ledgers in the shape of a rippled ser
 		Assembly: Assembly(),
 		Data:     &daemon.DataFolder{Format: store.Format, Upgrade: store.Upgrade},
 		Jobs:     []daemon.Job{syncJob(), followJob()},
-		Commands: []*cobra.Command{
-			trust.Command(), store.CheckCommand(), store.EvidenceCommand(), export.Command(), pack.Command(), pack.UnpackCommand(), sim.Command(), template.Command(),
-		},
-		Flags: s.declare,
-		Start: s.start,
+		Flags:    s.declare,
+		Start:    s.start,
 	}
 }

@@ -26,6 +26,7 @@ import (
 type pipeline struct {
 	env     *daemon.Env
 	request request
+	set     settings
 	servers []*rippled.Server
 	pool    *pace.Pool
 	store   *store.Store
@@ -45,8 +46,9 @@ type pipeline struct {
 
 // openStore opens the store of the data folder.
 func openStore(env *daemon.Env) (*store.Store, error) {
-	o := store.Options{Compression: env.Choice.Get("compression")}
-	if env.Choice.Get("accounts") == "on" {
+	set := daemon.Bind[settings](env.Choice)
+	o := store.Options{Compression: set.Compression}
+	if set.Accounts == "on" {
 		o.Accounts = "on" // otherwise, what the store has
 	}
 	return store.Open(env.Data, o)
@@ -54,7 +56,7 @@ func openStore(env *daemon.Env) (*store.Store, error) {
 
 // open opens the servers of a request, which is complete, to fill a store from them.
 func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p *pipeline, err error) {
-	p = &pipeline{env: env, request: *r, store: s, watch: backfill.NewWatch()}
+	p = &pipeline{env: env, request: *r, set: daemon.Bind[settings](env.Choice), store: s, watch: backfill.NewWatch()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -66,20 +68,22 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 		return p, daemon.Usage(err)
 	}
 	for _, url := range r.servers {
-		s, err := rippled.Open(ctx, client(env.Choice, url))
+		s, err := rippled.Open(ctx, client(p.set, url))
 		if err != nil {
 			return p, daemon.Usage(fmt.Errorf("--server: %w", err))
 		}
 		p.servers = append(p.servers, s)
 	}
 	p.pool = pace.New(pace.Config{Servers: p.servers})
-	p.config = p.configure(env.Choice, level)
+	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
-	p.writing = store.WriterOptions{Progress: asked.After(s.Progress()), Writers: env.Choice.Int("store_writers"),
-		Queue: env.Choice.Int("store_queue"), Batch: env.Choice.Int("store_batch")}
+	p.writing = store.WriterOptions{Progress: asked.After(s.Progress()), Writers: p.set.StoreWriters,
+		Queue: p.set.StoreQueue, Batch: p.set.StoreBatch}
 	p.bound.begin(p)
-	p.measure() // from here on somebody may look
+	if err := p.measure(); err != nil { // from here on it may be looked at
+		return p, err
+	}
 	refreshing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
 	p.runs.Go(func() { p.pool.Run(refreshing) })
@@ -89,18 +93,19 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 
 // client makes a server's settings of an assembly. Within a shard a request ends with the shard's time; the client's limit is
 // for what belongs to none, and must not come before it.
-func client(c daemon.Choice, url string) rippled.Config {
-	return rippled.Config{URL: url, Decoder: c.Get("decoder"), InFlight: c.Int("connections"), Timeout: max(c.Duration("timeout"), rippled.DefaultTimeout)}
+func client(s settings, url string) rippled.Config {
+	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Timeout, rippled.DefaultTimeout)}
 }
 
 // configure makes the pipeline's settings of an assembly.
-func (p *pipeline) configure(c daemon.Choice, level trust.Level) backfill.Config {
+func (p *pipeline) configure(level trust.Level) backfill.Config {
+	s := p.set
 	return backfill.Config{
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
-		Fetches: c.Int("fetches"), Verifiers: c.Int("verifiers"), VerifyBatch: c.Int("verify_batch"), Queue: c.Get("queue"),
-		Window: c.Int("window"), WindowBytes: c.Bytes("window_bytes"), Timeout: c.Duration("timeout"), Attempts: c.Int("attempts"), StallTimeout: c.Duration("patience"), Tree: c.Get("tree"),
-		Signatures: xrpl.Checkers()[c.Get("signatures")], Sample: c.Int("signature_sample"),
-		Shards: shard.Config{Sizing: c.Get("sizing"), Size: c.Int("shard_size"), Hedge: c.Get("hedge")},
+		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Queue: s.Queue, Tree: s.Tree,
+		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
+		Signatures: xrpl.Checkers()[s.Signatures], Sample: s.Sample,
+		Shards: shard.Config{Sizing: s.Sizing, Size: s.ShardSize, Hedge: s.Hedge},
 	}
 }
 

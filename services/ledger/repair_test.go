@@ -34,23 +34,13 @@ func TestRepairAndSync(t *testing.T) {
 	if err := os.WriteFile(packs[0], b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	check := func(code int, more ...string) (report store.CheckReport) {
-		t.Helper()
-		out, _ := run(t, code, append([]string{"check", "--data", dir, "--json"}, more...)...)
-		if err := json.Unmarshal([]byte(out), &report); err != nil {
-			t.Fatalf("%s: %v", out, err)
-		}
-		return report
+	report, err := store.CheckFolder(t.Context(), dir, store.CheckOptions{})
+	if err != nil || len(report.Failed) == 0 || report.Failed[0].LedgerIndex != first+7 || !strings.Contains(report.Err().Error(), "check --repair") {
+		t.Errorf("%+v, %v, %v", report, report.Err(), err)
 	}
-	if _, said := run(t, 1, "check", "--data", dir); !strings.Contains(said, "check --repair") {
-		t.Errorf("it does not say what to do: %s", said)
-	}
-	if report := check(1); len(report.Failed) == 0 || report.Failed[0].LedgerIndex != first+7 {
-		t.Errorf("%+v", report)
-	}
-	report := check(0, "--repair")
-	if !slices.Equal(report.Gaps, []string{index(first + 7)}) || report.Ledgers != ledgers-1 || report.Repaired == nil || len(report.Repaired.Quarantined) != 2 {
-		t.Errorf("%+v, %+v", report, report.Repaired)
+	report, err = store.CheckFolder(t.Context(), dir, store.CheckOptions{Repair: true})
+	if err != nil || report.Err() != nil || !slices.Equal(report.Gaps, []string{index(first + 7)}) || report.Ledgers != ledgers-1 || report.Repaired == nil || len(report.Repaired.Quarantined) != 2 {
+		t.Errorf("%+v, %+v, %v", report, report.Repaired, err)
 	}
 	for _, name := range report.Repaired.Quarantined {
 		if _, err := os.Stat(filepath.Join(dir, "quarantine", name)); err != nil {
@@ -62,7 +52,7 @@ func TestRepairAndSync(t *testing.T) {
 	if asked := r.Traffic().Asked; len(asked) != 1 || asked[first+7] != 1 {
 		t.Errorf("asked for %v", asked)
 	}
-	if report := check(0); report.Ledgers != ledgers || len(report.Gaps) > 0 {
+	if report := checked(t, dir); report.Ledgers != ledgers || len(report.Gaps) > 0 {
 		t.Errorf("%+v", report)
 	}
 }

@@ -149,9 +149,9 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &pipeline{}
-		c := p.configure(choice, 0)
-		if to := client(choice, url); to.URL != url || to.Decoder != choice.Get("decoder") {
+		p := &pipeline{set: daemon.Bind[settings](choice)}
+		c := p.configure(0)
+		if to := client(daemon.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
 		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != choice.Int("fetches") || c.Window != choice.Int("window") ||
@@ -178,7 +178,7 @@ func TestTimeoutHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := client(choice, url).Timeout; got != want {
+		if got := client(daemon.Bind[settings](choice), url).Timeout; got != want {
 			t.Errorf("timeout=%s: the client gives up after %v, want %v", set, got, want)
 		}
 	}
@@ -196,7 +196,7 @@ func TestConnectionsOfAServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := client(choice, "http://127.0.0.1:5005").InFlight; got != want {
+		if got := client(daemon.Bind[settings](choice), "http://127.0.0.1:5005").InFlight; got != want {
 			t.Errorf("connections=%s: %d concurrent requests, want %d", set, got, want)
 		}
 	}

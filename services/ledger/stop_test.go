@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dyno/parts/lameduck/lameducktest"
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/sim"
 )
 
@@ -17,7 +18,7 @@ func TestServeLosesNoRequest(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	dir := t.TempDir()
 	run(t, 0, syncing(dir, first, last, s.URL())...)
-	for range 4 {
+	for range quicktest.Of(1, 4) {
 		p := ledgersync(t, serving(dir, "--lame-duck=1s")...)
 		url, debug := ready(t, p)
 		lameducktest.Run(t, lameducktest.Program{

@@ -155,7 +155,7 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 		}
 		c.Below = backfill.Trusted{Index: below, Hash: hash}
 	}
-	w, err := store.NewWriter(p.env.Choice.Get("commit"), p.store, p.writing)
+	w, err := store.NewWriter(p.set.Commit, p.store, p.writing)
 	if err != nil {
 		return err
 	}

@@ -226,5 +226,5 @@ func TestContinuesWithOtherFlags(t *testing.T) {
 	if want := (store.Progress{From: first, To: last, Servers: []string{second.URL()}, Level: "L4", Anchor: hash}); has != fmt.Sprintf("%d-%d", first, last) || fmt.Sprint(asked) != fmt.Sprint(want) {
 		t.Errorf("stored: %s, asked for: %+v, want %+v", has, asked, want)
 	}
-	run(t, 0, "check", "--data", dir)
+	checked(t, dir)
 }

@@ -5,27 +5,29 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+
+	"dyno/services/notify/notice"
 )
 
-// Accepting took 11 allocations, 5.3 a notice in a batch, and delivering some 55 more when this was written, those
-// of the test and its receiver among them.
+// Accepting took 11 allocations, 5.3 a notice in a batch, and delivering some 55 more when this was
+// written, those of the test and its receiver among them.
 func TestAllocations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t, nil)
 		w := newWorld(t, patient(map[string]string{"window": "1000", "workers": "1"}))
 		next := 0
 		accept := func(n int, kind string) {
-			notices := make([]*notice, n)
+			notices := make([]*notice.Notice, n)
 			for i := range notices {
 				next++
 				notices[i] = aNotice(fmt.Sprintf("n%d", next), "k", kind)
 			}
-			if _, _, err := w.d.accept(context.Background(), notices); err != nil {
+			if _, _, err := w.d.acceptor.Accept(context.Background(), notices); err != nil {
 				t.Fatal(err)
 			}
 		}
-		one := testing.AllocsPerRun(200, func() { accept(1, "nobody's") })
-		many := testing.AllocsPerRun(50, func() { accept(64, "nobody's") }) / 64
+		one := testing.AllocsPerRun(200, func() { accept(1, "unwanted") })
+		many := testing.AllocsPerRun(50, func() { accept(64, "unwanted") }) / 64
 		w.subscribe(p.host, ofTypes("t"))
 		delivered := testing.AllocsPerRun(200, func() { accept(1, "t"); synctest.Wait() })
 		t.Logf("accepting one: %v, one of 64: %v, accepting and delivering one: %v", one, many, delivered)

@@ -18,9 +18,13 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/routing"
+	"dyno/services/notify/store"
 )
 
-// While notices come, are delivered and trimmed, every backup is a data folder in which nothing is missing.
+// While notices come, are delivered and trimmed, every backup is a data folder in which nothing is
+// missing.
 func TestBackupWhileTrimming(t *testing.T) {
 	tar, err := exec.LookPath("tar")
 	if err != nil {
@@ -32,8 +36,8 @@ func TestBackupWhileTrimming(t *testing.T) {
 	}
 	c := FromChoice(choice)
 	c.Data, c.AllowPrivate, c.withoutKeeping = t.TempDir(), true, true
-	c.openBackend = func(c Config, name string) (wal.Backend, error) {
-		return segment.Open(filepath.Join(c.Data, name), segment.Options{SegmentBytes: 1 << 10}) // a few notices
+	c.openBackend = func(o store.Options, name string) (wal.Backend, error) {
+		return segment.Open(filepath.Join(o.Data, name), segment.Options{SegmentBytes: 1 << 10}) // a few notices
 	}
 	if err := os.WriteFile(filepath.Join(c.Data, "FORMAT"), []byte("as parts/daemon writes it\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -45,7 +49,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := hooks.URL
-	if _, _, err := d.subscribe(wish{URL: &url}); err != nil {
+	if _, _, err := d.table.Subscribe(routing.Request{URL: &url}); err != nil {
 		t.Fatal(err)
 	}
 	var acked atomic.Uint64
@@ -53,11 +57,11 @@ func TestBackupWhileTrimming(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	work.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			if d.pending.Load() > 200 { // only what is delivered can be trimmed
+			if d.deliverer.Pending.Load() > 200 { // only what is delivered can be trimmed
 				runtime.Gosched()
 				continue
 			}
-			receipts, _, err := d.accept(ctx, []*notice{{ID: fmt.Sprintf("n%d", i), Key: fmt.Sprint(i % 50), Type: "t", Payload: make([]byte, 200)}})
+			receipts, _, err := d.acceptor.Accept(ctx, []*notice.Notice{{ID: fmt.Sprintf("n%d", i), Key: fmt.Sprint(i % 50), Type: "t", Payload: make([]byte, 200)}})
 			if err != nil {
 				t.Error(err)
 				return
@@ -67,7 +71,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 	})
 	work.Go(func() {
 		for ctx.Err() == nil {
-			if err := d.save(); err != nil {
+			if err := d.maintainer.Save(); err != nil {
 				t.Error(err)
 				return
 			}
@@ -86,7 +90,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 			t.Fatalf("%s: %.300s, %v", answer.Status, archive, err)
 		}
 		if i%20 != 0 {
-			continue // it is what it takes that files are not removed under its hands
+			continue // what matters is that no file is removed meanwhile
 		}
 		restored := c
 		restored.Data = t.TempDir()
@@ -97,7 +101,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 		}
 		checkRestored(t, restored, before)
 	}
-	if first, _ := d.notices.Bounds(); first == 1 {
+	if first, _ := d.store.Notices.Bounds(); first == 1 {
 		t.Error("nothing was trimmed meanwhile")
 	}
 	cancel()
@@ -107,18 +111,19 @@ func TestBackupWhileTrimming(t *testing.T) {
 	}
 }
 
-// checkRestored starts a dispatcher on a backup that was begun when so many notices were acknowledged.
+// checkRestored starts a dispatcher on a backup that was begun when that many notices were
+// acknowledged.
 func checkRestored(t *testing.T, c Config, before uint64) {
 	t.Helper()
 	d, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for d.pending.Load() > 0 { // everything can be read, and is delivered
+	for d.deliverer.Pending.Load() > 0 { // everything can be read, and is delivered
 		runtime.Gosched()
 	}
 	_, err = d.Close(t.Context())
-	if s := d.Stats(1); err != nil || s.Seq < before || s.Accepted != int64(s.Seq) || s.Delivered != s.Accepted || s.Lost != 0 {
+	if s := d.api.Stats(1); err != nil || s.Seq < before || s.Accepted != int64(s.Seq) || s.Delivered != s.Accepted || s.Lost != 0 {
 		t.Errorf("%d were acknowledged; restored: %d of %d delivered, up to %d, %d lost, %v", before, s.Delivered, s.Accepted, s.Seq, s.Lost, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"path"
 	"slices"
@@ -22,21 +21,21 @@ import (
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/parts/wal/segment/faultfs"
+	"dyno/services/notify/api"
 	"dyno/services/notify/journal"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/routing"
+	"dyno/services/notify/store"
 )
 
-// Tests that look inside run a whole dispatcher in a bubble of testing/synctest: on a disk in memory, with
-// receivers in memory. Its clock stands still while anything runs, so what happens when is exact.
+// Tests that look inside run a whole dispatcher in a bubble of testing/synctest: on a disk in
+// memory, with receivers in memory. Its clock stands still while anything runs, so what happens
+// when is exact.
 
-// peers are the receivers that the client "memory" reaches, by the host of their address.
+// peers are the receivers in memory, by the host of their address.
 var peers sync.Map
 
-func init() {
-	newClients["memory"] = func(c Config) client {
-		return &http.Client{Transport: inMemory{}, Timeout: c.Timeout, CheckRedirect: stay}
-	}
-}
-
+// inMemory posts webhooks to them.
 type inMemory struct{}
 
 func (inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -47,15 +46,21 @@ func (inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.(*peer).serve(r)
 }
 
+// outcome is what a peer answers.
+type outcome struct {
+	status int           // 0 means that it does not answer
+	after  time.Duration // Retry-After
+}
+
 // peer is a receiver in memory.
 type peer struct {
 	host string
 
 	mu      sync.Mutex         // guards the fields below
-	respond func(hook) outcome // status 0: it does not answer; nil: 200
+	respond func(hook) outcome // nil means 200
 	hooks   []hook
 	flying  int
-	most    int // that were in flight at once
+	most    int // that were in flight concurrently
 }
 
 // hook is a webhook that came.
@@ -164,7 +169,7 @@ type world struct {
 	disk    *faultfs.FS
 	d       *Dispatcher
 	visited atomic.Int64 // records of the notices that were read
-	told    []error      // by Config.Fail
+	told    []error      // what Config.Fail received
 	running bool
 }
 
@@ -180,16 +185,16 @@ func newWorld(t *testing.T, settings map[string]string, also ...func(*Config)) *
 	if settings["workers"] == "" {
 		w.c.Workers = 8
 	}
-	w.c.Client = "memory"
+	w.c.transport = inMemory{}
 	w.c.Fail = func(err error) { w.told = append(w.told, err) }
-	w.c.openBackend = func(c Config, name string) (wal.Backend, error) {
-		o := c.segmentOptions(name)
-		o.FS, o.SegmentBytes, o.Reserve, o.Log = w.disk, 16<<10, o.Reserve/16, slog.New(slog.DiscardHandler)
-		files, err := segment.Open(path.Join("/", name), o)
-		if err == nil && name == noticesLog {
-			return watched{files, &w.visited}, nil
+	w.c.openBackend = func(o store.Options, name string) (wal.Backend, error) {
+		files := o.Segments(name)
+		files.FS, files.SegmentBytes, files.Reserve = w.disk, 16<<10, files.Reserve/16
+		log, err := segment.Open(path.Join("/", name), files)
+		if err == nil && name == store.NoticesName {
+			return watched{log, &w.visited}, nil
 		}
-		return files, err
+		return log, err
 	}
 	for _, f := range also {
 		f(&w.c)
@@ -248,40 +253,44 @@ func (w *world) kill() {
 	}
 }
 
-// checkpoint lets the house-keeper write one.
-func (w *world) checkpoint() { pass(checkpointEvery + 2*expireEvery) }
+// checkpoint lets the maintainer write one: every 30 s, as it finds out every second.
+func (w *world) checkpoint() { pass(32 * time.Second) }
 
-func (w *world) subscribe(address string, wishes ...func(*wish)) *subscription {
+func (w *world) subscribe(address string, wishes ...func(*routing.Request)) *routing.Subscription {
 	if address[0] != 'h' {
 		address = "http://" + address
 	}
-	asked := wish{URL: &address}
+	asked := routing.Request{URL: &address}
 	for _, f := range wishes {
 		f(&asked)
 	}
-	sub, _, err := w.d.subscribe(asked)
+	sub, _, err := w.d.table.Subscribe(asked)
 	if err != nil {
 		w.fail("subscribing: %v", err)
 	}
 	return sub
 }
 
-func (w *world) change(sub *subscription, f func(*journal.Definition)) {
-	if _, err := w.d.change(sub.id, func(def *journal.Definition) error { f(def); return nil }); err != nil {
+func (w *world) change(sub *routing.Subscription, f func(*journal.Definition)) {
+	if _, err := w.d.table.Change(sub.ID, func(def *journal.Definition) error { f(def); return nil }); err != nil {
 		w.fail("changing a subscription: %v", err)
 	}
 }
 
-func ofTypes(types ...string) func(*wish) { return func(w *wish) { w.Types = &types } }
-func withRate(r float64) func(*wish)      { return func(w *wish) { w.RatePerS = &r } }
-func withConcurrency(n int) func(*wish)   { return func(w *wish) { w.Concurrency = &n } }
-func inBatchesOf(n int) func(*wish)       { return func(w *wish) { w.Batch = &n } }
-func aNotice(id, key, kind string) *notice {
-	return &notice{ID: id, Key: key, Type: kind, Payload: []byte("1")}
+func ofTypes(types ...string) func(*routing.Request) {
+	return func(w *routing.Request) { w.Types = &types }
+}
+func withRate(r float64) func(*routing.Request) { return func(w *routing.Request) { w.RatePerS = &r } }
+func withConcurrency(n int) func(*routing.Request) {
+	return func(w *routing.Request) { w.Concurrency = &n }
+}
+func inBatchesOf(n int) func(*routing.Request) { return func(w *routing.Request) { w.Batch = &n } }
+func aNotice(id, key, kind string) *notice.Notice {
+	return &notice.Notice{ID: id, Key: key, Type: kind, Payload: []byte("1")}
 }
 
 // aSeries is n notices of a key each, or of one key if it is given.
-func aSeries(prefix string, n int, key, kind string) (out []*notice) {
+func aSeries(prefix string, n int, key, kind string) (out []*notice.Notice) {
 	for i := range n {
 		id := fmt.Sprintf("%s%05d", prefix, i)
 		k := key
@@ -293,34 +302,37 @@ func aSeries(prefix string, n int, key, kind string) (out []*notice) {
 	return out
 }
 
-func idsOf(notices []*notice) (ids []string) {
+func idsOf(notices []*notice.Notice) (ids []string) {
 	for _, n := range notices {
 		ids = append(ids, n.ID)
 	}
 	return ids
 }
 
-func (w *world) post(notices ...*notice) error {
-	_, _, err := w.d.accept(context.Background(), notices)
+func (w *world) post(notices ...*notice.Notice) error {
+	_, _, err := w.d.acceptor.Accept(context.Background(), notices)
 	return err
 }
 
-func (w *world) mustPost(notices ...*notice) {
+func (w *world) mustPost(notices ...*notice.Notice) {
 	if err := w.post(notices...); err != nil {
 		w.fail("posting: %v", err)
 	}
 }
 
-// pass lets time pass, and what it brings about be done.
+// scanRecords is how many records the backlog reads in one scan at most.
+const scanRecords = 20_000
+
+// pass lets time pass on the bubble's clock, and what it brings about be done.
 func pass(d time.Duration) {
-	time.Sleep(d) // on the bubble's clock
+	time.Sleep(d)
 	synctest.Wait()
 }
 
 // settle waits up to an hour until nothing is pending.
-func (w *world) settle() Stats {
+func (w *world) settle() stats {
 	for range 36_000 {
-		if synctest.Wait(); w.d.pending.Load() == 0 {
+		if synctest.Wait(); w.d.deliverer.Pending.Load() == 0 {
 			break
 		}
 		pass(100 * time.Millisecond)
@@ -332,12 +344,12 @@ func (w *world) settle() Stats {
 	return s
 }
 
-// sums reads the statistics and holds that they add up.
-func (w *world) sums() Stats {
+// sums reads the statistics and checks that they add up.
+func (w *world) sums() stats {
 	synctest.Wait()
-	s := w.d.Stats(maxListed)
-	if s.Accepted != s.Delivered+s.Dead+int64(s.Pending) || int64(s.Pending) != w.d.pending.Load() {
-		w.fail("the sums do not add up: %+v, and %d are owed", s, w.d.pending.Load())
+	s := stats{w.d.api.Stats(api.MaxListed)}
+	if s.Accepted != s.Delivered+s.Dead+int64(s.Pending) || int64(s.Pending) != w.d.deliverer.Pending.Load() {
+		w.fail("the sums do not add up: %+v, and %d are owed", s, w.d.deliverer.Pending.Load())
 	}
 	for _, row := range s.Subscriptions {
 		if row.Accepted != row.Delivered+row.Dead+int64(row.Pending) || row.Pending < 0 || row.Backlog < 0 || row.DeadLetters > int(row.Dead)+row.Pending {
@@ -347,10 +359,14 @@ func (w *world) sums() Stats {
 	return s
 }
 
-func (s Stats) of(sub *subscription) StatsRow {
-	i := slices.IndexFunc(s.Subscriptions, func(r StatsRow) bool { return r.ID == sub.id })
+// stats are the statistics.
+type stats struct{ api.Stats }
+
+// of returns a subscription's row.
+func (s stats) of(sub *routing.Subscription) api.StatsRow {
+	i := slices.IndexFunc(s.Subscriptions, func(r api.StatsRow) bool { return r.ID == sub.ID })
 	if i < 0 {
-		return StatsRow{}
+		return api.StatsRow{}
 	}
 	return s.Subscriptions[i]
 }

@@ -7,15 +7,17 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"dyno/parts/daemon"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
 	"dyno/services/notify/journal"
+	"dyno/services/notify/routing"
+	"dyno/services/notify/store"
 )
 
-// tapped is a journal's backend that shows what is written to it, and cannot read one of its records.
+// tapped is a journal's backend that shows what is written to it, and cannot read one of its
+// records.
 type tapped struct {
 	wal.Backend
 	wrote   func(record []byte)
@@ -46,8 +48,9 @@ func (w *tapped) Scan(from uint64, visit func(uint64, []byte) error) error {
 // Size is what makes a checkpoint carry dead letters over.
 func (w *tapped) Size() int64 { return 1 << 40 }
 
-// tap is a dispatcher with one subscription, whose journal is tapped, and that checkpoints when it is told to.
-func tap(t *testing.T) (*Dispatcher, *subscription, *tapped) {
+// tap is a dispatcher with one subscription, whose journal is tapped, and that writes checkpoints
+// only on request.
+func tap(t *testing.T) (*Dispatcher, *routing.Subscription, *tapped) {
 	t.Helper()
 	choice, err := Assembly().Resolve(daemon.Tuned, nil)
 	if err != nil {
@@ -56,8 +59,8 @@ func tap(t *testing.T) (*Dispatcher, *subscription, *tapped) {
 	w := &tapped{Backend: memory.New()}
 	c := FromChoice(choice)
 	c.AllowPrivate, c.withoutKeeping = true, true
-	c.openBackend = func(_ Config, name string) (wal.Backend, error) {
-		if name == journalLog {
+	c.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+		if name == store.JournalName {
 			return w, nil
 		}
 		return memory.New(), nil
@@ -72,52 +75,34 @@ func tap(t *testing.T) (*Dispatcher, *subscription, *tapped) {
 		}
 	})
 	url := "http://192.0.2.1/a"
-	sub, _, err := d.subscribe(wish{URL: &url})
+	sub, _, err := d.table.Subscribe(routing.Request{URL: &url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d, sub, w
 }
 
-// The journal hears of a change while the subscription is locked: otherwise a checkpoint at that moment would
-// tell the old definition after the new one, and a restart would bring the old one back.
-func TestChangeIsToldUnderItsLock(t *testing.T) {
+// The journal hears of a change while the subscription is locked: otherwise a checkpoint at that
+// moment would write the old definition after the new one, and a restart would bring the old one
+// back.
+func TestChangeIsWrittenUnderItsLock(t *testing.T) {
 	d, sub, w := tap(t)
-	var told sync.Once
+	var first sync.Once
 	heard := false
 	w.wrote = func(record []byte) {
 		if !bytes.Contains(record, []byte("192.0.2.1/b")) {
 			return
 		}
-		told.Do(func() { // what comes later is a checkpoint's
+		first.Do(func() { // what comes later is a checkpoint's
 			heard = true
-			if sub.mu.TryLock() {
-				sub.mu.Unlock()
+			if sub.Mu.TryLock() {
+				sub.Mu.Unlock()
 				t.Error("the subscription could be written down as it was before")
 			}
 		})
 	}
-	_, err := d.change(sub.id, func(def *journal.Definition) error { def.URL = "http://192.0.2.1/b"; return nil })
+	_, err := d.table.Change(sub.ID, func(def *journal.Definition) error { def.URL = "http://192.0.2.1/b"; return nil })
 	if err != nil || !heard {
-		t.Fatalf("heard of it: %v, %v", heard, err)
-	}
-}
-
-// A dead letter that cannot be read does not keep the log of notices from getting shorter.
-func TestDamagedLetterHoldsUpNoCheckpoint(t *testing.T) {
-	d, sub, w := tap(t)
-	if _, err := d.journal.Bury(sub.id, journal.Letter{Seq: 1}, []byte("record")); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.save(); err != nil {
-		t.Fatal(err)
-	}
-	w.damaged.Store(d.journal.Letters(sub.id)[0].Where)
-	d.checkpoint.at = time.Time{}
-	if err := d.save(); !errors.Is(err, journal.ErrUnread) {
-		t.Fatalf("save: %v", err)
-	}
-	if d.checkpoint.at.IsZero() {
-		t.Error("the checkpoint does not count")
+		t.Fatalf("written: %v, %v", heard, err)
 	}
 }

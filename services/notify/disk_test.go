@@ -10,23 +10,27 @@ import (
 	"time"
 
 	"dyno/parts/wal"
+	"dyno/services/notify/api"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/refusal"
+	"dyno/services/notify/routing"
 )
 
 // refused holds that a post was refused with a status.
-func (w *world) refused(status int, notices ...*notice) {
+func (w *world) refused(status int, notices ...*notice.Notice) {
 	err := w.post(notices...)
-	if r := (*refusal)(nil); !errors.As(err, &r) || r.status != status {
+	if r := (*refusal.Error)(nil); !errors.As(err, &r) || r.Status != status {
 		w.fail("a post came to %v, want a refusal with %d", err, status)
 		return
 	}
 	answer := httptest.NewRecorder()
-	if answerError(answer, err); answer.Code != status || answer.Header().Get("Retry-After") == "" {
+	if api.AnswerError(answer, err); answer.Code != status || answer.Header().Get("Retry-After") == "" {
 		w.fail("the answer: %d, headers %v", answer.Code, answer.Header())
 	}
 }
 
-// A full disk refuses what it has no room for, without a trace of it; when there is space again, all goes on as
-// it is.
+// A full disk refuses what it has no room for, without a trace of it; when there is space again,
+// all goes on as it is.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t, nil)
@@ -61,8 +65,8 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// A disk that is full of what was delivered is free again within seconds, however often that happens, and however the
-// process ends in between; what is not delivered stays.
+// A disk that is full of what was delivered is free again within seconds, however often that
+// happens, and however the process ends in between; what is not delivered stays.
 func TestDiskFullOfHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, q := newPeer(t, nil), newPeer(t, nil)
@@ -73,8 +77,8 @@ func TestDiskFullOfHistory(t *testing.T) {
 			for i := range 10_000 {
 				ns := aSeries(fmt.Sprintf("r%d-%d-", round, i), 50, "", "t")
 				if err := w.post(ns...); err != nil {
-					var r *refusal
-					if !errors.As(err, &r) || r.status != http.StatusInsufficientStorage {
+					var r *refusal.Error
+					if !errors.As(err, &r) || r.Status != http.StatusInsufficientStorage {
 						t.Fatal(err)
 					}
 					return ids
@@ -195,8 +199,8 @@ func TestDiskFullOfWhatIsOwed(t *testing.T) {
 	})
 }
 
-// After a failed fsync nothing of what was posted counts, and the next post succeeds; a subscription that
-// could not be stored is not there.
+// After a failed fsync nothing of what was posted counts, and the next post succeeds; a
+// subscription that could not be stored is not there.
 func TestFailedSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t, nil)
@@ -213,7 +217,7 @@ func TestFailedSync(t *testing.T) {
 			w.refused(http.StatusServiceUnavailable, aNotice("bad", "k", "t"))
 			w.disk.FailSync(1)
 			address := "http://" + p.host + "/bad"
-			if _, _, err := w.d.subscribe(wish{URL: &address}); err == nil {
+			if _, _, err := w.d.table.Subscribe(routing.Request{URL: &address}); err == nil {
 				t.Error("a subscription that could not be stored was accepted")
 			}
 		}
@@ -233,8 +237,8 @@ func TestFailedSync(t *testing.T) {
 	})
 }
 
-// When the log can take no more, the one who started the dispatcher is told; what was acknowledged is there
-// when it is started again.
+// When the log can take no more, Config.Fail receives the error; what was acknowledged
+// is there when it is started again.
 func TestFailedLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, release := stuck(t)
@@ -245,13 +249,13 @@ func TestFailedLog(t *testing.T) {
 		pass(2 * time.Second)
 		w.disk.FailSync(1)
 		w.refused(http.StatusServiceUnavailable, aNotice("bad", "k", "t"))
-		w.disk.FailSync(1) // of the file that is to take its place
+		w.disk.FailSync(1) // of the file that takes its place
 		w.refused(http.StatusServiceUnavailable, aNotice("bad", "k", "t"))
 		for range 3 {
 			w.refused(http.StatusServiceUnavailable, aNotice("bad", "k", "t"))
 		}
 		if len(w.told) == 0 || !errors.Is(w.told[0], wal.ErrFailed) {
-			t.Errorf("told %v", w.told)
+			t.Errorf("Fail received %v", w.told)
 		}
 		if s := w.sums(); s.Pending != 20 {
 			t.Errorf("%+v", s)

@@ -27,13 +27,13 @@ func TestFrontCountsWhatItLeaves(t *testing.T) {
 		}
 		conns = append(conns, conn)
 	}
-	if n := s.front.server.Stats().Connections; n != int64(len(conns)) {
+	if n := s.front.Stats().Connections; n != int64(len(conns)) {
 		t.Errorf("%d connections, want %d", n, len(conns))
 	}
 	for _, conn := range conns {
 		conn.Close()
 	}
-	for s.front.server.Stats().Connections > 0 {
+	for s.front.Stats().Connections > 0 {
 		time.Sleep(time.Millisecond) // until net/http has seen it
 	}
 }

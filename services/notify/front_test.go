@@ -19,15 +19,17 @@ import (
 
 	"dyno/parts/daemon"
 	pages "dyno/parts/guard"
-	"dyno/parts/httploop"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
+	"dyno/services/notify/api"
+	"dyno/services/notify/routing"
+	"dyno/services/notify/store"
 )
 
 // fronted is a dispatcher behind net/http, and behind a front if there is one.
 type fronted struct {
 	d       *Dispatcher
-	front   *front
+	front   *api.Front
 	address string
 }
 
@@ -67,7 +69,8 @@ func newGuard(t testing.TB) *pages.Guard {
 	return g
 }
 
-// talk sends bytes on a connection and returns what comes until it ends. What is sent asks for that.
+// talk sends bytes on a connection and returns what comes until it ends. What is sent asks for
+// that.
 func (s *fronted) talk(t testing.TB, sent string) string {
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
@@ -157,7 +160,7 @@ func TestFrontAnswers(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
 				t.Errorf("got  %v\nwant %v", got, want)
 			}
-			if n := loop.front.server.Stats().Requests; n != uint64(tt.served) {
+			if n := loop.front.Stats().Requests; n != uint64(tt.served) {
 				t.Errorf("the front served %d requests, want %d", n, tt.served)
 			}
 		})
@@ -191,8 +194,8 @@ func (g *gated) Sync() error {
 func held(t *testing.T, change func(*Config)) (*fronted, *gated) {
 	g := &gated{Backend: memory.New(), tokens: make(chan struct{}, 1000), syncs: make(chan struct{}, 1000)}
 	return newFronted(t, "loop", func(c *Config) {
-		c.openBackend = func(_ Config, name string) (wal.Backend, error) {
-			if name == noticesLog {
+		c.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
+			if name == store.NoticesName {
 				return g, nil
 			}
 			return memory.New(), nil
@@ -203,7 +206,8 @@ func held(t *testing.T, change func(*Config)) (*fronted, *gated) {
 	}), g
 }
 
-// posts sends requests on a connection each; the returned function waits for their statuses and counts them.
+// posts sends requests on a connection each; the returned function waits for their statuses and
+// counts them.
 func (s *fronted) posts(t *testing.T, requests ...string) (statuses func() map[int]int) {
 	var wg sync.WaitGroup
 	came := make([]string, len(requests))
@@ -225,9 +229,7 @@ func (s *fronted) posts(t *testing.T, requests ...string) (statuses func() map[i
 }
 
 func (s *fronted) queued() int {
-	s.front.mu.Lock()
-	defer s.front.mu.Unlock()
-	return len(s.front.queue)
+	return s.front.Stats().Queued
 }
 
 // A notice keeps its idempotency key when the buffer of its connection is used again.
@@ -240,7 +242,7 @@ func TestFrontKeepsIdempotencyKeys(t *testing.T) {
 	}))
 	defer receiver.Close()
 	defer close(next)
-	if _, _, err := s.d.subscribe(wish{URL: &receiver.URL}); err != nil {
+	if _, _, err := s.d.table.Subscribe(routing.Request{URL: &receiver.URL}); err != nil {
 		t.Fatal(err)
 	}
 	const last = "Connection: close\r\n"
@@ -303,7 +305,7 @@ func (s *fronted) oneThenTen(t *testing.T, g *gated) (first, rest func() map[int
 func TestFrontRefusesAsFewAsCanBe(t *testing.T) {
 	s, g := held(t, func(c *Config) { c.MaxPending = 4 })
 	url := "http://192.0.2.1/hook" // which never answers
-	if _, _, err := s.d.subscribe(wish{URL: &url}); err != nil {
+	if _, _, err := s.d.table.Subscribe(routing.Request{URL: &url}); err != nil {
 		t.Fatal(err)
 	}
 	first, rest := s.oneThenTen(t, g)
@@ -311,12 +313,12 @@ func TestFrontRefusesAsFewAsCanBe(t *testing.T) {
 	if a, b := first(), rest(); a[202] != 1 || b[202] != 3 || b[429] != 7 {
 		t.Errorf("statuses %v, then %v", a, b)
 	}
-	for _, sub := range s.d.subscriptions() {
-		sub.mu.Lock()
-		if sub.counts.Accepted != 4 || sub.counts.Refused != 7 {
-			t.Errorf("counts %+v", sub.counts)
+	for _, sub := range s.d.table.All() {
+		sub.Mu.Lock()
+		if sub.Counts.Accepted != 4 || sub.Counts.Refused != 7 {
+			t.Errorf("counts %+v", sub.Counts)
 		}
-		sub.mu.Unlock()
+		sub.Mu.Unlock()
 	}
 }
 
@@ -347,26 +349,6 @@ func TestFrontDrain(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
-	}
-}
-
-// Only requests with a known key are the front's.
-func TestFrontKeys(t *testing.T) {
-	f := &front{guard: newGuard(t), allows: func(authorization string) bool { return authorization == "Bearer good" }}
-	r := func(fields ...httploop.Field) *httploop.Request {
-		return &httploop.Request{Method: "POST", Target: "/v1/notices", Host: "x",
-			Fields: append(fields, httploop.Field{Name: "Content-Type", Value: "application/json"}, httploop.Field{Name: "Content-Length", Value: "1"})}
-	}
-	for value, want := range map[string]bool{"Bearer good": true, "Bearer bad": false} {
-		if got := f.serves(r(httploop.Field{Name: "authorization", Value: value})); got != want {
-			t.Errorf("%s: %v", value, got)
-		}
-	}
-	if f.serves(r()) {
-		t.Error("a request without a key")
-	}
-	if two := []httploop.Field{{Name: "Authorization", Value: "Bearer bad"}, {Name: "authorization", Value: "Bearer good"}}; f.serves(r(two...)) {
-		t.Error("a request with two keys")
 	}
 }
 

@@ -17,11 +17,13 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/services/notify/jetstream"
 	"dyno/services/notify/jetstream/natstest"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notifytest"
+	"dyno/services/notify/store"
 )
 
 // onStreams is the tuned assembly with its logs in the streams of that name.
@@ -42,9 +44,7 @@ func onStreams(t testing.TB, url, name string, set map[string]string) Config {
 
 // Every start has an empty data folder of its own, as on another machine.
 func TestSuiteOnJetStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a stream is several fsyncs an event")
-	}
+	quicktest.Skip(t, "syncs several times per event")
 	t.Parallel()
 	url := natstest.Start(t, natstest.Options{MaxBatch: 10_000}).URL
 	var mu sync.Mutex
@@ -138,8 +138,8 @@ func noticeLines(from, n int) string {
 	return b.String()
 }
 
-// inbox is a subscriber; until it is open, it answers 503: at a backoff of a second that is borne for longer than
-// an election takes.
+// inbox is a subscriber; until it is open, it answers 503: at a backoff of a second that is borne
+// for longer than an election takes.
 type inbox struct {
 	url  string
 	mu   sync.Mutex
@@ -177,7 +177,7 @@ func (b *inbox) accept() {
 	b.open = true
 }
 
-// await waits for so many notices and returns their ids.
+// await waits for n notices and returns their ids.
 func (b *inbox) await(t testing.TB, n int) []string {
 	t.Helper()
 	limit := time.NewTimer(time.Minute)
@@ -197,8 +197,8 @@ func (b *inbox) await(t testing.TB, n int) []string {
 	}
 }
 
-// Of two dispatchers on the same streams the one that writes second takes nothing more and says why; what
-// either has acknowledged is there for the third.
+// Of two dispatchers on the same streams the one that writes second takes nothing more and says
+// why; what either has acknowledged is there for the third.
 func TestSecondDispatcherFencesFirst(t *testing.T) {
 	c := onStreams(t, natstest.Start(t, natstest.Options{}).URL, "fence", map[string]string{"backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
 	r := newInbox(t)
@@ -209,11 +209,11 @@ func TestSecondDispatcherFencesFirst(t *testing.T) {
 	second.notice(202, "2")
 	for _, id := range []string{"3", "4"} {
 		if text := first.notice(503, id); !strings.Contains(text, "another") {
-			t.Errorf("the first was told %s", text)
+			t.Errorf("the first answered %s", text)
 		}
 	}
 	if err := <-first.told; !errors.Is(err, wal.ErrFailed) {
-		t.Errorf("Fail was told %v", err)
+		t.Errorf("Fail received %v", err)
 	}
 	if err := first.stop(); !errors.Is(err, wal.ErrFailed) {
 		t.Errorf("the first ended with %v", err)
@@ -250,12 +250,10 @@ func TestBatchBeyondServers(t *testing.T) {
 	}
 }
 
-// A checkpoint of as much as one subscription may have is within what servers take that were told nothing.
+// A checkpoint of as much as one subscription may have is within the defaults of the servers.
 func TestLargeCheckpointOnJetStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it writes 30,000 events, one after the other")
-	}
-	const waiting, letters = 20_000, journal.DefaultLetters
+	quicktest.Skip(t, "writes 30,000 events, one after the other")
+	const waiting, letters = 20_000, journal.DefaultDeadLetters
 	at := jetstream.Config{URL: natstest.Start(t, natstest.Options{}).URL, Stream: "journal"}
 	open := func() (*journal.Journal, map[string]*journal.Recovered) {
 		b, err := jetstream.Open(t.Context(), at)
@@ -275,7 +273,7 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 	}
 	p := journal.Position{Definition: def, Filters: []journal.Filter{{From: 1}}, Loaded: letters + waiting + 1, Routed: letters + waiting + 1}
 	for i := range letters {
-		if _, err := j.Bury("s", journal.Letter{Seq: uint64(i + 1), Reason: "answered 500"}, []byte("record")); err != nil {
+		if _, err := j.AddDeadLetter("s", journal.DeadLetter{Seq: uint64(i + 1), Reason: "answered 500"}, []byte("record")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -291,19 +289,18 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, found := open()
-	if s := found["s"]; s == nil || len(s.Waiting) != waiting || len(j.Letters("s")) != letters {
-		t.Errorf("found %d letters and %+v", len(j.Letters("s")), found)
+	if s := found["s"]; s == nil || len(s.Waiting) != waiting || len(j.DeadLetters("s")) != letters {
+		t.Errorf("found %d letters and %+v", len(j.DeadLetters("s")), found)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// With three replicas a dispatcher goes on when a server dies, whichever it was, and so does a standby.
+// With three replicas a dispatcher goes on when a server dies, whichever it was, and so does a
+// standby.
 func TestJetStreamLosesAServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an election takes up to 10 s")
-	}
+	quicktest.Skip(t, "waits up to 10 s for an election among three servers")
 	nodes := natstest.Cluster(t)
 	urls := nodes[0].URL + "," + nodes[1].URL + "," + nodes[2].URL
 	c := onStreams(t, urls, "three", map[string]string{"jetstream_replicas": "3", "backoff": "1s", "max_backoff": "1s", "max_attempts": "100"})
@@ -317,8 +314,9 @@ func TestJetStreamLosesAServer(t *testing.T) {
 		want = append(want, id)
 	}
 	send(d)
-	// Whichever leads the streams, and where the dispatcher is connected, one of them matters: the leader.
-	leader := leaderOf(t, urls, "three_"+noticesLog)
+	// Whichever leads the streams, and where the dispatcher is connected, one of them matters: the
+	// leader.
+	leader := leaderOf(t, urls, "three_"+store.NoticesName)
 	nodes[slices.IndexFunc(nodes, func(n *natstest.Server) bool { return n.Name == leader })].Stop()
 	for range 20 {
 		send(d)

@@ -30,7 +30,7 @@ func TestGauges(t *testing.T) {
 			}
 			names = append(names, g.name)
 		}
-		if err := errors.Join(registry.Register(w.d.tasks.histogram), registry.Register(totals{w.d})); err != nil {
+		if err := errors.Join(registry.Register(w.d.deliverer.Durations()), registry.Register(totals{w.d.api})); err != nil {
 			t.Error(err)
 		}
 		all, err := registry.Gather()
@@ -54,8 +54,8 @@ func TestGauges(t *testing.T) {
 	})
 }
 
-// What the gauges tell is so.
-func TestGaugesTell(t *testing.T) {
+// The gauges show the true figures.
+func TestGaugesAreTrue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t, func(hook) outcome { return outcome{} })
 		w := newWorld(t, patient(map[string]string{"window": "3"}))
@@ -94,7 +94,7 @@ func TestMetricsAreTheStatistics(t *testing.T) {
 		for _, g := range w.d.gauges() {
 			registry.MustRegister(collector(g))
 		}
-		registry.MustRegister(totals{w.d}, w.d.tasks.histogram)
+		registry.MustRegister(totals{w.d.api}, w.d.deliverer.Durations())
 		r := httptest.NewRecorder()
 		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
 		parser := expfmt.NewTextParser(model.LegacyValidation)
@@ -102,7 +102,7 @@ func TestMetricsAreTheStatistics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := w.d.Stats(1)
+		s := w.d.api.Stats(1)
 		for name, want := range map[string]float64{
 			"accepted_total": float64(s.Accepted), "delivered_total": float64(s.Delivered), "attempts_total": float64(s.Attempts), "webhooks_total": float64(s.Webhooks),
 			"retries_total": float64(s.Retried), "refused_total": float64(s.Refused), "purged_total": float64(s.Purged),
@@ -124,34 +124,4 @@ func TestMetricsAreTheStatistics(t *testing.T) {
 		}
 		w.stop()
 	})
-}
-
-// Each attempt is counted under its class of answer.
-func TestTaskDurations(t *testing.T) {
-	statuses := []int{200, 204, 299, 301, 400, 404, 410, 429, 429, 500, 503, 0}
-	want := map[string]uint64{"2xx": 3, "3xx": 1, "4xx": 3, "429": 2, "5xx": 2, "none": 1}
-	tasks := newTasks()
-	for _, status := range statuses {
-		tasks.observe(outcome{status: status}, int64(time.Second))
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(tasks.histogram)
-	families, err := registry.Gather()
-	if err != nil || len(families) != 1 || families[0].GetName() != "notifyd_async_task_duration_seconds" {
-		t.Fatalf("%v, %v", families, err)
-	}
-	got := 0
-	for _, m := range families[0].GetMetric() {
-		labels := map[string]string{}
-		for _, l := range m.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
-		}
-		got++
-		if h, n := m.GetHistogram(), want[labels["status"]]; labels["async_type"] != "webhook" || h.GetSampleCount() != n || h.GetSampleSum() != float64(n) {
-			t.Errorf("%v: %d of %v s, want %d of a second each", labels, h.GetSampleCount(), h.GetSampleSum(), n)
-		}
-	}
-	if got != len(want) {
-		t.Errorf("%d classes, want %d", got, len(want))
-	}
 }

@@ -16,6 +16,8 @@ import (
 	pages "dyno/parts/guard"
 	"dyno/parts/lameduck"
 	"dyno/parts/queue"
+	"dyno/parts/quicktest"
+	"dyno/services/notify/api"
 	"dyno/services/notify/notifytest"
 
 	"go.uber.org/goleak"
@@ -27,8 +29,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// assemblies are all that the tests run under: every step of the ladder, and every queue under the first
-// and the last.
+// assemblies are all that the tests run under: every step of the ladder, and every queue under the
+// first and the last.
 func assemblies(t testing.TB) map[string]Config {
 	out := map[string]Config{}
 	add := func(label, name string, set map[string]string) {
@@ -78,7 +80,7 @@ func starter(c Config) notifytest.Start {
 		}
 		url, _, end := serve(t, d, g)
 		stop := func(close func(context.Context) (int, error)) int {
-			d.tail.close() // as the process does: streams end before the server is waited for
+			d.stream.Close() // as the process does: streams end before the server is waited for
 			if err := end(context.Background()); err != nil {
 				t.Error(err)
 			}
@@ -102,7 +104,7 @@ func starter(c Config) notifytest.Start {
 }
 
 // serve serves a dispatcher as parts/daemon does, until end.
-func serve(t testing.TB, d *Dispatcher, g *pages.Guard) (url string, f *front, end func(context.Context) error) {
+func serve(t testing.TB, d *Dispatcher, g *pages.Guard) (url string, f *api.Front, end func(context.Context) error) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -124,27 +126,25 @@ func serve(t testing.TB, d *Dispatcher, g *pages.Guard) (url string, f *front, e
 	}
 }
 
-// abandon ends the dispatcher as a crash would, as far as a process can do that to itself: nothing is
-// delivered any more, and no checkpoint is written.
+// abandon ends the dispatcher as a crash would, as far as a process can do that to itself: nothing
+// is delivered any more, and no checkpoint is written.
 func (d *Dispatcher) abandon(context.Context) (left int, err error) {
-	d.mu.Lock()
-	d.draining = true
-	d.mu.Unlock()
+	d.acceptor.Stop()
 	d.end()
-	return int(d.pending.Load()), errors.Join(d.journal.Close(), d.notices.Close())
+	return int(d.deliverer.Pending.Load()), d.store.Close()
 }
 
 // count counts what is pending where it is.
 func (d *Dispatcher) count() (n int) {
-	for _, sub := range d.subs {
-		n += sub.pending()
+	for _, sub := range d.table.All() {
+		n += sub.Receiver.Pending()
 	}
 	return n
 }
 
 func TestSuite(t *testing.T) {
 	for label, c := range assemblies(t) {
-		if testing.Short() && label != daemon.Baseline && label != daemon.Tuned {
+		if quicktest.On() && label != daemon.Baseline && label != daemon.Tuned {
 			continue // the two ends of the ladder
 		}
 		t.Run(label, func(t *testing.T) {
@@ -168,6 +168,7 @@ func TestIsolation(t *testing.T) {
 
 // The same input gives the same deliveries under every assembly.
 func TestMetamorphic(t *testing.T) {
+	quicktest.Checks(t, 8)
 	all := assemblies(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		in := notifytest.DrawInput(rt)

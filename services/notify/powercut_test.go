@@ -8,18 +8,17 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/parts/wal/segment/faultfs"
 	"dyno/services/notify/soak"
+	"dyno/services/notify/store"
 )
 
-// Nothing that was acknowledged is lost when the power goes, on a disk that is harsher than real ones. The
-// soak does the same with the whole program on a file system of the kernel's.
+// Nothing that was acknowledged is lost when the power goes, on a disk that is harsher than real
+// ones. The soak does the same with the whole program on a file system of the kernel's.
 func TestPowerCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it cuts the power of a dispatcher for several seconds")
-	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{
@@ -30,7 +29,7 @@ func TestPowerCut(t *testing.T) {
 	disk := faultfs.New()
 	c := FromChoice(choice)
 	c.AllowPrivate = true
-	c.openBackend = func(_ Config, name string) (wal.Backend, error) {
+	c.openBackend = func(_ store.Options, name string) (wal.Backend, error) {
 		return segment.Open(path.Join("/", name), segment.Options{FS: disk, SegmentBytes: 256 << 10}) // many segments
 	}
 	start := func() (*soak.Instance, error) {
@@ -40,7 +39,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		web := httptest.NewServer(d.Handler())
 		end := func(ctx context.Context) error {
-			d.tail.close()
+			d.stream.Close()
 			web.CloseClientConnections()
 			web.Close()
 			_, err := d.Close(ctx)
@@ -58,7 +57,7 @@ func TestPowerCut(t *testing.T) {
 			Stop: func() error { return end(context.Background()) },
 		}, nil
 	}
-	summary, err := soak.Run(t.Context(), soak.Config{Start: start, Crashes: 4, Seed: seed, Log: t.Logf})
+	summary, err := soak.Run(t.Context(), soak.Config{Start: start, Crashes: quicktest.Of(1, 4), Seed: seed, Log: t.Logf})
 	if summary != nil {
 		t.Logf("\n%s", summary)
 	}

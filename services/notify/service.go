@@ -1,23 +1,35 @@
-// Package notify is the notification dispatcher: it accepts notices ({id, key, type, payload}), makes them
-// durable before it says so, and delivers each to the webhooks that subscribed to its type, signed by Standard
-// Webhooks, at least once and in order per key; and to clients that follow by server-sent events or WebSocket.
-// It goes on accepting when receivers are slow, up to bounds that are all settings.
+// Package notify is the notification dispatcher: it accepts notices ({id, key, type, payload}),
+// makes them durable before it answers, and delivers each to the webhooks that subscribed to its
+// type, signed by Standard Webhooks, at least once and in order per key; and to clients that follow
+// by server-sent events or WebSocket. It goes on accepting when receivers are slow, up to bounds
+// that are all settings.
 //
-// Two logs (parts/wal) are all its state: the notices, each under its number, and a journal of what became of
-// them (services/notify/journal). What is accepted is routed in the order of the numbers. A lane is what one
-// subscription is still to get of one key; a gate per subscription lets so many of its lanes to the workers
-// as its receiver is trusted with; the queue between them holds lanes, never bare notices, so that whatever
-// the queue does, one webhook at most is in flight per key. What does not fit into memory stays in the log
-// and is read by the pager when there is room. What is built how is a Config of names: see Assembly.
+// This package assembles the service of its parts, which know only those below them:
 //
-// It is not a broker: subscribers do not pull, and there is one dispatcher on a log. Another can take over
-// where it was if the log is JetStream's.
+//	api       requests in, answers out
+//	ingest    reads notices, makes them durable and hands them out in the order of their numbers
+//	backlog   leaves in the log what does not fit into memory, and reads it later; checkpoints, recovery
+//	routing   the subscriptions, and which of them a notice goes to
+//	delivery  lanes (the notices of one key that one subscription has not got), limiters, workers
+//	webhook   makes, signs and posts one webhook
+//	store     the two logs that are all its state: the notices, and a journal of what became of them
+//	notice    the event itself, and its record
 //
-// A Dispatcher owns its workers and its three other goroutines; Close ends them and waits.
+// The run queue between limiters and workers holds lanes, never bare notices, so that whatever the
+// queue does, one webhook at most is in flight for each key. Which implementation each seam has is
+// a Config of names: see Assembly.
+//
+// It is not a broker: subscribers do not pull, and there is one dispatcher on a log. Another can
+// take over where it was if the log is JetStream's.
+//
+// A Dispatcher owns the goroutines of its parts and two of its own, for the backlog and for
+// maintenance; Close ends them and waits.
 package notify
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -26,9 +38,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
+	"dyno/parts/httploop"
+	"dyno/services/notify/api"
 	"dyno/services/notify/apikey"
 	"dyno/services/notify/backup"
 	"dyno/services/notify/page"
+	"dyno/services/notify/refusal"
+	"dyno/services/notify/store"
 )
 
 // Service describes notifyd.
@@ -37,9 +53,9 @@ func Service() daemon.Service {
 	return daemon.Service{
 		Name:  "notifyd",
 		Short: "Accept notices, keep them, and deliver them as signed webhooks, in order per key",
-		Long: `Notifyd accepts notices, writes them to disk before it says so, and delivers each to the webhooks that
+		Long: `Notifyd accepts notices, writes them to disk before it answers, and delivers each to the webhooks that
 subscribed to its type, signed by Standard Webhooks, at least once and in order per key; and to clients that follow
-by server-sent events or WebSocket. A failing key waits alone, and a failing receiver holds up nobody else.
+by server-sent events or WebSocket. A failing key waits alone, and a failing receiver holds up no other.
 
 The debug address has a page that shows it all: /debug/notify/.
 
@@ -66,7 +82,7 @@ type flags struct {
 func (f *flags) declare(set *pflag.FlagSet) {
 	set.BoolVar(&f.allowPrivate, "allow-private-targets", false, "webhooks may go to private, loopback and link-local addresses")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false, "start although logs are damaged or missing, without what they said: subscriptions and notices may be lost")
-	set.StringVar(&f.apiKeys, "api-keys", "", "let nobody in without a key of `FILE` (see the command apikey); without it everybody who reaches the address may do everything")
+	set.StringVar(&f.apiKeys, "api-keys", "", "serve only requests with a key of `FILE` (see the command apikey); without it every client that reaches the address may do everything")
 }
 
 // prefixDebug is where the page is on the debug address, and below it the API.
@@ -95,10 +111,10 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		d.Close(ctx)
 		return daemon.Running{}, err
 	}
-	first, next := d.notices.Bounds()
-	env.Log.Info("ready", "log", config.Log, "durable", !d.volatile(), "notices", next-first, "subscriptions", len(d.subs), "pending", d.pending.Load(),
-		"seconds", time.Since(began).Seconds())
-	if d.volatile() {
+	first, next := d.store.Notices.Bounds()
+	env.Log.Info("ready", "log", config.Log, "durable", !d.store.InMemory(), "notices", next-first, "subscriptions", d.table.Len(),
+		"pending", d.deliverer.Pending.Load(), "seconds", time.Since(began).Seconds())
+	if d.store.InMemory() {
 		env.Log.Warn("in memory only: notices that are pending when the process ends are lost")
 	}
 	out := daemon.Running{Handler: d.Handler()}
@@ -129,7 +145,31 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	return out, nil
 }
 
-// expose gives the lab and Prometheus the gauges, and the debug address the page with the API behind it.
+// openFront opens the event loops if the assembly has them, and the listener and the settings
+// permit it.
+func (d *Dispatcher) openFront(env *daemon.Env, allows func(string) bool) (*api.Front, error) {
+	switch {
+	case d.config.Ingest != "loop":
+		return nil, nil
+	case env.Listen != net.Listener(env.Connections):
+		d.config.Logger.Info("net/http reads all requests, as event loops (ingest=loop) do not speak TLS")
+		return nil, nil
+	case d.config.Tracer != nil: // net/http's handler makes the spans of requests
+		return nil, nil
+	}
+	f, err := api.NewFront(d.acceptor, api.FrontOptions{
+		Context: d.ctx, Listener: env.Connections, Guard: env.Guard, Allows: allows, ReadTimeout: env.ReadTimeout,
+		Memory: d.config.Memory, Fail: d.config.Fail, Log: d.config.Logger,
+	})
+	if errors.Is(err, httploop.ErrUnsupported) {
+		d.config.Logger.Info("net/http reads all requests, as there are no event loops (ingest=loop) on this system")
+		return nil, nil
+	}
+	return f, err
+}
+
+// expose gives the lab and Prometheus the gauges, and the debug address the page with the API
+// behind it.
 func (d *Dispatcher) expose(env *daemon.Env) error {
 	for _, g := range d.gauges() {
 		env.Agent.Gauge(g.name, g.read)
@@ -137,13 +177,13 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 			return err
 		}
 	}
-	for _, c := range []prometheus.Collector{totals{d}, d.tasks.histogram} {
+	for _, c := range []prometheus.Collector{totals{d.api}, d.deliverer.Durations()} {
 		if err := env.Metrics.Register(c); err != nil {
 			return err
 		}
 	}
 	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
-	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.postWorkers)
+	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.api.PostWorkers)
 	env.Debug.Handle("GET "+prefixDebug+"/backup", d.backup())
 	env.Debug.Handle("GET "+prefixDebug+"/{$}", page.Handler())
 	return nil
@@ -153,13 +193,14 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 func (d *Dispatcher) backup() http.Handler {
 	if d.config.Log != "segment" {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			answerError(w, refuse(http.StatusNotImplemented, "log=%s is not backed up while it is used: of jetstream use `nats stream backup` or replicas; "+
+			api.AnswerError(w, refusal.New(http.StatusNotImplemented, "log=%s is not backed up while it is used: of jetstream use `nats stream backup` or replicas; "+
 				"memory has nothing to keep", d.config.Log))
 		})
 	}
-	return backup.Handler(func() (*backup.Snapshot, error) {
-		d.saving.Lock()
-		defer d.saving.Unlock()
-		return backup.Open(d.config.Data, journalLog, noticesLog, engineFile, "FORMAT") // parts/daemon wants the last
-	}, d.log)
+	return backup.Handler(func() (snapshot *backup.Snapshot, err error) {
+		d.maintainer.WithoutTrimming(func() {
+			snapshot, err = backup.Open(d.config.Data, store.JournalName, store.NoticesName, store.EngineFile, "FORMAT") // parts/daemon wants the last
+		})
+		return snapshot, err
+	}, d.config.Logger)
 }

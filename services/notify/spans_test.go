@@ -15,10 +15,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/daemon"
+	"dyno/services/notify/delivery"
+	"dyno/services/notify/ingest"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/routing"
 )
 
-// traced starts a dispatcher that makes spans, with a receiver; both end with the test.
-func traced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (*Dispatcher, *tracetest.SpanRecorder) {
+// startTraced starts a dispatcher that makes spans, with a receiver; both end with the test.
+func startTraced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (*Dispatcher, *tracetest.SpanRecorder) {
 	t.Helper()
 	spans := tracetest.NewSpanRecorder()
 	c.Tracer = sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)).Tracer("test")
@@ -33,9 +37,9 @@ func traced(t *testing.T, c Config, batch int, receiver http.HandlerFunc) (*Disp
 	return d, spans
 }
 
-func subscribe(t *testing.T, d *Dispatcher, url string, batch int) *subscription {
+func subscribe(t *testing.T, d *Dispatcher, url string, batch int) *routing.Subscription {
 	t.Helper()
-	sub, _, err := d.subscribe(wish{URL: &url, Batch: &batch})
+	sub, _, err := d.table.Subscribe(routing.Request{URL: &url, Batch: &batch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +77,7 @@ func TestSpansOfANotice(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			var tries atomic.Int64
 			parents := make(chan string, 2)
-			d, recorder := traced(t, c, 1, func(w http.ResponseWriter, r *http.Request) {
+			d, recorder := startTraced(t, c, 1, func(w http.ResponseWriter, r *http.Request) {
 				parents <- r.Header.Get("Traceparent")
 				if tries.Add(1) == 1 {
 					w.WriteHeader(http.StatusBadGateway)
@@ -94,7 +98,7 @@ func TestSpansOfANotice(t *testing.T) {
 				if s.EndTime().Before(s.StartTime()) {
 					t.Errorf("%s is from %v to %v", s.Name(), s.StartTime(), s.EndTime())
 				}
-				if s.Name() == spanDeliver {
+				if s.Name() == delivery.SpanDeliver {
 					if !s.StartTime().Equal(waited) {
 						t.Errorf("an attempt began at %v, the wait for it ended at %v", s.StartTime(), waited)
 					}
@@ -112,38 +116,21 @@ func TestSpansOfANotice(t *testing.T) {
 	}
 }
 
-// The first wait counts from acceptance, a further one from the attempt before it.
-func TestWaitsBegin(t *testing.T) {
-	s := newSpans(sdk.NewTracerProvider().Tracer("test"))
-	sub := newTestSubscription(t, testURL)
-	l := &lane{sub: sub}
-	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
-	l.append(&item{notice: &notice{trace: &at}})
-	l.first.since, l.parked = 100, 300
-	for _, want := range []leg{{from: &at, since: 100, tries: 1}, {from: &at, since: 300, tries: 2}} {
-		var p parcel
-		p.reset(sub)
-		p.add(l, 1)
-		if s.pick(&p); len(p.legs) != 1 || p.legs[0] != want {
-			t.Errorf("%+v, want %+v", p.legs, want)
-		}
-	}
-}
-
 // Notices that share a webhook each have their spans, and a large request has a bounded number.
 func TestSpansOfABatch(t *testing.T) {
-	d, recorder := traced(t, assemblies(t)["batch"], 100, func(_ http.ResponseWriter, r *http.Request) {
+	const traced = 8 // notices of one request that have spans
+	d, recorder := startTraced(t, assemblies(t)["batch"], 100, func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Traceparent") == "" {
 			t.Error("a webhook without traceparent")
 		}
 	})
-	post(t, d, 3*maxTraced)
+	post(t, d, 3*traced)
 	closed(t, d)
 	counts := map[string]int{}
 	for _, s := range recorder.Ended() {
 		counts[s.Name()]++
 	}
-	if counts[spanQueue] != maxTraced || counts[spanDeliver] != maxTraced {
+	if counts[delivery.SpanQueue] != traced || counts[delivery.SpanDeliver] != traced {
 		t.Errorf("%v", counts)
 	}
 }
@@ -151,16 +138,16 @@ func TestSpansOfABatch(t *testing.T) {
 // A trace that is not recorded is forwarded all the same, and so is its state.
 func TestUnsampledTraceIsForwarded(t *testing.T) {
 	headers := make(chan http.Header, 1)
-	d, recorder := traced(t, assemblies(t)[daemon.Baseline], 1, func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header })
+	d, recorder := startTraced(t, assemblies(t)[daemon.Baseline], 1, func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header })
 	state, err := trace.ParseTraceState("a=b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceState: state})
-	n := &notice{ID: "1", Key: "k", Type: "t", Payload: []byte("1")}
+	n := &notice.Notice{ID: "1", Key: "k", Type: "t", Payload: []byte("1")}
 	r := httptest.NewRequestWithContext(trace.ContextWithSpanContext(t.Context(), at), "POST", "/", nil)
-	d.spans.mark(r, []*notice{n})
-	if _, _, err := d.accept(t.Context(), []*notice{n}); err != nil {
+	ingest.MarkTraces(r, []*notice.Notice{n})
+	if _, _, err := d.acceptor.Accept(t.Context(), []*notice.Notice{n}); err != nil {
 		t.Fatal(err)
 	}
 	h := <-headers
@@ -173,27 +160,7 @@ func TestUnsampledTraceIsForwarded(t *testing.T) {
 	}
 }
 
-// Of notices that share a webhook, one whose trace is recorded is forwarded before those whose is not.
-func TestRecordedTraceIsForwardedFirst(t *testing.T) {
-	at := func(id byte, flags trace.TraceFlags) *trace.SpanContext {
-		c := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{id}, SpanID: trace.SpanID{id}, TraceFlags: flags})
-		return &c
-	}
-	s := newSpans(sdk.NewTracerProvider().Tracer("test"))
-	p := newTestParcel(newTestSubscription(t, testURL), perAttempt{}, 1)
-	p.legs = []leg{{from: at(1, 0), tries: 1}, {from: at(2, trace.FlagsSampled), tries: 1}, {from: at(3, trace.FlagsSampled), tries: 1}}
-	s.begin(p)
-	r := httptest.NewRequest("POST", "/", nil)
-	p.forwardTrace(r)
-	s.end(p, outcome{})
-	want := fmt.Sprintf("00-02000000000000000000000000000000-%s-01", p.legs[1].span.SpanContext().SpanID())
-	if got := r.Header.Get("Traceparent"); got != want {
-		t.Errorf("forwarded %s, want %s", got, want)
-	}
-}
-
-// Without --otlp an attempt costs nothing for traces, and an accepted notice no more than it did when this was
-// written.
+// Without --otlp an accepted notice allocates no more than it did when this was written.
 func TestNoTracesNoCost(t *testing.T) {
 	for label, want := range map[string]float64{daemon.Baseline: 60, "batch": 60} {
 		c := assemblies(t)[label]
@@ -225,17 +192,7 @@ func TestNoTracesNoCost(t *testing.T) {
 		if got := testing.AllocsPerRun(1000, once); got > want+raceAllocs {
 			t.Errorf("%s: %v allocations for a notice, more than %v", label, got, want)
 		}
-		p := newTestParcel(sub, d.encode, 1)
-		r := httptest.NewRequest("POST", "/", nil)
-		if got := testing.AllocsPerRun(1000, func() {
-			d.spans.pick(p)
-			d.spans.begin(p)
-			p.forwardTrace(r)
-			d.spans.end(p, outcome{})
-		}); got != 0 || len(r.Header) != 0 {
-			t.Errorf("%s: %v allocations for an attempt without traces, header %v", label, got, r.Header)
-		}
-		if err := d.unsubscribe(sub.id); err != nil {
+		if err := d.table.Unsubscribe(sub.ID); err != nil {
 			t.Fatal(err)
 		}
 		close(release)

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dyno/services/notify/api"
+	"dyno/services/notify/routing"
 )
 
 // call sends a request to the API and reads the answer.
@@ -23,7 +26,8 @@ func (w *world) call(method, path string, status int, into any) {
 	}
 }
 
-// While a receiver is down the statistics say for how long the oldest notice has waited, and what it waits for.
+// While a receiver is down the statistics say for how long the oldest notice has waited, and what
+// it waits for.
 func TestStatsOfAReceiverThatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down, well := newPeer(t, func(hook) outcome { return outcome{status: 503} }), newPeer(t, nil)
@@ -32,7 +36,7 @@ func TestStatsOfAReceiverThatIsDown(t *testing.T) {
 		w.subscribe(well.host, ofTypes("b"))
 		w.mustPost(aNotice("1", "k", "a"), aNotice("2", "j", "a"), aNotice("3", "k", "b"))
 		pass(10 * time.Minute)
-		s := w.d.Stats(10)
+		s := w.d.api.Stats(10)
 		row := s.Subscriptions[0]
 		if row.State != "failing" || s.OldestAgeSeconds != 600 || row.OldestAgeSeconds != 600 || s.OldestReachable != 0 || s.States["failing"] != 1 || s.States["ok"] != 1 {
 			t.Errorf("after 10 minutes: %+v", s)
@@ -45,7 +49,7 @@ func TestStatsOfAReceiverThatIsDown(t *testing.T) {
 		}
 		down.answers(nil)
 		pass(2 * time.Minute)
-		if s := w.d.Stats(10); s.OldestAgeSeconds != 0 || s.Subscriptions[0].Retrying != 0 || !s.Subscriptions[0].NextAttempt.IsZero() || s.Pending != 0 {
+		if s := w.d.api.Stats(10); s.OldestAgeSeconds != 0 || s.Subscriptions[0].Retrying != 0 || !s.Subscriptions[0].NextAttempt.IsZero() || s.Pending != 0 {
 			t.Errorf("when it is well again: %+v", s)
 		}
 		w.stop()
@@ -70,13 +74,13 @@ func TestStatsAreSearched(t *testing.T) {
 			"?q=" + p.host[:4] + "&limit=1000": {30, 30, 0},
 			"?q=nothing":                       {0, 0, 0},
 		} {
-			var s Stats
+			var s api.Stats
 			w.call("GET", "/v1/stats"+query, http.StatusOK, &s)
 			if len(s.Subscriptions) != want.listed || s.Matching != want.matching || s.More != want.more || s.States["ok"] != 30 {
 				t.Errorf("%s: %d listed, %d match, %d more", query, len(s.Subscriptions), s.Matching, s.More)
 			}
 		}
-		for _, query := range []string{"?state=fine", "?offset=-1", "?offset=x", "?q=" + strings.Repeat("x", maxSearch+1)} {
+		for _, query := range []string{"?state=fine", "?offset=-1", "?offset=x", "?q=" + strings.Repeat("x", routing.MaxURL+1)} {
 			var bad struct{ Field string }
 			if w.call("GET", "/v1/stats"+query, http.StatusBadRequest, &bad); bad.Field == "" {
 				t.Errorf("%.20s: no field", query)
@@ -87,14 +91,18 @@ func TestStatsAreSearched(t *testing.T) {
 }
 
 // A test notice comes to one receiver, signed, whatever waits for that, and counts nowhere.
-func TestTrial(t *testing.T) {
+func TestTestNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, other := newPeer(t, func(hook) outcome { return outcome{status: 500} }), newPeer(t, nil)
 		w := newWorld(t, nil)
 		sub := w.subscribe(p.host, ofTypes("a"))
 		w.subscribe(other.host)
-		var got trial
-		path := "/v1/subscriptions/" + sub.id + "/test"
+		var got struct {
+			ID     string
+			Status int
+			Error  string
+		}
+		path := "/v1/subscriptions/" + sub.ID + "/test"
 		w.call("POST", path, http.StatusOK, &got)
 		if got.Status != 500 || got.Error != "answered 500 Internal Server Error" {
 			t.Errorf("of a receiver that is ill: %+v", got)
@@ -104,7 +112,7 @@ func TestTrial(t *testing.T) {
 		if h := p.hooks[len(p.hooks)-1]; got.Status != 200 || h.ids[0] != got.ID || h.keys[0] != "notifyd.test" {
 			t.Errorf("answered %+v, sent %+v", got, h)
 		}
-		if s := w.d.Stats(2); len(p.hooks) != 2 || len(other.hooks) != 0 || s.Accepted+s.Attempts+int64(s.Seq) != 0 || s.Subscriptions[0].LastStatus != 0 {
+		if s := w.d.api.Stats(2); len(p.hooks) != 2 || len(other.hooks) != 0 || s.Accepted+s.Attempts+int64(s.Seq) != 0 || s.Subscriptions[0].LastStatus != 0 {
 			t.Errorf("%d and %d webhooks, stats %+v", len(p.hooks), len(other.hooks), s)
 		}
 		var bad struct{ Error string }

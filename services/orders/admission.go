@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"dyno/parts/limiter"
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )
@@ -26,7 +27,7 @@ func (g *Gateway) openAdmission(class int) (middleware, error) {
 		// It begins at a tenth of what is allowed and finds its way up; it never lets in less.
 		l = limiter.NewAIMD(limiter.AIMD{Min: max(1, most/10), Max: most, Target: c.TargetLatency, MaxWaiting: c.MaxWaiting, MaxWait: c.MaxWait})
 	default:
-		return nil, unknown("admission", c.Admission, "aimd", "fixed", "none")
+		return nil, refusal.Unknown("admission", c.Admission, "aimd", "fixed", "none")
 	}
 	g.limiters[class] = l
 	return func(next web.Handler) web.Handler {

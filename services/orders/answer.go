@@ -9,27 +9,14 @@ import (
 
 	"dyno/parts/batcher"
 	"dyno/parts/limiter"
+	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/encode"
-	"dyno/services/orders/message"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )
 
-// refusal is an error that the caller is told.
-type refusal struct {
-	status int
-	field  string // "": none is to blame
-	text   string
-}
-
-func (r *refusal) Error() string { return r.text }
-
-func badField(field, text string) error {
-	return &refusal{status: http.StatusBadRequest, field: field, text: text}
-}
-
-var errNotAcceptable = &refusal{status: http.StatusNotAcceptable, field: "Accept", text: "answers are application/json or application/msgpack"}
+var errNotAcceptable = &refusal.Error{Status: http.StatusNotAcceptable, Field: "Accept", Text: "answers are application/json or application/msgpack"}
 
 // retryAfter is when a caller may try again: by then a queue has moved on, or a database has restarted.
 const retryAfter = time.Second
@@ -75,17 +62,14 @@ func (g *Gateway) refuse(req *web.Request, resp *web.Response, err error) {
 
 // explain says what an error is to a caller, who learns nothing of what is behind the gateway.
 func (g *Gateway) explain(resp *web.Response, err error) (status int, field, text string) {
-	var refused *refusal
+	var refused *refusal.Error
 	var rejected *auth.Rejection
-	var malformed *message.Error
 	switch {
 	case errors.As(err, &refused):
-		return refused.status, refused.field, refused.text
+		return refused.Status, refused.Field, refused.Text
 	case errors.As(err, &rejected):
 		resp.Challenge = challenge(rejected)
 		return http.StatusUnauthorized, "", rejected.Description
-	case errors.As(err, &malformed):
-		return malformed.Status, malformed.Field, malformed.Text
 	case errors.Is(err, order.ErrNotFound):
 		return http.StatusNotFound, "", "there is no such order"
 	case errors.Is(err, order.ErrConflict):

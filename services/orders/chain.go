@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/web"
 )
 
@@ -37,7 +38,7 @@ var classNames = [classes]string{"reads", "lists", "writes"}
 func (g *Gateway) openRoutes() error {
 	c := g.config
 	if c.Chain != "fitted" && c.Chain != "uniform" {
-		return unknown("chain", c.Chain, "fitted", "uniform")
+		return refusal.Unknown("chain", c.Chain, "fitted", "uniform")
 	}
 	dispatch, err := g.openDispatch()
 	if err != nil {

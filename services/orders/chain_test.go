@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dyno/services/orders/encode"
+	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 )
 
@@ -146,7 +147,7 @@ func TestMaxInFlight(t *testing.T) {
 
 // A deadline comes at most a tick later than asked for, never earlier, and is shared.
 func TestDeadlines(t *testing.T) {
-	g := bare(t, Config{Timeout: time.Minute})
+	g := bare(t, Config{Options: store.Options{Timeout: time.Minute}})
 	var seen time.Time
 	look := web.HandlerFunc(func(ctx context.Context, _ *web.Request, _ *web.Response) { seen, _ = ctx.Deadline() })
 	for name, deadline := range map[string]middleware{"each": g.deadlineEach, "shared": g.deadlineShared()} {

@@ -3,10 +3,7 @@ package orders
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"dyno/services/orders/store"
@@ -14,34 +11,48 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config says what a Gateway is put together from. The names of implementations and what the settings mean are
-// Assembly's.
+// Config says what a Gateway is put together from: the seams and settings of the Assembly, and what flags say.
 type Config struct {
-	DSNs             []string // of the database; several: one a shard, in this order for ever
-	Owners           []string // the same as their owners, for the schema; none: DSNs do that
-	Replica          string   // that reads with min_version may go to; "": none
-	Keys             string   // JWKS file
-	Audience, Issuer string   // that tokens must be for and from; "": any
-	Foreign          string   // 404 or 403
+	store.Options
 
-	Web, Driver, Lookup, JSON, Tokens, Dispatch, Admission, Chain, Counters, Cache string
+	Web       string `seam:"web"`
+	JSON      string `seam:"json"`
+	Tokens    string `seam:"tokens"`
+	Dispatch  string `seam:"dispatch"`
+	Admission string `seam:"admission"`
+	Chain     string `seam:"chain"`
+	Counters  string `seam:"counters"`
+	Cache     string `seam:"cache"`
 
-	Reads, Lists, Writes                   int // connections
-	Batches, MaxBatch                      int
-	Loops                                  int // 0: one for every two cores
-	Workers, QueueCapacity, MaxConnections int
-	MaxInFlight, MaxWaiting                int
-	AdmitReads, AdmitLists, AdmitWrites    int
-	MaxWait, TargetLatency                 time.Duration
-	Timeout                                time.Duration
-	Leeway, KeysReload                     time.Duration
-	TokensKept, CacheSize                  int
-	Filter                                 bool
-	FilterEvery                            time.Duration
-	LastKnown                              int
-	AuditRetention                         time.Duration
+	Loops          int           `set:"loops" default:"0" min:"0" max:"256" doc:"event loops (web=loop); 0: one for every two cores, as the others answer"`
+	Workers        int           `set:"workers" default:"0" min:"0" max:"10000" doc:"of the pool that answers requests (dispatch); 0: two for each core"`
+	QueueCapacity  int           `set:"queue_capacity" default:"65536" min:"1" max:"16777216" doc:"requests that wait for a worker (dispatch); beyond: 503"`
+	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"clients at once (web=fasthttp); beyond: 503"`
+	MaxInFlight    int           `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests that are being answered; beyond: 503"`
+	MaxWaiting     int           `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch, or requests of a class for their admission; beyond: 503"`
+	AdmitReads     int           `set:"admit_reads" default:"1024" min:"1" max:"1048576" doc:"order queries at once (admission)"`
+	AdmitLists     int           `set:"admit_lists" default:"16" min:"1" max:"1048576" doc:"lists at once (admission)"`
+	AdmitWrites    int           `set:"admit_writes" default:"64" min:"1" max:"1048576" doc:"submits at once (admission)"`
+	MaxWait        time.Duration `set:"max_wait" default:"200ms" min:"1ms" max:"1m" doc:"for which a request waits for its admission; beyond: 503"`
+	TargetLatency  time.Duration `set:"target_latency" default:"50ms" min:"1ms" max:"1m" doc:"above which a class is let to do less (admission=aimd)"`
 
-	Logger *slog.Logger
+	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 tells that there is one"`
+	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"by which clocks may differ when tokens are checked"`
+	KeysReload time.Duration `set:"keys_reload" default:"5s" min:"10ms" max:"1h" doc:"how often the file of keys is looked at"`
+	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" doc:"tokens that are remembered (tokens=digest)"`
+
+	CacheSize      int           `set:"cache_size" default:"100000" min:"1" max:"16777216" doc:"orders that are kept (cache)"`
+	Filter         bool          `set:"filter" default:"false" doc:"answer 404 without the database for uids that surely do not exist, by a Bloom filter"`
+	FilterEvery    time.Duration `set:"filter_every" default:"1m" min:"1s" max:"1h" doc:"how often the filter takes in new uids"`
+	LastKnown      int           `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
+	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"for which audit records are kept, in whole months; 0: for ever"`
+
+	GOGC        int   `set:"gogc" default:"0" min:"0" max:"10000" doc:"percent by which the heap may grow before it is collected; 0: as GOGC says"`
+	MemoryLimit int64 `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"that the runtime is to stay within; 0: as GOMEMLIMIT says"`
+
+	Keys             string // JWKS file
+	Audience, Issuer string // that tokens must be for and from; "": any
+
 	Tracer trace.Tracer // nil: none
 }
 
@@ -61,21 +72,9 @@ func (c Config) check() error {
 	return nil
 }
 
-func (c Config) store(log *slog.Logger) store.Options {
-	return store.Options{DSNs: c.DSNs, Owners: c.Owners, Replica: c.Replica, Driver: c.Driver, Lookup: c.Lookup,
-		Reads: c.Reads, Lists: c.Lists, Writes: c.Writes, Batches: c.Batches, MaxBatch: c.MaxBatch, MaxWaiting: c.MaxWaiting,
-		Timeout: c.Timeout, AuditRetention: c.AuditRetention, Log: log}
-}
-
-// pick returns the implementation of a seam called name.
-func pick[T any](seam string, impls map[string]func() T, name string) (impl T, err error) {
-	make, ok := impls[name]
-	if !ok {
-		return impl, unknown(seam, name, slices.Sorted(maps.Keys(impls))...)
-	}
-	return make(), nil
-}
-
-func unknown(seam, name string, names ...string) error {
-	return fmt.Errorf("seam %s: nothing is called %q; there are %s", seam, name, strings.Join(names, ", "))
+// store says where the orders are.
+func (c Config) store() store.Options {
+	o := c.Options
+	o.MaxWaiting, o.AuditRetention = c.MaxWaiting, c.AuditRetention
+	return o
 }

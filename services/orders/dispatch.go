@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"dyno/parts/queue"
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 	"dyno/services/orders/web"
 )
@@ -20,7 +21,7 @@ func (g *Gateway) openDispatch() (middleware, error) {
 	}
 	name, ok := dispatchQueues[g.config.Dispatch]
 	if !ok {
-		return nil, unknown("dispatch", g.config.Dispatch, "channel", "direct", "ring")
+		return nil, refusal.Unknown("dispatch", g.config.Dispatch, "channel", "direct", "ring")
 	}
 	workers := g.config.Workers
 	if workers == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/limiter"
+	"dyno/parts/refusal"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/cache"
 	"dyno/services/orders/encode"
@@ -55,7 +56,7 @@ type route struct {
 
 // New connects to the database, brings its schema up to date, and puts a gateway together.
 func New(ctx context.Context, c Config) (*Gateway, error) {
-	g := &Gateway{config: c, log: c.Logger, msgpack: encode.Msgpack(), latency: newLatencies()}
+	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies()}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -74,16 +75,18 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if g.json, err = encode.JSON(c.JSON); err != nil {
 		return err
 	}
-	if g.counters, err = pick("counters", counterKinds, c.Counters); err != nil {
+	newCounters, err := refusal.Pick("counters", counterKinds, c.Counters)
+	if err != nil {
 		return err
 	}
+	g.counters = newCounters()
 	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
 		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
 	if err != nil {
 		return daemon.Usage(err)
 	}
 	g.closers = append(g.closers, g.verifier.Close)
-	g.store, err = store.Open(ctx, c.store(g.log))
+	g.store, err = store.Open(ctx, c.store())
 	if errors.Is(err, store.ErrOptions) {
 		return daemon.Usage(err)
 	}
@@ -115,7 +118,7 @@ func (g *Gateway) openSources() error {
 	case "terminal":
 		g.orders = cache.NewTerminal(g.orders, c.CacheSize)
 	default:
-		return unknown("cache", c.Cache, "off", "terminal")
+		return refusal.Unknown("cache", c.Cache, "off", "terminal")
 	}
 	if c.Filter {
 		filter, err := cache.NewFilter(g.orders, cache.FilterOptions{DSN: c.DSNs[0], Every: c.FilterEvery, Log: g.log})
@@ -147,14 +150,14 @@ func (g *Gateway) Ready(ctx context.Context) error { return g.store.Ping(ctx) }
 func (g *Gateway) Serve(ctx context.Context, req *web.Request, resp *web.Response) {
 	r := g.routes[req.Path]
 	if r == nil {
-		g.refuse(req, resp, &refusal{status: http.StatusNotFound, text: "nothing is served at this path; there are /api/v1/order, /api/v1/orders, /api/v1/submit and /api/v1/validate"})
+		g.refuse(req, resp, refusal.New(http.StatusNotFound, "nothing is served at this path; there are /api/v1/order, /api/v1/orders, /api/v1/submit and /api/v1/validate"))
 		return
 	}
 	if req.Method != r.method && !(req.Method == http.MethodHead && r.method == http.MethodGet) {
 		if resp.Allow = r.method; r.method == http.MethodGet {
 			resp.Allow = "GET, HEAD"
 		}
-		g.refuse(req, resp, &refusal{status: http.StatusMethodNotAllowed, text: "this path answers " + r.method})
+		g.refuse(req, resp, refusal.New(http.StatusMethodNotAllowed, "this path answers %s", r.method))
 		return
 	}
 	r.handler.Serve(ctx, req, resp)
@@ -222,8 +225,8 @@ func (g *Gateway) show(req *web.Request, resp *web.Response, q orderQuery, began
 	case o.Account != req.Account:
 		err = g.foreign(q.uid)
 	case o.Version < q.minVersion:
-		err = &refusal{status: http.StatusConflict, field: "min_version",
-			text: fmt.Sprintf("the order is at version %d, not at %d yet; ask without min_version for what there is", o.Version, q.minVersion)}
+		err = &refusal.Error{Status: http.StatusConflict, Field: "min_version",
+			Text: fmt.Sprintf("the order is at version %d, not at %d yet; ask without min_version for what there is", o.Version, q.minVersion)}
 	}
 	if err != nil {
 		g.refuse(req, resp, err)
@@ -274,7 +277,7 @@ func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o ord
 // so that nobody learns which there are.
 func (g *Gateway) foreign(uid int64) error {
 	if g.config.Foreign == "403" {
-		return &refusal{status: http.StatusForbidden, text: "the order belongs to another account"}
+		return refusal.New(http.StatusForbidden, "the order belongs to another account")
 	}
 	return fmt.Errorf("%w: %d", order.ErrNotFound, uid)
 }

@@ -7,10 +7,8 @@ import (
 
 	"dyno/agent"
 	"dyno/parts/daemon"
-	"dyno/parts/httploop"
 	"dyno/services/orders/order"
 	"dyno/services/orders/release"
-	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -65,136 +63,114 @@ func (g *Gateway) measure(path string) middleware {
 	}
 }
 
-// gauge is a figure that the lab reads in step with its load, and Prometheus when it asks.
-type gauge struct {
-	name, help string
-	counter    bool // it only grows
-	read       func() float64
-}
-
-func (g *Gateway) gauges() []gauge {
-	return []gauge{
-		{"orders_inflight", "requests that are being answered", false, func() float64 { return float64(g.counters.inFlight()) }},
-		{"orders_answers_good_total", "requests answered with a status below 400", true, func() float64 { return float64(g.counters.answered(2) + g.counters.answered(3)) }},
-		{"orders_answers_refused_total", "requests answered with 4xx", true, func() float64 { return float64(g.counters.answered(4)) }},
-		{"orders_answers_failed_total", "requests answered with 5xx", true, func() float64 { return float64(g.counters.answered(5)) }},
-		{"orders_breakers_open", "breakers of the database that are not closed", false, func() float64 {
+func (g *Gateway) metrics() []daemon.Metric {
+	return []daemon.Metric{
+		{Name: "inflight", Help: "requests that are being answered", Read: func() float64 { return float64(g.counters.inFlight()) }},
+		{Name: "answers_good_total", Help: "requests answered with a status below 400", Read: func() float64 { return float64(g.counters.answered(2) + g.counters.answered(3)) }},
+		{Name: "answers_refused_total", Help: "requests answered with 4xx", Read: func() float64 { return float64(g.counters.answered(4)) }},
+		{Name: "answers_failed_total", Help: "requests answered with 5xx", Read: func() float64 { return float64(g.counters.answered(5)) }},
+		{Name: "breakers_open", Help: "breakers of the database that are not closed", Read: func() float64 {
 			return float64(g.breaker.open(classRead) + g.breaker.open(classList) + g.breaker.open(classWrite))
 		}},
-		{"orders_batch_refused_total", "order queries refused because too many waited for a batch", true, func() float64 { return float64(g.store.Stats().Batch.Refused) }},
-		{"orders_batch_retries_total", "order queries asked again alone after their batch failed", true, func() float64 { return float64(g.store.Stats().Batch.Retries) }},
-		{"orders_tokens_verified_total", "tokens whose signature was verified", true, func() float64 { return float64(g.verifier.Stats().Verified) }},
-		{"orders_tokens_hits_total", "tokens whose signature was known", true, func() float64 { return float64(g.verifier.Stats().Hits) }},
-		{"orders_tokens_rejected_total", "tokens that were not accepted", true, func() float64 { return float64(g.verifier.Stats().Rejected) }},
-		{"orders_connection_reuse", "share of the connections handed out in the last 10 s that were there before; below 0.85 the log warns", false, g.thrift.reuse.get},
-		{"orders_statement_cache_hits", "share of the statements of the last 10 s that their connection knew; below 0.92 the log warns", false, g.thrift.cached.get},
-		{"orders_batched_total", "order queries that shared a statement's round trip", true, func() float64 { return float64(g.store.Stats().Batch.Calls) }},
-		{"orders_batches_total", "statements that they shared", true, func() float64 { return float64(g.store.Stats().Batch.Fetches) }},
+		{Name: "batch_refused_total", Help: "order queries refused because too many waited for a batch", Read: func() float64 { return float64(g.store.Stats().Batch.Refused) }},
+		{Name: "batch_retries_total", Help: "order queries asked again alone after their batch failed", Read: func() float64 { return float64(g.store.Stats().Batch.Retries) }},
+		{Name: "tokens_verified_total", Help: "tokens whose signature was verified", Read: func() float64 { return float64(g.verifier.Stats().Verified) }},
+		{Name: "tokens_hits_total", Help: "tokens whose signature was known", Read: func() float64 { return float64(g.verifier.Stats().Hits) }},
+		{Name: "tokens_rejected_total", Help: "tokens that were not accepted", Read: func() float64 { return float64(g.verifier.Stats().Rejected) }},
+		{Name: "connection_reuse", Help: "share of the connections handed out in the last 10 s that were there before; below 0.85 the log warns", Read: g.thrift.reuse.get},
+		{Name: "statement_cache_hits", Help: "share of the statements of the last 10 s that their connection knew; below 0.92 the log warns", Read: g.thrift.cached.get},
+		{Name: "batched_total", Help: "order queries that shared a statement's round trip", Read: func() float64 { return float64(g.store.Stats().Batch.Calls) }},
+		{Name: "batches_total", Help: "statements that they shared", Read: func() float64 { return float64(g.store.Stats().Batch.Fetches) }},
 	}
 }
 
-// admissionGauges are of the limits, where there are any.
-func (g *Gateway) admissionGauges() (out []gauge) {
+// admissionMetrics are of the limits, where there are any.
+func (g *Gateway) admissionMetrics() (out []daemon.Metric) {
 	for class, l := range g.limiters {
 		if l != nil {
-			name := "orders_admission_" + classNames[class]
+			name := "admission_" + classNames[class]
 			out = append(out,
-				gauge{name + "_limit", "units that may be in use", false, func() float64 { return float64(l.Stats().Limit) }},
-				gauge{name + "_waiting", "requests that wait for their admission", false, func() float64 { return float64(l.Stats().Waiting) }},
-				gauge{name + "_refused_total", "requests that were not admitted", true, func() float64 { return float64(l.Stats().Refused) }})
+				daemon.Metric{Name: name + "_limit", Help: "units that may be in use", Read: func() float64 { return float64(l.Stats().Limit) }},
+				daemon.Metric{Name: name + "_waiting", Help: "requests that wait for their admission", Read: func() float64 { return float64(l.Stats().Waiting) }},
+				daemon.Metric{Name: name + "_refused_total", Help: "requests that were not admitted", Read: func() float64 { return float64(l.Stats().Refused) }})
 		}
 	}
 	return out
 }
 
-// loopGauges are of event loops.
-func loopGauges(l *web.Loop) []gauge {
-	read := func(name, help string, counter bool, read func(httploop.Stats) float64) gauge {
-		return gauge{"orders_loop_" + name, help, counter, func() float64 { return read(l.Stats()) }}
-	}
-	return []gauge{
-		read("connections", "clients that are connected", false, func(s httploop.Stats) float64 { return float64(s.Connections) }),
-		read("requests_total", "requests that event loops have read", true, func(s httploop.Stats) float64 { return float64(s.Requests) }),
-		read("turns_total", "turns in which they have read some", true, func(s httploop.Stats) float64 { return float64(s.Turns) }),
-		read("refused_total", "clients that were refused or cut off before there was a request", true, func(s httploop.Stats) float64 { return float64(s.Refused) }),
+// loopMetrics are of event loops.
+func loopMetrics(l *web.Loop) []daemon.Metric {
+	return []daemon.Metric{
+		{Name: "loop_connections", Help: "clients that are connected", Read: func() float64 { return float64(l.Stats().Connections) }},
+		{Name: "loop_requests_total", Help: "requests that event loops have read", Read: func() float64 { return float64(l.Stats().Requests) }},
+		{Name: "loop_turns_total", Help: "turns in which they have read some", Read: func() float64 { return float64(l.Stats().Turns) }},
+		{Name: "loop_refused_total", Help: "clients that were refused or cut off before there was a request", Read: func() float64 { return float64(l.Stats().Refused) }},
 	}
 }
 
-// releaseGauges are of a second version.
-func releaseGauges(r *release.Release) []gauge {
-	compared := func(name, help string, read func(release.Compared) uint64) gauge {
-		return gauge{"orders_release_" + name + "_total", help, true, func() float64 { return float64(read(r.Status().Compared)) }}
-	}
-	return []gauge{
-		compared("same", "copies of reads that the second version answered alike", func(c release.Compared) uint64 { return c.Same }),
-		compared("different", "copies of reads that it answered otherwise", func(c release.Compared) uint64 { return c.Different }),
-		compared("failed", "copies of reads that it did not answer", func(c release.Compared) uint64 { return c.Failed }),
-		compared("dropped", "copies of reads that were not sent, as too many waited", func(c release.Compared) uint64 { return c.Dropped }),
+// releaseMetrics are of a second version.
+func releaseMetrics(r *release.Release) []daemon.Metric {
+	compared := func() release.Compared { return r.Status().Compared }
+	return []daemon.Metric{
+		{Name: "release_same_total", Help: "copies of reads that the second version answered alike", Read: func() float64 { return float64(compared().Same) }},
+		{Name: "release_different_total", Help: "copies of reads that it answered otherwise", Read: func() float64 { return float64(compared().Different) }},
+		{Name: "release_failed_total", Help: "copies of reads that it did not answer", Read: func() float64 { return float64(compared().Failed) }},
+		{Name: "release_dropped_total", Help: "copies of reads that were not sent, as too many waited", Read: func() float64 { return float64(compared().Dropped) }},
 	}
 }
 
-// exposeAll gives gauges to the lab and to Prometheus.
-func exposeAll(env *daemon.Env, gauges []gauge) error {
-	for _, one := range gauges {
-		env.Agent.Gauge(one.name, one.read)
-		if err := env.Metrics.Register(collector(one)); err != nil {
-			return err
-		}
-	}
-	return nil
+// prefix of all that Prometheus scrapes and the agent samples.
+const prefix = "orders_"
+
+// exposeAll gives metrics to the lab and to Prometheus.
+func exposeAll(env *daemon.Env, metrics []daemon.Metric) error {
+	env.Sample(prefix, metrics...)
+	return env.Expose(prefix, nil, metrics...)
 }
 
-// expose gives the lab and Prometheus the gauges.
+// expose gives the lab and Prometheus the gateway's metrics.
 func (g *Gateway) expose(env *daemon.Env) error {
-	if err := exposeAll(env, append(g.gauges(), g.admissionGauges()...)); err != nil {
+	if err := exposeAll(env, append(g.metrics(), g.admissionMetrics()...)); err != nil {
 		return err
 	}
 	for class := range g.store.Stats().Pools {
-		if err := g.exposePool(env, class); err != nil {
-			return err
-		}
+		env.Agent.Pool("pool_"+class, func() agent.PoolStats {
+			p := g.store.Stats().Pools[class]
+			return agent.PoolStats{Open: p.Open, InUse: p.InUse, Max: p.Max, Waits: p.Waits, Waited: p.Waited, Acquires: p.Acquires, Opened: p.Opened}
+		})
 	}
 	env.Agent.Statements("database", func() agent.StatementStats {
 		s := g.store.Stats()
 		return agent.StatementStats{Statements: s.Statements, Prepares: s.Prepares, Deadlines: s.Deadlines, Undated: s.Undated}
 	})
-	for _, one := range []gauge{
-		{"orders_statements_total", "statements sent to the database", true, func() float64 { return float64(g.store.Stats().Statements) }},
-		{"orders_statements_prepared_total", "of these, not known to their connection before", true, func() float64 { return float64(g.store.Stats().Prepares) }},
-		{"orders_statements_undated_total", "of these, sent without a deadline", true, func() float64 { return float64(g.store.Stats().Undated) }},
-	} {
-		if err := env.Metrics.Register(collector(one)); err != nil {
-			return err
-		}
+	if err := env.Expose(prefix, g.collect, storeMetrics...); err != nil {
+		return err
 	}
 	return env.Metrics.Register(g.latency.of)
 }
 
-// exposePool shows the connections of a class.
-func (g *Gateway) exposePool(env *daemon.Env, class string) error {
-	read := func() store.Pool { return g.store.Stats().Pools[class] }
-	env.Agent.Pool("pool_"+class, func() agent.PoolStats {
-		p := read()
-		return agent.PoolStats{Open: p.Open, InUse: p.InUse, Max: p.Max, Waits: p.Waits, Waited: p.Waited, Acquires: p.Acquires, Opened: p.Opened}
-	})
-	labels := prometheus.Labels{"pool": class}
-	for _, c := range []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "orders_pool_in_use", Help: "connections that are in use", ConstLabels: labels}, func() float64 { return float64(read().InUse) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "orders_pool_open", Help: "connections that are open", ConstLabels: labels}, func() float64 { return float64(read().Open) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "orders_pool_wait_seconds_total", Help: "time that requests waited for a connection", ConstLabels: labels}, func() float64 { return read().Waited.Seconds() }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "orders_pool_opened_total", Help: "connections that were made", ConstLabels: labels}, func() float64 { return float64(read().Opened) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "orders_pool_acquires_total", Help: "times that a connection was handed out", ConstLabels: labels}, func() float64 { return float64(read().Acquires) }),
-	} {
-		if err := env.Metrics.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
+// storeMetrics are of the store, for which the agent has kinds of its own.
+var storeMetrics = []daemon.Metric{
+	{Name: "statements_total", Help: "statements sent to the database"},
+	{Name: "statements_prepared_total", Help: "of these, not known to their connection before"},
+	{Name: "statements_undated_total", Help: "of these, sent without a deadline"},
+	{Name: "pool_in_use", Help: "connections that are in use", Labels: []string{"pool"}},
+	{Name: "pool_open", Help: "connections that are open", Labels: []string{"pool"}},
+	{Name: "pool_wait_seconds_total", Help: "time that requests waited for a connection", Labels: []string{"pool"}},
+	{Name: "pool_opened_total", Help: "connections that were made", Labels: []string{"pool"}},
+	{Name: "pool_acquires_total", Help: "times that a connection was handed out", Labels: []string{"pool"}},
 }
 
-func collector(g gauge) prometheus.Collector {
-	if g.counter {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: g.name, Help: g.help}, g.read)
+func (g *Gateway) collect(set daemon.Set) {
+	s := g.store.Stats()
+	set("statements_total", float64(s.Statements))
+	set("statements_prepared_total", float64(s.Prepares))
+	set("statements_undated_total", float64(s.Undated))
+	for class, p := range s.Pools {
+		set("pool_in_use", float64(p.InUse), class)
+		set("pool_open", float64(p.Open), class)
+		set("pool_wait_seconds_total", p.Waited.Seconds(), class)
+		set("pool_opened_total", float64(p.Opened), class)
+		set("pool_acquires_total", float64(p.Acquires), class)
 	}
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, g.read)
 }

@@ -2,10 +2,10 @@ package orders
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/postgres/pgtest"
 
@@ -92,13 +93,12 @@ func launch(t testing.TB, args []string) ordertest.Program {
 
 func TestSuite(t *testing.T) {
 	for _, v := range variants() {
-		if testing.Short() && v.Label != daemon.Tuned {
+		if quicktest.On() && v.Label != daemon.Tuned {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
 			t.Parallel()
-			ordertest.Core(t, starter(v))
-			ordertest.Full(t, starter(v))
+			ordertest.Test(t, starter(v))
 		})
 	}
 }
@@ -106,6 +106,9 @@ func TestSuite(t *testing.T) {
 // Each server answers what it has received when it has to stop.
 func TestStops(t *testing.T) {
 	for _, web := range []string{"nethttp", "fasthttp", "loop"} {
+		if !quicktest.All() && web != "loop" {
+			continue // the tuned one's
+		}
 		t.Run(web, func(t *testing.T) {
 			ordertest.Stops(t, starter(daemon.Variant{Assembly: daemon.Tuned, Set: map[string]string{"web": web}}))
 		})
@@ -117,7 +120,8 @@ func TestSlowClients(t *testing.T) {
 	for _, name := range []string{daemon.Baseline, daemon.Tuned} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ordertest.SlowClients(t, starter(daemon.Variant{Assembly: name}))
+			ordertest.SlowSenders(t, starter(daemon.Variant{Assembly: name}))
+			ordertest.SlowReaders(t, starter(daemon.Variant{Assembly: name}))
 		})
 	}
 }
@@ -126,8 +130,16 @@ func TestAssembly(t *testing.T) {
 	if err := Assembly().Check(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := pick("counters", counterKinds, "pakced")
-	if want := "seam counters: nothing is called \"pakced\"; there are packed, padded"; fmt.Sprint(err) != want {
-		t.Error(err)
+}
+
+// The settings that users have written down keep their names, defaults and bounds.
+func TestAssembliesStay(t *testing.T) {
+	want, err := os.ReadFile("testdata/assemblies.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
+	"dyno/parts/quicktest"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres/pgtest"
 )
@@ -68,9 +69,7 @@ func (p ordersd) submit(id string) (r receipt) {
 
 // What was acknowledged is there after kill -9 of ordersd, which takes its PostgreSQL with it.
 func TestKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a PostgreSQL three times")
-	}
+	quicktest.Skip(t, "starts a PostgreSQL three times")
 	bin := pgtest.Bin(t)
 	program, err := process.Build(t.Context(), "", "dyno/cmd/ordersd", t.TempDir())
 	if err != nil {

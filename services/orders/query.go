@@ -3,7 +3,6 @@ package orders
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/order"
 )
@@ -32,7 +32,7 @@ func parseOrderQuery(raw string) (q orderQuery, err error) {
 		return nil // others are somebody else's, such as a proxy's
 	})
 	if err == nil && q.uid == 0 {
-		err = badField("uid", "uid is missing; ask for /api/v1/order?uid=NUMBER")
+		err = refusal.Field("uid", "uid is missing; ask for /api/v1/order?uid=NUMBER")
 	}
 	return q, err
 }
@@ -42,9 +42,9 @@ func number(name, value string, to *int64) error {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case *to != 0:
-		return badField(name, name+" is given twice")
+		return refusal.Field(name, "%s is given twice", name)
 	case err != nil || n < 1 || value[0] == '+':
-		return badField(name, fmt.Sprintf("%s is %q, which is no number from 1 to %d", name, shorten(value), math.MaxInt64))
+		return refusal.Field(name, "%s is %q, which is no number from 1 to %d", name, shorten(value), math.MaxInt64)
 	}
 	*to = n
 	return nil
@@ -58,30 +58,30 @@ func parseListQuery(raw, caller string) (f order.Filter, err error) {
 		switch name {
 		case "account":
 			if value != caller {
-				return &refusal{status: http.StatusForbidden, field: name, text: "these are another account's orders; leave account out for your own"}
+				return &refusal.Error{Status: http.StatusForbidden, Field: name, Text: "these are another account's orders; leave account out for your own"}
 			}
 		case "status":
 			if f.Status != 0 {
-				return badField(name, "status is given twice")
+				return refusal.Field(name, "status is given twice")
 			}
 			var ok bool
 			if f.Status, ok = order.ParseStatus(value); !ok {
-				return badField(name, fmt.Sprintf("status is %q; there are NEW, PARTIALLY_FILLED, FILLED and CANCELLED", shorten(value)))
+				return refusal.Field(name, "status is %q; there are NEW, PARTIALLY_FILLED, FILLED and CANCELLED", shorten(value))
 			}
 		case "limit":
 			if err := number(name, value, &limit); err != nil {
 				return err
 			}
 			if limit > maxLimit {
-				return badField(name, fmt.Sprintf("limit is %d; a page has at most %d orders", limit, maxLimit))
+				return refusal.Field(name, "limit is %d; a page has at most %d orders", limit, maxLimit)
 			}
 		case "cursor":
 			if f.Before != 0 {
-				return badField(name, "cursor is given twice")
+				return refusal.Field(name, "cursor is given twice")
 			}
 			var ok bool
 			if f.Before, ok = parseCursor(value); !ok {
-				return badField(name, "cursor is none of those that an answer gave as next")
+				return refusal.Field(name, "cursor is none of those that an answer gave as next")
 			}
 		}
 		return nil
@@ -99,7 +99,7 @@ const maxParameters = 32
 func eachParameter(raw string, f func(name, value string) error) error {
 	for n := 0; raw != ""; n++ {
 		if n == maxParameters {
-			return badField("", fmt.Sprintf("the query has more than %d parameters", maxParameters))
+			return refusal.Field("", "the query has more than %d parameters", maxParameters)
 		}
 		var pair string
 		pair, raw, _ = strings.Cut(raw, "&")
@@ -107,7 +107,7 @@ func eachParameter(raw string, f func(name, value string) error) error {
 		name, err1 := url.QueryUnescape(name)
 		value, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil {
-			return badField("", "the query is not URL-encoded")
+			return refusal.Field("", "the query is not URL-encoded")
 		}
 		if err := f(name, value); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 
 	"pgregory.net/rapid"
@@ -30,7 +31,7 @@ func TestParseOrderQuery(t *testing.T) {
 		"uid=7&uid=7": "uid", "uid=7&min_version=0": "min_version", "uid=7&min_version=x": "min_version", "UID=7": "uid", "uid=%zz": "", "uid=7 ": "uid",
 	} {
 		_, err := parseOrderQuery(raw)
-		if r := (*refusal)(nil); !errors.As(err, &r) || r.status != http.StatusBadRequest || r.field != field {
+		if r := (*refusal.Error)(nil); !errors.As(err, &r) || r.Status != http.StatusBadRequest || r.Field != field {
 			t.Errorf("%q: %v, want field %q", raw, err, field)
 		}
 	}
@@ -47,21 +48,21 @@ func TestParseListQuery(t *testing.T) {
 			t.Errorf("%s: %+v %v, want %+v", raw, got, err, want)
 		}
 	}
-	for raw, want := range map[string]refusal{
-		"account=A2":               {status: 403, field: "account"},
-		"status=OPEN":              {status: 400, field: "status"},
-		"status=NEW&status=FILLED": {status: 400, field: "status"},
-		"limit=0":                  {status: 400, field: "limit"},
-		"limit=501":                {status: 400, field: "limit"},
-		"limit=5&limit=5":          {status: 400, field: "limit"},
-		"cursor=8Sc&cursor=8Sc":    {status: 400, field: "cursor"},
-		"cursor=x":                 {status: 400, field: "cursor"},
-		"cursor=":                  {status: 400, field: "cursor"},
-		"cursor=____________":      {status: 400, field: "cursor"},
+	for raw, want := range map[string]refusal.Error{
+		"account=A2":               {Status: 403, Field: "account"},
+		"status=OPEN":              {Status: 400, Field: "status"},
+		"status=NEW&status=FILLED": {Status: 400, Field: "status"},
+		"limit=0":                  {Status: 400, Field: "limit"},
+		"limit=501":                {Status: 400, Field: "limit"},
+		"limit=5&limit=5":          {Status: 400, Field: "limit"},
+		"cursor=8Sc&cursor=8Sc":    {Status: 400, Field: "cursor"},
+		"cursor=x":                 {Status: 400, Field: "cursor"},
+		"cursor=":                  {Status: 400, Field: "cursor"},
+		"cursor=____________":      {Status: 400, Field: "cursor"},
 	} {
 		_, err := parseListQuery(raw, "A1")
-		if r := (*refusal)(nil); !errors.As(err, &r) || r.status != want.status || r.field != want.field {
-			t.Errorf("%q: %v, want %d %s", raw, err, want.status, want.field)
+		if r := (*refusal.Error)(nil); !errors.As(err, &r) || r.Status != want.Status || r.Field != want.Field {
+			t.Errorf("%q: %v, want %d %s", raw, err, want.Status, want.Field)
 		}
 	}
 }

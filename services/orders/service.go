@@ -30,10 +30,8 @@ import (
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres"
 	"dyno/services/orders/release"
-	"dyno/services/orders/store"
 	"dyno/services/orders/web"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -56,7 +54,6 @@ key there: "ordersd token" signs with it.`,
   ordersd serve --dsn postgres://orders@db1,db2/orders --jwt-keys /etc/ordersd/jwks.json`,
 		Assembly: Assembly(),
 		Data:     &daemon.DataFolder{Format: 1, Early: []string{auth.KeysFile, auth.KeysFile + ".new", postgresFolder}},
-		Commands: []*cobra.Command{auth.TokenCommand(), auth.FeedCommand(), store.SeedCommand(), postgres.Command(store.Prepare)},
 		Flags:    f.declare,
 		Protocols: func(c daemon.Choice) []string {
 			if c.Get("web") == "nethttp" {
@@ -88,14 +85,14 @@ func (f *flags) declare(set *pflag.FlagSet) {
 }
 
 func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
-	if n := env.Choice.Int("gogc"); n > 0 {
-		debug.SetGCPercent(n)
-	}
-	if n := env.Choice.Bytes("memory_limit"); n > 0 {
-		debug.SetMemoryLimit(n)
-	}
 	c := FromChoice(env.Choice)
-	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Logger = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
+	if c.GOGC > 0 {
+		debug.SetGCPercent(c.GOGC)
+	}
+	if c.MemoryLimit > 0 {
+		debug.SetMemoryLimit(c.MemoryLimit)
+	}
+	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
 	if err := c.check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}
@@ -124,7 +121,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 	}
 	if l, ok := r.server.(*web.Loop); ok {
-		if err := exposeAll(env, loopGauges(l)); err != nil {
+		if err := exposeAll(env, loopMetrics(l)); err != nil {
 			return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 		}
 	}
@@ -230,7 +227,7 @@ func (r *running) start(ctx context.Context, c Config) (err error) {
 	}
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
 	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
-	if err := exposeAll(r.env, releaseGauges(r.release)); err != nil {
+	if err := exposeAll(r.env, releaseMetrics(r.release)); err != nil {
 		return err
 	}
 	return r.gateway.expose(r.env)

@@ -3,10 +3,10 @@ package orders
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/encode"
 	"dyno/services/orders/message"
 	"dyno/services/orders/order"
@@ -53,13 +53,13 @@ func (g *Gateway) message(req *web.Request) (enc encode.Encoder, m order.Submiss
 	case !acceptable:
 		return nil, m, errNotAcceptable
 	case errors.Is(req.BodyErr, web.ErrTooLarge):
-		return nil, m, &refusal{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("the message has more than %d bytes", maxBody)}
+		return nil, m, refusal.New(http.StatusRequestEntityTooLarge, "the message has more than %d bytes", maxBody)
 	case req.BodyErr != nil:
-		return nil, m, badField("", "the message did not arrive whole")
+		return nil, m, refusal.Field("", "the message did not arrive whole")
 	}
 	m, err = message.Parse(req.ContentType, req.Body)
 	if err == nil && m.Account != "" && m.Account != req.Account {
-		err = &refusal{status: http.StatusForbidden, field: "account", text: "the message's account is not the one that the token is for"}
+		err = &refusal.Error{Status: http.StatusForbidden, Field: "account", Text: "the message's account is not the one that the token is for"}
 	}
 	return enc, m, err
 }

@@ -5,9 +5,10 @@
 //
 //	backlog --backlog 16 --stall 100ms --every 1s
 //
-// At 1,000 new connections/s a stall of 100 ms queues 100: with room for them the slowest waits 100 ms; with
-// a backlog of 16 four fifths of them wait a second or more. Every answer closes its connection, so that each
-// request needs a new one. The kernel takes at most net.core.somaxconn for the backlog.
+// At 1,000 new connections/s a stall of 100 ms queues 100: with room for them the slowest waits 100
+// ms; with a backlog of 16 four fifths of them wait a second or more. Every answer closes its
+// connection, so that each request needs a new one. The kernel limits the backlog to
+// net.core.somaxconn.
 //
 // It is not for slow handlers: an accepted request is answered immediately. It starts no
 // goroutines of its own.

@@ -27,7 +27,7 @@ func TestStallsAtTheBeginningOfEachPeriod(t *testing.T) {
 	}
 }
 
-// Every answer comes over a connection of its own, also with the shortest backlog.
+// Every answer uses a new connection, even with the shortest backlog.
 func TestEachRequestConnects(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

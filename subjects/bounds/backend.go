@@ -23,8 +23,8 @@ type backend struct {
 	stdout *bufio.Reader
 }
 
-// startBackend starts one. It ends when it is closed, and with this process, however that ends: it holds
-// nothing but the end of a pipe. It is no child of this process, as no real downstream is.
+// startBackend starts a backend. It ends when it is closed, and with this process, since it reads
+// the end of a pipe. It is not a child of this process, as no real downstream is.
 func startBackend(takes time.Duration, atOnce, rounds int) (*backend, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -65,8 +65,8 @@ func (b *backend) close() {
 	b.cmd.Wait()
 }
 
-// apart starts this process again, without --apart, and leaves it alone: whatever started this one has no such
-// child.
+// apart starts this process again, without --apart, and exits: the process that started this one
+// has no such child.
 func apart() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -82,7 +82,7 @@ func apart() error {
 // serveBackend answers, up to atOnce requests concurrently, until stdin ends. Each answer waits
 // and hashes a number of rounds.
 func serveBackend(takes time.Duration, atOnce, rounds int, stdin io.Reader, stdout io.Writer) error {
-	ctx, stop := untilTold(stdin)
+	ctx, stop := untilStopped(stdin)
 	defer stop()
 	places := make(chan struct{}, atOnce)
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -33,7 +33,7 @@ func (f *forumPage) show(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "%d deep, %x\n", first.depth(), stretch([]byte(first.author), f.rounds))
 }
 
-// thread makes the comments level by level and returns the first.
+// thread creates the comments level by level and returns the first.
 func (f *forumPage) thread() *comment {
 	all := []*comment{{author: "first"}}
 	for i := 0; len(all) < f.comments; i++ {
@@ -66,7 +66,7 @@ var filters = entry{
 	},
 }
 
-// filterPage brings saved filters into one form.
+// filterPage normalizes saved filters.
 type filterPage struct{ saved []string }
 
 func newFilterPage(queries, fields int) *filterPage {

@@ -27,18 +27,18 @@ func hello(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "hello")
 }
 
-// doorman checks each connection before it accepts it, which takes a while.
+// doorman checks each connection before it accepts it, which takes some time.
 type doorman struct {
 	net.Listener
 	check time.Duration
 }
 
-// newDoorman shortens the queue of connections that wait to be accepted. Where that is not possible it
-// keeps the length it has.
+// newDoorman shortens the queue of connections that wait to be accepted. Where that is not possible
+// it keeps the length it has.
 func newDoorman(l net.Listener, check time.Duration, backlog int) *doorman {
 	if tcp, ok := l.(*net.TCPListener); ok {
 		if raw, err := tcp.SyscallConn(); err == nil {
-			raw.Control(func(fd uintptr) { syscall.Listen(int(fd), backlog) }) // again, for its length alone
+			raw.Control(func(fd uintptr) { syscall.Listen(int(fd), backlog) }) // again, only to set its length
 		}
 	}
 	return &doorman{l, check}

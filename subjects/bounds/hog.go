@@ -15,7 +15,7 @@ import (
 // hog burns CPU on a number of threads until SIGTERM, SIGINT or the end of stdin: a hog does not
 // outlive the process at the other end.
 func hog(threads int, stdin io.Reader, stdout io.Writer) error {
-	ctx, stop := untilTold(stdin)
+	ctx, stop := untilStopped(stdin)
 	defer stop()
 	// One more, so that the signal and the end of stdin are noticed immediately.
 	runtime.GOMAXPROCS(threads + 1)
@@ -36,9 +36,9 @@ func hog(threads int, stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
-// untilTold returns a context that ends with SIGTERM, SIGINT or stdin. Its one goroutine reads
+// untilStopped returns a context that ends with SIGTERM, SIGINT or stdin. Its one goroutine reads
 // stdin to the end, so it ends with the process at the other end, or with this one.
-func untilTold(stdin io.Reader) (context.Context, context.CancelFunc) {
+func untilStopped(stdin io.Reader) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	go func() {
 		io.Copy(io.Discard, stdin)

@@ -24,7 +24,7 @@ var journals = entry{
 	},
 }
 
-// maxJournal bounds a journal's file, in bytes; past it, the oldest records are written over.
+// maxJournal limits a journal's file, in bytes; then the oldest records are overwritten.
 const maxJournal = 64 << 20
 
 // journal keeps records in files without names: they are gone with the process.
@@ -83,8 +83,8 @@ func (j *journal) close() {
 	}
 }
 
-// leastSync is how long a small write takes at least that waits for a device: less is a file system in memory,
-// or a disk that answers from a cache as fast as memory.
+// leastSync is the shortest time of a small synced write to a device: a shorter one means a file
+// system in memory, or a disk with a cache as fast as memory.
 const leastSync = 50 * time.Microsecond
 
 // warn adds a warning to the service if writes here do not wait for a disk.
@@ -122,8 +122,8 @@ var secretary = entry{
 	},
 }
 
-// minutes has one goroutine write what all note. close ends it; requests that were cut off then wait, as with
-// a printer.
+// minutes has one goroutine that writes all records. close ends it; as in printer, requests that
+// were cut off then keep waiting.
 type minutes struct {
 	journal    *journal
 	queue      chan chan error // never closed

@@ -19,7 +19,7 @@ var ledger = entry{
 	},
 }
 
-// accounts books what comes in, one after the other.
+// accounts books requests one after the other.
 type accounts struct {
 	inside, outside int // rounds
 
@@ -52,7 +52,7 @@ var audit = entry{
 	},
 }
 
-// tape takes long to write to and does not say why.
+// tape is a slow device that does not show its reason.
 type tape struct{ takes time.Duration }
 
 func (t tape) write(string) { time.Sleep(t.takes) }

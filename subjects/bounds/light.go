@@ -56,7 +56,7 @@ var vaults = entry{
 	},
 }
 
-// bank has a vault for every two cores, so that its locks are as busy as the cores whatever their number.
+// bank has a vault for every two cores, so that its locks are as busy as the cores on any machine.
 type bank struct {
 	outside int // rounds
 	vaults  []vault
@@ -86,7 +86,7 @@ func (b *bank) deposit(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "stored as %d\n", b.pick().store(thing))
 }
 
-// pick takes the vaults in turn.
+// pick selects the vaults in turn.
 func (b *bank) pick() *vault {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -48,7 +48,7 @@ func (m *mailRoom) run(every time.Duration, most int) {
 	}
 }
 
-// send takes along the waiting requests, up to the size of a batch.
+// send completes the waiting requests, up to the size of a batch.
 func (m *mailRoom) send(bag, most int) {
 	for range most {
 		select {
@@ -84,7 +84,7 @@ var turnstile = entry{
 	},
 }
 
-// turns lets one in at a time, at regular times.
+// turns admits one request at a time, at regular intervals.
 type turns struct {
 	apart time.Duration
 
@@ -110,7 +110,7 @@ func (t *turns) wait(ctx context.Context) error {
 	}
 }
 
-// reserve returns when the next turn is and takes it.
+// reserve takes the next turn and returns its time.
 func (t *turns) reserve() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

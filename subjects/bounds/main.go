@@ -1,5 +1,5 @@
-// Command bounds is a suite of small HTTP servers, each bound by a known cause, against which the lab's
-// verdicts are checked. One process is one of them:
+// Command bounds is a suite of small HTTP servers, each with a known bottleneck, against which the
+// lab's verdicts are checked. One process is one of them:
 //
 //	bounds --list                              the suite, as JSON: each server and its truth
 //	bounds --server pool --seed 7              one server, its parameters drawn from the seed
@@ -7,11 +7,11 @@
 //	bounds --hog 2                             two threads that only burn CPU: a neighbour
 //
 // The servers look like real code, and neither functions nor files are named after their
-// cause: a diagnosis must find it in their behaviour. Their parameters are drawn from ranges in which the truth
-// holds on two cores that load and server share, as on more.
+// bottleneck: a diagnosis must find it in their behaviour. Their parameters are drawn from ranges
+// for which the truth holds on two cores shared by load and server, and on more.
 //
-// It is not for measuring capacity (burn has a known one), nor are its servers of
-// any use. Each server owns the goroutines that it starts and ends them at SIGTERM.
+// It is not for measuring capacity (burn has a known one), and its servers have no other use. Each
+// server owns the goroutines that it starts and ends them at SIGTERM.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	fs.StringVar(&o.inside, "inside", "agent", "`interface` on --debug: agent (and profiles), pprof (alone) or none (it is not opened)")
 	fs.IntVar(&o.hog, "hog", 0, "burn CPU on this number of `threads` until SIGTERM or the end of stdin")
 	fs.DurationVar(&o.backend, "backend", 0, "be the backend that another server calls, with answers that take this `time`")
-	fs.BoolVar(&o.apart, "apart", false, "start the backend as no child of whatever starts this")
+	fs.BoolVar(&o.apart, "apart", false, "start the backend so that it is not a child of the calling process")
 	fs.IntVar(&o.rounds, "rounds", 0, "`number` of hash rounds per answer of the backend")
 	fs.IntVar(&o.atOnce, "at-once", 1, "`number` of concurrent answers of the backend")
 	subject.Parse(fs, os.Args[1:])

@@ -23,9 +23,9 @@ type job struct {
 	ticket chan [32]byte // receives once; has room for it
 }
 
-// printer works through jobs one after the other. close ends its goroutine; a request that was cut off and
-// still wants something printed waits for the end of the process: it selects nothing, since its wait for the
-// channel alone is what there is to find.
+// printer processes jobs one after the other. close ends its goroutine; a request that was cut off
+// and still waits for it then waits until the process ends: it uses no select, since a diagnosis
+// must find its wait for the channel alone.
 type printer struct {
 	rounds     int
 	jobs       chan job // never closed: such a request would panic

@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes this binary the command as well, so that tests can run it as a process.
+// TestMain lets this binary run as the command, too, so that tests can start it as a process.
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"bounds": main}) }
 
 type readyLine struct {
@@ -27,7 +27,7 @@ type readyLine struct {
 	Parameters      map[string]int
 }
 
-// start runs the command until the test ends, which it has to do well on SIGTERM.
+// start runs the command until the test ends; it must then exit with code 0 on SIGTERM.
 func start(t *testing.T, args ...string) (ready readyLine, stdin io.Closer, wait func() error) {
 	t.Helper()
 	cmd := exec.Command("bounds", args...)
@@ -163,8 +163,8 @@ func TestNoFilesAreLeft(t *testing.T) {
 	}
 }
 
-// A request that was cut off finds a server that has ended, and does not end the process before its files are
-// gone.
+// A request that was cut off and reaches a server that has ended does not end the process before
+// its files are removed.
 func TestClosingWithRequestsAtHand(t *testing.T) {
 	j, err := newJournal(1, 16)
 	if err != nil {

@@ -20,14 +20,14 @@ var registry = entry{
 	},
 }
 
-// application wants to be entered; done is closed when it is.
+// application is a request for an entry; done is closed when it is entered.
 type application struct {
 	name string
 	done chan struct{}
 }
 
-// registrar enters one application after the other. close ends its goroutine; as with a printer, requests that were
-// cut off then wait.
+// registrar enters one application after the other. close ends its goroutine; as in printer,
+// requests that were cut off then keep waiting.
 type registrar struct {
 	rounds     int
 	queue      chan application // never closed

@@ -20,7 +20,8 @@ const (
 	each    = 3 // requests of a client
 )
 
-// inTests are servers that a test has in another size: what is drawn would take hundreds of MB.
+// inTests are servers that tests run with smaller parameters: the drawn ones would take hundreds of
+// MB.
 var inTests = map[string]func() (*service, error){
 	"liveheap": func() (*service, error) {
 		s := newSessionStore(1000, 64)
@@ -104,7 +105,7 @@ func ask(e entry, srv *httptest.Server) (string, error) {
 
 type check func(t *testing.T, answers []string, drawn map[string]int)
 
-// checks hold what is known of the answers to clients*each requests.
+// checks are the known properties of the answers to clients*each requests.
 var checks = map[string]check{
 	"hash": func(t *testing.T, answers []string, drawn map[string]int) {
 		sum := stretch(bytes.Repeat([]byte("x"), 1024), drawn["rounds"])

@@ -36,7 +36,7 @@ type sessionStore struct {
 	rows   int
 }
 
-// newSessionStore fills the store. The collector rests meanwhile: it would only mark what stays.
+// newSessionStore fills the store, with the collector off: it would only mark objects that stay.
 func newSessionStore(n, rows int) *sessionStore {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	names := []string{"ada", "bob", "eve", "joe"}

@@ -40,14 +40,14 @@ func offering(takes time.Duration, atOnce, rounds int) (*service, error) {
 	return servingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.close() }), nil
 }
 
-// pricing asks a backend what things cost.
+// pricing asks a backend for prices.
 type pricing struct {
 	client *http.Client
 	url    string
 }
 
 func newPricing(url string) *pricing {
-	// As many idle connections as there may be requests: none is closed and opened again.
+	// One idle connection per possible request: none is closed and opened again.
 	return &pricing{&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024}, Timeout: time.Minute}, url}
 }
 

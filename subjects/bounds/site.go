@@ -25,7 +25,7 @@ var site = entry{
 	},
 }
 
-// website lives in a folder of its own.
+// website serves files from its own folder.
 type website struct {
 	root    string
 	files   []string
@@ -64,7 +64,7 @@ func (s *website) show(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "%d bytes\n", total)
 }
 
-// read returns how many bytes a file holds.
+// read returns the size of a file's contents.
 func (s *website) read(name string) (int, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -93,7 +93,7 @@ var copies = entry{
 	},
 }
 
-// duct sends blocks through pipes, each of which one request has to itself.
+// duct sends blocks through pipes, each of which is used by one request at a time.
 type duct struct {
 	times, block int
 

@@ -44,7 +44,7 @@ type load struct {
 	ThinkMs     float64 `json:"think_ms"`    // each connection's pause after an answer
 }
 
-// service is a server that runs.
+// service is a running server.
 type service struct {
 	handler http.Handler
 	accept  func(net.Listener) net.Listener // nil: connections are accepted as they come
@@ -54,19 +54,19 @@ type service struct {
 	close    func() // ends everything it started; call it once, after the last request
 }
 
-// serving is a service that has one page and nothing to end.
+// serving returns a service with one page and nothing to end.
 func serving(pattern string, page http.HandlerFunc) *service {
 	return servingUntil(pattern, page, func() {})
 }
 
-// servingUntil is a service that has one page.
+// servingUntil returns a service with one page.
 func servingUntil(pattern string, page http.HandlerFunc, end func()) *service {
 	mux := http.NewServeMux()
 	mux.HandleFunc(pattern, page)
 	return &service{handler: mux, close: end}
 }
 
-// suite is every server, by family.
+// suite is the list of all servers, by family.
 var suite = []entry{
 	fingerprints, catalogue, search, ranking,
 	ledger, audit, visits, prices,
@@ -78,7 +78,7 @@ var suite = []entry{
 	gate, tickerTape, crowded, paced, thinking,
 }
 
-// list is the suite with what its parameters are drawn from.
+// list returns the suite with the ranges of its parameters.
 func list() []entry {
 	all := slices.Clone(suite)
 	for i := range all {

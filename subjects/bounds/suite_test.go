@@ -61,7 +61,7 @@ func TestListIsComplete(t *testing.T) {
 	}
 }
 
-// functionsOf returns the names of the package's functions as profiles have them.
+// functionsOf returns the package's function names as they appear in profiles.
 func functionsOf(t *testing.T) map[string]bool {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -21,7 +21,7 @@ var tickerTape = entry{
 	},
 }
 
-// feed sends the day's prices, each in a chunk of its own, as they came.
+// feed sends the day's prices, each in a separate chunk, in order of arrival.
 type feed struct {
 	answer []byte // head and body
 
@@ -41,7 +41,7 @@ func newFeed(prices int) *feed {
 	return f
 }
 
-// stream takes the connection over and answers this request and all that follow on it.
+// stream takes over the connection and answers this request and all later ones on it.
 func (f *feed) stream(w http.ResponseWriter, _ *http.Request) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *feed) remove(conn net.Conn) {
 	f.reading.Done()
 }
 
-// close ends the connections that were taken over, for which the server no longer cares.
+// close ends the hijacked connections, which the server does not close.
 func (f *feed) close() {
 	f.mu.Lock()
 	f.closed = true

@@ -6,6 +6,6 @@ import "time"
 
 var started = time.Now()
 
-// threadCPU falls back to elapsed time. The fastest batch is one that nothing interrupted, and there the
-// two are the same.
+// threadCPU falls back to elapsed time. The fastest batch is one without interruption, and there
+// the two are equal.
 func threadCPU() time.Duration { return time.Since(started) }

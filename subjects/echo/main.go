@@ -46,8 +46,8 @@ func ready(bound netip.AddrPort) {
 	}{bound.String()})
 }
 
-// requests counts the requests that end in b. matched is how much of the empty line that ends one was
-// seen before b, and the count's second half is the same for what follows.
+// requests counts the requests that end in b. matched is how much of the empty line that ends one
+// was seen before b, and the count's second half is the same for what follows.
 func requests(b []byte, matched uint8) (n int, after uint8) {
 	const end = "\r\n\r\n"
 	for _, c := range b {

@@ -70,7 +70,7 @@ func loop(poll, listener int) error {
 	}
 }
 
-// accept takes one connection; more of them are reported again.
+// accept accepts one connection; for further ones epoll reports again.
 func accept(poll, listener int, matched []uint8) {
 	fd, _, err := unix.Accept4(listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 	if err != nil {
@@ -84,8 +84,8 @@ func accept(poll, listener int, matched []uint8) {
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 }
 
-// reply reads what a connection sent and answers every request that ended in there. A short read has
-// emptied the socket, so none is made only to find it empty.
+// reply reads what a connection sent and answers every request that ended in it. A short read has
+// emptied the socket, so reply does not read again just to find it empty.
 func reply(fd int, ending bool, in []byte, matched *uint8) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&in[0])), uintptr(len(in)), unix.MSG_DONTWAIT, 0, 0)

@@ -43,7 +43,7 @@ type freezer struct{ length, every time.Duration }
 
 func (f freezer) check() error {
 	if f.every <= 0 || f.length < 0 || f.length >= f.every {
-		return fmt.Errorf("--freeze is %v and --every %v; a freeze has to be shorter than their distance", f.length, f.every)
+		return fmt.Errorf("--freeze is %v and --every %v; a freeze must be shorter than the interval", f.length, f.every)
 	}
 	return nil
 }

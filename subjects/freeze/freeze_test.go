@@ -46,8 +46,8 @@ func TestAnalyticPercentiles(t *testing.T) {
 	}
 }
 
-// toTheClocksZero sleeps until the shared clock shows 0. A bubble's time begins in the year 2000, which is
-// before that.
+// toTheClocksZero sleeps until the shared clock shows 0. A bubble's time begins in the year 2000,
+// which is before that.
 func toTheClocksZero() { time.Sleep(time.Duration(-monotonic.Now())) }
 
 func TestAnswersWaitForTheEndOfTheFreeze(t *testing.T) {

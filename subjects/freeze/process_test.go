@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes this binary the subject as well, so that tests can run it as a process.
+// TestMain lets this binary run as the subject, too, so that tests can start it as a process.
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"freeze": main}) }
 
 func TestProcessEndsWellOnSIGTERM(t *testing.T) {
@@ -49,7 +49,7 @@ func TestProcessRefusesWrongFlags(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--freeze=2s", "--every=2s"}, "freeze: --freeze is 2s and --every 2s; a freeze has to be shorter"},
+		{[]string{"--freeze=2s", "--every=2s"}, "freeze: --freeze is 2s and --every 2s; a freeze must be shorter"},
 		{[]string{"--freze=1s"}, "not defined: -freze"},
 		{[]string{"now"}, `it takes no arguments, not even "now"`},
 	} {

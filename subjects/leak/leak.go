@@ -1,14 +1,14 @@
-// Command leak is a shop's price page that leaks goroutines in two ways that occur in real code, or, with
-// --fixed, in neither: the lab's diagnosis of leaks is checked against it.
+// Command leak is a shop's price page that leaks goroutines in two ways found in real code, or,
+// with --fixed, in neither: the lab's diagnosis of leaks is checked against it.
 //
-//	leak                          both: a ticker that is never stopped, and a channel without a reader
+//	leak                          both: a ticker that never stops, and a channel without a reader
 //	leak --fixed ticker           the ticker's goroutine ends with its request
 //	leak --fixed ticker,channel   no leak
 //
-// Each request calls two suppliers and takes the first answer; meanwhile a goroutine checks every second
-// whether the request has become old. Four requests call concurrently, so the service carries some 1,900/s
-// whatever it leaks. Leaked goroutines end with the process, and past a bound requests are
-// refused: a leak must be found, but not take the machine down.
+// Each request calls two suppliers and uses the first answer; meanwhile a goroutine checks the
+// request's age every second. Four requests call concurrently, so the service carries about 1,900/s
+// with or without leaks. Leaked goroutines end with the process, and above a limit requests are
+// refused: a leak must be found, but must not take the machine down.
 package main
 
 import (

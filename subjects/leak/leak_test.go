@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// left is how many goroutines of n requests there are still when all is quiet.
+// left returns how many goroutines of n requests remain when all is quiet.
 func left(t *testing.T, p *page, n int) int64 {
 	t.Helper()
 	server := httptest.NewServer(p)

@@ -1,6 +1,7 @@
-// Command pooled is a service whose requests wait for a database: each needs one of --connections for
-// --query, and computes next to nothing. Its capacity is known, connections/query (4 of 5 ms: 800/s),
-// and with few connections its CPU is mostly idle there, which misleads an autoscaler that goes by CPU.
+// Command pooled is a service whose requests wait for a database: each needs one of --connections
+// for --query, and computes next to nothing. Its capacity is known, connections/query (4 of 5 ms:
+// 800/s), and with few connections its CPU is mostly idle there, which misleads a CPU-based
+// autoscaler.
 //
 //	pooled --connections 4 --query 5ms
 //
@@ -8,7 +9,7 @@
 // time of the request that has waited longest for a connection) and db_wait_depth (requests that
 // wait for one).
 //
-// It is not a database's model: queries take the same time however many run concurrently. It starts no
+// It does not model a database: queries take the same time at any concurrency. It starts no
 // goroutines of its own.
 package main
 

@@ -35,7 +35,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// As many requests as there are connections are answered per query's time, and the line says so meanwhile.
+// As many requests as there are connections are answered per query time, and the gauges show it
+// meanwhile.
 func TestCapacityIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const connections, query, requests = 2, 5 * time.Millisecond, 10

@@ -21,6 +21,7 @@ func TestExamine(t *testing.T) {
 			t.Setenv("GOOS", goos)
 			t.Setenv("GOARCH", goarch)
 			t.Setenv("CGO_ENABLED", "0")
+			t.Setenv("GOWORK", "off") // as any other module: the repository's workspace does not list it
 			r, err := Examine(t.Context(), "testdata/module", "./made")
 			if err != nil {
 				t.Fatal(err)
@@ -52,6 +53,7 @@ func golden(t *testing.T, file, got string) {
 
 // The golden files contain the intended candidates.
 func TestExamineFindsWhatIsThere(t *testing.T) {
+	t.Setenv("GOWORK", "off")
 	t.Setenv("GOOS", "linux")
 	t.Setenv("GOARCH", "amd64")
 	t.Setenv("CGO_ENABLED", "0")
@@ -94,6 +96,7 @@ func TestExamineFindsWhatIsThere(t *testing.T) {
 }
 
 func TestExamineSaysWhatIsWrong(t *testing.T) {
+	t.Setenv("GOWORK", "off")
 	for pattern, want := range map[string]string{"./broken": "undefined: absent", "./nowhere": "nowhere"} {
 		_, err := Examine(t.Context(), "testdata/module", pattern)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -1,6 +1,7 @@
-// Package guardtest attacks an address from outside as pages of other sites would through a user's browser, and looks
-// whether clients that are no pages, and pages of the address itself, still get through. It talks HTTP only, so every
-// listener of every service can be held to it. It starts no goroutines.
+// Package guardtest checks an address against cross-site requests: it sends what pages of other
+// sites would send through a user's browser, and checks that non-browser clients and the address's
+// own pages still pass. It only uses HTTP, so it can test every listener of every service. It is
+// for tests only and starts no goroutines.
 package guardtest
 
 import (
@@ -10,8 +11,9 @@ import (
 	"testing"
 )
 
-// Refuses sends a request, which a client without a browser gets an answer to other than a refusal, in all ways that
-// must be refused and in all that must pass. It may be sent many times and should change nothing.
+// Refuses sends a request in all the ways that must be refused and in all that must pass. Without a
+// browser's headers the request must not be refused. It is sent many times and should change
+// nothing.
 func Refuses(t testing.TB, client *http.Client, method, address, body string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -23,7 +25,7 @@ func Refuses(t testing.TB, client *http.Client, method, address, body string) {
 		what   string
 		header []string
 		host   string
-		status int // 0: it passes
+		status int // 0 means that it passes
 	}{
 		{"a client that is no page", nil, "", 0},
 		{"what curl -d sends", []string{"Content-Type", "application/x-www-form-urlencoded"}, "", 0},
@@ -68,7 +70,7 @@ func Refuses(t testing.TB, client *http.Client, method, address, body string) {
 	}
 }
 
-// Allows looks whether pages of a listed origin may send a request and read the answer.
+// Allows checks that pages of a listed origin may send a request and read the response.
 func Allows(t testing.TB, client *http.Client, method, address, body, origin string) {
 	t.Helper()
 	from := []string{"Origin", origin, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}
@@ -94,7 +96,7 @@ func Allows(t testing.TB, client *http.Client, method, address, body, origin str
 	}
 }
 
-// send sends a request and returns the status and header of the answer, and the body of one that is a refusal.
+// send sends a request and returns the response's status and header, and the body of a refusal.
 func send(t testing.TB, client *http.Client, method, address, body, host string, header []string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))

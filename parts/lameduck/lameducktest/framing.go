@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// Framing posts to a path what is not sure where it ends, each followed by another request: a program must refuse the first and
-// end the connection, so that what follows is never taken for a request. With a coding other than chunked net/http says 501.
-// Equal Content-Lengths, which RFC 9112 (6.3) lets a server take for one, may be served.
+// Framing posts requests whose end is ambiguous to a path, each followed by another request. A
+// program must refuse the first and end the connection, so that the bytes that follow are never
+// read as a request. For a coding other than chunked net/http answers 501. Equal Content-Lengths,
+// which RFC 9112 (6.3) lets a server merge, may be served.
 func Framing(t testing.TB, path string, dial func() (net.Conn, error)) {
 	t.Helper()
 	const body = "5\r\nhello\r\n0\r\n\r\n"

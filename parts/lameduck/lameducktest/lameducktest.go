@@ -1,5 +1,6 @@
-// Package lameducktest stops a program under load and counts the requests that it leaves without an answer: there must be
-// none. It speaks HTTP/1.1 over connections of its own, so that no client library hides one that it sends again.
+// Package lameducktest stops a program under load and checks that it leaves no request without a
+// response. It speaks HTTP/1.1 over its own connections, so that no client library hides a request
+// that it sends again.
 //
 // It is for tests only.
 package lameducktest
@@ -18,28 +19,28 @@ import (
 )
 
 const (
-	busy   = 40  // connections that send a request as soon as they have an answer
+	busy   = 40  // connections that send a request as soon as they have a response
 	silent = 5   // connections that send their first request when the program is no longer ready
-	warm   = 400 // answers before the program is stopped
+	warm   = 400 // responses before the program is stopped
 
-	patience = 60 * time.Second // bounds every wait; reached only when a test fails
+	patience = 60 * time.Second // limit of every wait; reached only when a test fails
 )
 
-// Program is what is stopped.
+// Program is the program to stop.
 type Program struct {
 	Dial    func() (net.Conn, error)
-	Request func(connection, n int) string // a connection's nth request, as bytes
-	Good    func(*http.Response) bool      // whether an answer is one to Request
-	Ready   func() (status int)            // of /readyz; nil: there is none. 0: it does not answer any more
+	Request func(connection, n int) string // bytes of a connection's nth request
+	Good    func(*http.Response) bool      // whether a response is a correct one to Request
+	Ready   func() (status int)            // status of /readyz, 0 if it does not answer; nil means that there is no /readyz
 
-	// Window is for how long the program must go on accepting when it is stopped.
+	// Window is how long the program must keep accepting after it is stopped.
 	Window time.Duration
 
-	// Stop tells the program to stop and returns when it has.
+	// Stop stops the program and returns when it has exited.
 	Stop func()
 }
 
-// Readyz asks the debug address, such as http://127.0.0.1:8081.
+// Readyz returns the status of a debug address, such as http://127.0.0.1:8081.
 func Readyz(debug string) func() (status int) {
 	return func() int {
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
@@ -52,7 +53,7 @@ func Readyz(debug string) func() (status int) {
 	}
 }
 
-// Run stops a program in the middle of its work.
+// Run stops a program while it serves requests.
 func Run(t testing.TB, p Program) {
 	t.Helper()
 	r := &run{Program: p, t: t, warm: make(chan struct{}), unready: make(chan struct{})}
@@ -95,8 +96,8 @@ func Run(t testing.TB, p Program) {
 type run struct {
 	Program
 	t       testing.TB
-	warm    chan struct{} // closed after the first answers
-	unready chan struct{} // closed when the program is not ready any more
+	warm    chan struct{} // closed after the first responses
+	unready chan struct{} // closed when the program is no longer ready
 	stopped atomic.Pointer[time.Time]
 
 	answers, unanswered, bad, after atomic.Int64
@@ -115,7 +116,8 @@ func (r *run) waitUnready() {
 	}
 }
 
-// busy sends requests, on another connection when the program says that it closes one, until none is accepted.
+// busy sends requests until no connection is accepted. It opens a new connection when a response
+// closes the old one.
 func (r *run) busy(id int) {
 	for n := 0; ; {
 		late := r.stopped.Load() != nil
@@ -138,7 +140,7 @@ func (r *run) busy(id int) {
 	}
 }
 
-// serve sends requests until the program says that it closes the connection.
+// serve sends requests until a response announces that the connection closes.
 func (r *run) serve(conn net.Conn, id int, n *int) bool {
 	in := bufio.NewReader(conn)
 	for {
@@ -177,7 +179,7 @@ func (r *run) ask(conn net.Conn, in *bufio.Reader, request string) (*http.Respon
 	return resp, err
 }
 
-// ended checks that a connection that was said to close does, in good order.
+// ended checks that a connection closes cleanly after Connection: close.
 func (r *run) ended(conn net.Conn, in *bufio.Reader) bool {
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
 		r.t.Errorf("after an answer with Connection: close: %v, want EOF", err)
@@ -186,8 +188,8 @@ func (r *run) ended(conn net.Conn, in *bufio.Reader) bool {
 	return true
 }
 
-// silent sends its first request when the program is no longer ready. A program that has lost its patience with it by then
-// is in its right, but not before the window is over.
+// silent sends its first request when the program is no longer ready. The program may have closed
+// the idle connection by then, but not before the window is over.
 func (r *run) silent(id int, conn net.Conn) {
 	defer conn.Close()
 	<-r.unready

@@ -11,15 +11,16 @@ import (
 	"dyno/parts/queue"
 )
 
-// Bench measures hand-over from 1 to 64 producers to one worker that takes up to 64 at once, by capacity.
-// A producer that is refused yields and offers again. Besides the time per value it reports
+// Bench measures the transfer from 1 to 64 producers to one worker that takes up to 64 values per
+// call, by capacity. A producer that is refused yields and tries again. In addition to the time per
+// value it reports
 //
-//	refused/op     Puts that were refused, per value: how often a producer found no room
-//	parks/op       times that the worker found nothing and slept, per value
+//	refused/op     refused Puts per value
+//	parks/op       times that the worker found no value and slept, per value
 //	parks/s        the same, per second
-//	blocked-share  of the goroutines' time, what they were blocked on mutexes, those of channels included
+//	blocked-share  share of the goroutines' time blocked on mutexes, those of channels included
 //	gc-ns/op       CPU time of the collections that ended meanwhile, per value; 0: there was none
-//	kept-B         memory that the queue keeps when it was full once
+//	kept-B         memory that the queue keeps after it was full once
 //
 // A queue without a buffer runs as capacity 0.
 func Bench(b *testing.B, build New) {
@@ -78,7 +79,7 @@ func bench(b *testing.B, build New, producers int, c queue.Config) {
 	b.ReportMetric(float64(max(kept, 0)), "kept-B")
 }
 
-// heap is the live heap in bytes.
+// heap returns the live heap in bytes.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -86,13 +87,13 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Totals of the whole process since its start. That of collections is brought up to date when one ends.
+// Metrics of the whole process since its start. That of collections is updated when one ends.
 const (
 	mutexWait = "/sync/mutex/wait/total:seconds"
 	gcTime    = "/cpu/classes/gc/total:cpu-seconds"
 )
 
-// seconds reads one of them.
+// seconds reads one of these metrics.
 func seconds(name string) float64 {
 	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)

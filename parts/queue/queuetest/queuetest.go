@@ -1,5 +1,5 @@
-// Package queuetest holds what every queue must do, as tests and as benchmarks, so that a new
-// implementation is accepted or refused by the same measure as the old ones.
+// Package queuetest is the conformance suite of queues, as tests and benchmarks, so that all
+// implementations are judged alike. It is for tests only.
 package queuetest
 
 import (
@@ -14,18 +14,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Value is what the suite puts through a queue.
+// Value is the type of value in the suite.
 type Value struct{ Hash, Seq uint64 }
 
-// New makes the queue under test.
+// New creates the queue under test.
 type New = queue.Constructor[Value]
 
-// Test runs the suite. Whether the queue has a buffer is found out by asking it; ordered says whether it
+// Test runs the suite. It finds out whether the queue has a buffer; ordered means that the queue
 // keeps the order of values of one hash.
 func Test(t *testing.T, build New, ordered bool) {
 	t.Run("refuses what does not fit", func(t *testing.T) { refuses(t, build) })
-	t.Run("gives what was put", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { gives(t, build, ordered) }) })
-	t.Run("hands over exactly once", func(t *testing.T) { exactlyOnce(t, build) })
+	t.Run("returns what was put", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { gives(t, build, ordered) }) })
+	t.Run("delivers exactly once", func(t *testing.T) { exactlyOnce(t, build) })
 	t.Run("wakes a waiting worker", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { wakes(t, build) }) })
 	t.Run("wakes one worker per value", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { wakesEach(t, build) }) })
 	t.Run("ends after the last value", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { ends(t, build) }) })
@@ -33,7 +33,7 @@ func Test(t *testing.T, build New, ordered bool) {
 	t.Run("does not allocate", func(t *testing.T) { allocatesNothing(t, build) })
 }
 
-// buffered reports whether the queue keeps values that no worker waits for.
+// buffered reports whether the queue keeps values without a waiting worker.
 func buffered(build New) bool { return build(queue.Config{Capacity: 1, Shards: 1}).Put(0, Value{}) }
 
 func refuses(t *testing.T, build New) {
@@ -62,8 +62,8 @@ func refuses(t *testing.T, build New) {
 	}
 }
 
-// gives holds the queue against a model: for every hash, what one worker takes is what was put, in that
-// order if the queue keeps it; Len is right, and nobody sleeps while values wait.
+// gives compares the queue with a model: for every hash, one worker takes the values that were put,
+// in order if the queue keeps it; Len is correct, and the worker does not sleep while values wait.
 func gives(t *rapid.T, build New, ordered bool) {
 	q := build(queue.Config{Capacity: rapid.IntRange(1, 200).Draw(t, "capacity"), Shards: rapid.IntRange(1, 5).Draw(t, "shards")})
 	model := map[uint64][]uint64{}
@@ -107,7 +107,7 @@ func gives(t *rapid.T, build New, ordered bool) {
 	}})
 }
 
-// exactlyOnce sends values from many producers through many workers; a refused value is offered again.
+// exactlyOnce sends values from many producers to many workers; a refused value is tried again.
 func exactlyOnce(t *testing.T, build New) {
 	const producers, each = 8, 2000
 	for _, workers := range []int{1, 3, 12} {
@@ -161,7 +161,7 @@ func wakes(t *testing.T, build New) {
 		}
 	})
 	for i := range uint64(3) {
-		synctest.Wait() // the worker waits
+		synctest.Wait() // the worker is waiting
 		if got != i {
 			t.Fatalf("%d values came, not %d", got, i)
 		}
@@ -176,8 +176,8 @@ func wakes(t *testing.T, build New) {
 	worker.Wait()
 }
 
-// wakesEach holds the workers: each of as many values as workers must find a worker of its own, though
-// the first worker could have taken them all.
+// wakesEach puts as many values as there are workers: each must wake its own worker, although the
+// first worker could take them all.
 func wakesEach(t *testing.T, build New) {
 	const workers = 6
 	q := build(queue.Config{Workers: workers})
@@ -213,7 +213,8 @@ func wakesEach(t *testing.T, build New) {
 	all.Wait()
 }
 
-// ends holds that Close lets the values that wait be taken, wakes who waits, and refuses afterwards.
+// ends checks that after Close the waiting values can be taken, waiting workers are woken, and Put
+// refuses.
 func ends(t *testing.T, build New) {
 	q := build(queue.Config{Workers: 2})
 	put := 0
@@ -250,13 +251,14 @@ func ends(t *testing.T, build New) {
 	worker.Wait() // a deadlock here fails the bubble
 }
 
-// starvesNone keeps one hash full while each other has one value: one worker must reach them all.
+// starvesNone keeps one hash full while each other has one value: one worker must reach all of
+// them.
 func starvesNone(t *testing.T, build New) {
 	if !buffered(build) {
 		t.Skip("keeps nothing that could starve")
 	}
 	const shards, rounds = 8, 1000
-	for _, workers := range []int{1, 3, 8} { // only the first of them comes
+	for _, workers := range []int{1, 3, 8} { // only the first of them takes
 		q := build(queue.Config{Capacity: 8 * shards, Shards: shards, Workers: workers})
 		for h := range uint64(shards) {
 			q.Put(h, Value{Hash: h})

@@ -1,7 +1,8 @@
-// Package memory keeps a log's records in memory: for tests, and for a service that need not remember
-// anything when it is started again. "Durable" means nothing here.
+// Package memory is a wal.Backend in memory: for tests, and for a service that need not keep
+// records over a restart. "Durable" has no meaning here. It is not for data that must survive the
+// process.
 //
-// Memory grows until Trim is called. It starts no goroutines.
+// Memory grows until Trim is called. The package starts no goroutines.
 package memory
 
 import (
@@ -16,15 +17,15 @@ import (
 type Records struct {
 	mu      sync.RWMutex
 	first   uint64
-	records [][]byte // never changed in place: a Scan goes on with what it has
+	records [][]byte // never changed in place: a running Scan keeps its slice
 	bytes   int64
 	closed  bool
 }
 
-// New returns an empty log's backend.
+// New returns an empty backend.
 func New() wal.Backend { return &Records{first: 1} }
 
-// Write implements wal.Backend. It keeps copies.
+// Write implements wal.Backend. It copies the records.
 func (r *Records) Write(batches [][][]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +69,7 @@ func (r *Records) Scan(from uint64, visit func(uint64, []byte) error) error {
 	}
 }
 
-// from returns the records from that number on.
+// from returns the records from a number on.
 func (r *Records) from(seq uint64) (first uint64, records [][]byte, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -112,7 +113,7 @@ func (r *Records) Trim(before uint64) error {
 	for _, record := range r.records[:before-r.first] {
 		r.bytes -= int64(len(record))
 	}
-	r.records = append([][]byte(nil), r.records[before-r.first:]...) // lets go of the trimmed ones' memory
+	r.records = append([][]byte(nil), r.records[before-r.first:]...) // frees the memory of the trimmed records
 	r.first = before
 	return nil
 }

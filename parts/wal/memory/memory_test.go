@@ -7,7 +7,7 @@ import (
 	"dyno/parts/wal/waltest"
 )
 
-// Test runs the conformance suite; a dir that was used before gives what was stored under it.
+// Test runs the conformance suite; opening a directory again returns the records stored under it.
 func Test(t *testing.T) {
 	kept := map[string]*Records{}
 	waltest.Test(t, func(_ testing.TB, dir string) wal.Backend {

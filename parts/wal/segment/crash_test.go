@@ -15,14 +15,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// quiet is for tests that do damage on purpose.
+// quiet is the logger of tests that damage files on purpose.
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// TestSurvives does anything in any order on a disk that fails, fills up and loses power: what was synced
-// stays, nothing else but whole batches of the last, unfinished group may come, no number is given twice,
-// and once the disk is in order again the log goes on.
+// TestSurvives runs random operations on a disk that fails, fills up and loses power. Synced
+// records stay. Of other records, only whole batches of the last, unfinished group may appear, no
+// number is used twice, and the log continues once the disk works again.
 func TestSurvives(t *testing.T) {
-	for range 10 { // a hundred ways each: the rarer faults take some hundreds to meet
+	for range 10 { // a hundred runs each: the rarer faults need some hundreds
 		rapid.Check(t, survives)
 	}
 }
@@ -47,16 +47,16 @@ func survives(t *rapid.T) {
 	m.check(t)
 }
 
-// machine is a log and what should be in it.
+// machine is a log and its expected contents.
 type machine struct {
 	disk    *faultfs.FS
 	bytes   int64
 	files   *segment.Files
-	stable  []string     // records of number first and on, synced
+	stable  []string     // synced records, the first with number first
 	pending [][]string   // batches written since
-	undone  [][][]string // batches that were refused since the last Write that succeeded; any may come after stable
+	undone  [][][]string // failed batches since the last successful Write; any may appear after stable
 	first   uint64
-	made    uint64 // records, each unlike the others
+	made    uint64 // records so far; each differs from all others
 }
 
 func (m *machine) open(t *rapid.T) {
@@ -95,7 +95,7 @@ func (m *machine) write(t *rapid.T) {
 		if len(m.pending) > 0 {
 			m.undone, m.pending = append(m.undone, append(m.pending, named...)), nil
 		}
-	default: // putting the file right has synced what was there before
+	default: // the repair has synced what was there before
 		m.stable, m.pending, m.undone = m.written(), nil, append(m.undone, named)
 	}
 }
@@ -113,12 +113,12 @@ func (m *machine) sync(*rapid.T) {
 func (m *machine) trim(t *rapid.T) {
 	next := m.first + uint64(len(m.written()))
 	before := rapid.Uint64Range(1, next+1).Draw(t, "before")
-	_ = m.files.Trim(before) // it may fail; it must not take too much
+	_ = m.files.Trim(before) // it may fail; it must not remove too much
 	first, _ := m.files.Bounds()
 	if first < m.first || first > min(max(before, m.first), next) {
 		t.Fatalf("the first number is %d; it was %d before Trim(%d)", first, m.first, before)
 	}
-	if first > m.first+uint64(len(m.stable)) { // it has synced, so as to trim what was written last
+	if first > m.first+uint64(len(m.stable)) { // it has synced in order to trim the latest records
 		m.stable, m.pending = m.written(), nil
 	}
 	m.stable, m.first = m.stable[first-m.first:], first
@@ -139,7 +139,7 @@ func (m *machine) restart(t *rapid.T) {
 	m.settle(t, got)
 }
 
-// crash cuts the power. A segment that was trimmed may be back.
+// crash cuts the power. A trimmed segment may reappear.
 func (m *machine) crash(t *rapid.T) {
 	m.disk = m.disk.Crash(rapid.Uint64().Draw(t, "seed"))
 	m.open(t)
@@ -151,7 +151,7 @@ func (m *machine) crash(t *rapid.T) {
 	m.settle(t, m.read(t))
 }
 
-// settle holds that what was found is what must be there, and then whole batches of what may be there.
+// settle checks that got is the expected records, followed by whole batches that may be there.
 func (m *machine) settle(t *rapid.T, got []string) {
 	if len(got) < len(m.stable) || !slices.Equal(got[:len(m.stable)], m.stable) {
 		t.Fatalf("%d records are there, not the %d that were synced", len(got), len(m.stable))
@@ -163,7 +163,7 @@ func (m *machine) settle(t *rapid.T, got []string) {
 	m.stable, m.pending, m.undone = got, nil, nil
 }
 
-// prefix reports whether records are those of the first batches, of none to all.
+// prefix reports whether records are those of the first n batches, for any n from 0 to all.
 func prefix(records []string, batches [][]string) bool {
 	for _, batch := range batches {
 		if len(records) == 0 {

@@ -15,34 +15,31 @@ import (
 
 const (
 	quarantine = "quarantine" // folder of damaged bytes
-	// maxDamages bounds how many places are remembered and copied: damage is rare, and where it is not,
-	// a thousand are enough to see what is going on.
+	// maxDamages limits how many damaged places are remembered and copied: damage is rare, and
+	// otherwise a thousand are enough to see what is wrong.
 	maxDamages = 1000
-	// maxUnfinished bounds how many copies of appends that were not finished are kept, besides those.
+	// maxUnfinished limits how many copies of unfinished appends are kept, in addition to those.
 	maxUnfinished = 100
-	unfinished    = "-unfinished" // ends their names
-	copying       = "copying.tmp" // a copy that is not whole yet
+	unfinished    = "-unfinished" // suffix of their names
+	copying       = "copying.tmp" // a copy that is not complete yet
 )
 
-// damage is bytes that are not the records they should be.
+// damage is a range of bytes that are not valid records.
 type damage struct {
 	from, to mark
 }
 
-// place is where damage lies.
 type place struct {
 	path string
 	off  int64
 }
 
-// damages is the damage found since Open.
 type damages struct {
 	mu    sync.Mutex
 	known map[place]*wal.DamageError
 }
 
-// Quarantined lists the damage found since Open, by number: by Open itself in the last segment, elsewhere by
-// whoever read it.
+// Quarantined lists the damage that Open (in the last segment) and readers have found, by number.
 func (f *Files) Quarantined() []*wal.DamageError {
 	f.damages.mu.Lock()
 	defer f.damages.mu.Unlock()
@@ -54,7 +51,7 @@ func (f *Files) Quarantined() []*wal.DamageError {
 	return list
 }
 
-// add reports damage that is met: the first time it is logged and its bytes are copied.
+// add reports damage: the first time it is logged and its bytes are copied.
 func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.DamageError {
 	e, _ := d.keep(found, s, func() (string, error) {
 		if len(d.known) >= maxDamages {
@@ -65,17 +62,17 @@ func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.Damage
 	return e
 }
 
-// addTail is add for damage that is going to be cut off: the error says that its bytes are kept nowhere else.
+// addTail is add for damage that will be cut off: it returns an error if it was not copied.
 func (d *damages) addTail(f *Files, s *segment, file File, found damage) error {
 	_, err := d.keep(found, s, func() (string, error) { return f.copyTail(s, file, found.from.off, found.to.off, "") }, f)
 	if err != nil {
-		err = fmt.Errorf("bytes %d to %d are damaged, and were left where they are, since they cannot be copied before they are cut off: %w; make room or repair the folder, then start again",
+		err = fmt.Errorf("bytes %d to %d are damaged, and were not cut off, since they cannot be copied first: %w; make room or repair the folder, then start again",
 			found.from.off, found.to.off, err)
 	}
 	return err
 }
 
-// keep takes note of damage whose bytes copyOut copies.
+// keep records damage. copyOut copies its bytes.
 func (d *damages) keep(found damage, s *segment, copyOut func() (string, error), f *Files) (*wal.DamageError, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +98,7 @@ func (d *damages) keep(found damage, s *segment, copyOut func() (string, error),
 	return e, err
 }
 
-// whole reports a segment none of which can be read.
+// whole reports a segment that cannot be read at all.
 func (d *damages) whole(f *Files, x extent, from uint64, cause error) *wal.DamageError {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,7 +110,7 @@ func (d *damages) whole(f *Files, x extent, from uint64, cause error) *wal.Damag
 	return &wal.DamageError{From: from, Next: x.next, Where: cause.Error()}
 }
 
-// putAway moves a segment none of which can be read to the quarantine.
+// putAway moves a segment that cannot be read at all to the quarantine.
 func (f *Files) putAway(s *segment, cause error) error {
 	dir, err := f.quarantine()
 	if err != nil {
@@ -136,7 +133,7 @@ func (f *Files) putAway(s *segment, cause error) error {
 	return errors.Join(f.fs.SyncDir(dir), f.fs.SyncDir(f.dir))
 }
 
-// quarantine makes the folder of damaged bytes, and returns its path, unless it holds too much.
+// quarantine creates the folder of damaged bytes and returns its path, unless it is full.
 func (f *Files) quarantine() (dir string, err error) {
 	dir = filepath.Join(f.dir, quarantine)
 	if err := errors.Join(f.fs.MkdirAll(dir), f.fs.SyncDir(f.dir)); err != nil {
@@ -153,7 +150,7 @@ func (f *Files) quarantine() (dir string, err error) {
 	return dir, nil
 }
 
-// forgetUnfinished removes the first of too many copies of appends that were not finished: no record in them was promised.
+// forgetUnfinished removes the oldest copies of unfinished, never acknowledged appends.
 func (f *Files) forgetUnfinished(dir string) error {
 	have, err := f.fs.ReadDir(dir)
 	if err != nil {
@@ -170,7 +167,7 @@ func (f *Files) forgetUnfinished(dir string) error {
 	return nil
 }
 
-// copyOut copies bytes of a segment to the quarantine and returns the path, under which there is a whole copy or none.
+// copyOut copies bytes of a segment to the quarantine, all or nothing, and returns the path.
 func (f *Files) copyOut(s *segment, file File, from, to int64, suffix string) (string, error) {
 	dir, err := f.quarantine()
 	if err != nil {
@@ -196,7 +193,7 @@ func (f *Files) copyOut(s *segment, file File, from, to int64, suffix string) (s
 	return path, f.fs.SyncDir(dir)
 }
 
-// copyTail is copyOut while the log is opened, which may take the reserve for it.
+// copyTail is copyOut while the log is opened; it may use the reserve.
 func (f *Files) copyTail(s *segment, file File, from, to int64, suffix string) (string, error) {
 	path, err := f.copyOut(s, file, from, to, suffix)
 	if full(err) && f.release() {

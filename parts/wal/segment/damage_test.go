@@ -13,9 +13,10 @@ import (
 	"dyno/parts/wal/segment"
 )
 
-const spanOf100 = 32 + 104 // bytes in the file of a record of 100: its header, and it filled up to 8
+const spanOf100 = 32 + 104 // bytes in the file of a record of 100: with its header, padded to a multiple of 8
 
-// fill makes a log of n records of 100 bytes, each synced by itself, in segments of perSegment records.
+// fill writes a log of n records of 100 bytes, each synced separately, in segments of perSegment
+// records.
 func fill(t testing.TB, dir string, n, perSegment int) {
 	t.Helper()
 	files := open(t, dir, perSegment)
@@ -50,7 +51,7 @@ func mustWrite(t testing.TB, files *segment.Files, records ...[]byte) {
 	}
 }
 
-// path of the segment that begins with a number.
+// path returns the path of the segment that begins with a number.
 func path(dir string, first int) string { return filepath.Join(dir, fmt.Sprintf("%020d.seg", first)) }
 
 // flip changes bits of n bytes of a file.
@@ -68,7 +69,8 @@ func flip(t testing.TB, path string, off, n int) {
 	}
 }
 
-// walk reads everything, past damage, and returns the numbers read and what was damaged, as from-next.
+// walk reads everything, continuing behind damage, and returns the numbers read and the damaged
+// ranges, as from-next.
 func walk(t testing.TB, files *segment.Files) (seen []uint64, damaged []string) {
 	t.Helper()
 	for at, _ := files.Bounds(); ; {
@@ -93,9 +95,9 @@ func walk(t testing.TB, files *segment.Files) (seen []uint64, damaged []string) 
 	}
 }
 
-// TestDamage changes bytes of a log of 20 records, 5 in a segment: 1, 6, 11 and 16 begin one.
+// TestDamage changes bytes of a log of 20 records, 5 per segment: 1, 6, 11 and 16 begin one.
 func TestDamage(t *testing.T) {
-	at := func(i int) int { return 64 + i*spanOf100 } // the i-th record of a segment
+	at := func(i int) int { return 64 + i*spanOf100 } // offset of the i-th record of a segment
 	for _, tt := range []struct {
 		name    string
 		first   int // of the segment
@@ -123,7 +125,7 @@ func TestDamage(t *testing.T) {
 			dir := t.TempDir()
 			fill(t, dir, 20, 5)
 			flip(t, path(dir, tt.first), tt.off, tt.n)
-			for round := range 2 { // what Open does to it must not change what is found
+			for round := range 2 { // the changes that Open makes must not change the result
 				files := open(t, dir, 5)
 				if found := len(files.Quarantined()) > 0; round == 0 && found != tt.early {
 					t.Errorf("found by Open: %v", found)
@@ -152,7 +154,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// What was synced and is cut off is missed, whatever is left of it, also at the start after the next.
+// Synced records that are cut off are reported missing, whatever is left of them, also at the
+// second start.
 func TestCutTail(t *testing.T) {
 	const padding = 4
 	for cut := padding + 1; cut <= 3*spanOf100; cut += 29 {
@@ -181,7 +184,7 @@ func TestCutTail(t *testing.T) {
 	}
 }
 
-// An append that was not finished counts for nothing, but its bytes are kept.
+// An unfinished append is not read, but its bytes are kept.
 func TestUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	files := open(t, dir, 100)
@@ -189,7 +192,7 @@ func TestUnfinished(t *testing.T) {
 	if err := files.Write([][][]byte{{record(2), record(3)}}); err != nil {
 		t.Fatal(err)
 	}
-	flip(t, path(dir, 1), 64+2*spanOf100+40, 1) // and the process ends here
+	flip(t, path(dir, 1), 64+2*spanOf100+40, 1) // as if the process ended here
 	again := open(t, dir, 100)
 	defer closeFiles(t, again)
 	if seen, damaged := walk(t, again); len(seen) != 1 || damaged != nil {
@@ -202,8 +205,8 @@ func TestUnfinished(t *testing.T) {
 	closeFiles(t, files)
 }
 
-// A log whose files are gone is not taken for a new one, unless damage is accepted; then it goes on behind what is
-// known to have been there.
+// A log whose files are gone is not taken for a new one, unless damage is accepted; then it
+// continues behind the records known to have existed.
 func TestMissingLog(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -237,7 +240,7 @@ func TestMissingLog(t *testing.T) {
 	}
 }
 
-// A segment that is put away does not replace another of its name.
+// A segment that is put away does not replace another one with the same name.
 func TestPutAwayTwice(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 2 {
@@ -263,7 +266,8 @@ func TestPutAwayTwice(t *testing.T) {
 	}
 }
 
-// A reserve that was named and not allocated when the process was killed is set aside at the next start.
+// A reserve that was created but not allocated when the process was killed is allocated at the next
+// start.
 func TestEmptyReserve(t *testing.T) {
 	dir := t.TempDir()
 	reserve := filepath.Join(dir, "reserve")
@@ -275,12 +279,12 @@ func TestEmptyReserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeFiles(t, files)
-	if info, err := os.Stat(reserve); err == nil && info.Size() == 0 { // a file system that cannot allocate has none
+	if info, err := os.Stat(reserve); err == nil && info.Size() == 0 { // a file system without allocation has no reserve
 		t.Error("the reserve is empty")
 	}
 }
 
-// The damaged bytes are kept, as they were found.
+// The damaged bytes are kept as they were found.
 func TestQuarantine(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, 10, 100)
@@ -299,13 +303,13 @@ func TestQuarantine(t *testing.T) {
 	if err != nil || !bytes.Equal(kept, damaged[64+2*spanOf100:64+3*spanOf100]) {
 		t.Fatalf("%d bytes in quarantine, %v", len(kept), err)
 	}
-	// A reader that goes on behind it is not told again.
+	// A reader that continues behind it gets no second error.
 	if err := files.Scan(4, func(uint64, []byte) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A record's data that look like records are not taken for any.
+// Record data that look like records are not read as records.
 func TestForgery(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, 3, 100)
@@ -339,8 +343,8 @@ func TestMissingSegment(t *testing.T) {
 	}
 }
 
-// What lies behind the end of a segment, as the header of the next tells it, is none of the segment's: here
-// a record that was taken back, on a disk that forgot it was cut off.
+// Bytes behind the end of a segment, as given by the next segment's header, do not belong to the
+// segment: here a record that was taken back, on a disk that lost the truncation.
 func TestSealedEnd(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, 6, 100)
@@ -353,7 +357,7 @@ func TestSealedEnd(t *testing.T) {
 	if err := errors.Join(os.Truncate(path(dir, 1), end), os.Remove(filepath.Join(dir, "synced"))); err != nil {
 		t.Fatal(err)
 	}
-	files := open(t, dir, 5) // which the first segment has, so that another begins
+	files := open(t, dir, 5) // the size of the first segment, so that another begins
 	mustWrite(t, files, record(6))
 	closeFiles(t, files)
 	longer[end-10] ^= 1 // in record 5
@@ -371,7 +375,7 @@ func TestSealedEnd(t *testing.T) {
 	}
 }
 
-// A segment that somebody else has removed does not keep those behind it from being trimmed.
+// A segment that another program has removed does not prevent those behind it from being trimmed.
 func TestTrimMissingSegment(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, 10, 2)
@@ -388,7 +392,7 @@ func TestTrimMissingSegment(t *testing.T) {
 	}
 }
 
-// The end of a segment is taken from the header of the one behind it only, not from a later one's.
+// The end of a segment is taken only from the header of the next segment, not from a later one.
 func TestMissingShortSegment(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, 5, 5)
@@ -407,7 +411,7 @@ func TestMissingShortSegment(t *testing.T) {
 	}
 }
 
-// Open says what is wrong and what to do when it cannot go on.
+// Open returns an error that names the problem and the remedy.
 func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -432,7 +436,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A segment that is missing at the beginning is missed too, but not one that was trimmed.
+// A segment that is missing at the beginning is reported, but not one that was trimmed.
 func TestMissingFirstSegment(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, 20, 5)

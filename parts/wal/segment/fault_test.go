@@ -21,7 +21,7 @@ func onDisk(t *testing.T, disk segment.FS) *segment.Files {
 	return files
 }
 
-// Each append costs one sync, and nothing that has to do with segments costs any more of them.
+// Each append costs one sync, and segments cost no additional ones.
 func TestSyncs(t *testing.T) {
 	disk := faultfs.New()
 	l := wal.New(onDisk(t, disk), wal.Options{})
@@ -37,7 +37,7 @@ func TestSyncs(t *testing.T) {
 	}
 }
 
-// A full disk refuses appends, and takes them again when there is space, without a restart.
+// A full disk fails appends, and accepts them again when there is space, without a restart.
 func TestFullDisk(t *testing.T) {
 	disk := faultfs.New()
 	l := wal.New(onDisk(t, disk), wal.Options{Commit: wal.Group})
@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("Append gave %d, %v; want %d", first, err, next)
 		}
 	}
-	if want := uint64(10_000 / spanOf100); next-1 != want { // little space is used to the last record
+	if want := uint64(10_000 / spanOf100); next-1 != want { // at most a little space is unused
 		t.Fatalf("%d records fitted into 10,000 bytes, want %d", next-1, want)
 	}
 	disk.Full(-1)
@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// On a full disk what is no longer needed can be given up, and what was set aside can be written.
+// On a full disk, records that are no longer needed can be removed, and the reserve can be written.
 func TestFullDiskGivesUp(t *testing.T) {
 	disk := faultfs.New()
 	files, err := segment.Open("/log", segment.Options{FS: disk, SegmentBytes: 1 << 17, Reserve: 64 << 10, Log: quiet})
@@ -94,12 +94,12 @@ func TestFullDiskGivesUp(t *testing.T) {
 	}
 }
 
-// A segment that was ended early can be given up while records behind it are kept.
+// A segment that was ended early can be removed while records behind it are kept.
 func TestRoll(t *testing.T) {
 	dir := t.TempDir()
 	files := open(t, dir, 100)
 	defer closeFiles(t, files)
-	files.Roll() // there is nothing to end
+	files.Roll() // there is no segment to end
 	for i := 1; i <= 5; i++ {
 		mustWrite(t, files, record(i))
 	}
@@ -108,7 +108,7 @@ func TestRoll(t *testing.T) {
 	if err := files.Write([][][]byte{{record(7)}}); err != nil {
 		t.Fatal(err)
 	}
-	files.Roll() // when it is synced
+	files.Roll() // takes effect at the next sync
 	mustWrite(t, files, record(8))
 	mustWrite(t, files, record(9))
 	for _, first := range []uint64{6, 9} {
@@ -121,12 +121,12 @@ func TestRoll(t *testing.T) {
 	}
 }
 
-// After a failed sync the log goes on in another file; what was refused does not come back.
+// After a failed sync the log continues in another file; failed records do not reappear.
 func TestFailedSync(t *testing.T) {
 	disk := faultfs.New()
 	files := onDisk(t, disk)
 	mustWrite(t, files, record(1))
-	for round := range 3 { // the first of these leaves a segment without records, which is replaced
+	for round := range 3 { // the first round leaves a segment without records, which is replaced
 		if err := files.Write([][][]byte{{record(100)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,8 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
-// When no other file can be begun either, the log has failed, and says so until it is opened again.
+// When no other file can be started either, the log has failed, and returns that until it is opened
+// again.
 func TestFailed(t *testing.T) {
 	disk := faultfs.New()
 	files := onDisk(t, disk)
@@ -175,7 +176,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// slow is a file system without allocation, as anywhere but on Linux.
+// slow is a file system without allocation, as on systems other than Linux.
 type slow struct{ *faultfs.FS }
 
 func (s slow) Create(name string) (segment.File, error) { return without(s.FS.Create(name)) }
@@ -200,8 +201,8 @@ func TestWithoutAllocation(t *testing.T) {
 	}
 }
 
-// The folders above the log are made as well; a segment that was not finished makes room for the next; allocated space
-// is given back.
+// The folders above the log are created as well; an unfinished segment makes room for the next;
+// allocated space is freed.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b", "log")
 	fill(t, dir, 3, 100)
@@ -245,12 +246,12 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// A reader under whom records are taken back ends where the log ends: that is no damage.
+// A reader whose records are taken back ends at the end of the log: that is not damage.
 func TestTakenBackWhileRead(t *testing.T) {
 	disk := faultfs.New()
 	files := onDisk(t, disk)
 	mustWrite(t, files, record(1))
-	large := make([]byte, 100<<10) // two of these are more than a reader reads at once
+	large := make([]byte, 100<<10) // two of these are larger than a reader's buffer
 	if err := files.Write([][][]byte{{large, large, large, large}}); err != nil {
 		t.Fatal(err)
 	}
@@ -266,10 +267,10 @@ func TestTakenBackWhileRead(t *testing.T) {
 	}
 }
 
-// A Trim that could not sync the folder leaves no gap behind when the next one goes on and the power is cut:
-// what the first removed must be gone for good before the second removes more.
+// A Trim that could not sync the folder leaves no gap when the next one continues and the power is
+// cut: the removals of the first must be durable before the second removes more.
 func TestTrimAfterTrimFailed(t *testing.T) {
-	for failing := range 3 { // of the second Trim's syncs
+	for failing := range 3 { // index of the second Trim's sync
 		for seed := range uint64(50) {
 			disk := faultfs.New()
 			options := segment.Options{FS: disk, SegmentBytes: 1, Log: quiet} // one record in each segment

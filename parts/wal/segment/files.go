@@ -15,20 +15,20 @@ import (
 	"dyno/parts/wal"
 )
 
-// Options of Files. The zero value is the documented default.
+// Options of Files. The zero value has the defaults given here.
 type Options struct {
-	SegmentBytes int64 // a segment that has grown to this size is followed by another; 0: 64 MiB
-	FS           FS    // nil: the operating system's
-	// Reserve is how many bytes are set aside in a file, for writes that find the disk full; 0: none.
+	SegmentBytes int64 // size from which a segment is followed by another; 0 means 64 MiB
+	FS           FS    // nil means the operating system's
+	// Reserve is the bytes set aside in a file, for writes to a full disk; 0 means none.
 	Reserve int64
-	// Exists says that the log was made before: to find no segments is an error then.
+	// Exists means that the log was created before: finding no segments is then an error.
 	Exists bool
-	// AcceptDamage lets Open go on, behind what is lost, where it would return wal.ErrDamaged.
+	// AcceptDamage lets Open continue behind the lost records where it would return wal.ErrDamaged.
 	AcceptDamage bool
-	Log          *slog.Logger // hears of damage and of what was cut off; nil: slog.Default
+	Log          *slog.Logger // receives reports of damage and of cut-off bytes; nil means slog.Default
 }
 
-// Files is a wal.Backend in files. See wal.Backend for who may call what when.
+// Files is a wal.Backend in files. wal.Backend defines which methods may run concurrently.
 type Files struct {
 	dir     string
 	fs      FS
@@ -38,14 +38,14 @@ type Files struct {
 	reserve int64       // Options.Reserve
 	exists  bool        // Options.Exists
 	accept  bool        // Options.AcceptDamage
-	reach   uint64      // while it is opened: records before this number were there once
-	low     atomic.Bool // space ran short
+	reach   uint64      // during Open: records before this number existed once
+	low     atomic.Bool // free space was too small for the last request
 
 	syncedFile File
 
 	mu       sync.RWMutex
-	segments []*segment // oldest first; the last is written to
-	first    uint64     // number of the first record kept; those before the first segment's are missing
+	segments []*segment // oldest first; the last receives new records
+	first    uint64     // number of the first record kept; records between it and the first segment are missing
 	next     uint64     // number of the next record
 	closed   bool
 
@@ -54,8 +54,8 @@ type Files struct {
 
 var _ wal.Backend = (*Files)(nil)
 
-// Open opens the log in dir, which is created if need be. It reads the last segment, cuts off what was not
-// finished when the process or the machine stopped, and syncs the rest.
+// Open opens the log in dir, which it creates if necessary. It reads the last segment, cuts off
+// what was unfinished when the process or the machine stopped, and syncs the rest.
 func Open(dir string, o Options) (*Files, error) {
 	f := &Files{dir: dir, fs: o.FS, log: o.Log, limit: o.SegmentBytes, reserve: o.Reserve, exists: o.Exists, accept: o.AcceptDamage}
 	if f.fs == nil {
@@ -96,13 +96,13 @@ func (f *Files) open() error {
 		f.log.Error("the log is damaged: segments are missing at its beginning", "log", f.dir, "from", first, "next", f.first)
 		f.first = first
 	}
-	_ = f.noteSynced() // a full disk, on which there is little to note
+	_ = f.noteSynced() // on a full disk there is little to record
 	f.prepare()
 	f.replenish()
 	return nil
 }
 
-// findLast makes the last segment ready to be written to, or begins the first.
+// findLast prepares the last segment for writing, or starts the first.
 func (f *Files) findLast() error {
 	for len(f.segments) > 0 {
 		err := f.recover(f.last())
@@ -126,7 +126,7 @@ func (f *Files) findLast() error {
 	return f.begin()
 }
 
-// list finds the segments by their names, and removes one that was not finished.
+// list finds the segments by their names, and removes an unfinished one.
 func (f *Files) list() error {
 	entries, err := f.fs.ReadDir(f.dir)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *Files) Bounds() (first, next uint64) {
 	return f.first, f.next
 }
 
-// Size implements wal.Backend. What is allocated and not written yet does not count.
+// Size implements wal.Backend. Allocated but unwritten bytes do not count.
 func (f *Files) Size() int64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -173,8 +173,8 @@ func (f *Files) Size() int64 {
 	return sum
 }
 
-// Trim implements wal.Backend: it removes segments, whole. When nothing is to be kept at all, it begins an
-// empty one, whose name keeps the next number.
+// Trim implements wal.Backend: it removes whole segments. When no record should be kept, it starts
+// an empty segment, whose name keeps the next number.
 func (f *Files) Trim(before uint64) error {
 	if err := f.usable(); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (f *Files) Trim(before uint64) error {
 		}
 	}
 	for {
-		// One at a time: a crash must not bring back an older one without the one after it.
+		// One at a time: after a crash, an older segment must not reappear without the one after it.
 		if f.w.trimmed {
 			if err := f.fs.SyncDir(f.dir); err != nil {
 				return fmt.Errorf("trimming the log: %w", err)
@@ -198,9 +198,10 @@ func (f *Files) Trim(before uint64) error {
 			f.replenish()
 			return nil
 		}
-		f.setSegments(all[1:], all[1].first) // first, so that no reader looks for what is gone
+		f.setSegments(all[1:], all[1].first) // first, so that no reader looks for a removed segment
 		err := errors.Join(f.noteSynced(), f.syncedFile.Sync())
-		if full(err) { // to say nothing takes no space, and what is missing after a crash before the next note goes unnoticed
+		// An empty file takes no space, but says nothing after a crash before its next update.
+		if full(err) {
 			err = errors.Join(f.syncedFile.Truncate(0), f.syncedFile.Sync())
 		}
 		if err == nil {
@@ -215,17 +216,17 @@ func (f *Files) Trim(before uint64) error {
 	}
 }
 
-// setSegments replaces the list, and where the log begins; readers go on with the one they have.
+// setSegments replaces the list and the first number; readers continue with their old list.
 func (f *Files) setSegments(list []*segment, first uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.segments, f.first = list, first
 }
 
-// last is the segment that is written to. Only the writer may ask.
+// last returns the segment that receives new records. Only the writer may call it.
 func (f *Files) last() *segment { return f.segments[len(f.segments)-1] }
 
-// Close gives back what is allocated and not used, and syncs. A Scan under way may finish.
+// Close frees unused allocated space, and syncs. A running Scan may finish.
 func (f *Files) Close() error {
 	if errors.Is(f.usable(), wal.ErrClosed) {
 		return nil
@@ -246,7 +247,7 @@ func (f *Files) Close() error {
 	return errors.Join(err, f.w.file.Close(), f.syncedFile.Close())
 }
 
-// usable returns why the log can take no more, or nil.
+// usable returns the reason why the log accepts no more records, or nil.
 func (f *Files) usable() error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

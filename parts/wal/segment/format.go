@@ -13,12 +13,12 @@ import (
 const (
 	magic         = "dynowal\n"
 	formatVersion = 1
-	headerBytes   = 64 // of a segment
+	headerBytes   = 64 // of a segment's header
 	recordBytes   = 32 // of a record's header
 	alignment     = 8
 
 	suffix    = ".seg"
-	newName   = "begun.tmp" // a segment before it has its name
+	newName   = "begun.tmp" // a segment before it gets its name
 	nameWidth = 20          // digits of the largest number, so that names sort as numbers do
 )
 
@@ -30,7 +30,6 @@ var (
 	errNewer   = errors.New("it was written by a newer version of this program")
 )
 
-// header is what a segment begins with.
 type header struct {
 	first     uint64
 	prevFirst uint64
@@ -38,7 +37,7 @@ type header struct {
 	salt      uint64
 }
 
-// seed is what the checksums of the segment's records begin with.
+// seed is the start value of the checksums of the segment's records.
 func (h header) seed() uint32 { return crc32.Checksum(order.AppendUint64(nil, h.salt), castagnoli) }
 
 func (h header) encode() []byte {
@@ -80,17 +79,16 @@ type record struct {
 	group  uint64 // number of the first record of the same group
 }
 
-// span is how many bytes a record takes in the file.
+// span returns the bytes that a record takes in the file.
 func span(length int) int64 {
 	return int64(recordBytes+length+alignment-1) &^ (alignment - 1)
 }
 
 func (r record) span() int64 { return span(int(r.length)) }
 
-// zeroes is what a record's header and padding are made of at first.
 var zeroes [recordBytes + alignment]byte
 
-// appendRecord appends a record with its data to b, which begins at a multiple of the alignment.
+// appendRecord appends a record with its data to b, whose length is a multiple of the alignment.
 func appendRecord(b []byte, seed uint32, r record, data []byte) []byte {
 	at := len(b)
 	b = append(append(b, zeroes[:recordBytes]...), data...)
@@ -104,10 +102,10 @@ func appendRecord(b []byte, seed uint32, r record, data []byte) []byte {
 	return append(b, zeroes[:span(len(data))-int64(len(b)-at)]...)
 }
 
-// decodeRecord reads a record's header; false if it is none.
+// decodeRecord decodes a record's header; false if it is not valid.
 func decodeRecord(b []byte, seed uint32) (record, bool) {
 	if len(b) < recordBytes || order.Uint64(b) == 0 {
-		return record{}, false // what is allocated and not written yet is zeros
+		return record{}, false // allocated but unwritten bytes are zeros
 	}
 	if crc32.Update(seed, castagnoli, b[4:recordBytes]) != order.Uint32(b) {
 		return record{}, false

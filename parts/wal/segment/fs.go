@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// FS is what a log needs of a file system, so that tests can put one in its place that fails or forgets.
-// Errors are those of package os: fs.ErrNotExist, syscall.ENOSPC.
+// FS is the part of a file system that a log uses, so that tests can replace it with one that fails
+// or loses data. Errors are those of package os: fs.ErrNotExist, syscall.ENOSPC.
 type FS interface {
 	MkdirAll(dir string) error // durably
 	ReadDir(dir string) ([]Entry, error)
-	SyncDir(dir string) error             // makes durable which names are in dir
-	Create(name string) (File, error)     // empty, whatever was there; for reading and writing
+	SyncDir(dir string) error             // makes the names in dir durable
+	Create(name string) (File, error)     // empty, even if it existed; for reading and writing
 	Open(name string) (File, error)       // for reading and writing
 	Rename(oldname, newname string) error // replaces newname
 	Remove(name string) error
@@ -34,13 +34,13 @@ type File interface {
 	io.Closer
 	Size() (int64, error)
 	Truncate(size int64) error
-	Sync() error // the data, and what it takes to read it
-	// Allocate makes the file larger by n bytes of zeros from offset on, so that writing them later takes
+	Sync() error // the data, and the metadata needed to read it
+	// Allocate extends the file by n bytes of zeros from offset on, so that writing them later takes
 	// no space and changes no metadata; errors.ErrUnsupported where it cannot.
 	Allocate(offset, n int64) error
 }
 
-// full reports whether an error says that there is no space.
+// full reports whether an error means that there is no space.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -51,7 +51,7 @@ type osFS struct{}
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
 func (osFS) Remove(name string) error             { return os.Remove(name) }
 
-// MkdirAll syncs the folder above even if dir is there: who made it may not have got to that.
+// MkdirAll syncs the folder above even if dir exists: its creator may not have synced.
 func (o osFS) MkdirAll(dir string) error {
 	above := filepath.Dir(dir)
 	if _, err := os.Stat(above); errors.Is(err, fs.ErrNotExist) && above != dir {
@@ -106,7 +106,7 @@ func open(name string, flags int) (File, error) {
 	return osFile{f}, nil
 }
 
-// osFile is an *os.File; Sync and Allocate are the system's own.
+// osFile is an *os.File with the system's own Sync and Allocate.
 type osFile struct{ *os.File }
 
 func (f osFile) Size() (int64, error) {

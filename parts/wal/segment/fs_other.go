@@ -4,5 +4,5 @@ package segment
 
 import "errors"
 
-// Allocate does nothing here: the file grows with every write, at the price of a slower sync.
+// Allocate is not supported here: the file grows with every write, which makes syncs slower.
 func (osFile) Allocate(int64, int64) error { return errors.ErrUnsupported }

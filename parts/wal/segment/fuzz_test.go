@@ -12,8 +12,8 @@ import (
 	"dyno/parts/wal/segment/faultfs"
 )
 
-// FuzzOpen opens a log whose last segment is anything at all: it is refused, or read without inventing
-// anything, and found the same when it is opened again.
+// FuzzOpen opens a log whose last segment holds any bytes: Open fails, or reads the log without
+// inventing records, and reads the same when it is opened again.
 func FuzzOpen(f *testing.F) {
 	dir := f.TempDir()
 	fill(f, dir, 6, 100)
@@ -42,7 +42,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzDamage changes a good log in three places, and cuts it: what is read is what was written.
+// FuzzDamage changes an intact log in three places, and truncates it: every record read is one that
+// was written.
 func FuzzDamage(f *testing.F) {
 	f.Add(uint16(100), uint16(300), uint16(700), byte(1), uint16(0))
 	f.Add(uint16(64), uint16(64+spanOf100), uint16(64+2*spanOf100), byte(255), uint16(50))
@@ -85,7 +86,7 @@ func put(t *testing.T, disk *faultfs.FS, path string, content []byte) {
 	}
 }
 
-// contents opens the log and reads all that can be read; false if it is refused.
+// contents opens the log and reads all readable records; false if Open fails.
 func contents(t *testing.T, disk *faultfs.FS, dir string) (map[uint64][]byte, bool) {
 	files, err := segment.Open(dir, segment.Options{FS: disk, Log: quiet})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/parts/wal/segment/faultfs"
@@ -21,7 +22,8 @@ import (
 
 var kills = flag.Int("kills", 20, "how often TestKilled kills the process that appends")
 
-// killDir tells a copy of the test binary to append to the log in a folder until it is killed.
+// killDir names the folder of the log to which a copy of the test binary appends until it is
+// killed.
 const killDir = "SEGMENT_TEST_APPEND_TO"
 
 func TestMain(m *testing.M) {
@@ -32,8 +34,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// appendForever appends batches from eight goroutines and prints each when it is durable: its first number
-// and its name.
+// appendForever appends batches from eight goroutines and prints the first number and the name of
+// each when it is durable.
 func appendForever(dir string) error {
 	files, err := segment.Open(dir, segment.Options{SegmentBytes: 20_000, Log: quiet})
 	if err != nil {
@@ -51,7 +53,7 @@ func appendForever(dir string) error {
 					_, err = fmt.Printf("%d %s\n", first, name)
 				}
 				if err == nil && i%10 == 0 {
-					err = l.Lazily(named("lazy-"+name, n), nil)
+					err = l.AppendAsync(named("lazy-"+name, n), nil)
 				}
 				if err != nil {
 					failed <- err
@@ -62,7 +64,7 @@ func appendForever(dir string) error {
 	return <-failed
 }
 
-// named is a batch whose records say where they belong: its name, the place and how many there are.
+// named returns a batch whose records say where they belong: name, index and number of records.
 func named(name string, n int) [][]byte {
 	var batch [][]byte
 	for i := range n {
@@ -71,12 +73,12 @@ func named(name string, n int) [][]byte {
 	return batch
 }
 
-// TestKilled kills a process that appends, again and again: what it has called durable is there, under its
-// number, and no batch is there in part.
+// TestKilled repeatedly kills a process that appends: every acknowledged batch exists under its
+// number, and no batch exists in part.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	acknowledged := map[uint64]string{}
-	for range *kills {
+	for range quicktest.Of(4, *kills) {
 		killOne(t, dir, 1+rand.IntN(300), func(first uint64, name string) {
 			if old, twice := acknowledged[first]; twice {
 				t.Fatalf("number %d was given to %s and to %s", first, old, name)
@@ -88,7 +90,8 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d batches acknowledged, killed %d times", len(acknowledged), *kills)
 }
 
-// killOne runs a process until it has acknowledged n batches, kills it, and tells what it acknowledged.
+// killOne runs a process until it has acknowledged n batches, kills it, and reports each
+// acknowledgement.
 func killOne(t *testing.T, dir string, n int, acknowledged func(uint64, string)) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), killDir+"="+dir)
@@ -120,7 +123,7 @@ func killOne(t *testing.T, dir string, n int, acknowledged func(uint64, string))
 		acknowledged(first, name)
 	}
 	if err := cmd.Wait(); err == nil || stderr.Len() > 0 {
-		t.Fatalf("the process was to be killed: %v: %s", err, stderr.String())
+		t.Fatalf("the process ended before it was killed: %v: %s", err, stderr.String())
 	}
 }
 
@@ -164,8 +167,7 @@ func checkBatches(t *testing.T, dir string, acknowledged map[uint64]string) {
 	}
 }
 
-// TestPowerCut appends from many goroutines through a log while the disk fails a sync, fills up, and loses
-// power.
+// TestPowerCut appends from many goroutines while the disk fails a sync, fills up, and loses power.
 func TestPowerCut(t *testing.T) {
 	disk := faultfs.New()
 	acknowledged := map[uint64]string{}
@@ -194,7 +196,7 @@ func TestPowerCut(t *testing.T) {
 					name := fmt.Sprintf("%d-%d-%d", round, g, i)
 					if first, err := l.Append(named(name, 3), nil); err == nil {
 						acks <- fmt.Sprintf("%d %s", first, name)
-					} else if err := l.Lazily(named("lazy-"+name, 2), nil); err != nil {
+					} else if err := l.AppendAsync(named("lazy-"+name, 2), nil); err != nil {
 						return
 					}
 				}
@@ -218,7 +220,7 @@ func TestPowerCut(t *testing.T) {
 				close(off)
 			}
 		}
-		_ = l.Close() // the machine is off
+		_ = l.Close() // the machine is off: it fails
 		disk = after
 	}
 	if len(acknowledged) < 100 {

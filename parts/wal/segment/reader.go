@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// chunk is how much is read at once, unless a record is larger: small enough for a reader that wants a few
-// records, large enough that one that wants all of them is not busy with system calls.
+// chunk is the size of one read, unless a record is larger: small enough for a reader of a few
+// records, large enough that a reader of all records spends little time in system calls.
 const chunk = 128 << 10
 
-// reader reads a segment through a buffer, which is as large as its largest record needs.
+// reader reads a segment through a buffer as large as its largest record needs.
 type reader struct {
 	file File
 	seed uint32
-	end  int64 // bytes beyond do not count
+	end  int64 // later bytes do not count
 	buf  []byte
-	at   int64 // where in the file buf begins
+	at   int64 // offset of buf in the file
 }
 
 // readers are reused, for their buffers.
@@ -30,15 +30,15 @@ func newReader(file File, seed uint32, end int64) *reader {
 	return r
 }
 
-// free gives the buffer to the next reader; not the file, which is its opener's.
+// free returns the buffer to the pool. The caller closes the file.
 func (r *reader) free() {
 	r.file = nil
-	if cap(r.buf) <= 1<<20 { // one huge record should not stay in memory for good
+	if cap(r.buf) <= 1<<20 { // one huge record should not stay in memory
 		readers.Put(r)
 	}
 }
 
-// bytes returns n bytes from off on, fewer where the segment ends. They are valid until the next call.
+// bytes returns n bytes from off on, fewer at the end. They are valid until the next call.
 func (r *reader) bytes(off int64, n int) ([]byte, error) {
 	n = int(min(int64(n), r.end-off))
 	if n <= 0 {
@@ -70,7 +70,7 @@ func (r *reader) header(off int64) (record, bool, error) {
 	return h, ok && off+recordBytes+int64(h.length) <= r.end, nil
 }
 
-// record reads the record at off; false if there is none, or its data are damaged.
+// record reads the record at off; false if there is none or its data are damaged.
 func (r *reader) record(off int64) (h record, data []byte, ok bool, err error) {
 	h, ok, err = r.header(off)
 	if !ok || err != nil {
@@ -84,8 +84,8 @@ func (r *reader) record(off int64) (h record, data []byte, ok bool, err error) {
 	return h, data, crc32.Update(r.seed, castagnoli, data) == h.sum, nil
 }
 
-// find looks from off on for the header of a record whose number lies between after and before, both
-// exclusive; false if there is none.
+// find searches from off on for the header of a record whose number is between after and before,
+// both exclusive; false if there is none.
 func (r *reader) find(off int64, after, before uint64) (int64, record, bool, error) {
 	for ; off+recordBytes <= r.end; off += alignment {
 		h, ok, err := r.header(off)

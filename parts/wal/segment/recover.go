@@ -10,17 +10,17 @@ import (
 	"dyno/parts/wal"
 )
 
-// recovery reads the last segment to find out where it ends.
+// recovery reads the last segment to find its end.
 type recovery struct {
 	*reader
 	seg    *segment
-	group  uint64 // of the last record: it never falls
+	group  uint64 // of the last record; it never decreases
 	more   uint32 // records of the batch that must follow
-	proven uint64 // everything before this number is known to have been synced
-	good   mark   // where the last whole batch ends
+	proven uint64 // all records before this number are known to be synced
+	good   mark   // end of the last complete batch
 }
 
-// recover makes the last segment ready to be written to.
+// recover prepares the last segment for writing.
 func (f *Files) recover(s *segment) error {
 	head, err := s.header(f.fs)
 	if errors.Is(err, errForeign) {
@@ -49,8 +49,8 @@ func (f *Files) recover(s *segment) error {
 	return nil
 }
 
-// adopt cuts the file off at its end, so that nothing beyond can come back, and syncs it, so that a
-// group to come proves it. When what was behind is lost, the next segment goes on with the end's number.
+// adopt truncates the file at its end and syncs it, so that a later group proves it. When synced
+// records behind the end are lost, the next segment starts with the end's number.
 func (f *Files) adopt(s *segment, head header, file File, size int64, end mark, lost bool) error {
 	if size > end.off {
 		if err := file.Truncate(end.off); err != nil {
@@ -68,13 +68,13 @@ func (f *Files) adopt(s *segment, head header, file File, size int64, end mark, 
 	if !lost {
 		return nil
 	}
-	if err := f.begin(); err != nil && !errors.Is(err, wal.ErrFull) { // a copy of the segments says what is lost, too
+	if err := f.begin(); err != nil && !errors.Is(err, wal.ErrFull) { // the copies in the quarantine also show what is lost
 		return err
 	}
 	return nil
 }
 
-// findEnd reads the segment up to where it ends, notes damage on the way, and returns the end.
+// findEnd reads the segment to its end, records damage, and returns the end.
 func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, error) {
 	r := &recovery{reader: newReader(file, head.seed(), size), seg: s, good: mark{s.first, headerBytes}, proven: f.reach}
 	defer r.free()
@@ -92,7 +92,7 @@ func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, e
 		if err != nil {
 			return mark{}, err
 		}
-		if !ok && at.number < f.reach { // it was synced, and nothing can be read behind it
+		if !ok && at.number < f.reach { // it was synced, and no later record is readable
 			end, err := r.written(at.off)
 			if err == nil {
 				err = f.damages.addTail(f, s, file, damage{from: at, to: mark{f.reach, end}})
@@ -100,14 +100,14 @@ func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, e
 			return at, err
 		}
 		if !ok {
-			return r.good, f.tellCut(r, file, at)
+			return r.good, f.logCut(r, file, at)
 		}
 		f.damages.add(f, s, file, damage{from: at, to: resume})
 		at, r.good, r.more = resume, resume, 0
 	}
 }
 
-// step reads the record that must be at a place; false if it is not there, or not fit to follow the last.
+// step reads the record at a mark; false if there is none, or it does not follow the last one.
 func (r *recovery) step(at mark) (next mark, ok bool, err error) {
 	h, _, ok, err := r.record(at.off)
 	if !ok || err != nil || h.number != at.number || h.group < r.group || r.more > 0 && h.more != r.more-1 {
@@ -122,8 +122,8 @@ func (r *recovery) step(at mark) (next mark, ok bool, err error) {
 	return next, true, nil
 }
 
-// prove reports whether a record that cannot be read was synced once, and where the next one is: some
-// record behind it belongs to a group that was begun after it.
+// prove reports whether an unreadable record was synced, and the position of the next one: a later
+// record is in a group that was started after it.
 func (r *recovery) prove(at mark) (resume mark, ok bool, err error) {
 	off, after := at.off, at.number
 	for {
@@ -142,8 +142,8 @@ func (r *recovery) prove(at mark) (resume mark, ok bool, err error) {
 	}
 }
 
-// tellCut logs what is cut off and keeps a copy, unless it is zeros only, which is what an allocated file ends with.
-func (f *Files) tellCut(r *recovery, file File, at mark) error {
+// logCut logs and copies the bytes that are cut off, unless they are zeros of allocated space.
+func (f *Files) logCut(r *recovery, file File, at mark) error {
 	end, err := r.written(r.good.off)
 	if err != nil || at == r.good && end == at.off {
 		return err
@@ -157,7 +157,7 @@ func (f *Files) tellCut(r *recovery, file File, at mark) error {
 	return nil
 }
 
-// written is where the last byte from off on lies that is not zero, or off.
+// written returns the end of the last non-zero byte from off on, or off.
 func (r *reader) written(off int64) (end int64, err error) {
 	for end = off; off < r.end; {
 		b, err := r.bytes(off, chunk)

@@ -31,7 +31,7 @@ func (f *Files) Scan(from uint64, visit func(seq uint64, record []byte) error) e
 	}
 }
 
-// extentAt finds the segment that a number lies in; false if there is none, or the log is closed.
+// extentAt finds the segment of a number; false if there is none, or the log is closed.
 func (f *Files) extentAt(number uint64) (extent, bool, error) {
 	f.mu.RLock()
 	segments, first, next, closed := f.segments, f.first, f.next, f.closed
@@ -58,8 +58,8 @@ func (f *Files) extentAt(number uint64) (extent, bool, error) {
 	return x, true, err
 }
 
-// unreadable says what it means that a segment cannot be opened or its header not be read: nothing, if it
-// was trimmed meanwhile.
+// unreadable returns the result for a segment that cannot be opened or whose header cannot be read:
+// no error if it was trimmed meanwhile.
 func (f *Files) unreadable(x extent, from uint64, err error) error {
 	if first, _ := f.Bounds(); from < first {
 		return &wal.TrimmedError{First: first}
@@ -70,7 +70,7 @@ func (f *Files) unreadable(x extent, from uint64, err error) error {
 	return f.damages.whole(f, x, from, err)
 }
 
-// scan visits the records of a segment from a number on, and returns the number to go on from.
+// scan visits the records of a segment from a number on, and returns the number to continue from.
 func (f *Files) scan(x extent, from uint64, visit func(uint64, []byte) error) (uint64, error) {
 	file, err := f.fs.Open(x.path)
 	if err != nil {
@@ -97,7 +97,7 @@ func (f *Files) scan(x extent, from uint64, visit func(uint64, []byte) error) (u
 			continue
 		}
 		if x.changed() {
-			return from, nil // these records were taken back; what is there now, the caller will find
+			return from, nil // these records were taken back; the caller finds the current ones
 		}
 		resume, err := x.resync(r, at)
 		if err != nil {
@@ -121,14 +121,14 @@ func (x extent) pass(at mark) {
 	}
 }
 
-// changed reports whether records were taken back since the extent was looked up.
+// changed reports whether records were taken back since the extent was created.
 func (x extent) changed() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.undone != x.segment.undone
 }
 
-// resync finds the next record behind one that is damaged; the segment's end if there is none.
+// resync finds the next record behind a damaged one, or the segment's end.
 func (x extent) resync(r *reader, at mark) (mark, error) {
 	off, h, ok, err := r.find(at.off+alignment, at.number, x.next)
 	if err != nil || !ok {
@@ -137,7 +137,7 @@ func (x extent) resync(r *reader, at mark) (mark, error) {
 	return mark{h.number, off}, nil
 }
 
-// Verify reads everything there is and tells what is damaged, which is not an error of its own.
+// Verify reads all records and reports damage to damaged; damage is not an error of Verify.
 func (f *Files) Verify(ctx context.Context, damaged func(*wal.DamageError)) (records uint64, err error) {
 	from, _ := f.Bounds()
 	for {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// segment is a file of records: what is known of it without reading it, and what was found out.
+// segment is a file of records, with what is known about it.
 type segment struct {
 	first uint64
 	path  string
@@ -14,36 +14,36 @@ type segment struct {
 	head    *header    // nil until then
 
 	mu     sync.Mutex
-	size   int64 // bytes of the file, as far as they count towards the log's size
-	end    int64 // of the records that count; unknown (-1) until the next segment's header was read
+	size   int64 // bytes of the file that count towards the log's size
+	end    int64 // end of the valid records; -1 until it is read from the next segment's header
 	undone int   // how often records were taken back after a failed sync
 	index  []mark
 }
 
-// mark is where a record lies.
+// mark is the position of a record.
 type mark struct {
 	number uint64
 	off    int64
 }
 
-// markEvery is how many bytes lie at least between two marks of the index: 16 KiB of index for a segment of
-// 64 MiB, and half a chunk to read too much for a scan that begins between two.
+// markEvery is the minimum distance of two marks in the index, in bytes: an index of 16 KiB for a
+// segment of 64 MiB, and at most half a chunk of extra reading for a scan that starts between two.
 const markEvery = 64 << 10
 
-// note adds a record to the index if it is far enough from the last one there. Callers hold s.mu.
+// note adds a record to the index if it is far enough from the last mark. The caller holds s.mu.
 func (s *segment) note(number uint64, off int64) {
 	if n := len(s.index); n == 0 || off >= s.index[n-1].off+markEvery {
 		s.index = append(s.index, mark{number, off})
 	}
 }
 
-// seek returns a record at or before a number, from which to read on.
+// seek returns a record at or before a number, to start reading from.
 func (s *segment) seek(number uint64) mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	best := mark{s.first, headerBytes}
 	lo, hi := 0, len(s.index)
-	for lo < hi { // the first mark beyond number
+	for lo < hi { // find the first mark after number
 		if mid := (lo + hi) / 2; s.index[mid].number <= number {
 			lo = mid + 1
 		} else {
@@ -79,7 +79,7 @@ func (s *segment) header(files FS) (header, error) {
 	return h, nil
 }
 
-// extent is a segment as one reader sees it: what was appended or taken back later is not part of it.
+// extent is a reader's view of a segment: later appends and removals do not change it.
 type extent struct {
 	*segment
 	head   header
@@ -88,21 +88,21 @@ type extent struct {
 	undone int
 }
 
-// look is the extent as far as it is known without reading.
+// look returns the extent as far as it is known without reading.
 func (s *segment) look(next uint64) extent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return extent{segment: s, next: next, end: s.end, undone: s.undone}
 }
 
-// complete reads what is not known of an extent. After is the segment that follows; nil for the last.
+// complete reads the unknown parts of an extent. after is the next segment; nil for the last.
 func (f *Files) complete(x extent, after *segment) (extent, error) {
 	var err error
 	if x.head, err = x.header(f.fs); err != nil || x.end >= 0 {
 		return x, err
 	}
-	// Without a next header to say where this one ends, all of the file counts, and what is missing at its
-	// end is missed when it is read.
+	// Without a next header that gives the end of this segment, the whole file counts, and records
+	// missing at its end are noticed when it is read.
 	if h, err := after.header(f.fs); err == nil && h.prevFirst == x.first {
 		x.end = h.prevEnd
 	} else if x.end, err = f.sizeOf(x.segment); err != nil {

@@ -7,8 +7,8 @@ import (
 	"dyno/parts/wal/waltest"
 )
 
-// Test runs the conformance suite over segments of the default size, and over ones so small that nearly
-// every append begins another.
+// Test runs the conformance suite with segments of the default size, and with segments so small
+// that nearly every append starts another.
 func Test(t *testing.T) {
 	for name, size := range map[string]int64{"default": 0, "small": 300} {
 		t.Run(name, func(t *testing.T) {

@@ -5,8 +5,8 @@ import "path/filepath"
 // reserveName is the file that holds the reserve.
 const reserveName = "reserve"
 
-// prepare makes the file that will be the next segment, while there is space for it: so a full disk does not keep
-// the log from beginning a segment and giving up those before it.
+// prepare creates the file of the next segment while there is space for it, so that on a full disk
+// the log can still start a segment and remove earlier ones.
 func (f *Files) prepare() {
 	if f.w.spare != nil {
 		return
@@ -24,7 +24,7 @@ func (f *Files) prepare() {
 	f.w.spare = file
 }
 
-// replenish sets the reserve aside, or some of it on a disk that is nearly full.
+// replenish allocates the reserve, or part of it on a disk that is nearly full.
 func (f *Files) replenish() {
 	if f.reserve <= 0 || f.w.reserved {
 		return
@@ -40,14 +40,14 @@ func (f *Files) replenish() {
 		}
 	}
 	_ = file.Close()
-	if err != nil { // a file system that cannot allocate keeps no reserve
+	if err != nil { // a file system that cannot allocate has no reserve
 		_ = f.fs.Remove(path)
 		return
 	}
 	f.w.reserved = true
 }
 
-// release gives the reserve back to the disk; false: there is none.
+// release frees the reserve; false if there is none.
 func (f *Files) release() bool {
 	if !f.w.reserved {
 		return false

@@ -14,7 +14,7 @@ import (
 	"dyno/parts/wal/segment/faultfs"
 )
 
-// quarantined are the names in the quarantine.
+// quarantined returns the names in the quarantine.
 func quarantined(t *testing.T, disk *faultfs.FS) (names []string) {
 	t.Helper()
 	entries, err := disk.ReadDir("/log/quarantine")
@@ -27,7 +27,7 @@ func quarantined(t *testing.T, disk *faultfs.FS) (names []string) {
 	return names
 }
 
-// damagedTail is a disk with a log of 10 records, of which the last is damaged.
+// damagedTail returns a disk with a log of 10 records, of which the last is damaged.
 func damagedTail(t *testing.T, reserve int64) *faultfs.FS {
 	t.Helper()
 	disk := faultfs.New()
@@ -45,8 +45,8 @@ func damagedTail(t *testing.T, reserve int64) *faultfs.FS {
 	return disk
 }
 
-// Damaged bytes that cannot be copied, on a full disk, are not cut off: the log does not open, and no part of a copy stays. With
-// space, or a reserve, the log opens and they are kept.
+// Damaged bytes that cannot be copied to a full disk are not cut off: the log does not open, and no
+// partial copy remains. With space or a reserve, the log opens and the bytes are kept.
 func TestFullDiskKeepsDamage(t *testing.T) {
 	for _, reserve := range []int64{0, 64 << 10} {
 		disk := damagedTail(t, reserve)
@@ -74,8 +74,8 @@ func TestFullDiskKeepsDamage(t *testing.T) {
 	}
 }
 
-// Copies of unfinished appends are bounded by themselves, and take no room from damage; where there is too much of that, the log
-// does not open, and nothing is cut off.
+// Copies of unfinished appends have their own limit, and take no space from damage. When there is
+// too much damage, the log does not open, and nothing is cut off.
 func TestQuarantineIsFull(t *testing.T) {
 	for suffix, opens := range map[string]bool{"-unfinished": true, "": false} {
 		dir := t.TempDir()
@@ -131,8 +131,8 @@ func unfinishedAt(t *testing.T, dir string) {
 	}
 }
 
-// A disk without a free byte, on which the note of what was synced has no room, does not keep the log from being trimmed, and no
-// record is missed after a crash.
+// The log can be trimmed on a disk without a free byte, on which the file "synced" cannot be
+// written, and no record is reported missing after a crash.
 func TestTrimWithoutSpace(t *testing.T) {
 	for seed := range uint64(20) {
 		disk := faultfs.New()
@@ -145,7 +145,7 @@ func TestTrimWithoutSpace(t *testing.T) {
 			mustWrite(t, files, record(i+1))
 		}
 		closeFiles(t, files)
-		// The note is there by name alone, as after a start on a full disk.
+		// The file exists but is empty, as after a start on a full disk.
 		if f, err := disk.Create("/log/synced"); err != nil || errors.Join(f.Sync(), disk.Remove("/log/begun.tmp")) != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestTrimWithoutSpace(t *testing.T) {
 	}
 }
 
-// The reserve makes room for the segment that lets all others be given up.
+// The reserve makes room for a new segment, so that all others can be removed.
 func TestReserveBeginsSegment(t *testing.T) {
 	disk := faultfs.New()
 	options := segment.Options{FS: disk, Reserve: 64 << 10, Log: quiet}

@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 )
 
-// syncedName is a file beside the segments that says which records there are: the last group has no other proof that
-// it was synced, and a segment that is missing before the first none at all. It is written in place after each sync,
-// and synced itself only before a segment is removed: so it survives the death of the process, and after that of the
-// machine it says too little, never too much. It says nothing while the disk has no space for it.
+// syncedName is a file beside the segments that says which records exist: nothing else proves that
+// the last group was synced, or that a segment is missing before the first. It is written in place
+// after each sync, and synced itself only before a segment is removed. So it survives the end of
+// the process, and after a crash of the machine it may name too few records, never too many. It is
+// empty while the disk has no space for it.
 //
 //	 0  uint64   the number after the last record that was synced
 //	 8  uint64   the number of the first record kept
@@ -21,7 +22,7 @@ const (
 	syncedBytes = 24
 )
 
-// readSynced opens the file, which is made if need be, and returns its numbers; 0: they are not known.
+// readSynced opens or creates the file and returns its numbers; 0 means that they are not known.
 func (f *Files) readSynced() (first, next uint64, err error) {
 	path := filepath.Join(f.dir, syncedName)
 	file, err := f.fs.Open(path)
@@ -38,12 +39,12 @@ func (f *Files) readSynced() (first, next uint64, err error) {
 		return order.Uint64(b[8:]), order.Uint64(b), nil
 	}
 	if len(f.segments) > 0 && n > 0 {
-		f.log.Warn("the note of which records there are is damaged and begun anew: what is missing at either end of the log goes unnoticed this time", "file", path)
+		f.log.Warn("the file that says which records exist is damaged and created again: records missing at either end of the log go unnoticed this time", "file", path)
 	}
 	return 0, 0, nil
 }
 
-// noteSynced notes that everything written is durable, and where the log begins.
+// noteSynced records that everything written is durable, and where the log begins.
 func (f *Files) noteSynced() error {
 	b := order.AppendUint64(f.w.note[:0], f.w.syncedNext)
 	b = order.AppendUint64(b, f.first)

@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	// flushEvery is how many bytes are encoded before they are written: large enough that a system call
-	// costs nothing beside it, small enough to stay in memory for good.
+	// flushEvery is how many bytes are encoded before a write: large enough that the system call costs
+	// little in comparison, small enough to stay in memory.
 	flushEvery = 1 << 20
-	// allocateBytes is how much is allocated ahead of the writes: seldom enough to cost nothing, little
+	// allocateBytes is how much is allocated ahead of the writes: large enough to be rare, small
 	// enough for a disk that is nearly full.
 	allocateBytes = 8 << 20
-	// allocateLeast is how much that is at first; it doubles with the segment, so that a small log stays small.
+	// allocateLeast is the first allocation, which doubles: a small log stays small.
 	allocateLeast = 256 << 10
-	// maxRecord keeps a record within what its header and memory can hold.
+	// maxRecord is the largest record that its header and memory can hold.
 	maxRecord = 1 << 30
 )
 
-// writer is what only Write, Sync, Trim and Close touch.
+// writer holds what only Write, Sync, Trim and Close use.
 type writer struct {
 	file       File
 	seed       uint32
-	end        int64  // of what was written
-	synced     int64  // of what is durable
-	syncedNext uint64 // the number after it: the first of the group that is being written
-	allocated  int64  // up to where the file is zeros at least; 0: the file system cannot
-	over       bool   // nothing more is written to this segment: the next Write begins another
-	suspect    bool   // because of a failed sync
-	failed     error  // nothing more is written at all
+	end        int64  // end of the written bytes
+	synced     int64  // end of the durable bytes
+	syncedNext uint64 // the number after it: the first of the group in progress
+	allocated  int64  // end of the allocated zeros; 0: the file system cannot allocate
+	over       bool   // the segment is complete: the next Write starts another
+	suspect    bool   // because a sync failed
+	failed     error  // no more records can be written
 	buf        []byte
-	marks      []mark // of the Write under way
-	trimmed    bool   // a segment was removed, and the folder not synced yet
+	marks      []mark // of the Write in progress
+	trimmed    bool   // a segment was removed, and the folder is not synced yet
 	roll       bool   // the next sync ends the segment
-	spare      File   // what the next segment will be: see prepare; nil: there was no space
-	reserved   bool   // the reserve is there
+	spare      File   // file of the next segment, see prepare; nil: there was no space
+	reserved   bool   // the reserve exists
 	note       [syncedBytes]byte
 }
 
@@ -73,7 +73,7 @@ func (f *Files) Write(batches [][][]byte) error {
 	return nil
 }
 
-// put writes the batches behind what is there, and returns where they end and the next number.
+// put writes the batches at the end, and returns the new end and the next number.
 func (f *Files) put(batches [][][]byte) (end int64, next uint64, err error) {
 	w := &f.w
 	end, next, w.buf, w.marks = w.end, f.next, w.buf[:0], w.marks[:0]
@@ -105,12 +105,11 @@ func (f *Files) put(batches [][][]byte) (end int64, next uint64, err error) {
 		return 0, 0, err
 	}
 	if cap(w.buf) > 4*flushEvery {
-		w.buf = nil // one huge record should not stay in memory for good
+		w.buf = nil // one huge record should not stay in memory
 	}
 	return end, next, nil
 }
 
-// publish lets readers see what was written.
 func (f *Files) publish(end int64, next uint64) {
 	s := f.last()
 	f.mu.Lock()
@@ -123,8 +122,7 @@ func (f *Files) publish(end int64, next uint64) {
 	}
 }
 
-// allocate sees to it that the file is allocated up to a byte: far ahead, or as little as will do if
-// there is no more space than that.
+// allocate allocates the file up to a byte: far ahead, or as far as necessary on a full disk.
 func (f *Files) allocate(upTo int64) error {
 	w := &f.w
 	if w.allocated == 0 || upTo <= w.allocated {
@@ -149,8 +147,8 @@ func (f *Files) allocate(upTo int64) error {
 	return err
 }
 
-// takeBack cuts the file back to where it was before the Write that failed, and makes that durable, so
-// that nothing of it comes back. It returns the error for the caller of Write.
+// takeBack truncates the file to its size before the failed Write, durably, so that no record of it
+// reappears. It returns the error for the caller of Write.
 func (f *Files) takeBack(cause error) error {
 	w := &f.w
 	err := w.file.Truncate(w.end)
@@ -163,7 +161,7 @@ func (f *Files) takeBack(cause error) error {
 		if w.allocated > 0 {
 			w.allocated = w.end
 		}
-	case w.synced < w.end: // what an earlier Write has stored is in doubt, and its callers gone
+	case w.synced < w.end: // records of an earlier Write may be lost, and its callers have returned
 		f.retract()
 		w.failed = fmt.Errorf("%w: writing to %s: %w; then putting it right: %w", wal.ErrFailed, f.last().path, cause, err)
 		return w.failed
@@ -173,7 +171,7 @@ func (f *Files) takeBack(cause error) error {
 	return f.failure("writing to", cause)
 }
 
-// failure is the error for a caller, which can tell a full disk from the rest.
+// failure returns the error for a caller, which distinguishes a full disk.
 func (f *Files) failure(doing string, cause error) error {
 	if full(cause) {
 		f.low.Store(true)
@@ -197,7 +195,7 @@ func (f *Files) Sync() error {
 	}
 	w.synced, w.syncedNext = w.end, f.next
 	w.over = w.end >= f.limit || w.roll
-	_ = f.noteSynced() // no reason to refuse what is stored
+	_ = f.noteSynced() // not a reason to fail: the records are stored
 	return nil
 }
 
@@ -216,7 +214,7 @@ func (f *Files) Roll() {
 // Low implements wal.Segmented.
 func (f *Files) Low() bool { return f.low.Load() }
 
-// retract ends the segment where the last successful sync left it: what came after is in doubt for good.
+// retract ends the segment where the last successful sync left it: later bytes are unreliable.
 func (f *Files) retract() {
 	w, s := &f.w, f.last()
 	w.end, w.over, w.suspect = w.synced, true, true
@@ -229,18 +227,18 @@ func (f *Files) retract() {
 	}
 	s.mu.Unlock()
 	f.mu.Unlock()
-	_ = w.file.Truncate(w.synced) // as best as can be: the next segment's header says it too
+	_ = w.file.Truncate(w.synced) // best effort: the next segment's header also gives the end
 }
 
-// begin begins a segment behind the last one, of which everything that counts is synced. If that fails, the
-// last one is not written to either: the new one may be there after a crash, and says where the last ends.
+// begin starts a segment; the last one is synced. If that fails, the last one is not written to
+// either: the new one may exist after a crash, and its header gives the end of the last.
 func (f *Files) begin() error {
 	f.w.over = true
 	h := header{first: f.next, salt: rand.Uint64()}
-	keep := f.segments // that go on to exist
+	keep := f.segments // the segments that remain
 	if n := len(keep); n > 0 {
 		last := keep[n-1]
-		if h.prevFirst, h.prevEnd = last.first, f.w.end; last.first == f.next { // of the same name: replaced
+		if h.prevFirst, h.prevEnd = last.first, f.w.end; last.first == f.next { // same name: replaced
 			h.prevFirst, h.prevEnd, keep = last.head.prevFirst, last.head.prevEnd, keep[:n-1]
 		}
 	}
@@ -259,8 +257,8 @@ func (f *Files) begin() error {
 		return f.failure("beginning a segment of", err)
 	}
 	if old := f.w.file; old != nil {
-		_ = old.Truncate(f.w.end) // gives back what was allocated; that it ends there is in the new header
-		_ = old.Close()           // everything that counts is synced
+		_ = old.Truncate(f.w.end) // frees the allocated rest; the new header gives the end
+		_ = old.Close()           // all its valid records are synced
 	}
 	f.w = writer{file: file, seed: h.seed(), end: headerBytes, synced: headerBytes, syncedNext: f.next, allocated: headerBytes, buf: f.w.buf, marks: f.w.marks, trimmed: f.w.trimmed,
 		spare: f.w.spare, reserved: f.w.reserved}
@@ -269,7 +267,7 @@ func (f *Files) begin() error {
 	return nil
 }
 
-// create makes the file of a segment, durably: under another name until its header is.
+// create creates the file of a segment durably: under another name until its header is.
 func (f *Files) create(s *segment, h header) (File, error) {
 	temporary := filepath.Join(f.dir, newName)
 	file, err := f.w.spare, error(nil)
@@ -290,7 +288,7 @@ func (f *Files) create(s *segment, h header) (File, error) {
 	}
 	if err != nil {
 		_ = file.Close()
-		_ = f.fs.Remove(temporary) // Open does it otherwise
+		_ = f.fs.Remove(temporary) // otherwise Open removes it
 		return nil, err
 	}
 	return file, nil

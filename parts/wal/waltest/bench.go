@@ -9,10 +9,10 @@ import (
 	"dyno/parts/wal"
 )
 
-// Bench measures durable appends of one record of 256 bytes, from 1 to 128 appenders. Besides the time per
-// record it reports
+// Bench measures durable appends of one record of 256 bytes, from 1 to 128 appenders. In addition
+// to the time per record it reports
 //
-//	records/group  how many records shared a write
+//	records/group  records that shared a write
 //	syncs/op       syncs per record
 func Bench(b *testing.B, open Open) {
 	for _, commit := range commits {

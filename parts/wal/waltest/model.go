@@ -6,20 +6,22 @@ import (
 	"os"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 
 	"pgregory.net/rapid"
 )
 
-// agrees does things in any order, closing and opening in between, and compares with a slice.
+// agrees runs random operations, closing and opening in between, and compares with a slice.
 func agrees(t *testing.T, open Open) {
 	root := t.TempDir()
+	quicktest.Checks(t, 25)
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(root, "")
 		if err != nil {
 			rt.Fatal(err)
 		}
-		m := &model{dir: dir, t: t, open: open, options: wal.Options{Commit: rapid.SampledFrom([]wal.Commit{wal.Each, wal.Group}).Draw(rt, "commit")}}
+		m := &model{dir: dir, t: t, open: open, options: wal.Options{Commit: rapid.SampledFrom([]wal.Commit{wal.PerAppend, wal.Group}).Draw(rt, "commit")}}
 		m.log = wal.New(open(t, dir), m.options)
 		defer func() { m.log.Close() }()
 		rt.Repeat(map[string]func(*rapid.T){
@@ -37,8 +39,8 @@ type model struct {
 	dir     string
 	options wal.Options
 	log     *wal.Log
-	records [][]byte // of number 1 and on
-	first   uint64   // trimmed before
+	records [][]byte // the first has number 1
+	first   uint64   // records before it were trimmed
 }
 
 func (m *model) draw(t *rapid.T) [][]byte {
@@ -57,7 +59,7 @@ func (m *model) append(t *rapid.T) {
 }
 
 func (m *model) lazily(t *rapid.T) {
-	if err := m.log.Lazily(m.draw(t), nil); err != nil {
+	if err := m.log.AppendAsync(m.draw(t), nil); err != nil {
 		t.Fatal(err)
 	}
 }

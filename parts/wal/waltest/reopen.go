@@ -46,7 +46,7 @@ func trims(t *testing.T, open Open) {
 	mustRead(t, l, 51, 202)
 }
 
-// trimsAll gives up everything and opens again: the numbers go on.
+// trimsAll removes all records and opens again: the numbers continue.
 func trimsAll(t *testing.T, open Open) {
 	dir := t.TempDir()
 	next := uint64(1)
@@ -60,7 +60,7 @@ func trimsAll(t *testing.T, open Open) {
 		}
 		mustAppend(t, l, batch(int(next), 3), next)
 		next += 3
-		if err := l.Trim(next + 1000); err != nil { // beyond the end: all there is
+		if err := l.Trim(next + 1000); err != nil { // beyond the end: all records
 			t.Fatal(err)
 		}
 		if first, n := l.Bounds(); first > n || n != next {

@@ -10,7 +10,7 @@ import (
 	"dyno/parts/wal"
 )
 
-// sizes appends records from nothing to more than any buffer, in one batch and apart.
+// sizes appends records from empty to larger than any buffer, in one batch and separately.
 func sizes(t *testing.T, open Open) {
 	dir := t.TempDir()
 	l := newLog(t, open, dir, wal.Options{})
@@ -58,8 +58,8 @@ func scans(t *testing.T, open Open) {
 	}
 }
 
-// beside reads while others append and trim: every reader sees every record once, in order, or is told
-// what is no longer there, and no record before its callback.
+// beside reads while other goroutines append and trim: every reader sees every record once and in
+// order, or gets a TrimmedError, and sees no record before its callback.
 func beside(t *testing.T, open Open, commit wal.Commit) {
 	const n = 200
 	l := newLog(t, open, t.TempDir(), wal.Options{Commit: commit})
@@ -102,30 +102,30 @@ func beside(t *testing.T, open Open, commit wal.Commit) {
 func lazily(t *testing.T, open Open, commit wal.Commit) {
 	dir := t.TempDir()
 	l := newLog(t, open, dir, wal.Options{Commit: commit})
-	var told []uint64
-	then := func(first uint64) { told = append(told, first) }
+	var committed []uint64
+	then := func(first uint64) { committed = append(committed, first) }
 	for i := 1; i < 30; i += 3 {
-		if err := l.Lazily(batch(i, 2), then); err != nil {
+		if err := l.AppendAsync(batch(i, 2), then); err != nil {
 			t.Fatal(err)
 		}
 		if i == 16 {
 			if err := l.Sync(); err != nil {
 				t.Fatal(err)
 			}
-			if len(told) != 11 {
-				t.Fatalf("%d callbacks after Sync, want 11", len(told))
+			if len(committed) != 11 {
+				t.Fatalf("%d callbacks after Sync, want 11", len(committed))
 			}
 		}
 		if first, err := l.Append(batch(i+2, 1), then); err != nil || first != uint64(i+2) {
-			t.Fatalf("Append after Lazily gave %d, %v", first, err)
+			t.Fatalf("Append after AppendAsync gave %d, %v", first, err)
 		}
 	}
-	if err := l.Lazily(batch(31, 3), then); err != nil {
+	if err := l.AppendAsync(batch(31, 3), then); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, l)
-	if len(told) != 21 || told[20] != 31 {
-		t.Fatalf("callbacks: %v", told)
+	if len(committed) != 21 || committed[20] != 31 {
+		t.Fatalf("callbacks: %v", committed)
 	}
 	l = newLog(t, open, dir, wal.Options{})
 	mustRead(t, l, 1, 34)

@@ -1,6 +1,6 @@
-// Package waltest holds what every backend of a log must do, as tests and as benchmarks, so that a new
-// one is accepted or refused by the same measure as the old ones. Full disks, failing disks and crashes
-// are not covered: they take a way to bring them about, which is the backend's own.
+// Package waltest is the conformance suite of wal backends, as tests and benchmarks, so that all
+// backends are judged alike. It does not cover full disks, failing disks and crashes: each backend
+// has its own tests that cause those. It is for tests only.
 package waltest
 
 import (
@@ -13,15 +13,15 @@ import (
 	"dyno/parts/wal"
 )
 
-// Open opens the backend kept in dir, which exists. What a backend of the same dir has stored before it was
-// closed is there again. A failure to open ends the test.
+// Open opens the backend kept in dir, which exists. Records that a backend of the same dir has
+// stored before it was closed are there again. A failure to open ends the test.
 type Open = func(t testing.TB, dir string) wal.Backend
 
-// commits are the ways to commit, by name.
+// commits are the commit modes by name.
 var commits = []struct {
 	name string
 	wal.Commit
-}{{"each", wal.Each}, {"group", wal.Group}}
+}{{"each", wal.PerAppend}, {"group", wal.Group}}
 
 // Test runs the suite.
 func Test(t *testing.T, open Open) {
@@ -29,23 +29,23 @@ func Test(t *testing.T, open Open) {
 	t.Run("refuses an empty batch and one too large", func(t *testing.T) { refuses(t, open) })
 	t.Run("keeps records of any size", func(t *testing.T) { sizes(t, open) })
 	t.Run("scans from anywhere", func(t *testing.T) { scans(t, open) })
-	t.Run("ends a scan when told to", func(t *testing.T) { stops(t, open) })
+	t.Run("ends a scan when visit returns an error", func(t *testing.T) { stops(t, open) })
 	t.Run("remembers", func(t *testing.T) { remembers(t, open) })
 	t.Run("trims", func(t *testing.T) { trims(t, open) })
 	t.Run("never gives a number twice", func(t *testing.T) { trimsAll(t, open) })
 	t.Run("refuses what comes after Close", func(t *testing.T) { closes(t, open) })
 	t.Run("agrees with a model", func(t *testing.T) { agrees(t, open) })
 	for _, c := range commits {
-		t.Run("appends of many at once/"+c.name, func(t *testing.T) { concurrent(t, open, c.Commit) })
+		t.Run("appends concurrently/"+c.name, func(t *testing.T) { concurrent(t, open, c.Commit) })
 		t.Run("reads beside appends/"+c.name, func(t *testing.T) { beside(t, open, c.Commit) })
 		t.Run("appends lazily/"+c.name, func(t *testing.T) { lazily(t, open, c.Commit) })
 	}
 }
 
-// numbered is a record that says where it belongs.
+// numbered returns a record that contains its number.
 func numbered(i int) []byte { return fmt.Appendf(nil, "record %d", i) }
 
-// batch is n records, the first of them of number i.
+// batch returns n records, the first of number i.
 func batch(i, n int) [][]byte {
 	var b [][]byte
 	for k := range n {
@@ -82,7 +82,7 @@ func mustClose(t testing.TB, l *wal.Log) {
 	}
 }
 
-// read collects the records from a number on and holds that they follow one another.
+// read collects the records from a number on and checks that they are consecutive.
 func read(t testing.TB, l *wal.Log, from uint64) [][]byte {
 	t.Helper()
 	var got [][]byte
@@ -99,7 +99,7 @@ func read(t testing.TB, l *wal.Log, from uint64) [][]byte {
 	return got
 }
 
-// mustRead holds that the records from a number on are those that numbered makes, up to next.
+// mustRead checks that the records from a number on are those of numbered, up to next.
 func mustRead(t testing.TB, l *wal.Log, from, next int) {
 	t.Helper()
 	got := read(t, l, uint64(from))
@@ -136,13 +136,13 @@ func refuses(t *testing.T, open Open) {
 	if _, err := l.Append(large, nil); !errors.Is(err, wal.ErrTooLarge) {
 		t.Fatalf("101 bytes of at most 100: %v", err)
 	}
-	if err := l.Lazily(large, nil); !errors.Is(err, wal.ErrTooLarge) {
+	if err := l.AppendAsync(large, nil); !errors.Is(err, wal.ErrTooLarge) {
 		t.Fatalf("101 bytes of at most 100, lazily: %v", err)
 	}
 	if _, err := l.Append(nil, nil); !errors.Is(err, wal.ErrEmpty) {
 		t.Fatalf("no records: %v", err)
 	}
-	if err := l.Lazily([][]byte{}, nil); !errors.Is(err, wal.ErrEmpty) {
+	if err := l.AppendAsync([][]byte{}, nil); !errors.Is(err, wal.ErrEmpty) {
 		t.Fatalf("no records, lazily: %v", err)
 	}
 	mustAppend(t, l, batch(1, 2), 1)
@@ -174,8 +174,8 @@ func closes(t *testing.T, open Open) {
 	if _, err := l.Append(batch(2, 1), nil); !errors.Is(err, wal.ErrClosed) {
 		t.Errorf("Append: %v", err)
 	}
-	if err := l.Lazily(batch(2, 1), nil); !errors.Is(err, wal.ErrClosed) {
-		t.Errorf("Lazily: %v", err)
+	if err := l.AppendAsync(batch(2, 1), nil); !errors.Is(err, wal.ErrClosed) {
+		t.Errorf("AppendAsync: %v", err)
 	}
 	if err := l.Sync(); !errors.Is(err, wal.ErrClosed) {
 		t.Errorf("Sync: %v", err)
@@ -191,12 +191,12 @@ func closes(t *testing.T, open Open) {
 	}
 }
 
-// concurrent appends batches from many goroutines: every batch keeps together, numbers are given once and
-// in the order of the callbacks, which come before Append returns.
+// concurrent appends batches from many goroutines: each batch stays together, and numbers are
+// assigned once and in the order of the callbacks, which come before Append returns.
 func concurrent(t *testing.T, open Open, commit wal.Commit) {
 	const appenders, each, records = 8, 25, 3
 	l := newLog(t, open, t.TempDir(), wal.Options{Commit: commit})
-	var told []uint64 // callbacks come one at a time
+	var committed []uint64 // callbacks come one at a time
 	var mu sync.Mutex
 	batches := map[uint64]string{}
 	var wg sync.WaitGroup
@@ -205,7 +205,7 @@ func concurrent(t *testing.T, open Open, commit wal.Commit) {
 			for i := range each {
 				name, called := fmt.Sprintf("%d-%d", a, i), uint64(0)
 				b := slices.Repeat([][]byte{[]byte(name)}, records)
-				first, err := l.Append(b, func(first uint64) { told, called = append(told, first), first })
+				first, err := l.Append(b, func(first uint64) { committed, called = append(committed, first), first })
 				if err != nil || called != first {
 					t.Errorf("Append returned %d, %v; the callback was called with %d", first, err, called)
 					return
@@ -217,8 +217,8 @@ func concurrent(t *testing.T, open Open, commit wal.Commit) {
 		})
 	}
 	wg.Wait()
-	if len(told) != appenders*each || !slices.IsSorted(told) {
-		t.Fatalf("%d callbacks of %d, in order: %v", len(told), appenders*each, slices.IsSorted(told))
+	if len(committed) != appenders*each || !slices.IsSorted(committed) {
+		t.Fatalf("%d callbacks of %d, in order: %v", len(committed), appenders*each, slices.IsSorted(committed))
 	}
 	for i, record := range read(t, l, 1) {
 		first := uint64(i - i%records + 1)

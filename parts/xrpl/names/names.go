@@ -1,5 +1,5 @@
-// Package names knows what the XRP Ledger calls the fields of its binary format, its transactions, the entries of its
-// state and the results of transactions. It is a table and no more: what values look like is parts/xrpl's.
+// Package names maps the numbers of the XRP Ledger's binary format to names: fields, transaction
+// types, entry types and transaction results. It is only a table: parts/xrpl decodes values.
 package names
 
 import (
@@ -11,7 +11,7 @@ import (
 //go:embed names.txt
 var text string
 
-// fields are by type and code, each below 256 in the binary format.
+// fields by type and code, each below 256 in the binary format.
 var (
 	fields       [256][256]string
 	transactions = map[int]string{}
@@ -45,7 +45,7 @@ func init() {
 	}
 }
 
-// Field is the name of a field by its type and code; "" is for one that this program does not know.
+// Field returns the name of a field by its type and code; "" if this program does not know it.
 func Field(kind, code int) string {
 	if kind < 0 || kind > 255 || code < 0 || code > 255 {
 		return ""
@@ -53,11 +53,11 @@ func Field(kind, code int) string {
 	return fields[kind][code]
 }
 
-// Transaction is the name of a type of transactions; "" is for one that this program does not know.
+// Transaction returns the name of a transaction type; "" if this program does not know it.
 func Transaction(kind int) string { return transactions[kind] }
 
-// Entry is the name of a type of entries in the ledger's state; "" is for one that this program does not know.
+// Entry returns the name of a state entry type; "" if this program does not know it.
 func Entry(kind int) string { return entries[kind] }
 
-// Result is the name of a transaction's result; "" is for one that this program does not know.
+// Result returns the name of a transaction result; "" if this program does not know it.
 func Result(code int) string { return results[code] }

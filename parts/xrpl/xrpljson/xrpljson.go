@@ -1,6 +1,6 @@
-// Package xrpljson renders transactions and metadata, from their bytes, as rippled writes them in JSON. It is for people
-// and programs that do not want to decode; it is not for going back: nothing is proved, hashed or signed from JSON. It
-// starts no goroutines.
+// Package xrpljson converts transactions and metadata from their bytes to JSON in rippled's format.
+// It is for people and programs that do not decode the binary format. It is not for the way back:
+// nothing is verified, hashed or signed from JSON. It starts no goroutines.
 package xrpljson
 
 import (
@@ -13,8 +13,8 @@ import (
 	"dyno/parts/xrpl/names"
 )
 
-// Object is a JSON object, whose values are strings, numbers, Objects and lists. encoding/json writes its members in the
-// order of their names, as rippled does.
+// Object is a JSON object, whose values are strings, numbers, Objects and lists. encoding/json
+// writes its members in the order of their names, as rippled does.
 type Object = map[string]any
 
 // Types of fields, by their number in the binary format.
@@ -29,7 +29,7 @@ const (
 	hashSize                            = 32
 )
 
-// level is an object or an array that is being read.
+// level is the enclosing object or array of the current field.
 type level struct {
 	name   string
 	object Object
@@ -37,7 +37,7 @@ type level struct {
 	array  bool
 }
 
-// Decode renders fields: a transaction, or metadata.
+// Decode converts the fields of a transaction or of metadata.
 func Decode(b []byte) (Object, error) {
 	open := []level{{object: Object{}}}
 	err := xrpl.Walk(b, func(f xrpl.Field) error {
@@ -64,7 +64,8 @@ func Decode(b []byte) (Object, error) {
 	return open[0].object, err
 }
 
-// put adds a member, or to an array an element, which is an object with the member alone.
+// put adds a member to an object, or to an array an element, which is an object with only that
+// member.
 func (l *level) put(name string, v any) {
 	if l.array {
 		l.list = append(l.list, Object{name: v})
@@ -73,10 +74,10 @@ func (l *level) put(name string, v any) {
 	l.object[name] = v
 }
 
-// decimals are the fields of 64 bits that are amounts, and written in base ten; the others are in hex.
+// decimals are the 64-bit fields that are amounts, written in base ten; others are in hex.
 var decimals = map[string]bool{"MaximumAmount": true, "OutstandingAmount": true, "MPTAmount": true, "LockedAmount": true, "ConfidentialOutstandingAmount": true}
 
-// value renders a value, whose size Walk has checked.
+// value converts a value, whose size Walk has checked.
 func value(f xrpl.Field, name string, b []byte) any {
 	switch f.Type {
 	case typeUInt8:
@@ -132,7 +133,8 @@ func value(f xrpl.Field, name string, b []byte) any {
 	return xrpl.Hex(b)
 }
 
-// account is an address. That of a pseudo-transaction may have no bytes, and is that of the account zero.
+// account formats an address. A pseudo-transaction's account may have no bytes; it becomes the zero
+// account.
 func account(b []byte) string {
 	var id xrpl.AccountID
 	if len(b) > accountSize {
@@ -166,7 +168,8 @@ func signed(sign string, n uint64) string {
 	return sign + strconv.FormatUint(n, 10)
 }
 
-// issuedValue is an amount of an issued currency: a sign, 8 bits of exponent and 54 of mantissa.
+// issuedValue formats an amount of an issued currency: a sign, 8 bits of exponent and 54 of
+// mantissa.
 func issuedValue(bits uint64) string {
 	const mantissaBits, bias = 54, 97
 	mantissa := int64(bits & (1<<mantissaBits - 1))
@@ -176,7 +179,8 @@ func issuedValue(bits uint64) string {
 	return number(mantissa, int(bits>>mantissaBits&0xff)-bias)
 }
 
-// number is mantissa times ten to the exponent: with an exponent where it is very large or very small, as rippled does.
+// number formats mantissa times ten to the exponent, with an exponent if it is very large or very
+// small, as rippled does.
 func number(mantissa int64, exponent int) string {
 	if mantissa == 0 {
 		return "0"
@@ -203,7 +207,7 @@ func number(mantissa int64, exponent int) string {
 	return sign + digits[:point] + "." + fraction
 }
 
-// currency is a code of three characters, XRP, or 40 hex digits.
+// currency formats a code of three characters, XRP, or 40 hex digits.
 func currency(b []byte) string {
 	const at, allowed = 12, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789<>(){}[]|?!@#$%^&*"
 	code := string(b[at : at+3])
@@ -226,7 +230,8 @@ func issue(b []byte) Object {
 	case currencySize + accountSize:
 		return Object{"currency": currency(b[:currencySize]), "issuer": account(b[currencySize:])}
 	}
-	// A multi-purpose token is written as issuer, a mark, and sequence (little-endian); its id is sequence and issuer.
+	// A multi-purpose token is written as issuer, a mark, and sequence (little-endian); its ID is
+	// sequence and issuer.
 	sequence := b[2*accountSize:]
 	id := []byte{sequence[3], sequence[2], sequence[1], sequence[0]}
 	return Object{"mpt_issuance_id": xrpl.Hex(append(id, b[:accountSize]...))}
@@ -247,7 +252,7 @@ func bridge(b []byte) Object {
 	return out
 }
 
-// paths are lists of steps.
+// paths converts lists of steps.
 func paths(b []byte) []any {
 	const end, boundary, byAccount, byCurrency, byIssuer, byToken = 0x00, 0xff, 0x01, 0x10, 0x20, 0x40
 	all, path := []any{}, []any{}

@@ -13,8 +13,9 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Real transactions and metadata come out as xrpl-py 5.2.0 decodes them (testdata/decoded.jsonl: bytes, and its decode of
-// them), but for what rippled writes otherwise: numbers of 64 bits without leading zeros, steps of paths with their type.
+// Real transactions and metadata convert as in xrpl-py 5.2.0 (testdata/decoded.jsonl: bytes, and
+// its result), except where rippled differs: 64-bit numbers without leading zeros, path steps with
+// their type.
 func TestDecode(t *testing.T) {
 	name := "testdata/decoded.jsonl"
 	if all := os.Getenv("XRPLJSON_DECODED"); all != "" {
@@ -61,7 +62,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// differs says where two values differ, "" where they do not.
+// differs returns where two values differ, "" if they are equal.
 func differs(at string, got, want any) string {
 	switch w := want.(type) {
 	case map[string]any:
@@ -95,7 +96,7 @@ func differs(at string, got, want any) string {
 		if !ok {
 			break
 		}
-		if strings.HasSuffix(at, ".value") { // an amount, which may be written in two ways
+		if strings.HasSuffix(at, ".value") { // an amount, which has two possible forms
 			a, _, err := big.ParseFloat(g, 10, 80, big.ToNearestEven)
 			b, _, err2 := big.ParseFloat(w, 10, 80, big.ToNearestEven)
 			if err == nil && err2 == nil && a.Cmp(b) == 0 {
@@ -128,7 +129,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// A field that is not known has a name all the same, and amounts of all kinds are written.
+// An unknown field also gets a name, and amounts of all kinds are converted.
 func TestValues(t *testing.T) {
 	b := xrpl.Fields(nil).UInt16(2, 9999).UInt16(99, 7).Drops(1, 5).Account(1, xrpl.AccountID{})
 	got, err := Decode(b)
@@ -145,7 +146,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Whatever can be walked can be rendered.
+// All bytes that Walk accepts can be converted.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(xrpl.Fields(nil).UInt16(2, 0).Array(9).Object(10).Blob(13, []byte("m")).EndObject().EndArray()))
 	f.Add([]byte{0x01, 0x12, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 0})

@@ -128,10 +128,10 @@ func TestNamesThatAreNone(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
 	for says, change := range map[string]func(*Config){
-		`no tree is called "oak"`:             func(c *Config) { c.Tree = "oak" },
-		`no queue is called "bus"`:            func(c *Config) { c.Queue = "bus" },
-		`no sizing of shards is called "big"`: func(c *Config) { c.Shards.Sizing = "big" },
-		`no hedging is called "box"`:          func(c *Config) { c.Shards.Hedge = "box" },
+		`unknown tree "oak"`:             func(c *Config) { c.Tree = "oak" },
+		`no queue is called "bus"`:       func(c *Config) { c.Queue = "bus" },
+		`unknown sizing of shards "big"`: func(c *Config) { c.Shards.Sizing = "big" },
+		`unknown hedging "box"`:          func(c *Config) { c.Shards.Hedge = "box" },
 	} {
 		var k keeper
 		c := w.config(p, &k)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/trust"
 )
@@ -164,5 +165,5 @@ func newTree(name string) (tree, error) {
 	case "nodes":
 		return nodes{}, nil
 	}
-	return nil, fmt.Errorf("no tree is called %q; there are nodes, sorted", name)
+	return nil, refusal.Unknown("tree", name, "nodes", "sorted")
 }

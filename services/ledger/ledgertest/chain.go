@@ -53,7 +53,7 @@ type chain map[uint32]content
 
 // Truth is what an honest server says of a range.
 type Truth struct {
-	from, to uint32
+	From, To uint32 // the lowest and the highest ledger
 	chain    chain
 }
 
@@ -66,9 +66,9 @@ func ReadTruth(t testing.TB, url string, from, to uint32) Truth {
 // Holds checks that exactly that is stored in a folder, byte by byte, and that check finds nothing wrong.
 func (x Truth) Holds(t testing.TB, start Start, dir string) {
 	t.Helper()
-	c := &client{t: t, start: start, dir: dir, world: &world{truth: x.chain}}
+	c := &client{t: t, scope: scope{start: start}, dir: dir, world: &world{truth: x.chain}}
 	out, _ := c.run(0, "export", "--data", dir)
-	c.isTrue(readLines(t, out), span(x.from, x.to))
+	c.isTrue(readLines(t, out), span(x.From, x.To))
 	c.run(0, "check", "--data", dir)
 }
 
@@ -118,12 +118,6 @@ func readLines(t testing.TB, text string) chain {
 	}
 	return c
 }
-
-// From is the lowest ledger.
-func (x Truth) From() uint32 { return x.from }
-
-// To is the highest ledger.
-func (x Truth) To() uint32 { return x.to }
 
 // Hash is that of a ledger, in hex.
 func (x Truth) Hash(index uint32) string { return x.chain[index].hash }

@@ -13,7 +13,7 @@ import (
 )
 
 // label marks the goroutines of a run: a goroutine has the labels of the one that started it, so that those of many
-// programs in one process can be told apart, and from those of the servers that they talk to.
+// programs in one process can be distinguished, also from those of the servers that they talk to.
 const label = "ledgertest"
 
 var runs atomic.Int64
@@ -42,8 +42,8 @@ func Tidy(program Program) Program {
 	}
 }
 
-// lastMoment is for goroutines that have been told to end, and that the standard library does not wait for: those of
-// idle connections. It is less than a connection takes to find out by itself that nobody is there.
+// lastMoment is for goroutines of idle connections, which the standard library closes without waiting for them. It is
+// less than a connection takes to notice that its peer is gone.
 const lastMoment = 4 * time.Second
 
 // shared are goroutines that the first who needs them starts for all.

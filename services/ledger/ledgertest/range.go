@@ -1,6 +1,10 @@
 package ledgertest
 
-import "dyno/services/ledger/history"
+import (
+	"slices"
+
+	"dyno/services/ledger/history"
+)
 
 func storesRange(c *client) {
 	r := NewRelay(c.t, c.world.honest.URL())
@@ -10,14 +14,11 @@ func storesRange(c *client) {
 	for _, is := range c.world.truth {
 		bytes += int64(len(is.text))
 	}
-	c.expect(got.Ledgers == ledgers && got.Elapsed > 0 && got.Rate > 0 && got.P95 > 0, "sync says %+v", got)
+	c.expect(got.Ledgers == ledgers && got.Elapsed > 0 && got.Rate > 0, "sync says %+v", got)
 	c.expect(got.Bytes >= bytes, "sync says %d bytes; the ledgers alone have %d digits", got.Bytes, bytes)
 	c.expect(len(got.Blamed) == 0 && len(got.Gaps) == 0, "sync blames an honest server: %+v", got)
-	switch got.BoundBy {
-	case "server", "bytes", "cpu", "disk":
-	default:
-		c.t.Fatalf("sync says that it is bound by %q", got.BoundBy)
-	}
+	known := slices.Contains([]string{"server", "bytes", "cpu", "disk"}, got.BoundBy)
+	c.expect(!c.whole || known && got.P95 > 0, "sync says %+v", got)
 	asked := r.Traffic().Asked
 	c.expect(len(asked) == ledgers, "%d ledgers were asked for, of %d", len(asked), ledgers)
 }
@@ -55,7 +56,7 @@ func joinsNeighbours(c *client) {
 	c.expect(len(asked.Answered) == ledgers && asked.Again() <= ledgers/10, "%d ledgers were fetched, %d again", len(asked.Answered), asked.Again())
 }
 
-// Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched again: what is written at once.
+// Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched again: those of one write.
 const Batch = 32
 
 // middle is where the server stops to answer.

@@ -2,8 +2,8 @@ package ledgertest
 
 import (
 	"strings"
-	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/sim"
 )
 
@@ -26,7 +26,7 @@ func fetchesFromSeveral(c *client) {
 func goesRoundHanging(c *client) { c.goesRound(Hang) }
 func goesRoundGone(c *client)    { c.goesRound(Cut) }
 
-// goesRound: one of three servers serves nothing; its trouble is nobody else's, and no lie.
+// goesRound: one of three servers serves nothing; the others are not in trouble, and it is no liar.
 func (c *client) goesRound(v Verdict) {
 	all, urls := c.relays(3)
 	all[1].Decide(func(a Ask) Verdict {
@@ -63,7 +63,7 @@ func tellsLackOfAll(c *client) {
 	c.holds(whole)
 }
 
-// blamesGuilty: of three servers one goes wrong, more often than not. It is blamed, and nobody else.
+// blamesGuilty: of three servers one goes wrong, more often than not. It alone is blamed.
 func blamesGuilty(c *client, kind sim.Kind) {
 	s := c.world.server(c.t, sim.Config{Faults: sim.Rates{kind: min(1, 5*rates[kind])}, StallFor: stallFor})
 	_, urls := c.relays(2)
@@ -91,9 +91,7 @@ func (c *client) judges(got Result, s *sim.Sim, kind sim.Kind) {
 
 // keepsLimits: a server's limits are no reason to fail, and are hit seldom.
 func keepsLimits(c *client) {
-	if testing.Short() {
-		c.t.Skip("the limits of servers are per second")
-	}
+	quicktest.Skip(c.t, "waits for limits per second")
 	s := c.world.server(c.t, sim.Config{Limits: sim.ClioLimits})
 	got := c.sync(servers(s.URL()), c.span(first, last))
 	c.holds(whole)

@@ -16,17 +16,17 @@ func Sockets(t *testing.T, start Start) {
 	for name, fault := range socketFaults {
 		tests["sockets/"+name] = func(c *client) { fault.befalls(c, c.world.honest.URL()) }
 	}
-	run(t, start, nil, nil, tests)
+	run(t, scope{start, true, nil}, nil, tests)
 }
 
-// LoneSockets is Sockets with nobody else to ask. Start must have the client wait for longer than it takes to find out that
-// nobody is there any more (a ping every so often), or it gives up.
+// LoneSockets is Sockets without another server. Start must have the client wait for longer than it takes to notice that
+// its peer is gone (by a regular ping), or it gives up.
 func LoneSockets(t *testing.T, start Start) {
 	tests := map[string]test{"lone sockets/falls silent in the middle": func(c *client) { fallsSilent(c) }}
 	for name, fault := range socketFaults {
 		tests["lone sockets/"+name] = func(c *client) { fault.befalls(c) }
 	}
-	run(t, start, nil, nil, tests)
+	run(t, scope{start, true, nil}, nil, tests)
 }
 
 // socketFault is what a server does over WebSocket. Its seed is that of the dice.
@@ -35,8 +35,8 @@ type socketFault struct {
 	seed  uint64
 }
 
-// once is a seed with which, at 15 in 1000, one ledger of the chain is hit, in the middle: who is told to slow down by
-// chance is right to be slow for long.
+// once is a seed with which, at 15 in 1000, one ledger of the chain is hit, in the middle: a client that is asked to
+// slow down is right to be slow for long.
 const once = 35
 
 var socketFaults = map[string]socketFault{
@@ -49,8 +49,8 @@ var socketFaults = map[string]socketFault{
 // liesOverSocket is trouble and lies together.
 var liesOverSocket = socketFault{sim.Rates{sim.Cut: 0.03, sim.Latency: 0.02, sim.Flip: 0.1, sim.Empty: 0.1, sim.Partial: 0.1, sim.Parent: 0.1, sim.Other: 0.1}, seed}
 
-// befalls: all is stored and true; who lied is blamed, and nobody for a connection that broke, or was closed because of a
-// limit.
+// befalls: all is stored and true; a server is blamed for lies, and not for a connection that broke, or was closed
+// because of a limit.
 func (f socketFault) befalls(c *client, others ...string) {
 	s := c.world.server(c.t, sim.Config{Faults: f.rates, FaultSeed: f.seed})
 	got := c.sync(servers(append(others, s.WS())...), c.span(first, last))
@@ -73,7 +73,7 @@ func (f socketFault) befalls(c *client, others ...string) {
 	c.expect(n <= lies && (n > 0) == (lies > 0), "%d answers were wrong, and the server is blamed %d times", lies, n)
 }
 
-// fallsSilent: a connection that has carried answers carries none any more, and nobody hangs up. The next one is well.
+// fallsSilent: a connection that has carried answers carries none any more, and stays open. The next one is well.
 func fallsSilent(c *client, others ...string) {
 	const some = 60_000 // bytes: about a tenth of the range
 	w := NewWire(c.t, c.world.honest.WS(), some)

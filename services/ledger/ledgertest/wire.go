@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Wire is the network before a server: it passes bytes on, whatever they mean, until it is told that a connection dies. So
+// Wire is the network before a server: it passes bytes on, whatever they mean, until a connection must die. So
 // it serves HTTP and WebSocket alike.
 type Wire struct {
 	URL, WS string // of the server, through the wire
@@ -24,8 +24,8 @@ type Wire struct {
 	silent int
 }
 
-// NewWire makes a wire, which ends with the test. Its first connections fall silent when they have brought so many bytes
-// from the server, each as many as lives says: neither side hears from the other any more, and nobody hangs up.
+// NewWire makes a wire, which ends with the test. Its first connections fall silent after a number of bytes from the
+// server, each after its entry of lives: neither side hears from the other any more, and both stay connected.
 func NewWire(t testing.TB, behind string, lives ...int64) *Wire {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,7 +108,7 @@ func (w *Wire) carry(near net.Conn) {
 	w.mu.Unlock()
 }
 
-// pass copies what comes, so many bytes at most if that is not below zero. Then, or when it is silenced, it says nothing
+// pass copies what comes, at most most bytes unless that is negative. Then, or when it is silenced, it says nothing
 // any more, and goes on listening so that it notices the end. It says whether it fell silent by itself.
 func (k *link) pass(to io.Writer, from io.Reader, most int64) (spent bool) {
 	buffer := make([]byte, 32<<10)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/rippled"
 )
 
@@ -144,9 +145,7 @@ func (m *modelled) ask(member *Member) {
 // less than 0.1% of the answers are slowDown; warnings are obeyed also where more requests would
 // not be refused.
 func TestBudgets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hours of a clock that is not real are a minute of a real one")
-	}
+	quicktest.Skip(t, "simulates hours")
 	around := func(mean int) func() int {
 		return func() int { return mean*3/4 + rand.IntN(mean/2) }
 	}
@@ -249,9 +248,7 @@ func drive(t *testing.T, servers []*modelled, clients int) (p *Pool, stop func()
 // that sends all the time and ignores warnings, which keep the balance high, so that little is
 // left. An earlier run does not block what is left of the budget for long.
 func TestSharedBalance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("as TestBudgets")
-	}
+	quicktest.Skip(t, "simulates hours")
 	for _, tt := range []struct {
 		name   string
 		before float64 // balance

@@ -43,7 +43,7 @@ func (p *Pool) Report() []ServerStats {
 		r := s.stats
 		r.InFlight = s.inFlight
 		r.RequestRate, r.ByteRate = s.requests.Limit(now), s.bytes.Limit(now)
-		r.RequestEdge, r.ByteEdge = s.requests.Edge(), s.bytes.Edge()
+		r.RequestEdge, r.ByteEdge = s.requests.LastMax(), s.bytes.LastMax()
 		r.Score, r.Latency = s.score(), time.Duration(s.latency*float64(time.Second))
 		r.Cooling = max(later(s.until, s.warned.restUntil).Sub(now), 0)
 		r.Complete = s.complete

@@ -115,9 +115,9 @@ func (s *server) ready(now time.Time) (time.Duration, reason) {
 		return forever, connections
 	}
 	requests, bytes := s.requests.Wait(now), s.bytes.Wait(now)
-	wait, held, edge := requests, byRequests, s.requests.Edge()
+	wait, held, edge := requests, byRequests, s.requests.LastMax()
 	if bytes > requests {
-		wait, held, edge = bytes, byBytes, s.bytes.Edge()
+		wait, held, edge = bytes, byBytes, s.bytes.LastMax()
 	}
 	switch {
 	case wait <= 0:
@@ -224,7 +224,7 @@ func (s *server) limitingBudgets(now time.Time) []*aimd.Rate {
 	alike := max(requests/allowedRequests, bytes/allowedBytes) / 3
 	byRequests, byBytes := share > -alike, share < alike
 	if byRequests && byBytes {
-		some, more := requests > safeShare*s.requests.Edge(), bytes > safeShare*s.bytes.Edge()
+		some, more := requests > safeShare*s.requests.LastMax(), bytes > safeShare*s.bytes.LastMax()
 		byRequests, byBytes = some || !more, more || !some
 	}
 	switch {

@@ -94,7 +94,7 @@ func (s *server) rest(now time.Time) {
 	if w.budget > 0 {
 		rest = time.Duration(max(math.Log(balance/(rested*w.budget)), 0) * float64(decays))
 	}
-	if within := w.budget == 0 || s.requests.Limit(now) <= s.requests.Edge(); within && now.Sub(w.restUntil) < decays {
+	if within := w.budget == 0 || s.requests.Limit(now) <= s.requests.LastMax(); within && now.Sub(w.restUntil) < decays {
 		rest = max(rest, 2*w.rest) // the last was too short: other clients send, too
 	}
 	w.rest = min(rest, restMost)

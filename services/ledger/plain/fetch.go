@@ -20,9 +20,6 @@ const (
 	maxAnswer = 64 << 20
 )
 
-// errMissing: the server does not have the ledger.
-var errMissing = errors.New("the server does not have it")
-
 // client asks one server.
 type client struct {
 	url  string
@@ -35,7 +32,8 @@ func newClient(url string) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// fetch asks for a ledger with its transactions. The answer is as the server gave it: nothing of it is proved.
+// fetch asks for a ledger with its transactions. The answer is as the server gave it: nothing of it
+// is proved.
 func (c *client) fetch(ctx context.Context, index uint32) (l ledger, size int, err error) {
 	body, err := json.Marshal(map[string]any{
 		"method": "ledger",
@@ -67,7 +65,8 @@ func (c *client) fetch(ctx context.Context, index uint32) (l ledger, size int, e
 	return l, len(data), err
 }
 
-// decode reads an answer: {"result":{"ledger":{"ledger_data":..,"transactions":[{"tx_blob":..,"meta":..}]},..}}.
+// decode reads an answer:
+// {"result":{"ledger":{"ledger_data":..,"transactions":[{"tx_blob":..,"meta":..}]},..}}.
 func decode(data []byte) (l ledger, err error) {
 	var answer map[string]any
 	if err := json.Unmarshal(data, &answer); err != nil {
@@ -78,9 +77,6 @@ func decode(data []byte) (l ledger, err error) {
 		return l, errors.New("the answer has no result")
 	}
 	if code, failed := result["error"].(string); failed {
-		if code == "lgrNotFound" {
-			return l, errMissing
-		}
 		return l, fmt.Errorf("the server answers %s: %v", code, result["error_message"])
 	}
 	if validated, _ := result["validated"].(bool); !validated {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
 
 	"go.uber.org/goleak"
@@ -14,17 +15,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The plain program passes the suite that every assembly of ledgersync passes.
-func TestSuite(t *testing.T) {
+func TestCore(t *testing.T) {
 	ledgertest.Core(t, ledgertest.Inside(run))
 	ledgertest.Alone(t, ledgertest.Inside(run))
 }
 
 // As a process of its own it can be killed.
 func TestDeaths(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
+	quicktest.Skip(t, "builds the program")
 	program := filepath.Join(t.TempDir(), "plain")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

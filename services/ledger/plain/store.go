@@ -13,10 +13,10 @@ import (
 
 // store is a Pebble database:
 //
-//	l INDEX    a ledger: its header, and of each transaction two lengths of 4 bytes, blob and metadata
+//	l INDEX    a ledger: its header, and of each transaction two lengths (4 bytes), blob, metadata
 //	t ID       the index of a transaction's ledger, and its place there
 //	ask        what was asked for, as JSON
-//	next       the next ledger that is missing, going down, and the hash that it must have (none: not known)
+//	next       the next missing ledger, going down, and the hash that it must have, if it is known
 type store struct {
 	db   *pebble.DB
 	lock *pebble.Lock
@@ -50,12 +50,12 @@ type quiet struct{}
 func (quiet) Infof(string, ...any)  {}
 func (quiet) Errorf(string, ...any) {}
 func (quiet) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("the ledgers' database cannot go on: "+format, args...)) // it is to end here: what it holds may be wrong
+	panic(fmt.Sprintf("the ledgers' database may be wrong, and cannot go on: "+format, args...))
 }
 
 func ledgerKey(index uint32) []byte { return binary.BigEndian.AppendUint32([]byte("l"), index) }
 
-// ask is what is to be had, and from where.
+// ask is the range that is asked for, and its server.
 type ask struct {
 	Server   string `json:"server"`
 	From, To uint32
@@ -105,7 +105,7 @@ func (s *store) next() (l link, found bool, err error) {
 	return link{index: binary.BigEndian.Uint32(v), hash: hash(v[4:])}, true, nil
 }
 
-// put stores a proved ledger, and where to go on below it, at once and durably.
+// put stores a proved ledger together with where to go on below it, durably.
 func (s *store) put(l ledger, at link) error {
 	b := s.db.NewBatch()
 	defer b.Close()

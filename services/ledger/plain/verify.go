@@ -20,8 +20,9 @@ type ledger struct {
 
 type transaction struct{ blob, meta []byte }
 
-// headerSize is what is hashed of a header: sequence (4 bytes), drops (8), hash of the parent, of the transactions and of the
-// state (32 each), the parent's close time and its own (4 each), resolution and flags.
+// headerSize is what is hashed of a header: sequence (4 bytes), drops (8), hash of the parent, of
+// the transactions and of the state (32 each), the parent's close time and its own (4 each),
+// resolution and flags.
 const headerSize = 118
 
 // link is what a proved ledger says of itself and of the one below it.
@@ -64,8 +65,8 @@ func sum(prefix string, parts ...[]byte) hash {
 // leaf is a transaction in the tree: its id says where, its hash what.
 type leaf struct{ id, hash hash }
 
-// treeHash is the hash of the node of the transaction tree (a SHAMap) at a depth, in nibbles, below which the leaves hang.
-// A single leaf hangs as high as it can, but below the root.
+// treeHash is the hash of the node of the transaction tree (a SHAMap) at a depth, in nibbles, below
+// which the leaves hang. A single leaf hangs as high as it can, but below the root.
 func treeHash(leaves []leaf, depth int) hash {
 	switch {
 	case len(leaves) == 0:

@@ -124,7 +124,7 @@ func TestDecodeRefuses(t *testing.T) {
 		`{}`:                                 "no result",
 		`{"result":[]}`:                      "no result",
 		`{"result":{}}`:                      "not of a validated ledger",
-		`{"result":{"error":"lgrNotFound"}}`: "does not have it",
+		`{"result":{"error":"lgrNotFound"}}`: "lgrNotFound",
 		`{"result":{"error":"slowDown","error_message":"You are too fast"}}`:                            "slowDown: You are too fast",
 		`{"result":{"validated":true}}`:                                                                 "no ledger",
 		`{"result":{"validated":true,"ledger":{}}}`:                                                     "no text called ledger_data",

@@ -3,14 +3,11 @@ package rippled
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tmthrgd/go-hex"
 
+	"dyno/parts/refusal"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 )
@@ -33,12 +30,7 @@ func NewDecoder(name string) (Decoder, error) {
 	if name == "" {
 		name = "scan"
 	}
-	all := Decoders()
-	if d, ok := all[name]; ok {
-		return d, nil
-	}
-	return nil, fmt.Errorf("decoder %q: there is no such decoder; there are %s",
-		name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	return refusal.Pick("decoder", Decoders(), name)
 }
 
 // object is the state of one of the objects that an answer may hold.

@@ -13,9 +13,9 @@
 package shard
 
 import (
-	"fmt"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/ledger/history"
 )
 
@@ -52,12 +52,12 @@ func (c Config) Check() error {
 	switch c.Sizing {
 	case "", Fixed, Adaptive:
 	default:
-		return fmt.Errorf("no sizing of shards is called %q; there are %s, %s", c.Sizing, Fixed, Adaptive)
+		return refusal.Unknown("sizing of shards", c.Sizing, Fixed, Adaptive)
 	}
 	switch c.Hedge {
 	case "", None, P95:
 	default:
-		return fmt.Errorf("no hedging is called %q; there are %s, %s", c.Hedge, None, P95)
+		return refusal.Unknown("hedging", c.Hedge, None, P95)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func BenchmarkServe(b *testing.B) {
 	defer conn.Close()
 	r := bufio.NewReaderSize(conn, 64<<10)
 	ask := func(i int) int64 {
-		body := fmt.Sprintf(`{"method":"ledger","params":[{%s}]}`, full(defaultFirst+uint32(i%20_000), 1))
+		body := fmt.Sprintf(`{"method":"ledger","params":[{%s}]}`, full(DefaultFirst+uint32(i%20_000), 1))
 		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: sim\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		a, err := http.ReadResponse(r, nil)
 		if err != nil {

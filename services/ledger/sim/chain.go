@@ -35,37 +35,37 @@ type ChainConfig struct {
 }
 
 const (
-	defaultFirst        = 90_000_001
-	defaultLedgers      = 1000
-	defaultTransactions = 90
-	defaultValidators   = 5
-	defaultMemory       = 1 << 30
+	DefaultFirst        = 90_000_001
+	DefaultLedgers      = 1000
+	DefaultTransactions = 90
+	DefaultValidators   = 5
+	DefaultMemory       = 1 << 30
 
 	// Bounds. A ledger without its transactions takes 300 bytes of memory.
-	maxLedgers    = 4 << 20
-	maxValidators = 100
+	MaxLedgers    = 4 << 20
+	MaxValidators = 100
 )
 
 func (c *ChainConfig) complete() error {
-	c.First = cmp.Or(c.First, defaultFirst)
-	c.Ledgers = cmp.Or(c.Ledgers, defaultLedgers)
-	c.Transactions = max(0, cmp.Or(c.Transactions, defaultTransactions))
-	c.Validators = cmp.Or(c.Validators, defaultValidators)
-	c.Memory = cmp.Or(c.Memory, defaultMemory)
+	c.First = cmp.Or(c.First, DefaultFirst)
+	c.Ledgers = cmp.Or(c.Ledgers, DefaultLedgers)
+	c.Transactions = max(0, cmp.Or(c.Transactions, DefaultTransactions))
+	c.Validators = cmp.Or(c.Validators, DefaultValidators)
+	c.Memory = cmp.Or(c.Memory, DefaultMemory)
 	if c.Distinct == 0 || c.Distinct > c.Ledgers {
 		c.Distinct = c.Ledgers
 	}
 	switch {
-	case c.Ledgers < 1 || c.Ledgers > maxLedgers:
-		return fmt.Errorf("%d ledgers are not 1 to %d", c.Ledgers, maxLedgers)
-	case uint64(c.First)+uint64(c.Ledgers)+maxLedgers > 1<<32:
+	case c.Ledgers < 1 || c.Ledgers > MaxLedgers:
+		return fmt.Errorf("%d ledgers are not 1 to %d", c.Ledgers, MaxLedgers)
+	case uint64(c.First)+uint64(c.Ledgers)+MaxLedgers > 1<<32:
 		return fmt.Errorf("the first ledger is %d: that leaves no room to grow below 2^32", c.First)
 	case c.Transactions > xrpl.MaxTransactions:
 		return fmt.Errorf("%d transactions in a ledger are not 0 to %d", c.Transactions, xrpl.MaxTransactions)
 	case c.Distinct < 1:
 		return fmt.Errorf("%d distinct ledgers are none", c.Distinct)
-	case c.Validators < 1 || c.Validators > maxValidators:
-		return fmt.Errorf("%d validators are not 1 to %d", c.Validators, maxValidators)
+	case c.Validators < 1 || c.Validators > MaxValidators:
+		return fmt.Errorf("%d validators are not 1 to %d", c.Validators, MaxValidators)
 	case !(c.Forged >= 0 && c.Forged <= 1):
 		return fmt.Errorf("the share of forged ledgers is %v, not 0 to 1", c.Forged)
 	case c.Memory < 0:
@@ -316,7 +316,7 @@ func (c *Chain) Grow(ctx context.Context) (uint32, error) {
 	c.mu.Lock()
 	n := c.target
 	c.mu.Unlock()
-	if n == c.config.Ledgers+maxLedgers {
+	if n == c.config.Ledgers+MaxLedgers {
 		return 0, errors.New("the chain is as long as it can be")
 	}
 	s, err := c.nextSet(n)

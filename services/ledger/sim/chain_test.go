@@ -44,7 +44,7 @@ func TestChainFits(t *testing.T) {
 	var below xrpl.Header
 	var edwards, all, bytes int
 	for i := range uint32(n) {
-		l := ledger(t, c, defaultFirst+i)
+		l := ledger(t, c, DefaultFirst+i)
 		h, err := v.Ledger(l)
 		if err != nil {
 			t.Fatal(err)
@@ -52,10 +52,10 @@ func TestChainFits(t *testing.T) {
 		if i > 0 && (h.Parent != below.Hash() || h.ParentClose != below.Close) {
 			t.Errorf("ledger %d is not linked", l.Index)
 		}
-		if gap := h.Close - h.ParentClose; gap < 3 || gap > 4 || h.Drops != totalDrops-uint64(i+1)*defaultTransactions*feeDrops {
+		if gap := h.Close - h.ParentClose; gap < 3 || gap > 4 || h.Drops != totalDrops-uint64(i+1)*DefaultTransactions*feeDrops {
 			t.Errorf("ledger %d: %d s after the one before, %d drops", l.Index, gap, h.Drops)
 		}
-		if n, err := v.Signatures(l, xrpl.Pure{}); n != defaultTransactions || err != nil {
+		if n, err := v.Signatures(l, xrpl.Pure{}); n != DefaultTransactions || err != nil {
 			t.Errorf("ledger %d: %d signatures, %v", l.Index, n, err)
 		}
 		if err := xrpl.SortByIndex(slices.Clone(l.Transactions)); err != nil {
@@ -115,13 +115,13 @@ func TestDistinctTransactionsRepeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := xrpl.NewVerifier()
-	a, b := ledger(t, c, defaultFirst+1), ledger(t, c, defaultFirst+2497) // 2496 is 3 x 832
+	a, b := ledger(t, c, DefaultFirst+1), ledger(t, c, DefaultFirst+2497) // 2496 is 3 x 832
 	if !slices.EqualFunc(a.Transactions, b.Transactions, sameTransaction) || a.Hash == b.Hash {
 		t.Error("ledgers that are 2496 apart have other transactions, or the same hash")
 	}
 	var below xrpl.Hash
 	for i := range uint32(2500) {
-		l := ledger(t, c, defaultFirst+i)
+		l := ledger(t, c, DefaultFirst+i)
 		h, err := v.Ledger(l)
 		if err != nil || h.Parent != below {
 			t.Fatalf("ledger %d: %v, parent %v", l.Index, err, h.Parent)
@@ -131,7 +131,7 @@ func TestDistinctTransactionsRepeat(t *testing.T) {
 	if _, err := c.Grow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if h, err := v.Ledger(ledger(t, c, defaultFirst+2500)); err != nil || h.Parent != below {
+	if h, err := v.Ledger(ledger(t, c, DefaultFirst+2500)); err != nil || h.Parent != below {
 		t.Errorf("grown: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestForgedChain(t *testing.T) {
 	forged := 0
 	var below xrpl.Hash
 	for i := range uint32(40) {
-		l := ledger(t, c, defaultFirst+i)
+		l := ledger(t, c, DefaultFirst+i)
 		h, err := v.Ledger(l)
 		if err != nil || h.Parent != below {
 			t.Fatalf("ledger %d: %v", l.Index, err)
@@ -181,13 +181,13 @@ func TestWaitsForLedgersBeingMade(t *testing.T) {
 	c := newChain(t, ChainConfig{Ledgers: 1000, Transactions: 200})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Ledger(ctx, defaultFirst+999); !errors.Is(err, context.Canceled) {
+	if _, err := c.Ledger(ctx, DefaultFirst+999); !errors.Is(err, context.Canceled) {
 		t.Errorf("the last of 200,000 signatures exists immediately: %v", err)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Ledger(t.Context(), defaultFirst+999); err == nil {
+	if _, err := c.Ledger(t.Context(), DefaultFirst+999); err == nil {
 		t.Error("a closed chain has a ledger that was not made")
 	}
 }

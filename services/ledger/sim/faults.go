@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"dyno/parts/refusal"
 )
 
 // Kind is a kind of fault.
@@ -68,6 +70,15 @@ func Kinds() (all []Kind) {
 	return all
 }
 
+// FaultHelp is the table of faults, a line each.
+func FaultHelp() string {
+	var out strings.Builder
+	for _, k := range kinds {
+		fmt.Fprintf(&out, "  %-11s of each %s: %s\n", k.Kind, k.drawn, k.does)
+	}
+	return strings.TrimRight(out.String(), "\n")
+}
+
 // ofAnswers says whether a kind is drawn for answers.
 func (k Kind) ofAnswers() bool { return k != Dead && k != Forged }
 
@@ -93,7 +104,11 @@ func (r Rates) check() error {
 	for _, kind := range slices.Sorted(maps.Keys(r)) {
 		switch rate := r[kind]; {
 		case !slices.Contains(Kinds(), kind):
-			return fmt.Errorf("there is no fault %q; there are %s", kind, words(Kinds()))
+			var names []string
+			for _, k := range Kinds() {
+				names = append(names, string(k))
+			}
+			return refusal.Unknown("fault", string(kind), names...)
 		case !(rate >= 0 && rate <= 1):
 			return fmt.Errorf("the rate of fault %s is %v, not 0 to 1", kind, rate)
 		case kind.ofAnswers():

@@ -172,7 +172,7 @@ func TestFaultsAreWhatTheySay(t *testing.T) {
 				}
 				s := start(t, c)
 				for i := range uint32(6) {
-					tryFault(t, s, kind, transport, defaultFirst+i)
+					tryFault(t, s, kind, transport, DefaultFirst+i)
 				}
 				until(t, func() error { // a client cannot wait for a stall
 					got := s.Injected()
@@ -315,7 +315,7 @@ func TestRatesAreChecked(t *testing.T) {
 func TestFaultsThatCannotBe(t *testing.T) {
 	for _, kind := range []Kind{Empty, Partial, Signature, Other} {
 		s := start(t, Config{ChainConfig: ChainConfig{Ledgers: 1, Transactions: -1}, Faults: Rates{kind: 1}})
-		a, err := fetch(t, overHTTP(t, s), full(defaultFirst, 1))
+		a, err := fetch(t, overHTTP(t, s), full(DefaultFirst, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +331,7 @@ func TestFaultsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	help := Command().Long
+	help := FaultHelp()
 	for _, k := range kinds {
 		if row := fmt.Sprintf("| `%s` | %s | %s |", k.Kind, k.drawn, k.does); !bytes.Contains(text, []byte(row)) {
 			t.Errorf("docs/reference/ledgersync-simulator.md has no row\n%s", row)

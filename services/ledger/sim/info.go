@@ -19,7 +19,7 @@ func (s *Sim) info(state bool) members {
 	if state {
 		b = []byte(`"state":{`)
 	}
-	complete := s.complete().String()
+	complete := s.Complete().String()
 	mode := "full"
 	if !s.synced.Load() {
 		complete, mode = "empty", "connected"

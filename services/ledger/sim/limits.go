@@ -1,9 +1,10 @@
 package sim
 
 import (
-	"fmt"
 	"sync"
 	"time"
+
+	"dyno/parts/refusal"
 )
 
 // limiter limits the requests of one address.
@@ -35,7 +36,7 @@ func newLimiter(name string, now func() time.Time) (limiter, error) {
 	case ClioLimits:
 		return &guard{now: now, used: map[string]usage{}, connections: map[string]int{}}, nil
 	}
-	return nil, fmt.Errorf("limits %q: there are %s, %s and %s", name, NoLimits, RippledLimits, ClioLimits)
+	return nil, refusal.Unknown("limits", name, NoLimits, RippledLimits, ClioLimits)
 }
 
 type unlimited struct{}

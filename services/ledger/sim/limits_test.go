@@ -184,7 +184,7 @@ func TestLimitsOverBothTransports(t *testing.T) {
 				} else {
 					s.limiter.spent(addr, 0, maxFetches)
 				}
-				_, body, err := from.call("ledger", full(defaultFirst, 1))
+				_, body, err := from.call("ledger", full(DefaultFirst, 1))
 				if err != nil || parse(t, body).Warning != "load" {
 					t.Fatalf("%.300s, %v", body, err)
 				}

@@ -115,8 +115,8 @@ func (s *Sim) resolve(ctx context.Context, w which) (uint32, error) {
 	return w.index, nil
 }
 
-// complete is what the server says it has.
-func (s *Sim) complete() history.Set {
+// Complete is what the server says it has.
+func (s *Sim) Complete() history.Set {
 	all := s.chain.all()
 	if s.config.Complete == nil {
 		return all
@@ -137,7 +137,7 @@ func (s *Sim) has(index uint32) bool {
 
 // top is the highest ledger that the server has.
 func (s *Sim) top() (uint32, bool) {
-	set := s.complete()
+	set := s.Complete()
 	if len(set) == 0 {
 		return 0, false
 	}

@@ -56,8 +56,8 @@ func (c *Chain) readLines(r io.Reader) (all []replayed, err error) {
 		if len(lines.Bytes()) == 0 {
 			continue
 		}
-		if len(all) == maxLedgers {
-			return nil, fmt.Errorf("there are more than %d ledgers", maxLedgers)
+		if len(all) == MaxLedgers {
+			return nil, fmt.Errorf("there are more than %d ledgers", MaxLedgers)
 		}
 		l, txs, err := parseLedger(lines.Bytes())
 		if err == nil {

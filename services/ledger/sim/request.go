@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strconv"
 
+	"dyno/parts/refusal"
 	"dyno/parts/xrpl"
 )
 
@@ -57,14 +59,13 @@ func (r *request) version() int {
 	return *r.APIVersion
 }
 
-// refusal is a request that is not even one, with the text that a server of its transport gives.
-type refusal struct{ text string }
-
-func (r refusal) Error() string { return r.text }
+// refuse refuses a request that is not even one, with the text that a server of its transport
+// gives.
+func refuse(text string) error { return refusal.New(http.StatusBadRequest, "%s", text) }
 
 var (
 	errParams  = errors.New("invalid parameters")
-	errVersion = refusal{"invalid_API_version"}
+	errVersion = refuse("invalid_API_version")
 )
 
 // parsePost reads a JSON-RPC request: {"method": M, "params": [{...}]}. A refusal is answered with
@@ -89,18 +90,18 @@ func parsePost(body []byte) (*request, error) {
 func (r *request) reject() error {
 	var outer struct{ Method, Params json.RawMessage }
 	if err := json.Unmarshal(r.came, &outer); err != nil {
-		return refusal{"Unable to parse request: " + err.Error()}
+		return refuse("Unable to parse request: " + err.Error())
 	}
 	var params []json.RawMessage
 	switch {
 	case len(outer.Method) == 0 || string(outer.Method) == "null":
-		return refusal{"Null method"}
+		return refuse("Null method")
 	case outer.Method[0] != '"':
-		return refusal{"method is not string"}
+		return refuse("method is not string")
 	case string(outer.Method) == `""`:
-		return refusal{"method is empty"}
+		return refuse("method is empty")
 	case json.Unmarshal(outer.Params, &params) != nil || len(params) != 1 || !isObject(params[0]):
-		return refusal{"params unparsable"}
+		return refuse("params unparsable")
 	}
 	return errParams
 }
@@ -116,7 +117,7 @@ func parseMessage(message []byte, from *socket) (*request, error) {
 	if err := json.Unmarshal(message, &r.params); err != nil {
 		if !json.Valid(message) || !isObject(message) {
 			r.came = quote(string(message))
-			return r, refusal{"jsonInvalid"}
+			return r, refuse("jsonInvalid")
 		}
 		return r, errParams
 	}
@@ -126,7 +127,7 @@ func parseMessage(message []byte, from *socket) (*request, error) {
 	case r.Method != nil:
 		r.method = *r.Method
 	default:
-		return r, refusal{"missingCommand"}
+		return r, refuse("missingCommand")
 	}
 	return r, r.check()
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"dyno/parts/daemon"
+	"dyno/parts/refusal"
 )
 
 // maxOpen bounds the number of connections; further ones wait.
@@ -139,11 +140,11 @@ func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var a *answer
-	var refused refusal
+	var refused *refusal.Error
 	switch {
 	case errors.As(err, &refused):
 		s.limiter.spent(addr, costMalformed, 0)
-		a = &answer{status: http.StatusBadRequest, text: refused.text}
+		a = &answer{status: http.StatusBadRequest, text: refused.Text}
 	case err != nil:
 		a = s.envelope(call, s.warner(addr, costMalformed)).fail(failParams, call.raw())
 	default:

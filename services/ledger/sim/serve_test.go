@@ -1,16 +1,10 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +41,7 @@ func TestServesManyConcurrently(t *testing.T) {
 		for g := range 8 {
 			work.Go(func() {
 				for i := range 20 {
-					index := defaultFirst + uint32((g+i)%8)
+					index := DefaultFirst + uint32((g+i)%8)
 					a, err := fetch(t, web, full(index, 1+i%2))
 					if err != nil || a.Index != index || len(a.Transactions) != 20 {
 						t.Errorf("ledger %d: %v", index, err)
@@ -70,7 +64,7 @@ func TestSocketAnswersAsItCan(t *testing.T) {
 	}
 	d := overSocket(t, s)
 	for i := range 50 {
-		message := fmt.Sprintf(`{"id":%d,"command":"ledger",%s}`, i, full(defaultFirst+uint32(i%6), 1))
+		message := fmt.Sprintf(`{"id":%d,"command":"ledger",%s}`, i, full(DefaultFirst+uint32(i%6), 1))
 		if err := d.conn.Write(t.Context(), 1, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +79,7 @@ func TestSocketAnswersAsItCan(t *testing.T) {
 		if err := json.Unmarshal(body, &id); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := decode(t, body); err != nil || a.Index != defaultFirst+uint32(id.ID%6) || got[id.ID] {
+		if a, err := decode(t, body); err != nil || a.Index != DefaultFirst+uint32(id.ID%6) || got[id.ID] {
 			t.Errorf("answer %d: %v", id.ID, err)
 		}
 		got[id.ID] = true
@@ -117,7 +111,7 @@ func TestCloseEndsRequestsInFlight(t *testing.T) {
 	web, socket := overHTTP(t, s), overSocket(t, s)
 	ended := make(chan error, 2)
 	go func() {
-		_, _, err := web.call("ledger", full(defaultFirst+999, 1))
+		_, _, err := web.call("ledger", full(DefaultFirst+999, 1))
 		ended <- err
 	}()
 	go func() {
@@ -167,72 +161,10 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// command runs the command until the test ends, and returns its ready line and how it ends.
-func command(t *testing.T, args ...string) (ready map[string]any, end func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := Command()
-	cmd.SetArgs(args)
-	cmd.SetOut(write)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	ended := make(chan error, 1)
-	go func() {
-		ended <- cmd.ExecuteContext(ctx)
-		write.Close()
-	}()
-	if err := json.NewDecoder(read).Decode(&ready); err != nil {
-		cancel()
-		t.Fatalf("%v; the command says %v", err, <-ended)
-	}
-	return ready, func() error {
-		defer read.Close()
-		cancel()
-		return <-ended
-	}
-}
-
-func TestCommand(t *testing.T) {
-	pem := filepath.Join(t.TempDir(), "cert.pem")
-	ready, end := command(t, "--ledgers", "4", "--transactions", "2", "--first", "50", "--fault", "error=1",
-		"--complete", "50-51,53", "--tls", "--tls-write", pem, "--limits", "clio", "--memory", "1", "--no-http2")
-	if ready["ready"] != true || ready["complete_ledgers"] != "50-51,53" || ready["pid"] != float64(os.Getpid()) {
-		t.Errorf("%v", ready)
-	}
-	if _, _, err := net.SplitHostPort(ready["listen"].(string)); err != nil {
-		t.Error(err)
-	}
-	if b, err := os.ReadFile(pem); err != nil || !bytes.HasPrefix(b, []byte("-----BEGIN CERTIFICATE")) {
-		t.Errorf("%s, %v", b, err)
-	}
-	if err := end(); err != nil {
-		t.Errorf("it ends with %v", err)
-	}
-}
-
-func TestCommandWithoutTransactions(t *testing.T) {
-	ready, end := command(t, "--ledgers", "1", "--transactions", "0", "--first", "50")
-	ask := `{"method":"ledger","params":[{"ledger_index":50,"transactions":true,"expand":true,"binary":true}]}`
-	a, err := http.Post(ready["url"].(string), "application/json", strings.NewReader(ask))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Body.Close()
-	if b, err := io.ReadAll(a.Body); err != nil || !bytes.Contains(b, []byte(`"transactions":[]`)) {
-		t.Errorf("%s, %v", b, err)
-	}
-	if err := end(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestInjectedOverHTTP(t *testing.T) {
 	s := start(t, small(Config{Faults: Rates{Empty: 1}}))
 	web := overHTTP(t, s)
-	if _, err := fetch(t, web, full(defaultFirst, 1)); err != nil {
+	if _, err := fetch(t, web, full(DefaultFirst, 1)); err != nil {
 		t.Fatal(err)
 	}
 	a, err := web.client.Get(s.URL() + "/sim/injected")
@@ -241,21 +173,7 @@ func TestInjectedOverHTTP(t *testing.T) {
 	}
 	defer a.Body.Close()
 	var got Injected
-	if err := json.NewDecoder(a.Body).Decode(&got); err != nil || got.Faults[Empty].Ledgers[defaultFirst] != 1 || got.Answers != 1 {
+	if err := json.NewDecoder(a.Body).Decode(&got); err != nil || got.Faults[Empty].Ledgers[DefaultFirst] != 1 || got.Answers != 1 {
 		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-func TestCommandRefuses(t *testing.T) {
-	for _, args := range [][]string{{"x"}, {"--fault", "x"}, {"--complete", "5-1"}, {"--tls-max", "1.1"}, {"--tls-write", "f"},
-		{"--tls-cert", "nowhere"}, {"--limits", "x"}, {"--ledgers", "-1"}, {"--delay", "-1s"}, {"--software", "x"},
-		{"--ledgers", "0"}, {"--ledgers", "4194305"}, {"--transactions", "-1"}, {"--transactions", "1000000"}, {"--validators", "0"}, {"--first", "0"},
-		{"--first", "4294967295"}, {"--distinct", "-1"}, {"--memory", "-1"}} {
-		cmd := Command()
-		cmd.SetArgs(args)
-		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		if err := cmd.ExecuteContext(t.Context()); err == nil {
-			t.Errorf("%v is taken", args)
-		}
 	}
 }

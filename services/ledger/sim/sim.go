@@ -19,13 +19,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/ledger/history"
 )
 
@@ -59,7 +59,7 @@ type Config struct {
 	Now func() time.Time // clock of the limits; nil: time.Now
 }
 
-const defaultStall = 10 * time.Minute
+const DefaultStall = 10 * time.Minute
 
 func (c *Config) complete() error {
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
@@ -70,18 +70,29 @@ func (c *Config) complete() error {
 		}
 	}
 	c.FaultSeed = cmp.Or(c.FaultSeed, c.Seed)
-	c.StallFor = cmp.Or(c.StallFor, defaultStall)
+	c.StallFor = cmp.Or(c.StallFor, DefaultStall)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	c.Forged = cmp.Or(c.Faults[Forged], c.Forged)
 	switch {
 	case c.Software != Rippled && c.Software != Clio:
-		return fmt.Errorf("software %q: there are %s and %s", c.Software, Rippled, Clio)
+		return refusal.Unknown("software", c.Software, Rippled, Clio)
 	case c.Delay < 0 || c.StallFor < 0 || c.TipEvery < 0:
 		return errors.New("a time is below zero")
 	}
 	return c.Faults.check()
+}
+
+// Check returns an error when there can be no such server, which Start finds, too.
+func (c Config) Check() error {
+	if err := c.complete(); err != nil {
+		return err
+	}
+	if _, err := newLimiter(c.Limits, time.Now); err != nil {
+		return err
+	}
+	return c.ChainConfig.complete()
 }
 
 // Sim is one server.
@@ -152,6 +163,12 @@ func Start(c Config) (*Sim, error) {
 // URL is its address for JSON-RPC.
 func (s *Sim) URL() string { return "http" + s.scheme + "://" + s.listener.Addr().String() }
 
+// Addr is its listening address.
+func (s *Sim) Addr() net.Addr { return s.listener.Addr() }
+
+// PEM is the generated certificate; nil without SelfSigned.
+func (s *Sim) PEM() []byte { return s.pem }
+
 // WS is its address for WebSockets: the same port.
 func (s *Sim) WS() string { return "ws" + s.scheme + "://" + s.listener.Addr().String() }
 
@@ -193,7 +210,7 @@ type attempts struct {
 }
 
 // maxAttempts bounds the number of ledgers whose attempts are counted. It is more than a chain has.
-const maxAttempts = 2 * maxLedgers
+const maxAttempts = 2 * MaxLedgers
 
 // next is 0 for the first attempt.
 func (a *attempts) next(index uint32) uint32 {

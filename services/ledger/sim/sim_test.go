@@ -173,7 +173,7 @@ func TestServesEveryShape(t *testing.T) {
 
 func checkShapes(t *testing.T, s *Sim, from caller, version int, transport string) {
 	v := xrpl.NewVerifier()
-	for index := uint32(defaultFirst); index < defaultFirst+6; index++ {
+	for index := uint32(DefaultFirst); index < DefaultFirst+6; index++ {
 		truth, err := s.Chain().Ledger(t.Context(), index)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func checkShapes(t *testing.T, s *Sim, from caller, version int, transport strin
 			}
 		}
 	}
-	_, body, err := from.call("ledger", full(defaultFirst, version))
+	_, body, err := from.call("ledger", full(DefaultFirst, version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestErrorsAreTheServers(t *testing.T) {
 				message               string
 			}{
 				{"ledger", full(5, 1), "lgrNotFound", 21, "ledgerNotFound"},
-				{"ledger", full(defaultFirst+6, 2), "lgrNotFound", 21, "ledgerNotFound"},
+				{"ledger", full(DefaultFirst+6, 2), "lgrNotFound", 21, "ledgerNotFound"},
 				{"ledger", `"ledger_hash":"` + strings.Repeat("A", 64) + `"`, "lgrNotFound", 21, "ledgerNotFound"},
 				{"ledger", `"ledger_hash":"x"`, "invalidParams", 31, "ledgerHashMalformed"},
 				{"ledger", `"ledger_index":"soon"`, "invalidParams", 31, "ledgerIndexMalformed"},
@@ -318,25 +318,25 @@ func TestHTTPRefusesNonRequests(t *testing.T) {
 func TestHeadersAndHashesAlone(t *testing.T) {
 	s := start(t, small(Config{}))
 	from := overHTTP(t, s)
-	_, body, _ := from.call("ledger", fmt.Sprintf(`"ledger_index":%d`, defaultFirst+1))
+	_, body, _ := from.call("ledger", fmt.Sprintf(`"ledger_index":%d`, DefaultFirst+1))
 	a := parse(t, body)
-	below, err := s.Chain().Ledger(t.Context(), defaultFirst)
+	below, err := s.Chain().Ledger(t.Context(), DefaultFirst)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Ledger.Parent != below.Hash.String() || a.Ledger.Index != fmt.Sprint(defaultFirst+1) || a.Ledger.Transactions != nil {
+	if a.Ledger.Parent != below.Hash.String() || a.Ledger.Index != fmt.Sprint(DefaultFirst+1) || a.Ledger.Transactions != nil {
 		t.Errorf("header: %s", body)
 	}
-	if _, body, _ = from.call("ledger", `"ledger_index":"validated","binary":true`); parse(t, body).Index != defaultFirst+5 || parse(t, body).Ledger.Data == "" {
+	if _, body, _ = from.call("ledger", `"ledger_index":"validated","binary":true`); parse(t, body).Index != DefaultFirst+5 || parse(t, body).Ledger.Data == "" {
 		t.Errorf("last ledger in binary: %s", body)
 	}
-	_, body, _ = from.call("ledger", fmt.Sprintf(`"ledger_index":"%d","transactions":true`, defaultFirst))
+	_, body, _ = from.call("ledger", fmt.Sprintf(`"ledger_index":"%d","transactions":true`, DefaultFirst))
 	ids := parse(t, body).Ledger.Transactions
 	if len(ids) != 5 || ids[3] != xrpl.TransactionID(below.Transactions[3].Blob).String() {
 		t.Errorf("ids: %s", body)
 	}
 	_, body, _ = from.call("tx", fmt.Sprintf(`"binary":true,"transaction":"%v"`, ids[3]))
-	if a := parse(t, body); a.Index != defaultFirst || a.Tx != xrpl.Hex(below.Transactions[3].Blob) || a.Meta != xrpl.Hex(below.Transactions[3].Meta) {
+	if a := parse(t, body); a.Index != DefaultFirst || a.Tx != xrpl.Hex(below.Transactions[3].Blob) || a.Meta != xrpl.Hex(below.Transactions[3].Meta) {
 		t.Errorf("tx: %s", body)
 	}
 }

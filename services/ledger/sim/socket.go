@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"dyno/parts/refusal"
 )
 
 // Limits of a WebSocket connection.
@@ -91,8 +93,8 @@ func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
 		return s.sendAnswer(ctx, k, s.envelope(call, nil).overLimit(call.raw()))
 	}
 	var a *answer
-	if r, ok := err.(refusal); ok {
-		a = e.fail(failure{r.text, 0, r.text}, call.raw())
+	if r, ok := err.(*refusal.Error); ok {
+		a = e.fail(failure{r.Text, 0, r.Text}, call.raw())
 	} else if err != nil {
 		a = e.fail(failParams, call.raw())
 	} else {

@@ -120,7 +120,7 @@ func (s *Sim) closed(b []byte, e *entry, count bool) []byte {
 	if count {
 		b = strconv.AppendInt(append(b, `,"txn_count":`...), int64(e.set.count), 10)
 	}
-	return fmt.Appendf(b, `,"validated_ledgers":"%v"`, s.complete())
+	return fmt.Appendf(b, `,"validated_ledgers":"%v"`, s.Complete())
 }
 
 // hear queues messages for a connection that has subscribed.

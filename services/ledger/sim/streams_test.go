@@ -48,7 +48,7 @@ func TestStreamsAnnounceLedgers(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := parse(t, body).Index
-	if last < defaultFirst+5 {
+	if last < DefaultFirst+5 {
 		t.Fatalf("subscribe says %s", body)
 	}
 	list, err := trust.ParseUNL(s.Chain().UNL(), xrpl.Hex(s.Chain().Publisher()))
@@ -76,7 +76,7 @@ func TestStreamsAnnounceLedgers(t *testing.T) {
 			if m.Hash != l.Hash.String() || m.Count != 5 || m.Validated == "" {
 				t.Errorf("%+v", m)
 			}
-			if len(votes[m.Hash]) != defaultValidators {
+			if len(votes[m.Hash]) != DefaultValidators {
 				t.Errorf("ledger %d: validated by %v", index, votes[m.Hash])
 			}
 			if index > last+1 {
@@ -144,7 +144,7 @@ func TestServesTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := trust.ParseUNL(b, xrpl.Hex(s.Chain().Publisher())); err != nil || len(list.Validators) != defaultValidators {
+	if list, err := trust.ParseUNL(b, xrpl.Hex(s.Chain().Publisher())); err != nil || len(list.Validators) != DefaultValidators {
 		t.Errorf("%s: %+v, %v", b, list, err)
 	}
 }

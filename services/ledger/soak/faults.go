@@ -102,7 +102,7 @@ func (f *FaultResult) round(t testing.TB, p Program, c *sim.Chain, truth ledgert
 	folder := t.TempDir()
 	defer os.RemoveAll(folder) // there are hundreds of rounds
 	dir := filepath.Join(folder, "history")
-	args := []string{"--from", fmt.Sprint(truth.From()), "--to", fmt.Sprint(truth.To()), "--anchor", truth.Hash(truth.To())}
+	args := []string{"--from", fmt.Sprint(truth.From), "--to", fmt.Sprint(truth.To), "--anchor", truth.Hash(truth.To)}
 	var servers []*sim.Sim // as in cast
 	for i, role := range cast {
 		s, err := sim.Start(sim.Config{Chain: c, Faults: role.rates, FaultSeed: seed + uint64(f.Rounds*len(cast)+i)})

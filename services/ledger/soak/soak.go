@@ -3,10 +3,9 @@
 // result depends only on what is stored in the end, compared with the simulator's chain byte by
 // byte, and on what the servers have really sent, never on durations.
 //
-//	go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
+//	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
 //
-// It controls the program by arguments, signals and HTTP, so it can test any program with
-// ledgersync's commands (-program services/ledger/plain). It measures no speed. The processes and
+// It controls the program by arguments, signals and HTTP. It measures no speed. The processes and
 // servers that it starts end with the test.
 package soak
 

@@ -11,18 +11,18 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
 
 	"go.uber.org/goleak"
 )
 
 var (
-	kills   = flag.Int("kills", 4, "how often TestKill kills the client")
-	faults  = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
-	again   = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
-	seed    = flag.Uint64("seed", 0, "of what is random; 0: another each time")
-	program = flag.String("program", "cmd/ledgersync", "the folder of the client to soak: cmd/ledgersync or services/ledger/plain")
-	set     settings
+	kills  = flag.Int("kills", 4, "how often TestKill kills the client")
+	faults = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
+	again  = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
+	seed   = flag.Uint64("seed", 0, "of what is random; 0: another each time")
+	set    settings
 )
 
 func init() {
@@ -48,20 +48,13 @@ func TestMain(m *testing.M) {
 
 // After each kill the client continues, loses almost no work, and stores only true ledgers.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it kills a client for several seconds")
-	}
+	quicktest.Skip(t, "kills a client again and again")
 	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
 }
 
 // Prefetched answers are not fetched again either.
 func TestPrefetched(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one request at a time")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	if n := Prefetched(t, subject(t), 400, chooseSeed(t)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
@@ -70,12 +63,7 @@ func TestPrefetched(t *testing.T) {
 // Whatever servers answer, only true ledgers are stored, all of them, and faults are recorded only
 // for servers with false answers.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes several seconds")
-	}
-	if filepath.Base(*program) == "plain" {
-		t.Skip("the plain program has one server")
-	}
+	quicktest.Skip(t, "takes several seconds")
 	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
 }
 
@@ -94,8 +82,8 @@ var build = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(binaries, "client")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/"+*program).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", *program, err, out)
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/ledgersync").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building ledgersync: %w\n%s", err, out)
 	}
 	return path, nil
 })

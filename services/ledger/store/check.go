@@ -31,6 +31,8 @@ type CheckReport struct {
 	trust.Marks           // at L4: failed ledgers whose hashes fit; below: ledgers that a sync marked
 	Received    int       `json:"received,omitempty"` // answers that wait for their proof
 	Repaired    *Repaired `json:"repaired,omitempty"` // earlier repair; nil: none
+
+	Stored history.Set `json:"-"` // of CheckFolder
 }
 
 // Failure is what is wrong with a ledger, or with the store (LedgerIndex 0).

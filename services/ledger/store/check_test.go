@@ -2,19 +2,14 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/spf13/cobra"
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/storetest"
@@ -196,124 +191,6 @@ func TestEvidenceIsBounded(t *testing.T) {
 	}
 	if wrong := s.Wrong(); len(wrong) != 1 || wrong[0].Sequence != 2 || wrong[0].Kept != maxAnswer || wrong[0].Size <= 2*maxAnswer || s.evidence.bytes != wrong[0].Stored {
 		t.Fatalf("%+v, %d bytes", wrong, s.evidence.bytes)
-	}
-}
-
-func execute(cmd *cobra.Command, args ...string) (stdout, stderr string, err error) {
-	var out, complaint bytes.Buffer
-	cmd.SetOut(&out)
-	cmd.SetErr(&complaint)
-	cmd.SetArgs(args)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err = cmd.Execute()
-	return out.String(), complaint.String(), err
-}
-
-// Ctrl-C ends a check with a line that says so, and unlocks the folder.
-func TestCheckIsInterrupted(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	s, err := OpenFolder(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustAppend(t, s, storetest.Chain(1, 5, 3, 2)...)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	cmd := CheckCommand()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	cmd.SetContext(ctx)
-	if out, _, err := execute(cmd, "--data", dir); !errors.Is(err, context.Canceled) || out != "" {
-		t.Errorf("%q, %v", out, err)
-	}
-	if _, _, err := execute(CheckCommand(), "--data", dir); err != nil {
-		t.Errorf("again: %v", err)
-	}
-}
-
-// A failed write of the output is an error.
-func TestWriteErrorsAreErrors(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	s, err := OpenFolder(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain := storetest.Chain(1, 5, 3, 2)
-	mustAppend(t, s, chain...)
-	if err := errors.Join(s.Evidence(Evidence{Ledger: *chain[0]}), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	full := errors.New("the pipe is full")
-	for name, c := range map[string]struct {
-		cmd  *cobra.Command
-		args []string
-	}{
-		"check":           {CheckCommand(), nil},
-		"check --json":    {CheckCommand(), []string{"--json"}},
-		"evidence":        {EvidenceCommand(), nil},
-		"evidence 1":      {EvidenceCommand(), []string{"1"}},
-		"evidence --json": {EvidenceCommand(), []string{"--json"}},
-	} {
-		c.cmd.SetOut(failing{full})
-		c.cmd.SetErr(io.Discard)
-		c.cmd.SetArgs(append(c.args, "--data", dir))
-		c.cmd.SilenceErrors, c.cmd.SilenceUsage = true, true
-		if err := c.cmd.Execute(); !errors.Is(err, full) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
-
-func TestCommands(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	s, err := OpenFolder(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain := storetest.Chain(1, 5, 3, 2)
-	mustAppend(t, s, chain...)
-	if err := s.Evidence(Evidence{Server: "http://a", Index: 7, Reason: "too short", Ledger: *chain[2]}); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := execute(CheckCommand(), "--data", dir); err == nil || !strings.Contains(err.Error(), "in use by process") {
-		t.Fatalf("checked a folder in use: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if out, _, err := execute(CheckCommand(), "--data", dir); err != nil || !strings.Contains(out, "3 ledgers (5-7), 6 transactions, 2 links, 0 signatures: 0 failures") {
-		t.Fatalf("%s, %v", out, err)
-	}
-	out, _, err := execute(CheckCommand(), "--data", dir, "--json", "--level", "L4")
-	var report CheckReport
-	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || !strings.Contains(err.Error(), "not clean: 3 ledgers have their hashes") || len(report.Failed) != 3 {
-		t.Fatalf("%s, %v, %v", out, err, e)
-	}
-	if out, _, err := execute(EvidenceCommand(), "--data", dir); err != nil || !strings.Contains(out, "too short") {
-		t.Fatalf("%s, %v", out, err)
-	}
-	if out, _, err := execute(EvidenceCommand(), "--data", dir, "--json"); err != nil || !json.Valid([]byte(out)) {
-		t.Fatalf("%s, %v", out, err)
-	}
-	if out, _, err := execute(EvidenceCommand(), "1", "--data", dir); err != nil || out != string(AppendAnswer(nil, chain[2]))+"\n" {
-		t.Fatalf("%s, %v", out, err)
-	}
-	if out, _, err := execute(EvidenceCommand(), "5", "--data", dir); err == nil || err.Error() != "there is no wrong answer 5; ledgersync evidence lists them" || out != "" {
-		t.Errorf("%s, %v", out, err)
-	}
-	missing := filepath.Join(t.TempDir(), "none")
-	for want, args := range map[string][]string{"there are L0 to L4": {"--level", "L9"}, "holds no data of ledgersync": {"--data", missing}, "flags alone": {"x"}} {
-		if _, _, err := execute(CheckCommand(), args...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %s", args, err, want)
-		}
-	}
-	if _, err := os.Stat(missing); !os.IsNotExist(err) {
-		t.Errorf("reading made the folder: %v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"dyno/parts/quicktest"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/storetest"
 	"dyno/services/ledger/trust"
@@ -67,10 +68,7 @@ func child(dir string) {
 // A process that is killed at any moment loses no durable ledger, and its ledgers are whole,
 // without a hole.
 func TestKill(t *testing.T) {
-	rounds := 12
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := quicktest.Of(2, 12)
 	for _, commit := range []string{"each 1", "batch 1", "batch 3"} {
 		t.Run(strings.ReplaceAll(commit, " ", "-"), func(t *testing.T) {
 			t.Parallel()

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 
+	"dyno/parts/refusal"
 	"dyno/parts/xrpl"
 )
 
@@ -43,9 +40,9 @@ var Writers = map[string]func(*Store, WriterOptions) Writer{
 // NewWriter returns a Writer by its name: each (a synced batch per ledger), or batch (all queued
 // ledgers, at most o.Batch).
 func NewWriter(name string, s *Store, o WriterOptions) (Writer, error) {
-	start, ok := Writers[name]
-	if !ok {
-		return nil, fmt.Errorf("commit=%s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(Writers)), ", "))
+	start, err := refusal.Pick("commit", Writers, name)
+	if err != nil {
+		return nil, err
 	}
 	return start(s, o), nil
 }

@@ -50,7 +50,8 @@ func (l Level) String() string {
 	return levels[l].name
 }
 
-func explain() string {
+// Explain says what each level proves.
+func Explain() string {
 	var s []string
 	for _, l := range levels {
 		s = append(s, l.name+": "+l.proves)

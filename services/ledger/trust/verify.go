@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
+	"dyno/parts/refusal"
 	"dyno/parts/xrpl"
 )
 
@@ -64,17 +63,19 @@ func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	return v.conclude(), nil
 }
 
+// Check returns an error when there is no such checker of signatures.
+func (o Options) Check() error {
+	_, err := checker(o.Signatures)
+	return err
+}
+
 // checker finds a checker by its name, "" being the fastest.
 func checker(name string) (xrpl.SignatureChecker, error) {
 	if name == "" {
 		_, fastest := xrpl.FastestChecker()
 		return fastest, nil
 	}
-	all := xrpl.Checkers()
-	if c, ok := all[name]; ok {
-		return c, nil
-	}
-	return nil, fmt.Errorf("signatures %q: there is no such checker; there are %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	return refusal.Pick("checker of signatures", xrpl.Checkers(), name)
 }
 
 // numbered is a line with its number, from 1.

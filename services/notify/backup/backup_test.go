@@ -78,7 +78,7 @@ func TestConsistentUnderLoad(t *testing.T) {
 			batch := [][]byte{bytes.Repeat([]byte{7}, size), make([]byte, size)} // records of zeros too
 			first, err := records.Append(batch, nil)
 			if err == nil {
-				err = events.Lazily([][]byte{binary.LittleEndian.AppendUint64(nil, first+1)}, nil)
+				err = events.AppendAsync([][]byte{binary.LittleEndian.AppendUint64(nil, first+1)}, nil)
 			}
 			if err != nil {
 				t.Error(err)

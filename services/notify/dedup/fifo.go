@@ -1,10 +1,11 @@
 package dedup
 
-// blockLen entries are allocated together: 160 KiB, so that a window that is seldom full stays small, and none
-// is ever copied.
+// blockLen entries are allocated together: 160 KiB, so that a window that is seldom full stays
+// small, and none is ever copied.
 const blockLen = 4096
 
-// fifo is a queue of at most max entries, in the order in which they were settled. An entry keeps its place.
+// fifo is a queue of at most max entries, in the order in which they were committed. An entry keeps
+// its place.
 type fifo struct {
 	max    int
 	len    int
@@ -12,7 +13,7 @@ type fifo struct {
 	blocks []*[blockLen]entry
 }
 
-// entry is an id that was settled.
+// entry is an id that was committed.
 type entry struct {
 	key     fingerprint
 	content uint64

@@ -1,22 +1,24 @@
-// Package dedup recognises what was accepted before: ids that were given a number within a window of time.
+// Package dedup recognises what was accepted before: ids that were given a number within a window
+// of time.
 //
 //	claim, err := window.Claim(ctx, item)
 //	if claim.Other { ... }                  // the id stands for something else
 //	if claim.Seq != 0 { ... }               // accepted before, as that number
 //	seq, err = store(notice)
-//	window.Settle(item, seq, time.Now())    // or window.Release(item.ID), if it was not stored
+//	window.Commit(item, seq, time.Now())    // or window.Release(item.ID), if it was not stored
 //
-// Between Claim and Settle the id is taken: whoever claims it meanwhile waits for what becomes of it. Several
+// Between Claim and Commit the id is taken: another caller that claims it waits until then. Several
 // ids are claimed with ClaimAll, never one after the other: two callers would wait for each other.
 //
-// With each id goes a hash of what it stands for, of 64 bits: the caller's, who makes the same for Load. One that
-// differs by chance is taken for the same once in 10^19.
+// With each id goes a hash of 64 bits of what it stands for, which the caller makes, for Load too.
+// Another content has the same hash by chance once in 10^19.
 //
-// Ids are kept as the first 128 bits of their SHA-256. Among a million ids two of the same fingerprint have
-// a chance of 1 in 10^27, and finding some on purpose takes 2^64 attempts.
+// Ids are kept as the first 128 bits of their SHA-256. Among a million ids two of the same
+// fingerprint have a chance of 1 in 10^27, and finding some on purpose takes 2^64 attempts.
 //
-// It is not durable: Load tells it on start what is in the log. It is not for windows so long that the ids do
-// not fit into memory; an id takes about 85 bytes (BenchmarkMemory, a million of them). It starts no goroutines.
+// It is not durable: at a start Load enters what is in the log. It is not for windows so long that
+// the ids do not fit into memory; an id takes about 85 bytes (BenchmarkMemory, a million of them).
+// It starts no goroutines.
 package dedup
 
 import (
@@ -31,10 +33,10 @@ import (
 type Window struct {
 	window time.Duration
 
-	mu      sync.Mutex // one for all: ClaimAll looks at many ids in one step
-	claimed map[fingerprint]claim
-	settled map[fingerprint]uint32 // where it is in order
-	order   fifo
+	mu        sync.Mutex // one for all: ClaimAll looks at many ids in one step
+	claimed   map[fingerprint]claim
+	committed map[fingerprint]uint32 // where it is in order
+	order     fifo
 }
 
 type fingerprint [16]byte
@@ -45,23 +47,23 @@ type Item struct {
 	Content uint64
 }
 
-// claim is an id that somebody is about to settle.
+// claim is an id that a caller has claimed and not yet committed or released.
 type claim struct {
-	ended chan struct{} // closed then; nil as long as nobody waits for it
+	ended chan struct{} // closed then; nil as long as no other caller waits for it
 	place int           // in the call that claimed it
 }
 
 // Claim is what ClaimAll says of one id.
 type Claim struct {
-	Seq   uint64 // the number it was given before; 0: it is the caller's now, or a repetition
+	Seq   uint64 // the number it was given before; 0 means that the caller has it now, or that it is repeated
 	First int    // where in the same call the id stands first: what that is given holds for this too
 	Other bool   // what has that number, or stands first, is something else
 }
 
-// New makes a Window that forgets an id a window after it was settled, or when limit others were settled since.
-// With a window or limit of 0 it remembers nothing but what is claimed.
+// New makes a Window that forgets an id a window after it was committed, or when limit others were
+// committed since. With a window or limit of 0 it remembers nothing but what is claimed.
 func New(window time.Duration, limit int) *Window {
-	w := &Window{window: window, claimed: make(map[fingerprint]claim), settled: make(map[fingerprint]uint32)}
+	w := &Window{window: window, claimed: make(map[fingerprint]claim), committed: make(map[fingerprint]uint32)}
 	w.order.init(min(max(limit, 0), math.MaxInt32)) // places are 32 bits
 	return w
 }
@@ -72,8 +74,8 @@ func identify(id string) fingerprint {
 	return fingerprint(sum[:])
 }
 
-// Claim looks an id up. Unless it was given a number, it is the caller's, who must Settle or Release it. While it is
-// somebody else's, Claim waits, and returns the context's error if that ends first.
+// Claim looks an id up. Unless it was given a number, the caller has it and must Commit or Release
+// it. While another caller has it, Claim waits, and returns the context's error if that ends first.
 func (w *Window) Claim(ctx context.Context, item Item) (Claim, error) {
 	var keys [1]fingerprint
 	var claims [1]Claim
@@ -83,8 +85,9 @@ func (w *Window) Claim(ctx context.Context, item Item) (Claim, error) {
 	return claims[0], err
 }
 
-// ClaimAll looks several ids up, in one step: while any of them is somebody else's, it waits and holds none. Of
-// those that are neither known nor repeated in the call, the caller must Settle or Release each.
+// ClaimAll looks several ids up, in one step: while another caller has any of them, it waits and
+// holds none. Of those that are neither known nor repeated in the call, the caller must Commit or
+// Release each.
 func (w *Window) ClaimAll(ctx context.Context, items []Item) ([]Claim, error) {
 	keys := make([]fingerprint, len(items))
 	for i, item := range items {
@@ -112,7 +115,8 @@ func (w *Window) claim(ctx context.Context, items []Item, keys []fingerprint, cl
 	}
 }
 
-// try claims all keys, or returns what tells when the next that is not free has ended.
+// try claims all keys, or returns a channel that is closed when the next that is not free has
+// ended.
 func (w *Window) try(items []Item, keys []fingerprint, claims []Claim, free *int) <-chan struct{} {
 	now := time.Now()
 	w.mu.Lock()
@@ -133,7 +137,8 @@ func (w *Window) try(items []Item, keys []fingerprint, claims []Claim, free *int
 	return nil
 }
 
-// busy finds the first key that is claimed, and returns what tells when that has ended; nil: none is.
+// busy finds the first key that is claimed, and returns a channel that is closed when that has
+// ended; nil means that none is claimed.
 func (w *Window) busy(keys []fingerprint) (int, <-chan struct{}) {
 	if len(w.claimed) == 0 {
 		return 0, nil
@@ -150,10 +155,10 @@ func (w *Window) busy(keys []fingerprint) (int, <-chan struct{}) {
 	return 0, nil
 }
 
-// take claims the key of the item at a place, which nobody else has claimed.
+// take claims the key of the item at a place, which no other caller has claimed.
 func (w *Window) take(items []Item, key fingerprint, place int, now time.Time) Claim {
 	content := items[place].Content
-	if at, ok := w.settled[key]; ok {
+	if at, ok := w.committed[key]; ok {
 		if e := w.order.at(at); now.UnixNano()-e.at < int64(w.window) {
 			return Claim{Seq: e.seq, First: place, Other: e.content != content}
 		}
@@ -165,8 +170,8 @@ func (w *Window) take(items []Item, key fingerprint, place int, now time.Time) C
 	return Claim{First: place}
 }
 
-// Settle says that a claimed id was given a number, greater than 0, at a time.
-func (w *Window) Settle(item Item, seq uint64, at time.Time) {
+// Commit says that a claimed id was given a number, greater than 0, at a time.
+func (w *Window) Commit(item Item, seq uint64, at time.Time) {
 	key := identify(item.ID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,7 +202,7 @@ func (w *Window) Load(item Item, seq uint64, at time.Time) {
 func (w *Window) Len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.settled)
+	return len(w.committed)
 }
 
 func (w *Window) end(key fingerprint) {
@@ -214,7 +219,7 @@ func (w *Window) remember(key fingerprint, content, seq uint64, at time.Time) {
 		w.drop()
 	}
 	if w.order.max > 0 {
-		w.settled[key] = w.order.push(entry{key: key, content: content, seq: seq, at: at.UnixNano()})
+		w.committed[key] = w.order.push(entry{key: key, content: content, seq: seq, at: at.UnixNano()})
 	}
 }
 
@@ -228,11 +233,11 @@ func (w *Window) forget(now time.Time) {
 	}
 }
 
-// drop forgets the oldest entry, and its id unless that was settled anew.
+// drop forgets the oldest entry, and its id unless that was committed anew.
 func (w *Window) drop() {
 	at := w.order.head
 	key := w.order.pop().key
-	if w.settled[key] == at {
-		delete(w.settled, key)
+	if w.committed[key] == at {
+		delete(w.committed, key)
 	}
 }

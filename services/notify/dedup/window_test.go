@@ -48,7 +48,7 @@ func TestOtherContent(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		w.Settle(Item{"a", 1}, 4, time.Now())
+		w.Commit(Item{"a", 1}, 4, time.Now())
 		waits.Wait()
 		if c, err := w.Claim(t.Context(), Item{"a", 1}); err != nil || c != (Claim{Seq: 4}) {
 			t.Errorf("the same content: %+v, %v", c, err)
@@ -61,16 +61,16 @@ func TestForgets(t *testing.T) {
 		w := New(time.Minute, 3)
 		for i, id := range []string{"a", "b", "c"} {
 			if seq := claim1(t, w, id); seq != 0 {
-				t.Fatalf("%s is known as %d before it was settled", id, seq)
+				t.Fatalf("%s is known as %d before it was committed", id, seq)
 			}
-			w.Settle(Item{ID: id}, uint64(i+1), time.Now())
+			w.Commit(Item{ID: id}, uint64(i+1), time.Now())
 			time.Sleep(time.Second)
 		}
 		if seq := claim1(t, w, "a"); seq != 1 {
 			t.Fatalf("a is %d, want 1", seq)
 		}
 		claim1(t, w, "d")
-		w.Settle(Item{ID: "d"}, 4, time.Now()) // the fourth: a goes
+		w.Commit(Item{ID: "d"}, 4, time.Now()) // the fourth: a goes
 		if seq := claim1(t, w, "a"); seq != 0 {
 			t.Fatalf("a is %d, want forgotten, as three came after it", seq)
 		}
@@ -97,13 +97,13 @@ func TestRemembersNothing(t *testing.T) {
 			if seq := claim1(t, w, "a"); seq != 0 {
 				t.Fatalf("a is known as %d", seq)
 			}
-			w.Settle(Item{ID: "a"}, 1, time.Now())
+			w.Commit(Item{ID: "a"}, 1, time.Now())
 		}
 	}
 }
 
 func TestSecondWaits(t *testing.T) {
-	for _, settle := range []bool{true, false} {
+	for _, commit := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			w := New(time.Hour, 10)
 			claim1(t, w, "a")
@@ -117,7 +117,7 @@ func TestSecondWaits(t *testing.T) {
 					got = append(got, seq)
 					mu.Unlock()
 					if seq == 0 {
-						w.Settle(Item{ID: "a"}, 8, time.Now())
+						w.Commit(Item{ID: "a"}, 8, time.Now())
 					}
 				})
 			}
@@ -126,15 +126,15 @@ func TestSecondWaits(t *testing.T) {
 				t.Fatalf("claims of a taken id returned %v", got)
 			}
 			want := []uint64{0, 8, 8} // one of the three claims it itself
-			if settle {
-				w.Settle(Item{ID: "a"}, 7, time.Now())
+			if commit {
+				w.Commit(Item{ID: "a"}, 7, time.Now())
 				want = []uint64{7, 7, 7}
 			} else {
 				w.Release("a")
 			}
 			all.Wait()
 			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Fatalf("settle %v: got %v, want %v", settle, got, want)
+				t.Fatalf("commit %v: got %v, want %v", commit, got, want)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 func TestClaimAll(t *testing.T) {
 	w := New(time.Hour, 10)
 	claim1(t, w, "known")
-	w.Settle(Item{ID: "known"}, 5, time.Now())
+	w.Commit(Item{ID: "known"}, 5, time.Now())
 	got, err := w.ClaimAll(t.Context(), items("a", "known", "b", "a", "known", "b", "a"))
 	want := []Claim{{First: 0}, {Seq: 5, First: 1}, {First: 2}, {First: 0}, {Seq: 5, First: 4}, {First: 2}, {First: 0}}
 	if err != nil || !slices.Equal(got, want) {
@@ -200,7 +200,7 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 					case c.Seq == 0 && c.First == i && !release:
 						last++
 						given[ids[i]] = last
-						w.Settle(Item{ID: ids[i]}, last, time.Now())
+						w.Commit(Item{ID: ids[i]}, last, time.Now())
 					case c.Seq == 0 && c.First == i:
 						w.Release(ids[i])
 					}
@@ -217,19 +217,19 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 
 // model is a Window in the plainest way.
 type model struct {
-	window  time.Duration
-	max     int
-	settled []settled // the oldest first
+	window    time.Duration
+	max       int
+	committed []committed // the oldest first
 }
 
-type settled struct {
+type committed struct {
 	id  string
 	seq uint64
 	at  time.Time
 }
 
 func (m *model) find(id string) uint64 {
-	for _, s := range slices.Backward(m.settled) {
+	for _, s := range slices.Backward(m.committed) {
 		if s.id == id && time.Since(s.at) < m.window {
 			return s.seq
 		}
@@ -238,9 +238,9 @@ func (m *model) find(id string) uint64 {
 }
 
 func (m *model) add(id string, seq uint64) {
-	m.settled = append(m.settled, settled{id, seq, time.Now()})
-	m.settled = slices.DeleteFunc(m.settled, func(s settled) bool { return time.Since(s.at) >= m.window })
-	m.settled = m.settled[max(0, len(m.settled)-m.max):]
+	m.committed = append(m.committed, committed{id, seq, time.Now()})
+	m.committed = slices.DeleteFunc(m.committed, func(s committed) bool { return time.Since(s.at) >= m.window })
+	m.committed = m.committed[max(0, len(m.committed)-m.max):]
 }
 
 func TestEqualsModel(t *testing.T) {
@@ -267,7 +267,7 @@ func TestEqualsModel(t *testing.T) {
 				for i, id := range batch {
 					if c := claims[i]; c.Seq == 0 && c.First == i {
 						if rapid.Bool().Draw(rt, "store") {
-							w.Settle(Item{ID: id}, seq, time.Now())
+							w.Commit(Item{ID: id}, seq, time.Now())
 							m.add(id, seq)
 						} else {
 							w.Release(id)
@@ -287,7 +287,7 @@ func TestEqualsModel(t *testing.T) {
 func TestClaimAllocatesNothing(t *testing.T) {
 	w := New(time.Hour, 10)
 	claim1(t, w, "a-rather-long-identification-of-a-notice")
-	w.Settle(Item{ID: "a-rather-long-identification-of-a-notice"}, 1, time.Now())
+	w.Commit(Item{ID: "a-rather-long-identification-of-a-notice"}, 1, time.Now())
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() { w.Claim(ctx, Item{ID: "a-rather-long-identification-of-a-notice"}) }); n > 0 {
 		t.Errorf("a Claim of a known id allocates %v times", n)
@@ -320,7 +320,7 @@ func fill(n int) *Window {
 	return w
 }
 
-// BenchmarkPost is a Claim and a Settle in a full window, by one goroutine for each CPU.
+// BenchmarkPost is a Claim and a Commit in a full window, by one goroutine for each CPU.
 func BenchmarkPost(b *testing.B) {
 	w := fill(1_000_000)
 	ctx := b.Context()
@@ -332,7 +332,7 @@ func BenchmarkPost(b *testing.B) {
 		for i := base; pb.Next(); i++ {
 			id := fmt.Sprintf("%016x-%016x", base, i)
 			if c, _ := w.Claim(ctx, Item{ID: id}); c.Seq == 0 {
-				w.Settle(Item{ID: id}, 1, now)
+				w.Commit(Item{ID: id}, 1, now)
 			}
 		}
 	})
@@ -353,7 +353,7 @@ func BenchmarkBatch(b *testing.B) {
 		}
 		b.StopTimer()
 		for _, id := range ids {
-			w.Settle(id, 1, time.Now())
+			w.Commit(id, 1, time.Now())
 		}
 		b.StartTimer()
 	}

@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/notify/jetstream/natstest"
 )
 
 // A log with three replicas goes on when the server dies that leads its stream, and has everything.
 func TestClusterLosesItsLeader(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an election takes up to 10 s")
-	}
+	quicktest.Skip(t, "waits up to 10 s for an election among three servers")
 	nodes := natstest.Cluster(t)
 	var urls []string
 	for _, n := range nodes {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// carryBytes of letters' records are in memory at once while a checkpoint carries them over.
+	// carryBytes of letters' records are in memory while a checkpoint carries them over.
 	carryBytes = 1 << 20
 	// defaultSpare is two segments of files: as much as cannot be removed yet after letters were carried over,
 	// and again before they are the next time. It takes some seconds to read at the start.
@@ -19,17 +19,17 @@ const (
 	letterRoom = 256
 )
 
-// Checkpoint writes the state anew and gives up the events before, so that the log stays short. It calls
+// Checkpoint writes the state anew and drops the events before, so that the log stays short. It calls
 // positions, which calls put once for each subscription, with the caller's lock of that subscription held, so
 // that its events come before or after as a whole. Then it carries the dead letters over, if the log has become
 // twice as large as they are, syncs, and trims.
 //
-// When it returns nil or ErrUnread, all that was told before it is durable: notices that were settled by then, or are dead
-// letters, can be given up.
+// When it returns nil or ErrUnread, all events before it are durable: notices that were delivered by then, or are
+// dead letters, can be dropped.
 //
-// Other events may be told meanwhile. A crash at any moment loses nothing: until the trim, everything before
+// Other events may be appended meanwhile. A crash at any moment loses nothing: until the trim, everything before
 // is still there. A subscription that is not put, and a letter whose record cannot be read, keep their events,
-// and so the log stays longer; the letter is told as an error, until it is purged.
+// and so the log stays longer; the letter is reported as an error, until it is purged.
 func (j *Journal) Checkpoint(positions func(put func(Position))) error {
 	j.checkpoint.Lock()
 	defer j.checkpoint.Unlock()
@@ -82,13 +82,13 @@ func (j *Journal) crowded() bool {
 	return j.log.Size() > 2*kept+j.spare
 }
 
-// reach is the number up to which the state, all of which is durable, stands on nothing.
+// reach is the number before which the state, all of which is durable, needs no event.
 func (j *Journal) reach(begin uint64) uint64 {
 	for _, l := range j.all() {
 		l.mu.Lock()
 		// What is not committed yet, 0, gets a number after begin.
-		if anchor := l.anchor.Load(); anchor != 0 {
-			begin = min(begin, anchor)
+		if baseSeq := l.baseSeq.Load(); baseSeq != 0 {
+			begin = min(begin, baseSeq)
 		}
 		for _, d := range l.letters.letters {
 			if where := d.where.Load(); where != 0 {
@@ -117,11 +117,11 @@ func (j *Journal) place(p Position) error {
 	if err != nil {
 		return err
 	}
-	return j.log.Lazily(batch, l.anchor.Store)
+	return j.log.AppendAsync(batch, l.baseSeq.Store)
 }
 
-// depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before; then that it is
-// complete.
+// depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before; then that it
+// is complete.
 func (j *Journal) depart(begin uint64) error {
 	j.departing.Lock()
 	defer j.departing.Unlock()
@@ -129,15 +129,15 @@ func (j *Journal) depart(begin uint64) error {
 		return err
 	}
 	for _, l := range j.all() {
-		if anchor := l.anchor.Load(); anchor != 0 { // else it is not committed yet, and so after begin
-			begin = min(begin, anchor)
+		if baseSeq := l.baseSeq.Load(); baseSeq != 0 { // else it is not committed yet, and so after begin
+			begin = min(begin, baseSeq)
 		}
 	}
 	_, err := j.log.Append([][]byte{encodeComplete(begin)}, nil)
 	return err
 }
 
-// cargo is a letter whose record lies before a checkpoint.
+// cargo is a letter whose record is before a checkpoint.
 type cargo struct {
 	where  uint64
 	ledger *ledger
@@ -145,7 +145,7 @@ type cargo struct {
 	record []byte
 }
 
-// carry writes the letters anew whose records lie before a number.
+// carry writes the letters anew whose records are before a number.
 func (j *Journal) carry(begin uint64) (unread, err error) {
 	left := j.cargo(begin)
 	for len(left) > 0 {
@@ -206,11 +206,11 @@ func (j *Journal) keep(c cargo) error {
 	if c.ledger.letters.find(c.letter.Seq) != c.letter {
 		return nil
 	}
-	event := encodeLetter(kindKeep, c.ledger.handle, c.letter.Letter, c.record)
-	return j.log.Lazily([][]byte{event}, c.letter.where.Store)
+	event := encodeLetter(kindKeep, c.ledger.handle, c.letter.DeadLetter, c.record)
+	return j.log.AppendAsync([][]byte{event}, c.letter.where.Store)
 }
 
-// cargo lists what is to be carried, in the order of the log.
+// cargo lists the letters to carry over, in the order of the log.
 func (j *Journal) cargo(begin uint64) []cargo {
 	var all []cargo
 	for _, l := range j.all() {

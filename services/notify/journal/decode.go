@@ -35,14 +35,14 @@ func decode(record []byte) (event, error) {
 		e.seqs = r.seqs()
 	case kindFailed, kindWaiting, kindReplaying:
 		e.waiting = r.waitings()
-	case kindBury, kindKeep:
+	case kindDeadLetter, kindKeep:
 		e.letter, e.record = r.letter()
 	case kindPosition:
 		e.position = r.position()
 	default:
 		return event{}, fmt.Errorf("an event of kind %d, which this program does not know: use the notifyd that wrote it, or a newer one", e.kind)
 	}
-	if r.err == nil && len(r.rest) > 0 && e.kind != kindBury && e.kind != kindKeep {
+	if r.err == nil && len(r.rest) > 0 && e.kind != kindDeadLetter && e.kind != kindKeep {
 		r.err = fmt.Errorf("%d bytes too many", len(r.rest))
 	}
 	if r.err != nil {
@@ -154,8 +154,8 @@ func (r *reader) waiting(last uint64) Waiting {
 	return Waiting{Seq: last + uint64(r.varint()), Tries: r.small(), Next: r.time()}
 }
 
-func (r *reader) letter() (Letter, []byte) {
-	l := Letter{Seq: r.uvarint(), Attempts: r.small(), Status: int(r.varint()), Died: r.time()}
+func (r *reader) letter() (DeadLetter, []byte) {
+	l := DeadLetter{Seq: r.uvarint(), Attempts: r.small(), Status: int(r.varint()), DeadAt: r.time()}
 	if flags := r.bytes(1); len(flags) == 1 && flags[0] == 1 {
 		l.Replaying = true
 		l.Retry = r.waiting(l.Seq)

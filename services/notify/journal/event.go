@@ -17,13 +17,13 @@ const version = 1
 type kind uint8
 
 const (
-	kindPut       kind = iota + 1 // a new or changed definition
-	kindDelete                    // a subscription has gone, with its final counts
-	kindDelivered                 // notices were
-	kindFailed                    // an attempt was made and is to be repeated
-	kindBury                      // a notice is dead: a letter with its record
-	kindPurge                     // letters have gone
-	kindReplay                    // a letter is pending again
+	kindPut        kind = iota + 1 // a new or changed definition
+	kindDelete                     // a subscription has gone, with its final counts
+	kindDelivered                  // notices were delivered
+	kindFailed                     // an attempt failed and will be repeated
+	kindDeadLetter                 // a notice is dead: a letter with its record
+	kindPurge                      // letters have gone
+	kindReplay                     // a letter is pending again
 
 	// What a checkpoint writes.
 	kindPosition  // where a subscription stands
@@ -32,8 +32,8 @@ const (
 	kindReplaying // of those that are replayed, with what became of that
 	kindKeep      // a letter anew, with its record, which a checkpoint carried over
 	kindDeparted  // the counts of deleted subscriptions
-	kindAhead     // numbers that a position's Loaded has not reached and that are settled
-	kindComplete  // a checkpoint is: what came before a number counts no more, but for records of letters
+	kindAhead     // numbers that a position's Loaded has not reached and that were delivered or are dead
+	kindComplete  // a checkpoint is complete: events before a number count no more, except records of letters
 )
 
 // checkpoint reports whether the event says nothing that earlier ones did not.
@@ -47,7 +47,7 @@ type event struct {
 	seqs     []uint64
 	waiting  []Waiting
 	counts   Counts
-	letter   Letter
+	letter   DeadLetter
 	record   []byte // of the letter; shares memory with what was decoded
 	position Position
 }
@@ -86,7 +86,7 @@ func appendCounts(b []byte, c Counts) []byte {
 	return b
 }
 
-// encodeSeqs appends to b, so that the frequent callers choose where the bytes lie.
+// encodeSeqs appends to b, so that the frequent callers choose where the bytes are.
 func encodeSeqs(b []byte, k kind, handle uint64, seqs []uint64) []byte {
 	b = append(b, version<<4|byte(k))
 	b = binary.AppendUvarint(b, handle)
@@ -131,12 +131,12 @@ func milliseconds(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-func encodeLetter(k kind, handle uint64, l Letter, record []byte) []byte {
+func encodeLetter(k kind, handle uint64, l DeadLetter, record []byte) []byte {
 	b := start(k, handle, 64+len(l.Reason)+len(record))
 	b = binary.AppendUvarint(b, l.Seq)
 	b = binary.AppendUvarint(b, uint64(max(l.Attempts, 0)))
 	b = binary.AppendVarint(b, int64(l.Status))
-	b = appendTime(b, l.Died)
+	b = appendTime(b, l.DeadAt)
 	if l.Replaying {
 		b = append(b, 1)
 		b = appendWaiting(b, l.Retry, l.Seq)
@@ -149,10 +149,10 @@ func encodeLetter(k kind, handle uint64, l Letter, record []byte) []byte {
 }
 
 // stored is a letter as it comes back from the log.
-func stored(l Letter, record []byte) Letter {
+func stored(l DeadLetter, record []byte) DeadLetter {
 	l.Reason = shorten(l.Reason)
 	l.Attempts = max(l.Attempts, 0)
-	l.Died = milliseconds(l.Died)
+	l.DeadAt = milliseconds(l.DeadAt)
 	l.Size = len(record)
 	l.Where = 0
 	if l.Replaying {
@@ -210,7 +210,7 @@ func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, err
 	for some := range slices.Chunk(p.TriedAhead, maxSeqs) {
 		batch = append(batch, encodeWaiting(nil, kindWaiting, handle, some))
 	}
-	for some := range slices.Chunk(p.SettledAhead, maxSeqs) {
+	for some := range slices.Chunk(p.AckedAhead, maxSeqs) {
 		batch = append(batch, encodeSeqs(nil, kindAhead, handle, some))
 	}
 	for some := range slices.Chunk(dead, maxSeqs) {

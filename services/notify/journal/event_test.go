@@ -94,9 +94,9 @@ var anyEvent = rapid.Custom(func(t *rapid.T) *event {
 		e.position = anyPosition.Draw(t, "position")
 	default:
 		e.record = rapid.SliceOf(rapid.Byte()).Draw(t, "record")
-		e.letter = Letter{Seq: rapid.Uint64().Draw(t, "seq"), Attempts: 3, Status: rapid.IntRange(-1, 999).Draw(t, "status")}
+		e.letter = DeadLetter{Seq: rapid.Uint64().Draw(t, "seq"), Attempts: 3, Status: rapid.IntRange(-1, 999).Draw(t, "status")}
 		e.letter.Reason = rapid.StringN(-1, -1, maxReason).Draw(t, "reason")
-		e.letter.Died = anyTime.Draw(t, "died")
+		e.letter.DeadAt = anyTime.Draw(t, "died")
 		if e.letter.Replaying = rapid.Bool().Draw(t, "replaying"); e.letter.Replaying {
 			e.letter.Retry = anyWaiting.Draw(t, "retry")
 		}
@@ -151,7 +151,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{[]byte{version<<4 | byte(kindDelete), 1, 0, 0, 0, 0, 0, 0, 0, 0}, "1 bytes too many"},
 		{[]byte{version<<4 | byte(kindPut), 1, 1, '{'}, "JSON"},
 		{[]byte{version<<4 | byte(kindFailed), 1, 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 0}, "small"},
-		{[]byte{version<<4 | byte(kindBury), 1, 2, 0, 0, 0, 0, 9}, "ends in the middle"},
+		{[]byte{version<<4 | byte(kindDeadLetter), 1, 2, 0, 0, 0, 0, 9}, "ends in the middle"},
 	} {
 		if _, err := decode(c.record); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%x: %v, want %q", c.record, err, c.want)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// fold adds up the events of a log. It may begin anywhere: what it sees of a subscription before its first put
-// or position is replaced by that, but for letters, which stand for themselves.
+// fold adds up the events of a log. It may begin anywhere: what it sees of a subscription before its first put or
+// position is replaced by that, except letters, which need neither.
 type fold struct {
 	states   map[uint64]*state // by handle
 	departed Counts
@@ -19,11 +19,11 @@ type fold struct {
 // state is one subscription in a fold.
 type state struct {
 	Recovered
-	defined bool
-	anchor  uint64             // the number of its put or position
-	waiting map[uint64]Waiting // of Position.Waiting
-	letters map[uint64]Letter  // Where is 0 while an event with the record is still to come
-	before  map[uint64]Letter  // the letters before the position, which tells by their numbers which there are
+	defined         bool
+	baseSeq         uint64                // the number of its put or position
+	waiting         map[uint64]Waiting    // of Position.Waiting
+	letters         map[uint64]DeadLetter // Where is 0 while an event with the record is still to come
+	previousLetters map[uint64]DeadLetter // the letters before the position, which lists the numbers of those that remain
 }
 
 func newFold() *fold {
@@ -34,7 +34,7 @@ func (f *fold) state(handle uint64) *state {
 	s := f.states[handle]
 	if s == nil {
 		s = new(state)
-		s.place(Position{}, 0)
+		s.resetTo(Position{}, 0)
 		s.defined = false
 		f.states[handle] = s
 		f.handles = max(f.handles, handle)
@@ -81,8 +81,8 @@ func (f *fold) apply(number uint64, e *event) {
 		for _, w := range e.waiting {
 			s.failed(w)
 		}
-	case kindBury:
-		s.bury(number, e.letter)
+	case kindDeadLetter:
+		s.addDeadLetter(number, e.letter)
 	case kindPurge:
 		for _, seq := range e.seqs {
 			s.purge(seq)
@@ -92,7 +92,7 @@ func (f *fold) apply(number uint64, e *event) {
 			s.replay(seq)
 		}
 	case kindPosition:
-		s.place(e.position, number)
+		s.resetTo(e.position, number)
 	case kindWaiting:
 		for _, w := range e.waiting {
 			if w.Seq < s.Loaded {
@@ -103,15 +103,15 @@ func (f *fold) apply(number uint64, e *event) {
 		}
 	case kindAhead:
 		for _, seq := range e.seqs {
-			s.Settled[seq] = true
+			s.Acked[seq] = true
 		}
 	case kindDead:
 		for _, seq := range e.seqs {
-			s.shelve(seq, false, Waiting{})
+			s.restoreDeadLetter(seq, false, Waiting{})
 		}
 	case kindReplaying:
 		for _, w := range e.waiting {
-			s.shelve(w.Seq, true, w)
+			s.restoreDeadLetter(w.Seq, true, w)
 		}
 	case kindKeep:
 		e.letter.Where = number
@@ -119,18 +119,18 @@ func (f *fold) apply(number uint64, e *event) {
 	}
 }
 
-// place begins anew at a position. Its waiting notices and letters follow in events of their own.
-func (s *state) place(p Position, number uint64) {
-	s.Recovered = Recovered{Position: p, Settled: make(map[uint64]bool), Failed: make(map[uint64]Waiting)}
+// resetTo begins anew at a position. Its waiting notices and letters follow in events of their own.
+func (s *state) resetTo(p Position, number uint64) {
+	s.Recovered = Recovered{Position: p, Acked: make(map[uint64]bool), Failed: make(map[uint64]Waiting)}
 	s.waiting = make(map[uint64]Waiting)
-	s.before, s.letters = s.letters, make(map[uint64]Letter)
-	s.anchor, s.defined = number, true
+	s.previousLetters, s.letters = s.letters, make(map[uint64]DeadLetter)
+	s.baseSeq, s.defined = number, true
 }
 
 func (s *state) put(number uint64, d Definition, from uint64) {
 	if !s.defined {
 		letters := s.letters // of a subscription that was put before the log begins; its position follows
-		s.place(Position{Loaded: from, Routed: from}, number)
+		s.resetTo(Position{Loaded: from, Routed: from}, number)
 		s.letters = letters
 	}
 	s.Redefine(d, from)
@@ -148,25 +148,25 @@ func (s *state) delivered(seq uint64) {
 		delete(s.letters, seq)
 		return
 	}
-	if tries, ok := s.settle(seq); ok {
+	if tries, ok := s.ack(seq); ok {
 		s.attempted(tries, tries+1)
 		s.Counts.Delivered++
 	}
 }
 
-// settle takes a notice out of what waits, and tells how often it was tried; false: it was settled before.
-func (s *state) settle(seq uint64) (tries int, ok bool) {
+// ack takes a notice out of what waits, and returns how often it was tried; false means that it was taken out before.
+func (s *state) ack(seq uint64) (tries int, ok bool) {
 	if seq < s.Loaded {
 		w, ok := s.waiting[seq]
 		delete(s.waiting, seq)
 		return w.Tries, ok
 	}
-	if s.Settled[seq] {
+	if s.Acked[seq] {
 		return 0, false
 	}
 	w := s.Failed[seq]
 	delete(s.Failed, seq)
-	s.Settled[seq] = true
+	s.Acked[seq] = true
 	return w.Tries, true
 }
 
@@ -184,13 +184,13 @@ func (s *state) failed(w Waiting) {
 		}
 		return
 	}
-	if !s.Settled[w.Seq] {
+	if !s.Acked[w.Seq] {
 		s.attempted(s.Failed[w.Seq].Tries, w.Tries)
 		s.Failed[w.Seq] = w
 	}
 }
 
-func (s *state) bury(number uint64, l Letter) {
+func (s *state) addDeadLetter(number uint64, l DeadLetter) {
 	before, again := s.letters[l.Seq]
 	l.Where = number
 	s.letters[l.Seq] = l
@@ -200,7 +200,7 @@ func (s *state) bury(number uint64, l Letter) {
 	tries := before.Retry.Tries
 	if !again {
 		var ok bool
-		if tries, ok = s.settle(l.Seq); !ok {
+		if tries, ok = s.ack(l.Seq); !ok {
 			return
 		}
 	}
@@ -223,8 +223,8 @@ func (s *state) replay(seq uint64) {
 	}
 }
 
-func (s *state) shelve(seq uint64, replaying bool, retry Waiting) {
-	l := s.before[seq]
+func (s *state) restoreDeadLetter(seq uint64, replaying bool, retry Waiting) {
+	l := s.previousLetters[seq]
 	l.Seq, l.Replaying, l.Retry = seq, replaying, retry
 	s.letters[seq] = l
 }

@@ -8,12 +8,12 @@
 //	err = j.Delivered(definition.ID, seq)    // within a second
 //	err = j.Checkpoint(positions)            // now and then: see Size
 //
-// It decides nothing: what becomes of a notice, the dispatcher says. It keeps no notices but those of dead
-// letters, and of these only an index in memory. It starts no goroutines; the log's are the log's.
+// It decides nothing: that is services/notify/delivery. It keeps no notices except those of dead
+// letters, and of these only an index in memory. It starts no goroutines of its own.
 //
-// The events of one subscription are to be told in the order in which they happened: a caller holds a lock of
-// that subscription from deciding to telling. The journal takes no lock of the caller's, and what it gives the
-// log to call back takes none at all.
+// The events of one subscription must be appended in the order in which they happened: a caller holds the
+// subscription's lock from the decision until the event is appended. The journal takes no lock of the caller's, and
+// what it gives the log to call back takes none at all.
 package journal
 
 import (
@@ -44,8 +44,8 @@ const (
 
 // Bounds on the dead letters of one subscription, unless Limit says otherwise.
 const (
-	DefaultLetters     = 10_000
-	DefaultLetterBytes = 64 << 20 // of their notices' records
+	DefaultDeadLetters = 10_000
+	DefaultDeadBytes   = 64 << 20 // of their notices' records
 )
 
 // Definition is what a client asked for and may change.
@@ -85,13 +85,13 @@ type Position struct {
 	Filters []Filter  // what it wanted from which number on, oldest first; the last is Definition.Types
 	Loaded  uint64    // notices from this number on had not been loaded into memory
 	Waiting []Waiting // before Loaded: not yet delivered, in order; without letters that are replayed
-	Backlog int64     // notices at or after Loaded that it is to get, of those before Routed
+	Backlog int64     // notices from Loaded on and before Routed that it should get
 	Routed  uint64    // the first number that it had not been considered for
 	Counts  Counts
 
 	// After a restart, until the backlog was read so far: what came of numbers from Loaded on.
-	SettledAhead []uint64  // delivered or dead, though Backlog counts them
-	TriedAhead   []Waiting // tried in vain
+	AckedAhead []uint64  // delivered or dead, though Backlog counts them
+	TriedAhead []Waiting // tried in vain
 }
 
 // Filter is what a subscription wants of the notices from a number on.
@@ -113,17 +113,17 @@ type Waiting struct {
 // counts what was routed since Routed from the notices.
 type Recovered struct {
 	Position
-	Settled map[uint64]bool    // numbers from Loaded on: delivered or dead
-	Failed  map[uint64]Waiting // numbers from Loaded on: not settled, but tried
+	Acked  map[uint64]bool    // numbers from Loaded on: delivered or dead
+	Failed map[uint64]Waiting // numbers from Loaded on: tried, and neither delivered nor dead
 }
 
-// Letter is a dead letter: a notice that one subscription will not get unless somebody replays it.
-type Letter struct {
+// DeadLetter is a dead letter: a notice that one subscription does not get unless a client replays it.
+type DeadLetter struct {
 	Seq       uint64    `json:"seq"`
 	Reason    string    `json:"reason"`
 	Attempts  int       `json:"attempts"`         // since it was accepted; of one that was replayed, since then
 	Status    int       `json:"status,omitempty"` // of the last answer
-	Died      time.Time `json:"died"`             // to the millisecond
+	DeadAt    time.Time `json:"died"`             // to the millisecond
 	Size      int       `json:"size"`             // bytes of the notice's record
 	Replaying bool      `json:"replaying,omitempty"`
 
@@ -148,7 +148,7 @@ func (p *Position) Redefine(d Definition, from uint64) {
 	}
 }
 
-// Needs is the first notice that the subscription may still be to get.
+// Needs is the first notice that the subscription may still have to get.
 func (p *Position) Needs() uint64 {
 	low := p.Loaded
 	for _, w := range p.Waiting {

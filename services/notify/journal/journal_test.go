@@ -30,7 +30,7 @@ func put(t testing.TB, j *Journal, id string, from uint64) Position {
 
 func bury(t testing.TB, j *Journal, id string, seq uint64, record string) int {
 	t.Helper()
-	purged, err := j.Bury(id, Letter{Seq: seq, Reason: "poison", Attempts: 1}, []byte(record))
+	purged, err := j.AddDeadLetter(id, DeadLetter{Seq: seq, Reason: "poison", Attempts: 1}, []byte(record))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func reopen(t testing.TB, j *Journal, backend *tape) (*Journal, map[string]*Reco
 	return open(t, play(t, backend.steps))
 }
 
-func seqs(letters []Letter) (all []uint64) {
+func seqs(letters []DeadLetter) (all []uint64) {
 	for _, l := range letters {
 		all = append(all, l.Seq)
 	}
@@ -88,9 +88,9 @@ func TestRefuses(t *testing.T) {
 	j, _ := open(t, memory.New())
 	defer shut(t, j)
 	put(t, j, "s", 1)
-	_, buried := j.Bury("s", Letter{Seq: 1}, make([]byte, maxRecord+1))
-	_, unknown := j.Bury("x", Letter{Seq: 1}, nil)
-	_, _, letter := j.Letter("s", 1)
+	_, buried := j.AddDeadLetter("s", DeadLetter{Seq: 1}, make([]byte, maxRecord+1))
+	_, unknown := j.AddDeadLetter("x", DeadLetter{Seq: 1}, nil)
+	_, _, letter := j.DeadLetter("s", 1)
 	for _, c := range []struct {
 		err  error
 		want string
@@ -112,7 +112,7 @@ func TestRefuses(t *testing.T) {
 	}
 	purged, err := j.Purge("s", 1)
 	_, _, replayed, err2 := j.Replay("x", 1)
-	if purged || replayed || err != nil || err2 != nil || j.Letters("x") != nil {
+	if purged || replayed || err != nil || err2 != nil || j.DeadLetters("x") != nil {
 		t.Errorf("letters that there are not: %v %v, %v %v", purged, err, replayed, err2)
 	}
 }
@@ -153,8 +153,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	j2, got := reopen(t, j, backend)
 	defer shut(t, j2)
-	if len(got["s"].Settled) != len(all) || got["s"].Counts.Delivered != int64(len(all)) {
-		t.Errorf("%d are settled, %+v", len(got["s"].Settled), got["s"].Counts)
+	if len(got["s"].Acked) != len(all) || got["s"].Counts.Delivered != int64(len(all)) {
+		t.Errorf("%d are settled, %+v", len(got["s"].Acked), got["s"].Counts)
 	}
 	for _, s := range backend.steps {
 		for _, record := range s.batch {
@@ -178,14 +178,14 @@ func TestLimit(t *testing.T) {
 	if _, _, ok, err := j.Replay("s", 1); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if purged := bury(t, j, "s", 4, "xx"); purged != 1 || !slices.Equal(seqs(j.Letters("s")), []uint64{1, 3, 4}) {
-		t.Fatalf("a fourth: %d purged, %v stay; want 2 to go, as 1 is replayed", purged, seqs(j.Letters("s")))
+	if purged := bury(t, j, "s", 4, "xx"); purged != 1 || !slices.Equal(seqs(j.DeadLetters("s")), []uint64{1, 3, 4}) {
+		t.Fatalf("a fourth: %d purged, %v stay; want 2 to go, as 1 is replayed", purged, seqs(j.DeadLetters("s")))
 	}
-	if purged := bury(t, j, "s", 5, "xxxxxxx"); purged != 2 || !slices.Equal(seqs(j.Letters("s")), []uint64{1, 5}) {
-		t.Fatalf("13 bytes: %d purged, %v stay; want 1 and 5", purged, seqs(j.Letters("s")))
+	if purged := bury(t, j, "s", 5, "xxxxxxx"); purged != 2 || !slices.Equal(seqs(j.DeadLetters("s")), []uint64{1, 5}) {
+		t.Fatalf("13 bytes: %d purged, %v stay; want 1 and 5", purged, seqs(j.DeadLetters("s")))
 	}
-	if purged := bury(t, j, "s", 6, "xxxxxxxxxxx"); purged != 2 || !slices.Equal(seqs(j.Letters("s")), []uint64{1}) {
-		t.Fatalf("11 bytes: %d purged, %v stay; want 1", purged, seqs(j.Letters("s")))
+	if purged := bury(t, j, "s", 6, "xxxxxxxxxxx"); purged != 2 || !slices.Equal(seqs(j.DeadLetters("s")), []uint64{1}) {
+		t.Fatalf("11 bytes: %d purged, %v stay; want 1", purged, seqs(j.DeadLetters("s")))
 	}
 }
 
@@ -230,7 +230,7 @@ func TestCheckpointShortens(t *testing.T) {
 	if j2.Size() != size {
 		t.Errorf("the size is %d when opened again, and was %d", j2.Size(), size)
 	}
-	if _, record, err := j2.Letter("s", 2003); err != nil || string(record) != large {
+	if _, record, err := j2.DeadLetter("s", 2003); err != nil || string(record) != large {
 		t.Errorf("letter 2003 has %d bytes, %v", len(record), err)
 	}
 }
@@ -248,7 +248,7 @@ func TestCarriesSeldom(t *testing.T) {
 		if err := checkpoint(j, p); err != nil {
 			t.Fatal(err)
 		}
-		return j.Letters("s")[0].Where
+		return j.DeadLetters("s")[0].Where
 	}
 	begin := where()
 	for i := range 10_000 {
@@ -289,7 +289,7 @@ func TestNotPut(t *testing.T) {
 		backend = play(t, backend.steps)
 		var got map[string]*Recovered
 		j, got = open(t, backend)
-		if got["new"] == nil || !got["new"].Settled[1] {
+		if got["new"] == nil || !got["new"].Acked[1] {
 			t.Fatalf("got %v, want both subscriptions, and 1 delivered", got)
 		}
 	}
@@ -331,7 +331,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	backend.from, backend.next = 3, 4 // letter 2
-	if _, _, err := j.Letter("s", 2); err == nil || !strings.Contains(err.Error(), "letter s-2") {
+	if _, _, err := j.DeadLetter("s", 2); err == nil || !strings.Contains(err.Error(), "letter s-2") {
 		t.Fatalf("a damaged record: %v", err)
 	}
 	err := checkpoint(j, p)
@@ -345,7 +345,7 @@ func TestDamage(t *testing.T) {
 	if damage := j2.Damaged(); len(damage) != 0 || got["s"].Counts.Lost != 1 {
 		t.Errorf("damaged: %v, %+v; the checkpoint says all but the letter's record", damage, got["s"].Counts)
 	}
-	if letters := seqs(j2.Letters("s")); len(got) != 1 || !slices.Equal(letters, []uint64{1, 3}) {
+	if letters := seqs(j2.DeadLetters("s")); len(got) != 1 || !slices.Equal(letters, []uint64{1, 3}) {
 		t.Errorf("%d subscriptions with letters %v are left, want one with 1 and 3", len(got), letters)
 	}
 	shut(t, j2)
@@ -428,8 +428,8 @@ func TestTogether(t *testing.T) {
 	shut(t, j)
 	for _, d := range dispatchers {
 		id := d.position.ID
-		if r := got[id]; r.Counts != d.position.Counts || len(r.Waiting) > 0 || len(j2.Letters(id)) != int(r.Counts.Dead-r.Counts.Purged) {
-			t.Errorf("%s: %+v with %d letters and %v waiting, want %+v", id, r.Counts, len(j2.Letters(id)), r.Waiting, d.position.Counts)
+		if r := got[id]; r.Counts != d.position.Counts || len(r.Waiting) > 0 || len(j2.DeadLetters(id)) != int(r.Counts.Dead-r.Counts.Purged) {
+			t.Errorf("%s: %+v with %d letters and %v waiting, want %+v", id, r.Counts, len(j2.DeadLetters(id)), r.Waiting, d.position.Counts)
 		}
 	}
 }
@@ -451,7 +451,7 @@ func (d *locked) settle(j *Journal, seq uint64) (err error) {
 		return j.Delivered(id, seq)
 	}
 	counts.Dead++
-	if _, err := j.Bury(id, Letter{Seq: seq, Attempts: 1}, fmt.Append(nil, id, " ", seq)); err != nil {
+	if _, err := j.AddDeadLetter(id, DeadLetter{Seq: seq, Attempts: 1}, fmt.Append(nil, id, " ", seq)); err != nil {
 		return err
 	}
 	switch d.random.IntN(4) {
@@ -471,8 +471,8 @@ func (d *locked) settle(j *Journal, seq uint64) (err error) {
 
 func readAll(j *Journal, dispatchers []*locked) error {
 	for _, d := range dispatchers {
-		for _, l := range j.Letters(d.position.ID) {
-			_, record, err := j.Letter(d.position.ID, l.Seq)
+		for _, l := range j.DeadLetters(d.position.ID) {
+			_, record, err := j.DeadLetter(d.position.ID, l.Seq)
 			if errors.Is(err, ErrUnknown) {
 				continue // purged, or delivered, since
 			}

@@ -8,10 +8,10 @@ import (
 	"dyno/parts/wal"
 )
 
-// Bury tells that a notice is dead for a subscription, and keeps the notice's record with the letter. It is
-// durable within a second; a crash before makes the notice pending again. When there are more letters than
-// Limit allows, the oldest are purged: Bury returns how many.
-func (j *Journal) Bury(id string, dead Letter, record []byte) (purged int, err error) {
+// AddDeadLetter records that a notice is dead for a subscription, and keeps the notice's record with the letter. It
+// is durable within a second; a crash before makes the notice pending again. When there are more letters than Limit
+// allows, the oldest are purged: AddDeadLetter returns how many.
+func (j *Journal) AddDeadLetter(id string, dead DeadLetter, record []byte) (purged int, err error) {
 	if len(record) > maxRecord {
 		return 0, fmt.Errorf("dead letter %s-%d has %d bytes, %d is the most", id, dead.Seq, len(record), maxRecord)
 	}
@@ -21,8 +21,8 @@ func (j *Journal) Bury(id string, dead Letter, record []byte) (purged int, err e
 	}
 	defer l.mu.Unlock()
 	dead.Replaying = false
-	d := &letter{Letter: stored(dead, record)}
-	event := encodeLetter(kindBury, l.handle, d.Letter, record)
+	d := &letter{DeadLetter: stored(dead, record)}
+	event := encodeLetter(kindDeadLetter, l.handle, d.DeadLetter, record)
 	record = event[len(event)-len(record):]
 	d.unwritten.Store(&record)
 	if err := j.lazily([][]byte{event}, d.written); err != nil {
@@ -49,23 +49,23 @@ func (j *Journal) makeRoom(l *ledger) (purged int, err error) {
 	return purged, nil
 }
 
-// Purge deletes a dead letter; false: there is none. It is durable when Purge returns. Of one that is replayed
-// it returns ErrReplaying.
+// Purge deletes a dead letter; false means that there is none. It is durable when Purge returns. Of one that is
+// replayed it returns ErrReplaying.
 func (j *Journal) Purge(id string, seq uint64) (bool, error) {
 	return j.change(id, seq, kindPurge, func(l *ledger, _ *letter) { l.letters.remove(seq) })
 }
 
-// Replay makes a dead letter pending again, and returns it with its notice's record; false: there is none. It
-// is durable when Replay returns. Of one that is replayed already it returns ErrReplaying.
-func (j *Journal) Replay(id string, seq uint64) (Letter, []byte, bool, error) {
-	_, record, err := j.Letter(id, seq)
+// Replay makes a dead letter pending again, and returns it with its notice's record; false means that there is none.
+// It is durable when Replay returns. Of one that is replayed already it returns ErrReplaying.
+func (j *Journal) Replay(id string, seq uint64) (DeadLetter, []byte, bool, error) {
+	_, record, err := j.DeadLetter(id, seq)
 	if errors.Is(err, ErrUnknown) {
-		return Letter{}, nil, false, nil
+		return DeadLetter{}, nil, false, nil
 	}
 	if err != nil {
-		return Letter{}, nil, false, err
+		return DeadLetter{}, nil, false, err
 	}
-	var replayed Letter
+	var replayed DeadLetter
 	ok, err := j.change(id, seq, kindReplay, func(_ *ledger, d *letter) {
 		d.Replaying, d.Retry = true, Waiting{Seq: seq}
 		replayed = d.view()
@@ -96,22 +96,22 @@ func (j *Journal) change(id string, seq uint64, k kind, apply func(*ledger, *let
 	return true, nil
 }
 
-// Letters is the index of a subscription's dead letters, by number.
-func (j *Journal) Letters(id string) []Letter {
+// DeadLetters is the index of a subscription's dead letters, by number.
+func (j *Journal) DeadLetters(id string) []DeadLetter {
 	l, err := j.ledger(id)
 	if err != nil {
 		return nil
 	}
 	defer l.mu.Unlock()
-	all := make([]Letter, len(l.letters.letters))
+	all := make([]DeadLetter, len(l.letters.letters))
 	for i, d := range l.letters.letters {
 		all[i] = d.view()
 	}
 	return all
 }
 
-// CountLetters is how many dead letters a subscription has.
-func (j *Journal) CountLetters(id string) int {
+// CountDeadLetters is how many dead letters a subscription has.
+func (j *Journal) CountDeadLetters(id string) int {
 	l, err := j.ledger(id)
 	if err != nil {
 		return 0
@@ -120,23 +120,23 @@ func (j *Journal) CountLetters(id string) int {
 	return len(l.letters.letters)
 }
 
-// Letter is one dead letter with its notice's record, which is not to be changed. When there is none, it
+// DeadLetter is one dead letter with its notice's record, which the caller must not change. When there is none, it
 // returns ErrUnknown.
-func (j *Journal) Letter(id string, seq uint64) (Letter, []byte, error) {
+func (j *Journal) DeadLetter(id string, seq uint64) (DeadLetter, []byte, error) {
 	l, err := j.ledger(id)
 	if err != nil {
-		return Letter{}, nil, err
+		return DeadLetter{}, nil, err
 	}
 	d := l.letters.find(seq)
 	if d == nil {
 		l.mu.Unlock()
-		return Letter{}, nil, fmt.Errorf("%w: dead letter %s-%d", ErrUnknown, id, seq)
+		return DeadLetter{}, nil, fmt.Errorf("%w: dead letter %s-%d", ErrUnknown, id, seq)
 	}
 	view := d.view()
 	l.mu.Unlock()
 	record, err := j.record(d)
 	if err != nil {
-		return Letter{}, nil, fmt.Errorf("the record of dead letter %s-%d cannot be read, purge it: %w", id, seq, err)
+		return DeadLetter{}, nil, fmt.Errorf("the record of dead letter %s-%d cannot be read, purge it: %w", id, seq, err)
 	}
 	return view, record, nil
 }
@@ -162,7 +162,7 @@ func (j *Journal) read(where uint64) (found []byte, err error) {
 		if err != nil {
 			return err
 		}
-		if number == where && (e.kind == kindBury || e.kind == kindKeep) {
+		if number == where && (e.kind == kindDeadLetter || e.kind == kindKeep) {
 			found = append([]byte{}, e.record...)
 		}
 		return wal.ErrStop

@@ -28,7 +28,7 @@ type subscription struct {
 }
 
 type modelLetter struct {
-	Letter
+	DeadLetter
 	record string
 }
 
@@ -103,7 +103,7 @@ func (s *subscription) check(t rapid.TB, when string, r *Recovered, next uint64)
 	}
 	known := subscription{wants: r.Filters}
 	for seq := s.from; seq < next; seq++ {
-		got, pending := r.Failed[seq], !r.Settled[seq]
+		got, pending := r.Failed[seq], !r.Acked[seq]
 		if seq < r.Loaded {
 			i := slices.IndexFunc(r.Waiting, func(w Waiting) bool { return w.Seq == seq })
 			if pending = i >= 0; pending {
@@ -121,8 +121,8 @@ func (s *subscription) check(t rapid.TB, when string, r *Recovered, next uint64)
 }
 
 func (s *subscription) checkLetters(t rapid.TB, when string, j *Journal) {
-	letters := j.Letters(s.definition.ID)
-	if len(letters) != len(s.letters) || !slices.IsSortedFunc(letters, func(a, b Letter) int { return int(a.Seq) - int(b.Seq) }) {
+	letters := j.DeadLetters(s.definition.ID)
+	if len(letters) != len(s.letters) || !slices.IsSortedFunc(letters, func(a, b DeadLetter) int { return int(a.Seq) - int(b.Seq) }) {
 		t.Fatalf("%s: letters %+v, want %d", when, letters, len(s.letters))
 	}
 	for _, got := range letters {
@@ -130,13 +130,13 @@ func (s *subscription) checkLetters(t rapid.TB, when string, j *Journal) {
 		if want == nil {
 			t.Fatalf("%s: letter %d should have gone", when, got.Seq)
 		}
-		again, record, err := j.Letter(s.definition.ID, got.Seq)
+		again, record, err := j.DeadLetter(s.definition.ID, got.Seq)
 		if err != nil || again != got || string(record) != want.record {
 			t.Fatalf("%s: letter %d: %+v, %q, %v; want %+v, %q", when, got.Seq, again, record, err, got, want.record)
 		}
 		got.Where = 0
-		if got != want.Letter {
-			t.Fatalf("%s: letter %+v, want %+v", when, got, want.Letter)
+		if got != want.DeadLetter {
+			t.Fatalf("%s: letter %+v, want %+v", when, got, want.DeadLetter)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func (d *driver) fail() {
 	d.told(d.j.Failed(s.definition.ID, w))
 }
 
-func (d *driver) bury() {
+func (d *driver) addDeadLetter() {
 	s := d.pick()
 	if s == nil {
 		return
@@ -325,16 +325,16 @@ func (d *driver) bury() {
 			s.counts.Retried++
 		}
 	}
-	l := Letter{Seq: seq, Reason: "it is poison", Attempts: attempts, Status: 500, Died: d.now}
+	l := DeadLetter{Seq: seq, Reason: "it is poison", Attempts: attempts, Status: 500, DeadAt: d.now}
 	s.counts.Dead++
 	delete(s.pending, seq)
 	kept := l
 	kept.Size = len(record)
 	s.letters[seq] = &modelLetter{kept, record}
-	purged, err := d.j.Bury(s.definition.ID, l, []byte(record))
+	purged, err := d.j.AddDeadLetter(s.definition.ID, l, []byte(record))
 	d.told(err)
 	if want := s.shrink(); purged != want {
-		d.rapid.Fatalf("Bury purged %d, want %d", purged, want)
+		d.rapid.Fatalf("AddDeadLetter purged %d, want %d", purged, want)
 	}
 	if purged > 0 {
 		d.told(nil)
@@ -396,8 +396,8 @@ func (d *driver) replay() {
 	l.Replaying, l.Retry = true, Waiting{Seq: l.Seq}
 	s.counts.Dead--
 	got.Where = 0
-	if !ok || err != nil || got != l.Letter || string(record) != l.record {
-		d.rapid.Fatalf("Replay: %+v, %q, %v, %v; want %+v, %q", got, record, ok, err, l.Letter, l.record)
+	if !ok || err != nil || got != l.DeadLetter || string(record) != l.record {
+		d.rapid.Fatalf("Replay: %+v, %q, %v, %v; want %+v, %q", got, record, ok, err, l.DeadLetter, l.record)
 	}
 	d.told(nil)
 }
@@ -412,7 +412,7 @@ func (d *driver) refused(ok bool, err error) {
 func (d *driver) something() {
 	d.now = d.now.Add(time.Second)
 	rapid.SampledFrom([]func(){
-		d.notices, d.put, d.remove, d.deliver, d.deliver, d.fail, d.fail, d.bury, d.bury, d.purge, d.replay, d.replay,
+		d.notices, d.put, d.remove, d.deliver, d.deliver, d.fail, d.fail, d.addDeadLetter, d.addDeadLetter, d.purge, d.replay, d.replay,
 	}).Draw(d.rapid, "do")()
 }
 

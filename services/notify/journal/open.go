@@ -31,21 +31,21 @@ type Journal struct {
 
 // ledger is what the journal itself remembers of a subscription.
 type ledger struct {
-	id     string
-	handle uint64
-	anchor atomic.Uint64 // the number of its last position, or of its first put; 0: that is being written
+	id      string
+	handle  uint64
+	baseSeq atomic.Uint64 // the number of its last position, or of its first put; 0: that is being written
 
 	mu      sync.Mutex // held through the append of each of its events, so that they keep their order
 	gone    bool
-	letters shelf
+	letters letterIndex
 }
 
-// Open reads a log and returns what its events came to, by subscription. Records that are damaged are passed
-// over and told by Damaged, unless a later checkpoint says the same; what they said is lost. From now on the log belongs
-// to the Journal.
+// Open reads a log and returns what its events add up to, by subscription. Damaged records are passed over and listed
+// by Damaged, unless a later checkpoint says the same; what they said is lost. From now on the log belongs to the
+// Journal.
 func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
 	j := &Journal{log: log, ledgers: make(map[string]*ledger), spare: defaultSpare}
-	j.Limit(DefaultLetters, DefaultLetterBytes)
+	j.Limit(DefaultDeadLetters, DefaultDeadBytes)
 	f := newFold()
 	from, next := log.Bounds()
 	for from < next {
@@ -80,7 +80,7 @@ func (j *Journal) take(f *fold) map[string]*Recovered {
 			continue
 		}
 		l := &ledger{id: s.ID, handle: handle}
-		l.anchor.Store(s.anchor)
+		l.baseSeq.Store(s.baseSeq)
 		s.Counts.Lost += l.letters.fill(s.letters)
 		j.ledgers[s.ID] = l
 		all[s.ID] = s.result()
@@ -89,34 +89,34 @@ func (j *Journal) take(f *fold) map[string]*Recovered {
 }
 
 // Limit bounds the dead letters of each subscription, those that are replayed among them, from its next one on:
-// how many, and the bytes of their notices' records. Beyond, Bury purges the oldest.
+// how many, and the bytes of their notices' records. Beyond, AddDeadLetter purges the oldest.
 func (j *Journal) Limit(letters int, bytes int64) {
 	j.letters.Store(int64(letters))
 	j.bytes.Store(bytes)
 }
 
-// Damaged tells which events could not be read when the journal was opened. What they said is not known: the definition
-// of a subscription, which is gone then, or that one was deleted, or that a notice was delivered, which it is again. A
-// letter whose record they held is gone, and counts as lost.
+// Damaged lists the events that could not be read when the journal was opened. What they said is not known: the
+// definition of a subscription, which is gone then, or that one was deleted, or that a notice was delivered, which it
+// is again. A letter whose record they held is gone, and counts as lost.
 func (j *Journal) Damaged() []*wal.DamageError { return j.damaged }
 
 // Size is how many bytes of events came since the last checkpoint.
 func (j *Journal) Size() int64 { return j.size.Load() }
 
-// Roll lets the log give up what was told before the next checkpoint, however little that is.
+// Roll lets the log drop the events before the next checkpoint, however few they are.
 func (j *Journal) Roll() error { return j.log.Roll() }
 
 // Low reports whether space ran short when the log last wanted some.
 func (j *Journal) Low() bool { return j.log.Low() }
 
-// Departed is what the subscriptions that were deleted had come to.
+// Departed is the sum of the counts of deleted subscriptions.
 func (j *Journal) Departed() Counts {
 	j.departing.Lock()
 	defer j.departing.Unlock()
 	return j.departed
 }
 
-// Close makes durable what was told, and closes the log.
+// Close makes all events durable, and closes the log.
 func (j *Journal) Close() error { return j.log.Close() }
 
 // ledger finds a subscription and locks it.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Put tells of a new subscription, which gets notices from a number on, or of a changed one, whose definition
-// holds from there on. It is durable when Put returns.
+// Put records a new subscription, which gets notices from a number on, or a changed one, whose definition holds from
+// there on. It is durable when Put returns.
 func (j *Journal) Put(d Definition, from uint64) error {
 	if d.ID == "" || len(d.ID) > maxID {
 		return fmt.Errorf("a subscription's id has 1 to %d bytes, not %d", maxID, len(d.ID))
@@ -33,7 +33,7 @@ func (j *Journal) put(l *ledger, d Definition, from uint64, fresh bool) error {
 	}
 	var then func(uint64)
 	if fresh {
-		then = l.anchor.Store
+		then = l.baseSeq.Store
 	}
 	if _, err := j.log.Append([][]byte{record}, then); err != nil {
 		return fmt.Errorf("subscription %s was not stored: %w", d.ID, err)
@@ -58,13 +58,13 @@ func (j *Journal) enter(id string) (l *ledger, fresh bool) {
 // leave forgets a subscription, whose lock is held.
 func (j *Journal) leave(l *ledger) {
 	l.gone = true
-	l.letters = shelf{}
+	l.letters = letterIndex{}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.ledgers, l.id)
 }
 
-// Delete tells that a subscription has gone, its dead letters with it. Its final counts, in which all that was
+// Delete records that a subscription was deleted, its dead letters with it. Its final counts, in which all that was
 // pending counts as dead, are added to Departed. It is durable when Delete returns.
 func (j *Journal) Delete(id string, final Counts) error {
 	l, err := j.ledger(id)
@@ -90,7 +90,7 @@ type note struct {
 	room  [40]byte
 }
 
-// Delivered tells that a subscription has got notices, or dead letters that were replayed, which are gone then.
+// Delivered records that a subscription has got notices, or dead letters that were replayed, which are gone then.
 // It is durable within a second; a crash before delivers them again.
 func (j *Journal) Delivered(id string, seqs ...uint64) error {
 	l, err := j.ledger(id)
@@ -106,7 +106,7 @@ func (j *Journal) Delivered(id string, seqs ...uint64) error {
 		if failed := j.lazily(n.batch[:], nil); err == nil {
 			err = failed
 		}
-		for _, seq := range some { // in any case: the next checkpoint tells which letters there are
+		for _, seq := range some { // in any case: the next checkpoint lists the letters that remain
 			if d := l.letters.find(seq); d != nil && d.Replaying {
 				l.letters.remove(seq)
 			}
@@ -115,7 +115,7 @@ func (j *Journal) Delivered(id string, seqs ...uint64) error {
 	return err
 }
 
-// Failed tells that an attempt failed and when the next is due; what counts as retried follows from w.Tries. It
+// Failed records that an attempt failed and when the next is due; what counts as retried follows from w.Tries. It
 // is durable within a second; a crash before forgets that the attempt was made.
 func (j *Journal) Failed(id string, w Waiting) error {
 	l, err := j.ledger(id)
@@ -141,7 +141,7 @@ func (j *Journal) lazily(batch [][]byte, then func(first uint64)) error {
 	for _, record := range batch {
 		size += len(record)
 	}
-	if err := j.log.Lazily(batch, then); err != nil {
+	if err := j.log.AppendAsync(batch, then); err != nil {
 		return fmt.Errorf("the journal takes no events: %w", err)
 	}
 	j.size.Add(int64(size))

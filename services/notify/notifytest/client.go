@@ -3,10 +3,12 @@ package notifytest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
+
+	"dyno/parts/servicetest"
 )
 
 // client is a program under test and a way to talk to it.
@@ -63,23 +65,12 @@ const (
 
 // send sends a request and returns the answer and its body; an error when there is none.
 func (c *client) send(method, path, contentType, body string, more http.Header) (*http.Response, []byte, error) {
-	req, err := http.NewRequest(method, c.program.URL+path, strings.NewReader(body))
-	if err != nil {
-		return nil, nil, err
-	}
-	for k, v := range more {
-		req.Header[k] = v
-	}
+	header := http.Header{}
+	maps.Copy(header, more)
 	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
+		header.Set("Content-Type", contentType)
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return resp, data, err
+	return servicetest.Exchange(c.http, method, c.program.URL+path, body, header)
 }
 
 // do sends a request and returns the status, header and body of the answer.
@@ -258,10 +249,13 @@ func (c *client) stats() stats {
 func (c *client) quiet() stats {
 	c.t.Helper()
 	var s stats
-	await(c.t, func() bool {
-		s = c.stats()
-		return s.Pending == 0
-	}, func() string { return fmt.Sprintf("nothing to be pending: %+v", s) })
+	await(c.t,
+
+		func() string { return fmt.Sprintf("nothing to be pending: %+v", s) }, func() bool {
+			s = c.stats()
+			return s.Pending == 0
+		})
+
 	return c.sums()
 }
 

@@ -23,7 +23,7 @@ func attemptsSurvive(t *testing.T, start Start) {
 	c.subscribe(r, "/a", nil)
 	c.post(one, notice("1", "k", "t", "1"))
 	for i := range brokenOff {
-		await(t, func() bool { return r.attempts("/a", "1") == failed+i+1 }, func() string { return "an attempt after those that failed" })
+		await(t, func() string { return "an attempt after those that failed" }, func() bool { return r.attempts("/a", "1") == failed+i+1 })
 		if left := c.stop(); left != 1 {
 			t.Errorf("%d left", left)
 		}
@@ -74,12 +74,7 @@ func countsSurvive(t *testing.T, start Start) {
 func survivesKills(t *testing.T, start Start) {
 	l := limits
 	l.Attempts = 1000
-	c, r := open(t, start, l), newReceiver(t, func(hook) reply {
-		if rand.IntN(5) == 0 {
-			return reply{status: 500}
-		}
-		return reply{status: 200}
-	})
+	c, r := open(t, start, l), newReceiver(t, flaky)
 	if c.program.Kill == nil {
 		t.Skip("this program cannot be killed in a test")
 	}
@@ -120,7 +115,7 @@ func survivesKills(t *testing.T, start Start) {
 			})
 		}
 		enough := 20 + rand.Int64N(20)
-		await(t, func() bool { return posts.Load() > enough }, func() string { return "posts to be acknowledged" })
+		await(t, func() string { return "posts to be acknowledged" }, func() bool { return posts.Load() > enough })
 		c.running = false
 		c.program.Kill()
 		posting.Wait()

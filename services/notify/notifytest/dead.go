@@ -96,23 +96,15 @@ func listsDead(t *testing.T, start Start) {
 
 // replays holds that a dead letter is pending while it is replayed, and gone when it is delivered.
 func replays(t *testing.T, start Start) {
-	var state atomic.Int32 // 0 ill, 1 slow, 2 well
-	c, r := open(t, start, limits), newReceiver(t, func(h hook) reply {
-		switch state.Load() {
-		case 0:
-			return reply{status: 500}
-		case 1:
-			h.wait()
-		}
-		return reply{status: 200}
-	})
+	var state atomic.Int32
+	c, r := open(t, start, limits), newReceiver(t, staged(&state))
 	sub := c.subscribe(r, "/a", nil)
 	c.post(batch, lines(notice("1", "j", "t", `{"a": 1}`), notice("2", "k", "t", "2")))
 	c.quiet()
 	letters := c.dead("")
 	state.Store(1)
 	c.must(202, "POST", "/v1/dead/"+letters[0].ID+"/replay")
-	await(t, func() bool { return r.attempts("/a", "1") == limits.Attempts+1 }, func() string { return "a replay to arrive" })
+	await(t, func() string { return "a replay to arrive" }, func() bool { return r.attempts("/a", "1") == limits.Attempts+1 })
 	if s, l := c.sums(), get[letter](c, "/v1/dead/"+letters[0].ID); s.Pending != 1 || s.Dead != 1 || !l.Replaying {
 		t.Errorf("while it is replayed: %+v, %+v", s, l)
 	}

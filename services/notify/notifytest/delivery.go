@@ -52,7 +52,7 @@ func keepsOrder(t *testing.T, start Start) {
 	}
 }
 
-// oneInFlight watches, at the receiver, how many webhooks carry one key at once.
+// oneInFlight watches, at the receiver, how many webhooks carry one key concurrently.
 func oneInFlight(t *testing.T, start Start) {
 	var mu sync.Mutex
 	flying, worst := map[string]int{}, 0 // webhooks that carry a key
@@ -82,7 +82,7 @@ func oneInFlight(t *testing.T, start Start) {
 	c.post(batch, lines(ns...))
 	c.quiet()
 	if worst != 1 {
-		t.Errorf("%d webhooks with one key in flight at once", worst)
+		t.Errorf("%d webhooks with one key in flight concurrently", worst)
 	}
 }
 
@@ -107,10 +107,13 @@ func keysDoNotBlock(t *testing.T, start Start) {
 	}
 	c.post(batch, lines(ns...))
 	var s stats
-	await(t, func() bool {
-		s = c.stats()
-		return s.Delivered == warm+400
-	}, func() string { return fmt.Sprintf("200 notices to get past 2 held keys at two subscribers: %+v", s) })
+	await(t,
+
+		func() string { return fmt.Sprintf("200 notices to get past 2 held keys at two subscribers: %+v", s) }, func() bool {
+			s = c.stats()
+			return s.Delivered == warm+400
+		})
+
 	if s := c.sums(); s.Pending != 8 {
 		t.Errorf("while 2 keys are held: %+v", s)
 	}
@@ -121,7 +124,7 @@ func keysDoNotBlock(t *testing.T, start Start) {
 	}
 }
 
-// givesUp holds that a notice that is never taken is tried so often, then dead, and that its key goes on.
+// givesUp holds that a notice which the receiver always refuses is dead after its attempts, and that its key goes on.
 func givesUp(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, func(h hook) reply {
 		if h.notices[0].ID == "poison" {
@@ -164,12 +167,7 @@ func honoursRetryAfter(t *testing.T, start Start) {
 }
 
 func goneDisables(t *testing.T, start Start) {
-	c, r := open(t, start, limits), newReceiver(t, func(h hook) reply {
-		if h.path == "/gone" {
-			return reply{status: 410}
-		}
-		return reply{status: 200}
-	})
+	c, r := open(t, start, limits), newReceiver(t, gone)
 	sub := c.subscribe(r, "/gone", nil)
 	c.subscribe(r, "/here", nil)
 	c.post(batch, lines(notice("1", "k", "t", "1"), notice("2", "k", "t", "1"), notice("3", "j", "t", "1")))
@@ -212,10 +210,7 @@ func followsNoRedirect(t *testing.T, start Start) {
 // batches holds that a subscriber which asks for batches gets all of it, in order, in webhooks no larger
 // than it asked for, and one which does not gets one notice per webhook.
 func batches(t *testing.T, start Start) {
-	c, r := open(t, start, limits), newReceiver(t, func(h hook) reply {
-		h.wait()
-		return reply{status: 200}
-	})
+	c, r := open(t, start, limits), newReceiver(t, held)
 	c.subscribe(r, "/ten", map[string]any{"batch": 10})
 	c.subscribe(r, "/one", nil)
 	var ns []string

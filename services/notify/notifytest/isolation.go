@@ -14,8 +14,8 @@ const (
 	workers = 8
 )
 
-// neighbours posts notices of which one subscriber, of type "bad", is to get one by key and others get the
-// rest, and returns when these have all they are to get.
+// neighbours posts notices of type "bad", one a key, for one subscriber and the rest for others, and returns when
+// these have received all of theirs.
 func (c *client) neighbours(r *receiver, bad int) {
 	c.t.Helper()
 	for i := range 4 {
@@ -32,15 +32,18 @@ func (c *client) neighbours(r *receiver, bad int) {
 	}
 	c.post(batch, lines(ns...))
 	came := 0
-	await(c.t, func() bool {
-		came = 0
-		for _, h := range r.hooks() {
-			if strings.HasPrefix(h.path, "/well") {
-				came += len(h.notices)
+	await(c.t,
+
+		func() string { return fmt.Sprintf("%d notices to get past a bad subscriber; %d came", others, came) }, func() bool {
+			came = 0
+			for _, h := range r.hooks() {
+				if strings.HasPrefix(h.path, "/well") {
+					came += len(h.notices)
+				}
 			}
-		}
-		return came == others
-	}, func() string { return fmt.Sprintf("%d notices to get past a bad subscriber; %d came", others, came) })
+			return came == others
+		})
+
 }
 
 // alone are limits under which a bad subscriber could have all the workers, if it were let.
@@ -60,9 +63,9 @@ func hangingAlone(t *testing.T, start Start) {
 	c.subscribe(r, "/hangs", map[string]any{"types": []string{"bad"}})
 	c.neighbours(r, 500)
 	if n := r.webhooks("/hangs"); n == 0 || n > 250 {
-		t.Errorf("%d of 500 webhooks hang at once", n)
+		t.Errorf("%d of 500 webhooks hang concurrently", n)
 	}
-	await(t, func() bool { return c.sums().Pending == 500 }, func() string { return "the others' deliveries to be counted" })
+	await(t, func() string { return "the others' deliveries to be counted" }, func() bool { return c.sums().Pending == 500 })
 	r.release()
 	if s := c.quiet(); s.Delivered != 500+others {
 		t.Errorf("stats %+v", s)
@@ -93,7 +96,7 @@ func holdsConcurrency(t *testing.T, start Start) {
 	}
 	c.post(batch, lines(series("n", 300, 60)...))
 	if s := c.quiet(); s.Delivered != 600 || worst["/1"] != 1 || worst["/3"] > 3 {
-		t.Errorf("in flight at once: %v; stats %+v", worst, s)
+		t.Errorf("in flight: %v; stats %+v", worst, s)
 	}
 }
 
@@ -102,9 +105,9 @@ func holdsRate(t *testing.T, start Start) {
 	c, r := open(t, start, alone()), newReceiver(t, nil)
 	c.subscribe(r, "/slow", map[string]any{"types": []string{"bad"}, "rate_per_s": 0.001})
 	c.neighbours(r, 100)
-	await(t, func() bool { return r.webhooks("/slow") > 0 }, func() string { return "the first webhook" })
+	await(t, func() string { return "the first webhook" }, func() bool { return r.webhooks("/slow") > 0 })
 	if n := r.webhooks("/slow"); n > 2 {
-		t.Errorf("%d webhooks at once to a subscriber that wants 0.001 a second", n)
+		t.Errorf("%d webhooks to a subscriber that wants 0.001 a second", n)
 	}
 	c.sums()
 }
@@ -122,7 +125,7 @@ func throttles(status int) test {
 		})
 		sub := c.subscribe(r, "/busy", map[string]any{"types": []string{"bad"}, "concurrency": inFlight})
 		c.neighbours(r, 200)
-		await(t, func() bool { return c.stats().of(sub.ID).State == "throttled" }, func() string { return "a throttled subscription" })
+		await(t, func() string { return "a throttled subscription" }, func() bool { return c.stats().of(sub.ID).State == "throttled" })
 		if n := r.webhooks("/busy"); n == 0 || n > inFlight {
 			t.Errorf("%d webhooks to a subscriber that asked for an hour of peace at the first, with %d in flight", n, inFlight)
 		}
@@ -146,7 +149,7 @@ func breaksCircuit(t *testing.T, start Start) {
 	})
 	sub := c.subscribe(r, "/fails", map[string]any{"types": []string{"bad"}})
 	c.neighbours(r, keys)
-	await(t, func() bool { return c.stats().of(sub.ID).State == "failing" }, func() string { return "a failing subscription" })
+	await(t, func() string { return "a failing subscription" }, func() bool { return c.stats().of(sub.ID).State == "failing" })
 	if n := r.webhooks("/fails"); n == 0 || n > keys/5 {
 		t.Errorf("%d webhooks to a subscriber that fails every time; %d notices wait", n, keys)
 	}

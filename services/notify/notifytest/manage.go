@@ -146,9 +146,14 @@ func pages(t *testing.T, start Start) {
 	}
 }
 
-// guards holds that no webhook reaches a private address: an address is refused at once, and a name when
+// guards holds that no webhook reaches a private address: an address is refused immediately, and a name when
 // it has been resolved.
-func guards(t *testing.T, start Start) {
+func guards(t *testing.T, start Start) { guarded(t, start) }
+
+// hidesGuarded holds that what is said of a private receiver does not show what its name resolves to.
+func hidesGuarded(t *testing.T, start Start) { guarded(t, start).showsNoAddress("not allowed") }
+
+func guarded(t *testing.T, start Start) *client {
 	l := limits
 	l.AllowPrivate, l.Attempts = false, 2
 	c := open(t, start, l)
@@ -172,10 +177,10 @@ func guards(t *testing.T, start Start) {
 	if s := c.quiet(); s.Dead != 1 {
 		t.Errorf("stats %+v", s)
 	}
-	c.showsNoAddress("not allowed")
+	return c
 }
 
-// hidesAddresses holds that what is said of a receiver that cannot be reached does not tell what its name resolves to.
+// hidesAddresses holds that what is said of a receiver that cannot be reached does not show what its name resolves to.
 func hidesAddresses(t *testing.T, start Start) {
 	l := limits
 	l.Attempts = 2
@@ -228,12 +233,9 @@ func deletingGivesUp(t *testing.T, start Start) {
 	r.release()
 }
 
-// drains holds that stopping delivers what was accepted and can be delivered at once.
+// drains holds that stopping delivers what was accepted and can be delivered immediately.
 func drains(t *testing.T, start Start) {
-	c, r := open(t, start, limits), newReceiver(t, func(h hook) reply {
-		h.wait()
-		return reply{status: 200}
-	})
+	c, r := open(t, start, limits), newReceiver(t, held)
 	c.subscribe(r, "/a", nil)
 	for i := range 100 {
 		c.post(one, notice(fmt.Sprintf("%03d", i), fmt.Sprintf("k%d", i%10), "t", "1"))
@@ -253,7 +255,7 @@ func drains(t *testing.T, start Start) {
 	}
 }
 
-// drainsBounded holds that stopping does not wait for ever, and tells what was left.
+// drainsBounded holds that stopping has a bound, and reports what was left.
 func drainsBounded(t *testing.T, start Start) {
 	l := limits
 	l.Drain, l.Backoff, l.MaxBackoff = 50*time.Millisecond, time.Hour, time.Hour
@@ -273,7 +275,7 @@ func drainsBounded(t *testing.T, start Start) {
 	for range 3 {
 		<-arrived
 	}
-	await(t, func() bool { return c.stats().Delivered == 1 }, func() string { return "one delivery" })
+	await(t, func() string { return "one delivery" }, func() bool { return c.stats().Delivered == 1 })
 	if left := c.stop(); left != 3 {
 		t.Errorf("%d left, want 3", left)
 	}

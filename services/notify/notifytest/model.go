@@ -90,13 +90,7 @@ func (in Input) Model() map[string][]string {
 func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	l := limits.brief()
 	l.Attempts, l.Backoff, l.MaxBackoff = 100, 100*time.Microsecond, time.Millisecond
-	r := newReceiver(t, func(hook) reply {
-		if rand.IntN(5) == 0 {
-			return reply{status: 500}
-		}
-		return reply{status: 200}
-	})
-	c := open(t, start, l)
+	c, r := open(t, start, l), newReceiver(t, flaky)
 	for i, sub := range in.Subscriptions {
 		c.subscribe(r, fmt.Sprintf("/%d", i), sub)
 	}
@@ -104,6 +98,7 @@ func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	for i, post := range in.Posts {
 		c.post(batch, lines(post...))
 		if how := in.Restarts[i]; how != None {
+			c.http.CloseIdleConnections() // a server waits before it closes one
 			c.restart(how == Kill && c.program.Kill != nil)
 			restarted = true
 		}
@@ -133,7 +128,7 @@ func matchesModel(t *testing.T, start Start) {
 	}
 }
 
-// addsUp lets clients post, receivers fail, disable themselves and be deleted, all at once, under a bound
+// addsUp lets clients post, receivers fail, disable themselves and be deleted concurrently, under a bound
 // that is often reached, and wants every figure to add up in the end.
 func addsUp(t *testing.T, start Start) {
 	l := limits

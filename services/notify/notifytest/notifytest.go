@@ -1,7 +1,7 @@
 // Package notifytest is the black-box suite of the notification dispatcher: what any program must do
-// that offers its API, however it is put together. It talks HTTP only, so the plain program and every
-// assembly of notifyd pass the same tests. Test is the core; Push and Isolation are for programs that offer
-// streams and keep subscribers apart.
+// that offers its API, however it is put together. It talks HTTP only. Core is what the load of notifyd's
+// ladder needs, and what the plain program passes; every assembly of notifyd passes Test, which is Core and the
+// rest of the API. Push and Isolation are for programs that offer streams and keep subscribers apart.
 //
 // It is not for speed. Everything that a test starts has ended when the test has.
 package notifytest
@@ -9,6 +9,8 @@ package notifytest
 import (
 	"testing"
 	"time"
+
+	"dyno/parts/servicetest"
 )
 
 // Limits are what a test asks of the program, tighter than one would run it with. Zero: the program's own.
@@ -34,7 +36,7 @@ var limits = Limits{
 	Timeout: 10 * time.Second, Drain: 10 * time.Second, Overlap: time.Hour, AllowPrivate: true,
 }
 
-// brief leaves behind what is not delivered at once when the program stops.
+// brief leaves behind what is not delivered immediately when the program stops.
 func (l Limits) brief() Limits {
 	l.Drain = 20 * time.Millisecond
 	return l
@@ -48,7 +50,7 @@ type Program struct {
 	// next start.
 	Stop func() (left int)
 
-	// Kill ends it at once: nothing is drained, and nothing is written that has not been acknowledged. Nil:
+	// Kill ends it immediately: nothing is drained, and nothing is written that has not been acknowledged. Nil:
 	// it cannot be done.
 	Kill func()
 }
@@ -56,62 +58,75 @@ type Program struct {
 // Start starts a dispatcher over a folder, which is empty or holds what an earlier start left there.
 type Start func(t testing.TB, dir string, l Limits) Program
 
-// Test runs the core of the suite.
-func Test(t *testing.T, start Start) {
+// Core runs what the load of the ladder needs: every program passes it, the plain one too.
+func Core(t *testing.T, start Start) {
 	run(t, start, map[string]test{
 		"delivers":                        delivers,
 		"refuses other sites' pages":      refusesPages,
 		"allows listed pages":             allowsPages,
 		"numbers notices":                 numbers,
-		"filters by type":                 filters,
-		"refuses what is no notice":       refusesBad,
-		"names the bad lines":             namesBadLines,
-		"refuses in JSON":                 refusesInJSON,
 		"takes a batch whole or not":      takesWhole,
 		"refuses beyond its bound":        refusesBeyond,
 		"takes an id once":                takesOnce,
 		"takes an id once from many":      takesOnceFromMany,
-		"an id stands for one notice":     refusesOther,
 		"an id for one notice, from many": refusesOtherFromMany,
-		"forwards traceparent":            forwardsTrace,
 		"keeps order through failures":    keepsOrder,
 		"one in flight per key":           oneInFlight,
 		"keys do not block one another":   keysDoNotBlock,
 		"gives up after its attempts":     givesUp,
-		"honours Retry-After":             honoursRetryAfter,
-		"410 disables":                    goneDisables,
 		"follows no redirect":             followsNoRedirect,
 		"guards against private targets":  guards,
-		"hides addresses":                 hidesAddresses,
-		"shows a secret once":             showsSecretOnce,
-		"rotates secrets":                 rotates,
-		"forgets replaced secrets":        forgetsSecrets,
-		"manages subscriptions":           manages,
-		"changes subscriptions":           changes,
-		"lists page by page":              pages,
-		"deleting gives up":               deletingGivesUp,
-		"lists dead letters":              listsDead,
-		"replays dead letters":            replays,
-		"replays again what dies again":   replaysAgain,
-		"purges dead letters":             purges,
-		"delivers what the model says":    matchesModel,
-		"adds up":                         addsUp,
-		"batches":                         batches,
-		"drains":                          drains,
-		"drains within its bound":         drainsBounded,
-		"attempts survive a restart":      attemptsSurvive,
-		"counts survive a restart":        countsSurvive,
 		"survives kills while it is busy": survivesKills,
+		"refuses what is no notice":       refusesBad(false),
 	})
 	restarts(t, start, map[string]durable{
 		"notices survive":            noticesSurvive,
 		"order survives":             orderSurvives,
-		"subscriptions survive":      subscriptionsSurvive,
 		"ids taken once survive":     idsSurvive,
-		"dead letters survive":       lettersSurvive,
-		"a replay survives":          replaySurvives,
-		"deleting survives":          deletingSurvives,
 		"posts between them survive": postsBetweenSurvive,
+	})
+}
+
+// Test runs Core, and the rest of the API but for streams.
+func Test(t *testing.T, start Start) {
+	Core(t, start)
+	run(t, start, map[string]test{
+		"filters by type":               filters,
+		"says what is wrong":            refusesBad(true),
+		"takes an Idempotency-Key once": takesKeyOnce,
+		"names the bad lines":           namesBadLines,
+		"refuses in JSON":               refusesInJSON,
+		"an id stands for one notice":   refusesOther,
+		"forwards traceparent":          forwardsTrace,
+		"honours Retry-After":           honoursRetryAfter,
+		"410 disables":                  goneDisables,
+		"hides addresses":               hidesAddresses,
+		"shows a secret once":           showsSecretOnce,
+		"rotates secrets":               rotates,
+		"forgets replaced secrets":      forgetsSecrets,
+		"manages subscriptions":         manages,
+		"changes subscriptions":         changes,
+		"lists page by page":            pages,
+		"deleting gives up":             deletingGivesUp,
+		"lists dead letters":            listsDead,
+		"replays dead letters":          replays,
+		"replays again what dies again": replaysAgain,
+		"purges dead letters":           purges,
+		"delivers what the model says":  matchesModel,
+		"adds up":                       addsUp,
+		"batches":                       batches,
+		"drains":                        drains,
+		"drains within its bound":       drainsBounded,
+		"attempts survive a restart":    attemptsSurvive,
+		"counts survive a restart":      countsSurvive,
+		"hides private targets":         hidesGuarded,
+	})
+	restarts(t, start, map[string]durable{
+		"subscriptions survive": subscriptionsSurvive,
+		"dead letters survive":  lettersSurvive,
+		"a replay survives":     replaySurvives,
+		"deleting survives":     deletingSurvives,
+		"details survive":       detailsSurvive,
 	})
 }
 
@@ -135,42 +150,21 @@ func Push(t *testing.T, start Start) {
 // never by time.
 func Isolation(t *testing.T, start Start) {
 	run(t, start, map[string]test{
-		"one that hangs keeps nobody waiting": hangingAlone,
-		"holds the concurrency asked for":     holdsConcurrency,
-		"holds the rate asked for":            holdsRate,
-		"429 throttles a subscription":        throttles(429),
-		"502 throttles a subscription":        throttles(502),
-		"504 throttles a subscription":        throttles(504),
-		"breaks the circuit":                  breaksCircuit,
+		"one that hangs holds up no other": hangingAlone,
+		"holds the concurrency asked for":  holdsConcurrency,
+		"holds the rate asked for":         holdsRate,
+		"429 throttles a subscription":     throttles(429),
+		"502 throttles a subscription":     throttles(502),
+		"504 throttles a subscription":     throttles(504),
+		"breaks the circuit":               breaksCircuit,
 	})
 }
 
 type test = func(*testing.T, Start)
 
+const patience = servicetest.Patience // bounds every wait
+var await = servicetest.Await
+
 func run(t *testing.T, start Start, tests map[string]test) {
-	for name, run := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run(t, start)
-		})
-	}
-}
-
-// patience bounds every wait; it is reached only when a test fails.
-const patience = 2 * time.Minute
-
-// await returns when done is true.
-func await(t testing.TB, done func() bool, what func() string) {
-	t.Helper()
-	poll := time.NewTicker(2 * time.Millisecond)
-	defer poll.Stop()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-limit.C:
-			t.Fatalf("waited %v for %s", patience, what())
-		}
-	}
+	servicetest.Parallel(t, tests, func(t *testing.T, run test) { run(t, start) })
 }

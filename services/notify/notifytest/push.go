@@ -183,11 +183,13 @@ func endsStreams(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	s := c.listen("", nil)
 	m := c.dial("")
+	ended := make(chan error, 1)
+	go func() { _, err := m.next(); ended <- err }() // while the server waits for this client to confirm the close
 	c.stop()
 	if e, err := s.next(); err == nil {
 		t.Errorf("after the stop came %+v", e)
 	}
-	if _, err := m.next(); err == nil {
+	if <-ended == nil {
 		t.Error("after the stop came a message")
 	}
 }

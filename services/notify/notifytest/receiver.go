@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ type receiver struct {
 	url     string
 	answer  func(hook) reply // nil: 204 to everything
 	gate    chan struct{}
-	release func() // lets go of those that wait at the gate, now and later
+	release func() // opens the gate for good
 
 	mu      sync.Mutex
 	secrets map[string][]*webhooks.Webhook // by path; every webhook must bear a signature by each
@@ -84,7 +86,42 @@ func newReceiver(t testing.TB, answer func(hook) reply) *receiver {
 	return r
 }
 
-// know tells the receiver which secrets sign what comes to a path from now on.
+// held answers when the receiver's gate is open.
+func held(h hook) reply {
+	h.wait()
+	return reply{status: 200}
+}
+
+// gone answers 410 at one path.
+func gone(h hook) reply {
+	if h.path == "/gone" {
+		return reply{status: 410}
+	}
+	return reply{status: 200}
+}
+
+// staged fails at state 0, is held at 1, and answers at 2.
+func staged(state *atomic.Int32) func(hook) reply {
+	return func(h hook) reply {
+		if state.Load() == 0 {
+			return reply{status: 500}
+		}
+		if state.Load() == 1 {
+			h.wait()
+		}
+		return reply{status: 200}
+	}
+}
+
+// flaky fails one webhook in five.
+func flaky(hook) reply {
+	if rand.IntN(5) == 0 {
+		return reply{status: 500}
+	}
+	return reply{status: 200}
+}
+
+// know sets the secrets that sign what comes to a path from now on.
 func (r *receiver) know(path string, secrets ...string) {
 	var all []*webhooks.Webhook
 	for _, secret := range secrets {
@@ -103,7 +140,7 @@ func (r *receiver) know(path string, secrets ...string) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
-		return // the sender was stopped in mid-sentence
+		return // the sender was stopped while it sent
 	}
 	h := hook{
 		ctx: req.Context(), gate: r.gate, path: req.URL.Path, id: req.Header.Get("webhook-id"), trace: req.Header.Get("traceparent"),
@@ -130,7 +167,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a = r.answer(h)
 	}
 	if req.Context().Err() != nil {
-		return // nobody hears the answer
+		return // the sender has gone
 	}
 	if a.status < 300 {
 		r.mu.Lock()

@@ -27,7 +27,7 @@ func showsSecretOnce(t *testing.T, start Start) {
 }
 
 // rotates holds that for a while webhooks bear a signature by the old secret and one by the new. The
-// receiver verifies by every secret it has been told.
+// receiver verifies by every secret that it knows.
 func rotates(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	sub := c.subscribe(r, "/a", nil)
@@ -67,10 +67,13 @@ func forgetsSecrets(t *testing.T, start Start) {
 	sub := c.subscribe(r, "/a", nil)
 	r.know("/a", c.patch(sub.ID, map[string]any{"rotate_secret": true}).Secret)
 	inForce := 0
-	await(t, func() bool {
-		inForce = get[subscription](c, "/v1/subscriptions/"+sub.ID).Secrets
-		return inForce == 1
-	}, func() string { return "the old secret to be forgotten" })
+	await(t,
+
+		func() string { return "the old secret to be forgotten" }, func() bool {
+			inForce = get[subscription](c, "/v1/subscriptions/"+sub.ID).Secrets
+			return inForce == 1
+		})
+
 	c.post(one, notice("1", "k", "t", "1"))
 	c.quiet()
 	if got := r.hooks(); len(got) != 1 || got[0].signed != 1 {

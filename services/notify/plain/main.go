@@ -1,103 +1,154 @@
-// Notify-plain is the notification dispatcher as one writes it on the first day: two files of JSON lines, a
-// map of lanes, one per subscription and key, a channel of lanes that have work, sixteen workers, one
-// http.Client. It offers the API of notifyd and passes the same suite; it is step 0 of notifyd's ladder,
-// kept so that the seams of notifyd can be shown to cost nothing.
+// Notify-plain is the notification dispatcher as one writes it on the first day: two files of JSON
+// lines, a map of lanes, sixteen workers, one http.Client. It is step 0 of notifyd's ladder and
+// does what the ladder's load needs (notifytest.Core), so that the cost of notifyd's seams shows. A
+// notice is synced before its 202; one that failed too often is a dead letter, which the journal
+// names.
 //
-// It is durable: a notice is fsynced before its 202, one POST after the other. What it does not do: what is
-// pending stays in memory, and so do dead letters; the files grow until the next start, which rewrites them;
-// there is no SSE or WebSocket; and subscribers are not kept apart: one that hangs can hold every worker
-// until its attempts time out, and rate_per_s and concurrency are refused, because nothing here would hold
-// them.
+// It is not for production: every subscription receives every notice and cannot be deleted, the
+// files only grow, and one subscriber that hangs can occupy every worker.
 package main
 
 import (
+	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	_ "net/http/pprof"
+	"net/textproto"
 	"os"
-	"os/signal"
-	"sync/atomic"
-	"syscall"
+	"sync"
 	"time"
 
 	"dyno/agent"
-	"dyno/parts/guard"
-	"dyno/parts/lameduck"
+	"dyno/parts/hostport"
+	"dyno/parts/standalone"
 )
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:8080", "public `address`")
-	debug := flag.String("debug", "127.0.0.1:0", "`address` of pprof and the agent")
 	data := flag.String("data", "notify-plain-data", "`folder` of the notices; made if it is missing")
 	allowPrivate := flag.Bool("allow-private", false, "let webhooks go to private and loopback addresses")
-	origins := flag.String("allow-origin", "", "`ORIGINS` whose pages may call the public address, with commas between them")
-	hosts := flag.String("allow-host", "", "`NAMES` by which clients call, with commas between them")
-	lameDuck := flag.Duration("lame-duck", 2*time.Second, "`time` after SIGTERM in which it still accepts and answers, while /readyz says 503")
-	flag.Parse()
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	g, err := guard.New(guard.Options{Origins: []string{*origins}, Hosts: []string{*hosts}, Listen: []string{*listen, *debug}})
-	if err != nil {
-		slog.Error("notify-plain cannot start", "error", err)
-		os.Exit(2)
-	}
-	if err := run(*listen, *debug, *data, *allowPrivate, *lameDuck, g); err != nil {
-		slog.Error("notify-plain ended", "error", err)
-		os.Exit(1)
-	}
+	standalone.Main("notify-plain", func(_ context.Context, inside *agent.Agent) (standalone.Service, error) {
+		s, err := newServer(*data, defaults, *allowPrivate)
+		if err != nil {
+			return standalone.Service{}, err
+		}
+		inside.Gauge("async_queue_depth", func() float64 { waiting, _ := s.backlog(); return float64(waiting) })
+		inside.Gauge("async_oldest_age_seconds", func() float64 { _, age := s.backlog(); return age.Seconds() })
+		web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+			IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+		return standalone.Service{Server: web, Close: func() { slog.Info("stopped", "left_for_the_next_start", s.close()) }}, nil
+	})
 }
 
-func run(listen, debug, data string, allowPrivate bool, lameDuck time.Duration, g *guard.Guard) error {
-	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer cancel()
-	public, err := net.Listen("tcp", listen)
-	if err != nil {
-		return err
+// limits bound what the program does; a test may set tighter ones.
+type limits struct {
+	workers, attempts   int           // attempts of one notice
+	pending, bytes      int           // deliveries that wait, and bytes of their notices
+	timeout             time.Duration // of an attempt
+	backoff, maxBackoff time.Duration // after the first failed attempt, and after any
+}
+
+var defaults = limits{workers: 16, pending: 100_000, bytes: 256 << 20, attempts: 8,
+	timeout: 10 * time.Second, backoff: 500 * time.Millisecond, maxBackoff: time.Minute}
+
+// server is the dispatcher. It owns its workers; close waits for them.
+type server struct {
+	limits       limits
+	allowPrivate bool
+	client       *http.Client
+	ready        chan *lane
+	workers      sync.WaitGroup
+	stop         context.CancelFunc // ends the workers
+	lock         *os.File           // on the data folder
+	changes      sync.Mutex         // held while a POST is written and synced; taken before mu
+	log          *lineFile          // of notices
+	mu           sync.Mutex         // guards the fields below
+	journal      *lineFile          // of events
+	seq          uint64             // the last notice's number
+	seen         seen
+	subs         map[string]*subscription
+	counts       counts
+	lanes        int       // lanes in ready, with a worker or on a timer
+	oldest       list.List // of time.Time: when each pending notice was accepted, oldest first
+	bytes        int       // of pending notices
+}
+
+// newServer opens the data folder and goes on where the last process ended.
+func newServer(data string, l limits, allowPrivate bool) (*server, error) {
+	s := &server{limits: l, allowPrivate: allowPrivate, client: hostport.Client(l.timeout, allowPrivate),
+		subs: map[string]*subscription{}, seen: seen{by: map[string]seenID{}}}
+	if err := s.open(data); err != nil {
+		return nil, fmt.Errorf("data folder: %w; choose another with --data", err)
 	}
-	defer public.Close()
-	private, err := net.Listen("tcp", debug)
-	if err != nil {
-		return err
+	for _, sub := range s.subs {
+		s.lanes += len(sub.lanes)
 	}
-	defer private.Close()
-	s, err := newServer(data, defaults, allowPrivate)
-	if err != nil {
-		return err
-	}
-	inside := agent.New(agent.Config{Service: "notify-plain"})
-	inside.Gauge("async_queue_depth", s.depth)
-	inside.Gauge("async_oldest_age_seconds", s.age)
-	http.Handle("/debug/dyno/", inside)
-	var stopping atomic.Bool
-	http.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if stopping.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
+	s.ready = make(chan *lane, max(l.pending, s.lanes))
+	for _, sub := range s.subs {
+		for _, l := range sub.lanes { // that the last process left
+			s.after(l, time.Until(l.next))
 		}
-	})
-	ends := lameduck.Listen(public.(*net.TCPListener))
-	web := lameduck.NewServer(&http.Server{
-		Handler: s.handler(g), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-	}, ends)
-	pages := &http.Server{Handler: g.Private().Wrap(http.DefaultServeMux, nil), ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 2)
-	go func() { failed <- web.Serve(ends) }()
-	go func() { failed <- pages.Serve(private) }()
-	json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"ready": true, "service": "notify-plain", "listen": public.Addr().String(), "debug": private.Addr().String(), "pid": os.Getpid(),
-	})
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-		cancel() // the next signal ends the process
 	}
-	stopping.Store(true)
-	err = errors.Join(err, web.Stop(lameDuck, s.limits.drain))
-	left := s.close(s.limits.drain)
-	slog.Info("stopped", "left_for_the_next_start", left)
-	return err
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	for range l.workers {
+		s.workers.Go(func() { s.work(ctx) })
+	}
+	return s, nil
+}
+
+// close ends the workers and returns the number of deliveries that are left for the next start.
+func (s *server) close() (left int) {
+	s.stop()
+	s.workers.Wait()
+	s.client.CloseIdleConnections()
+	s.log.file.Close()
+	s.journal.file.Close()
+	s.lock.Close()
+	left, _ = s.backlog()
+	return left
+}
+
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/notices", endpoint(s.postNotices))
+	mux.Handle("POST /v1/subscriptions", endpoint(s.subscribe))
+	mux.Handle("GET /v1/stats", endpoint(s.stats))
+	return mux
+}
+
+// endpoint returns the answer to a request, or an error.
+type endpoint func(w http.ResponseWriter, r *http.Request) (status int, v any, err error)
+
+func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, v, err := e(w, r)
+	if err != nil {
+		refused := &textproto.Error{Code: http.StatusServiceUnavailable, Msg: err.Error() + "; make the data folder writable, then start again"}
+		errors.As(err, &refused)
+		status, v = refused.Code, map[string]string{"error": refused.Msg}
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) // an error means that the client has gone
+}
+
+// refuse returns an error with the HTTP status of its answer.
+func refuse(status int, format string, args ...any) error {
+	return &textproto.Error{Code: status, Msg: fmt.Sprintf(format, args...)}
+}
+
+// backlog is what the lab watches: the number of pending deliveries, and the age of the oldest.
+func (s *server) backlog() (waiting int, age time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first := s.oldest.Front(); first != nil {
+		age = time.Since(first.Value.(time.Time))
+	}
+	return s.oldest.Len(), age
 }

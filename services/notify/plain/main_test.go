@@ -14,6 +14,7 @@ import (
 
 	"dyno/parts/guard"
 	"dyno/parts/lameduck/lameducktest"
+	"dyno/parts/quicktest"
 	"dyno/services/notify/notifytest"
 
 	"go.uber.org/goleak"
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 
 func start(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
 	tight := defaults
-	tight.pending, tight.attempts, tight.timeout, tight.overlap = l.Pending, l.Attempts, l.Timeout, l.Overlap
-	tight.backoff, tight.maxBackoff, tight.drain = l.Backoff, l.MaxBackoff, l.Drain
+	tight.pending, tight.attempts, tight.timeout = l.Pending, l.Attempts, l.Timeout
+	tight.backoff, tight.maxBackoff = l.Backoff, l.MaxBackoff
 	s, err := newServer(dir, tight, l.AllowPrivate)
 	if err != nil {
 		t.Fatal(err)
@@ -42,31 +43,30 @@ func start(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(s.handler(g))
+	web := httptest.NewServer(g.Wrap(s.handler(), nil))
 	return notifytest.Program{
 		URL: web.URL,
 		Stop: func() int {
 			web.Close()
-			return s.close(l.Drain)
+			return s.close()
 		},
 		Kill: func() {
 			s.stop()
 			s.workers.Wait() // nothing is settled from here on
 			web.CloseClientConnections()
 			web.Close()
-			s.close(0)
+			s.close()
 		},
 	}
 }
 
-// The plain program passes the suite that every assembly of notifyd passes.
-func TestSuite(t *testing.T) { notifytest.Test(t, start) }
+func TestCore(t *testing.T) { notifytest.Core(t, start) }
 
-// Every notice that the program received before it ends is acknowledged. It runs as a process of its own, which is this
-// test's binary once more.
+// Every notice that the program received before it ends is acknowledged. The program is this test's
+// binary in a process of its own.
 func TestLosesNoRequest(t *testing.T) {
 	data := t.TempDir()
-	for range 4 {
+	for range quicktest.Of(1, 4) {
 		cmd := exec.Command(os.Args[0], "--listen=127.0.0.1:0", "--lame-duck=1s", "--data="+data)
 		cmd.Env = append(os.Environ(), asProgram+"=1")
 		out, err := cmd.StdoutPipe()

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,11 +16,7 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/parts/daemon"
-	"dyno/parts/guard"
-	"dyno/parts/guard/guardtest"
 
-	"github.com/spf13/cobra"
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"go.uber.org/goleak"
 )
@@ -220,79 +215,6 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	r.add(n, 1)
 	if text, full := r.swap(nil); !full || len(text) != 0 {
 		t.Errorf("receipts went on after a gap: %d bytes", len(text))
-	}
-}
-
-// Run prints the addresses, serves, and ends with its context while a stream is open.
-func TestRun(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	out, in := io.Pipe()
-	g, err := guard.New(guard.Options{Listen: []string{"127.0.0.1:0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, Config{}, g.Private(), nil, "127.0.0.1:0", "127.0.0.1:0", in) }()
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ready struct {
-		Ready         bool
-		Listen, Debug string
-	}
-	if err := json.Unmarshal(line, &ready); err != nil || !ready.Ready {
-		t.Fatalf("%s: %v", line, err)
-	}
-	client := &http.Client{Transport: &http.Transport{}}
-	stream, err := client.Get("http://" + ready.Debug + "/receipts?run=run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Post("http://"+ready.Listen+"/any/path", "application/json", strings.NewReader(body(1, "k")))
-	if err != nil || resp.StatusCode != http.StatusNoContent {
-		t.Fatalf("%v, %v", resp, err)
-	}
-	resp.Body.Close()
-	guardtest.Refuses(t, client, "PUT", "http://"+ready.Listen+"/any/path", "")
-	guardtest.Refuses(t, client, "GET", "http://"+ready.Debug+"/stats", "")
-	resp, err = client.Get("http://" + ready.Debug + "/stats")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stats Stats
-	err = json.NewDecoder(resp.Body).Decode(&stats)
-	resp.Body.Close()
-	if err != nil || stats.Notices != 1 {
-		t.Errorf("%+v, %v", stats, err)
-	}
-	cancel()
-	if text, err := io.ReadAll(stream.Body); err != nil || !strings.HasPrefix(string(text), "run-0000000000000001 ") {
-		t.Errorf("stream %q, %v", text, err)
-	}
-	stream.Body.Close()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	client.CloseIdleConnections()
-}
-
-// A mistake on the command line exits with 2, as it does with every other command.
-func TestUsage(t *testing.T) {
-	for says, args := range map[string][]string{
-		"stray":   {"sink", "stray"},
-		"delai":   {"sink", "--delai", "5ms"},
-		"secret":  {"sink", "--secret", "whsec_?"},
-		"nowhere": {"sink", "--otlp", "nowhere"},
-	} {
-		start := func(context.Context, *daemon.Env) (daemon.Running, error) { return daemon.Running{}, nil }
-		s := daemon.Service{Name: "toyd", Start: start, Commands: []*cobra.Command{Command()}}
-		var stderr strings.Builder
-		none := func(string) (string, bool) { return "", false }
-		code := daemon.Run(t.Context(), s, args, none, io.Discard, &stderr)
-		if code != 2 || !strings.Contains(stderr.String(), says) || strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%v: exit %d, %q", args, code, stderr.String())
-		}
 	}
 }
 

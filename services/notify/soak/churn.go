@@ -126,9 +126,6 @@ func (c *churn) create(ctx context.Context, name string, d history.Definition) e
 	if err := c.receiver.trust(name, secret, 0); err != nil {
 		return err
 	}
-	if c.Workers > 0 {
-		d.Concurrency = 0
-	}
 	ask := view{URL: c.receiver.url + "/" + name, Types: d.Types, Batch: d.Batch, Concurrency: d.Concurrency, Secret: secret}
 	return c.acknowledge(ctx, name, &d, func() (outcome, error) {
 		status, answer, err := c.send(ctx, http.MethodPost, "/v1/subscriptions", ask)
@@ -158,9 +155,6 @@ func (c *churn) find(ctx context.Context, name string) (outcome, error) {
 }
 
 func (c *churn) patch(ctx context.Context, name string, d history.Definition) error {
-	if c.Workers > 0 {
-		d.Concurrency = 0
-	}
 	if d.Types == nil {
 		d.Types = []string{"*"}
 	}

@@ -6,14 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/services/notify/soak/powercut"
 )
 
 // Nothing that was acknowledged is lost when the power goes.
 func TestPowerCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it cuts the power of a dispatcher for several seconds")
-	}
+	quicktest.Skip(t, "cuts the power of a dispatcher again and again")
 	disk := t.TempDir()
 	seed := chooseSeed(t)
 	supply, err := powercut.Plug(disk, powercut.Options{Seed: seed, Clean: *clean})

@@ -3,7 +3,7 @@
 // package history judges what they saw. With a Power the crashes are power cuts: what was not synced is
 // gone (package powercut).
 //
-//	go test ./services/notify/soak -run TestKill -kills 200 -v
+//	DYNO_TESTS=all go test ./services/notify/soak -run TestKill -kills 200 -v
 //
 // It talks to the dispatcher over HTTP only, so any program with its API can be soaked. It measures nothing.
 // What decides is what happened, never how long it took, but for one requirement: a process is to be ready
@@ -34,7 +34,6 @@ const patience = 2 * time.Minute
 type Config struct {
 	Command []string                  // the dispatcher and its arguments; it is to print a ready line and to listen on loopback
 	Start   func() (*Instance, error) // instead of Command: starts it in this process
-	Workers int                       // that it has, if its subscriptions know no concurrency; 0: they do
 	Crashes int
 	Seed    uint64                           // of all that is random here; what the machine makes of it differs
 	Power   Power                            // nil: a crash is the death of the process only
@@ -73,7 +72,6 @@ func Run(ctx context.Context, c Config) (*Summary, error) {
 		c.Log = func(string, ...any) {}
 	}
 	r := &run{Config: c, history: new(history.History), door: newDoor(), bursts: make(chan struct{}, 1)}
-	r.history.Workers = c.Workers
 	var err error
 	if r.receiver, err = newReceiver(r.history, c.Seed); err != nil {
 		return nil, err

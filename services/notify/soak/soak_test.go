@@ -12,18 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/notify/soak/powercut"
 
 	"go.uber.org/goleak"
 )
 
 var (
-	kills   = flag.Int("kills", 5, "how often TestKill kills the dispatcher")
-	cuts    = flag.Int("powercut", 3, "how often TestPowerCut cuts the power")
-	clean   = flag.Bool("clean", false, "a power cut keeps nothing of what was not synced, instead of parts of it every other time")
-	seed    = flag.Uint64("seed", 0, "of what is random in TestKill and TestPowerCut; 0: another each time")
-	program = flag.String("program", "cmd/notifyd", "the folder of the dispatcher to soak: cmd/notifyd or services/notify/plain")
-	set     settings
+	kills = flag.Int("kills", 5, "how often TestKill kills the dispatcher")
+	cuts  = flag.Int("powercut", 3, "how often TestPowerCut cuts the power")
+	clean = flag.Bool("clean", false, "a power cut keeps nothing of what was not synced, instead of parts of it every other time")
+	seed  = flag.Uint64("seed", 0, "of what is random in TestKill and TestPowerCut; 0: another each time")
+	set   settings
 )
 
 func init() { flag.Var(&set, "set", "a setting or seam of notifyd, such as commit=each; repeatable") }
@@ -49,9 +49,7 @@ func TestMain(m *testing.M) {
 
 // Nothing that was acknowledged is lost, whenever the dispatcher dies.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it kills a dispatcher for several seconds")
-	}
+	quicktest.Skip(t, "kills a dispatcher again and again")
 	soak(t, Config{Crashes: *kills, Seed: chooseSeed(t), Command: command(t, filepath.Join(t.TempDir(), "data"))})
 }
 
@@ -66,9 +64,6 @@ func chooseSeed(t *testing.T) uint64 {
 
 func soak(t *testing.T, c Config) {
 	c.Log = t.Logf
-	if plain() {
-		c.Workers = plainWorkers
-	}
 	summary, err := Run(t.Context(), c)
 	if summary != nil {
 		t.Logf("\n%s", summary)
@@ -78,19 +73,14 @@ func soak(t *testing.T, c Config) {
 	}
 }
 
-func plain() bool { return filepath.Base(*program) == "plain" }
-
-// plainWorkers is how many the plain program has; its subscriptions know no concurrency.
-const plainWorkers = 16
-
 // build builds the dispatcher, once for all tests.
 var build = sync.OnceValues(func() (path string, err error) {
 	if binaries, err = os.MkdirTemp("", "soak"); err != nil {
 		return "", err
 	}
 	path = filepath.Join(binaries, "dispatcher")
-	if out, err := exec.Command("go", "build", "-o", path, "dyno/"+*program).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", *program, err, out)
+	if out, err := exec.Command("go", "build", "-o", path, "dyno/cmd/notifyd").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building notifyd: %w\n%s", err, out)
 	}
 	return path, nil
 })
@@ -105,11 +95,7 @@ func command(t *testing.T, data string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	common := []string{"--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data}
-	if plain() {
-		return append([]string{path, "--allow-private"}, common...)
-	}
-	args := append([]string{path, "serve", "--allow-private-targets", "--log-level", "warn"}, common...)
+	args := []string{path, "serve", "--allow-private-targets", "--log-level", "warn", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", data}
 	for _, s := range slices.Concat(busy, set) {
 		args = append(args, "--set", s)
 	}

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"dyno/parts/refusal"
 )
 
 // Config says which tokens to accept.
@@ -103,7 +105,7 @@ func (c *Config) complete() error {
 	}
 	switch {
 	case c.Cache != "none" && c.Cache != "digest":
-		return fmt.Errorf("there is no token cache %q; there are none and digest", c.Cache)
+		return refusal.Unknown("token cache", c.Cache, "none", "digest")
 	case c.CacheSize < 0:
 		return fmt.Errorf("a token cache of %d tokens cannot be; give 1 or more", c.CacheSize)
 	case c.Reload < 0:

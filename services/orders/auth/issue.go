@@ -14,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
@@ -74,19 +75,20 @@ func createWith(file string, text []byte) error {
 	return nil
 }
 
-// Issue makes a token with a key of a file: that with this kid, or, for "", the first that can sign.
+// Issue makes a token with a key of a file, as OpenIssuer takes it.
 func Issue(file, kid string, claims Claims) (string, error) {
-	i, err := openIssuer(file, kid)
+	i, err := OpenIssuer(file, kid)
 	if err != nil {
 		return "", err
 	}
-	return i.issue(claims)
+	return i.Issue(claims)
 }
 
-// issuer signs with one key.
-type issuer struct{ signer jose.Signer }
+// Issuer signs tokens with one key.
+type Issuer struct{ signer jose.Signer }
 
-func openIssuer(file, kid string) (*issuer, error) {
+// OpenIssuer takes a key of a file: that with this kid, or, for "", the first that can sign.
+func OpenIssuer(file, kid string) (*Issuer, error) {
 	text, _, err := readFile(file)
 	if err != nil {
 		return nil, err
@@ -105,7 +107,7 @@ func openIssuer(file, kid string) (*issuer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: key%s cannot sign: %w", file, named(key.id), err)
 	}
-	return &issuer{signer}, nil
+	return &Issuer{signer}, nil
 }
 
 // signing finds the key.
@@ -125,11 +127,12 @@ func (k *keyring) signing(id string) (key, error) {
 	case len(known) == 0:
 		return key{}, errors.New("no key here can sign: they are public ones")
 	default:
-		return key{}, fmt.Errorf("no key has the kid %q; there are %s", id, strings.Join(known, ", "))
+		return key{}, refusal.Unknown("kid", id, known...)
 	}
 }
 
-func (i *issuer) issue(c Claims) (string, error) {
+// Issue makes a token.
+func (i *Issuer) Issue(c Claims) (string, error) {
 	if !order.ValidAccount(c.Account) {
 		return "", fmt.Errorf("%q is not an account: one has %s", c.Account, order.AccountRule)
 	}

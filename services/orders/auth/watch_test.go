@@ -127,7 +127,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{Config{File: file + "x"}, "the keys cannot be read: stat "},
 		{Config{File: t.TempDir()}, "is not a regular file"},
-		{Config{File: file, Cache: "lru"}, `there is no token cache "lru"; there are none and digest`},
+		{Config{File: file, Cache: "lru"}, `unknown token cache "lru"; there are none, digest`},
 		{Config{File: file, CacheSize: -1}, "-1 tokens"},
 		{Config{File: file, Leeway: time.Hour}, "a leeway of 1h0m0s is not between 0 and 5m0s"},
 		{Config{File: file, Leeway: -1}, "a leeway of -1ns"},

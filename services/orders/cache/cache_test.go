@@ -47,7 +47,7 @@ func (t *table) Order(_ context.Context, uid int64) (order.Order, error) {
 	return o, nil
 }
 
-// change makes the next version of an order.
+// change creates the next version of an order.
 func (t *table) change(uid int64, s order.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +79,8 @@ func TestTerminalKeepsTerminalOrdersOnly(t *testing.T) {
 	}
 }
 
-// TestTerminalShowsEveryChange: whatever is read and changed in whatever order, an answer is the row as it is.
+// TestTerminalShowsEveryChange reads and changes orders in random sequence: every answer is the
+// current row.
 func TestTerminalShowsEveryChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		next := newTable()
@@ -146,11 +147,11 @@ func TestLastKnown(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	for i, step := range []struct{ version, at, wantVersion, wantAt int64 }{
 		{version: 2, at: 10, wantVersion: 2, wantAt: 10},
-		{version: 1, at: 9, wantVersion: 2, wantAt: 10},  // it took longer
-		{version: 2, at: 20, wantVersion: 2, wantAt: 20}, // unchanged, but known to be so later
+		{version: 1, at: 9, wantVersion: 2, wantAt: 10},  // read later
+		{version: 2, at: 20, wantVersion: 2, wantAt: 20}, // unchanged, but confirmed later
 		{version: 1, at: 20, wantVersion: 2, wantAt: 20}, // at the same moment
 		{version: 3, at: 20, wantVersion: 3, wantAt: 20}, //
-		{version: 1, at: 30, wantVersion: 1, wantAt: 30}, // the database was set back
+		{version: 1, at: 30, wantVersion: 1, wantAt: 30}, // the database was restored to an earlier state
 		{version: 9, at: 29, wantVersion: 1, wantAt: 30}, //
 	} {
 		l.Put(order.Order{UID: 1, Version: step.version}, at(step.at))

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// database is a migrated one, as a Source that asks it each time.
+// database is a migrated database, as a Source that queries it for each call.
 type database struct{ *pgxpool.Pool }
 
 func open(t testing.TB, dsn string) database {
@@ -43,7 +43,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// insert makes an order under a client order id.
+// insert inserts an order with a client order id.
 func insert(ctx context.Context, q querier, id string) (uid int64, err error) {
 	err = q.QueryRow(ctx, `INSERT INTO orders (account, client_order_id, symbol, side, price, qty, digest)
 		VALUES ('A1', $1, 'ACME', 1, 100, 1000, sha256('')) RETURNING uid`, id).Scan(&uid)

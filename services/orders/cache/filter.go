@@ -15,22 +15,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Filter answers that there is no such order without asking, when that is certain: for uids up to a mark below
-// which none will be made any more (mark.go says why). Those above the mark are asked for, and one in a hundred of
-// those that do not exist below it.
+// Filter answers without a query that an order does not exist, when that is certain: for uids up to
+// a watermark below which no new ones are inserted (watermark.go explains why). It passes on uids
+// above the watermark, and one percent of the nonexistent ones below.
 //
-// It is worth something against scans over uids that exist elsewhere: the holes of one database, and with several
-// shards, all that is on the others. Guesses above the mark cost a query each as before.
+// It helps against scans of uids that exist elsewhere: the gaps of one database and, with several
+// shards, all uids of the other shards. Guesses above the watermark still cost a query each.
 //
-// (Where uids are dense, one bit per uid would be exact and take an eighth of this. A Bloom filter takes 10 bits
-// for each order, however far their uids lie apart.)
+// (For dense uids, one bit per uid would be exact and take an eighth of the memory. A Bloom filter
+// takes 10 bits per order, however far apart the uids are.)
 type Filter struct {
 	next   Source
 	o      FilterOptions
 	config *pgx.ConnConfig
 	known  atomic.Pointer[known]
 
-	line  string // of the database that known is about; the goroutine's
+	line  string // lineage of the database that known describes; used by the goroutine only
 	table uint32
 
 	passed, refused, rounds, failures atomic.Uint64
@@ -39,31 +39,31 @@ type Filter struct {
 	done sync.WaitGroup
 }
 
-// FilterOptions say what to watch.
+// FilterOptions configure a Filter.
 type FilterOptions struct {
 	DSN    string        // of the primary that next reads
-	Every  time.Duration // between looks for new orders; 0: a minute
-	Memory int           // bytes for the filter, 1.2 per order; orders beyond are asked for; 0: 256 MiB
-	Log    *slog.Logger  // nil: the default
+	Every  time.Duration // between loads of new orders; 0 means a minute
+	Memory int           // bytes of the filter, 1.2 per order; further orders are passed on; 0 means 256 MiB
+	Log    *slog.Logger  // nil means the default
 }
 
-// FilterStats counts since NewFilter.
+// FilterStats are counters since NewFilter.
 type FilterStats struct {
-	Refused  uint64 // calls answered without asking: not found
+	Refused  uint64 // calls answered "not found" without a query
 	Passed   uint64 // calls passed on
-	Rounds   uint64 // looks for new orders
-	Failures uint64 // of these; what was known stays
-	Mark     int64  // uids up to it are known or not there
-	Orders   int    // known
+	Rounds   uint64 // loads of new orders
+	Failures uint64 // failed rounds, which keep the known orders
+	Mark     int64  // watermark: uids up to it are known or do not exist
+	Orders   int    // known orders
 	Bytes    int    // of memory
 }
 
 const (
-	connectTimeout = 10 * time.Second // for a first look at the database
+	connectTimeout = 10 * time.Second // of a first connection to the database
 	loadRows       = 1 << 16          // uids in one query: 0.5 MiB
 )
 
-// NewFilter looks whether the database's uids are made as they must be, and begins to load them. Close ends it.
+// NewFilter checks how the database assigns uids, and starts to load them. Close ends it.
 func NewFilter(next Source, o FilterOptions) (*Filter, error) {
 	o.Every = cmp.Or(max(o.Every, 0), time.Minute)
 	o.Memory = cmp.Or(max(o.Memory, 0), 256<<20)
@@ -72,7 +72,7 @@ func NewFilter(next Source, o FilterOptions) (*Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the filter of known orders: %w", err)
 	}
-	// A commit of this connection must mean what the strictest writer's means, whatever the default is.
+	// This connection's commit must be as durable as the strictest writer's, whatever the default is.
 	config.RuntimeParams["synchronous_commit"] = "on"
 	f := &Filter{next: next, o: o, config: config}
 	f.known.Store(&known{})
@@ -97,7 +97,7 @@ func (f *Filter) check(ctx context.Context) error {
 	return err
 }
 
-// Order returns the order, or that there is none, if that is known.
+// Order returns the order, or order.ErrNotFound without a query if it is known not to exist.
 func (f *Filter) Order(ctx context.Context, uid int64) (order.Order, error) {
 	if f.known.Load().lacks(uid) {
 		f.refused.Add(1)
@@ -107,16 +107,16 @@ func (f *Filter) Order(ctx context.Context, uid int64) (order.Order, error) {
 	return f.next.Order(ctx, uid)
 }
 
-// Stats counts what happened so far.
+// Stats returns the counters.
 func (f *Filter) Stats() FilterStats {
 	k := f.known.Load()
 	return FilterStats{
 		Refused: f.refused.Load(), Passed: f.passed.Load(), Rounds: f.rounds.Load(), Failures: f.failures.Load(),
-		Mark: k.mark, Orders: k.rows, Bytes: k.bytes(),
+		Mark: k.watermark, Orders: k.rows, Bytes: k.bytes(),
 	}
 }
 
-// Close ends the loading and waits for it. The filter goes on answering with what it knows, which stays true.
+// Close ends the loading and waits for it. Answers from the known orders stay correct.
 func (f *Filter) Close() {
 	f.stop()
 	f.done.Wait()
@@ -139,8 +139,8 @@ func (f *Filter) run(ctx context.Context) {
 	}
 }
 
-// round brings the filter up to the uids that have been given by now. Each has a connection of its own, so that a
-// failover costs one round at most.
+// round extends the filter to the uids assigned so far. Each round opens its own connection, so
+// that a failover fails at most one round.
 func (f *Filter) round(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, f.config)
 	if err != nil {
@@ -154,11 +154,11 @@ func (f *Filter) round(ctx context.Context) error {
 		}
 		return err
 	}
-	if f.line != s.line || f.table != s.table || s.last < f.known.Load().mark {
-		f.known.Store(&known{}) // another database's, or another history of it
+	if f.line != s.line || f.table != s.table || s.last < f.known.Load().watermark {
+		f.known.Store(&known{}) // of another database, or of another history of it
 		f.line, f.table = s.line, s.table
 	}
-	if s.last == f.known.Load().mark || f.full() {
+	if s.last == f.known.Load().watermark || f.full() {
 		return nil
 	}
 	if err := decide(ctx, conn, s); err != nil {
@@ -167,18 +167,18 @@ func (f *Filter) round(ctx context.Context) error {
 	return f.load(ctx, conn, s.last)
 }
 
-// load reads the uids up to the mark, which are decided, and makes each part known as it comes.
-func (f *Filter) load(ctx context.Context, conn *pgx.Conn, mark int64) error {
-	for k := f.known.Load(); k.mark < mark && !f.full(); {
-		rows, err := conn.Query(ctx, `SELECT uid FROM orders WHERE uid > $1 AND uid <= $2 ORDER BY uid LIMIT $3`, k.mark, mark, loadRows)
+// load reads the decided uids up to the watermark, and publishes each part when it is read.
+func (f *Filter) load(ctx context.Context, conn *pgx.Conn, watermark int64) error {
+	for k := f.known.Load(); k.watermark < watermark && !f.full(); {
+		rows, err := conn.Query(ctx, `SELECT uid FROM orders WHERE uid > $1 AND uid <= $2 ORDER BY uid LIMIT $3`, k.watermark, watermark, loadRows)
 		if err != nil {
-			return fmt.Errorf("reading the uids after %d: %w", k.mark, err)
+			return fmt.Errorf("reading the uids after %d: %w", k.watermark, err)
 		}
 		uids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
-			return fmt.Errorf("reading the uids after %d: %w", k.mark, err)
+			return fmt.Errorf("reading the uids after %d: %w", k.watermark, err)
 		}
-		upTo := mark
+		upTo := watermark
 		if len(uids) == loadRows {
 			upTo = uids[len(uids)-1]
 		}
@@ -188,5 +188,5 @@ func (f *Filter) load(ctx context.Context, conn *pgx.Conn, mark int64) error {
 	return nil
 }
 
-// full reports whether another part could take more memory than is allowed.
+// full reports whether another part could exceed the memory limit.
 func (f *Filter) full() bool { return f.known.Load().bytes()+segmentBytes > f.o.Memory }

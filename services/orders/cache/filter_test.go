@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// still makes a filter that looks for new orders only when round is called.
+// still returns a filter that loads new orders only when round is called.
 func still(t *testing.T, next Source, dsn string) *Filter {
 	t.Helper()
 	f, err := NewFilter(next, FilterOptions{DSN: dsn, Every: time.Hour})
@@ -35,7 +35,8 @@ func round(t *testing.T, f *Filter) {
 	}
 }
 
-// TestKnown: nothing that exists is ever lacking, of what doesn't few are not, and sharing harms no older set.
+// TestKnown: no existing uid is reported missing, few nonexistent ones are passed on, and sharing
+// does not change an older set.
 func TestKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exists := make(map[int64]bool)
@@ -43,20 +44,20 @@ func TestKnown(t *testing.T) {
 		var older []*known
 		for range rapid.IntRange(1, 5).Draw(t, "extensions") {
 			var uids []int64
-			mark := k.mark + rapid.Int64Range(1, 300).Draw(t, "more")
-			for uid := k.mark + 1; uid <= mark; uid++ {
+			watermark := k.watermark + rapid.Int64Range(1, 300).Draw(t, "more")
+			for uid := k.watermark + 1; uid <= watermark; uid++ {
 				if rapid.Bool().Draw(t, "exists") {
 					uids = append(uids, uid)
 					exists[uid] = true
 				}
 			}
 			older = append(older, k)
-			k = k.extend(uids, mark)
+			k = k.extend(uids, watermark)
 		}
 		for _, set := range append(older, k) {
-			for uid := int64(-1); uid <= k.mark+2; uid++ {
-				if set.lacks(uid) && (exists[uid] || uid > set.mark || uid <= 0) {
-					t.Fatalf("%d is said to lack in a set up to %d", uid, set.mark)
+			for uid := int64(-1); uid <= k.watermark+2; uid++ {
+				if set.lacks(uid) && (exists[uid] || uid > set.watermark || uid <= 0) {
+					t.Fatalf("%d is reported missing in a set up to %d", uid, set.watermark)
 				}
 			}
 		}
@@ -108,7 +109,7 @@ func TestFilter(t *testing.T) {
 	f := still(t, d, dsn)
 	round(t, f)
 	if s := f.Stats(); s.Mark != hole || s.Orders != 3 {
-		t.Fatalf("%+v, want the mark at %d and 3 orders", s, hole)
+		t.Fatalf("%+v, want the watermark at %d and 3 orders", s, hole)
 	}
 	for _, uid := range append(uids, d.inserted2(t)) {
 		if o, err := f.Order(t.Context(), uid); err != nil || o.UID != uid {
@@ -134,8 +135,8 @@ func (d database) inserted2(t *testing.T) int64 {
 	return uid
 }
 
-// TestFilterWaitsForOpenTransactions: a uid that an open transaction has taken is not decided, though others above
-// it are committed, also when it was taken in a savepoint.
+// TestFilterWaitsForOpenTransactions: a uid taken by an open transaction is not decided although
+// higher ones are committed, even if it was taken in a savepoint.
 func TestFilterWaitsForOpenTransactions(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := open(t, dsn)
@@ -165,7 +166,7 @@ func TestFilterWaitsForOpenTransactions(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- f.round(t.Context()) }()
-	// Who inserts now does not wait behind the round.
+	// A later INSERT does not wait for the round.
 	if _, err := insert(t.Context(), d, "later still"); err != nil {
 		t.Fatal(err)
 	}
@@ -176,15 +177,15 @@ func TestFilterWaitsForOpenTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := f.Stats(); s.Mark < above {
-		t.Errorf("%+v, want a mark of %d or above", s, above)
+		t.Errorf("%+v, want a watermark of %d or above", s, above)
 	}
 	if o, err := f.Order(t.Context(), late); err != nil || o.UID != late {
 		t.Errorf("%+v %v", o, err)
 	}
 }
 
-// TestFilterNeverDeniesAnOrder hunts for wrong answers: writers commit and roll back, slowly and fast, while the
-// filter follows as fast as it can.
+// TestFilterNeverDeniesAnOrder searches for wrong answers: writers commit and roll back, slowly and
+// fast, while the filter follows as fast as it can.
 func TestFilterNeverDeniesAnOrder(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := open(t, dsn)
@@ -237,7 +238,7 @@ func writeAndLook(t *testing.T, d database, f *Filter, w int, holes chan<- int64
 			}
 			made = append(made, uid)
 			for range r.IntN(3) {
-				f.known.Load().lacks(uid) // whatever it says now binds nobody
+				f.known.Load().lacks(uid) // the result does not matter at this point
 			}
 		}
 		if r.IntN(3) == 0 {
@@ -265,7 +266,7 @@ func writeAndLook(t *testing.T, d database, f *Filter, w int, holes chan<- int64
 	}
 }
 
-// TestFilterStartsOver: when the sequence was set back, what was known is void.
+// TestFilterStartsOver: when the sequence was set back, the known orders are dropped.
 func TestFilterStartsOver(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := open(t, dsn)
@@ -276,7 +277,7 @@ func TestFilterStartsOver(t *testing.T) {
 	uid := d.inserted2(t)
 	round(t, f)
 	if s := f.Stats(); s.Mark != uid || s.Orders != 1 {
-		t.Errorf("%+v, want the mark at %d and one order", s, uid)
+		t.Errorf("%+v, want the watermark at %d and one order", s, uid)
 	}
 }
 
@@ -318,12 +319,12 @@ func TestFilterRefusesOtherUIDs(t *testing.T) {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
-	if _, err := NewFilter(nil, FilterOptions{DSN: "postgres://127.0.0.1:1/nobody"}); err == nil {
+	if _, err := NewFilter(nil, FilterOptions{DSN: "postgres://127.0.0.1:1/orders"}); err == nil {
 		t.Error("a filter over no database")
 	}
 }
 
-// TestFilterFollowsByItself: the goroutine finds what is there at the start and what comes later.
+// TestFilterFollowsByItself: the goroutine loads existing and later orders.
 func TestFilterFollowsByItself(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := open(t, dsn)

@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	falsePositives = 0.01    // of the uids that do not exist, so many are asked for
-	segmentRows    = 1 << 18 // uids in one segment: 314 KB, which is what an extension copies
+	falsePositives = 0.01    // share of the nonexistent uids that are passed on
+	segmentRows    = 1 << 18 // uids in one segment: 314 KB, which an extension copies
 )
 
-// segmentBytes is what the bits of a segment take.
+// segmentBytes is the memory of a segment's bits.
 var segmentBytes = int(bloom.NewWithEstimates(segmentRows, falsePositives).Cap() / 8)
 
-// known is the set of uids up to a mark that exist, about, as a row of Bloom filters. It is never changed: a longer
-// one shares all but the last segment with it. So it grows without being built anew, and nobody waits for it.
+// known is the approximate set of existing uids up to a watermark, as a list of Bloom filters. It
+// is immutable: a longer set shares all but its last segment, and readers never wait.
 type known struct {
-	mark     int64 // it says nothing of uids above
-	segments []segment
-	rows     int
+	watermark int64 // uids above it are undecided
+	segments  []segment
+	rows      int
 }
 
-// segment holds the uids from first up to the next segment's.
+// segment holds the uids from first up to the next segment.
 type segment struct {
 	first int64
 	rows  int
 	bits  *bloom.BloomFilter
 }
 
-// lacks reports whether the uid is certainly not in the set, and not above the mark.
+// lacks reports whether the uid certainly does not exist. It is false above the watermark.
 func (k *known) lacks(uid int64) bool {
-	if uid <= 0 || uid > k.mark {
+	if uid <= 0 || uid > k.watermark {
 		return false
 	}
 	after := sort.Search(len(k.segments), func(i int) bool { return k.segments[i].first > uid })
@@ -42,12 +42,12 @@ func (k *known) lacks(uid int64) bool {
 	return !k.segments[after-1].bits.Test(key(uid))
 }
 
-// extend returns the set with more uids, which rise and lie above the mark, and a new mark at or above the last.
-func (k *known) extend(uids []int64, mark int64) *known {
-	longer := &known{mark: mark, segments: append([]segment(nil), k.segments...), rows: k.rows + len(uids)}
+// extend returns the set with more, ascending uids and a new watermark at or above the last.
+func (k *known) extend(uids []int64, watermark int64) *known {
+	longer := &known{watermark: watermark, segments: append([]segment(nil), k.segments...), rows: k.rows + len(uids)}
 	if n := len(longer.segments); n > 0 && len(uids) > 0 {
 		last := &longer.segments[n-1]
-		last.bits = last.bits.Copy() // others read it
+		last.bits = last.bits.Copy() // readers use the old one
 	}
 	for _, uid := range uids {
 		n := len(longer.segments)

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// primary reads a DSN (a pool's settings in it are dropped) so that only a server that takes writes is accepted.
+// primary parses a DSN, without a pool's settings, to connect only to a server for writes.
 func primary(dsn, name string) (*pgx.ConnConfig, error) {
 	pool, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -22,8 +22,8 @@ func primary(dsn, name string) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
-// lineage tells a database's history from every other: the cluster's identifier and the timeline, which is another
-// one after each failover and each recovery from a backup.
+// lineage identifies a database's history: the cluster's identifier and the timeline, which changes
+// with each failover and each recovery from a backup.
 func lineage(ctx context.Context, conn *pgx.Conn) (line string, err error) {
 	err = conn.QueryRow(ctx, `SELECT system_identifier::text || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
 		FROM pg_control_system()`).Scan(&line)
@@ -33,7 +33,7 @@ func lineage(ctx context.Context, conn *pgx.Conn) (line string, err error) {
 	return line, nil
 }
 
-// hangUp closes a connection and waits until nothing of it is left, for a second at most.
+// hangUp closes a connection and waits until its goroutines have ended, for at most a second.
 func hangUp(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -9,11 +9,12 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Terminal keeps orders that are filled or cancelled. The database refuses to change or delete such an order, so
-// one that was read once is right for ever, and nothing has to be told when it is not.
+// Terminal keeps orders that are filled or cancelled. The database refuses to change or delete such
+// an order, so an order that was read once stays correct and needs no invalidation.
 //
-// It rests on commits that last: a database that forgets what it has shown (synchronous_commit off and a crash, or
-// a standby that takes over without the last commits) can make an order live again, and Terminal does not notice.
+// It relies on durable commits: a database that loses commits that were visible (synchronous_commit
+// off and a crash, or a standby that takes over without the last commits) can make such an order
+// open again, and Terminal does not notice.
 type Terminal struct {
 	next   Source
 	orders *otter.Cache[int64, order.Order]
@@ -21,19 +22,19 @@ type Terminal struct {
 	hits, misses atomic.Uint64
 }
 
-// TerminalStats counts since NewTerminal.
+// TerminalStats are counters since NewTerminal.
 type TerminalStats struct {
 	Hits   uint64 // calls answered from memory
 	Misses uint64 // calls passed on
 	Kept   int    // orders in memory now
 }
 
-// NewTerminal keeps about size of next's terminal orders, some 250 bytes each.
+// NewTerminal returns a cache of about size of next's terminal orders, some 250 bytes each.
 func NewTerminal(next Source, size int) *Terminal {
 	return &Terminal{next: next, orders: bounded[order.Order](size)}
 }
 
-// Order returns the order, from memory if it is terminal and there.
+// Order returns the order, from memory if it is terminal and cached.
 func (t *Terminal) Order(ctx context.Context, uid int64) (order.Order, error) {
 	if o, ok := t.orders.GetIfPresent(uid); ok {
 		t.hits.Add(1)
@@ -47,7 +48,7 @@ func (t *Terminal) Order(ctx context.Context, uid int64) (order.Order, error) {
 	return o, err
 }
 
-// Stats counts what happened so far.
+// Stats returns the counters.
 func (t *Terminal) Stats() TerminalStats {
 	return TerminalStats{Hits: t.hits.Load(), Misses: t.misses.Load(), Kept: t.orders.EstimatedSize()}
 }

@@ -8,7 +8,7 @@ import (
 	"dyno/services/orders/order"
 )
 
-// appender writes JSON by hand. It allocates nothing but what dst lacks.
+// appender writes JSON by hand. It allocates only when dst is too small.
 type appender struct{}
 
 func (appender) Order(dst []byte, o *order.Order, staleSince time.Time) []byte {
@@ -20,7 +20,7 @@ func (appender) Order(dst []byte, o *order.Order, staleSince time.Time) []byte {
 	return append(dst, '}')
 }
 
-// appendOrder leaves the closing brace to its caller.
+// appendOrder omits the closing brace, which the caller appends.
 func appendOrder(dst []byte, o *order.Order) []byte {
 	dst = append(dst, `{"uid":`...)
 	dst = strconv.AppendInt(dst, o.UID, 10)
@@ -94,11 +94,11 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return append(dst, '"')
 }
 
-// appendString quotes text as encoding/json does: controls, quote and backslash are escaped, and U+2028 and
-// U+2029, which JavaScript takes for ends of lines; HTML is left alone.
+// appendString quotes text as encoding/json does: it escapes control characters, quote, backslash,
+// and U+2028 and U+2029, which JavaScript treats as line ends, but not HTML.
 func appendString(dst []byte, text string) []byte {
 	dst = append(dst, '"')
-	start := 0 // of what is copied as it is
+	start := 0 // of the part that is copied unchanged
 	for i := 0; i < len(text); {
 		c, size := rune(text[i]), 1
 		if c >= utf8.RuneSelf {
@@ -122,7 +122,7 @@ func plain(c rune, size int) bool {
 	case c < utf8.RuneSelf:
 		return c >= ' ' && c != '"' && c != '\\'
 	case c == utf8.RuneError:
-		return size > 1 // one byte long: invalid
+		return size > 1 // one byte means invalid
 	}
 	return c != '\u2028' && c != '\u2029'
 }

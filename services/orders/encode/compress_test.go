@@ -13,7 +13,7 @@ import (
 	"dyno/services/orders/order"
 )
 
-// page is a body as one of 50 orders has.
+// page is a body like that of 50 orders.
 var page = func() []byte {
 	p := order.Page{Next: 1}
 	for i := range 50 {
@@ -26,7 +26,7 @@ var page = func() []byte {
 
 func decompress(t rapid.TB, body []byte) []byte {
 	t.Helper()
-	// A window of 8 MB is what RFC 9659 lets every client expect; ours is smaller.
+	// A window of 8 MB is the maximum that every client supports by RFC 9659; ours is smaller.
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestAcceptEncoding(t *testing.T) {
 	}
 }
 
-// Whatever is compressed, by however many at once, comes back.
+// Every compressed body, also from concurrent calls, can be decompressed.
 func TestCompressRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.StringN(0, 40, 80), 1, 8).Draw(t, "words")
@@ -94,7 +94,7 @@ func TestCompressRoundTrip(t *testing.T) {
 
 func TestCompressAllocatesNothing(t *testing.T) {
 	dst := make([]byte, 0, len(page))
-	Compress(dst, page, "zstd") // makes the encoder
+	Compress(dst, page, "zstd") // creates the encoder
 	if n := testing.AllocsPerRun(100, func() { Compress(dst, page, "zstd") }); n >= 1 {
 		t.Errorf("%v allocations", n)
 	}

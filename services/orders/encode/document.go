@@ -13,8 +13,8 @@ import (
 	"dyno/services/orders/order"
 )
 
-// What answers consist of. Of the two options that leave a member out, the second is understood by both JSON
-// packages, the first by msgpack's.
+// The structure of answers. Of the two options that omit a member, both JSON packages support the
+// second, and msgpack's the first.
 
 type orderDocument struct {
 	UID        int64  `json:"uid"`
@@ -48,7 +48,7 @@ type errorDocument struct {
 	Field string `json:"field,omitempty,omitzero"`
 }
 
-// documents is an Encoder that fills these and leaves the rest to a library.
+// documents is an Encoder that fills these structures and encodes them with a library.
 type documents struct {
 	contentType string
 	append      func(dst []byte, document any) []byte
@@ -101,7 +101,7 @@ func (d documents) Error(dst []byte, text, field string) []byte {
 
 func (d documents) ContentType() string { return d.contentType }
 
-// valid gives text with U+FFFD for each byte that is no UTF-8: the libraries differ in what they do about one.
+// valid replaces each invalid UTF-8 byte by U+FFFD: the libraries differ for such bytes.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -109,8 +109,7 @@ func valid(text string) string {
 	return string([]rune(text))
 }
 
-// The libraries cannot fail: documents hold nothing but valid strings, integers and booleans, and a buffer takes
-// all that is written to it.
+// Encoding to a buffer cannot fail: documents hold only valid strings, integers and booleans.
 
 func appendStd(dst []byte, document any) []byte {
 	b := bytes.NewBuffer(dst)

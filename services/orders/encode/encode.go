@@ -1,38 +1,35 @@
-// Package encode writes the gateway's answers: orders, pages of orders, receipts and errors, as JSON or msgpack,
-// and compresses them with zstd; and it chooses among these by what a client accepts.
+// Package encode encodes the gateway's answers (orders, pages, receipts and errors) as JSON or
+// msgpack, compresses them with zstd, and negotiates the format with the client's Accept headers.
 //
-// The three JSON encoders write the same bytes: what each is worth can be measured, and none is noticed by a
-// client. An order at the market's price and a payment have the price "0".
+// The three JSON encoders write the same bytes: their costs can be compared, and clients see no
+// difference. A market order and a payment have the price "0".
 //
-// It is not for reading requests, and sets no headers. It starts no goroutines; every Encoder may be used by many
-// at once.
+// It is not for parsing requests, and sets no headers. It starts no goroutines; every Encoder is
+// safe for concurrent use.
 package encode
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
-// Encoder appends answers to dst. Invalid UTF-8 in a text becomes U+FFFD, a byte each.
+// Encoder appends answers to dst. Each invalid UTF-8 byte in a text becomes U+FFFD.
 type Encoder interface {
-	// Order is one order. Unless staleSince is zero, the answer is marked: it may have changed since then.
+	// Order appends one order. An answer with staleSince is marked as possibly outdated.
 	Order(dst []byte, o *order.Order, staleSince time.Time) []byte
 
-	// Page is a part of a list. The cursor leads to the next; "" on the last.
+	// Page appends a part of a list. The cursor leads to the next page; "" on the last.
 	Page(dst []byte, p *order.Page, cursor string) []byte
 
-	// Receipt says what became of a submission.
+	// Receipt appends the result of a submission.
 	Receipt(dst []byte, r *order.Receipt, clientOrderID string) []byte
 
-	// Error is what is wrong and how to mend it, and the field to blame, if it is one.
+	// Error appends an error text, with the remedy, and the wrong field, if it is one.
 	Error(dst []byte, text, field string) []byte
 
-	// ContentType is the answers' media type.
+	// ContentType returns the answers' media type.
 	ContentType() string
 }
 
@@ -42,18 +39,14 @@ var jsons = map[string]Encoder{
 	"append": appender{},
 }
 
-// JSON gives an encoder by name: "std" (encoding/json), "v2" (its successor), or "append" (no reflection, no
-// allocation).
+// JSON returns an encoder by name: "std" (encoding/json), "v2" (its successor), or "append" (no
+// reflection, no allocation).
 func JSON(impl string) (Encoder, error) {
-	if e, ok := jsons[impl]; ok {
-		return e, nil
-	}
-	return nil, fmt.Errorf("no JSON encoder is called %q; there are %s", impl, strings.Join(slices.Sorted(maps.Keys(jsons)), ", "))
+	return refusal.Pick("JSON encoder", jsons, impl)
 }
 
-// Msgpack gives the encoder for msgpack: the same members in the same order as in JSON, numbers in the shortest
-// form.
+// Msgpack returns the msgpack encoder: members as in JSON, numbers in the shortest form.
 func Msgpack() Encoder { return documents{"application/msgpack", appendMsgpack} }
 
-// timestamp is RFC 3339 in UTC with the six decimals that PostgreSQL keeps.
+// timestamp is RFC 3339 in UTC with six decimals, the precision of PostgreSQL.
 const timestamp = "2006-01-02T15:04:05.000000Z"

@@ -26,7 +26,7 @@ var acme = order.Order{
 	UpdatedAt: time.Date(2026, 1, 2, 4, 4, 5, 678_901_999, time.FixedZone("", 3600)),
 }
 
-// every encoder of JSON, by name.
+// encoders returns every JSON encoder by name.
 func encoders(t testing.TB) map[string]Encoder {
 	all := map[string]Encoder{}
 	for name := range jsons {
@@ -74,7 +74,7 @@ func TestJSONUnknown(t *testing.T) {
 	}
 }
 
-// drawn gives any order, also such as the gateway never makes.
+// drawn draws any order, including ones that the gateway never makes.
 func drawn(t *rapid.T) *order.Order {
 	number := rapid.Int64()
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
@@ -83,11 +83,11 @@ func drawn(t *rapid.T) *order.Order {
 		Side: order.Side(rapid.Uint8Range(0, 5).Draw(t, "side")), Status: order.Status(rapid.Uint8Range(0, 6).Draw(t, "status")),
 		Price: order.Decimal(number.Draw(t, "price")), Qty: order.Decimal(number.Draw(t, "qty")), Filled: order.Decimal(number.Draw(t, "filled")),
 		Version:   number.Draw(t, "version"),
-		UpdatedAt: time.Unix(rapid.Int64Range(0, 253_402_300_799).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")), // to the year 9999
+		UpdatedAt: time.Unix(rapid.Int64Range(0, 253_402_300_799).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")), // up to the year 9999
 	}
 }
 
-// answers are one of each kind, made by one encoder.
+// answers returns one answer of each kind from one encoder.
 func answers(e Encoder, o *order.Order, at time.Time, text string) [5][]byte {
 	return [5][]byte{
 		e.Order(nil, o, time.Time{}),
@@ -98,7 +98,8 @@ func answers(e Encoder, o *order.Order, at time.Time, text string) [5][]byte {
 	}
 }
 
-// Every encoder of JSON writes the same bytes, both JSON packages read them, and msgpack says the same.
+// Every JSON encoder writes the same bytes, both JSON packages read them, and msgpack has the same
+// values.
 func TestEncodersAgree(t *testing.T) {
 	all := encoders(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -130,7 +131,7 @@ func TestEncodersAgree(t *testing.T) {
 	})
 }
 
-// floats makes a float64 of every integer, as encoding/json does.
+// floats converts every integer to float64, as encoding/json does.
 func floats(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

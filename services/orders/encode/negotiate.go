@@ -2,7 +2,7 @@ package encode
 
 import "strings"
 
-// Format is how answers are written.
+// Format is the encoding of answers.
 type Format uint8
 
 // The formats.
@@ -11,30 +11,30 @@ const (
 	AsMsgpack
 )
 
-// mediaTypes are the names that clients know a format by.
+// mediaTypes are the media types of each format.
 var mediaTypes = [...][]string{
 	AsJSON:    {"application/json"},
 	AsMsgpack: {"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"},
 }
 
-// How closely a media range fits.
+// How closely a media range matches.
 const (
 	anything  = iota + 1 // */*
 	anyOfType            // application/*
 	byName
 )
 
-// wish is what a client says of a format.
+// wish is a client's preference for a format.
 type wish struct {
-	fit   int // 0: nothing
-	q     int // in thousandths; 0: it does not want it
-	place int // in the header
+	fit   int // 0 means no match
+	q     int // in thousandths; 0 means not acceptable
+	place int // position in the header
 }
 
-// Negotiate chooses the format for an Accept header, as RFC 9110, 12.5.1 has it: the closest range counts for a
-// format, and the format with the highest weight wins; of two that weigh the same the one that is meant more
-// closely, then the one that is named first, then JSON. What cannot be parsed is passed over. Without a header
-// it is JSON. It returns false when nothing is left that the client accepts.
+// Negotiate chooses the format for an Accept header by RFC 9110, 12.5.1: for each format the
+// closest range counts, and the format with the highest weight wins; of equal weights the one with
+// the closer range, then the one named first, then JSON. Elements that cannot be parsed are
+// ignored. Without a header it is JSON. It returns false when the client accepts no format.
 func Negotiate(accept string) (Format, bool) {
 	if strings.Trim(accept, " \t") == "" {
 		return AsJSON, true
@@ -86,8 +86,8 @@ func fits(name string, format Format) int {
 	return 0
 }
 
-// weighted splits an element of a header into its name and its weight, which is 1000 when it has none.
-// Parameters but q are passed over: application/json;charset=utf-8 means JSON.
+// weighted splits an element of a header into its name and its weight, which is 1000 by default. It
+// ignores other parameters: application/json;charset=utf-8 means JSON.
 func weighted(element string) (name string, q int, ok bool) {
 	name, rest := cut(element, ';')
 	q = 1000
@@ -105,7 +105,7 @@ func weighted(element string) (name string, q int, ok bool) {
 	return name, q, name != ""
 }
 
-// thousandths reads a weight: 0 to 1 with at most three decimals.
+// thousandths parses a weight: 0 to 1 with at most three decimals.
 func thousandths(text string) (q int, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if whole != "0" && whole != "1" || len(fraction) > 3 {
@@ -121,7 +121,7 @@ func thousandths(text string) (q int, ok bool) {
 	return q, q <= 1000
 }
 
-// cut splits at the first separator outside quotes, and trims what is before it.
+// cut splits at the first separator outside quotes, and trims the part before it.
 func cut(text string, separator byte) (before, after string) {
 	quoted := false
 	for i := 0; i < len(text); i++ {

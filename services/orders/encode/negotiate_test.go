@@ -25,7 +25,7 @@ func TestNegotiate(t *testing.T) {
 		"text/html, */*;q=0.1":                AsJSON,
 		"text/html":                           none,
 		"text/*":                              none,
-		"application/msgpack;q=0.5, */*;q=.4": AsMsgpack, // the second is no weight
+		"application/msgpack;q=0.5, */*;q=.4": AsMsgpack, // the second weight is invalid
 		// weights
 		"application/json;q=0.5, application/msgpack;q=0.6":                 AsMsgpack,
 		"application/json;q=0.6, application/msgpack;q=0.5":                 AsJSON,
@@ -41,7 +41,7 @@ func TestNegotiate(t *testing.T) {
 		"application/json;q=0, application/*;q=0.1":        AsMsgpack,
 		"*/*, application/*;q=0":                           none,
 		"application/msgpack;q=0.0, application/json;q=0.": none,
-		// of the same weight
+		// equal weights
 		"*/*, application/msgpack":                 AsMsgpack,
 		"application/msgpack, */*":                 AsMsgpack,
 		"application/msgpack, application/json":    AsMsgpack,
@@ -49,7 +49,7 @@ func TestNegotiate(t *testing.T) {
 		"application/*, application/json":          AsJSON,
 		"application/msgpack, application/*;q=0.9": AsMsgpack,
 		"application/msgpack;q=0.8, */*;q=0.9":     AsJSON,
-		// what cannot be parsed
+		// elements that cannot be parsed
 		"application/json;q=2":                             none,
 		"application/json;q=-1":                            none,
 		"application/json;q=1.001":                         none,
@@ -71,7 +71,8 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// A plain reading of RFC 9110: the weight of each format is that of the closest range; the higher one wins.
+// A plain reading of RFC 9110: each format has the weight of its closest range; the higher one
+// wins.
 func TestNegotiateByWeight(t *testing.T) {
 	ranges := []string{"*/*", "application/*", "application/json", "application/msgpack", "text/html"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,7 +99,8 @@ func TestNegotiateByWeight(t *testing.T) {
 	})
 }
 
-// FuzzNegotiate: case and spaces mean nothing, and a client that takes everything else is always served.
+// FuzzNegotiate: case and spaces do not matter, and a client that accepts all other types is always
+// served.
 func FuzzNegotiate(f *testing.F) {
 	f.Add("application/json;q=0.5, application/msgpack;q=0.6")
 	f.Add(`text/x;a="b,\"c";q=0, */*;q=0.001`)

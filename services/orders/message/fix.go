@@ -11,23 +11,23 @@ const (
 	soh = 0x01 // ends every field
 
 	maxFields  = 1000 // in a message
-	maxValue   = 1024 // bytes of a value that is no data
+	maxValue   = 1024 // bytes of a value other than data
 	maxTag     = 65535
 	trailerLen = len("10=000\x01")
 )
 
-// fixReader goes over the fields of one message.
+// fixReader parses the fields of one message.
 type fixReader struct {
-	rest   []byte // of the body, until the trailer
+	rest   []byte // unread part of the body, before the trailer
 	fields int
-	seen   [(maxTag + 64) / 64]uint64 // tags, a bit each: 8 KB on the stack
+	seen   [(maxTag + 64) / 64]uint64 // tags, one bit each: 8 KB on the stack
 	groups [len(fixGroups)]fixEntries
-	began  bool // the body: a field that is no header's has been read
+	began  bool // the body has begun: a non-header field was read
 	order  fixOrder
 }
 
-// parseFIX reads a NewOrderSingle of FIX 4.4: standard header, body, trailer. Instructions that it has no use for
-// are kept with the message.
+// parseFIX parses a FIX 4.4 NewOrderSingle: standard header, body, trailer. Instructions that it
+// does not use are kept with the message.
 func parseFIX(body []byte) (order.Submission, error) {
 	inner, err := unframe(body)
 	if err != nil {
@@ -45,7 +45,7 @@ func parseFIX(body []byte) (order.Submission, error) {
 	return r.order.submission()
 }
 
-// unframe checks BeginString, BodyLength and CheckSum and returns what lies between: MsgType and what follows.
+// unframe checks BeginString, BodyLength and CheckSum and returns the fields between them.
 func unframe(body []byte) ([]byte, error) {
 	const begin = "8=FIX.4.4\x01"
 	switch {
@@ -96,9 +96,9 @@ func checkSum(text []byte) (sum byte) {
 	return sum
 }
 
-// number reads digits, at most as much as most.
+// number parses digits, up to a maximum.
 func number(text []byte, most int) (int, bool) {
-	if len(text) == 0 || len(text) > 18 { // more would not fit into 64 bits
+	if len(text) == 0 || len(text) > 18 { // more digits may not fit into 64 bits
 		return 0, false
 	}
 	n := 0
@@ -111,12 +111,12 @@ func number(text []byte, most int) (int, bool) {
 	return n, n <= most
 }
 
-// field reads the next field.
+// field parses the next field.
 func (r *fixReader) field() error {
 	if r.fields++; r.fields > maxFields {
 		return refuse("more than %d fields; leave out what the order does not need", maxFields)
 	}
-	text, rest, _ := bytes.Cut(r.rest, []byte{soh}) // unframe saw to it that the last ends with one too
+	text, rest, _ := bytes.Cut(r.rest, []byte{soh}) // unframe has checked that the last one ends with soh
 	digits, value, equals := bytes.Cut(text, []byte("="))
 	tag, ok := number(digits, maxTag)
 	if !equals || !ok || tag == 0 || digits[0] == '0' {
@@ -139,7 +139,7 @@ func (r *fixReader) field() error {
 	return r.take(tag, value)
 }
 
-// checkText: outside data, FIX is printable ASCII.
+// checkText checks a value: outside data fields, FIX is printable ASCII.
 func checkText(tag int, value []byte) error {
 	if len(value) == 0 {
 		return blame(fixName(tag), "has no value; leave the field out")
@@ -155,7 +155,7 @@ func checkText(tag int, value []byte) error {
 	return nil
 }
 
-// data reads the field that must follow its length, which may hold any bytes, SOH too.
+// data parses the field after its length, which may contain any bytes, including SOH.
 func (r *fixReader) data(lengthTag, tag int, length []byte) error {
 	n, ok := number(length, MaxSize)
 	if !ok || n == 0 {
@@ -177,7 +177,7 @@ func (r *fixReader) data(lengthTag, tag int, length []byte) error {
 	return nil
 }
 
-// place checks that a field may stand where it does.
+// place checks that a field is allowed at its position.
 func (r *fixReader) place(tag int, value []byte) error {
 	if r.fields == 1 && tag != 35 {
 		return blame(fixName(35), "missing; it is the third field")

@@ -11,7 +11,7 @@ import (
 	"dyno/services/orders/order"
 )
 
-// fields writes tag=value|tag=value as FIX does.
+// fields converts tag=value|tag=value to FIX.
 func fields(text string) string { return strings.ReplaceAll(text, "|", "\x01") }
 
 const validFIX = "35=D|49=S|56=T|34=1|52=20260102-15:04:05|11=c1|1=A1|55=ACME|54=1|60=20260102-15:04:05.678|38=2|40=2|44=1.5|59=0|"
@@ -20,7 +20,7 @@ func TestFIXAccepted(t *testing.T) {
 	want := order.Submission{Kind: order.FIX, ClientOrderID: "c1", Account: "A1", Symbol: "ACME", Side: order.Buy, Price: 1_50000000, Qty: 2_00000000}
 	for _, c := range [][2]string{
 		{"", ""},
-		{"34=1|", "43=Y|97=N|34=2147483647|122=20260102-15:04:04|"}, // sent again
+		{"34=1|", "43=Y|97=N|34=2147483647|122=20260102-15:04:04|"}, // resent
 		{":05.678", ":05.678901"},
 		{":05.678", ":05.678901234"},
 		{"15:04:05.678", "23:59:60"}, // a leap second
@@ -55,7 +55,7 @@ func TestFIXAccepted(t *testing.T) {
 
 func TestFIXRefused(t *testing.T) {
 	for _, c := range []struct{ old, new, field, text string }{
-		// what is missing
+		// missing fields
 		{"35=D|", "", "MsgType (35)", "third field"},
 		{"49=S|", "", "SenderCompID (49)", "missing"},
 		{"56=T|", "", "TargetCompID (56)", "missing"},
@@ -188,7 +188,7 @@ func TestFIXFrame(t *testing.T) {
 	refused(t, "application/fix", messagetest.Frame(""), http.StatusBadRequest, "MsgType (35)", "missing")
 }
 
-// A message of which any one byte is another is refused.
+// A message with any single byte changed is refused.
 func TestFIXEveryByteCounts(t *testing.T) {
 	valid := messagetest.Sample(order.FIX, "c1", "A1")
 	for i := range valid {

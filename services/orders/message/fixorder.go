@@ -7,12 +7,12 @@ import (
 	"dyno/services/orders/order"
 )
 
-// fixOrder is what is taken from a message.
+// fixOrder holds the fields used from a message.
 type fixOrder struct {
 	clientOrderID, account, symbol, side, kind, price, qty string
 }
 
-// take checks and keeps the fields that matter.
+// take checks and stores the used fields.
 func (r *fixReader) take(tag int, value []byte) error {
 	o := &r.order
 	switch tag {
@@ -56,7 +56,7 @@ func (r *fixReader) take(tag int, value []byte) error {
 	return nil
 }
 
-// utcTimestamp checks YYYYMMDD-HH:MM:SS with or without 3, 6 or 9 decimals. A leap second is one.
+// utcTimestamp checks YYYYMMDD-HH:MM:SS with or without 3, 6 or 9 decimals. A leap second is valid.
 func utcTimestamp(text string) bool {
 	const layout = "20060102-15:04:05"
 	if len(text) < len(layout) || text[11] != ':' {
@@ -79,7 +79,7 @@ func utcTimestamp(text string) bool {
 	return err == nil
 }
 
-// complete checks that nothing is missing.
+// complete checks that no required field is missing.
 func (r *fixReader) complete() error {
 	for _, tag := range [...]int{35, 49, 56, 34, 52, 11, 55, 54, 60, 38, 40} {
 		if !r.has(tag) {

@@ -11,16 +11,17 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
 )
 
-// parsed checks what holds of every message, and returns what was made of an accepted one.
+// parsed checks the properties of every message, and returns the submission of an accepted one.
 func parsed(t *testing.T, kind order.Kind, body []byte) (order.Submission, bool) {
 	t.Helper()
 	s, err := Parse(contentTypes[kind], body)
 	if err != nil {
-		var e *Error
+		var e *refusal.Error
 		if !errors.As(err, &e) || e.Text == "" || e.Status < 400 || e.Status > 499 {
 			t.Fatalf("%q: %#v", body, err)
 		}
@@ -37,7 +38,7 @@ func parsed(t *testing.T, kind order.Kind, body []byte) (order.Submission, bool)
 	return s, true
 }
 
-// FuzzJSON: what is accepted is an order for encoding/json too, and the same.
+// FuzzJSON: encoding/json reads the same order from every accepted message.
 func FuzzJSON(f *testing.F) {
 	f.Add(messagetest.Sample(order.JSON, "c1", "A1"))
 	f.Add([]byte(`{"client_order_id":"c","symbol":"S","side":"SELL","order_type":"MARKET","qty":1}`))
@@ -65,7 +66,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// FuzzPacs008: what is accepted is a payment for encoding/xml's Unmarshal too, and the same.
+// FuzzPacs008: encoding/xml's Unmarshal reads the same payment from every accepted message.
 func FuzzPacs008(f *testing.F) {
 	f.Add(messagetest.Sample(order.Pacs008, "c1", "A1"))
 	f.Add([]byte(validPacs008))
@@ -98,8 +99,8 @@ func FuzzPacs008(f *testing.F) {
 	})
 }
 
-// FuzzFIX frames the fields itself, or hardly anything would get past the checksum. What is accepted has the
-// fields that were read, once each.
+// FuzzFIX frames the fields itself, as nearly no other input would pass the checksum. An accepted
+// message has the fields that were read, once each.
 func FuzzFIX(f *testing.F) {
 	f.Add([]byte(fields(validFIX)), true)
 	f.Add([]byte(fields(strings.Replace(validFIX, "59=0|", "95=3|96=\x01\x01\x01|453=1|448=x|802=1|523=y|", 1))), true)
@@ -117,7 +118,7 @@ func FuzzFIX(f *testing.F) {
 				t.Fatalf("%q became %+v", body, s)
 			}
 		}
-		for i := range 3 { // any change is noticed
+		for i := range 3 { // every change is detected
 			other := bytes.Clone(body)
 			other[len(other)*i/3] ^= 2
 			if _, err := Parse("application/fix", other); err == nil {
@@ -127,7 +128,7 @@ func FuzzFIX(f *testing.F) {
 	})
 }
 
-// FuzzContentType: only what names a format is one.
+// FuzzContentType: only names of a format are accepted.
 func FuzzContentType(f *testing.F) {
 	f.Add("application/json; charset=utf-8")
 	f.Add(`text/xml;charset="utf-8";;`)
@@ -139,7 +140,7 @@ func FuzzContentType(f *testing.F) {
 	})
 }
 
-// The same order is the same submission, whether it comes as JSON or as FIX.
+// An order as JSON and the same order as FIX give the same submission.
 func TestJSONAndFIXAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.StringMatching(`[ -~]{1,66}`).Draw(t, "id")

@@ -9,13 +9,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
-// maxDepth is how deep objects, lists and elements may lie within one another. Real messages need ten.
+// maxDepth is the maximum nesting of objects, lists and elements. Real messages need ten.
 const maxDepth = 32
 
-// jsonMember is one of those that an order may have.
+// jsonMember is a member of an order.
 type jsonMember uint8
 
 const (
@@ -33,7 +34,7 @@ const (
 
 var jsonNames = [jsonMembers]string{"client_order_id", "account", "symbol", "side", "order_type", "price", "qty", "time_in_force", "metadata"}
 
-// jsonReader reads one order. It is used again.
+// jsonReader parses one order. It is reused.
 type jsonReader struct {
 	decoder jsontext.Decoder
 	body    bytes.Reader
@@ -43,14 +44,14 @@ type jsonReader struct {
 
 var jsonReaders = sync.Pool{New: func() any { return new(jsonReader) }}
 
-// parseJSON reads an order as JSON. Names given twice and invalid UTF-8 are refused by the decoder, at any depth.
+// parseJSON parses an order. The decoder refuses duplicate names and invalid UTF-8 at any depth.
 func parseJSON(body []byte) (order.Submission, error) {
 	if bytes.HasPrefix(body, byteOrderMark) {
 		return order.Submission{}, refuse("the order begins with a byte order mark, which JSON does not have; leave it out")
 	}
 	r := jsonReaders.Get().(*jsonReader)
 	defer func() {
-		r.body.Reset(nil) // the request's memory is not ours
+		r.body.Reset(nil) // drop the reference to the request's memory
 		jsonReaders.Put(r)
 	}()
 	r.body.Reset(body)
@@ -85,7 +86,7 @@ func (r *jsonReader) read() error {
 }
 
 func (r *jsonReader) member() error {
-	quoted, err := r.decoder.ReadValue() // a token's String would be an allocation
+	quoted, err := r.decoder.ReadValue() // a token's String would allocate
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (r *jsonReader) member() error {
 	return blame(shorten(string(name)), "an order has no such member; it has %s", strings.Join(jsonNames[:], ", "))
 }
 
-// shorten keeps foreign names in errors at a readable length.
+// shorten limits the length of client text in errors.
 func shorten(text string) string {
 	const most = 64
 	if len(text) <= most {
@@ -128,7 +129,7 @@ func (r *jsonReader) value(m jsonMember) error {
 	case kind == '"', kind == '0' && (m == jsonPrice || m == jsonQty):
 		token, err := r.decoder.ReadToken()
 		if err == nil {
-			r.values[m] = token.String() // of a number too: as it was written
+			r.values[m] = token.String() // of a number, too: as written
 		}
 		return err
 	case m == jsonPrice || m == jsonQty:
@@ -137,7 +138,7 @@ func (r *jsonReader) value(m jsonMember) error {
 	return blame(jsonNames[m], "no string; put it in quotes, or leave it out if there is none")
 }
 
-// skip goes over a value.
+// skip skips a value.
 func (r *jsonReader) skip() error {
 	start := r.decoder.StackDepth()
 	for {
@@ -215,7 +216,7 @@ func (r *jsonReader) timeInForce() error {
 }
 
 func jsonError(err error) error {
-	var ours *Error
+	var ours *refusal.Error
 	if errors.As(err, &ours) {
 		return ours
 	}

@@ -1,8 +1,8 @@
-// Package message reads what asks for an order: JSON, a payment as ISO 20022 pacs.008, and a FIX 4.4
-// NewOrderSingle. What it returns is checked: names are valid, the quantity is above 0, and so is the price
-// unless the order is at the market's, when it is 0. Errors name the field as the sender knows it.
+// Package message parses requests for an order: JSON, a payment as ISO 20022 pacs.008, and a FIX
+// 4.4 NewOrderSingle. Its results are checked: names are valid, quantity and price are above 0 (a
+// market order's price is 0). Errors name the field in the sender's format.
 //
-// It is not for deciding whether the caller may send the message, nor for storing it. It starts no goroutines.
+// It does not decide whether the caller may send the message, or store it. It starts no goroutines.
 package message
 
 import (
@@ -11,41 +11,34 @@ import (
 	"net/http"
 	"strings"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
-// MaxSize is the longest message, in bytes: some fifty times the usual one.
+// MaxSize is the maximum size of a message, in bytes: some fifty times the usual size.
 const MaxSize = 64 << 10
 
-// Error says what is wrong with a message and how to mend it.
-type Error struct {
-	Status int    // of HTTP: 400, 413 or 415
-	Field  string // the one to blame, as its format calls it: "price", "CdtTrfTxInf/PmtId/EndToEndId", "OrderQty (38)"; may be ""
-	Text   string
+// refuse returns an error about the whole message.
+func refuse(format string, args ...any) error {
+	return refusal.New(http.StatusBadRequest, format, args...)
 }
 
-// Error gives the text, which names the field.
-func (e *Error) Error() string { return e.Text }
-
-// refuse blames the message as a whole.
-func refuse(format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Text: fmt.Sprintf(format, args...)}
+// blame returns an error about a field.
+func blame(field, format string, args ...any) error {
+	return refusal.Field(field, "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
-// blame blames a field.
-func blame(field, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Field: field, Text: field + ": " + fmt.Sprintf(format, args...)}
-}
-
-// Parse reads a message of the given Content-Type. The submission's Message is body itself, not a copy; its
-// strings share no memory with body. The error is an *Error.
+// Parse parses a message with a Content-Type. The submission's Message is body itself, not a copy;
+// its strings share no memory with body. The error is a *refusal.Error with the status 400, 413 or
+// 415; its field is in its format's notation: "price", "CdtTrfTxInf/PmtId/EndToEndId",
+// "OrderQty (38)".
 func Parse(contentType string, body []byte) (order.Submission, error) {
 	parse, err := parserOf(contentType)
 	if err != nil {
 		return order.Submission{}, err
 	}
 	if len(body) > MaxSize {
-		return order.Submission{}, &Error{Status: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("the message has %d bytes; the most is %d", len(body), MaxSize)}
+		return order.Submission{}, refusal.New(http.StatusRequestEntityTooLarge, "the message has %d bytes; the most is %d", len(body), MaxSize)
 	}
 	if len(body) == 0 {
 		return order.Submission{}, refuse("the body is empty; send one order")
@@ -86,11 +79,11 @@ func parserOf(contentType string) (parser, error) {
 	return parse, nil
 }
 
-func unsupported(format string, args ...any) *Error {
-	return &Error{Status: http.StatusUnsupportedMediaType, Text: fmt.Sprintf(format, args...)}
+func unsupported(format string, args ...any) error {
+	return refusal.New(http.StatusUnsupportedMediaType, format, args...)
 }
 
-// The checks that all formats share.
+// Checks of all formats.
 
 func checkAccount(field, text string) error {
 	if !order.ValidAccount(text) {
@@ -113,7 +106,7 @@ func checkSymbol(field, text string) error {
 	return nil
 }
 
-// positive reads a price, a quantity or an amount.
+// positive parses a price, a quantity or an amount.
 func positive(field, text string) (order.Decimal, error) {
 	d, err := order.ParseDecimal(text)
 	if err != nil {

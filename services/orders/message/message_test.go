@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/message/messagetest"
 	"dyno/services/orders/order"
 )
@@ -48,7 +49,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// equal compares all but the message.
+// equal compares everything but the message.
 func equal(a, b order.Submission) bool {
 	return a.Account == b.Account && a.ClientOrderID == b.ClientOrderID && a.Symbol == b.Symbol && a.Side == b.Side &&
 		a.Price == b.Price && a.Qty == b.Qty && a.Kind == b.Kind
@@ -58,7 +59,7 @@ func equal(a, b order.Submission) bool {
 func refused(t *testing.T, contentType string, body []byte, status int, field, text string) {
 	t.Helper()
 	s, err := Parse(contentType, body)
-	var e *Error
+	var e *refusal.Error
 	if !errors.As(err, &e) {
 		t.Errorf("%.300q is accepted: %+v %v", body, s, err)
 		return
@@ -114,7 +115,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// Many may parse at once.
+// Concurrent calls do not interfere.
 func TestParallel(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 4 {
@@ -132,7 +133,7 @@ func TestParallel(t *testing.T) {
 	all.Wait()
 }
 
-// What a message costs on the heap. Most is encoding/xml's: it makes a value of every token.
+// Allocations per message. Most are encoding/xml's, which allocates a value for each token.
 func TestAllocations(t *testing.T) {
 	for kind, most := range map[order.Kind]float64{order.JSON: 8, order.Pacs008: 354, order.FIX: 10} {
 		body, contentType := messagetest.Sample(kind, "order-1", "A1"), contentTypes[kind]

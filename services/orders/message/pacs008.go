@@ -7,18 +7,19 @@ import (
 	"io"
 	"strings"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
-// Why encoding/xml is safe here: it opens no file and no connection, it takes no entity from a DTD (in its strict
-// mode a reference to any but the five of XML and numbers is a syntax error), and Decoder.Token does not recurse.
-// What is left is bounded: what the decoder keeps by MaxSize, and what is made of it by the numbers below. DOCTYPE
-// and processing instructions are refused all the same, so that another reader of the audit makes of a message
-// what was made of it here.
+// encoding/xml is safe here: it opens no file and no connection, it uses no entity from a DTD (in
+// its strict mode a reference to any but the five of XML and numbers is a syntax error), and
+// Decoder.Token does not recurse. The rest is bounded: the decoder's memory by MaxSize, and the
+// results by the constants below. DOCTYPE and processing instructions are refused nevertheless, so
+// that another reader of the audit reads a message in the same way.
 const (
 	maxElements   = 2000
-	maxAttributes = 8    // of an element
-	maxAttribute  = 1024 // bytes; the longest one usual is a schemaLocation
+	maxAttributes = 8    // per element
+	maxAttribute  = 1024 // bytes; the longest usual one is a schemaLocation
 	maxText       = 1024 // bytes in an element whose value is checked
 )
 
@@ -27,17 +28,17 @@ const (
 	pacs008Range = pacs008Space + "08 to " + pacs008Space + "13"
 )
 
-// xmlReader goes over one message.
+// xmlReader parses one message.
 type xmlReader struct {
 	decoder  *xml.Decoder
 	body     []byte
-	space    string // of Document
+	space    string // namespace of Document
 	path     []byte // of the current element, below FIToFICstmrCdtTrf
 	open     []xmlElement
 	elements int
-	foreign  int // the depth of an envelope that may hold anything; 0: outside
-	last     int // index in pacs008Elements of the latest known element
-	leaf     int // the same of the open element, if its text counts; -1: it has none
+	foreign  int // depth of an envelope that may contain anything; 0 means outside
+	last     int // index in pacs008Elements of the last known element
+	leaf     int // index of the open element, if its text counts; -1 means none
 	text     []byte
 	values   [pacs008Count]string
 	seen     [pacs008Count]bool
@@ -46,11 +47,11 @@ type xmlReader struct {
 
 // xmlElement is an open element.
 type xmlElement struct {
-	outer     int  // length of the path that it was appended to
-	container bool // known to hold elements, no text
+	outer     int  // length of the path before it was appended
+	container bool // known to contain elements instead of text
 }
 
-// parsePacs008 reads a FIToFICustomerCreditTransfer with one transfer as a payment order.
+// parsePacs008 parses a FIToFICustomerCreditTransfer with one transfer as a payment order.
 func parsePacs008(body []byte) (order.Submission, error) {
 	text, err := utf8Text(body)
 	if err != nil {
@@ -82,7 +83,7 @@ func otherCharset(charset string, _ io.Reader) (io.Reader, error) {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// utf8Text takes away a byte order mark, and refuses what is another encoding's.
+// utf8Text removes a byte order mark, and refuses other encodings.
 func utf8Text(body []byte) ([]byte, error) {
 	if bytes.HasPrefix(body, []byte("\xfe\xff")) || bytes.HasPrefix(body, []byte("\xff\xfe")) || bytes.HasPrefix(body, []byte("\x00<")) || bytes.HasPrefix(body, []byte("<\x00")) {
 		return nil, refuse("the message is UTF-16; send UTF-8")
@@ -90,9 +91,9 @@ func utf8Text(body []byte) ([]byte, error) {
 	return bytes.TrimPrefix(body, byteOrderMark), nil
 }
 
-// failed says where the decoder gave up.
+// failed converts a decoder error to one with a position.
 func (r *xmlReader) failed(err error) error {
-	var ours *Error
+	var ours *refusal.Error
 	if errors.As(err, &ours) {
 		return ours
 	}
@@ -123,7 +124,7 @@ func (r *xmlReader) token(token xml.Token) error {
 	return nil // comments
 }
 
-// atBeginning reports whether the processing instruction that was just read is the first thing in the message.
+// atBeginning reports whether the current processing instruction is the first thing in the message.
 func (r *xmlReader) atBeginning() bool {
 	return bytes.HasPrefix(r.body, []byte("<?")) && int(r.decoder.InputOffset()) == bytes.Index(r.body, []byte("?>"))+len("?>")
 }
@@ -163,7 +164,7 @@ func (r *xmlReader) start(e xml.StartElement) error {
 	return nil
 }
 
-// outer checks the namespace, and what must be outermost.
+// outer checks the namespace and the outermost elements.
 func (r *xmlReader) outer(name xml.Name) error {
 	switch depth := len(r.open); {
 	case depth == 0:
@@ -212,7 +213,7 @@ func checkAttributes(e xml.StartElement) error {
 	return nil
 }
 
-// enter takes an element that pacs008Elements names: once, and in the schema's order.
+// enter processes an element of pacs008Elements: it must occur once, in the schema's order.
 func (r *xmlReader) enter(i int, attributes []xml.Attr) error {
 	e := &pacs008Elements[i]
 	switch {
@@ -286,7 +287,7 @@ func (r *xmlReader) submission() (s order.Submission, err error) {
 		return s, err
 	}
 	if s.ClientOrderID == "NOTPROVIDED" {
-		return s, blame(id, "NOTPROVIDED tells no payment from another; give each an id of its own")
+		return s, blame(id, "NOTPROVIDED does not identify a payment; give each its own id")
 	}
 	if !currencyCode(s.Symbol) {
 		return s, blame(amount+"/@Ccy", "%.40q is no currency; it has three capital letters", s.Symbol)
@@ -298,13 +299,13 @@ func (r *xmlReader) submission() (s order.Submission, err error) {
 	return s, err
 }
 
-// debtor gives the account that is to be debited; "" if the message names none.
+// debtor returns the account to debit; "" if the message names none.
 func (r *xmlReader) debtor() (string, error) {
 	switch iban, other := r.values[pacsDebtorIBAN], r.values[pacsDebtorOther]; {
 	case iban != "" && other != "":
 		return "", blame("CdtTrfTxInf/DbtrAcct/Id", "has both IBAN and Othr; leave one out")
 	case iban != "":
-		return iban, nil // letters and digits: an account's name
+		return iban, nil // letters and digits: a valid account name
 	case other != "":
 		return other, checkAccount(pacs008Elements[pacsDebtorOther].path, other)
 	}

@@ -75,7 +75,7 @@ func TestPacs008Refused(t *testing.T) {
 	const declaration = `<?xml version="1.0" encoding="UTF-8"?>`
 	const transfer = "CdtTrfTxInf/"
 	for _, c := range []struct{ old, new, field, text string }{
-		// entities and what declares them
+		// entities and their declarations
 		{declaration, declaration + `<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;">]>`, "", "no DOCTYPE"},
 		{declaration, declaration + `<!DOCTYPE d SYSTEM "file:///etc/passwd">`, "", "no DOCTYPE"},
 		{declaration, declaration + `<!DOCTYPE d [<!ENTITY % p SYSTEM "http://127.0.0.1/x.dtd"> %p;]>`, "", "no DOCTYPE"},
@@ -113,7 +113,7 @@ func TestPacs008Refused(t *testing.T) {
 		{"<Cdtr/>", `<Cdtr a="1" a="2"/>`, "", "the attribute a twice"},
 		{`Ccy="EUR"`, `Ccy="EUR" Ccy="USD"`, "", "the attribute Ccy twice"},
 		{"<MsgId>M1", "<MsgId>" + strings.Repeat("x", 2000), "GrpHdr/MsgId", "more than 1024 bytes"},
-		// what is no XML
+		// invalid XML
 		{"</Document>", "", "", "no XML at line 22, column 1: unexpected EOF"},
 		{"</Document>", "</Documents>", "", "no XML at line 21"},
 		{"</Document>", "</Document><Document/>", "", "follows the Document"},
@@ -164,7 +164,7 @@ func TestPacs008Refused(t *testing.T) {
 		{"<MsgId>M1", "<MsgId>" + strings.Repeat("é", 36), "GrpHdr/MsgId", "more than 35"},
 		{"<EndToEndId>E1", "<EndToEndId>" + strings.Repeat("x", 36), transfer + "PmtId/EndToEndId", "more than 35"},
 		{"<EndToEndId>E1", "<EndToEndId>é", transfer + "PmtId/EndToEndId", "printable ASCII"},
-		{"<EndToEndId>E1", "<EndToEndId>NOTPROVIDED", transfer + "PmtId/EndToEndId", "an id of its own"},
+		{"<EndToEndId>E1", "<EndToEndId>NOTPROVIDED", transfer + "PmtId/EndToEndId", "its own id"},
 		{"8a562c67-ca16-48ba", "8A562C67-CA16-48BA", transfer + "PmtId/UETR", "lower case"},
 		{"8a562c67-ca16-48ba", "8a562c67-ca16-18ba", transfer + "PmtId/UETR", "version 4"},
 		{"2026-01-02T15:04:05+01:00", "2026-01-02", "GrpHdr/CreDtTm", "no time"},
@@ -209,13 +209,13 @@ func attributes(n int) string {
 	return b.String()
 }
 
-// IBANs that registrars give as examples.
+// Example IBANs of the registrars.
 func TestIBAN(t *testing.T) {
 	for _, text := range []string{"GB82WEST12345698765432", "DE89370400440532013000", "FR1420041010050500013M02606", "NO9386011117947", "MT84MALT011000012345MTLCAST001S", "FR1420041010050500013m02606"} {
 		if why := iban(text); why != "" {
 			t.Errorf("%s %s", text, why)
 		}
-		for i := range text[4:] { // any other character is found out
+		for i := range text[4:] { // a change of any character is detected
 			other := []byte(text)
 			if other[4+i]++; iban(string(other)) == "" {
 				t.Errorf("%s is accepted", other)

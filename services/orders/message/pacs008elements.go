@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// pacs008Element is an element that is checked: there at most once, after those before it in the table.
+// pacs008Element is a checked element: it occurs at most once, after those before it in the table.
 type pacs008Element struct {
 	path      string // below FIToFICstmrCdtTrf
 	mandatory bool
-	check     func(text string) (why string) // nil: it holds elements
+	check     func(text string) (why string) // nil means that it contains elements
 }
 
-// pacs008Elements are in the order of the schema (pacs.008.001.08 to .13). Others are kept with the message as
-// they are.
+// pacs008Elements are in the order of the schema (pacs.008.001.08 to .13). Others are kept as is.
 var pacs008Elements = [...]pacs008Element{
 	{"GrpHdr", true, nil},
 	{"GrpHdr/MsgId", true, upTo(35)},
@@ -55,7 +54,7 @@ var pacs008Elements = [...]pacs008Element{
 	{"CdtTrfTxInf/CdtrAcct/Id/Othr/Id", false, upTo(34)},
 }
 
-// Those that the order is made of.
+// Elements used for the order.
 const (
 	pacsEndToEndID  = 10
 	pacsAmount      = 13
@@ -73,7 +72,7 @@ var pacs008Index = func() map[string]int {
 	return index
 }()
 
-// upTo checks for MaxNText.
+// upTo returns a check for MaxNText.
 func upTo(most int) func(string) string {
 	why := "has no text or more than " + strconv.Itoa(most) + " characters"
 	return func(text string) string {
@@ -96,7 +95,7 @@ func oneOf(codes ...string) func(string) string {
 	}
 }
 
-// decimal checks for digits, with at most so many after the point, and 18 in all.
+// decimal returns a check for a decimal with limited digits after the point, and 18 in all.
 func decimal(fraction int) func(string) string {
 	why := "is no decimal such as 1250.75 with at most 18 digits, " + strconv.Itoa(fraction) + " of them after the point"
 	return func(text string) string {
@@ -134,7 +133,7 @@ func date(text string) string {
 	return ""
 }
 
-// dateTime checks for xs:dateTime. Its zone may be missing.
+// dateTime checks for xs:dateTime, with or without a zone.
 func dateTime(text string) string {
 	const layout = "2006-01-02T15:04:05"
 	if len(text) >= len(layout) && text[13] == ':' && !strings.Contains(text, ",") {
@@ -168,7 +167,7 @@ func uetr(text string) string {
 	return ""
 }
 
-// bic checks the form of ISO 9362: 4 letters or digits, 2 letters of a country, 2 and perhaps 3 letters or digits.
+// bic checks the form of ISO 9362: 4 letters or digits, a country's 2 letters, 2 or 5 of either.
 func bic(text string) string {
 	ok := len(text) == 8 || len(text) == 11
 	for i := 0; ok && i < len(text); i++ {
@@ -181,8 +180,8 @@ func bic(text string) string {
 	return ""
 }
 
-// iban checks form and checksum of ISO 13616: with its first four characters put last and its letters read as 10
-// to 35, the number leaves 1 when divided by 97.
+// iban checks form and checksum of ISO 13616: with its first four characters moved to the end and
+// its letters read as 10 to 35, the number modulo 97 is 1.
 func iban(text string) string {
 	if len(text) < 5 || len(text) > 34 {
 		return "is no IBAN; it has 5 to 34 characters"

@@ -2,5 +2,5 @@
 
 package message
 
-// poolsKeep is whether a pool keeps what is put into it; the race detector empties it now and then.
+// poolsKeep reports whether pools keep their values; the race detector empties them at random.
 const poolsKeep = false

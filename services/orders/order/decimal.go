@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Decimal is a number with eight decimals, as prices and quantities are: in units of 10^-8, so that it is exact,
-// and from -92,233,720,368.54775808 to 92,233,720,368.54775807.
+// Decimal is a price or quantity with eight decimals: an exact number of units of 10^-8, from
+// -92,233,720,368.54775808 to 92,233,720,368.54775807.
 type Decimal int64
 
 const decimals = 8
@@ -20,7 +20,7 @@ var tens = [decimals + 1]uint64{1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10
 // ErrDecimal is the error of ParseDecimal.
 var ErrDecimal = errors.New("no decimal number such as 101.25 with at most 8 decimals and below 92,233,720,368")
 
-// ParseDecimal reads digits with at most eight decimals; no exponent.
+// ParseDecimal parses digits with at most eight decimals, without an exponent.
 func ParseDecimal(text string) (Decimal, error) {
 	whole, fraction, dotted := strings.Cut(text, ".")
 	negative := strings.HasPrefix(whole, "-")
@@ -73,5 +73,5 @@ func (d Decimal) Append(dst []byte) []byte {
 	return dst
 }
 
-// String gives the number without trailing zeros.
+// String formats the number without trailing zeros.
 func (d Decimal) String() string { return string(d.Append(nil)) }

@@ -1,25 +1,25 @@
 package order
 
-// What the names in an order may hold, for error messages.
+// The characters allowed in an order's names, for error messages.
 const (
 	AccountRule       = "1 to 64 of A-Z a-z 0-9 . _ : -"
 	ClientOrderIDRule = "1 to 64 printable ASCII characters"
 	SymbolRule        = "1 to 32 of A-Z 0-9 . / _ -"
 )
 
-// ValidAccount reports whether text may name an account: AccountRule.
+// ValidAccount reports whether text is a valid account name: AccountRule.
 func ValidAccount(text string) bool {
 	return consists(text, 64, func(c byte) bool {
 		return upper(c) || digit(c) || 'a' <= c && c <= 'z' || c == '.' || c == '_' || c == ':' || c == '-'
 	})
 }
 
-// ValidClientOrderID reports whether text may name an order within its account: ClientOrderIDRule.
+// ValidClientOrderID reports whether text is a valid client order id: ClientOrderIDRule.
 func ValidClientOrderID(text string) bool {
 	return consists(text, 64, func(c byte) bool { return ' ' <= c && c <= '~' })
 }
 
-// ValidSymbol reports whether text may name what is traded: SymbolRule.
+// ValidSymbol reports whether text is a valid symbol: SymbolRule.
 func ValidSymbol(text string) bool {
 	return consists(text, 32, func(c byte) bool {
 		return upper(c) || digit(c) || c == '.' || c == '/' || c == '_' || c == '-'

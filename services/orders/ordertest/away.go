@@ -47,14 +47,21 @@ func (c *client) inFlight() (requests int, told bool) {
 	return 0, false
 }
 
+// each is a request of each kind.
+func (c *client) each(id, me string, uid int64) []request {
+	all := []request{{path: orderPath(uid)}, {path: orderPath(uid + 1_000_000)},
+		{method: http.MethodPost, path: "/api/v1/submit", kind: typeJSON, body: messageOf(id, me).json()}}
+	if c.lists {
+		all = append(all, request{path: "/api/v1/orders"})
+	}
+	return all
+}
+
 // away checks that a program whose database does not answer says so, of everything that needs it.
 func (c *client) away(me string, uid int64) {
 	c.t.Helper()
 	var all sync.WaitGroup
-	for _, q := range []request{
-		{path: orderPath(uid)}, {path: orderPath(uid + 1_000_000)}, {path: "/api/v1/orders"},
-		{method: http.MethodPost, path: "/api/v1/submit", kind: typeJSON, body: messageOf("away", me).json()},
-	} {
+	for _, q := range c.each("away", me, uid) {
 		q.token = c.ring.token(me)
 		all.Go(func() {
 			r, err := c.try(q)
@@ -83,7 +90,7 @@ func (c *client) back(me string, uid int64) {
 		c.t.Fatalf("version %d was committed, %d was read", version, o.Version)
 	}
 	body := messageOf("away", me).json()                      // which may have been committed without an answer
-	await(c.t, "submissions to be taken again", func() bool { // by connections that nobody has used since
+	await(c.t, "submissions to be taken again", func() bool { // by connections unused since
 		r := c.submit(me, typeJSON, body)
 		return r.status == http.StatusCreated || r.status == http.StatusOK
 	})
@@ -120,7 +127,7 @@ func saysHanging(c *client) {
 	c.back(me, uid)
 }
 
-// answersUnderWay: a program that is told to stop takes no more connections, and answers what it has been asked.
+// answersUnderWay: a program that receives SIGTERM takes no more connections, and answers what it was asked.
 func answersUnderWay(c *client) {
 	c.run()
 	me := c.account(1)

@@ -38,7 +38,7 @@ func boundsHeaders(c *client) {
 	c.order(me, uid)
 }
 
-// answersPipelined: requests that were sent together are answered each, in order, whoever sends them.
+// answersPipelined: requests that were sent together are answered each, in order, of whatever accounts they are.
 func answersPipelined(c *client) {
 	const n = 64
 	w := c.dial()
@@ -84,6 +84,9 @@ func keepsConnectionsApart(c *client) {
 		{"GET " + orderPath(mine) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.ring.token(me) + "\r\nAuthorization: Bearer " + c.ring.token(other) + "\r\n\r\n", http.StatusUnauthorized, `"error"`},
 		{c.ask(me, mine), http.StatusOK, `"account":"` + me + `"`},
 	} {
+		if !c.lists && strings.HasPrefix(step.text, "GET /api/v1/orders") {
+			continue
+		}
 		w.write(step.text)
 		r := w.read("")
 		head, _, _ := strings.Cut(step.text, "\r\n")
@@ -96,7 +99,7 @@ func keepsConnectionsApart(c *client) {
 	}
 }
 
-// boundsSlow: who sends a byte now and then, be it a header's or a body's, is cut off, and keeps nobody waiting
+// boundsSlow: a client that sends a byte now and then, of a header or a body, is cut off, and other clients do not wait
 // meanwhile.
 func boundsSlow(c *client) {
 	c.env.Client = time.Second
@@ -146,7 +149,7 @@ func boundsSlow(c *client) {
 	}
 }
 
-// boundsUnread: who asks and does not read the answers is cut off.
+// boundsUnread: a client that asks and does not read the answers is cut off.
 func boundsUnread(c *client) {
 	c.env.Client, c.env.Timeout = time.Second, time.Second
 	c.run()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -13,13 +12,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"dyno/parts/servicetest"
 	"dyno/services/orders/postgres/pgtest"
 )
 
 // client is a program under test, a way to talk to it, and one past it to its database.
 type client struct {
+	scope
 	t       testing.TB
-	start   Start
 	env     Env
 	program Program
 	ring    *ring
@@ -34,8 +34,8 @@ type client struct {
 }
 
 // open starts a program over a database of its own.
-func open(t testing.TB, start Start, e Env) *client {
-	c := &client{t: t, start: start, env: e, name: "s", database: pgtest.Database}
+func open(t testing.TB, s scope) *client {
+	c := &client{t: t, scope: s, env: env, name: "s", database: pgtest.Database}
 	c.run()
 	return c
 }
@@ -119,26 +119,21 @@ func (q request) verb() string {
 
 // try sends a request; an error when there is no answer.
 func (c *client) try(q request) (r reply, err error) {
-	req, err := http.NewRequest(q.verb(), c.program.URL+q.path, strings.NewReader(q.body))
-	if err != nil {
-		return r, err
-	}
+	header := http.Header{}
 	if q.token != "" {
-		req.Header.Set("Authorization", "Bearer "+q.token)
+		header.Set("Authorization", "Bearer "+q.token)
 	}
 	if q.kind != "" {
-		req.Header.Set("Content-Type", q.kind)
+		header.Set("Content-Type", q.kind)
 	}
 	for name, value := range q.header {
-		req.Header.Set(name, value)
+		header.Set(name, value)
 	}
-	resp, err := c.http.Do(req)
+	resp, body, err := servicetest.Exchange(c.http, q.verb(), c.program.URL+q.path, q.body, header)
 	if err != nil {
 		return r, err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, body}, err
+	return reply{resp.StatusCode, resp.Header, body}, nil
 }
 
 // do sends a request.

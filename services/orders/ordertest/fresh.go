@@ -46,7 +46,7 @@ func (c *client) readers(account string, uid int64, n int) (stop func()) {
 	}
 }
 
-// showsCommitted: whoever changes an order, a read that begins after the commit was acknowledged sees it.
+// showsCommitted: a read that begins after a commit was acknowledged sees it, also of another program's change.
 func showsCommitted(c *client) {
 	me := c.account(1)
 	uid := c.one(me)
@@ -56,7 +56,7 @@ func showsCommitted(c *client) {
 		if o := c.order(me, uid); o.Version != i+2 {
 			c.t.Fatalf("version %d was committed, %d was read", i+2, o.Version)
 		}
-		if i%10 == 0 {
+		if c.lists && i%10 == 0 {
 			if p := c.page(me, nil); p.Orders[0].Version != i+2 {
 				c.t.Fatalf("version %d was committed, %d was listed", i+2, p.Orders[0].Version)
 			}
@@ -69,7 +69,7 @@ func showsCommitted(c *client) {
 }
 
 // showsAcknowledged: an order can be read when its submission was answered, and was not there before, however often
-// somebody asked.
+// a client asked.
 func showsAcknowledged(c *client) {
 	me := c.account(1)
 	for i := range 50 {
@@ -83,8 +83,8 @@ func showsAcknowledged(c *client) {
 		if o := c.order(me, made.UID); o.Version != 1 || o.Account != me {
 			c.t.Fatalf("%+v", o)
 		}
-		if p := c.page(me, nil); p.Orders[0].UID != made.UID {
-			c.t.Fatalf("order %d is not the newest: %+v", made.UID, p.Orders[0])
+		if c.lists && c.page(me, nil).Orders[0].UID != made.UID {
+			c.t.Fatalf("order %d is not the newest", made.UID)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func compresses(c *client) {
 }
 
 // answersStale: while the database is away, a client that allows it gets what was last known, marked with its time;
-// nobody else does, and nobody gets another account's.
+// no other client does, and none gets another account's.
 func answersStale(c *client) {
 	l := c.runLinked()
 	me, other := c.account(1), c.account(2)
@@ -152,7 +152,7 @@ func answersStale(c *client) {
 	}
 	c.refused(ask(me, unread, "max-stale"), http.StatusServiceUnavailable, "")
 	if r := ask(other, uid, "max-stale"); r.status == http.StatusOK || strings.Contains(string(r.body), me) {
-		c.t.Fatalf("somebody else's order: %s", r)
+		c.t.Fatalf("another account's order: %s", r)
 	}
 	l.set(joined)
 	c.back(me, uid)

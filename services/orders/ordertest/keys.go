@@ -60,7 +60,7 @@ func (r *ring) spoil() {
 	r.replace([]byte(`{"keys":[`))
 }
 
-// replace changes the file at once.
+// replace changes the file atomically.
 func (r *ring) replace(data []byte) {
 	r.t.Helper()
 	draft := r.file + ".new"

@@ -27,8 +27,8 @@ func (c *client) lock(statement string) (release func()) {
 
 // Statements that lock.
 const (
-	lockOrders = "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE" // nobody reads or writes
-	lockAudit  = "LOCK TABLE audit IN EXCLUSIVE MODE"         // nobody writes
+	lockOrders = "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE" // no reads, no writes
+	lockAudit  = "LOCK TABLE audit IN EXCLUSIVE MODE"         // no writes
 )
 
 // blocked counts the program's statements that wait for a lock.
@@ -45,14 +45,11 @@ func givesUp(c *client) {
 	me := c.account(1)
 	uid := c.one(me)
 	release := c.lock(lockOrders)
-	for _, q := range []request{
-		{path: orderPath(uid)}, {path: "/api/v1/orders"},
-		{method: http.MethodPost, path: "/api/v1/submit", kind: typeJSON, body: messageOf("late", me).json()},
-	} {
+	for _, q := range c.each("late", me, uid) {
 		q.token = c.ring.token(me)
 		c.refused(c.do(q), http.StatusServiceUnavailable, "")
 	}
-	await(c.t, "the database to be rid of what nobody waits for", func() bool { return c.blocked() == 0 })
+	await(c.t, "the database to drop statements that no request waits for", func() bool { return c.blocked() == 0 })
 	release()
 	await(c.t, "orders to be answered again", func() bool { return c.get(me, orderPath(uid)).status == http.StatusOK })
 	if orders, audits := c.count(me); orders != 1 || audits != 0 {

@@ -54,7 +54,7 @@ type expected struct {
 	has, none string // in the body; none: must not be there
 }
 
-// round sends some requests at once and reads their answers.
+// round sends some requests together and reads their answers.
 func (m *mix) round(w *wire, random *rand.Rand, n int) error {
 	var text strings.Builder
 	want := make([]expected, n)
@@ -83,14 +83,14 @@ func (m *mix) draw(random *rand.Rand) (text string, e expected) {
 	who := random.IntN(len(m.names))
 	row := m.rows[random.IntN(len(m.rows))]
 	path, token := orderPath(row.uid), m.tokens[who]
-	switch random.IntN(8) {
+	switch random.IntN(map[bool]int{true: 8, false: 7}[m.c.lists]) {
 	case 0:
 		path, e = orderPath(row.uid+1_000_000_000), expected{http.StatusNotFound, `"error"`, ""}
 	case 1:
 		path, e = "/api/v1/order?uid=none", expected{http.StatusBadRequest, `"field":"uid"`, ""}
 	case 2:
 		token, e = "forged", expected{http.StatusUnauthorized, `"error"`, row.account}
-	case 3:
+	case 7:
 		path, e = "/api/v1/orders?limit=3", expected{http.StatusOK, `"account":"` + m.names[who] + `"`, `"account":"` + m.names[(who+1)%len(m.names)] + `"`}
 	default:
 		if e = (expected{http.StatusNotFound, `"error"`, row.account}); row.account == m.names[who] {

@@ -1,10 +1,10 @@
 // Package ordertest is the black-box suite of the order gateway: what any program must do that keeps its client
-// contract, however it is put together. It talks HTTP to the program and SQL to the database behind it, so the plain
-// program and every assembly of ordersd pass the same tests. Core and SlowClients are that; Full is what ordersd has
-// beyond the plain program.
+// contract, however it is put together. It talks HTTP to the program and SQL to the database behind it. Core is what the
+// load of ordersd's ladder needs, and what the plain program passes: queries of one order, and submissions in JSON.
+// Every assembly of ordersd passes Test, which is the same with all formats and lists, and the rest of the contract.
 //
-// It makes its own keys and tokens, so that whoever verifies them is not checked by whoever issues them. It is not
-// for speed, and not for what killed databases do to a program (package soak). Everything that a test starts has
+// It makes its own keys and tokens, so that the code that verifies tokens is not checked by the code that issues them. It
+// is not for speed, and not for what killed databases do to a program (package soak). Everything that a test starts has
 // ended when the test has.
 package ordertest
 
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/servicetest"
 	"dyno/services/orders/postgres/pgtest"
 )
 
@@ -20,8 +21,8 @@ type Env struct {
 	DSN              string // of a database, empty or prepared by an earlier start
 	Keys             string // file with a JWKS
 	Audience, Issuer string
-	Foreign          string        // status of somebody else's order: "404", or "403"
-	Leeway           time.Duration // by which the clock of whoever issues tokens may be off
+	Foreign          string        // status of the answer for another account's order: "404", or "403"
+	Leeway           time.Duration // by which the clock of the issuer of tokens may be off
 	Reload           time.Duration // after which a changed file of keys counts, at the latest
 
 	// Timeout is of what the database does for one request.
@@ -57,24 +58,22 @@ type Program struct {
 // Start starts a gateway, whose tables are there when it returns.
 type Start func(t testing.TB, e Env) Program
 
-// Core runs what every gateway must do.
+// Core runs what the load of the ladder needs: every program passes it, the plain one too.
 func Core(t *testing.T, start Start) {
-	together(t, start, map[string]test{
+	core(t, scope{start, false, map[string]func(message) string{typeJSON: message.json}})
+}
+
+func core(t *testing.T, s scope) {
+	together(t, s, map[string]test{
 		"answers an order":                       answersOrder,
 		"writes decimals as they are":            writesDecimals,
 		"refuses bad queries":                    refusesQueries,
 		"knows no such order":                    knowsNone,
 		"hides foreign orders":                   hidesForeign,
-		"tells versions by ETag":                 tellsVersions,
+		"shows versions by ETag":                 tellsVersions,
 		"waits for no version":                   refusesVersionsToCome,
 		"answers HEAD without a body":            answersHead,
-		"refuses other methods and paths":        refusesMethods,
 		"refuses other sites' pages":             refusesPages,
-		"lists the newest first":                 listsNewest,
-		"lists by status":                        listsByStatus,
-		"lists all while orders are added":       listsAll,
-		"lists nobody else's":                    listsOwn,
-		"refuses bad lists":                      refusesLists,
 		"takes submissions":                      takesSubmissions,
 		"takes a submission once":                takesOnce,
 		"takes a submission once from many":      takesOnceFromMany,
@@ -82,8 +81,6 @@ func Core(t *testing.T, start Start) {
 		"refuses an id with other content":       refusesOtherContent,
 		"refuses messages for other accounts":    refusesForeignMessages,
 		"refuses what is no message":             refusesMessages,
-		"refuses dangerous XML":                  refusesXML,
-		"refuses broken FIX":                     refusesFIX,
 		"refuses formats":                        refusesFormats,
 		"refuses long messages":                  refusesLong,
 		"asks for a token":                       asksForToken,
@@ -97,96 +94,95 @@ func Core(t *testing.T, start Start) {
 		"never gives a foreign answer":           neverForeign,
 		"shows what was committed":               showsCommitted,
 		"shows what it acknowledged":             showsAcknowledged,
-		"its tables keep what has ended":         keepsEnded,
 	})
-	alone(t, start, map[string]test{
-		"tells foreign orders if it may": tellsForeign,
+	alone(t, s, map[string]test{
+		"admits foreign orders if asked": tellsForeign,
 		"rotates keys":                   rotatesKeys,
 		"an order and its audit are one": auditsOrNot,
 		"says that the database is away": saysAway,
 		"says that the database hangs":   saysHanging,
 		"gives up on a slow database":    givesUp,
-		"leaves nothing of who has gone": abandoned,
+		"leaves nothing of gone clients": abandoned,
 		"answers what is under way":      answersUnderWay,
 	})
 }
 
-// SlowClients runs what a program must do about clients that take for ever. It takes as long as the program's own
-// bounds (Env.Client), and says something of its HTTP server only: once for each server is enough.
-func SlowClients(t *testing.T, start Start) {
-	alone(t, start, map[string]test{
-		"bounds who sends slowly":  boundsSlow,
-		"bounds who does not read": boundsUnread,
+// Test runs Core with lists and all formats of messages, and the rest of the contract.
+func Test(t *testing.T, start Start) {
+	s := scope{start, true, formats}
+	core(t, s)
+	together(t, s, map[string]test{
+		"refuses other methods and paths":  refusesMethods,
+		"lists the newest first":           listsNewest,
+		"lists by status":                  listsByStatus,
+		"lists all while orders are added": listsAll,
+		"lists own orders only":            listsOwn,
+		"refuses bad lists":                refusesLists,
+		"refuses dangerous XML":            refusesXML,
+		"refuses broken FIX":               refusesFIX,
+		"its tables keep what has ended":   keepsEnded,
+		"answers in msgpack":               answersMsgpack,
+		"negotiates formats":               negotiates,
+		"compresses what is long":          compresses,
 	})
+	alone(t, s, map[string]test{"answers stale only if asked": answersStale})
+}
+
+// SlowSenders runs what a program must do about clients that take too long to send. It takes as long as the program's
+// own bounds (Env.Client), and says something of its HTTP server only: once for each server is enough.
+func SlowSenders(t *testing.T, start Start) {
+	alone(t, scope{start: start}, map[string]test{"slow": boundsSlow})
+}
+
+// SlowReaders is the same about clients that do not read the answer to a list.
+func SlowReaders(t *testing.T, start Start) {
+	alone(t, scope{start: start}, map[string]test{"unread": boundsUnread})
 }
 
 // Stops runs what a program must do when it receives SIGTERM. It says something of its HTTP server only: once for each
 // server is enough.
 func Stops(t *testing.T, start Start) {
-	alone(t, start, map[string]test{"loses no request": losesNone})
+	alone(t, scope{start: start}, map[string]test{"stops": losesNone})
 }
 
-// Full runs what ordersd has beyond the plain program.
-func Full(t *testing.T, start Start) {
-	together(t, start, map[string]test{
-		"answers in msgpack":      answersMsgpack,
-		"negotiates formats":      negotiates,
-		"compresses what is long": compresses,
-	})
-	alone(t, start, map[string]test{
-		"answers stale only if asked": answersStale,
-	})
+// scope is a program and the part of the contract that it keeps.
+type scope struct {
+	start   Start
+	lists   bool                            // GET /api/v1/orders
+	formats map[string]func(message) string // of submissions, by Content-Type
 }
 
 // test is one of the suite: it may use the program for accounts of its own (client.account).
 type test = func(*client)
 
 // together runs tests that share one program.
-func together(t *testing.T, start Start, tests map[string]test) {
+func together(t *testing.T, s scope, tests map[string]test) {
 	t.Run("together", func(t *testing.T) {
-		shared := open(t, start, env)
-		for name, run := range tests {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				run(shared.with(t))
-			})
-		}
+		shared := open(t, s)
+		servicetest.Parallel(t, tests, func(t *testing.T, run test) { run(shared.with(t)) })
 	})
 }
 
 // alone runs tests that each have a program and a database, and do with them as they please. The database was
 // prepared by an earlier start; together's was empty.
-func alone(t *testing.T, start Start, tests map[string]test) {
+func alone(t *testing.T, s scope, tests map[string]test) {
 	t.Run("alone", func(t *testing.T) {
 		prepared := pgtest.NewTemplate(func(t testing.TB, dsn string) {
 			e := env
 			e.DSN, e.Keys = dsn, newRing(t).file
-			start(t, e).Stop()
+			s.start(t, e).Stop()
 		})
-		for name, run := range tests {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				run(&client{t: t, start: start, env: env, name: "a", database: prepared.Database})
-			})
-		}
+		servicetest.Parallel(t, tests, func(t *testing.T, run test) {
+			run(&client{t: t, scope: s, env: env, name: "a", database: prepared.Database})
+		})
 	})
 }
 
-// patience bounds every wait; it is reached only when a test fails.
+// patience bounds every request; it is reached only when a test fails.
 const patience = 45 * time.Second
 
 // await returns when done is true.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-limit.C:
-			t.Fatalf("waited %v for %s", patience, what)
-		}
-	}
+	servicetest.Await(t, func() string { return what }, done)
 }

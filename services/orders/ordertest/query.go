@@ -69,7 +69,7 @@ func refusesQueries(c *client) {
 		c.refused(c.get(me, "/api/v1/order"+query), http.StatusBadRequest, field)
 	}
 	if r := c.get(me, orderPath(uid)+"&trace=1"); r.status != http.StatusOK {
-		c.t.Fatalf("with a parameter of somebody else's: %s", r)
+		c.t.Fatalf("with an unknown parameter: %s", r)
 	}
 }
 
@@ -81,7 +81,7 @@ func knowsNone(c *client) {
 	}
 }
 
-// hidesForeign: nothing but the date tells somebody else's order from none.
+// hidesForeign: the answers for another account's order and for none differ by the date only.
 func hidesForeign(c *client) {
 	me, other := c.account(1), c.account(2)
 	theirs := c.one(other)
@@ -101,7 +101,7 @@ func hidesForeign(c *client) {
 		foreign, none := ask(theirs), ask(theirs+1_000_000)
 		c.refused(foreign, http.StatusNotFound, "")
 		if foreign.String() != none.String() {
-			c.t.Fatalf("somebody else's order: %s\nno order: %s", foreign, none)
+			c.t.Fatalf("another account's order: %s\nno order: %s", foreign, none)
 		}
 	}
 	if o := c.order(other, theirs); o.Account != other { // it was there all the time
@@ -118,7 +118,7 @@ func tellsForeign(c *client) {
 	c.refused(c.get(me, orderPath(theirs)), http.StatusForbidden, "")
 	c.refused(c.get(me, orderPath(theirs+1_000_000)), http.StatusNotFound, "")
 	if r := c.get(me, orderPath(theirs)); r.header.Get("ETag") != "" || strings.Contains(string(r.body), other) {
-		c.t.Fatalf("it tells of somebody else's order: %s", r)
+		c.t.Fatalf("it shows another account's order: %s", r)
 	}
 	c.order(other, theirs)
 }

@@ -28,7 +28,7 @@ func (c *client) dial() *wire {
 	return &wire{c, conn, bufio.NewReader(conn)}
 }
 
-// write sends bytes; whether they arrive, what is read tells.
+// write sends bytes; what is read shows whether they arrived.
 func (w *wire) write(text string) error {
 	_, err := io.WriteString(w.conn, text)
 	return err

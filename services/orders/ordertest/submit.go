@@ -31,7 +31,7 @@ func (c *client) count(account string) (orders, audits int) {
 
 // takesSubmissions: the order is there when the answer is, with the message as it came.
 func takesSubmissions(c *client) {
-	for kind, write := range formats {
+	for kind, write := range c.formats {
 		c.t.Log(kind)
 		me := c.account(kind[12:])
 		m := messageOf("order 1/"+kind[12:], me)
@@ -67,7 +67,7 @@ func takesSubmissions(c *client) {
 
 // takesOnce: the same again is answered with the same order, as it is now.
 func takesOnce(c *client) {
-	for kind, write := range formats {
+	for kind, write := range c.formats {
 		c.t.Log(kind)
 		me := c.account(kind[12:])
 		body := write(messageOf("once", me))
@@ -86,7 +86,7 @@ func takesOnce(c *client) {
 	}
 }
 
-// takesOnceFromMany: of the same message sent by many at once, one makes the order.
+// takesOnceFromMany: of the same message sent by many concurrently, one makes the order.
 func takesOnceFromMany(c *client) {
 	me := c.account(1)
 	const senders, ids = 8, 10
@@ -139,9 +139,11 @@ func refusesOtherContent(c *client) {
 	} {
 		other := first
 		change(&other)
-		for _, kind := range []string{typeJSON, typeFIX} {
-			r := c.submit(me, kind, formats[kind](other))
-			c.refused(r, http.StatusConflict, r.field())
+		for kind, write := range c.formats {
+			if kind != typePacs { // whose price and side are fixed
+				r := c.submit(me, kind, write(other))
+				c.refused(r, http.StatusConflict, r.field())
+			}
 		}
 	}
 	if orders, _ := c.count(me); orders != 1 {
@@ -154,7 +156,7 @@ func refusesOtherContent(c *client) {
 
 func refusesForeignMessages(c *client) {
 	me, other := c.account(1), c.account(2)
-	for kind, write := range formats {
+	for kind, write := range c.formats {
 		r := c.submit(me, kind, write(messageOf("foreign", other)))
 		c.refused(r, http.StatusForbidden, r.field())
 	}
@@ -233,13 +235,13 @@ func refusesLong(c *client) {
 	}
 }
 
-// auditsOrNot: when the audit record cannot be written there is no order, and nobody is told that there is.
+// auditsOrNot: when the audit record cannot be written there is no order, and no answer says that there is.
 func auditsOrNot(c *client) {
 	c.run()
 	me := c.account(1)
 	c.exec(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no room for audits'; END $$`)
 	c.exec(`CREATE TRIGGER fail BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION fail()`)
-	for kind, write := range formats {
+	for kind, write := range c.formats {
 		r := c.submit(me, kind, write(messageOf("audited", me)))
 		if r.status < 500 || strings.Contains(string(r.body), "no room") {
 			c.t.Fatalf("without an audit record: %s", r)
@@ -251,7 +253,7 @@ func auditsOrNot(c *client) {
 	c.exec("DROP TRIGGER fail ON audit")
 	read[receipt](c, c.submit(me, typeJSON, messageOf("audited", me).json()), http.StatusCreated)
 
-	// Nobody sees the order before its audit record: both come with one commit.
+	// No query sees the order before its audit record: both come with one commit.
 	release := c.lock(lockAudit)
 	answered := make(chan reply, 1)
 	go func() {

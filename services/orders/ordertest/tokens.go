@@ -18,15 +18,13 @@ import (
 
 func asksForToken(c *client) {
 	uid := c.one(c.account(1))
-	for _, path := range []string{orderPath(uid), orderPath(uid + 1_000_000), "/api/v1/orders", "/api/v1/order"} {
-		r := c.do(request{path: path})
+	for _, q := range c.each("x", "", uid) {
+		r := c.do(q)
 		c.refused(r, http.StatusUnauthorized, "")
 		if challenge := r.header.Get("WWW-Authenticate"); challenge != "Bearer" {
-			c.t.Errorf("%s: WWW-Authenticate %q", path, challenge)
+			c.t.Errorf("%s: WWW-Authenticate %q", q.path, challenge)
 		}
 	}
-	r := c.do(request{method: http.MethodPost, path: "/api/v1/submit", kind: typeJSON, body: messageOf("x", "").json()})
-	c.refused(r, http.StatusUnauthorized, "")
 	for _, other := range []string{"Basic dXNlcjpwYXNz", "Bearer", "Bearer ", c.ring.token(c.account(1))} {
 		r := c.do(request{path: orderPath(uid), header: map[string]string{"Authorization": other}})
 		c.refused(r, http.StatusUnauthorized, "")
@@ -79,7 +77,7 @@ func hs256(header, claims map[string]any, secret []byte) string {
 
 type object = map[string]any
 
-// forged are tokens for an account that nobody with a key has issued so.
+// forged are tokens for an account that no holder of a key has issued so.
 func (c *client) forged(me string) map[string]string {
 	good := c.ring.token(me)
 	parts := strings.Split(good, ".")
@@ -120,7 +118,7 @@ func (c *client) forged(me string) map[string]string {
 		"its own key in the header":     hs256(object{"alg": "HS256", "kid": "mine", "jwk": object{"kty": "oct", "k": part([]byte("key")), "kid": "mine"}}, claims(me), []byte("key")),
 		"its own key elsewhere":         hs256(object{"alg": "HS256", "kid": "mine", "jku": "http://127.0.0.1:1/keys"}, claims(me), []byte("key")),
 		"a critical extension":          hs256(object{"alg": "HS256", "kid": secretKey, "crit": []string{"x"}, "x": true}, claims(me), secret),
-		"somebody else's Ed25519 key":   c.ring.sign(mine, claims(me)),
+		"another Ed25519 key, same id":  c.ring.sign(mine, claims(me)),
 		"another algorithm for the key": c.ring.sign(jose.JSONWebKey{Key: slowKey(), KeyID: rsaKey, Algorithm: string(jose.PS256)}, claims(me)),
 		"another account's signature":   parts[0] + "." + part(claims(me)) + "." + strings.Split(c.ring.token("other"), ".")[2],
 		"a changed bit":                 parts[0] + "." + parts[1] + "." + flipped(parts[2]),
@@ -139,10 +137,10 @@ func (c *client) forged(me string) map[string]string {
 		"never expires":          func(o object) { delete(o, "exp") },
 		"expires at a word":      func(o object) { o["exp"] = "tomorrow" },
 		"not valid yet":          func(o object) { o["nbf"] = time.Now().Add(time.Hour).Unix() },
-		"for somebody else":      func(o object) { o["aud"] = "others" },
-		"for nobody":             func(o object) { delete(o, "aud") },
-		"from somebody else":     func(o object) { o["iss"] = "https://elsewhere.test" },
-		"from nobody":            func(o object) { delete(o, "iss") },
+		"for another audience":   func(o object) { o["aud"] = "others" },
+		"for no audience":        func(o object) { delete(o, "aud") },
+		"from another issuer":    func(o object) { o["iss"] = "https://elsewhere.test" },
+		"from no issuer":         func(o object) { delete(o, "iss") },
 		"of no account":          func(o object) { delete(o, "sub") },
 		"of an empty account":    func(o object) { o["sub"] = "" },
 		"of what is no account":  func(o object) { o["sub"] = "a b" },

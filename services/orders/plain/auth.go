@@ -19,7 +19,8 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// algorithms are those that a key may be for. Which one it is, the key says, never the token.
+// algorithms are those that a key may be for. The key names its algorithm; what a token names must
+// equal that.
 var algorithms = []jose.SignatureAlgorithm{jose.HS256, jose.EdDSA, jose.RS256}
 
 const maxToken = 8 << 10 // bytes
@@ -44,7 +45,7 @@ func openKeys(c config) (*keys, error) {
 	return k, nil
 }
 
-// read takes over what the file says, if that has changed.
+// read takes over the keys of the file, if it has changed.
 func (k *keys) read() error {
 	k.looked = time.Now()
 	text, err := os.ReadFile(k.config.keys)
@@ -67,7 +68,7 @@ func (k *keys) read() error {
 	return nil
 }
 
-// fits tells whether a key is one for its algorithm.
+// fits reports whether a key is one for its algorithm.
 func fits(key jose.JSONWebKey) (ok bool) {
 	switch jose.SignatureAlgorithm(key.Algorithm) {
 	case jose.HS256:
@@ -134,7 +135,7 @@ func (k *keys) verify(token string) (account string, err error) {
 // handler answers a request of an account.
 type handler = func(w http.ResponseWriter, r *http.Request, account string) error
 
-// authenticated lets in who has a valid token.
+// authenticated passes on requests with a valid token.
 func (s *server) authenticated(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header.Values("Authorization")

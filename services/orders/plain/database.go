@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,12 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// schema makes the tables in an empty database; they are those of ordersd.
-//
-//go:embed schema.sql
-var schema string
-
-// openDatabase returns a pool of connections to a database that has the tables.
+// openDatabase returns a pool of connections to a database that has ordersd's tables.
 func openDatabase(ctx context.Context, c config) (*sql.DB, error) {
 	conn, err := pgx.ParseConfig(c.dsn)
 	if err != nil {
@@ -30,30 +24,10 @@ func openDatabase(ctx context.Context, c config) (*sql.DB, error) {
 	db := stdlib.OpenDB(*conn)
 	db.SetMaxOpenConns(c.connections)
 	db.SetMaxIdleConns(c.connections)
-	if err := migrate(ctx, db); err != nil {
-		return nil, errors.Join(fmt.Errorf("preparing the database of --dsn: %w", err), db.Close())
+	if _, err := db.ExecContext(ctx, "SELECT FROM orders, audit LIMIT 0"); err != nil {
+		return nil, errors.Join(fmt.Errorf("looking for ordersd's tables in the database of --dsn: %w", err), db.Close())
 	}
 	return db, nil
-}
-
-// migrate makes the tables unless they are there.
-func migrate(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext('orders'))"); err != nil {
-		return err
-	}
-	var there bool
-	if err := tx.QueryRowContext(ctx, "SELECT to_regclass('orders') IS NOT NULL").Scan(&there); err != nil || there {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, schema); err != nil {
-		return err
-	}
-	return tx.Commit()
 }
 
 // order reads one row.
@@ -65,31 +39,6 @@ func (s *server) order(ctx context.Context, uid int64) (o order, err error) {
 		return o, errNotFound
 	}
 	return o, failure(err)
-}
-
-// orders reads one row more than the filter's limit, if there is one.
-func (s *server) orders(ctx context.Context, f filter) ([]order, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.timeout)
-	defer cancel()
-	query := "SELECT " + columns + " FROM orders WHERE account = $1 AND uid < $2"
-	args := []any{f.account, f.before, f.limit + 1}
-	if f.status != 0 {
-		query, args = query+" AND status = $4", append(args, f.status)
-	}
-	rows, err := s.db.QueryContext(ctx, query+" ORDER BY uid DESC LIMIT $3", args...)
-	if err != nil {
-		return nil, failure(err)
-	}
-	defer rows.Close()
-	found := []order{}
-	for rows.Next() {
-		var o order
-		if err := o.scan(rows); err != nil {
-			return nil, err
-		}
-		found = append(found, o)
-	}
-	return found, failure(rows.Err())
 }
 
 // store makes an order with its audit record, or finds the one that the same message made before.
@@ -112,13 +61,13 @@ func (s *server) store(ctx context.Context, m submission) (receipt, error) {
 		return r, failure(err)
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO audit (account, uid, kind, client_order_id, message) VALUES ($1, $2, $3, $4, $5)",
-		m.Account, r.UID, m.kind, m.ClientOrderID, m.message); err != nil {
+		m.Account, r.UID, auditJSON, m.ClientOrderID, m.message); err != nil {
 		return r, failure(err)
 	}
 	return r, failure(tx.Commit())
 }
 
-// duplicate tells of the order that has the client's id already.
+// duplicate returns the receipt of the order that has the client's id already.
 func (s *server) duplicate(ctx context.Context, tx *sql.Tx, m submission) (receipt, error) {
 	r := receipt{ClientOrderID: m.ClientOrderID, Duplicate: true}
 	var digest []byte
@@ -130,8 +79,8 @@ func (s *server) duplicate(ctx context.Context, tx *sql.Tx, m submission) (recei
 	return r, failure(err)
 }
 
-// failure gives an error of the database its answer: what it says of one statement is a fault of the gateway,
-// anything else means that it does not answer, or not in time.
+// failure is the answer to an error of the database: an error of one statement is a fault of the
+// gateway, any other means that the database does not answer, or not in time.
 func failure(err error) error {
 	if err == nil {
 		return nil
@@ -139,7 +88,7 @@ func failure(err error) error {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
 		switch said.Code[:2] {
-		case "08", "40", "53", "55", "57": // connection, rollback, resources, not in that state, told to stop
+		case "08", "40", "53", "55", "57": // connection, rollback, resources, state, shutdown
 		default:
 			return err
 		}

@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// readJSON reads an order as JSON. Price and qty may be texts or numbers; both are read as they are written.
+// readJSON reads an order as JSON. Price and qty may be texts or numbers; both are read digit by
+// digit.
 func readJSON(body []byte) (m submission, err error) {
 	var in struct {
 		ClientOrderID string         `json:"client_order_id"`
@@ -35,13 +36,13 @@ func readJSON(body []byte) (m submission, err error) {
 	if _, err := d.Token(); err != io.EOF {
 		return m, refuse(http.StatusBadRequest, "something follows the order; send one at a time")
 	}
-	m = submission{ClientOrderID: in.ClientOrderID, Symbol: in.Symbol, kind: 1}
+	m = submission{ClientOrderID: in.ClientOrderID, Symbol: in.Symbol}
 	if in.Account != nil {
 		if m.Account = *in.Account; m.Account == "" {
 			return m, refuseField("account", "give one, or leave it out")
 		}
 	}
-	if m.Side = side(numberOf(sides[:sell], in.Side)); m.Side == 0 {
+	if m.Side = side(numberOf(sides[:2], in.Side)); m.Side == 0 {
 		return m, refuseField("side", "give BUY or SELL")
 	}
 	var ok bool

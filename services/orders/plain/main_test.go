@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
 	"dyno/services/orders/ordertest"
 	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/store"
 )
 
 func TestMain(m *testing.M) {
@@ -21,9 +23,12 @@ func TestMain(m *testing.M) {
 }
 
 func start(t testing.TB, e ordertest.Env) ordertest.Program {
+	if err := store.Migrate(t.Context(), e.DSN, 0, 1); err != nil {
+		t.Fatal(err)
+	}
 	c := defaults
 	c.dsn, c.keys, c.audience, c.issuer = e.DSN, e.Keys, e.Audience, e.Issuer
-	c.leeway, c.reload, c.timeout, c.client, c.drain = e.Leeway, e.Reload, e.Timeout, e.Client, e.Drain
+	c.leeway, c.reload, c.timeout, c.client = e.Leeway, e.Reload, e.Timeout, e.Client
 	var err error
 	if c.foreign, err = strconv.Atoi(e.Foreign); err != nil {
 		t.Fatal(err)
@@ -40,15 +45,22 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bounded := s.web()
+	bounded.Handler = g.Wrap(bounded.Handler, nil)
 	ends := lameduck.Listen(public.(*net.TCPListener))
-	web, served := lameduck.NewServer(s.web(g), ends), make(chan error, 1)
+	web, served := lameduck.NewServer(bounded, ends), make(chan error, 1)
 	go func() { served <- web.Serve(ends) }()
-	pages := httptest.NewServer(g.Private().Wrap(http.HandlerFunc(s.ready), nil))
+	var stopping atomic.Bool
+	pages := httptest.NewServer(g.Private().Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stopping.Load() || s.ready(r.Context()) != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}), nil))
 	return ordertest.Program{
 		URL: "http://" + public.Addr().String(), Debug: pages.URL,
 		Stop: func() {
-			s.stopping.Store(true)
-			if err := web.Stop(e.LameDuck, c.drain); err != nil {
+			stopping.Store(true)
+			if err := web.Stop(e.LameDuck, e.Drain); err != nil {
 				t.Error(err)
 			}
 			if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -60,9 +72,8 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 	}
 }
 
-// The plain program passes the suite that every assembly of ordersd passes.
-func TestSuite(t *testing.T) {
+func TestCore(t *testing.T) {
 	ordertest.Core(t, start)
-	ordertest.SlowClients(t, start)
+	ordertest.SlowSenders(t, start)
 	ordertest.Stops(t, start)
 }

@@ -57,11 +57,3 @@ func positive(params url.Values, name string, missing int64) (int64, error) {
 		return 0, refuseField(name, "give it once")
 	}
 }
-
-// once reads a word, which may be missing.
-func once(params url.Values, name string) (string, error) {
-	if len(params[name]) > 1 {
-		return "", refuseField(name, "give it once")
-	}
-	return params.Get(name), nil
-}

@@ -29,13 +29,13 @@ const columns = "uid, account, symbol, side, price, qty, filled, status, version
 func (o *order) scan(row interface{ Scan(...any) error }) error {
 	var updated time.Time
 	err := row.Scan(&o.UID, &o.Account, &o.Symbol, &o.Side, &o.Price, &o.Qty, &o.Filled, &o.Status, &o.Version, &updated)
-	o.UpdatedAt = updated.UTC().Format("2006-01-02T15:04:05.000000Z") // the six decimals that PostgreSQL keeps
+	o.UpdatedAt = updated.UTC().Format("2006-01-02T15:04:05.000000Z") // as PostgreSQL keeps it
 	return err
 }
 
 func (o *order) etag() string { return fmt.Sprintf(`"%d-%d"`, o.UID, o.Version) }
 
-// unchanged tells whether the client has this version.
+// unchanged reports whether the client has this version.
 func (o *order) unchanged(r *http.Request) bool {
 	for tag := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
 		if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag == "*" || tag == o.etag() {
@@ -56,12 +56,6 @@ var (
 	statuses = []string{"NEW", "PARTIALLY_FILLED", "FILLED", "CANCELLED"}
 )
 
-const (
-	buy side = iota + 1
-	sell
-	pay
-)
-
 func (s side) MarshalText() ([]byte, error)   { return word(sides, int(s)), nil }
 func (s status) MarshalText() ([]byte, error) { return word(statuses, int(s)), nil }
 
@@ -72,7 +66,7 @@ func word(words []string, number int) []byte {
 	return []byte(words[number-1])
 }
 
-// numberOf reads a word; 0: there is none such.
+// numberOf reads a word; 0: it is unknown.
 func numberOf(words []string, text string) int { return slices.Index(words, text) + 1 }
 
 // decimal is a number with eight decimals, in units of 10^-8.

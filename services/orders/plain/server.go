@@ -9,24 +9,19 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
-
-	"dyno/parts/guard"
 )
 
 // config is what the program is started with.
 type config struct {
 	dsn, keys, audience, issuer string
 
-	foreign     int           // status of somebody else's order
+	foreign     int           // status of the answer for another account's order
 	connections int           // to the database
 	timeout     time.Duration // of what the database does for one request
-	client      time.Duration // within which a client must have sent its request, and again taken the answer
-	leeway      time.Duration // by which the clock of whoever issues tokens may be off
+	client      time.Duration // of a client to send its request, and to read the answer
+	leeway      time.Duration // by which the clock of the issuer of tokens may be off
 	reload      time.Duration // after which the file of keys is looked at again
-	lameDuck    time.Duration // after SIGTERM, in which it goes on as before but for /readyz
-	drain       time.Duration // for requests under way after that
 }
 
 var defaults = config{
@@ -36,8 +31,6 @@ var defaults = config{
 	client:      10 * time.Second,
 	leeway:      30 * time.Second,
 	reload:      5 * time.Second,
-	lameDuck:    2 * time.Second,
-	drain:       10 * time.Second,
 }
 
 const (
@@ -47,13 +40,12 @@ const (
 
 // server answers requests. It starts no goroutines of its own.
 type server struct {
-	config   config
-	db       *sql.DB
-	keys     *keys
-	stopping atomic.Bool
+	config config
+	db     *sql.DB
+	keys   *keys
 }
 
-// newServer connects to the database and makes what is missing there.
+// newServer reads the keys and connects to the database.
 func newServer(ctx context.Context, c config) (*server, error) {
 	k, err := openKeys(c)
 	if err != nil {
@@ -69,43 +61,21 @@ func newServer(ctx context.Context, c config) (*server, error) {
 func (s *server) close() { s.db.Close() }
 
 // web returns the HTTP server with its bounds.
-func (s *server) web(g *guard.Guard) *http.Server {
+func (s *server) web() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/order", s.authenticated(s.query))
+	mux.HandleFunc("POST /api/v1/submit", s.authenticated(s.submit))
 	return &http.Server{
-		Handler: g.Wrap(s.handler(), nil), MaxHeaderBytes: maxHeader, IdleTimeout: 2 * time.Minute,
+		Handler: mux, MaxHeaderBytes: maxHeader, IdleTimeout: 2 * time.Minute,
 		ReadHeaderTimeout: s.config.client, ReadTimeout: s.config.client, WriteTimeout: s.config.timeout + 2*s.config.client,
 	}
 }
 
-func (s *server) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/order", s.authenticated(s.query))
-	mux.HandleFunc("GET /api/v1/orders", s.authenticated(s.list))
-	mux.HandleFunc("POST /api/v1/submit", s.authenticated(s.submit))
-	mux.HandleFunc("/api/v1/order", notAllowed("GET, HEAD"))
-	mux.HandleFunc("/api/v1/orders", notAllowed("GET, HEAD"))
-	mux.HandleFunc("/api/v1/submit", notAllowed("POST"))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		answerError(w, refuse(http.StatusNotFound, "no such path; there are /api/v1/order, /api/v1/orders and /api/v1/submit"))
-	})
-	return mux
-}
-
-// ready answers GET /readyz on the debug address.
-func (s *server) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), s.config.timeout)
+// ready asks whether the database answers.
+func (s *server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.timeout)
 	defer cancel()
-	if err := s.db.PingContext(ctx); err != nil || s.stopping.Load() {
-		answerError(w, errAway)
-		return
-	}
-	fmt.Fprintln(w, "ready")
-}
-
-func notAllowed(allow string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", allow)
-		answerError(w, refuse(http.StatusMethodNotAllowed, "%s is not allowed here; use %s", r.Method, allow))
-	}
+	return s.db.PingContext(ctx)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
@@ -119,7 +89,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Write(body) // an error means that the client has gone
 }
 
-// refusal is an error with the HTTP status that it deserves.
+// refusal is an error with its HTTP status.
 type refusal struct {
 	Status int    `json:"-"`
 	Text   string `json:"error"`
@@ -132,21 +102,21 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{Status: status, Text: fmt.Sprintf(format, args...)}
 }
 
-// refuseField says what is wrong with one field of what a client sent.
+// refuseField says what is wrong with one field of a request.
 func refuseField(field, format string, args ...any) *refusal {
 	return &refusal{Status: http.StatusBadRequest, Field: field, Text: field + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Answers to what went wrong in more than one place.
+// Errors that more than one place returns.
 var (
 	errAway     = refuse(http.StatusServiceUnavailable, "the database does not answer; try again later")
 	errNotFound = refuse(http.StatusNotFound, "no such order")
 	errConflict = refuse(http.StatusConflict, "the client order id was used for another order; choose another id")
 )
 
-// answerError answers with a refusal, and logs what is none.
+// answerError answers with a refusal, and logs any other error.
 func answerError(w http.ResponseWriter, err error) {
-	r := refuse(http.StatusInternalServerError, "an error in the gateway, which its log tells; try again later")
+	r := refuse(http.StatusInternalServerError, "an error in the gateway, which is in its log; try again later")
 	if !errors.As(err, &r) {
 		slog.Error("a request failed", "error", err)
 	}

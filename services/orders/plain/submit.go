@@ -18,7 +18,6 @@ type submission struct {
 	Side          side
 	Price         decimal // 0: at the market's
 	Qty           decimal
-	kind          int16 // of the formats, as the audit numbers them
 	message       []byte
 }
 
@@ -31,11 +30,7 @@ type receipt struct {
 	Duplicate     bool   `json:"duplicate,omitempty"`
 }
 
-var readers = map[string]func([]byte) (submission, error){
-	"application/json": readJSON,
-	"application/xml":  readPacs,
-	"application/fix":  readFIX,
-}
+const auditJSON = 1 // the audit's number of the format
 
 // submit answers POST /api/v1/submit.
 func (s *server) submit(w http.ResponseWriter, r *http.Request, account string) error {
@@ -62,10 +57,8 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request, account string) 
 }
 
 func readMessage(w http.ResponseWriter, r *http.Request) (m submission, err error) {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	read := readers[kind]
-	if err != nil || read == nil {
-		return m, refuse(http.StatusUnsupportedMediaType, "send application/json, application/xml (pacs.008) or application/fix")
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return m, refuse(http.StatusUnsupportedMediaType, "send application/json")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
 	var large *http.MaxBytesError
@@ -75,7 +68,7 @@ func readMessage(w http.ResponseWriter, r *http.Request) (m submission, err erro
 	case err != nil:
 		return m, refuse(http.StatusBadRequest, "the body ended early or came too slowly")
 	}
-	if m, err = read(body); err != nil {
+	if m, err = readJSON(body); err != nil {
 		return m, err
 	}
 	m.message = body
@@ -87,7 +80,7 @@ var (
 	symbols = regexp.MustCompile(`^[A-Z0-9./_-]{1,32}$`)
 )
 
-// check holds the fields to what every format has in common.
+// check holds the fields to their forms.
 func (m *submission) check() error {
 	switch {
 	case !ids.MatchString(m.ClientOrderID):
@@ -102,7 +95,7 @@ func (m *submission) check() error {
 	return nil
 }
 
-// digest tells contents apart, whatever format they came in. It is ordersd's, so that both can serve one database.
+// digest tells contents apart. It is ordersd's, so that both can serve one database.
 func (m *submission) digest() []byte {
 	var b []byte
 	for _, text := range []string{m.Account, m.ClientOrderID, m.Symbol} {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"dyno/parts/flock"
 )
 
 // downloadTimeout bounds a download of tens of MB, and its extraction to 60 MB, which takes 4 to 20 s on a good line.
@@ -56,7 +58,7 @@ func (s source) writableCache() (string, error) {
 		}
 		if err == nil {
 			var probe *lock // that it is there says nothing of a read-only disk
-			if probe, err = tryLock(cacheLock(cache)); err == nil || errors.Is(err, errLocked) {
+			if probe, err = tryLock(cacheLock(cache)); err == nil || errors.Is(err, flock.ErrLocked) {
 				probe.release()
 				return cache, nil
 			}
@@ -74,7 +76,7 @@ func (s source) alone(ctx context.Context, cache string) (*lock, error) {
 	defer wait.end()
 	for {
 		held, err := tryLock(cacheLock(cache))
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, flock.ErrLocked) {
 			return held, err
 		}
 		wait.tick()

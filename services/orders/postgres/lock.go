@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
-)
 
-// errLocked is what tryLock returns when another process holds the lock.
-var errLocked = errors.New("locked by another process")
+	"dyno/parts/flock"
+)
 
 // lock is a flocked file. The lock belongs to the open file: it ends when the last process that has it open, by
 // inheritance too, closes it or dies.
@@ -23,11 +20,7 @@ func tryLock(path string) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errLocked
-	}
-	if err != nil {
+	if err := flock.Lock(file); err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -45,14 +38,14 @@ func (l *lock) release() {
 // own takes the folder for this process.
 func (c cluster) own() (*lock, error) {
 	l, err := tryLock(c.ownerLock())
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, flock.ErrLocked) {
 		text, _ := os.ReadFile(c.ownerLock())
 		return nil, fmt.Errorf("%w (pid %s); stop it or choose another folder with --data", ErrInUse, strings.TrimSpace(string(text)))
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(c.give(c.ownerLock()), os.WriteFile(c.ownerLock(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600))
+	err = errors.Join(c.give(c.ownerLock()), flock.Sign(l.file))
 	if err != nil {
 		l.release()
 		return nil, err
@@ -79,7 +72,7 @@ func (c cluster) unused(ctx context.Context, p progress) (*lock, error) {
 		if err == nil {
 			return l, nil
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, flock.ErrLocked) {
 			return nil, err
 		}
 		wait.tick()

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
+
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 )
@@ -166,6 +168,7 @@ func TestAPasswordIsNeeded(t *testing.T) {
 }
 
 func TestItsEndIsTold(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	s := mustStart(t, testOptions(t))
 	script(t, s.DSN(), makeTable)
 	postmaster, err := os.FindProcess(postmasterOf(t, s))
@@ -199,6 +202,7 @@ func TestItsEndIsTold(t *testing.T) {
 
 // A start that is given up leaves no process, and what it began does not stand in the way of the next.
 func TestAStartGivenUp(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Progress = cancelAt{"making a PostgreSQL", cancel}
@@ -229,6 +233,7 @@ func (c cancelAt) Write(line []byte) (int, error) {
 
 // A stop that may take no time is a hard one, and the data survives that too.
 func TestAStopInAHurry(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	s := mustStart(t, testOptions(t))
 	script(t, s.DSN(), makeTable)
 	conn, err := pgx.Connect(t.Context(), s.DSN())
@@ -250,6 +255,7 @@ func TestAStopInAHurry(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)
 	for name, c := range map[string]struct {
 		change func(*Options)
@@ -299,6 +305,7 @@ func TestAProgramWithoutHelper(t *testing.T) {
 
 // A password that is lost is not replaced by another, which nobody could use.
 func TestALostPassword(t *testing.T) {
+	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)
 	s := mustStart(t, o)
 	if err := s.Stop(t.Context()); err != nil {

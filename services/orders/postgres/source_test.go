@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyno/parts/quicktest"
 )
 
 // pretend makes a folder with programs that do nothing but tell a version.
@@ -229,9 +231,7 @@ func TestACacheThatCannotBeWritten(t *testing.T) {
 
 // The real thing: it needs the network, and fetches tens of MB.
 func TestDownload(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it downloads tens of MB")
-	}
+	quicktest.Skip(t, "downloads tens of MB")
 	s, said := testSource(t, "")
 	s.repository = ""
 	b, err := s.choose(t.Context(), "")

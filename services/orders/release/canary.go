@@ -8,8 +8,8 @@ import (
 	"dyno/services/orders/web"
 )
 
-// canary lets the version answer that the account belongs to in this stage.
-func (r *Release) canary(ctx context.Context, c *course, next web.Handler, req *web.Request, resp *web.Response) {
+// canary passes a request to the version that its account belongs to in this stage.
+func (r *Release) canary(ctx context.Context, c *rollout, next web.Handler, req *web.Request, resp *web.Response) {
 	if !c.takes(req) {
 		begin := time.Now()
 		next.Serve(ctx, req, resp)
@@ -19,21 +19,21 @@ func (r *Release) canary(ctx context.Context, c *course, next web.Handler, req *
 		return
 	}
 	out, err := request(c.base, own(req))
-	if err != nil { // malformed: it is for the stable version to refuse
+	if err != nil { // malformed: the stable version refuses it
 		next.Serve(ctx, req, resp)
 		return
 	}
 	select {
-	case r.room <- struct{}{}:
-		defer func() { <-r.room }()
-	default: // it has too much to do; those that it has will show in its figures
+	case r.semaphore <- struct{}{}:
+		defer func() { <-r.semaphore }()
+	default: // it is overloaded; the requests in progress show that in its figures
 		c.tally.crowded.Add(1)
 		next.Serve(ctx, req, resp)
 		return
 	}
 	begin := time.Now()
 	answer, err := r.send(ctx, out)
-	if err != nil && ctx.Err() != nil { // the client has gone: that says nothing of the version
+	if err != nil && ctx.Err() != nil { // the client has gone: that is no fault of the version
 		unavailable(resp)
 		return
 	}
@@ -46,14 +46,14 @@ func (r *Release) canary(ctx context.Context, c *course, next web.Handler, req *
 	case req.Method == http.MethodGet || unsent(err):
 		c.tally.rescued.Add(1)
 		next.Serve(ctx, req, resp)
-	default: // it may have been accepted; who sends it again, with its client order id, will know
+	default: // it may have been accepted; a client that repeats it, with its client order id, gets the result
 		unavailable(resp)
 	}
 }
 
-// takes reports whether the second version answers a request in this stage. What did not come whole, or is neither
-// a read nor a submission, is for the stable version to refuse.
-func (c *course) takes(req *web.Request) bool {
+// takes reports whether the second version answers a request in this stage. The stable version
+// refuses incomplete requests and those that are neither a read nor a submission.
+func (c *rollout) takes(req *web.Request) bool {
 	if req.BodyErr != nil || req.Method != http.MethodGet && req.Method != http.MethodPost {
 		return false
 	}
@@ -65,5 +65,5 @@ func unavailable(resp *web.Response) {
 	resp.Status = http.StatusServiceUnavailable
 	resp.RetryAfter = time.Second
 	resp.ContentType = "application/json"
-	resp.Body = append(resp.Body, `{"error":"there was no answer in time; send the same again"}`...)
+	resp.Body = append(resp.Body, `{"error":"there was no answer in time; send the same request again"}`...)
 }

@@ -16,19 +16,19 @@ import (
 	"dyno/services/orders/web"
 )
 
-// verdict is what two answers are to one another.
+// verdict is the result of comparing two answers.
 type verdict uint8
 
 const (
 	same verdict = iota
 	different
-	incomparable // the order has changed in between, or one of them answered for lack of a database
+	incomparable // the order has changed in between, or one version had no database
 )
 
-// compare says whether the second version answers as the stable one did a little earlier, and if not, why. An
-// order may have changed meanwhile: it has another version then, and nothing can be said. (One that was made
-// meanwhile looks as if the stable version had not found it: that counts as a difference, because it is also
-// what a version looks like that shows orders of others.)
+// compare reports whether the second version answers as the stable one did a little earlier, and if
+// not, why. If an order has changed meanwhile, it has another version, and the answers are
+// incomparable. (An order created meanwhile looks as if the stable version had not found it. That
+// counts as a difference, because a version that shows other accounts' orders looks the same.)
 func (r *Release) compare(req *web.Request, stable, second *web.Response) (verdict, string) {
 	if v, what := compareHeads(stable, second); v != same || stable.Status == http.StatusNotModified {
 		return v, what
@@ -54,11 +54,11 @@ func compareHeads(stable, second *web.Response) (verdict, string) {
 	a, b := stable.Status, second.Status
 	switch {
 	case a >= 500 || a == http.StatusTooManyRequests:
-		return incomparable, "the stable version did not answer"
+		return incomparable, "the stable version returned no answer"
 	case stable.Warning != "" || b < 500 && second.Warning != "":
 		return incomparable, "stale"
 	case a == http.StatusConflict && (b == http.StatusOK || b == http.StatusNotModified):
-		return incomparable, "the version that was asked for has come meanwhile"
+		return incomparable, "the requested version was committed meanwhile"
 	case shows(a) && shows(b) && stable.ETag != second.ETag:
 		if sameOrder(stable.ETag, second.ETag) {
 			return incomparable, "the order has changed"
@@ -72,10 +72,10 @@ func compareHeads(stable, second *web.Response) (verdict, string) {
 	return same, ""
 }
 
-// shows reports whether an answer of that status is about an order as it is.
+// shows reports whether an answer with that status describes the current state of an order.
 func shows(status int) bool { return status == http.StatusOK || status == http.StatusNotModified }
 
-// sameOrder reports whether two entity tags, "UID-VERSION", are of one order.
+// sameOrder reports whether two entity tags, "UID-VERSION", are of the same order.
 func sameOrder(a, b string) bool {
 	uidA, _, okA := strings.Cut(a, "-")
 	uidB, _, okB := strings.Cut(b, "-")
@@ -122,7 +122,7 @@ func compareJSON(req *web.Request, a, b []byte) (verdict, string) {
 	return judgeValues("", left, right)
 }
 
-// parseJSON reads one value; numbers stay as they are written.
+// parseJSON parses one value; numbers keep their text.
 func parseJSON(body []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -135,8 +135,8 @@ func parseJSON(body []byte) (v any, err error) {
 	return v, nil
 }
 
-// differ says where two values differ and how, or nothing. The path is put together on the way back: most
-// values do not differ, and foreign ones may be nested as deep as encoding/json permits.
+// differ returns where and how two values differ, or "". It builds the path while it returns: most
+// values do not differ, and values from outside may be nested as deep as encoding/json permits.
 func differ(a, b any) (at, how string) {
 	switch a := a.(type) {
 	case map[string]any:
@@ -189,7 +189,7 @@ func differArrays(a, b []any) (at, how string) {
 	return "", ""
 }
 
-// judgeValues compares two values that stand at a place.
+// judgeValues compares two values at a place.
 func judgeValues(place string, a, b any) (verdict, string) {
 	if at, how := differ(a, b); how != "" {
 		return different, strings.TrimPrefix(place+at+": "+how, ".")
@@ -197,7 +197,7 @@ func judgeValues(place string, a, b any) (verdict, string) {
 	return same, ""
 }
 
-// equalNumbers compares integers exactly, and others as floats do.
+// equalNumbers compares integers exactly, and others as floats.
 func equalNumbers(a, b json.Number) bool {
 	if a == b {
 		return true
@@ -212,7 +212,7 @@ func equalNumbers(a, b json.Number) bool {
 	return errA == nil && errB == nil && floatA == floatB
 }
 
-// show writes a value for people, without what is in objects and arrays.
+// show formats a value, without the contents of objects and arrays.
 func show(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -10,12 +10,12 @@ import (
 	"dyno/services/orders/web"
 )
 
-// answered is an answer in JSON.
+// answered returns an answer in JSON.
 func answered(status int, etag, body string) *web.Response {
 	return &web.Response{Status: status, ETag: etag, ContentType: "application/json", Body: []byte(body)}
 }
 
-// page is a list of orders with these uids; a negative one has another version.
+// page returns a list of orders with these uids; a negative uid has another version.
 func page(next string, uids ...int) *web.Response {
 	var rows []string
 	for _, uid := range uids {
@@ -83,10 +83,10 @@ func TestCompare(t *testing.T) {
 		{"an empty page", "", page(""), page(""), same, ""},
 		{"a page", "", page(`,"next":"c"`, 9, 8), page(` ,"next":"c"`, 9, 8), same, ""},
 		{"another cursor", "", page(`,"next":"c"`, 9, 8), page(`,"next":"d"`, 9, 8), different, "next"},
-		{"a new order", "", page("", 9, 8), page("", 10, 9, 8), incomparable, "come"},
-		{"the first order", "", page(""), page("", 10), incomparable, "come"},
-		{"a new order pushes one off", "", page("", 9, 8), page("", 10, 9), incomparable, "come"},
-		{"new orders push all off", "", page("", 9, 8), page("", 12, 11), incomparable, "come"},
+		{"a new order", "", page("", 9, 8), page("", 10, 9, 8), incomparable, "added"},
+		{"the first order", "", page(""), page("", 10), incomparable, "added"},
+		{"a new order pushes one off", "", page("", 9, 8), page("", 10, 9), incomparable, "added"},
+		{"new orders push all off", "", page("", 9, 8), page("", 12, 11), incomparable, "added"},
 		{"a new order and one lost", "", page("", 9, 8, 7), page("", 10, 9), different, "order 8 is only in the first"},
 		{"the last is lost", "", page("", 9, 8), page("", 9), different, "order 8 is only in the first"},
 		{"one in between is lost", "", page("", 9, 8, 7), page("", 9, 7), different, "orders[1]: uid 8 and 7"},
@@ -95,7 +95,7 @@ func TestCompare(t *testing.T) {
 		{"a changed order and another value", "", page("", 9, 8), with(page("", -9, 8), func(r *web.Response) {
 			r.Body = []byte(strings.Replace(string(r.Body), `"version":1,"qty":"1"`, `"version":1,"qty":"2"`, 1))
 		}), different, `orders[1].qty: "1" and "2"`},
-		{"no longer of that status", "status=NEW&limit=2", page("", 9, 8), page("", 9), incomparable, "come or gone"},
+		{"no longer of that status", "status=NEW&limit=2", page("", 9, 8), page("", 9), incomparable, "added or removed"},
 		{"of that status", "status=NEW", page("", 9, 8), page(" ", 9, 8), same, ""},
 		{"no numbers", "", page("", 9), answered(200, "", `{"orders":[{"uid":"9"}]}`), different, "no numbers"},
 		{"no orders", "", page("", 9), answered(200, "", `{"orders":null}`), different, "orders: an array and"},
@@ -109,7 +109,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Whatever a second version answers, comparing comes to a verdict; an answer is the same as itself.
+// compare returns a verdict for any answer of a second version; an answer equals itself.
 func FuzzCompare(f *testing.F) {
 	for _, r := range []*web.Response{answered(200, first, order), page(`,"next":"c"`, 9, -8), page(""), packed(page("", 9)), answered(304, first, "")} {
 		f.Add(r.Status, r.ETag, r.ContentEncoding, r.Body, []byte(order))

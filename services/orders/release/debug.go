@@ -10,34 +10,34 @@ import (
 	"slices"
 )
 
-// Status is what the debug address shows.
+// Status is the response of the debug address.
 type Status struct {
 	Stage
 	Share float64 `json:"fraction"`
-	URL   string  `json:"url,omitempty"` // of the release under way, or of the last one
+	URL   string  `json:"url,omitempty"` // of the current release, or of the last one
 
-	Period Period `json:"period"` // the one that goes on
+	Period Period `json:"period"` // the current one
 	Latest Period `json:"latest_period"`
 
 	Compared     Compared     `json:"compared"`
-	Crowded      uint64       `json:"crowded"` // a canary's requests that the stable version answered, as too many were under way
-	Rescued      uint64       `json:"rescued"` // and as there was no answer
+	Crowded      uint64       `json:"crowded"` // requests answered by the stable version because the canary was full
+	Rescued      uint64       `json:"rescued"` // requests answered by the stable version because the canary did not answer
 	Differences  []Difference `json:"differences"`
-	Decisions    []Decision   `json:"decisions"` // the oldest first
+	Decisions    []Decision   `json:"decisions"` // oldest first
 	PeriodLength string       `json:"period_length"`
 	Rules        Rules        `json:"rules"`
 }
 
-// Compared counts the copies of a shadow.
+// Compared counts a shadow's copies.
 type Compared struct {
 	Same         uint64 `json:"same"`
 	Different    uint64 `json:"different"`
 	Incomparable uint64 `json:"not_comparable"`
 	Failed       uint64 `json:"failed"`  // the second version did not answer
-	Dropped      uint64 `json:"dropped"` // not sent: too many waited, or too long
+	Dropped      uint64 `json:"dropped"` // not sent: queue full, or answer too long
 }
 
-// Status tells how the release goes, or how the last one went.
+// Status returns the state of the current release, or of the last one.
 func (r *Release) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,19 +62,19 @@ func (r *Release) Status() Status {
 	return s
 }
 
-// command is what POST start is told.
+// command is the body of POST start.
 type command struct {
 	URL      string  `json:"url"`
 	Mode     Mode    `json:"mode"`
-	Fraction float64 `json:"fraction"` // 0: 0.01
+	Fraction float64 `json:"fraction"` // 0 means 0.01
 }
 
-// maxCommand bounds it, in bytes.
+// maxCommand is its maximum size, in bytes.
 const maxCommand = 4 << 10
 
-// Handler answers on the debug address, whose guard it relies on: GET gives the Status; POST to .../start (with
-// {"url","mode","fraction"}), .../promote and .../rollback change it and give it, too. It is to be mounted at its
-// path with and without a slash at the end, and looks at the last element only.
+// Handler serves the debug address, whose guard it relies on. GET returns the Status; POST to
+// .../start (with {"url","mode","fraction"}), .../promote and .../rollback change it and return it,
+// too. Mount it at its path with and without a final slash: it reads only the last element.
 func (r *Release) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		act, ok := map[string]func() error{
@@ -122,7 +122,7 @@ func parseCommand(body io.Reader) (c command, err error) {
 	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
-		return command{}, fmt.Errorf(`reading the body: %w; it is to be {"url":"http://HOST:PORT","mode":"shadow" or "canary","fraction":0.01}`, err)
+		return command{}, fmt.Errorf(`reading the body: %w; send {"url":"http://HOST:PORT","mode":"shadow" or "canary","fraction":0.01}`, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return command{}, errors.New("reading the body: more follows the object")
@@ -135,5 +135,5 @@ func reply(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	_ = e.Encode(v) // whoever asked has gone
+	_ = e.Encode(v) // an error means that the client has gone
 }

@@ -23,7 +23,7 @@ func ask(t *testing.T, h http.Handler, method, path, body string) (int, map[stri
 	return w.Code, got
 }
 
-// A release is steered over HTTP; what does not fit is refused and changes nothing.
+// A release is controlled over HTTP; invalid commands are refused and change nothing.
 func TestHandler(t *testing.T) {
 	h := open(t, Options{}).Handler()
 	start := `{"url":"http://127.0.0.1:1","mode":"shadow","fraction":0.5}`

@@ -19,26 +19,26 @@ import (
 	"dyno/services/orders/web"
 )
 
-// maxAnswer bounds an answer's body, in bytes: ten times a page of 500 orders.
+// maxAnswer is the maximum size of an answer's body, in bytes: ten times a page of 500 orders.
 const maxAnswer = 1 << 20
 
 func newClient(c *http.Client) *http.Client {
 	if c == nil {
-		c = &http.Client{Transport: &http.Transport{ // without proxies: it stands next door
+		c = &http.Client{Transport: &http.Transport{ // no proxy: the second version is nearby
 			DialContext:            (&net.Dialer{Timeout: time.Second}).DialContext,
-			MaxIdleConnsPerHost:    canaryRoom,
+			MaxIdleConnsPerHost:    maxCanary,
 			IdleConnTimeout:        time.Minute,
 			MaxResponseHeaderBytes: 16 << 10,
-			DisableCompression:     true, // a client's Accept-Encoding goes through as it came
+			DisableCompression:     true, // the client's Accept-Encoding is passed on unchanged
 			ForceAttemptHTTP2:      true,
 		}}
 	}
 	own := *c
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // with the token, to wherever it says
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // it would send the token to the redirect's target
 	return &own
 }
 
-// parseTarget reads the second version's URL: its origin, and a path that goes before those of requests.
+// parseTarget parses the second version's URL: its origin, and a path prefix.
 func parseTarget(s string) (*url.URL, error) {
 	if len(s) > 2048 {
 		return nil, errors.New("the url is longer than 2048 bytes")
@@ -46,7 +46,7 @@ func parseTarget(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return nil, errors.New("the url cannot be read; give it as in http://127.0.0.1:8081") // the error would repeat it
+		return nil, errors.New("the url cannot be read; give it as in http://127.0.0.1:8081") // an error of url.Parse would repeat it
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("the url begins with neither http:// nor https://")
 	case u.Hostname() == "":
@@ -62,7 +62,7 @@ func parseTarget(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// own copies a request, because what Serve is given is only good until it returns.
+// own copies a request, because a request is only valid until Serve returns.
 func own(req *web.Request) *web.Request {
 	return &web.Request{
 		Method: strings.Clone(req.Method), Path: strings.Clone(req.Path), Query: strings.Clone(req.Query),
@@ -77,8 +77,8 @@ func own(req *web.Request) *web.Request {
 	}
 }
 
-// request makes a request for the second version of one that stays as it is: a transport may read it after it has
-// been answered. Errors say that what the client sent could not be sent on.
+// request builds a request to the second version from a copied one: a transport may read it after
+// the answer. It returns an error if the client's request cannot be sent on.
 func request(base *url.URL, req *web.Request) (*http.Request, error) {
 	u := *base
 	u.Path = strings.TrimSuffix(base.Path, "/") + req.Path
@@ -102,7 +102,7 @@ func request(base *url.URL, req *web.Request) (*http.Request, error) {
 	return out, nil
 }
 
-// send asks the second version.
+// send sends a request to the second version.
 func (r *Release) send(ctx context.Context, out *http.Request) (*web.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (r *Release) send(ctx context.Context, out *http.Request) (*web.Response, e
 	return read(in)
 }
 
-// read takes an answer over.
+// read converts an answer.
 func read(in *http.Response) (*web.Response, error) {
 	if in.StatusCode < 200 || in.StatusCode > 599 {
 		return nil, fmt.Errorf("status %d is not one of an answer", in.StatusCode)
@@ -141,7 +141,7 @@ func read(in *http.Response) (*web.Response, error) {
 	}, nil
 }
 
-// retryAfter reads seconds, which is what a gateway sends; dates and nonsense are none, more than a day is a day.
+// retryAfter parses a gateway's seconds, at most a day; dates and invalid values are ignored.
 func retryAfter(s string) time.Duration {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {
@@ -150,7 +150,7 @@ func retryAfter(s string) time.Duration {
 	return min(time.Duration(n)*time.Second, 24*time.Hour)
 }
 
-// unsent reports whether a failure is such that the second version cannot have seen the request.
+// unsent reports whether an error means that the second version cannot have received the request.
 func unsent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

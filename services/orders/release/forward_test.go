@@ -14,7 +14,7 @@ import (
 	"dyno/services/orders/web"
 )
 
-// everything is a request with all that is sent on.
+// everything is a request with all parts that are sent on.
 func everything() *web.Request {
 	return &web.Request{
 		Method: "POST", Path: "/api/v1/a b", Query: "uid=1&x=%2F",
@@ -24,7 +24,8 @@ func everything() *web.Request {
 	}
 }
 
-// All of a request that the gateway looks at arrives, below the target's path, and all of the answer comes back.
+// All parts of a request that the gateway reads arrive, below the target's path, and all parts of
+// the answer are returned.
 func TestForward(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -75,7 +76,7 @@ func forward(t *testing.T, r *Release, target string, req *web.Request) (*web.Re
 	return r.send(context.Background(), out)
 }
 
-// An answer that is too long is none, and a request that nobody listens for was not sent.
+// An answer that is too long counts as none, and a request without a listening server was not sent.
 func TestForwardFails(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write(make([]byte, maxAnswer+len(r.URL.RawQuery)))
@@ -89,11 +90,12 @@ func TestForwardFails(t *testing.T) {
 	}
 	s.Close()
 	if _, err := forward(t, r, s.URL, &web.Request{Method: "GET", Path: "/"}); err == nil || !unsent(err) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("without a listening server: %v", err)
 	}
 }
 
-// A request that cannot be sent on is an error before anything is sent, and its secrets are not in it.
+// A request that cannot be sent on causes an error before anything is sent, and the error contains
+// no secrets.
 func TestMalformedRequest(t *testing.T) {
 	base, _ := parseTarget("http://127.0.0.1:1")
 	for _, change := range []func(*web.Request){
@@ -148,7 +150,8 @@ func token(payload string) string {
 	return "Bearer e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".c2ln"
 }
 
-// The account stays on its side when its token is renewed; without one that can be read, the header decides.
+// An account stays on its side when its token is renewed; without a readable token, the header
+// decides.
 func TestSubject(t *testing.T) {
 	for authorization, want := range map[string]string{
 		token(`{"sub":"A1","exp":1}`): "A1", token(`{"exp":2,"sub":"A1"}`): "A1",
@@ -177,7 +180,8 @@ func FuzzSubject(f *testing.F) {
 	})
 }
 
-// A share of the accounts is that share, the same at each gateway, and grows from stage to stage.
+// The accounts' share matches the stage, is the same at each gateway, and grows from stage to
+// stage.
 func TestSides(t *testing.T) {
 	const accounts = 20_000
 	counts := make(map[float64]int)
@@ -192,7 +196,7 @@ func TestSides(t *testing.T) {
 			}
 		}
 	}
-	// Three standard deviations of the binomial distribution at most.
+	// At most three standard deviations of the binomial distribution.
 	if n := counts[0.01]; n < 158 || n > 242 {
 		t.Errorf("%d of %d accounts are in 1%%", n, accounts)
 	}

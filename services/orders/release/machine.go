@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Mode is what a second version is given.
+// Mode is how a second version is used.
 type Mode string
 
 // The modes.
 const (
 	Off    Mode = "off"
-	Shadow Mode = "shadow" // copies of reads; its answers are compared and thrown away
-	Canary Mode = "canary" // requests to answer
+	Shadow Mode = "shadow" // copies of reads; its answers are compared and discarded
+	Canary Mode = "canary" // requests that it answers
 )
 
-// Rules are by what a canary is promoted and rolled back. The zero value is the documented default.
+// Rules decide on promotion and rollback of a canary. The zero value has the defaults given here.
 type Rules struct {
-	GoodPeriods int `json:"good_periods"` // in a row, in a stage, after which it is promoted; 0: 6
+	GoodPeriods int `json:"good_periods"` // consecutive periods in a stage before a promotion; 0 means 6
 
-	// A period counts when the second version has answered so many requests in it; until then it goes on.
-	// 0: 100, with which an error share is known to 0.05 (a standard deviation at a share of 0.5, and 0.01 at
-	// the shares that are usual), and five requests are slower than the p95.
+	// A period counts when the second version has answered this many requests in it; until then it
+	// continues. 0 means 100: the error share then has a standard deviation of 0.05 at a share of 0.5,
+	// and 0.01 at usual shares, and five requests are slower than the p95.
 	MinRequests int `json:"min_requests"`
 
-	SlowPeriods int           `json:"slow_periods"` // in a row, that roll back; 0: 3
-	SlowP95     time.Duration `json:"slow_p95_ns"`  // above which a period is slow; 0: 120 ms
-	MoreErrors  float64       `json:"more_errors"`  // share above the stable version's that rolls back at once; 0: 0.05, of 1
+	SlowPeriods int           `json:"slow_periods"` // consecutive periods before a rollback; 0 means 3
+	SlowP95     time.Duration `json:"slow_p95_ns"`  // of a slow period, at least; 0 means 120 ms
+	MoreErrors  float64       `json:"more_errors"`  // share above the stable version's that causes an immediate rollback; 0 means 0.05
 }
 
 func (r Rules) withDefaults() Rules {
@@ -46,25 +46,24 @@ func positive[T int | float64 | time.Duration](v, otherwise T) T {
 	return otherwise
 }
 
-// stages are the shares of accounts that a canary answers, one after the other.
+// stages are the successive shares of accounts that a canary answers.
 var stages = []float64{0.01, 0.15, 1}
 
-// Stage says how far a release has come. It changes by the functions below only, which know neither clock nor
-// network.
+// Stage is the progress of a release. Only the functions below change it, without clock or network.
 type Stage struct {
 	Mode      Mode      `json:"mode"`
 	Stages    []float64 `json:"stages,omitempty"` // shares of requests (shadow) or of accounts (canary)
-	Index     int       `json:"stage"`            // in Stages
-	Good      int       `json:"good_periods"`     // in a row, in this stage
-	Slow      int       `json:"slow_periods"`     // in a row, in this stage
+	Index     int       `json:"stage"`            // index in Stages
+	Good      int       `json:"good_periods"`     // consecutive, in this stage
+	Slow      int       `json:"slow_periods"`     // consecutive, in this stage
 	Completed bool      `json:"completed"`        // the last stage has had its good periods
 
-	// The stable version's share of errors in the last period in which it had enough requests to tell: what
-	// the second version is compared with when it is given all of them.
+	// The stable version's share of errors in the last period with enough requests: the reference for
+	// the second version when it answers all of them.
 	StableErrors float64 `json:"stable_error_share"`
 }
 
-// Share is what of the requests or accounts the second version is given, 0 to 1.
+// Share returns the second version's share of requests or accounts, 0 to 1.
 func (s Stage) Share() float64 {
 	if s.Mode == Off {
 		return 0
@@ -72,26 +71,26 @@ func (s Stage) Share() float64 {
 	return s.Stages[s.Index]
 }
 
-// Period is what the two versions did in a time. In a shadow, stable counts only what was compared.
+// Period holds both versions' figures. In a shadow, Stable counts only compared answers.
 type Period struct {
-	Stable Arm `json:"stable"`
-	Second Arm `json:"second"`
+	Stable Version `json:"stable"`
+	Second Version `json:"second"`
 }
 
-// Arm is one version in a period.
-type Arm struct {
+// Version holds one version's figures for a period.
+type Version struct {
 	Requests int           `json:"requests"`
-	Errors   int           `json:"errors"` // statuses from 500 on, and no answer
+	Errors   int           `json:"errors"` // statuses from 500 on, and missing answers
 	P50      time.Duration `json:"p50_ns"`
 	P95      time.Duration `json:"p95_ns"`
 }
 
-func (a Arm) errorShare() float64 { return float64(a.Errors) / float64(max(a.Requests, 1)) }
+func (a Version) errorShare() float64 { return float64(a.Errors) / float64(max(a.Requests, 1)) }
 
-// Action is what a decision comes to.
+// Action is the result of a decision.
 type Action string
 
-// The actions. More says that the period goes on, Hold that it is over and the stage is not.
+// The actions. More means that the period continues, Hold that it is over and the stage continues.
 const (
 	More     Action = "more"
 	Hold     Action = "hold"
@@ -101,8 +100,7 @@ const (
 	Rollback Action = "rollback"
 )
 
-// begin is the stage that a release starts with. A canary whose first share is none of the usual ones goes on to
-// those above it.
+// begin returns the first stage of a release. From an unusual share, the usual ones above follow.
 func begin(m Mode, share float64) Stage {
 	if m == Shadow {
 		return Stage{Mode: m, Stages: []float64{share}}
@@ -116,7 +114,7 @@ func begin(m Mode, share float64) Stage {
 	return s
 }
 
-// judge draws the consequences of a period.
+// judge applies the rules to a period.
 func (r Rules) judge(s Stage, p Period) (next Stage, a Action, reason string) {
 	if p.Second.Requests < r.MinRequests {
 		return s, More, fmt.Sprintf("%d requests, %d are needed", p.Second.Requests, r.MinRequests)
@@ -146,7 +144,7 @@ func (r Rules) judge(s Stage, p Period) (next Stage, a Action, reason string) {
 	return next, a, fmt.Sprintf("good periods: %d", s.Good)
 }
 
-// promote goes on to the next stage; from a shadow to the first of a canary.
+// promote returns the next stage; after a shadow the first of a canary.
 func promote(s Stage) (Stage, Action) {
 	switch {
 	case s.Mode == Shadow:

@@ -11,20 +11,20 @@ import (
 // period is one in which both versions answered 1000 requests.
 func period(p95 time.Duration, errors int) Period {
 	return Period{
-		Stable: Arm{Requests: 1000, Errors: 10, P95: 10 * time.Millisecond},
-		Second: Arm{Requests: 1000, Errors: errors, P95: p95},
+		Stable: Version{Requests: 1000, Errors: 10, P95: 10 * time.Millisecond},
+		Second: Version{Requests: 1000, Errors: errors, P95: p95},
 	}
 }
 
-// TestRules plays periods and looks at what each comes to.
+// TestRules runs periods and checks the action after each.
 func TestRules(t *testing.T) {
 	const fast, slow = 120 * time.Millisecond, 120*time.Millisecond + 1
 	good, late := period(fast, 60), period(slow, 0)
 	few := period(slow, 99)
 	few.Second.Requests = 99
-	alone := func(errors int) Period { // as when the second version has all requests
+	alone := func(errors int) Period { // when the second version answers all requests
 		p := period(fast, errors)
-		p.Stable = Arm{Requests: 99, Errors: 99}
+		p.Stable = Version{Requests: 99, Errors: 99}
 		return p
 	}
 	for _, test := range []struct {
@@ -41,9 +41,9 @@ func TestRules(t *testing.T) {
 			[]Action{Hold, Hold, Hold, Hold, Hold, Rollback}, 0},
 		{"a slow one begins the count of good ones anew", []Period{good, good, late, good, good, good},
 			[]Action{Hold, Hold, Hold, Hold, Hold, Promote}, 0.15},
-		{"few requests tell nothing", []Period{late, few, few, late, few, late},
+		{"few requests decide nothing", []Period{late, few, few, late, few, late},
 			[]Action{Hold, More, More, Hold, More, Rollback}, 0},
-		{"errors above the stable version's roll back at once", []Period{good, period(fast, 61)},
+		{"errors above the stable version's roll back immediately", []Period{good, period(fast, 61)},
 			[]Action{Hold, Rollback}, 0},
 		{"also at the end", []Period{good, good, good, good, good, good, good, good, good, period(fast, 61)},
 			[]Action{Hold, Hold, Promote, Hold, Hold, Promote, Hold, Hold, Complete, Rollback}, 0},
@@ -72,7 +72,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A canary begins with its first share and goes on to the usual ones above; a shadow is promoted to a canary.
+// A canary starts with its first share and continues with the usual ones above; a shadow is
+// promoted to a canary.
 func TestStages(t *testing.T) {
 	for _, test := range []struct {
 		mode  Mode
@@ -96,14 +97,14 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestByTheBook compares the machine with the rules as they are written down: it looks back over all that
-// happened in a stage instead of counting.
+// TestByTheBook compares the machine with the written rules: it looks back over all periods of a
+// stage instead of counting.
 func TestByTheBook(t *testing.T) {
 	rules := Rules{GoodPeriods: 4}.withDefaults()
 	anyPeriod := rapid.Custom(func(t *rapid.T) Period {
-		arm := func(name string) Arm {
+		arm := func(name string) Version {
 			n := rapid.SampledFrom([]int{0, 99, 100, 5000}).Draw(t, name)
-			return Arm{
+			return Version{
 				Requests: n,
 				Errors:   n * rapid.SampledFrom([]int{0, 0, 0, 0, 1, 3, 5, 8}).Draw(t, name+" errors") / 100,
 				P95:      time.Duration(rapid.SampledFrom([]int{5, 5, 120, 121, 900}).Draw(t, name+" p95")) * time.Millisecond,
@@ -113,7 +114,7 @@ func TestByTheBook(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		s := begin(Canary, 0.01)
-		var stage []bool // the periods of this stage that count, true for those that were good
+		var stage []bool // periods of this stage that count; true means good
 		baseline := 0.0
 		for _, p := range rapid.SliceOfN(anyPeriod, 20, 60).Draw(t, "periods") {
 			before := s

@@ -6,9 +6,9 @@ import (
 	"maps"
 )
 
-// comparePages compares two pages of an account's orders, the newest first, of which the second was read later.
-// Orders are never deleted: new ones come at the front, and push others off a full page's end. Where a status was
-// asked for they also come and go as they change, and then only equal sequences can be compared.
+// comparePages compares a page of an account's orders, newest first, with one read later. Orders
+// are never deleted: new ones appear at the front, and push others off a full page. With a status
+// filter they appear and disappear as they change, and then only equal sequences are comparable.
 func comparePages(stable, second map[string]any, byStatus bool) (verdict, string) {
 	a, okA := rows(stable["orders"])
 	b, okB := rows(second["orders"])
@@ -22,7 +22,7 @@ func comparePages(stable, second map[string]any, byStatus bool) (verdict, string
 	rest := b[fresh:]
 	changed := fresh > 0
 	if byStatus && !sameUIDs(a, b) {
-		return incomparable, "orders have come or gone"
+		return incomparable, "orders were added or removed"
 	}
 	for i, row := range rest {
 		switch {
@@ -42,7 +42,7 @@ func comparePages(stable, second map[string]any, byStatus bool) (verdict, string
 		return different, fmt.Sprintf("order %d is only in the first", a[len(rest)].uid)
 	}
 	if changed {
-		return incomparable, "orders have come or changed; those that are in both and have not are the same"
+		return incomparable, "orders were added or changed; the unchanged ones in both are the same"
 	}
 	return judgeValues("", without(stable), without(second))
 }
@@ -91,7 +91,7 @@ func sameUIDs(a, b []row) bool {
 	return len(a) == len(b)
 }
 
-// without gives a page's members beside its orders.
+// without returns a page's members other than its orders.
 func without(page map[string]any) map[string]any {
 	rest := maps.Clone(page)
 	delete(rest, "orders")

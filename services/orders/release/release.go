@@ -1,12 +1,13 @@
-// Package release tries a second version of the gateway on the requests of the first: as a shadow, which gets
-// copies of reads and whose answers are compared and thrown away, or as a canary, which answers the requests of a
-// share of the accounts, a larger one in each stage, until it has them all or is rolled back by rule.
+// Package release tests a second version of the gateway with the requests of the first: as a
+// shadow, which receives copies of reads and whose answers are compared and discarded, or as a
+// canary, which answers the requests of a share of the accounts. The share grows in stages until it
+// is all of them or a rule rolls the canary back.
 //
-// It is not a load balancer, and deploys nothing: it is told the second version's URL, and that is all it knows of
-// it. Both versions work on the same database. When nothing is being released, a request costs one load more.
+// It is not a load balancer and deploys nothing: it only receives the second version's URL. Both
+// versions use the same database. Without a release, a request costs one additional atomic load.
 //
-// New starts the goroutines that send copies and the one that ends periods; Close waits for them. A canary's
-// requests run on their callers' goroutines.
+// New starts the goroutines that send copies and the one that ends periods; Close waits for them. A
+// canary's requests run on their callers' goroutines.
 package release
 
 import (
@@ -25,16 +26,16 @@ import (
 	"dyno/services/orders/web"
 )
 
-// Options configure a Release. The zero value is the documented default.
+// Options configure a Release. The zero value has the defaults given here.
 type Options struct {
-	Client  *http.Client  // reaches second versions; its redirects are not followed; nil: one of its own
-	Period  time.Duration // after which a canary is judged; 0: 10 s
-	Timeout time.Duration // of a request to the second version, with its body; 0: 2 s
+	Client  *http.Client  // for second versions; it follows no redirects; nil means a new one
+	Period  time.Duration // between two decisions on a canary; 0 means 10 s
+	Timeout time.Duration // of a request to the second version, with its body; 0 means 2 s
 	Rules   Rules
-	Log     *slog.Logger // nil: none
+	Log     *slog.Logger // nil means none
 }
 
-// Release is made by New.
+// Release passes requests to two versions. New creates it.
 type Release struct {
 	client  *http.Client
 	period  time.Duration
@@ -43,55 +44,55 @@ type Release struct {
 	log     *slog.Logger
 	zstd    *zstd.Decoder
 
-	course atomic.Pointer[course] // where requests go; nil: to the stable version
-	room   chan struct{}          // holds one for each request that the second version is answering
-	copies chan copied
+	rollout     atomic.Pointer[rollout] // the current one; nil: the stable version answers
+	semaphore   chan struct{}           // holds one value per request that the second version is answering
+	shadowQueue chan copied
 
 	mu        sync.Mutex
 	stage     Stage
-	last      *course // also after it ended, for who asks
-	latest    Period  // the last one that was over
+	last      *rollout // kept after its end, for Status
+	latest    Period   // the last complete one
 	decisions []Decision
 
-	began chan struct{} // holds one when a period is to begin anew
+	began chan struct{} // holds one value when a new period must start
 	ctx   context.Context
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 }
 
 const (
-	shadowWorkers = 4    // copies sent at once: each waits for an answer, so this is also the load of a shadow
-	shadowQueue   = 256  // copies that wait, of at most maxCopied bytes each: 16 MiB
-	canaryRoom    = 1024 // requests that wait for a canary; beyond, the stable version answers
+	shadowWorkers  = 4    // concurrent copies: each waits for an answer, so this limits the load of a shadow
+	maxShadowQueue = 256  // waiting copies, of at most maxCopied bytes each: 16 MiB
+	maxCanary      = 1024 // concurrent requests of a canary; above it, the stable version answers
 )
 
-// course is where requests go, from one decision to the next.
-type course struct {
+// rollout says where requests go, from one decision to the next.
+type rollout struct {
 	mode   Mode
 	base   *url.URL
 	share  float64
-	stable arm
-	second arm
+	stable versionCounter
+	second versionCounter
 	tally  *tally
 }
 
-// New starts one that passes everything to the stable version.
+// New returns a Release that passes all requests to the stable version.
 func New(o Options) (*Release, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxAnswer), zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read zstd: %w", err)
 	}
 	r := &Release{
-		client:  newClient(o.Client),
-		period:  positive(o.Period, 10*time.Second),
-		timeout: positive(o.Timeout, 2*time.Second),
-		rules:   o.Rules.withDefaults(),
-		log:     o.Log,
-		zstd:    decoder,
-		room:    make(chan struct{}, canaryRoom),
-		copies:  make(chan copied, shadowQueue),
-		stage:   Stage{Mode: Off},
-		began:   make(chan struct{}, 1),
+		client:      newClient(o.Client),
+		period:      positive(o.Period, 10*time.Second),
+		timeout:     positive(o.Timeout, 2*time.Second),
+		rules:       o.Rules.withDefaults(),
+		log:         o.Log,
+		zstd:        decoder,
+		semaphore:   make(chan struct{}, maxCanary),
+		shadowQueue: make(chan copied, maxShadowQueue),
+		stage:       Stage{Mode: Off},
+		began:       make(chan struct{}, 1),
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -104,10 +105,10 @@ func New(o Options) (*Release, error) {
 	return r, nil
 }
 
-// Wrap returns a Handler that gives the second version its share, and the rest to next, the stable version.
+// Wrap returns a Handler that passes the second version its share, and the rest to next (stable).
 func (r *Release) Wrap(next web.Handler) web.Handler {
 	return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
-		switch c := r.course.Load(); {
+		switch c := r.rollout.Load(); {
 		case c == nil:
 			next.Serve(ctx, req, resp)
 		case c.mode == Shadow:
@@ -118,13 +119,12 @@ func (r *Release) Wrap(next web.Handler) web.Handler {
 	})
 }
 
-// Idle reports whether nothing is being released: then Wrap's Handler does what the stable version does, and nothing
-// more.
-func (r *Release) Idle() bool { return r.course.Load() == nil }
+// Idle reports whether there is no release: Wrap's Handler then only calls the stable version.
+func (r *Release) Idle() bool { return r.rollout.Load() == nil }
 
-// Close passes everything to the stable version again, and waits until no copy is under way.
+// Close passes all requests to the stable version again, and waits until no copy is in progress.
 func (r *Release) Close() {
-	r.course.Store(nil)
+	r.rollout.Store(nil)
 	r.stop()
 	r.tasks.Wait()
 	r.zstd.Close()
@@ -137,7 +137,8 @@ var (
 	errLast    = errors.New("the release is in its last stage: replace the stable version, then roll back")
 )
 
-// Start begins a release: a shadow of a share of the reads, or a canary for a share of the accounts. 0: 0.01.
+// Start starts a release: a shadow of a share of the reads, or a canary for a share of the
+// accounts. A share of 0 means 0.01.
 func (r *Release) Start(target string, mode Mode, share float64) error {
 	base, err := parseTarget(target)
 	if err != nil {
@@ -163,7 +164,7 @@ func (r *Release) Start(target string, mode Mode, share float64) error {
 	return nil
 }
 
-// Promote goes on to the next stage.
+// Promote continues with the next stage.
 func (r *Release) Promote() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +180,7 @@ func (r *Release) Promote() error {
 	return nil
 }
 
-// Rollback gives everything to the stable version.
+// Rollback passes all requests to the stable version.
 func (r *Release) Rollback() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,28 +192,27 @@ func (r *Release) Rollback() error {
 	return nil
 }
 
-// turn sends requests where a stage wants them, and begins a period.
+// turn applies a stage, and starts a period.
 func (r *Release) turn(s Stage, base *url.URL) {
 	r.stage = s
 	if s.Mode == Off {
-		r.course.Store(nil)
+		r.rollout.Store(nil)
 		return
 	}
-	c := &course{mode: s.Mode, base: base, share: s.Share(), tally: new(tally)}
+	c := &rollout{mode: s.Mode, base: base, share: s.Share(), tally: new(tally)}
 	if r.last != nil {
 		c.tally = r.last.tally
 	}
 	c.stable.reset()
 	c.second.reset()
 	r.last = c
-	r.course.Store(c)
+	r.rollout.Store(c)
 	select {
 	case r.began <- struct{}{}:
 	default:
 	}
 }
 
-// periods ends them.
 func (r *Release) periods() {
 	timer := time.NewTimer(r.period)
 	defer timer.Stop()
@@ -231,7 +231,7 @@ func (r *Release) periods() {
 func (r *Release) endPeriod() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.course.Load()
+	c := r.rollout.Load()
 	if c == nil {
 		return
 	}

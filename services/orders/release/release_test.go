@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open opens a Release that the test closes.
+// open returns a Release that is closed at the end of the test.
 func open(t testing.TB, o Options) *Release {
 	t.Helper()
 	r, err := New(o)
@@ -33,18 +33,19 @@ func open(t testing.TB, o Options) *Release {
 	return r
 }
 
-// stand is a Release between two versions: both answer with 200 and `{"by":...}`, the second as it is told.
+// stand is a Release between two versions: both answer 200 and `{"by":...}`; a test sets the second
+// one's answers.
 type stand struct {
 	*Release
 	handler web.Handler
 	log     journal
 
 	mu     sync.Mutex
-	asked  []*http.Request // of the second version
+	asked  []*http.Request // by the second version
 	answer func(*http.Request) (*http.Response, error)
 }
 
-// journal keeps what is logged.
+// journal stores log lines.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -64,7 +65,7 @@ func (j *journal) String() string {
 
 const target = "http://second.invalid:1"
 
-// secret is in the token of every request, and nowhere else.
+// secret is part of every request's token, and of nothing else.
 const secret = "c2VjcmV0"
 
 // bubble runs f with a stand in a bubble. Periods count from 10 requests on, 3 good ones promote.
@@ -93,7 +94,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *stand)) {
 	})
 }
 
-// after answers after a time.
+// after answers after a delay.
 func after(took time.Duration, status int) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
 		select {
@@ -108,7 +109,7 @@ func after(took time.Duration, status int) func(*http.Request) (*http.Response, 
 	}
 }
 
-// away fails as a dialler does when nobody listens.
+// away fails like a dialler without a listening server.
 func away(*http.Request) (*http.Response, error) {
 	return nil, &net.OpError{Op: "dial", Err: io.ErrClosedPipe}
 }
@@ -121,14 +122,14 @@ func (s *stand) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer(req)
 }
 
-// answers changes how the second version answers.
+// answers sets the second version's answer.
 func (s *stand) answers(answer func(*http.Request) (*http.Response, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
 }
 
-// seen is what the second version was asked.
+// seen returns the requests that the second version received.
 func (s *stand) seen() []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +145,7 @@ func (s *stand) serve(ctx context.Context, method string, account int) *web.Resp
 	return resp
 }
 
-// by serves a request and says which version has answered it.
+// by sends a request and returns the version that has answered it.
 func (s *stand) by(t *testing.T, method string, account int) string {
 	t.Helper()
 	resp := s.serve(t.Context(), method, account)
@@ -155,8 +156,8 @@ func (s *stand) by(t *testing.T, method string, account int) string {
 	return strings.TrimSuffix(by, `"}`)
 }
 
-// spend lets 2000 accounts send a request each, and ends the period. It returns those that the second version
-// has answered.
+// spend sends a request from each of 2000 accounts, and ends the period. It returns the accounts
+// that the second version has answered.
 func (s *stand) spend(t *testing.T) map[int]bool {
 	t.Helper()
 	out := make(map[int]bool)
@@ -190,7 +191,7 @@ func (s *stand) want(t *testing.T, mode Mode, share float64, action Action) {
 	}
 }
 
-// A canary that does well has more and more of the accounts, and keeps those that it had.
+// A good canary gets a growing share of the accounts, and keeps those that it had.
 func TestCanaryIsPromoted(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		begins(t, s, Canary, 0)
@@ -220,7 +221,8 @@ func TestCanaryIsPromoted(t *testing.T) {
 	})
 }
 
-// A canary that is slow for three periods, or fails, is rolled back by rule: nothing goes there any more.
+// A canary that is slow for three periods, or fails, is rolled back by rule: it gets no more
+// requests.
 func TestCanaryIsRolledBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer  func(*http.Request) (*http.Response, error)
@@ -253,8 +255,8 @@ func TestCanaryIsRolledBack(t *testing.T) {
 	}
 }
 
-// What the second version does not answer, users do not notice: the stable one does, but for submissions that may
-// have arrived.
+// Clients do not notice requests that the second version fails to answer: the stable one answers
+// them, except submissions that may have arrived.
 func TestUsersSeeNothing(t *testing.T) {
 	for _, test := range []struct {
 		name, method string
@@ -291,7 +293,7 @@ func TestUsersSeeNothing(t *testing.T) {
 	}
 }
 
-// A client that goes away says nothing of the version that was answering it.
+// A client that disconnects does not count against the version that was answering it.
 func TestClientGoes(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.answers(after(time.Hour, 200))
@@ -312,7 +314,7 @@ func TestClientGoes(t *testing.T) {
 	})
 }
 
-// A stage's first period is a whole one, whenever the stage begins.
+// A stage's first period has its full length, whenever the stage starts.
 func TestPeriodsBeginWithTheStage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.answers(away)
@@ -330,12 +332,12 @@ func TestPeriodsBeginWithTheStage(t *testing.T) {
 	})
 }
 
-// Where a canary is full, the stable version answers.
+// When a canary is full, the stable version answers.
 func TestCanaryIsFull(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.answers(after(time.Second, 200))
 		begins(t, s, Canary, 1)
-		for account := range canaryRoom {
+		for account := range maxCanary {
 			go s.serve(t.Context(), "GET", account)
 		}
 		synctest.Wait()
@@ -350,27 +352,28 @@ func TestCanaryIsFull(t *testing.T) {
 	})
 }
 
-// Reads are copied when they were answered, by a bounded number of workers from a bounded queue; all are counted.
+// Reads are copied after they were answered, by a bounded number of workers from a bounded queue;
+// all are counted.
 func TestShadow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.answers(after(time.Second, 200))
 		begins(t, s, Shadow, 1)
 		begin := time.Now()
-		for account := range shadowQueue + shadowWorkers + 10 {
+		for account := range maxShadowQueue + shadowWorkers + 10 {
 			if by := s.by(t, "GET", account); by != "stable" {
 				t.Fatalf("answered by %s", by)
 			}
-			synctest.Wait() // a worker takes it, if one is free
+			synctest.Wait() // a worker takes it if one is free
 		}
 		if by := s.by(t, "POST", 1); by != "stable" || time.Since(begin) > 0 {
 			t.Errorf("answered by %s, after %v", by, time.Since(begin))
 		}
 		if len(s.seen()) != shadowWorkers {
-			t.Errorf("%d copies at once", len(s.seen()))
+			t.Errorf("%d concurrent copies", len(s.seen()))
 		}
 		time.Sleep(time.Hour)
 		got := s.Status()
-		if want := (Compared{Different: shadowQueue + shadowWorkers, Dropped: 10}); got.Compared != want {
+		if want := (Compared{Different: maxShadowQueue + shadowWorkers, Dropped: 10}); got.Compared != want {
 			t.Errorf("%+v, want %+v", got.Compared, want)
 		}
 		if len(got.Differences) != maxExamples || got.Differences[0].What != `by: "stable" and "second"` || got.Differences[0].Second != `{"by":"second"}` {
@@ -390,7 +393,7 @@ func TestShadow(t *testing.T) {
 	})
 }
 
-// A shadow takes its share, and what was copied for one release is not sent to the next.
+// A shadow copies its share, and a copy made for one release is not sent to the next.
 func TestShadowOfAShare(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		begins(t, s, Shadow, 0.25)
@@ -428,7 +431,7 @@ func TestShadowOfAShare(t *testing.T) {
 	})
 }
 
-// What is too long to be kept is not copied.
+// Answers that are too long are not copied.
 func TestLongAnswersAreNotCopied(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		begins(t, s, Shadow, 1)
@@ -446,7 +449,7 @@ func TestLongAnswersAreNotCopied(t *testing.T) {
 	})
 }
 
-// Examples are short, and text, whatever was answered.
+// Examples are short text, whatever was answered.
 func TestExamplesAreShort(t *testing.T) {
 	long := &web.Response{Body: bytes.Repeat([]byte("é\xff"), 1000)}
 	tally := new(tally)
@@ -459,7 +462,8 @@ func TestExamplesAreShort(t *testing.T) {
 	}
 }
 
-// Close ends copies under way and waits for them; from then on the stable version answers, and nothing starts.
+// Close ends copies in progress and waits for them; afterwards the stable version answers, and
+// nothing can be started.
 func TestClose(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.answers(after(time.Hour, 200))
@@ -482,7 +486,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// What was decided stays, bounded, and of periods that changed nothing the last.
+// Decisions are kept up to a limit; of consecutive periods without a change, only the last.
 func TestDecisionsAreBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		for range maxDecisions {
@@ -510,7 +514,7 @@ func TestDecisionsAreBounded(t *testing.T) {
 	})
 }
 
-// Without a release a request costs nothing more.
+// Without a release a request costs no more than before.
 func TestNothingReleased(t *testing.T) {
 	r := open(t, Options{})
 	calls := 0

@@ -14,20 +14,20 @@ import (
 	"dyno/services/orders/web"
 )
 
-// maxCopied is the longest answer that is kept for comparison, in bytes.
+// maxCopied is the maximum size of an answer kept for comparison, in bytes.
 const maxCopied = 64 << 10
 
-// copied is a read that the stable version has answered.
+// copied is a read with the stable version's answer.
 type copied struct {
-	course *course
-	req    *web.Request
-	stable *web.Response
-	took   time.Duration
+	rollout *rollout
+	req     *web.Request
+	stable  *web.Response
+	took    time.Duration
 }
 
-// shadow answers by the stable version; a share of the reads is copied for the second one. The copy is sent by a
-// worker: nobody waits for it.
-func (r *Release) shadow(ctx context.Context, c *course, next web.Handler, req *web.Request, resp *web.Response) {
+// shadow lets the stable version answer, and copies a share of the reads for the second one. A
+// worker sends the copy, so the caller does not wait for it.
+func (r *Release) shadow(ctx context.Context, c *rollout, next web.Handler, req *web.Request, resp *web.Response) {
 	if req.Method != http.MethodGet || rand.Float64() >= c.share {
 		next.Serve(ctx, req, resp)
 		return
@@ -38,20 +38,20 @@ func (r *Release) shadow(ctx context.Context, c *course, next web.Handler, req *
 	if ctx.Err() != nil {
 		return
 	}
-	if len(r.copies) == cap(r.copies) || len(resp.Body) > maxCopied { // before the work of copying
+	if len(r.shadowQueue) == cap(r.shadowQueue) || len(resp.Body) > maxCopied { // before the work of copying
 		c.tally.dropped.Add(1)
 		return
 	}
 	mine := own(req)
-	mine.AcceptEncoding = "" // what is not compressed need not be unpacked
+	mine.AcceptEncoding = "" // an uncompressed answer need not be decompressed
 	select {
-	case r.copies <- copied{c, mine, ownResponse(resp), took}:
+	case r.shadowQueue <- copied{c, mine, ownResponse(resp), took}:
 	default:
 		c.tally.dropped.Add(1)
 	}
 }
 
-// ownResponse copies what answers are compared by.
+// ownResponse copies the compared parts of an answer.
 func ownResponse(resp *web.Response) *web.Response {
 	out := *resp
 	for _, s := range []*string{&out.ContentType, &out.ContentEncoding, &out.ETag, &out.Warning} {
@@ -66,19 +66,19 @@ func (r *Release) sendCopies() {
 		select {
 		case <-r.ctx.Done():
 			return
-		case c := <-r.copies:
-			if r.course.Load() == c.course {
+		case c := <-r.shadowQueue:
+			if r.rollout.Load() == c.rollout {
 				r.try(c)
 			}
 		}
 	}
 }
 
-// try asks the second version what the stable one has answered.
+// try sends a copy to the second version and compares the answers.
 func (r *Release) try(c copied) {
-	out, err := request(c.course.base, c.req)
+	out, err := request(c.rollout.base, c.req)
 	if err != nil {
-		c.course.tally.dropped.Add(1)
+		c.rollout.tally.dropped.Add(1)
 		return
 	}
 	begin := time.Now()
@@ -86,40 +86,40 @@ func (r *Release) try(c copied) {
 	if r.ctx.Err() != nil {
 		return
 	}
-	c.course.stable.add(c.took, c.stable.Status >= 500)
-	c.course.second.add(time.Since(begin), err != nil || second.Status >= 500)
+	c.rollout.stable.add(c.took, c.stable.Status >= 500)
+	c.rollout.second.add(time.Since(begin), err != nil || second.Status >= 500)
 	if err != nil {
-		c.course.tally.failed.Add(1)
+		c.rollout.tally.failed.Add(1)
 		return
 	}
 	verdict, what := r.compare(c.req, c.stable, second)
-	c.course.tally.note(verdict, what, c, second)
+	c.rollout.tally.note(verdict, what, c, second)
 }
 
-// tally counts what came of a release's requests, in all its stages.
+// tally counts the results of a release, over all its stages.
 type tally struct {
 	same, different, incomparable atomic.Uint64 // copies
 	failed                        atomic.Uint64 // copies without an answer
 	dropped                       atomic.Uint64 // copies not sent
-	crowded                       atomic.Uint64 // a canary's requests that the stable version answered: no room
-	rescued                       atomic.Uint64 // and: there was no answer
+	crowded                       atomic.Uint64 // a canary's requests that the stable version answered: canary full
+	rescued                       atomic.Uint64 // likewise: the canary did not answer
 
 	mu       sync.Mutex
 	examples []Difference
 }
 
-// Difference is an example of answers that differ.
+// Difference is an example of differing answers.
 type Difference struct {
 	At      time.Time `json:"at"`
 	Request string    `json:"request"` // path and query
 	What    string    `json:"what"`
-	Stable  string    `json:"stable"` // the beginning of its body
+	Stable  string    `json:"stable"` // start of its body
 	Second  string    `json:"second"`
 }
 
 const (
-	maxExamples = 20  // the latest
-	maxShown    = 256 // bytes, of each part of an example
+	maxExamples = 20  // the latest ones
+	maxShown    = 256 // bytes of each part of an example
 )
 
 func (t *tally) note(v verdict, what string, c copied, second *web.Response) {
@@ -148,7 +148,7 @@ func excerpt(r *web.Response) string {
 	return clip(string(r.Body[:min(len(r.Body), maxShown)]))
 }
 
-// clip shortens foreign text, and makes it text.
+// clip shortens foreign bytes, and makes them valid text.
 func clip(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxShown)], "")
 }

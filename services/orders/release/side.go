@@ -10,9 +10,9 @@ import (
 	"dyno/services/orders/web"
 )
 
-// side places a request's account between 0 and 1, at random but always in the same place for one release: below
-// a stage's share, the second version has it. So an account changes sides at most once, on the way up, and all
-// gateways agree. Salt makes that the accounts that come first are others for another release.
+// side maps a request's account to a pseudo-random number between 0 and 1, fixed for one release:
+// the second version answers accounts below a stage's share. So an account changes sides at most
+// once while the share grows, and all gateways agree. With another salt, other accounts come first.
 func side(salt string, req *web.Request) float64 {
 	account := req.Account
 	if account == "" {
@@ -22,11 +22,11 @@ func side(salt string, req *web.Request) float64 {
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }
 
-// maxToken is the longest token that is looked into, in bytes.
+// maxToken is the maximum size of a token that is parsed, in bytes.
 const maxToken = 8 << 10
 
-// subject gives the account that a token claims to be for, or the header itself when it claims none. Nothing is
-// verified: who lies chooses a version, which verifies it.
+// subject returns the account that a token claims, or the header itself if it claims none. It
+// verifies nothing: a false claim selects a version, which verifies the token.
 func subject(authorization string) string {
 	_, token, _ := strings.Cut(authorization, " ")
 	_, rest, _ := strings.Cut(token, ".")

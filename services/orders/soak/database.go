@@ -13,17 +13,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// application is what the connections of a soak are told from the gateway's by.
+// application is the application name that distinguishes a soak's connections from the gateway's.
 const application = "orders-soak"
 
-// connect connects to the database, in as many attempts as it takes until it is there.
+// connect connects to the database, and retries until it is up.
 func (r *run) connect(ctx context.Context) (*pgx.Conn, error) {
 	c, err := pgx.ParseConfig(r.DSN)
 	if err != nil {
 		return nil, err
 	}
 	c.RuntimeParams["application_name"] = application
-	for until := time.Now().Add(patience); ; {
+	for until := time.Now().Add(timeout); ; {
 		conn, err := pgx.ConnectConfig(ctx, c)
 		if err == nil {
 			return conn, nil
@@ -37,7 +37,7 @@ func (r *run) connect(ctx context.Context) (*pgx.Conn, error) {
 	}
 }
 
-// Sides and states as the database numbers them, from 1 on.
+// Sides and states in the order of the database's numbers, from 1 on.
 var (
 	sides    = []string{"", "BUY", "SELL", "PAY"}
 	statuses = []string{"", "NEW", "PARTIALLY_FILLED", "FILLED", "CANCELLED"}
@@ -59,7 +59,7 @@ func name(names []string, n int16) string {
 	return names[n]
 }
 
-// clientOrderID names the order of a key, in this run.
+// clientOrderID returns the client order id of a key in this run.
 func (r *run) clientOrderID(k history.Key) string {
 	return r.prefix + strconv.FormatUint(uint64(k), 10)
 }
@@ -69,7 +69,7 @@ func (r *run) keyOf(clientOrderID string) (history.Key, error) {
 	return history.Key(k), err
 }
 
-// prepare adds the rows that are there at the beginning, past the gateway.
+// prepare inserts the initial rows directly into the database.
 func (r *run) prepare(ctx context.Context) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := conn.QueryRow(ctx, "SELECT coalesce(max(uid), 0) FROM orders").Scan(&newest); err != nil {
 		return err
 	}
-	r.prefix = fmt.Sprintf("soak-%d-%d-", r.Seed, newest) // no other run on this database had it
+	r.prefix = fmt.Sprintf("soak-%d-%d-", r.Seed, newest) // no other run on this database has used it
 	keys := make([]history.Key, 0, r.Hot+r.Rows)
 	for i := range r.Hot {
 		keys = append(keys, history.EndlessKey(i))
@@ -88,7 +88,7 @@ func (r *run) prepare(ctx context.Context) error {
 	for range r.Rows {
 		keys = append(keys, r.nextKey())
 	}
-	const most = 1000 // rows in one statement
+	const most = 1000 // rows per statement
 	for len(keys) > 0 {
 		n := min(most, len(keys))
 		if err := r.insert(ctx, conn, keys[:n]); err != nil {
@@ -99,7 +99,7 @@ func (r *run) prepare(ctx context.Context) error {
 	return nil
 }
 
-// nextKey returns a key of the tail that nobody has had.
+// nextKey returns an unused key of the tail.
 func (r *run) nextKey() history.Key { return history.TailKey(int(r.keys.Add(1) - 1)) }
 
 func (r *run) insert(ctx context.Context, conn *pgx.Conn, keys []history.Key) error {
@@ -135,7 +135,7 @@ func (r *run) insert(ctx context.Context, conn *pgx.Conn, keys []history.Key) er
 	return nil
 }
 
-// finish compares what was acknowledged with what the database has, and counts the connections that are left.
+// finish compares the acknowledged orders with the database, and counts the remaining connections.
 func (r *run) finish(ctx context.Context) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
@@ -186,10 +186,10 @@ func (r *run) compare(ctx context.Context, conn *pgx.Conn) error {
 
 var errLeak = errors.New("connections leak")
 
-// settling is how long a gateway may take to let go of connections that it has no use for any more.
+// settling is how long a gateway may take to close connections that it no longer needs.
 const settling = 10 * time.Second
 
-// countConnections waits until the gateway has no more connections than it may.
+// countConnections waits until the gateway has no more connections than allowed.
 func (r *run) countConnections(ctx context.Context, conn *pgx.Conn) error {
 	for until := time.Now().Add(settling); ; {
 		err := conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity

@@ -7,18 +7,17 @@ import (
 	"slices"
 	"testing"
 
+	"dyno/parts/quicktest"
 	"dyno/services/orders/postgres/pgtest"
 	"dyno/services/orders/soak/history"
 )
 
-// A gateway without faults passes, and each fault is found.
+// A gateway without faults passes, and each fault is detected.
 func TestFindsFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy for some seconds")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds")
 	for fault, finds := range map[string][]history.Kind{
 		"":          nil,
-		joins:       {history.Stale, history.Backwards, history.Missing}, // also queries of what was not there yet
+		joins:       {history.Stale, history.Backwards, history.Missing}, // also queries of orders that did not exist yet
 		keeps:       {history.Stale, history.Backwards},
 		unchanged:   {history.Stale, history.Backwards, history.Foreign},
 		denies:      {history.Missing},
@@ -35,7 +34,7 @@ func TestFindsFaults(t *testing.T) {
 	} {
 		t.Run("fault "+fault, func(t *testing.T) {
 			t.Parallel()
-			reads := 300_000 // at most: it ends when something is found
+			reads := 300_000 // at most: it ends at the first violation
 			if fault == "" {
 				reads = 5000
 			}
@@ -44,11 +43,9 @@ func TestFindsFaults(t *testing.T) {
 	}
 }
 
-// What is only seen at the end is found, too.
+// Faults that only show at the end are also detected.
 func TestFindsWhatIsLeft(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy for some seconds")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds")
 	t.Run("audit", func(t *testing.T) {
 		t.Parallel()
 		findsFault(t, apart, Config{Reads: 4000}, history.Unaudited)
@@ -56,14 +53,14 @@ func TestFindsWhatIsLeft(t *testing.T) {
 	t.Run("connections", func(t *testing.T) {
 		t.Parallel()
 		dsn := pgtest.Database(t)
-		_, err := Run(t.Context(), toyConfig(Config{URL: newToy(t, dsn, leaks), DSN: dsn, Reads: 100, Connections: toyConnections}))
+		_, err := Run(t.Context(), faultyConfig(Config{URL: newFaulty(t, dsn, leaks), DSN: dsn, Reads: 100, Connections: faultyConnections}))
 		if !errors.Is(err, errLeak) {
 			t.Errorf("%v, want a leak", err)
 		}
 	})
 }
 
-func toyConfig(c Config) Config {
+func faultyConfig(c Config) Config {
 	c.Token = func(account string) string { return account }
 	c.Seed = 1
 	return c
@@ -71,8 +68,8 @@ func toyConfig(c Config) Config {
 
 func findsFault(t *testing.T, fault string, c Config, finds ...history.Kind) {
 	c.DSN = pgtest.Database(t)
-	c.URL = newToy(t, c.DSN, fault)
-	summary, err := Run(t.Context(), toyConfig(c))
+	c.URL = newFaulty(t, c.DSN, fault)
+	summary, err := Run(t.Context(), faultyConfig(c))
 	t.Logf("\n%s\n%v", summary, err)
 	if summary == nil {
 		t.Fatal(err)
@@ -88,18 +85,16 @@ func findsFault(t *testing.T, fault string, c Config, finds ...history.Kind) {
 	}
 }
 
-// A run that ends early does not wait for the restart that it was to make.
+// A run that ends early does not wait for its restart.
 func TestStopsBeforeRestart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy")
 	findsFault(t, marks, Config{Reads: 1_000_000, StopAtFirst: true, Restart: func(context.Context) error {
 		t.Error("the database is restarted")
 		return nil
 	}}, history.Unasked)
 }
 
-// What cannot be soaked is said at once.
+// An invalid configuration is refused immediately.
 func TestRefuses(t *testing.T) {
 	for _, url := range []string{"", "localhost:80", "https://localhost", "http://"} {
 		if _, err := Run(t.Context(), Config{URL: url}); err == nil {
@@ -108,14 +103,12 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A PostgreSQL that is killed under load makes answers 503, and no more than that.
+// A PostgreSQL that is killed under load causes answers 503, and no violation.
 func TestRestart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a PostgreSQL of its own and kills it")
-	}
+	quicktest.Skip(t, "starts a PostgreSQL of its own and kills it")
 	pg := pgtest.Server(t, nil)
-	summary, err := Run(t.Context(), toyConfig(Config{
-		URL: newToy(t, pg.DSN(), ""), DSN: pg.DSN(), Reads: 6000, Connections: toyConnections,
+	summary, err := Run(t.Context(), faultyConfig(Config{
+		URL: newFaulty(t, pg.DSN(), ""), DSN: pg.DSN(), Reads: 6000, Connections: faultyConnections,
 		Restart: func(ctx context.Context) error { return errors.Join(pg.Kill(), pg.Restart(ctx)) },
 	}))
 	t.Logf("\n%s", summary)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/quicktest"
 	"dyno/services/orders"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/postgres/pgtest"
@@ -32,7 +33,7 @@ func init() {
 	flag.Var(&set, "set", "a setting or seam of ordersd, such as cache=terminal; repeatable")
 }
 
-// settings is the value of a flag that can be repeated.
+// settings is the value of a repeatable flag.
 type settings []string
 
 func (s *settings) String() string { return strings.Join(*s, " ") }
@@ -42,11 +43,9 @@ func (s *settings) Set(value string) error {
 	return nil
 }
 
-// The gateway answers rightly while PostgreSQL is there, away and back again.
+// The gateway answers correctly while PostgreSQL is up, down and up again.
 func TestGateway(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps PostgreSQL busy for some seconds, and kills it")
-	}
+	quicktest.Skip(t, "keeps PostgreSQL busy for some seconds, and kills it")
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
@@ -96,8 +95,8 @@ func soakGateway(t *testing.T, v daemon.Variant) {
 	}
 }
 
-// connections are what a gateway has to PostgreSQL at most: 16 for reads, 4 for lists, 8 for submits, as are the
-// defaults, and some for those who follow what changes.
+// connections is the gateway's maximum number of connections to PostgreSQL: the defaults of 16 for
+// reads, 4 for lists and 8 for submits, and 4 for followers of changes.
 const connections = 16 + 4 + 8 + 4
 
 // start runs ordersd in this process until the test ends, and returns its URL when it is ready.

@@ -13,13 +13,13 @@ import (
 	"dyno/services/orders/soak/history"
 )
 
-// lister walks through the orders of one account after the other, page by page.
+// lister reads the orders of one account after the other, page by page.
 type lister struct {
 	*run
 	client int
 	random *rand.Rand
 	seen   *history.Reader
-	wanted history.Wanted // in the present walk
+	wanted history.Wanted // in the current walk
 	served time.Time
 }
 
@@ -30,7 +30,8 @@ func newLister(r *run, client int) *lister {
 	return l
 }
 
-// again is how often the same walk is made, on average, before another: pages that were kept are asked for again.
+// again is how often the same walk is made, on average, before another: pages that a cache may keep
+// are requested again.
 const again = 4
 
 func (l *lister) work(ctx context.Context) error {
@@ -39,8 +40,8 @@ func (l *lister) work(ctx context.Context) error {
 			l.wanted = l.choose()
 		}
 		l.walk(ctx, l.wanted)
-		if time.Since(l.served) > patience {
-			return fmt.Errorf("no list was answered for %v", patience)
+		if time.Since(l.served) > timeout {
+			return fmt.Errorf("no list was answered for %v", timeout)
 		}
 		if err := pause(ctx, time.Duration(2+l.random.IntN(20))*time.Millisecond); err != nil {
 			return nil
@@ -57,10 +58,10 @@ func (l *lister) choose() history.Wanted {
 	}
 }
 
-// maxPages bounds a walk: it is about pages, not about the account's end.
+// maxPages limits a walk: pages matter, not reaching the end.
 const maxPages = 8
 
-// walk asks for the pages of one list.
+// walk requests the pages of one list.
 func (l *lister) walk(ctx context.Context, w history.Wanted) {
 	cursor := ""
 	for range maxPages {
@@ -85,7 +86,7 @@ func (l *lister) walk(ctx context.Context, w history.Wanted) {
 	}
 }
 
-// page asks for one page; nil: there is none to be had now.
+// page requests one page; nil means that none was available.
 func (l *lister) page(ctx context.Context, w history.Wanted, cursor string) (*history.Page, string, error) {
 	query := url.Values{"account": {w.Account}, "limit": {strconv.Itoa(w.Limit)}}
 	if w.Status != "" {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// outage is the time in which the database is away, and until all clients are served again.
+// outage is the time from the database's end until all clients are served again.
 type outage struct {
-	recovered chan struct{} // closed when they are
-	open      atomic.Bool   // the database came back, and not all are served again
+	recovered chan struct{} // closed when all clients are served again
+	open      atomic.Bool   // the database is back, and some clients were not served yet
 
 	mu       sync.Mutex
 	returned time.Time
 	took     time.Duration
-	unserved map[int]bool // the clients that are not
+	unserved map[int]bool // clients not served yet
 }
 
 func newOutage(clients int) *outage {
@@ -25,7 +25,7 @@ func newOutage(clients int) *outage {
 	return o
 }
 
-// end says that the database is back.
+// end marks the database's return.
 func (o *outage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -33,7 +33,8 @@ func (o *outage) end() {
 	o.open.Store(true)
 }
 
-// served says that a client was answered out of the database; what it asked must have begun since end.
+// served records that a client received an answer from the database; the request must have begun
+// after end.
 func (o *outage) served(client int, began time.Time) {
 	if !o.open.Load() {
 		return

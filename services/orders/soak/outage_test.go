@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// An outage is over when every client was served by what it asked after the database's return.
+// An outage is over when every client had a request served that began after the database's return.
 func TestOutage(t *testing.T) {
 	o := newOutage(2)
-	o.served(0, time.Now()) // it has not been away yet
+	o.served(0, time.Now()) // before the outage
 	before := time.Now()
 	o.end()
 	o.served(0, before)
@@ -24,5 +24,5 @@ func TestOutage(t *testing.T) {
 	if !o.over() || o.waiting() != 0 || o.took <= 0 {
 		t.Fatalf("over is %v, %d wait, it took %v", o.over(), o.waiting(), o.took)
 	}
-	o.served(0, time.Now()) // nothing happens
+	o.served(0, time.Now()) // has no effect
 }

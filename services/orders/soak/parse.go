@@ -12,9 +12,9 @@ import (
 
 var errOrder = errors.New("not an order as it is documented")
 
-// parseOrder reads an order as the API documents it: these members in this order, nothing else. since reports
-// whether it has stale_since. It is written out here rather than taken from the service, which is what is being
-// checked.
+// parseOrder parses an order in the documented format: these members in this order, nothing else.
+// since reports whether it has stale_since. It does not use the service's code, which is under
+// test.
 func parseOrder(body []byte) (row history.Row, since bool, err error) {
 	s := scanner{rest: body}
 	row.UID = s.integer(`{"uid":`)
@@ -37,7 +37,7 @@ func parseOrder(body []byte) (row history.Row, since bool, err error) {
 	return row, since, nil
 }
 
-// scanner takes what must come next; bad once it did not.
+// scanner consumes expected text; bad is set at the first difference.
 type scanner struct {
 	rest []byte
 	bad  bool
@@ -63,7 +63,7 @@ func (s *scanner) integer(before string) int64 {
 	return n
 }
 
-// text takes a string without escapes: nothing that a soak writes needs any.
+// text consumes a string without escapes: a soak writes none that need any.
 func (s *scanner) text(before string) string {
 	s.literal(before)
 	text, rest, ok := bytes.Cut(s.rest, []byte(`"`))
@@ -86,7 +86,7 @@ func (s *scanner) moment(before string) time.Time {
 
 const decimals = 8
 
-// parseDecimal reads digits with at most eight decimals in units of 1e-8.
+// parseDecimal parses digits with at most eight decimals to units of 1e-8.
 func parseDecimal(text string) (int64, bool) {
 	whole, fraction, dotted := strings.Cut(text, ".")
 	if whole == "" || dotted && fraction == "" || len(fraction) > decimals || strings.ContainsAny(text, "+-_") {
@@ -96,7 +96,7 @@ func parseDecimal(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// formatDecimal writes what parseDecimal reads.
+// formatDecimal formats a number for parseDecimal.
 func formatDecimal(units int64) string {
 	digits := strconv.FormatInt(units, 10)
 	if missing := decimals + 1 - len(digits); missing > 0 {

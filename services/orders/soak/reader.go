@@ -12,19 +12,19 @@ import (
 	"dyno/services/orders/soak/history"
 )
 
-// reader asks for single orders on one connection, one or several at once, each for any account.
+// reader reads single orders on one connection, sequentially or pipelined, for any account.
 type reader struct {
 	*run
 	client int
-	depth  int // most requests under way
+	depth  int // maximum requests in progress
 	random *rand.Rand
 	seen   *history.Reader
-	wire   *wire // nil: not connected
+	wire   *wire // nil means not connected
 	reads  []history.Read
-	served time.Time // when it last was
+	served time.Time // time of the last answer
 }
 
-// pipelined is how many requests a reader that pipelines has under way at most.
+// pipelined is the maximum number of requests in progress of a pipelining reader.
 const pipelined = 12
 
 func newReader(r *run, client int) *reader {
@@ -55,8 +55,8 @@ func (x *reader) work(ctx context.Context) error {
 		case answered == len(asks):
 			continue
 		}
-		if time.Since(x.served) > patience {
-			return fmt.Errorf("reader %d was not served for %v: %w", x.client, patience, err)
+		if time.Since(x.served) > timeout {
+			return fmt.Errorf("reader %d was not served for %v: %w", x.client, timeout, err)
 		}
 		if err := pause(ctx, time.Duration(1+x.random.IntN(5))*time.Millisecond); err != nil {
 			return nil
@@ -72,8 +72,8 @@ func (x *reader) hangUp() {
 	}
 }
 
-// choose draws what to ask: mostly for an own order, hot or not, and now and then for what is not there, not yet,
-// or not the asker's.
+// choose draws a request: mostly for the account's own order, hot or not, and sometimes for one
+// that does not exist, does not exist yet, or belongs to another account.
 func (x *reader) choose() history.Ask {
 	var k history.Known
 	switch p := x.random.IntN(100); {
@@ -81,9 +81,9 @@ func (x *reader) choose() history.Ask {
 		k = x.history.Hot(x.random.IntN(x.Hot))
 	case p < 95:
 		k = x.history.Tail(x.random.IntN(math.MaxInt32))
-	case p < 98: // the orders that are made next
+	case p < 98: // orders that are created next
 		k.UID = x.history.Newest() + 1 + x.random.Int64N(4)
-	default: // never
+	default: // never created
 		k.UID = math.MaxInt64 - x.random.Int64N(1<<40)
 	}
 	a := history.Ask{UID: k.UID, Account: k.Account}
@@ -96,7 +96,8 @@ func (x *reader) choose() history.Ask {
 	return a
 }
 
-// condition draws what else to say when asking for an order whose highest version that was acknowledged is known.
+// condition draws further parameters of a request for an order whose highest acknowledged version
+// is known.
 func (x *reader) condition(a *history.Ask, version int64) {
 	switch p := x.random.IntN(64); {
 	case p < 8:
@@ -110,7 +111,7 @@ func (x *reader) condition(a *history.Ask, version int64) {
 	}
 }
 
-// ask asks all at once and judges the answers. It returns how many told something.
+// ask sends all requests and judges the answers. It returns how many were answered.
 func (x *reader) ask(asks ...history.Ask) (answered int, err error) {
 	if x.wire == nil {
 		if x.wire, err = dial(x.address); err != nil {
@@ -138,14 +139,14 @@ func (x *reader) ask(asks ...history.Ask) (answered int, err error) {
 			x.note(&x.reads[i], &a, began)
 		}
 		if last {
-			x.hangUp() // what was sent after it is not answered
+			x.hangUp() // later requests are not answered
 			return answered, nil
 		}
 	}
 	return answered, nil
 }
 
-// note takes an answer for a sign that the database is there if it cannot come from memory by right.
+// note treats an answer as a sign that the database is up if it cannot come from memory.
 func (x *reader) note(read *history.Read, a *history.Answer, began time.Time) {
 	if a.Status == http.StatusOK && !a.Marked && read.Endless() {
 		x.served = time.Now()

@@ -14,13 +14,13 @@ import (
 	"dyno/services/orders/soak/history"
 )
 
-// sender submits orders over HTTP, each until it is acknowledged, and reads it at once.
+// sender submits orders over HTTP, each until it is acknowledged, and then reads it immediately.
 type sender struct {
 	*run
 	client int
 	random *rand.Rand
 	reader *reader
-	sent   []history.Key // the last that were acknowledged
+	sent   []history.Key // the last acknowledged ones
 	served time.Time
 }
 
@@ -30,7 +30,7 @@ func newSender(r *run, client int) *sender {
 	return &sender{run: r, client: client, random: rand.New(rand.NewPCG(r.Seed, uint64(client))), reader: x, served: time.Now()}
 }
 
-// remembered is how many acknowledged submissions a sender may send once more.
+// remembered is how many acknowledged submissions a sender may repeat.
 const remembered = 64
 
 func (s *sender) work(ctx context.Context) error {
@@ -56,9 +56,9 @@ func (s *sender) work(ctx context.Context) error {
 	return nil
 }
 
-// choose draws what to submit: mostly a new order, as long as there are not too many.
+// choose draws a submission: mostly a new order, as long as there are not too many.
 func (s *sender) choose() (k history.Key, fresh bool) {
-	most := int64(s.Reads/20 + 100) // the rows are in memory, the history's and perhaps the gateway's
+	most := int64(s.Reads/20 + 100) // the rows are in memory: the history's and perhaps the gateway's
 	if len(s.sent) == 0 || s.random.IntN(8) > 0 && s.keys.Load() < int64(s.Rows)+most {
 		return s.nextKey(), true
 	}
@@ -72,16 +72,16 @@ func (s *sender) remember(k history.Key) {
 	s.sent = append(s.sent, k)
 }
 
-// twice submits the same by two requests at once.
+// twice submits the same order with two concurrent requests.
 func (s *sender) twice(ctx context.Context, k history.Key) error {
 	var other sync.WaitGroup
-	other.Go(func() { s.attempt(ctx, k) }) // what becomes of it is in the history
+	other.Go(func() { s.attempt(ctx, k) }) // the history records the result
 	err := s.submit(ctx, k)
 	other.Wait()
 	return err
 }
 
-// submit submits until it is acknowledged, then reads.
+// submit submits until the order is acknowledged, then reads it.
 func (s *sender) submit(ctx context.Context, k history.Key) error {
 	for {
 		began := time.Now()
@@ -95,8 +95,8 @@ func (s *sender) submit(ctx context.Context, k history.Key) error {
 		if s.StopAtFirst && !s.history.OK() {
 			return nil
 		}
-		if time.Since(s.served) > patience {
-			return fmt.Errorf("no submission was acknowledged for %v", patience)
+		if time.Since(s.served) > timeout {
+			return fmt.Errorf("no submission was acknowledged for %v", timeout)
 		}
 		if err := pause(ctx, time.Duration(2+k%8)*time.Millisecond); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (s *sender) submit(ctx context.Context, k history.Key) error {
 	}
 }
 
-// readBack reads an order that was acknowledged a moment ago.
+// readBack reads an order that was just acknowledged.
 func (s *sender) readBack(k history.Key, uid int64) {
 	answered, err := s.reader.ask(history.Ask{UID: uid, Account: k.Account(s.Accounts)})
 	s.count(answered)
@@ -114,7 +114,7 @@ func (s *sender) readBack(k history.Key, uid int64) {
 	}
 }
 
-// attempt submits once. It returns the order's uid; 0: it was not acknowledged.
+// attempt submits once. It returns the order's uid; 0 means that it was not acknowledged.
 func (s *sender) attempt(ctx context.Context, k history.Key) (uid int64) {
 	account, row := k.Account(s.Accounts), k.Derive(1)
 	body, err := json.Marshal(map[string]string{
@@ -155,9 +155,9 @@ func (s *sender) attempt(ctx context.Context, k history.Key) (uid int64) {
 	return got.UID
 }
 
-const maxAnswer = 1 << 20 // bytes; 500 orders take some 120 KB
+const maxAnswer = 1 << 20 // bytes; 500 orders take about 120 KB
 
-// call makes one request.
+// call sends one request.
 func (r *run) call(ctx context.Context, method, path, account string, body []byte) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.address+path, bytes.NewReader(body))
 	if err != nil {

@@ -1,12 +1,13 @@
-// Package soak keeps an order gateway busy and holds it to what it promises: readers ask for orders over
-// keep-alive connections that many accounts share, while writers change the same orders by SQL and others are
-// submitted, and package history judges every answer. A PostgreSQL can be killed and restarted meanwhile.
+// Package soak runs an order gateway under load and checks its guarantees: readers request orders
+// over keep-alive connections that many accounts share, while writers change the same orders by SQL
+// and senders submit others, and package history judges every answer. PostgreSQL can be killed and
+// restarted meanwhile.
 //
-//	go test ./services/orders/soak -run TestGateway -reads 1000000 -v
+//	DYNO_TESTS=all go test ./services/orders/soak -run TestGateway -reads 1000000 -v
 //
-// It knows the gateway by its HTTP API and the database by its tables only, so any program with the API can be
-// soaked. It measures nothing but, for the record, how soon a gateway recovers; what decides is what was answered,
-// never how long it took.
+// It uses only the gateway's HTTP API and the database's tables, so it can test any program with
+// that API. It is not for measuring: it only reports how soon a gateway recovers, and judges the
+// answers, never their duration.
 //
 // Run owns every goroutine and connection that it starts, and has ended them when it returns.
 package soak
@@ -25,30 +26,34 @@ import (
 	"dyno/services/orders/soak/history"
 )
 
-// patience bounds every wait for what must come; it is reached only when something is wrong.
-const patience = 2 * time.Minute
+// timeout limits every wait for a required event; it is reached only when there is a fault.
+const timeout = 2 * time.Minute
 
-// Config says what is soaked and how. What is 0 is as the comment says.
+// Config configures a soak. A zero field means the default given.
 type Config struct {
 	URL     string                      // of the gateway, http://HOST:PORT
-	DSN     string                      // of its database, whose schema is there
-	Token   func(account string) string // makes a token that is good for the whole run
-	Foreign int                         // status of another account's order, 404 or 403; 0: 404
+	DSN     string                      // of its database, which has the schema
+	Token   func(account string) string // returns a token valid for the whole run
+	Foreign int                         // status of another account's order, 404 or 403; 0 means 404
 
-	Reads    int    // of single orders, at least, that are answered; 0: 20,000
-	Readers  int    // connections for them, of which every other one pipelines; 0: 12
-	Writers  int    // connections to the database; 0: 2
-	Senders  int    // that submit orders; 0: 2
-	Listers  int    // 0: 1
-	Accounts int    // 0: 20
-	Rows     int    // that are there at the beginning; 0: 2,000
-	Hot      int    // rows beside them that everybody reads and writes; 0: 16
-	Seed     uint64 // of all that is random here; what the machine makes of it differs
+	Reads    int    // minimum number of answered reads of single orders; 0 means 20,000
+	Readers  int    // connections for reads, every other one pipelined; 0 means 12
+	Writers  int    // connections to the database; 0 means 2
+	Senders  int    // clients that submit orders; 0 means 2
+	Listers  int    // clients that read lists; 0 means 1
+	Accounts int    // 0 means 20
+	Rows     int    // initial rows; 0 means 2,000
+	Hot      int    // additional rows that all readers and writers use; 0 means 16
+	Seed     uint64 // of all random choices; the timing still differs
 
-	Restart     func(ctx context.Context) error  // kills the database and returns when it is back at the same DSN; nil: it stays up
-	Connections int                              // that the gateway may have to the database once all is quiet; 0: any number
-	StopAtFirst bool                             // ends the run when something is wrong
-	Log         func(format string, args ...any) // nil: no progress
+	// Restart kills the database and returns when it is up again at the same DSN; nil means that it
+	// stays up.
+	Restart func(ctx context.Context) error
+	// Connections is the gateway's maximum number of connections to the database when idle; 0 means
+	// any.
+	Connections int
+	StopAtFirst bool                             // ends the run at the first violation
+	Log         func(format string, args ...any) // nil means no progress
 }
 
 func (c Config) withDefaults() Config {
@@ -67,27 +72,27 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// run is one Run.
+// run is the state of Run.
 type run struct {
 	Config
 	history *history.History
 	address string // of the gateway, HOST:PORT
-	prefix  string // of the client order ids of this run
+	prefix  string // of this run's client order ids
 	tokens  map[string]string
 	http    *http.Client
 	outage  *outage
-	half    chan struct{} // closed when half of the reads are done
+	half    chan struct{} // closed after half of the reads
 
 	reads     atomic.Int64
-	keys      atomic.Int64 // of the tail, given out
+	keys      atomic.Int64 // used keys of the tail
 	commits   atomic.Int64
 	rollbacks atomic.Int64
-	broken    atomic.Int64 // connections and requests that broke off
-	left      int          // connections of the gateway at the end
+	broken    atomic.Int64 // aborted connections and requests
+	left      int          // the gateway's connections at the end
 }
 
-// Run soaks a gateway. The error says what is wrong with it, or why that could not be found out; in the first case
-// there is a summary, too.
+// Run soaks a gateway. The error describes the violations, or why they could not be determined; in
+// the first case there is also a summary.
 func Run(ctx context.Context, c Config) (*Summary, error) {
 	r, err := newRun(c.withDefaults())
 	if err != nil {
@@ -114,7 +119,7 @@ func newRun(c Config) (*run, error) {
 		return nil, fmt.Errorf("%q is no URL such as http://127.0.0.1:8080", c.URL)
 	}
 	r := &run{Config: c, history: history.New(), address: u.Host, tokens: map[string]string{}, half: make(chan struct{}),
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: patience}}
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: timeout}}
 	r.history.Foreign = c.Foreign
 	for i := range c.Accounts {
 		account := history.TailKey(i).Account(c.Accounts)
@@ -123,7 +128,7 @@ func newRun(c Config) (*run, error) {
 	return r, nil
 }
 
-// wrong says what is wrong with the answers so far.
+// wrong returns an error for the violations so far.
 func (r *run) wrong() error {
 	v := r.history.Verdict()
 	return v.Error()
@@ -142,7 +147,7 @@ func (r *run) work(ctx context.Context) error {
 		})
 	}
 	r.outage = newOutage(r.Readers + r.Listers + r.Senders)
-	serving, stop := context.WithCancel(ctx) // until the clients have come to an end
+	serving, stop := context.WithCancel(ctx) // until the clients have ended
 	defer stop()
 	for i := range r.Writers {
 		start(&others, func(ctx context.Context) error { return newWriter(r, i).work(ctx, serving.Done()) })
@@ -165,7 +170,7 @@ func (r *run) work(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// done reports whether clients are to come to an end.
+// done reports whether the clients must end.
 func (r *run) done() bool {
 	if r.StopAtFirst && !r.history.OK() {
 		return true
@@ -173,7 +178,7 @@ func (r *run) done() bool {
 	return r.reads.Load() >= int64(r.Reads) && (r.Restart == nil || r.outage.over())
 }
 
-// count adds reads that were answered.
+// count adds answered reads.
 func (r *run) count(reads int) {
 	before := r.reads.Add(int64(reads)) - int64(reads)
 	after := before + int64(reads)
@@ -185,7 +190,7 @@ func (r *run) count(reads int) {
 	}
 }
 
-// restart kills the database once half of the reads are done, and waits until all clients are served again.
+// restart kills the database after half of the reads, and waits until all clients are served again.
 func (r *run) restart(ctx context.Context) error {
 	select {
 	case <-r.half:
@@ -202,14 +207,14 @@ func (r *run) restart(ctx context.Context) error {
 	select {
 	case <-r.outage.recovered:
 		return nil
-	case <-time.After(patience):
-		return fmt.Errorf("%d of the clients are not served again %v after the database came back", r.outage.waiting(), patience)
+	case <-time.After(timeout):
+		return fmt.Errorf("%d of the clients are not served again %v after the database came back", r.outage.waiting(), timeout)
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-// pause waits; the error says that there is no time for that.
+// pause waits; the error means that ctx ended first.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

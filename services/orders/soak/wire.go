@@ -13,21 +13,21 @@ import (
 	"dyno/services/orders/soak/history"
 )
 
-// wire is one keep-alive connection, on which requests of any account may be under way at once.
+// wire is one keep-alive connection, which can pipeline requests of any accounts.
 type wire struct {
 	conn net.Conn
 	in   *bufio.Reader
-	out  []byte // requests that are not sent yet
-	body []byte // of the answer that was read last
+	out  []byte // requests not sent yet
+	body []byte // of the last answer
 }
 
 const (
-	maxBody    = 16 << 10 // bytes; an order has 200, an error less
+	maxBody    = 16 << 10 // bytes; an order has 200, an error fewer
 	maxHeaders = 64
 )
 
 func dial(address string) (*wire, error) {
-	conn, err := net.DialTimeout("tcp", address, patience)
+	conn, err := net.DialTimeout("tcp", address, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func (w *wire) ask(a history.Ask, host, token string) {
 
 func etag(uid, version int64) string { return fmt.Sprintf(`"%d-%d"`, uid, version) }
 
-// send sends what was added. The answers are to be there within patience.
+// send sends the added requests. Their answers must arrive within the timeout.
 func (w *wire) send() error {
-	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := w.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
 	_, err := w.conn.Write(w.out)
@@ -64,12 +64,13 @@ func (w *wire) send() error {
 	return err
 }
 
-// garbled is the error of an answer that is none.
+// garbled is the error for an invalid answer.
 type garbled struct{ text string }
 
 func (g *garbled) Error() string { return g.text }
 
-// answer reads the next answer. Its body is good until the next call. last says that the server closes then.
+// answer reads the next answer. Its body is valid until the next call. last means that the server
+// then closes.
 func (w *wire) answer() (a history.Answer, last bool, err error) {
 	h, err := w.head()
 	if err != nil {
@@ -88,10 +89,10 @@ func (w *wire) answer() (a history.Answer, last bool, err error) {
 	return a, h.last, nil
 }
 
-// head is what matters of the lines before a body.
+// head is the relevant part of the lines before a body.
 type head struct {
 	status int
-	length int // bytes; -1: not told
+	length int // bytes; -1 means absent
 	etag   string
 	marked bool
 	last   bool
@@ -124,7 +125,7 @@ func (w *wire) head() (h head, err error) {
 	return h, &garbled{fmt.Sprintf("more than %d header fields", maxHeaders)}
 }
 
-// line reads one line, without its end.
+// line reads one line without its end.
 func (w *wire) line() ([]byte, error) {
 	line, err := w.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -140,7 +141,7 @@ func (w *wire) line() ([]byte, error) {
 	return line, nil
 }
 
-// add takes one header field.
+// add processes one header field.
 func (h *head) add(line []byte) error {
 	name, value, ok := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimSpace(value)
@@ -166,7 +167,7 @@ func (h *head) add(line []byte) error {
 	return nil
 }
 
-// read reads the body, into the memory of another.
+// read reads the body into existing memory.
 func (h *head) read(from io.Reader, into []byte) ([]byte, error) {
 	if h.status == 304 {
 		return into[:0], nil

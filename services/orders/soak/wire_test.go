@@ -68,7 +68,7 @@ func TestAnswer(t *testing.T) {
 		text string
 		want history.Answer
 		last bool
-		err  string // a part of it; "": none
+		err  string // part of the error; "" means none
 	}{
 		"plain":               {ok + "\r\nno", history.Answer{Status: 404, Body: []byte("no")}, false, ""},
 		"fields":              {ok + "etag: \"1-2\"\r\nWARNING: 110 - \"Response is Stale\"\r\nconnection: Close\r\n\r\nno", history.Answer{Status: 404, ETag: `"1-2"`, Marked: true, Body: []byte("no")}, true, ""},
@@ -102,7 +102,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// A request is one that net/http understands, and says what was asked.
+// net/http parses the request and finds the parameters.
 func TestAsk(t *testing.T) {
 	w := wire{}
 	w.ask(history.Ask{UID: 7, MinVersion: 3, Known: 2, Stale: true}, "example.org", "secret")

@@ -13,21 +13,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// writer changes orders by SQL, one transaction after the other.
+// writer changes orders by SQL, in sequential transactions.
 type writer struct {
 	*run
 	random *rand.Rand
-	conn   *pgx.Conn // nil: not connected
+	conn   *pgx.Conn // nil means not connected
 }
 
-// writers is the stream of random numbers of the first writer; those below are the clients'.
+// writers is the first writer's stream of random numbers; lower ones are the clients'.
 const writers = 1 << 32
 
 func newWriter(r *run, i int) *writer {
 	return &writer{run: r, random: rand.New(rand.NewPCG(r.Seed, writers+uint64(i)))}
 }
 
-// change is a transaction that was drawn.
+// change is a random transaction.
 type change struct {
 	orders   []history.Known
 	rollback bool
@@ -53,10 +53,10 @@ func (w *writer) work(ctx context.Context, stop <-chan struct{}) error {
 			continue
 		case ctx.Err() != nil:
 			return nil
-		case w.conn != nil && !w.conn.IsClosed() || time.Since(worked) > patience:
-			return fmt.Errorf("writing: %w", err) // the database is there and refuses what it must take
+		case w.conn != nil && !w.conn.IsClosed() || time.Since(worked) > timeout:
+			return fmt.Errorf("writing: %w", err) // the database is up and refuses a valid statement
 		}
-		w.conn = nil // the database is away; what had begun may be done or not
+		w.conn = nil // the database is down; the transaction may be committed or not
 		w.broken.Add(1)
 	}
 }
@@ -77,7 +77,8 @@ func (w *writer) draw() change {
 	return c
 }
 
-// write makes one transaction. It tells the history what it is about to commit, and what was acknowledged.
+// write runs one transaction. It reports the commits that it begins, and the acknowledged ones, to
+// the history.
 func (w *writer) write(ctx context.Context, c change) (err error) {
 	if w.conn == nil {
 		if w.conn, err = w.connect(ctx); err != nil {
@@ -88,7 +89,7 @@ func (w *writer) write(ctx context.Context, c change) (err error) {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback(ctx) // which says that it is closed after a commit
+	defer tx.Rollback(ctx) // an error after a commit does not matter
 	changed, err := w.lock(ctx, tx, c.orders)
 	if err != nil {
 		return err
@@ -119,11 +120,11 @@ func (w *writer) write(ctx context.Context, c change) (err error) {
 type changed struct {
 	uid     int64
 	key     history.Key
-	version int64 // that it makes
+	version int64 // new version
 	updated time.Time
 }
 
-// lock locks those of the orders that have not ended, always in the same order so that nobody waits in a circle.
+// lock locks those orders that have not ended, always in the same sequence to avoid deadlocks.
 func (w *writer) lock(ctx context.Context, tx pgx.Tx, orders []history.Known) (out []changed, err error) {
 	uids, keys := []int64{}, map[int64]history.Key{}
 	for _, o := range orders {
@@ -146,7 +147,7 @@ func (w *writer) lock(ctx context.Context, tx pgx.Tx, orders []history.Known) (o
 
 var errVersion = errors.New("the database does not count versions as it must")
 
-// update writes what the order is to hold in its new version; a ghost: what nobody may ever see.
+// update writes the contents of the new version; a ghost has contents that no client may ever see.
 func (c *changed) update(ctx context.Context, tx pgx.Tx, ghost bool) error {
 	row := c.key.Derive(c.version)
 	if ghost {

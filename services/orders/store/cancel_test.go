@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dyno/parts/batcher"
+	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
 	"dyno/services/orders/postgres/pgtest"
 )
@@ -91,9 +92,7 @@ func TestGivenUpCommit(t *testing.T) {
 
 // A server that hangs holds nobody up beyond his time and cancelPatience, and costs the connection.
 func TestHangs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time-outs")
-	}
+	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
 		direct := migrated.Database(t)
 		config, err := parseDSN(direct, primary)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"dyno/parts/batcher"
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
 
@@ -43,13 +43,13 @@ var lookups = map[string]newLookup{
 
 // assembly is the driver and the lookup that were chosen.
 func (o Options) assembly() (newDriver, newLookup, error) {
-	open, ok := drivers[o.Driver]
-	if !ok {
-		return nil, nil, fmt.Errorf("%w: there is no driver %q; there are %s", ErrOptions, o.Driver, strings.Join(Drivers(), ", "))
+	open, err := refusal.Pick("driver", drivers, o.Driver)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	look, ok := lookups[o.Lookup]
-	if !ok {
-		return nil, nil, fmt.Errorf("%w: there is no lookup %q; there are %s", ErrOptions, o.Lookup, strings.Join(Lookups(), ", "))
+	look, err := refusal.Pick("lookup", lookups, o.Lookup)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
 	return open, look, nil
 }

@@ -126,8 +126,8 @@ func TestOpenRefuses(t *testing.T) {
 	dsn := pgtest.Database(t)
 	for want, o := range map[string]Options{
 		"needs the DSN": {},
-		`no driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{dsn}, Driver: "odbc"},
-		`no lookup "none"; there are batch, single`: {DSNs: []string{dsn}, Lookup: "none"},
+		`unknown driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{dsn}, Driver: "odbc"},
+		`unknown lookup "none"; there are batch, single`: {DSNs: []string{dsn}, Lookup: "none"},
 		"single DSN":         {DSNs: []string{dsn, dsn}, Replica: dsn},
 		"DSNs 1 and 2 both":  {DSNs: []string{dsn, dsn}},
 		"cannot be read":     {DSNs: []string{"postgres://a:secret@host:port/db"}},

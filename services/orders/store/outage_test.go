@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
 )
 
@@ -38,9 +39,7 @@ func TestCallerGoesAway(t *testing.T) {
 // A database that takes too long is one that does not answer: whether the caller or the options say how long. The
 // server gives up as well.
 func TestTooSlow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time-outs")
-	}
+	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
 		o.Timeout = 300 * time.Millisecond
 		s, conn := open(t, o)

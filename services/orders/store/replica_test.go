@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
 	"dyno/services/orders/postgres"
 	"dyno/services/orders/postgres/pgtest"
@@ -26,9 +27,7 @@ func twin(t *testing.T) string {
 // A replica answers for what it has; for all else there is the primary. Here the replica is a database of its own, so
 // that each can be told by what it says.
 func TestReplica(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts further servers, or waits for time-outs")
-	}
+	quicktest.Skip(t, "starts further servers, or waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
 		o.DSNs, o.Replica = []string{twin(t)}, twin(t)
 		s, conn := open(t, o)
@@ -60,9 +59,7 @@ func TestReplica(t *testing.T) {
 
 // Without its replica the store does as well, and does not ask it each time.
 func TestReplicaFails(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts further servers, or waits for time-outs")
-	}
+	quicktest.Skip(t, "starts further servers, or waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{twin(t)}
 		for name, dsn := range map[string]string{
@@ -95,9 +92,7 @@ func TestReplicaFails(t *testing.T) {
 // The primary is killed under load, its synchronous standby takes over: what was acknowledged is there, and the
 // store finds it by itself.
 func TestFailover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts further servers, or waits for time-outs")
-	}
+	quicktest.Skip(t, "starts further servers, or waits for time-outs")
 	for _, driver := range Drivers() {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
@@ -158,9 +153,7 @@ func TestFailover(t *testing.T) {
 
 // A first host that takes connections and says nothing leaves time for the second.
 func TestFirstHostHangs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts further servers, or waits for time-outs")
-	}
+	quicktest.Skip(t, "starts further servers, or waits for time-outs")
 	dsn := migrated.Database(t)
 	config, err := parseDSN(dsn, primary)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
 	"dyno/services/orders/postgres/pgtest"
 )
@@ -15,9 +16,7 @@ import (
 // Connections that were idle while the database was restarted are found out before anybody is told that it does not
 // answer: it does.
 func TestRestartUnnoticed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it restarts a server")
-	}
+	quicktest.Skip(t, "restarts a server")
 	pg := pgtest.Server(t, nil)
 	inTurn(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{pg.DSN()}
@@ -60,9 +59,7 @@ func TestRestartUnnoticed(t *testing.T) {
 // The database is killed under load and comes back: what was acknowledged is there, all goes on, and no connection
 // is left over.
 func TestKilledUnderLoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it restarts a server")
-	}
+	quicktest.Skip(t, "restarts a server")
 	pg := pgtest.Server(t, nil)
 	inTurn(t, func(t *testing.T, o Options) {
 		o.DSNs = []string{pg.DSN()}

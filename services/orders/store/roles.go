@@ -71,7 +71,7 @@ func warnOfPower(ctx context.Context, dsn string, log *slog.Logger) error {
 
 // prepare migrates the databases of a set, as their owners where there are any, and sees to the rights of the roles.
 func (o Options) prepare(ctx context.Context) error {
-	if err := migrateShards(ctx, o.owners()); err != nil {
+	if err := MigrateShards(ctx, o.owners()); err != nil {
 		return err
 	}
 	for i, dsn := range o.DSNs {

@@ -1,14 +1,10 @@
 package store
 
 import (
-	"context"
 	"errors"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"dyno/services/orders/order"
-	"dyno/services/orders/postgres"
 	"dyno/services/orders/postgres/pgtest"
 )
 
@@ -96,56 +92,5 @@ func TestPrepare(t *testing.T) {
 	conn := connect(t, dsn)
 	if n, last := get[int](t, conn, "SELECT count(*) FROM orders"), get[int](t, conn, "SELECT max(uid) FROM orders"); n != 25 || last != 25 {
 		t.Errorf("%d orders up to %d", n, last)
-	}
-}
-
-// The command starts the PostgreSQL of the data folder, or finds it running.
-func TestSeedCommand(t *testing.T) {
-	bin, data := pgtest.Bin(t), pgtest.Folder(t)
-	run := func(args ...string) (stdout, stderr string, err error) {
-		t.Helper()
-		cmd := SeedCommand()
-		var out, errs strings.Builder
-		cmd.SetOut(&out)
-		cmd.SetErr(&errs)
-		cmd.SetArgs(args)
-		cmd.SilenceErrors, cmd.SilenceUsage = true, true // as under the daemon's command
-		err = cmd.ExecuteContext(t.Context())
-		return out.String(), errs.String(), err
-	}
-	embedded := []string{"--rows", "30", "--accounts", "3", "--data", data, "--postgres-bin", bin}
-	stdout, stderr, err := run(embedded...)
-	if err != nil || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "ordersd token --sub A1") || !strings.Contains(stderr, "30 orders in") {
-		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
-	}
-	pg, err := postgres.Start(t.Context(), postgres.Options{Folder: filepath.Join(data, "postgres"), Bin: bin})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pg.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, _, err := run(embedded...); err != nil {
-		t.Fatal(err)
-	}
-	if n := get[int](t, connect(t, pg.DSN()), "SELECT count(*) FROM orders"); n != 60 {
-		t.Errorf("%d orders", n)
-	}
-
-	shards := []string{pgtest.Database(t), pgtest.Database(t)}
-	if _, stderr, err := run("--rows", "31", "--dsn", shards[0], "--dsn", shards[1]); err != nil || !strings.Contains(stderr, "31 orders in") {
-		t.Errorf("%v %s", err, stderr)
-	}
-	for i, want := range []int{16, 15} {
-		if n := get[int](t, connect(t, shards[i]), "SELECT count(*) FROM orders"); n != want {
-			t.Errorf("%d orders in shard %d, want %d", n, i, want)
-		}
-	}
-	for _, args := range [][]string{{}, {"--rows", "0"}, {"--rows", "5", "--accounts", "0"}, {"--rows", "5", "10"}, {"--rows", "1", "--dsn", "a", "--dsn", "b"}, {"--rows", "1", "--dsn", "a", "--data", "b"}} {
-		if _, _, err := run(args...); err == nil {
-			t.Errorf("seed %v is done", args)
-		}
 	}
 }

@@ -25,8 +25,8 @@ func AccountShard(account string, n int) int {
 	return int(h.Sum64() % uint64(n))
 }
 
-// migrateShards migrates the databases of a set. None is touched before all were found to be what they are given as.
-func migrateShards(ctx context.Context, dsns []string) error {
+// MigrateShards migrates the databases of a set. None is touched before all were found to be what they are given as.
+func MigrateShards(ctx context.Context, dsns []string) error {
 	if err := distinct(dsns); err != nil {
 		return err
 	}

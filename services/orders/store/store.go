@@ -36,16 +36,20 @@ type Options struct {
 	Owners  []string // the same databases as their owner, who migrates; none: the roles of DSNs do
 	Replica string   // of the only DSN: answers OrderAtLeast when it has come that far
 
-	Driver string // a name of Drivers; "pgxpool"
-	Lookup string // a name of Lookups; "batch"
+	Driver string `seam:"driver"` // a name of Drivers; "": pgxpool
+	Lookup string `seam:"lookup"` // a name of Lookups; "": batch
 
-	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads.
-	Reads, Lists, Writes int // 16, 4, 8
-	Batches              int // 3: also the fetches at once
-	MaxBatch             int // 128 orders in one fetch
-	MaxWaiting           int // 65,536 calls that wait for a fetch; beyond: order.ErrBusy
+	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads. Zero is 16, 4, 8; 3; 128.
+	Reads    int `set:"reads" default:"16" min:"1" max:"1000" doc:"connections to the database for order queries (lookup=single)"`
+	Lists    int `set:"lists" default:"4" min:"1" max:"1000" doc:"connections for lists"`
+	Writes   int `set:"writes" default:"8" min:"1" max:"1000" doc:"connections for submits"`
+	Batches  int `set:"batches" default:"0" min:"0" max:"64" doc:"connections for batched order queries (lookup=batch), each for a batch under way; 0: one for each core, 2 to 16"`
+	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10000" doc:"order queries in one batch"`
 
-	Timeout        time.Duration // of a statement, when the caller sets none; also the server's statement_timeout; 2 s
+	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout. Zero is 2 s.
+	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"of a request; the database is told"`
+
+	MaxWaiting     int           // 65,536 calls that wait for a fetch; beyond: order.ErrBusy
 	AuditRetention time.Duration // partitions of the audit that are older are dropped; 0: kept. Records in the default partition: see audit_ahead
 	Log            *slog.Logger  // of what happens in the background
 }

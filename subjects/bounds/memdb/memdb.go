@@ -1,5 +1,5 @@
-// Package memdb is a database driver that keeps one table in memory and takes its time, as a database
-// across a network does. It stands in for one where only the waiting matters.
+// Package memdb is a database driver with one table in memory and a configurable latency, like a
+// database across a network. It replaces a real one where only the waiting matters.
 //
 // It is not a database: it understands one query and stores nothing. It starts no goroutines.
 package memdb
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Query is the query that it understands: the name of the item with a number.
+// Query is the only supported query: the name of the item with a number.
 const Query = "SELECT name FROM items WHERE id = ?"
 
 // Connector opens connections whose queries take Latency each.
@@ -21,7 +21,7 @@ type Connector struct{ Latency time.Duration }
 // Connect opens a connection.
 func (c Connector) Connect(context.Context) (driver.Conn, error) { return conn{c.Latency}, nil }
 
-// Driver returns the driver, which opens nothing by name.
+// Driver returns the driver, which cannot open by name.
 func (c Connector) Driver() driver.Driver { return byName{} }
 
 type byName struct{}

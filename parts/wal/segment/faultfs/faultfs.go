@@ -1,7 +1,7 @@
-// Package faultfs is a file system in memory that fails when told to and forgets what was not synced when the
-// power is cut: for tests of a log, and of services that stand on one. It is harsher than a disk is likely to
-// be: un-synced sectors and names survive or not each by itself, and what a failed sync should have made
-// durable is lost or not, without a later sync making up for it.
+// Package faultfs is a file system in memory for tests of a log, and of services that use one. It
+// fails on request, and loses what was not synced when the power is cut. It is harsher than a real
+// disk: un-synced sectors and names survive or not independently of each other, and what a failed
+// sync should have made durable is lost or not, without a later sync making up for it.
 //
 //	disk := faultfs.New()
 //	files, err := segment.Open("/log", segment.Options{FS: disk})
@@ -26,29 +26,29 @@ import (
 	"dyno/parts/wal/segment"
 )
 
-// ErrOff is what a machine answers whose power was cut.
+// ErrOff is the error of every call after the power was cut.
 var ErrOff = errors.New("the power was cut")
 
-// FS is a file system in memory. Its methods may be called by any goroutine at any time.
+// FS is a file system in memory. Its methods are safe for concurrent use.
 type FS struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
 	names   map[string]*node // as programs see them
 	durable map[string]*node // as they are after a power cut
 	off     bool
-	free    int64 // bytes; negative: no limit
+	free    int64 // bytes; negative means no limit
 	syncs   fault
 	writes  fault
-	synced  int // syncs that succeeded
+	synced  int // number of successful syncs
 }
 
 // fault makes one call fail.
 type fault struct {
-	in  int // calls from now; 0: none
+	in  int // calls from now; 0 means none
 	err error
 }
 
-// hit counts a call and returns the error it is to fail with.
+// hit counts a call and returns the error with which it must fail.
 func (f *fault) hit() error {
 	if f.in == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (f *fault) hit() error {
 
 var _ segment.FS = (*FS)(nil)
 
-// New returns an empty file system without a limit to its space.
+// New returns an empty file system without a space limit.
 func New() *FS {
 	root := &node{dir: true}
 	return &FS{
@@ -70,16 +70,16 @@ func New() *FS {
 	}
 }
 
-// FailSync lets the n-th sync from now (1: the next), of a file or a folder, fail with EIO.
+// FailSync makes the n-th sync from now (1 is the next), of a file or a folder, fail with EIO.
 func (d *FS) FailSync(n int) { d.set(func() { d.syncs = fault{n, syscall.EIO} }) }
 
-// FailWrite lets the n-th write from now stop halfway with EIO.
+// FailWrite makes the n-th write from now stop halfway with EIO.
 func (d *FS) FailWrite(n int) { d.set(func() { d.writes = fault{n, syscall.EIO} }) }
 
-// Full leaves space for so many bytes more; negative: no limit.
+// Full sets the free space in bytes; negative means no limit.
 func (d *FS) Full(bytes int64) { d.set(func() { d.free = bytes }) }
 
-// Syncs is how many syncs of files and folders have succeeded.
+// Syncs returns how many syncs of files and folders have succeeded.
 func (d *FS) Syncs() (n int) {
 	d.set(func() { n = d.synced })
 	return n
@@ -91,15 +91,15 @@ func (d *FS) set(f func()) {
 	f()
 }
 
-// Crash cuts the power, so that every later call on the file system fails, and returns it as it is found
-// when the machine starts again. Of what was not synced, the seed decides what survived.
+// Crash cuts the power: every later call on the file system fails. It returns the file system as it
+// is when the machine starts again. The seed decides how much of what was not synced survived.
 func (d *FS) Crash(seed uint64) *FS {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off = true
 	after := New()
 	after.rng = rand.New(rand.NewPCG(seed, seed))
-	lucky := after.rng.IntN(101) // percent of the un-synced that survives
+	lucky := after.rng.IntN(101) // percent of the un-synced sectors and names that survive
 	survives := func() bool { return after.rng.IntN(100) < lucky }
 	copies := map[*node]*node{}
 	for _, name := range union(d.names, d.durable) {
@@ -124,7 +124,7 @@ func (d *FS) Crash(seed uint64) *FS {
 	return after
 }
 
-// reachable reports whether all folders above a name are there.
+// reachable reports whether all folders above a name exist.
 func (d *FS) reachable(name string) bool {
 	for dir := path.Dir(name); dir != "/" && dir != "."; dir = path.Dir(dir) {
 		if d.names[dir] == nil {
@@ -134,7 +134,7 @@ func (d *FS) reachable(name string) bool {
 	return true
 }
 
-// do runs f on the node of that name under the lock, unless the power is off.
+// do runs f on a cleaned name under the lock, unless the power is off.
 func (d *FS) do(op, name string, f func(name string) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -245,7 +245,7 @@ func (d *FS) Rename(oldname, newname string) error {
 	})
 }
 
-// Remove implements segment.FS. Its space is free again at once.
+// Remove implements segment.FS. It frees the space immediately.
 func (d *FS) Remove(name string) error {
 	return d.do("remove", name, func(name string) error {
 		n := d.names[name]
@@ -258,14 +258,14 @@ func (d *FS) Remove(name string) error {
 	})
 }
 
-// release makes a nameless file's space free.
+// release frees the space of a file that has no name any more.
 func (d *FS) release(n *node) {
 	if n != nil && d.free >= 0 {
 		d.free += int64(len(n.data))
 	}
 }
 
-// resize changes a file's size, as far as there is space.
+// resize changes a file's size, limited by the free space.
 func (d *FS) resize(n *node, size int64) error {
 	grow := size - int64(len(n.data))
 	if d.free >= 0 && grow > d.free {
@@ -296,7 +296,7 @@ func (d *FS) Corrupt(name string, off int64, change func([]byte)) error {
 	})
 }
 
-// union lists the names in either map, sorted, so that chance falls on them in the same order every time.
+// union lists the names in either map, sorted, so that random choices are reproducible.
 func union(a, b map[string]*node) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// sector is what a disk writes whole or not at all, in bytes.
+// sector is the unit that a disk writes completely or not at all, in bytes.
 const sector = 512
 
-// node is a file or a folder, whatever its name.
+// node is a file or a folder, independent of its name.
 type node struct {
 	dir    bool
 	data   []byte         // as programs see it
 	stable []byte         // as it is after a power cut
-	dirty  map[int64]bool // sectors of data that may differ from stable's
-	lost   map[int64]bool // sectors that the next sync passes over, because a failed one has marked them clean
+	dirty  map[int64]bool // sectors of data that may differ from stable
+	lost   map[int64]bool // sectors that the next sync skips, because a failed one has marked them clean
 }
 
 func (n *node) resize(size int64) {
 	if size < int64(len(n.data)) {
-		clear(n.data[size:]) // what is added later is zeros
+		clear(n.data[size:]) // what is appended later is zeros
 		n.touch(size, int64(len(n.data)))
 		n.data = n.data[:size]
 		return
@@ -40,14 +40,14 @@ func (n *node) touch(from, to int64) {
 	}
 }
 
-// persist copies a sector to what survives.
+// persist copies a sector to stable.
 func (n *node) persist(s int64) {
 	if from := s * sector; from < int64(len(n.data)) && from < int64(len(n.stable)) {
 		copy(n.stable[from:min(from+sector, int64(len(n.stable)))], n.data[from:])
 	}
 }
 
-// fit gives what survives the file's present size.
+// fit sets the size of stable to the current size.
 func (n *node) fit() {
 	size := len(n.data)
 	if size < len(n.stable) {
@@ -68,8 +68,8 @@ func (n *node) sync() {
 	clear(n.lost)
 }
 
-// failSync is a sync that fails: some sectors are written, and the others are forgotten about, though
-// programs go on to read them.
+// failSync is a failing sync: some sectors are written, and the others are marked clean, although
+// programs still read them.
 func (n *node) failSync(chance func() bool) {
 	if n.lost == nil {
 		n.lost = map[int64]bool{}
@@ -86,7 +86,7 @@ func (n *node) failSync(chance func() bool) {
 	}
 }
 
-// crash is the node after a power cut.
+// crash returns the node after a power cut.
 func (n *node) crash(survives func() bool) *node {
 	after := &node{dir: n.dir, dirty: map[int64]bool{}}
 	size := len(n.stable)
@@ -147,7 +147,7 @@ func (f *file) WriteAt(p []byte, off int64) (n int, err error) {
 		if grow := off + int64(len(p)) - int64(len(f.node.data)); grow > 0 {
 			if err := f.fs.resize(f.node, off+int64(len(p))); err != nil {
 				fault = err
-				p = p[:max(0, int64(len(p))-grow+f.fs.free)] // a hole before off costs space here, unlike elsewhere
+				p = p[:max(0, int64(len(p))-grow+f.fs.free)] // a hole before off uses space here, unlike in a real file system
 				_ = f.fs.resize(f.node, max(int64(len(f.node.data)), off+int64(len(p))))
 			}
 		}

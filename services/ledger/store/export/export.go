@@ -21,9 +21,11 @@ type Source interface {
 	Ledger(index uint32, into *xrpl.Ledger) error
 }
 
-// Formats are the writers by name. They write the given ledgers in order, and call
-// report after each.
-var Formats = map[string]func(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error{
+// Format writes the given ledgers in order, and calls report after each.
+type Format func(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error
+
+// Formats are the writers by name.
+var Formats = map[string]Format{
 	"ndjson":  NDJSON,
 	"parquet": Parquet,
 }

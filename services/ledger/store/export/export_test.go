@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/parquet-go/parquet-go"
-	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
 	"dyno/parts/xrpl"
@@ -171,56 +167,3 @@ func TestFormatsEnd(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
-
-func execute(cmd *cobra.Command, args ...string) (stdout string, err error) {
-	var out bytes.Buffer
-	cmd.SetOut(&out)
-	cmd.SetErr(io.Discard)
-	cmd.SetArgs(args)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err = cmd.Execute()
-	return out.String(), err
-}
-
-func TestCommand(t *testing.T) {
-	dir := t.TempDir()
-	data := filepath.Join(dir, "data")
-	s, err := store.OpenFolder(data, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain := storetest.Chain(1, 5, 20, 2)
-	if err := errors.Join(s.Append(append(chain[:5:5], chain[10:]...), store.Progress{From: 5, To: 24}), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	out, err := execute(Command(), "--data", data) // gaps are left out
-	if r := verified(t, []byte(out), trust.L2); err != nil || r.Ledgers != 15 || len(r.Failed) > 0 || r.Links != 13 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	file := filepath.Join(dir, "x.parquet")
-	if _, err := execute(Command(), "--data", data, "--format", "parquet", "--from", "15", "--to", "16", "-o", file); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(file)
-	if rows := read(t, text); err != nil || len(rows) != 4 || rows[0].LedgerIndex != 15 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
-	cmd := Command()
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	cmd.SetContext(over)
-	if _, err := execute(cmd, "--data", data); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	for want, args := range map[string][]string{
-		"are not stored":              {"--data", data, "--from", "5"},
-		"there are ndjson, parquet":   {"--data", data, "--format", "csv"},
-		"is there already":            {"--data", data, "-o", file},
-		"takes flags alone":           {"x"},
-		"holds no data of ledgersync": {"--data", filepath.Join(dir, "none")},
-	} {
-		if _, err := execute(Command(), args...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("export %v: %v, want %s", args, err, want)
-		}
-	}
-}

@@ -40,11 +40,11 @@ import (
 )
 
 const (
-	magic   = "XRPLPACK"
+	Magic   = "XRPLPACK"
 	ending  = "XRPLPEND"
 	version = 1
 
-	headSize  = len(magic) + 1 + 4 + 4 + 32 + 4
+	headSize  = len(Magic) + 1 + 4 + 4 + 32 + 4
 	blockHead = 1 + 4*4
 	entrySize = 4 + 8
 	tailSize  = 8 + len(ending)
@@ -78,7 +78,7 @@ type Head struct {
 
 func (h Head) append(b []byte) []byte {
 	start := len(b)
-	b = append(b, magic...)
+	b = append(b, Magic...)
 	b = append(b, version)
 	b = binary.BigEndian.AppendUint32(b, h.Range.From)
 	b = binary.BigEndian.AppendUint32(b, h.Range.To)
@@ -87,16 +87,16 @@ func (h Head) append(b []byte) []byte {
 }
 
 func parseHead(b []byte) (Head, error) {
-	if len(b) < len(magic)+1 || string(b[:len(magic)]) != magic {
+	if len(b) < len(Magic)+1 || string(b[:len(Magic)]) != Magic {
 		return Head{}, fmt.Errorf("%w: it is no pack of ledgers, or was cut off in its first bytes; packs are made by ledgersync pack", ErrDamaged)
 	}
-	if v := b[len(magic)]; v != version {
+	if v := b[len(Magic)]; v != version {
 		return Head{}, fmt.Errorf("the pack has version %d, this program reads version %d: use the one that wrote it, or a newer one", v, version)
 	}
 	if len(b) != headSize || !goodCRC(b) {
 		return Head{}, fmt.Errorf("%w: its head has a wrong checksum", ErrDamaged)
 	}
-	b = b[len(magic)+1:]
+	b = b[len(Magic)+1:]
 	h := Head{Range: history.Range{From: binary.BigEndian.Uint32(b), To: binary.BigEndian.Uint32(b[4:])}, Top: xrpl.Hash(b[8:40])}
 	if h.Range.Len() == 0 {
 		return Head{}, fmt.Errorf("%w: its range is ledgers %d to %d", ErrDamaged, h.Range.From, h.Range.To)

@@ -2,18 +2,14 @@ package pack
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
 	"dyno/parts/xrpl"
@@ -152,7 +148,7 @@ func TestDamageIsFound(t *testing.T) {
 
 func TestNewerVersion(t *testing.T) {
 	b := packed(t, storetest.Chain(1, 5, 1, 1))
-	b[len(magic)]++
+	b[len(Magic)]++
 	if _, err := drain(b); err == nil || !strings.Contains(err.Error(), "version 2") {
 		t.Fatal(err)
 	}
@@ -275,71 +271,6 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-func execute(cmd *cobra.Command, args ...string) (stdout, stderr string, err error) {
-	var out, complaint bytes.Buffer
-	cmd.SetOut(&out)
-	cmd.SetErr(&complaint)
-	cmd.SetArgs(args)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err = cmd.Execute()
-	return out.String(), complaint.String(), err
-}
-
-func TestCommands(t *testing.T) {
-	dir := t.TempDir()
-	data, file, again := filepath.Join(dir, "data"), filepath.Join(dir, "x.pack"), filepath.Join(dir, "again")
-	s, err := store.OpenFolder(data, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain := storetest.Chain(1, 5, 20, 2)
-	if err := errors.Join(s.Append(chain, store.Progress{From: 5, To: 24}), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, says, err := execute(Command(), "--data", data, "-o", file, "--from", "7"); err != nil || !strings.Contains(says, "packed 18 ledgers (7-24); ledger 24 is "+chain[19].Hash.String()) {
-		t.Fatal(says, err)
-	}
-	out, _, err := execute(UnpackCommand(), file, "--data", again, "--anchor", "24:"+chain[19].Hash.String())
-	if err != nil || !strings.Contains(out, "unpacked 18 ledgers (7-24), 36 transactions") || !strings.Contains(out, "on the word of the anchor that you gave") {
-		t.Fatal(out, err)
-	}
-	if out, _, err = execute(Command(), "--data", data, "-o", "-"); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := drain([]byte(out)); err != nil || len(all) != 20 {
-		t.Fatal(len(all), err)
-	}
-	for want, args := range map[string][]string{
-		"is there already":            {"--data", data, "-o", file},
-		"says where the pack goes":    {"--data", data},
-		"are not stored":              {"--data", data, "-o", "-", "--to", "30"},
-		"holds no data of ledgersync": {"--data", filepath.Join(dir, "none"), "-o", "-"},
-	} {
-		if _, _, err := execute(Command(), args...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("pack %v: %v, want %s", args, err, want)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "junk"), []byte("junk"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for want, args := range map[string][]string{
-		"no pack of ledgers":  {filepath.Join(dir, "junk"), "--data", again},
-		"wants one FILE":      {"--data", again},
-		"L2 or at L4":         {file, "--data", again, "--level", "L1"},
-		"INDEX:HASH":          {file, "--data", again, "--anchor", "x"},
-		"no such file":        {filepath.Join(dir, "none"), "--data", again},
-		"is a folder; name a": {dir, "--data", again},
-		"packs are made by":   {filepath.Join(dir, "junk"), "--data", again},
-	} {
-		if _, _, err := execute(UnpackCommand(), args...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("unpack %v: %v, want %s", args, err, want)
-		}
-	}
-	if _, _, err := execute(trust.Command(), file); err == nil || err.Error() != file+" is a pack; ledgersync unpack proves it" {
-		t.Errorf("verify: %v", err)
-	}
-}
-
 // A store's level is true for all of its ledgers.
 func TestLevelOfTheStore(t *testing.T) {
 	chain := storetest.Chain(1, 5, 3, 0) // without transactions, so no signature is missing
@@ -380,37 +311,6 @@ func TestTooManyTransactions(t *testing.T) {
 		if _, _, err := cutLedger(b); !errors.Is(err, want) {
 			t.Errorf("%d transactions: %v", n, err)
 		}
-	}
-}
-
-// Ctrl-C leaves neither half a pack nor a locked folder.
-func TestCommandsAreInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "x.pack")
-	s, err := store.OpenFolder(data, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Append(storetest.Chain(1, 5, 20, 2), store.Progress{From: 5, To: 24}), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	cmd := Command()
-	cmd.SetContext(over)
-	if _, _, err := execute(cmd, "--data", data, "-o", file); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("left are %v, %v", left, err)
-	}
-	if _, _, err := execute(Command(), "--data", data, "-o", file); err != nil {
-		t.Error(err)
-	}
-	cmd = UnpackCommand()
-	cmd.SetContext(over)
-	if _, _, err := execute(cmd, file, "--data", filepath.Join(dir, "again")); !errors.Is(err, context.Canceled) {
-		t.Error(err)
 	}
 }
 

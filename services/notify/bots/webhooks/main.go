@@ -1,11 +1,12 @@
-// Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own client,
-// encoding and signature: what a process can post at most that has nothing else to do. bench/delivery sets
-// notifyd beside it.
+// Webhooks posts signed webhooks to one receiver as fast as it takes them, with notifyd's own
+// client, encoding and signature: the most that a process can post that does nothing else.
+// bench/delivery sets notifyd beside it.
 //
 //	webhooks --to http://127.0.0.1:9000/hook --secret whsec_... --in-flight 256
 //
-// It is not a load generator: it keeps to no rate and measures nothing; the receiver counts. It goes on until
-// SIGTERM or the first webhook that is not taken, and owns one goroutine for each webhook in flight.
+// It is not a load generator: it keeps to no rate and measures nothing; the receiver counts. It
+// goes on until SIGTERM or the first webhook that is not taken, and owns one goroutine for each
+// webhook in flight.
 package main
 
 import (
@@ -21,8 +22,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"dyno/services/notify"
+	"dyno/services/notify/journal"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/webhook"
 )
 
 type options struct {
@@ -38,7 +43,7 @@ func main() {
 	flag.StringVar(&o.to, "to", "", "`URL` of the receiver")
 	flag.StringVar(&o.secret, "secret", "", "whsec_... secret to sign with")
 	flag.StringVar(&o.assembly, "assembly", "tuned", "whose client and encoding are used")
-	flag.IntVar(&o.inFlight, "in-flight", 256, "webhooks at once")
+	flag.IntVar(&o.inFlight, "in-flight", 256, "webhooks in flight")
 	flag.IntVar(&o.batch, "batch", 1, "notices in a webhook")
 	flag.IntVar(&o.payload, "payload", 160, "bytes of a notice's payload, about")
 	flag.Parse()
@@ -74,9 +79,13 @@ func (o options) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	config := notify.FromChoice(choice)
-	config.Workers, config.AllowPrivate = o.inFlight, true
-	sender, err := notify.NewSender(config, o.to, o.secret)
+	target, err := o.target()
+	if err != nil {
+		return err
+	}
+	sender, err := webhook.NewSender(webhook.Options{
+		Client: choice.Get("client"), Encoding: choice.Get("encoding"), Workers: o.inFlight, Timeout: choice.Duration("timeout"), AllowPrivate: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -90,7 +99,7 @@ func (o options) run(ctx context.Context, ready func()) error {
 	for range o.inFlight {
 		posting.Go(func() {
 			for ctx.Err() == nil {
-				if err := sender.Send(o.notices(next.Add(int64(o.batch)), payload)...); err != nil {
+				if err := post(sender, target, o.notices(next.Add(int64(o.batch)), payload)); err != nil {
 					fail(err)
 				}
 			}
@@ -100,18 +109,40 @@ func (o options) run(ctx context.Context, ready func()) error {
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return nil // it was told to end
+	return nil // it was stopped
+}
+
+// target is the receiver, with the secret that signs.
+func (o options) target() (*webhook.Target, error) {
+	key, err := webhook.ParseSecret(o.secret)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.NewTarget(o.to, []journal.Secret{{Key: key}})
+}
+
+// post sends one webhook. An answer other than 2xx is an error.
+func post(sender *webhook.Sender, target *webhook.Target, notices []*notice.Notice) error {
+	accepted := time.Now().UnixNano()
+	for _, n := range notices {
+		n.Accepted = accepted
+		sender.Prepare(n)
+	}
+	if out := sender.Send(context.Background(), "", &webhook.Webhook{Target: target, Notices: notices}); !out.Delivered() {
+		return fmt.Errorf("posting a webhook: %s", out.Reason())
+	}
+	return nil
 }
 
 // keys is how many the notices are spread over.
 const keys = 10_000
 
 // notices are those of one webhook, the last of which has a number.
-func (o options) notices(last int64, payload []byte) []notify.Outgoing {
-	out := make([]notify.Outgoing, o.batch)
+func (o options) notices(last int64, payload []byte) []*notice.Notice {
+	out := make([]*notice.Notice, o.batch)
 	for i := range out {
 		n := last - int64(o.batch-1-i)
-		out[i] = notify.Outgoing{ID: "raw-" + strconv.FormatInt(n, 10), Key: "key-" + strconv.FormatInt(n%keys, 10), Type: "order.shipped", Payload: payload}
+		out[i] = &notice.Notice{ID: "raw-" + strconv.FormatInt(n, 10), Key: "key-" + strconv.FormatInt(n%keys, 10), Type: "order.shipped", Payload: payload}
 	}
 	return out
 }

@@ -14,7 +14,7 @@ import (
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// Every webhook is signed and of the right size, whatever the assembly, and being told to end is no error.
+// Every webhook is signed and of the right size, whatever the assembly, and a stop is no error.
 func TestPosts(t *testing.T) {
 	for _, o := range []options{{assembly: "baseline", inFlight: 2, batch: 1, payload: 10}, {assembly: "tuned", inFlight: 3, batch: 5, payload: 1000}} {
 		others := goleak.IgnoreCurrent()

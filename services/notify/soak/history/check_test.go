@@ -185,20 +185,6 @@ func TestCheck(t *testing.T) {
 			s.deliver("all", "a", "b", "c")
 			s.end(3, 0)
 		}, []Kind{Excess}},
-		"duplicates of more webhooks than there are workers": {func(s *story) {
-			s.Workers = 1
-			s.change("all", &Definition{})
-			s.change("x", &Definition{})
-			s.post(1, false, "a k")
-			s.deliver("all", "a")
-			s.deliver("x", "a")
-			s.change("x", &Definition{})
-			s.crash()
-			s.deliver("all", "a")
-			s.deliver("x", "a")
-			s.end(1, 0)
-			s.Final.Subscriptions["x"] = s.Final.Total
-		}, []Kind{Excess}},
 		"half a batch": {func(s *story) {
 			s.post(0, false, "a k", "b k")
 			s.crash()

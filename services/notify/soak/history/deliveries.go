@@ -119,10 +119,7 @@ func (c *checker) inFlight(hooks map[string][]*Webhook, since Moment) (notices i
 				notices += len(w.IDs)
 			}
 		}
-		held = append(held, largest(before, cmp.Or(c.subs[name].concurrency(), c.h.Workers))...)
-	}
-	if c.h.Workers > 0 {
-		held = largest(held, c.h.Workers)
+		held = append(held, largest(before, c.subs[name].concurrency())...)
 	}
 	for _, n := range held {
 		notices += n

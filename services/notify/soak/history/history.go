@@ -44,7 +44,7 @@ type Post struct {
 type Definition struct {
 	Types       []string // exact, or a prefix and ".*"; none: all
 	Batch       int      // most notices in a webhook; 0 is as 1
-	Concurrency int      // most webhooks in flight; 0: Workers
+	Concurrency int      // most webhooks in flight
 }
 
 // Change is one change of one subscription: made, changed or deleted. It is acknowledged only when it is
@@ -94,8 +94,6 @@ type Account struct {
 // History is what was seen. Its methods may be called by many at once; its fields are for Check, and for
 // tests which make histories up.
 type History struct {
-	Workers int // most webhooks in flight to all subscriptions together; 0: these say how many
-
 	clock atomic.Int64
 	mu    sync.Mutex
 

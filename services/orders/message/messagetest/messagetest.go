@@ -1,4 +1,5 @@
-// Package messagetest makes up messages for tests and their seeds. It is not for a running gateway, and starts no goroutines.
+// Package messagetest builds example messages for tests and their seeds. It is not for a running
+// gateway, and starts no goroutines.
 package messagetest
 
 import (
@@ -13,8 +14,9 @@ import (
 	"dyno/services/orders/order"
 )
 
-// Sample gives a message of about 1.2 KB, as one comes from a trading desk or a bank. It is valid if the id and the account are; a payment's have at most 35 and 34 characters. With the
-// account "" the message has none. The JSON and the FIX message ask for the same order.
+// Sample returns a message of about 1.2 KB, like one from a trading desk or a bank. It is valid if
+// the id and the account are; a payment's have at most 35 and 34 characters. With the account ""
+// the message has none. The JSON and the FIX message request the same order.
 func Sample(k order.Kind, clientOrderID, account string) []byte {
 	switch k {
 	case order.Pacs008:
@@ -109,7 +111,7 @@ func sampleFIX(id, account string) []byte {
 	return Frame(b.String())
 }
 
-// Frame puts BeginString, BodyLength and CheckSum around a message.
+// Frame adds BeginString, BodyLength and CheckSum to a message.
 func Frame[T string | []byte](inner T) []byte {
 	b := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(inner), inner)
 	var sum byte
@@ -124,7 +126,7 @@ func samplePacs008(id, account string) []byte {
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08"><FIToFICstmrCdtTrf>` +
 		`<GrpHdr><MsgId>EMEA20260102000184223</MsgId><CreDtTm>2026-01-02T08:59:58.120Z</CreDtTm><NbOfTxs>1</NbOfTxs><SttlmInf><SttlmMtd>INDA</SttlmMtd></SttlmInf></GrpHdr>` +
 		`<CdtTrfTxInf><PmtId><InstrId>I20260102184223</InstrId><EndToEndId>`)
-	_ = xml.EscapeText(&b, []byte(id)) // a buffer takes all
+	_ = xml.EscapeText(&b, []byte(id)) // a buffer accepts all writes
 	b.WriteString(`</EndToEndId><UETR>8a562c67-ca16-48ba-b074-65581be6f011</UETR></PmtId><IntrBkSttlmAmt Ccy="EUR">1250.75</IntrBkSttlmAmt>` +
 		`<IntrBkSttlmDt>2026-01-02</IntrBkSttlmDt><ChrgBr>SHAR</ChrgBr>` +
 		`<InstgAgt><FinInstnId><BICFI>DEUTDEFFXXX</BICFI></FinInstnId></InstgAgt><InstdAgt><FinInstnId><BICFI>BNPAFRPPXXX</BICFI></FinInstnId></InstdAgt>` +

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// story writes histories line by line. Order 1 never ends, orders 2 and 4 do; 1 and 4 are of account a, 2 of b.
+// story writes histories line by line. Order 1 is endless, orders 2 and 4 end; 1 and 4 belong to
+// account a, 2 to b.
 type story struct {
 	t *testing.T
 	*History
@@ -21,13 +22,13 @@ var owners = map[int64]string{1: "a", 2: "b", 4: "a"}
 func begin(t *testing.T) *story {
 	s := &story{t, New(), map[int64]Key{1: EndlessKey(0), 2: TailKey(0), 4: TailKey(1), 9: TailKey(2)}, map[string]*Reader{}}
 	s.Now = func() time.Duration { return 0 }
-	for _, uid := range []int64{4, 1, 2} { // the history has to put them in order
+	for _, uid := range []int64{4, 1, 2} { // the history must sort them
 		s.Add(uid, s.keys[uid], owners[uid])
 	}
 	return s
 }
 
-// at is when a version was written.
+// at returns the time when a version was written.
 func at(version int64) time.Time { return time.Unix(version, 0) }
 
 func (s *story) commit(uid, version int64) {
@@ -42,7 +43,7 @@ func (s *story) reader(name string) *Reader {
 	return s.readers[name]
 }
 
-// begin begins a read by account a; the function that it returns ends it.
+// begin begins a read by account a, and returns a function that ends it.
 func (s *story) begin(reader string, ask Ask) func(*Answer) {
 	if ask.Account == "" {
 		ask.Account = "a"
@@ -52,7 +53,7 @@ func (s *story) begin(reader string, ask Ask) func(*Answer) {
 	return func(a *Answer) { r.End(&read, a) }
 }
 
-// row is what an order holds in a version.
+// row returns the contents of an order in a version.
 func (s *story) row(uid, version int64) Row {
 	row := s.keys[uid].Derive(version)
 	row.UID, row.Account, row.Updated = uid, "a", at(version)
@@ -62,7 +63,7 @@ func (s *story) row(uid, version int64) Row {
 	return row
 }
 
-// found is the answer with an order, after changes to it.
+// found returns the answer with an order, after modifications.
 func (s *story) found(uid, version int64, changes ...func(*Answer)) *Answer {
 	a := &Answer{Status: 200, Row: s.row(uid, version), ETag: fmt.Sprintf(`"%d-%d"`, uid, version)}
 	for _, change := range changes {
@@ -86,7 +87,7 @@ func status(code int) *Answer { return &Answer{Status: code, Body: []byte("no su
 
 func TestReads(t *testing.T) {
 	for name, c := range map[string]struct {
-		tell  func(s *story)
+		write func(s *story)
 		wants Kind
 	}{
 		"what was committed": {func(s *story) {
@@ -117,7 +118,7 @@ func TestReads(t *testing.T) {
 			s.read("x", Ask{UID: 1}, s.found(1, 2))
 			s.read("x", Ask{UID: 1}, s.found(1, 1))
 		}, Backwards},
-		"two at once by one reader": {func(s *story) {
+		"two concurrent reads by one reader": {func(s *story) {
 			s.Committing(1, 2)
 			end := s.begin("x", Ask{UID: 1})
 			s.read("x", Ask{UID: 1}, s.found(1, 2))
@@ -139,7 +140,7 @@ func TestReads(t *testing.T) {
 		"the ETag of another version": {func(s *story) {
 			s.read("x", Ask{UID: 1}, s.found(1, 1, func(a *Answer) { a.ETag = `"1-2"` }))
 		}, Torn},
-		"another moment than the writer was told": {func(s *story) {
+		"another time than the writer received": {func(s *story) {
 			s.commit(1, 2)
 			s.read("x", Ask{UID: 1}, s.found(1, 2, func(a *Answer) { a.Row.Updated = at(1) }))
 		}, Torn},
@@ -158,7 +159,7 @@ func TestReads(t *testing.T) {
 			s.read("x", Ask{UID: 2}, &Answer{Status: 404, Body: []byte("not yours")})
 		}, Foreign},
 		"own, and not there":                     {func(s *story) { s.read("x", Ask{UID: 1}, status(404)) }, Missing},
-		"nobody's":                               {func(s *story) { s.read("x", Ask{UID: 77}, s.found(77, 1)) }, Unwritten},
+		"never submitted":                        {func(s *story) { s.read("x", Ask{UID: 77}, s.found(77, 1)) }, Unwritten},
 		"unchanged":                              {func(s *story) { s.commit(1, 2); s.read("x", Ask{UID: 1, Known: 2}, status(304)) }, ""},
 		"unchanged although it was not":          {func(s *story) { s.commit(1, 2); s.read("x", Ask{UID: 1, Known: 1}, status(304)) }, Stale},
 		"unchanged, and that had not been asked": {func(s *story) { s.read("x", Ask{UID: 1}, status(304)) }, Unexpected},
@@ -177,7 +178,7 @@ func TestReads(t *testing.T) {
 			s.read("x", Ask{UID: 1, Stale: true}, s.found(1, 1, func(a *Answer) { a.Since = true }))
 		}, Unasked},
 		"stale, and not marked": {func(s *story) { s.commit(1, 2); s.read("x", Ask{UID: 1, Stale: true}, s.found(1, 1)) }, Stale},
-		"what was marked stale binds nobody": {func(s *story) {
+		"an answer marked stale raises no floor": {func(s *story) {
 			s.Committing(1, 2)
 			s.read("x", Ask{UID: 1, Stale: true}, s.found(1, 2, mark))
 			s.read("x", Ask{UID: 1}, s.found(1, 1))
@@ -185,7 +186,7 @@ func TestReads(t *testing.T) {
 		"the database is away": {func(s *story) { s.read("x", Ask{UID: 1}, status(503)) }, ""},
 		"something else":       {func(s *story) { s.read("x", Ask{UID: 1}, status(500)) }, Unexpected},
 	} {
-		t.Run(name, func(t *testing.T) { judged(t, c.tell, c.wants) })
+		t.Run(name, func(t *testing.T) { judged(t, c.write, c.wants) })
 	}
 }
 
@@ -193,11 +194,11 @@ func mark(a *Answer) { a.Marked, a.Since = true, true }
 
 func TestSubmits(t *testing.T) {
 	for name, c := range map[string]struct {
-		tell  func(s *story)
+		write func(s *story)
 		wants Kind
 	}{
 		"acknowledged and read": {func(s *story) { s.submit(9, 1, false); s.read("x", Ask{UID: 9}, s.found(9, 1)) }, ""},
-		"not there at once":     {func(s *story) { s.submit(9, 1, false); s.read("x", Ask{UID: 9}, status(404)) }, Missing},
+		"not there immediately": {func(s *story) { s.submit(9, 1, false); s.read("x", Ask{UID: 9}, status(404)) }, Missing},
 		"not there yet":         {func(s *story) { s.read("x", Ask{UID: 9}, status(404)); s.submit(9, 1, false) }, ""},
 		"read while it was made": {func(s *story) {
 			s.Submit(s.keys[9], "a")
@@ -223,13 +224,13 @@ func TestSubmits(t *testing.T) {
 			s.Submit(s.keys[9], "a")
 			s.read("x", Ask{UID: 9}, s.found(9, 1, func(a *Answer) { a.Row.Qty++ }))
 		}, Torn},
-		"told to another before it was acknowledged": {func(s *story) {
+		"returned to another before it was acknowledged": {func(s *story) {
 			s.Submit(s.keys[9], "a")
 			s.read("x", Ask{UID: 9, Account: "b"}, s.found(9, 1, func(a *Answer) { a.Row.Account = "b" }))
 		}, Foreign},
 		"the same again":                  {func(s *story) { s.submit(9, 1, false); s.commit(9, 2); s.submit(9, 2, true) }, ""},
 		"the first answer was lost":       {func(s *story) { s.Submit(s.keys[9], "a"); s.submit(9, 1, true) }, ""},
-		"two at once":                     {func(s *story) { s.submit(9, 1, true); s.submit(9, 1, false) }, ""},
+		"two concurrent submissions":      {func(s *story) { s.submit(9, 1, true); s.submit(9, 1, false) }, ""},
 		"made twice":                      {func(s *story) { s.submit(9, 1, false); s.submit(9, 1, false) }, Repeated},
 		"made twice, as another":          {func(s *story) { s.submit(9, 1, false); s.submit(10, 1, true) }, Repeated},
 		"taken for another order":         {func(s *story) { s.submit(4, 1, true) }, Foreign},
@@ -238,7 +239,7 @@ func TestSubmits(t *testing.T) {
 		"no uid":                          {func(s *story) { s.submit(0, 1, false) }, Garbled},
 		"another status than the version": {func(s *story) { s.Acknowledged(s.Submit(s.keys[9], "a"), Receipt{9, 1, "FILLED", false}) }, Torn},
 	} {
-		t.Run(name, func(t *testing.T) { judged(t, c.tell, c.wants) })
+		t.Run(name, func(t *testing.T) { judged(t, c.write, c.wants) })
 	}
 }
 
@@ -246,7 +247,7 @@ func TestLists(t *testing.T) {
 	all := Wanted{Account: "a", Limit: 50}
 	fresh := Wanted{Account: "a", Status: "NEW", Limit: 50}
 	for name, c := range map[string]struct {
-		tell  func(s *story)
+		write func(s *story)
 		wants Kind
 	}{
 		"all":              {func(s *story) { s.list(all, false, s.row(4, 1), s.row(1, 1)) }, ""},
@@ -281,7 +282,7 @@ func TestLists(t *testing.T) {
 			s.list(all, false, s.row(4, 1), s.row(1, 1))
 		}, ""},
 	} {
-		t.Run(name, func(t *testing.T) { judged(t, c.tell, c.wants) })
+		t.Run(name, func(t *testing.T) { judged(t, c.write, c.wants) })
 	}
 }
 
@@ -290,15 +291,15 @@ func TestEnd(t *testing.T) {
 		return Stored{s.row(uid, version), s.keys[uid], audits}
 	}
 	for name, c := range map[string]struct {
-		tell  func(s *story, e *Ending)
+		write func(s *story, e *Ending)
 		wants Kind
 	}{
-		"as acknowledged":         {func(s *story, e *Ending) { s.commit(1, 2); e.Stored(stored(s, 1, 2, 0)) }, ""},
-		"a commit is lost":        {func(s *story, e *Ending) { s.commit(1, 2); e.Stored(stored(s, 1, 1, 0)) }, Missing},
-		"a commit nobody saw end": {func(s *story, e *Ending) { s.Committing(1, 2); e.Stored(stored(s, 1, 2, 0)) }, ""},
-		"a commit nobody began":   {func(s *story, e *Ending) { e.Stored(stored(s, 1, 2, 0)) }, Missing},
-		"an order is lost":        {func(s *story, e *Ending) {}, Missing},
-		"an order nobody made":    {func(s *story, e *Ending) { e.Stored(stored(s, 1, 1, 0)); e.Stored(stored(s, 9, 1, 1)) }, Unwritten},
+		"as acknowledged":           {func(s *story, e *Ending) { s.commit(1, 2); e.Stored(stored(s, 1, 2, 0)) }, ""},
+		"a commit is lost":          {func(s *story, e *Ending) { s.commit(1, 2); e.Stored(stored(s, 1, 1, 0)) }, Missing},
+		"a commit without an end":   {func(s *story, e *Ending) { s.Committing(1, 2); e.Stored(stored(s, 1, 2, 0)) }, ""},
+		"a commit that never began": {func(s *story, e *Ending) { e.Stored(stored(s, 1, 2, 0)) }, Missing},
+		"an order is lost":          {func(s *story, e *Ending) {}, Missing},
+		"an order never submitted":  {func(s *story, e *Ending) { e.Stored(stored(s, 1, 1, 0)); e.Stored(stored(s, 9, 1, 1)) }, Unwritten},
 		"a submission": {func(s *story, e *Ending) {
 			s.submit(9, 1, false)
 			e.Stored(stored(s, 1, 1, 0))
@@ -336,17 +337,17 @@ func TestEnd(t *testing.T) {
 				e := s.End()
 				e.Stored(stored(s, 2, 1, 0))
 				e.Stored(stored(s, 4, 1, 0))
-				c.tell(s, e)
+				c.write(s, e)
 				e.Close()
 			}, c.wants)
 		})
 	}
 }
 
-// judged holds that a story breaks nothing but what it is to break.
-func judged(t *testing.T, tell func(*story), wants Kind) {
+// judged checks that a story breaks exactly the expected rule.
+func judged(t *testing.T, write func(*story), wants Kind) {
 	s := begin(t)
-	tell(s)
+	write(s)
 	v := s.Verdict()
 	got := slices.Collect(maps.Keys(v.Broken))
 	if wants == "" && len(got) > 0 || wants != "" && !slices.Equal(got, []Kind{wants}) {
@@ -357,7 +358,7 @@ func judged(t *testing.T, tell func(*story), wants Kind) {
 	}
 }
 
-// However much goes wrong, only the first stories are kept.
+// However many violations there are, only the first stories are kept.
 func TestStoriesAreBounded(t *testing.T) {
 	s := begin(t)
 	for range 1000 {

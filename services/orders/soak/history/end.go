@@ -2,20 +2,20 @@ package history
 
 import "fmt"
 
-// Stored is an order of the soak as the database has it at the end, read past the gateway.
+// Stored is an order of the soak in the database at the end, read directly.
 type Stored struct {
 	Row
 	Key    Key
-	Audits int // its audit records
+	Audits int // number of its audit records
 }
 
-// Ending compares what was acknowledged with what is there at the end, when nobody writes any more.
+// Ending compares the acknowledged orders with the final state, after all writers have stopped.
 type Ending struct {
 	h     *History
 	there map[int64]bool
 }
 
-// End begins to compare.
+// End starts the comparison.
 func (h *History) End() *Ending { return &Ending{h: h, there: map[int64]bool{}} }
 
 // Stored judges one order.
@@ -29,15 +29,15 @@ func (e *Ending) Stored(s Stored) {
 	}
 	switch {
 	case known == nil && submitted == nil:
-		breaks(Unwritten, "is in the database, and nobody made it")
+		breaks(Unwritten, "is in the database, and was never submitted")
 	case submitted != nil && submitted.uid != 0 && submitted.uid != s.UID:
-		breaks(Repeated, fmt.Sprintf("is in the database beside order %d, of the same submission", submitted.uid))
+		breaks(Repeated, fmt.Sprintf("is in the database in addition to order %d, of the same submission", submitted.uid))
 	case submitted != nil && s.Audits != 1:
 		breaks(Unaudited, fmt.Sprintf("has %d audit records", s.Audits))
 	case submitted != nil && submitted.account != s.Account, known != nil && known.account != s.Account:
-		breaks(Foreign, "is another account's in the database")
+		breaks(Foreign, "belongs to another account in the database")
 	case !s.holds(s.Key.Derive(s.Version)):
-		breaks(Torn, "does not hold what its version does")
+		breaks(Torn, "does not have the contents of its version")
 	case known != nil:
 		if floor, _ := known.floor(); s.Version < floor || s.Version > known.ceiling() {
 			breaks(Missing, fmt.Sprintf("has not the last version of %d to %d", floor, known.ceiling()))
@@ -45,7 +45,7 @@ func (e *Ending) Stored(s Stored) {
 	}
 }
 
-// Close judges what is not there.
+// Close judges the missing orders.
 func (e *Ending) Close() {
 	e.h.mu.RLock()
 	defer e.h.mu.RUnlock()

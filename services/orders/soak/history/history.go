@@ -1,16 +1,19 @@
-// Package history says whether what an order gateway answered can be true, from what its clients and the writers
-// of its database did: nothing stale, nothing torn, nothing of other people's, no submission lost or taken twice.
+// Package history checks whether an order gateway's answers can be correct, given the calls of its
+// clients and of the writers of its database: no stale and no torn order, no order of another
+// account, no submission lost or accepted twice.
 //
-// Everything is judged when it ends, so a history of any length takes the memory of its rows and not of its reads:
-// of a row it keeps the highest version whose commit was acknowledged and the highest that anybody began to commit.
-// A read takes the first when it begins and the second when it ends; what it returns must lie between. What a row
-// holds follows from its key and version (Derive), so that every field of every answer can be checked.
+// Each call is judged when it ends, so the memory depends on the number of rows, not of reads: for
+// a row it keeps the highest version whose commit was acknowledged (the floor) and the highest
+// whose commit was begun (the ceiling). A read takes the floor when it begins and the ceiling when
+// it ends; its result must be between them. The contents of a row follow from its key and version
+// (Derive), so that every field of every answer can be checked.
 //
-// Order alone decides, never a duration: a method that returned before another was called came before it. Times
-// are for the stories of what is wrong.
+// Only the order of events decides, never a duration: a method that returned before another was
+// called came before it. Times are only for the stories of violations.
 //
-// It is not for measuring, and it knows nothing of HTTP or SQL (package soak does). It starts no goroutines; its
-// methods may be called by many at once, those of one Reader one after the other.
+// It is not for measuring, and it knows neither HTTP nor SQL (package soak does). It starts no
+// goroutines; its methods are safe for concurrent use, except those of one Reader, which must be
+// sequential.
 package history
 
 import (
@@ -19,35 +22,35 @@ import (
 	"time"
 )
 
-// History is what is known of the rows, and what is wrong so far.
+// History holds the known rows, and the violations so far.
 type History struct {
-	Foreign int                  // what another account's order is answered with: 404 or 403; 0: 404
-	Now     func() time.Duration // on a monotonic clock; nil: since New
+	Foreign int                  // status for another account's order: 404 or 403; 0 means 404
+	Now     func() time.Duration // a monotonic clock; nil means the time since New
 
 	mu      sync.RWMutex
 	rows    map[int64]*row
-	newest  int64               // the highest uid in it
-	tails   []*row              // all but the hot ones, in the order in which they became known
+	newest  int64               // the highest known uid
+	tails   []*row              // all rows except the hot ones, in the order in which they became known
 	hot     []*row              //
-	owned   map[string][]*row   // by account, uids rising
-	pending map[Key]*submission // submissions that were begun
+	owned   map[string][]*row   // by account, uids ascending
+	pending map[Key]*submission // submissions in progress
 
-	telling sync.Mutex // of what follows; taken last
-	absent  []byte     // the body that says that there is no such order; nil: not seen yet
-	verdict Verdict
+	reporting sync.Mutex // guards the fields below; locked last
+	absent    []byte     // first body that denied an order; nil: none yet
+	verdict   Verdict
 }
 
-// row is what is known of one order that is there for certain.
+// row is what is known about one order that certainly exists.
 type row struct {
 	uid     int64
 	key     Key
 	account string
 
 	mu      sync.Mutex
-	acked   int64         // the highest version whose commit was acknowledged
-	ackedAt time.Duration // when
-	begun   int64         // the highest version that anybody began to commit
-	dated   int64         // the version that updated belongs to; 0: none
+	acked   int64         // highest version whose commit was acknowledged
+	ackedAt time.Duration // time of that
+	begun   int64         // highest version whose commit was begun
+	dated   int64         // version that updated belongs to; 0 means none
 	updated time.Time
 }
 
@@ -86,18 +89,18 @@ func (h *History) add(uid int64, key Key, account string) *row {
 	return r
 }
 
-// Known is an order that is there for certain.
+// Known is an order that certainly exists.
 type Known struct {
 	UID     int64
 	Key     Key
 	Account string
-	Version int64 // the highest that was acknowledged
+	Version int64 // highest acknowledged version
 }
 
-// Hot returns the i-th of the orders that never end, counted around.
+// Hot returns the i-th endless order, modulo their number.
 func (h *History) Hot(i int) Known { return h.pick(&h.hot, i) }
 
-// Tail returns the i-th of the other orders, counted around.
+// Tail returns the i-th other order, modulo their number.
 func (h *History) Tail(i int) Known { return h.pick(&h.tails, i) }
 
 func (h *History) pick(from *[]*row, i int) Known {
@@ -108,7 +111,7 @@ func (h *History) pick(from *[]*row, i int) Known {
 	return Known{r.uid, r.key, r.account, version}
 }
 
-// Newest returns the highest uid that is known.
+// Newest returns the highest known uid.
 func (h *History) Newest() int64 {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -121,7 +124,7 @@ func (h *History) row(uid int64) *row {
 	return h.rows[uid]
 }
 
-// Committing says that somebody is about to commit a version of an order that was added.
+// Committing records that a writer is about to commit a version of a known order.
 func (h *History) Committing(uid, version int64) {
 	r := h.row(uid)
 	r.mu.Lock()
@@ -129,7 +132,7 @@ func (h *History) Committing(uid, version int64) {
 	r.begun = max(r.begun, version)
 }
 
-// Committed says that this was acknowledged, with the moment that the database wrote into the row.
+// Committed records an acknowledged commit, with the time that the database wrote into the row.
 func (h *History) Committed(uid, version int64, updated time.Time) {
 	r, now := h.row(uid), h.Now()
 	r.mu.Lock()
@@ -142,21 +145,21 @@ func (h *History) Committed(uid, version int64, updated time.Time) {
 	}
 }
 
-// floor returns the version that a read which begins now must return at least.
+// floor returns the lowest version that a read which begins now may return.
 func (r *row) floor() (version int64, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.acked, r.ackedAt
 }
 
-// ceiling returns the highest version that a read which ends now can have seen.
+// ceiling returns the highest version that a read which ends now can return.
 func (r *row) ceiling() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.begun
 }
 
-// date holds that a version has one moment, whoever tells of it.
+// date checks that all answers give a version the same time.
 func (r *row) date(version int64, updated time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Wanted is one question for a page of orders.
+// Wanted is a request for a page of orders.
 type Wanted struct {
-	Account string // who asks, and whose they are
-	Status  string // "": any
-	Before  int64  // the last uid of the page before; 0: from the newest on
+	Account string // caller, and owner of the orders
+	Status  string // "" means any
+	Before  int64  // last uid of the previous page; 0 means from the newest on
 	Limit   int
 }
 
-// Page is what came back.
+// Page is the answer.
 type Page struct {
 	Rows []Row
-	More bool // there is a cursor to the next
+	More bool // it has a cursor to the next page
 }
 
-// List is a call for a page that has begun.
+// List is a call for a page in progress.
 type List struct {
 	Wanted
-	there map[int64]int64 // what was there for certain, and its floor
-	order []*row          // the same, uids falling
+	there map[int64]int64 // orders that certainly exist, with their floors
+	order []*row          // the same orders, uids descending
 	seen  map[int64]int64
 	began time.Duration
 }
 
-// BeginList begins a call, before anything of it is sent.
+// BeginList begins a call, before the request is sent.
 func (r *Reader) BeginList(w Wanted) *List {
 	r.h.mu.RLock()
 	owned := r.h.owned[w.Account]
@@ -46,7 +46,7 @@ func (r *Reader) BeginList(w Wanted) *List {
 	return l
 }
 
-// EndList judges a page after all of it has come. It reports whether nothing is wrong with it.
+// EndList judges a page after all of it has arrived, and reports whether it is correct.
 func (r *Reader) EndList(l *List, p *Page) bool {
 	kind, why := r.judgePage(l, p)
 	if kind != "" {
@@ -62,7 +62,7 @@ func (r *Reader) EndList(l *List, p *Page) bool {
 
 func (r *Reader) judgePage(l *List, p *Page) (Kind, string) {
 	if len(p.Rows) > l.Limit {
-		return Disordered, fmt.Sprintf("and gets %d although at most %d were asked for", len(p.Rows), l.Limit)
+		return Disordered, fmt.Sprintf("and gets %d although at most %d were requested", len(p.Rows), l.Limit)
 	}
 	if p.More && len(p.Rows) == 0 {
 		return Disordered, "and gets none, and a cursor"
@@ -97,7 +97,7 @@ func (r *Reader) judgeListed(l *List, row *Row) (Kind, string) {
 	return r.judgeVersion(&read, row.Version)
 }
 
-// judgeWhole holds that nothing is left out of the range that the page covers.
+// judgeWhole checks that no order is missing from the range that the page covers.
 func (l *List) judgeWhole(p *Page, listed map[int64]bool) (Kind, string) {
 	lowest := int64(0)
 	if p.More {
@@ -107,16 +107,16 @@ func (l *List) judgeWhole(p *Page, listed map[int64]bool) (Kind, string) {
 		if o.uid < lowest {
 			break
 		}
-		if !listed[o.uid] && l.wants(o) {
+		if !listed[o.uid] && l.certainlyHasStatus(o) {
 			return Missing, fmt.Sprintf("and order %d, version %d, is not among the %d", o.uid, l.there[o.uid], len(p.Rows))
 		}
 	}
 	return "", ""
 }
 
-// wants reports whether the order had the status for certain all the time since the call began: nobody has begun
-// to commit another version.
-func (l *List) wants(o *row) bool {
+// certainlyHasStatus reports whether the order certainly had the status since the call began: no
+// commit of another version was begun.
+func (l *List) certainlyHasStatus(o *row) bool {
 	floor := l.there[o.uid]
 	return l.Status == "" || o.key.Derive(floor).Status == l.Status && o.ceiling() == floor
 }

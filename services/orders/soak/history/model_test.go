@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// event is one step of a history of one order, as a checker that keeps everything would have it.
+// event is one step in the history of one order, for a checker that keeps everything.
 type event struct {
 	committing, acked int64 // versions
 }
@@ -32,8 +32,9 @@ func model(events []event, began, ended int, seen, version int64) Kind {
 	return ""
 }
 
-// What is judged from sums is judged as it would be from the whole history: commits begin and are acknowledged in
-// any order, some never; reads overlap them and each other and return whatever version.
+// Judging by floor and ceiling gives the same result as judging by the whole history: commits begin
+// and are acknowledged in any order, some never; reads overlap them and each other and return any
+// version.
 func TestJudgesAsFromWhole(t *testing.T) {
 	type read struct {
 		read  Read
@@ -93,7 +94,7 @@ func TestJudgesAsFromWhole(t *testing.T) {
 	})
 }
 
-// What is derived keeps the database's rules, tells versions and ghosts apart, and names its key.
+// Derived rows obey the database's rules, differ between versions and ghosts, and name their key.
 func TestDerive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := Key(rapid.Uint64Range(0, 1<<40).Draw(t, "key"))
@@ -112,7 +113,7 @@ func TestDerive(t *testing.T) {
 			t.Fatalf("%s is of key %d, want %d", row.Symbol, got, key)
 		}
 		if row.holds(key.Derive(version+1)) || row.holds(key.Ghost(version)) {
-			t.Fatalf("%+v is not told apart", row)
+			t.Fatalf("%+v is not distinct", row)
 		}
 	})
 }

@@ -7,52 +7,52 @@ import (
 	"time"
 )
 
-// Reader is one client whose requests come one after the other, or several at once: what was answered before a
-// read began is what that read may not fall behind.
+// Reader is one client, whose requests may be sequential or overlap: a read must not return an
+// older version than one that the reader received before the read began.
 type Reader struct {
 	h    *History
 	name string
-	seen map[int64]int64 // by uid, the highest version
+	seen map[int64]int64 // highest version by uid
 }
 
-// Reader returns a new one; its name is for the stories.
+// Reader returns a new reader; the name is for the stories.
 func (h *History) Reader(name string) *Reader {
 	return &Reader{h: h, name: name, seen: map[int64]int64{}}
 }
 
-// Seen returns the highest version that the reader has seen of an order; 0: none.
+// Seen returns the highest version of an order that the reader has received; 0 means none.
 func (r *Reader) Seen(uid int64) int64 { return r.seen[uid] }
 
-// Ask is one question about one order.
+// Ask is a request for one order.
 type Ask struct {
 	UID        int64
-	Account    string // who asks
-	MinVersion int64  // 0: not sent
-	Known      int64  // the version of If-None-Match; 0: not sent
-	Stale      bool   // an answer marked stale will do
+	Account    string // of the caller
+	MinVersion int64  // 0 means not sent
+	Known      int64  // version in If-None-Match; 0 means not sent
+	Stale      bool   // an answer marked stale is accepted
 }
 
-// Answer is what came back.
+// Answer is a response.
 type Answer struct {
 	Status int
-	Row    Row // of 200
+	Row    Row // if the status is 200
 	ETag   string
 	Marked bool // by Warning: 110
 	Since  bool // by stale_since
 	Body   []byte
 }
 
-// Read is a read that has begun.
+// Read is a read in progress.
 type Read struct {
 	Ask
-	row     *row // nil: nobody knew of the order when it began
+	row     *row // nil: the order was not known when the read began
 	floor   int64
 	ackedAt time.Duration
 	seen    int64
 	began   time.Duration
 }
 
-// Begin begins a read, before anything of it is sent.
+// Begin begins a read, before the request is sent.
 func (r *Reader) Begin(a Ask) Read {
 	read := Read{Ask: a, row: r.h.row(a.UID), seen: r.seen[a.UID], began: r.h.Now()}
 	if read.row != nil {
@@ -61,11 +61,11 @@ func (r *Reader) Begin(a Ask) Read {
 	return read
 }
 
-// Endless reports whether the order is known, and one of those that are changed for ever.
+// Endless reports whether the order is known, and changes for ever.
 func (r *Read) Endless() bool { return r.row != nil && r.row.key.Endless() }
 
-// End judges a read after all of its answer has come. It reports whether the gateway answered at all: a 503 says
-// that it cannot.
+// End judges a read after its whole answer has arrived. It reports whether the gateway answered: a
+// 503 means that it could not.
 func (r *Reader) End(read *Read, a *Answer) bool {
 	if a.Status == http.StatusServiceUnavailable {
 		r.h.Unavailable()
@@ -78,13 +78,13 @@ func (r *Reader) End(read *Read, a *Answer) bool {
 	r.h.count(func(v *Verdict) {
 		v.Reads++
 		if kind == "" {
-			v.tell(a)
+			v.count(a)
 		}
 	})
 	return true
 }
 
-func (v *Verdict) tell(a *Answer) {
+func (v *Verdict) count(a *Answer) {
 	switch a.Status {
 	case http.StatusOK:
 		v.Found++
@@ -102,7 +102,7 @@ func (v *Verdict) tell(a *Answer) {
 	}
 }
 
-// judge returns what is wrong; "": nothing.
+// judge returns the violation; "" means none.
 func (r *Reader) judge(read *Read, a *Answer) (Kind, string) {
 	mine := read.row != nil && read.row.account == read.Account
 	switch {
@@ -111,7 +111,7 @@ func (r *Reader) judge(read *Read, a *Answer) (Kind, string) {
 	case a.Status == http.StatusNotModified && read.Known > 0 && mine:
 		return r.judgeVersion(read, read.Known)
 	case !mine && (a.Status == http.StatusNotModified && read.Known > 0 || a.Status == http.StatusConflict && read.MinVersion > 0):
-		return Foreign, "gives away that it is there"
+		return Foreign, "reveals that the order exists"
 	case a.Status == http.StatusConflict && read.MinVersion > 0 && mine:
 		if read.MinVersion <= read.floor {
 			return Stale, fmt.Sprintf("is said not to have version %d yet", read.MinVersion)
@@ -122,20 +122,21 @@ func (r *Reader) judge(read *Read, a *Answer) (Kind, string) {
 	case a.Status == http.StatusNotFound && (read.row == nil || r.h.Foreign == http.StatusNotFound):
 		return r.h.judgeAbsence(a.Body)
 	case a.Status == http.StatusForbidden && r.h.Foreign == http.StatusForbidden && !mine:
-		return "", "" // also of an order that nobody knew of when the read began
+		return "", "" // also for an order that was not known when the read began
 	}
 	return Unexpected, fmt.Sprintf("is answered with status %d", a.Status)
 }
 
-// judgeAbsence holds that all answers which deny an order are the same: a difference would tell of it.
+// judgeAbsence checks that all answers which deny an order are identical: a difference would reveal
+// that it exists.
 func (h *History) judgeAbsence(body []byte) (Kind, string) {
-	h.telling.Lock()
-	defer h.telling.Unlock()
+	h.reporting.Lock()
+	defer h.reporting.Unlock()
 	if h.absent == nil {
 		h.absent = append([]byte{}, body...)
 	}
 	if !bytes.Equal(h.absent, body) {
-		return Foreign, fmt.Sprintf("is denied in other words than the first that was, %.200q", h.absent)
+		return Foreign, fmt.Sprintf("is denied with another body than the first one, %.200q", h.absent)
 	}
 	return "", ""
 }
@@ -150,7 +151,7 @@ func (r *Reader) judgeRow(read *Read, a *Answer) (Kind, string) {
 	case !a.Marked && a.ETag != fmt.Sprintf("\"%d-%d\"", row.UID, row.Version):
 		return Torn, "has the ETag " + a.ETag
 	case a.Marked != a.Since:
-		return Unasked, "is marked stale by half"
+		return Unasked, "is only half marked as stale"
 	case a.Marked && !read.Stale:
 		return Unasked, "is marked stale"
 	}
@@ -158,17 +159,18 @@ func (r *Reader) judgeRow(read *Read, a *Answer) (Kind, string) {
 		return kind, why
 	}
 	if a.Marked {
-		return "", "" // older, and says so
+		return "", "" // older, and marked as such
 	}
 	return r.judgeVersion(read, row.Version)
 }
 
-// judgeContent holds that a row which was returned just now is one that somebody began to commit, in all fields.
+// judgeContent checks that all fields of a returned row are those of a version whose commit was
+// begun.
 func (h *History) judgeContent(row *Row) (Kind, string) {
 	known, submitted := h.find(row)
 	switch {
 	case known == nil && submitted == nil:
-		return Unwritten, "is an order that nobody made"
+		return Unwritten, "is an order that was never submitted"
 	case known == nil:
 		return submitted.judgeContent(row)
 	case known.account != row.Account:
@@ -176,24 +178,25 @@ func (h *History) judgeContent(row *Row) (Kind, string) {
 	case row.holds(known.key.Ghost(row.Version)):
 		return Unwritten, "is in a state that was rolled back"
 	case !row.holds(known.key.Derive(row.Version)):
-		return Torn, fmt.Sprintf("does not hold what version %d does, %+v", row.Version, known.key.Derive(row.Version))
+		return Torn, fmt.Sprintf("does not have the contents of version %d, %+v", row.Version, known.key.Derive(row.Version))
 	}
 	if begun := known.ceiling(); row.Version > begun {
-		return Unwritten, fmt.Sprintf("has a version that nobody has begun to commit; the last is %d", begun)
+		return Unwritten, fmt.Sprintf("has a version whose commit was never begun; the last is %d", begun)
 	}
 	if !known.date(row.Version, row.Updated) {
-		return Torn, "has another updated_at than others were told of that version"
+		return Torn, "has another updated_at than other answers with that version"
 	}
 	return "", ""
 }
 
-// judgeVersion holds a version that was told for the present one to what the reader may not fall behind.
+// judgeVersion checks that a returned version is not older than the floor and what the reader has
+// received.
 func (r *Reader) judgeVersion(read *Read, version int64) (Kind, string) {
 	switch {
 	case version < read.floor:
 		return Stale, fmt.Sprintf("has version %d; %d was acknowledged %v before", version, read.floor, read.began-read.ackedAt)
 	case version < read.MinVersion:
-		return Stale, fmt.Sprintf("has version %d although %d was asked for", version, read.MinVersion)
+		return Stale, fmt.Sprintf("has version %d although %d was requested", version, read.MinVersion)
 	case version < read.seen:
 		return Backwards, fmt.Sprintf("has version %d; the reader had seen %d", version, read.seen)
 	}
@@ -204,7 +207,7 @@ func (r *Reader) judgeVersion(read *Read, version int64) (Kind, string) {
 }
 
 func (r *Reader) story(read *Read) string {
-	owner := "nobody's"
+	owner := "no account"
 	if read.row != nil {
 		owner = read.row.account + "'s"
 	}

@@ -2,29 +2,29 @@ package history
 
 import "fmt"
 
-// submission is an order that was asked for. It stays until the end: it may be sent again.
+// submission is an order that was submitted. It is kept until the end, since it may be sent again.
 type submission struct {
 	key     Key
 	account string
-	uid     int64 // as a read or an acknowledgement told it; 0: not known yet
+	uid     int64 // from a read or an acknowledgement; 0 means unknown
 	acked   bool
-	made    bool // some answer said that this made it
+	made    bool // an answer has reported that this request created it
 }
 
-// Submit is one attempt that has begun.
+// Submit is an attempt in progress.
 type Submit struct {
 	submission *submission
 	floor      int64
 }
 
-// Receipt is what an attempt was answered with.
+// Receipt is the answer to an attempt.
 type Receipt struct {
 	UID, Version int64
 	Status       string
 	Duplicate    bool
 }
 
-// Submit begins an attempt to make an order, before anything of it is sent.
+// Submit begins an attempt to create an order, before the request is sent.
 func (h *History) Submit(key Key, account string) Submit {
 	h.mu.Lock()
 	s := h.pending[key]
@@ -41,7 +41,7 @@ func (h *History) Submit(key Key, account string) Submit {
 	return begun
 }
 
-// Acknowledged judges the receipt of an attempt. From here on everybody must find the order.
+// Acknowledged judges the receipt of an attempt. From now on every client must find the order.
 func (h *History) Acknowledged(s Submit, got Receipt) {
 	if kind, why := h.acknowledge(s, got); kind != "" {
 		h.Break(kind, "submission %d of %s, %s; %+v", s.submission.key, s.submission.account, why, got)
@@ -79,14 +79,14 @@ func (h *History) acknowledge(s Submit, got Receipt) (Kind, string) {
 	case got.Version < s.floor:
 		return Stale, fmt.Sprintf("has version %d; %d was acknowledged before", got.Version, s.floor)
 	case got.Version > r.ceiling():
-		return Unwritten, "has a version that nobody has begun to commit"
+		return Unwritten, "has a version whose commit was never begun"
 	case got.Status != m.key.Derive(got.Version).Status:
 		return Torn, "does not have that version's status"
 	}
 	return "", ""
 }
 
-// find returns the order that a row is, or else the submission that may just have made it.
+// find returns the known order of a row, or else the submission that may have created it.
 func (h *History) find(got *Row) (*row, *submission) {
 	if known := h.row(got.UID); known != nil {
 		return known, nil
@@ -96,7 +96,7 @@ func (h *History) find(got *Row) (*row, *submission) {
 	key, ok := keyOf(got.Symbol)
 	s := h.pending[key]
 	switch {
-	case h.rows[got.UID] != nil: // since
+	case h.rows[got.UID] != nil: // became known meanwhile
 		return h.rows[got.UID], nil
 	case !ok || s == nil || s.uid != 0 && s.uid != got.UID:
 		return nil, nil
@@ -105,15 +105,15 @@ func (h *History) find(got *Row) (*row, *submission) {
 	return nil, s
 }
 
-// judgeContent judges a row that was made and not acknowledged yet: nobody has changed it.
+// judgeContent judges a row that was created and not acknowledged yet: no writer has changed it.
 func (s *submission) judgeContent(row *Row) (Kind, string) {
 	switch {
 	case row.Account != s.account:
 		return Foreign, "is an order of " + s.account
 	case row.Version != 1:
-		return Unwritten, "has a version that nobody has begun to commit"
+		return Unwritten, "has a version whose commit was never begun"
 	case !row.holds(s.key.Derive(1)):
-		return Torn, fmt.Sprintf("does not hold what was submitted, %+v", s.key.Derive(1))
+		return Torn, fmt.Sprintf("does not have the submitted contents, %+v", s.key.Derive(1))
 	}
 	return "", ""
 }

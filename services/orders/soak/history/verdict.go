@@ -8,53 +8,53 @@ import (
 	"strings"
 )
 
-// Kind is a way to answer wrongly.
+// Kind is a kind of violation.
 type Kind string
 
-// What can be wrong.
+// The kinds of violations.
 const (
-	Stale      Kind = "stale"      // older than what was acknowledged before the read began
-	Backwards  Kind = "backwards"  // older than what the same reader had seen before
-	Unwritten  Kind = "unwritten"  // a version that nobody committed, or that was rolled back
-	Torn       Kind = "torn"       // not what that version holds
+	Stale      Kind = "stale"      // older than a version acknowledged before the read began
+	Backwards  Kind = "backwards"  // older than a version the same reader has received
+	Unwritten  Kind = "unwritten"  // a version that was never committed, or was rolled back
+	Torn       Kind = "torn"       // not the contents of that version
 	Foreign    Kind = "foreign"    // another order, or another account's
-	Missing    Kind = "missing"    // not there, although it was acknowledged
-	Disordered Kind = "disordered" // a list that is not in order, or holds what was not asked for
-	Unasked    Kind = "unasked"    // marked stale without leave
-	Repeated   Kind = "repeated"   // a submission that was taken twice
-	Unaudited  Kind = "unaudited"  // not exactly one audit record to a submitted order
-	Unexpected Kind = "unexpected" // another status than there is to be
-	Garbled    Kind = "garbled"    // no answer of this API
+	Missing    Kind = "missing"    // not found, although it was acknowledged
+	Disordered Kind = "disordered" // an unsorted list, or one with orders that were not requested
+	Unasked    Kind = "unasked"    // marked stale without permission
+	Repeated   Kind = "repeated"   // a submission accepted twice
+	Unaudited  Kind = "unaudited"  // not exactly one audit record for a submitted order
+	Unexpected Kind = "unexpected" // an unexpected status
+	Garbled    Kind = "garbled"    // an answer in another format than this API's
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []Kind{Stale, Backwards, Unwritten, Torn, Foreign, Missing, Disordered, Unasked, Repeated, Unaudited, Unexpected, Garbled}
 
-// Verdict is what a history says.
+// Verdict is the result of a history.
 type Verdict struct {
-	Reads       int // of single orders, all that follow included but for Unavailable
+	Reads       int // single orders; sum of the five counters below, without Unavailable
 	Found       int // answered with the order
 	Unchanged   int // 304
 	Refused     int // another account's order
-	Absent      int // there was none
-	Behind      int // 409: no such version yet
-	MarkedStale int // answers that said so, as they were allowed to
+	Absent      int // the order did not exist
+	Behind      int // 409: the version did not exist yet
+	MarkedStale int // answers marked stale, with permission
 	Lists       int // pages
 	Listed      int // rows in them
-	Submitted   int // acknowledged, each once
-	Duplicates  int // acknowledged again
+	Submitted   int // acknowledged submissions, each counted once
+	Duplicates  int // further acknowledgements
 	Unavailable int // 503
 	Broken      map[Kind]int
-	Stories     []string // of the first that were wrong
+	Stories     []string // of the first violations
 }
 
-// maxStories are kept: the first say enough.
+// maxStories limits the stories: the first ones say enough.
 const maxStories = 20
 
-// OK says that nothing is wrong.
+// OK reports whether there is no violation.
 func (v *Verdict) OK() bool { return len(v.Broken) == 0 }
 
-// Error says what is wrong, with the stories; nil when nothing is.
+// Error describes the violations, with the stories; nil means none.
 func (v *Verdict) Error() error {
 	if v.OK() {
 		return nil
@@ -66,37 +66,37 @@ func (v *Verdict) Error() error {
 	return errors.New(strings.Join(kinds, ", ") + "\n  " + strings.Join(v.Stories, "\n  "))
 }
 
-// Verdict returns what is known so far.
+// Verdict returns the result so far.
 func (h *History) Verdict() Verdict {
-	h.telling.Lock()
-	defer h.telling.Unlock()
+	h.reporting.Lock()
+	defer h.reporting.Unlock()
 	v := h.verdict
 	v.Broken, v.Stories = maps.Clone(v.Broken), slices.Clone(v.Stories)
 	return v
 }
 
-// OK says that nothing is wrong so far.
+// OK reports whether there is no violation so far.
 func (h *History) OK() bool {
-	h.telling.Lock()
-	defer h.telling.Unlock()
+	h.reporting.Lock()
+	defer h.reporting.Unlock()
 	return h.verdict.OK()
 }
 
 // Unavailable counts a list or a submission that was answered with 503.
 func (h *History) Unavailable() { h.count(func(v *Verdict) { v.Unavailable++ }) }
 
-// Break adds something that is wrong.
+// Break records a violation.
 func (h *History) Break(kind Kind, format string, args ...any) {
-	h.telling.Lock()
-	defer h.telling.Unlock()
+	h.reporting.Lock()
+	defer h.reporting.Unlock()
 	if h.verdict.Broken[kind]++; len(h.verdict.Stories) < maxStories {
 		h.verdict.Stories = append(h.verdict.Stories, string(kind)+": "+fmt.Sprintf(format, args...))
 	}
 }
 
-// count adds to what went well.
+// count updates the counters.
 func (h *History) count(what func(v *Verdict)) {
-	h.telling.Lock()
-	defer h.telling.Unlock()
+	h.reporting.Lock()
+	defer h.reporting.Unlock()
 	what(&h.verdict)
 }

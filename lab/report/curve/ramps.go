@@ -1,0 +1,117 @@
+package curve
+
+import (
+	"slices"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/record"
+	"dyno/lab/report/figure"
+)
+
+// Ramp is a run under a rising rate.
+type Ramp struct {
+	Variant   string       `json:"variant"`
+	From      figure.Value `json:"from_per_s"` // offered
+	To        figure.Value `json:"to_per_s"`
+	Accepted  figure.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
+	Delivered figure.Value `json:"delivered_follows_to_per_s"` // the same for deliveries
+	Moments   []Moment     `json:"inflections"`                // not nil
+}
+
+// Moment is when rate, p99 or GC pauses of a run under a rising rate changed.
+type Moment struct {
+	At      figure.Value `json:"offered_per_s"`
+	Joint   bool         `json:"joint"` // rate, p99 and GC together
+	InWords string       `json:"in_words"`
+}
+
+// ramps returns every valid run under a rising rate.
+func ramps(e *record.Experiment) (out []Ramp) {
+	for _, r := range e.Runs {
+		if r.Step.RampTo == 0 || r.Invalid != "" {
+			continue
+		}
+		ramp := Ramp{Variant: r.Step.Variant, From: figure.Value(r.Step.Rate), To: figure.Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: figure.Unknown, Moments: []Moment{}}
+		if r.Totals.Delivered+r.Totals.Undelivered > 0 {
+			ramp.Delivered = followed(r, func(c record.Client) int64 { return c.Delivered })
+		}
+		joint, alone := capacity.Inflections(observedSeries(r), capacity.Thresholds{})
+		for _, i := range joint {
+			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, i.At), true, i.InWords})
+		}
+		for _, s := range alone {
+			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, s.At), false, s.InWords})
+		}
+		out = append(out, ramp)
+	}
+	return out
+}
+
+const (
+	// followShare is the share of the offers of a stretch that must be completed for the flow to
+	// follow them.
+	followShare = 0.98
+	// followStretch is long enough that a single offer in flight does not decide.
+	followStretch = 500 * time.Millisecond
+)
+
+// followed is the highest offered rate up to which a flow kept up with the offers: the end of the
+// last stretch in which it did. A stall followed by recovery does not count; 0: it never kept up.
+func followed(r *record.Run, read func(record.Client) int64) figure.Value {
+	measured := slices.DeleteFunc(slices.Clone(r.Series), func(w record.Window) bool { return w.Phase != record.PhaseMeasure })
+	last := figure.Value(0)
+	for stretch := range slices.Chunk(measured, int(followStretch/record.WindowLength)) {
+		var offered, through int64
+		for _, w := range stretch {
+			offered, through = offered+w.Client.Offered, through+read(w.Client)
+		}
+		if offered > 0 && float64(through) >= followShare*float64(offered) {
+			last = rampRate(r, stretch[len(stretch)-1].Start+int64(record.WindowLength))
+		}
+	}
+	return last
+}
+
+func acceptedIn(c record.Client) int64 { return c.Completed - c.Failed }
+
+// rampRate is the offered rate at an instant, per second.
+func rampRate(r *record.Run, at int64) figure.Value {
+	share := float64(at-r.Begin) / float64(r.Length)
+	return figure.Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
+}
+
+// observedSeries is the run's series with the rate and the latency that its SLO bounds: those of
+// deliveries if it bounds delivery.
+func observedSeries(r *record.Run) []record.Window {
+	if r.SLO.On != record.OnDelivery {
+		return r.Series
+	}
+	out := slices.Clone(r.Series)
+	for i := range out {
+		c := &out[i].Client
+		c.Completed, c.P50Ms, c.P99Ms = c.Delivered, c.DeliveryP50Ms, c.DeliveryP99Ms
+	}
+	return out
+}
+
+// FollowedWords state the rate up to which a flow followed the offers.
+func (r Ramp) FollowedWords(to figure.Value) string {
+	switch {
+	case !to.Known():
+		return figure.Dash
+	case to == 0:
+		return "at no rate"
+	case to >= r.To:
+		return "all the way"
+	}
+	return figure.Rate(to)
+}
+
+// Words state the rate at which rate, p99 and GC changed.
+func (m Moment) Words() string {
+	if m.Joint {
+		return "inflection at " + figure.Rate(m.At) + ": " + m.InWords
+	}
+	return "alone, at " + figure.Rate(m.At) + ": " + m.InWords
+}

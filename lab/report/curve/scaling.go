@@ -1,0 +1,240 @@
+package curve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"dyno/lab/capacity"
+	"dyno/lab/capacity/fit"
+	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
+)
+
+// Scaling is a job's throughput and tail over concurrency, with the curves fitted to them.
+type Scaling struct {
+	Curves []ScalingCurve // one for each variant
+	Joint  string         // prediction for all variants together by the model with a load per job; empty: none
+
+	Tail  string       // the quantile that the SLO bounds first
+	Bound figure.Value // its bound, ms
+}
+
+// ScalingCurve is one variant over concurrency.
+type ScalingCurve struct {
+	Variant string         `json:"variant"`
+	Units   int            `json:"units,omitempty"` // units given to a run; 0: no number
+	Points  []ScalingPoint `json:"points"`
+	Ranked  []fit.Ranked   `json:"fits"`     // the best first; not nil
+	InWords string         `json:"in_words"` // the model that fits best
+}
+
+// ScalingPoint is one concurrency: medians over its runs.
+type ScalingPoint struct {
+	Concurrency int            `json:"concurrency"`
+	PerS        figure.Value   `json:"per_s"`
+	P50         figure.Value   `json:"p50_ms"`
+	P95         figure.Value   `json:"p95_ms"`
+	P99         figure.Value   `json:"p99_ms"`
+	Met         bool           `json:"met"`
+	Judged      bool           `json:"-"`
+	Waits       string         `json:"-"` // limits that the job reported
+	Limits      []record.Limit `json:"limits,omitempty"`
+}
+
+// ByConcurrency reports whether an experiment's load was a number of units in flight.
+func ByConcurrency(e *record.Experiment) bool {
+	return slices.ContainsFunc(e.Runs, func(r *record.Run) bool { return r.ByConcurrency() })
+}
+
+// NewScaling reads an experiment over concurrency.
+func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scaling {
+	s := &Scaling{Bound: figure.Unknown}
+	s.Tail, s.Bound = tailOf(e.SLO)
+	var all []fit.Point
+	loads := map[int]bool{}
+	for _, name := range words.Variants(e) {
+		v, _ := e.Variant(name)
+		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, verdicts, name)}
+		if len(c.Points) == 0 {
+			continue
+		}
+		points := c.fitted()
+		ranked, words := fit.Rank(points)
+		c.Ranked, c.InWords = figure.Filled(ranked), words
+		if c.Units > 0 {
+			all, loads[c.Units] = append(all, points...), true
+		}
+		s.Curves = append(s.Curves, c)
+	}
+	s.Joint = jointWords(all, slices.Sorted(maps.Keys(loads)))
+	return s
+}
+
+// tailOf is the lowest quantile that an SLO bounds, or p99.
+func tailOf(slo record.SLO) (name string, bound figure.Value) {
+	for _, q := range words.Quantiles {
+		if ms, ok := slo.Latency[q.Name]; ok {
+			return q.Label, figure.Value(ms)
+		}
+	}
+	return "p99", figure.Unknown
+}
+
+func (c *ScalingCurve) fitted() (points []fit.Point) {
+	for _, p := range c.Points {
+		points = append(points, fit.Point{N: float64(p.Concurrency), L: float64(c.Units), X: float64(p.PerS)})
+	}
+	return points
+}
+
+// scalingPoints groups a variant's valid runs by concurrency. Runs for a diagnosis count too, since
+// their throughput is the same, except those slowed by a profile or a changed runtime setting.
+func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, variant string) (out []ScalingPoint) {
+	runs := map[int][]*record.Run{}
+	for _, r := range e.Runs {
+		looked := r.Step.Diagnostic() && r.Step.Role != record.RoleSaturate
+		if r.Step.Variant == variant && r.Step.Role != record.RoleAblation && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.AchievedPerS > 0 {
+			runs[r.Step.Connections] = append(runs[r.Step.Connections], r)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(runs)) {
+		of := point{runs: runs[n]}
+		at := func(name string) figure.Value {
+			return figure.Value(of.median(func(r *record.Run) float64 {
+				ms, _ := r.Totals.Response.At(name)
+				return figure.Positive(ms)
+			}))
+		}
+		p := ScalingPoint{Concurrency: n, PerS: figure.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
+		last := of.runs[len(of.runs)-1]
+		p.Limits = last.Limits()
+		p.Waits = capacity.LimitWords(p.Limits)
+		for _, r := range of.runs {
+			if v, judged := verdicts[r.ID]; judged {
+				// too few completions give a separate warning
+				p.Judged, p.Met = true, p.Met || v.Met || v.TooShort
+			}
+		}
+		if p.PerS > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// jointWords describe the fit of a*log2(c)*exp(-b*L/c) to all points together, and its inflection.
+// It has no knee, contrary to its author's claim.
+func jointWords(points []fit.Point, loads []int) string {
+	if len(loads) < 2 {
+		return ""
+	}
+	above := slices.DeleteFunc(slices.Clone(points), func(p fit.Point) bool { return p.N <= 1 })
+	c, err := fit.Log(above)
+	if err != nil {
+		return ""
+	}
+	if c.B < 0 {
+		return fmt.Sprintf("Fitted to all of them together, %s has b = %.3g, below 0: the model does not apply.", c.Name(), c.B)
+	}
+	sum := 0.0
+	for _, p := range above {
+		r := c.At(p.N, p.L)/p.X - 1
+		sum += r * r
+	}
+	words := fmt.Sprintf("Fitted to all of them together, %s has a = %.4g/s and b = %.3g, with an error of %s per point.", c.Name(), c.A, c.B, figure.Percent(figure.Value(math.Sqrt(sum/float64(len(above))))))
+	words += " It rises without bound, so it shows no knee. It stops bending upwards " + inflectionWords(c.B, loads) + "."
+	claimed := ""
+	for i, l := range loads {
+		claimed += separatorOf(i, len(loads)) + figure.Round(figure.Value(figure.Significant(fit.ClaimedInflection(float64(l)), 3)))
+	}
+	return words + fmt.Sprintf(" With its author's b = %g that is %s, not at the 2.4*L^0.42 = %s that he states.", fit.PublishedB, inflectionWords(fit.PublishedB, loads), claimed)
+}
+
+// inflectionWords list the points at which the curve stops bending upwards, by load.
+func inflectionWords(b float64, loads []int) (words string) {
+	for i, l := range loads {
+		at := "nowhere"
+		if c, ok := fit.Inflection(b, float64(l)); ok {
+			at = fmt.Sprintf("at c = %.1f", c)
+		}
+		words += separatorOf(i, len(loads)) + fmt.Sprintf("%s for L = %s", at, figure.Count(int64(l)))
+	}
+	return words
+}
+
+// separatorOf is the text before the i-th of n items.
+func separatorOf(i, n int) string {
+	switch {
+	case i == 0:
+		return ""
+	case i == n-1:
+		return " and "
+	}
+	return ", "
+}
+
+// Table is the table of all points, the same in every form of the report.
+func (s *Scaling) Table() (head []string, number []bool, rows [][]string) {
+	head = []string{"variant", "concurrency", "done/s", "p50 ms", "p95 ms", "p99 ms", "SLO", "waits for"}
+	number = []bool{false, true, true, true, true, true, false, false}
+	for _, c := range s.Curves {
+		for _, p := range c.Points {
+			met := ""
+			if p.Judged {
+				met = words.Met(p.Met, "")
+			}
+			rows = append(rows, []string{c.Variant, figure.Count(int64(p.Concurrency)), figure.Format(p.PerS), figure.Format(p.P50), figure.Format(p.P95), figure.Format(p.P99), met, cmp.Or(p.Waits, figure.Dash)})
+		}
+	}
+	return head, number, rows
+}
+
+// Words state for each curve the best model and the meaning of its parameters.
+func (c *ScalingCurve) Words() (lines []string) {
+	lines = append(lines, c.Variant+": "+c.InWords)
+	for _, r := range c.Ranked {
+		lines = append(lines, r.Name()+": "+r.InWords(float64(c.Units)))
+	}
+	return lines
+}
+
+// Drawn reports whether there are enough points for a curve.
+func (c ScalingCurve) Drawn() bool { return len(c.Points) > 1 }
+
+// Missing reports whether the SLO was missed at some point.
+func (c ScalingCurve) Missing() bool {
+	return slices.ContainsFunc(c.Points, func(p ScalingPoint) bool { return p.Judged && !p.Met })
+}
+
+// Quantile reads the quantile by its label; a quantile in between uses p99, the next higher one.
+func (p ScalingPoint) Quantile(label string) figure.Value {
+	switch label {
+	case "p50":
+		return p.P50
+	case "p95", "p90":
+		return p.P95
+	}
+	return p.P99
+}
+
+// Answer is the highest throughput of each variant in one sentence.
+func (s *Scaling) Answer() string {
+	var parts []string
+	for _, c := range s.Curves {
+		best := slices.MaxFunc(c.Points, func(a, b ScalingPoint) int { return cmp.Compare(a.PerS, b.PerS) })
+		part := fmt.Sprintf("%s did %s at concurrency %d", c.Variant, figure.Rate(best.PerS), best.Concurrency)
+		if len(c.Ranked) > 0 {
+			part += fmt.Sprintf(" (best explained by %s)", c.Ranked[0].Name())
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return "Nothing was measured."
+	}
+	return "Highest throughput: " + strings.Join(parts, "; ") + "."
+}

@@ -1,0 +1,308 @@
+package curve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"dyno/lab/capacity"
+	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
+)
+
+// Sweep is the result of a list of declared loads.
+type Sweep struct {
+	Rows   []Row
+	Panels []*Panel
+	Ramps  []Ramp
+
+	axes string // effect of each axis, in words; empty: the variants were listed
+}
+
+// Panel is the variants with the same offered rates, which can be compared.
+type Panel struct {
+	Name   string       // common part of their names; empty: there is one panel
+	Flows  []Flow       // flow of each variant's offers; none: a chart holds them all
+	At     figure.Value // the offered rate at which the queues are compared, per second
+	Queues []Queue
+
+	variants []record.Variant
+	short    map[string]string // variant -> its name within the panel
+}
+
+// Row is a variant under one offered rate; medians over its rounds, per second.
+type Row struct {
+	Variant   string       `json:"variant"`
+	Offered   figure.Value `json:"offered_per_s"`
+	Accepted  figure.Value `json:"accepted_per_s"`
+	Delivered figure.Value `json:"delivered_per_s"`
+	Refused   figure.Value `json:"refused_per_s"`
+	P50       figure.Value `json:"p50_ms"`
+	P99       figure.Value `json:"p99_ms"`
+	CPU       figure.Value `json:"cpu_us_per_request"`
+}
+
+// Inflection is a moment at which rate, p99 or GC pauses changed.
+type Inflection struct {
+	Run     string
+	AtS     float64 // s from the first measured instant
+	Joint   bool    // rate, p99 and GC together
+	InWords string
+}
+
+// Flow is what became of a variant's offers, per second, by the offered rate.
+type Flow struct {
+	Name    string
+	Offered []float64
+	Parts   [3][]float64 // accepted, delivered, refused; NaN: unknown
+}
+
+// Steady is the experiment without the runs that are not at a constant rate: those under a rising
+// rate, and those for a diagnosis, whose latency includes queueing or profiling.
+func Steady(e *record.Experiment) *record.Experiment {
+	out := *e
+	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !r.Step.Diagnostic() })
+	return &out
+}
+
+// NewSweep reads the declared loads, and the charts of the panels. Crowded means that there are
+// more variants than one chart can show.
+func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
+	e := Steady(all)
+	s = &Sweep{}
+	for _, name := range words.Variants(e) {
+		for _, p := range points(e, name) {
+			s.Rows = append(s.Rows, newSweepRow(name, p))
+		}
+	}
+	groups := comparable(e)
+	crowded = len(groups) > 1 || len(groups) == 1 && len(groups[0]) > MostLines
+	for i, variants := range groups {
+		p := newPanel(e, variants)
+		p.queues(e)
+		if crowded {
+			p.flows(e)
+			charts = append(charts, p.latencyChart(e, i))
+		}
+		s.Panels = append(s.Panels, p)
+	}
+	if !crowded {
+		charts = append(charts, latencyChart(e), flowChart(e))
+	}
+	s.Ramps, s.axes = ramps(all), axesAnswer(e)
+	return s, charts, crowded
+}
+
+// MostLines is the number of variants that a chart can show distinctly: it has eight colours.
+const MostLines = 8
+
+// comparable groups the variants by their offered rates.
+func comparable(e *record.Experiment) (groups [][]record.Variant) {
+	index := map[string]int{}
+	for _, name := range words.Variants(e) {
+		rates := map[float64]bool{}
+		for _, r := range e.Runs {
+			if r.Step.Variant == name {
+				rates[r.Step.Rate] = true
+			}
+		}
+		if len(rates) == 0 {
+			continue // it was not reached
+		}
+		v, ok := e.Variant(name)
+		if !ok {
+			v.Name = name
+		}
+		key := fmt.Sprint(slices.Sorted(maps.Keys(rates)))
+		i, known := index[key]
+		if !known {
+			i = len(groups)
+			index[key], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], v)
+	}
+	return groups
+}
+
+// axisValue is a variant's place on one axis of the sweep.
+type axisValue struct{ axis, value string }
+
+// valuesOf are a variant's values in the order of the axes, which its name keeps.
+func valuesOf(v record.Variant) (out []axisValue) {
+	for _, part := range strings.Split(v.Name, ",") {
+		axis, _, _ := strings.Cut(part, "=")
+		if value, ok := v.Values[axis]; ok {
+			out = append(out, axisValue{axis, value})
+		}
+	}
+	return out
+}
+
+// String formats a number with its axis, and a name alone: workers 8, ring.
+func (a axisValue) String() string {
+	if a.numeric() {
+		return a.axis + " " + a.value
+	}
+	return a.value
+}
+
+func (a axisValue) numeric() bool {
+	_, err := strconv.ParseFloat(a.value, 64)
+	return err == nil
+}
+
+// newPanel names the variants of a group by their differences.
+func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
+	p := &Panel{At: figure.Unknown, short: map[string]string{}}
+	var common []string
+	for _, a := range valuesOf(variants[0]) {
+		if len(variants) < len(e.Variants) && !slices.ContainsFunc(variants, func(v record.Variant) bool { return v.Values[a.axis] != a.value }) {
+			common = append(common, a.axis)
+			p.Name = strings.TrimPrefix(p.Name+", "+a.String(), ", ")
+		}
+	}
+	for _, v := range variants {
+		p.variants = append(p.variants, v)
+		var names []string
+		for _, a := range valuesOf(v) {
+			if !slices.Contains(common, a.axis) {
+				names = append(names, a.String())
+			}
+		}
+		if p.short[v.Name] = strings.Join(names, ", "); len(names) == 0 {
+			p.short[v.Name] = cmp.Or(p.Name, v.Name)
+		}
+	}
+	return p
+}
+
+func newSweepRow(variant string, p point) Row {
+	return Row{
+		Variant: variant, Offered: figure.Value(p.median(cameIn)),
+		Accepted:  figure.Value(p.median(acceptedOf)),
+		Delivered: figure.Value(p.median(deliveredOf)),
+		Refused:   figure.Value(p.median(refusedOf)),
+		P50:       figure.Value(p.median(func(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P50) })),
+		P99:       figure.Value(p.median(p99Of)),
+		CPU: figure.Value(p.median(func(r *record.Run) float64 {
+			if r.Totals.Server == nil {
+				return math.NaN()
+			}
+			return figure.Positive(r.Totals.Server.CPUMicrosPerRequest)
+		})),
+	}
+}
+
+// cameIn is the rate actually offered: random gaps make it differ a little from the plan.
+func cameIn(r *record.Run) float64 { return figure.Positive(r.Totals.OfferedPerS) }
+
+func p99Of(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P99) }
+
+// deliveredOf is the rate of receipts; unknown without any.
+func deliveredOf(r *record.Run) float64 {
+	if r.Totals.Delivered+r.Totals.Undelivered == 0 {
+		return math.NaN()
+	}
+	return r.Totals.DeliveredPerS
+}
+
+// dropOf is the share of offers that were lost: an accepted offer that still waits is late, not
+// lost.
+func dropOf(r *record.Run) float64 {
+	if r.Totals.Offered == 0 {
+		return math.NaN()
+	}
+	return float64(r.Totals.Failed) / float64(r.Totals.Offered)
+}
+
+// latencyChart is the p99 of the panel's variants; those that agree on the first axis share a
+// colour.
+func (p *Panel) latencyChart(e *record.Experiment, index int) Chart {
+	c := latencyChart(e)
+	c.ID = fmt.Sprintf("chart-latency-%d", index)
+	if p.Name != "" {
+		c.Title += ", " + p.Name
+	}
+	c.Legend = "p99 against the offered rate"
+	var groups []Group
+	hues, dashes := map[string]int{}, map[int]int{}
+	for _, g := range c.Groups {
+		short, ok := p.short[g.Name]
+		if !ok {
+			continue
+		}
+		first, _, _ := strings.Cut(short, ", ")
+		hue, known := hues[first]
+		if !known {
+			hue = len(hues)
+			hues[first] = hue
+		}
+		g.Name, g.Lines, g.Hue, g.Dash = short, g.Lines[:1], hue, dashes[hue]
+		dashes[hue]++
+		groups = append(groups, g)
+	}
+	c.Groups = groups
+	c.drop()
+	return c
+}
+
+// mostInflections is the number of inflections listed.
+const mostInflections = 40
+
+// Inflections returns the joint detector's results of every valid run, except those under a rising
+// rate, which have their own table. Joint ones come first; left is the number not listed.
+func Inflections(e *record.Experiment) (out []Inflection, left int) {
+	for _, r := range Steady(e).Runs {
+		if r.Invalid != "" {
+			continue
+		}
+		joint, alone := capacity.Inflections(observedSeries(r), capacity.Thresholds{})
+		for _, i := range joint {
+			out = append(out, Inflection{words.Run(r), seconds(i.At - r.Begin), true, i.InWords})
+		}
+		for _, i := range alone {
+			out = append(out, Inflection{words.Run(r), seconds(i.At - r.Begin), false, i.InWords})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Joint && !out[j].Joint })
+	shown := min(len(out), mostInflections)
+	return out[:shown], len(out) - shown
+}
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+// flows reads the flow of each variant's offers.
+func (p *Panel) flows(e *record.Experiment) {
+	for _, v := range p.variants {
+		f := Flow{Name: p.short[v.Name]}
+		for _, pt := range points(e, v.Name) {
+			f.Offered = append(f.Offered, pt.median(cameIn))
+			for i, read := range []func(*record.Run) float64{acceptedOf, deliveredOf, refusedOf} {
+				f.Parts[i] = append(f.Parts[i], pt.median(read))
+			}
+		}
+		p.Flows = append(p.Flows, f)
+	}
+}
+
+// RowColumns are the columns of the table of a sweep.
+var RowColumns = []figure.Column[Row]{
+	{Head: "variant", Short: "variant", Cell: func(r Row) string { return r.Variant }},
+	rowColumn("offered", "per second", "offered/s", func(r Row) figure.Value { return r.Offered }),
+	rowColumn("accepted", "per second", "accepted/s", func(r Row) figure.Value { return r.Accepted }),
+	rowColumn("delivered", "per second", "delivered/s", func(r Row) figure.Value { return r.Delivered }),
+	rowColumn("refused", "per second", "refused/s", func(r Row) figure.Value { return r.Refused }),
+	rowColumn("p50", "ms", "p50 ms", func(r Row) figure.Value { return r.P50 }),
+	rowColumn("p99", "ms", "p99 ms", func(r Row) figure.Value { return r.P99 }),
+	{Head: "CPU", Unit: "us per request", Short: "CPU us", Number: true, Roomy: true, Cell: func(r Row) string { return figure.Format(r.CPU) }},
+}
+
+func rowColumn(head, unit, short string, read func(Row) figure.Value) figure.Column[Row] {
+	return figure.Column[Row]{Head: head, Unit: unit, Short: short, Number: true, Cell: func(r Row) string { return figure.Format(read(r)) }}
+}

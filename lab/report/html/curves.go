@@ -1,0 +1,126 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
+)
+
+// CurveCells draws the load curves as charts, all to one scale.
+func (v pageView) CurveCells() (out []Cell) {
+	var xs, ys []float64
+	bound := float64(words.P99Bound(v.SLO))
+	for _, c := range v.Curves {
+		for _, d := range c.Dots {
+			xs, ys = append(xs, d.PerS), append(ys, d.P99)
+		}
+		if c.Interval != nil {
+			xs = append(xs, c.Interval.Lo, c.Interval.Hi)
+		}
+	}
+	x, y := tightAxis(xs), newAxis(true, append(ys, bound)...)
+	for _, c := range v.Curves {
+		p := plot{title: "p99 of " + c.Variant + " against the offered rate", xLabel: "offered, per second", yLabel: "p99, ms", x: x, y: y, small: len(v.Curves) > 1}
+		if bound > 0 {
+			p.lines = append(p.lines, polyline{class: "bound", xs: []float64{x.lo, x.hi}, ys: []float64{bound, bound}})
+		}
+		if c.Capacity.Known() {
+			if c.Interval != nil {
+				p.band = &band{c.Interval.Lo, c.Interval.Hi}
+			}
+			at := float64(c.Capacity)
+			p.lines = append(p.lines, polyline{class: "capacity", xs: []float64{at, at}, ys: []float64{y.lo, y.hi}})
+		}
+		line := polyline{class: "median"}
+		for _, d := range c.Line {
+			line.xs, line.ys = append(line.xs, d.PerS), append(line.ys, d.P99)
+		}
+		p.lines = append(p.lines, line)
+		for _, d := range c.Dots {
+			one := dot{x: d.PerS, y: d.P99, class: "met", title: fmt.Sprintf("%s at %s: p99 %s ms", c.Variant, figure.Rate(figure.Value(d.PerS)), figure.Format(figure.Value(d.P99)))}
+			if !d.Met {
+				one.class, one.title = "over", one.title+", SLO missed"
+			}
+			p.dots = append(p.dots, one)
+		}
+		name := c.Variant
+		if c.Capacity.Known() {
+			name += " " + figure.Rate(c.Capacity)
+		}
+		out = append(out, Cell{name, p.SVG()})
+	}
+	return out
+}
+
+// strip is the ratios of one metric: a row for B over A, and one for A's twin over A.
+type strip struct {
+	Name string
+	Rows []stripRow
+	Axis template.HTML
+}
+
+type stripRow struct {
+	Name, Value, Detail, Verdict string
+	SVG                          template.HTML
+}
+
+// Strips returns a comparison's pairs, by metric.
+func (v pageView) Strips() (out []strip) {
+	for _, of := range v.Ratios {
+		var all []float64
+		for _, row := range of.Rows {
+			all = append(all, row.Ratios...)
+			if row.Interval != nil {
+				all = append(all, row.Interval.Lo, row.Interval.Hi)
+			}
+		}
+		x := ratioAxis(all)
+		one := strip{Name: words.Metrics[of.Metric], Axis: axisSVG(x, x.ratioTicks())}
+		for _, row := range of.Rows {
+			drawn := stripRow{Name: row.Name, Detail: figure.BetweenRatios(row.Interval), Verdict: words.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
+			if row.Ratio.Known() {
+				drawn.Value = figure.Times(row.Ratio)
+			}
+			one.Rows = append(one.Rows, drawn)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// ratioAxis spans the ratios and 1, logarithmically.
+func ratioAxis(ratios []float64) axis {
+	return tightAxis(append([]float64{0.95, 1.05}, ratios...))
+}
+
+// tightAxis spans values above 0 logarithmically, with a narrow margin.
+func tightAxis(values []float64) axis {
+	a := axis{lo: math.Inf(1), hi: math.Inf(-1), log: true}
+	for _, v := range values {
+		if v > 0 && !math.IsInf(v, 1) {
+			a.lo, a.hi = min(a.lo, v), max(a.hi, v)
+		}
+	}
+	if a.lo > a.hi {
+		a.lo, a.hi = 1, 10
+	}
+	room := 1.01 * math.Pow(a.hi/a.lo, 0.04)
+	return axis{lo: a.lo / room, hi: a.hi * room, log: true}
+}
+
+// ratioTicks are some round ratios.
+func (a axis) ratioTicks() (out []tick) {
+	for _, t := range a.ticks() {
+		out = append(out, tick{t.at, t.label + "x"})
+	}
+	return out
+}
+
+// Cell is a small chart of one variant.
+type Cell struct {
+	Name string
+	SVG  template.HTML
+}

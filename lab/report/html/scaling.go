@@ -1,0 +1,105 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+
+	"dyno/lab/capacity/fit"
+	"dyno/lab/report/curve"
+	"dyno/lab/report/figure"
+)
+
+// smooth is the number of points of a drawn curve.
+const smooth = 120
+
+// scalingPlot draws a curve's points and the models through them.
+func scalingPlot(c curve.ScalingCurve) template.HTML {
+	var ns, xs []float64
+	for _, p := range c.Points {
+		ns, xs = append(ns, float64(p.Concurrency)), append(xs, float64(p.PerS))
+	}
+	pl := plot{title: c.Variant + ": units per second against concurrency", xLabel: "concurrency, units in flight", yLabel: "units per second",
+		x: newAxis(true, ns...), y: newAxis(false, xs...), xTicks: ticksAt(ns)}
+	for _, r := range c.Ranked {
+		pl.lines = append(pl.lines, fitLine(c, r.Curve, pl.x, pl.y))
+	}
+	for i, p := range c.Points {
+		class := "measured"
+		if p.Judged && !p.Met {
+			class = "missed"
+		}
+		pl.dots = append(pl.dots, dot{x: ns[i], y: xs[i], class: class,
+			title: fmt.Sprintf("%s at concurrency %d, p95 %s ms", figure.Rate(p.PerS), p.Concurrency, figure.Format(p.P95))})
+	}
+	return pl.SVG()
+}
+
+// fitLine is a model over the plotted span; parts outside the plot are not drawn.
+func fitLine(c curve.ScalingCurve, of fit.Curve, x, y axis) polyline {
+	l := polyline{class: "fit-" + of.Model}
+	for i := range smooth + 1 {
+		n := math.Exp(math.Log(x.lo) + (math.Log(x.hi)-math.Log(x.lo))*float64(i)/smooth)
+		if v := of.At(n, float64(c.Units)); v >= y.lo && v <= y.hi {
+			l.xs, l.ys = append(l.xs, n), append(l.ys, v)
+		}
+	}
+	return l
+}
+
+// ticksAt marks the measured concurrencies; if there are many, those that do not overlap.
+func ticksAt(ns []float64) (out []tick) {
+	const apart = 1.25
+	last := 0.0
+	for _, n := range ns {
+		if n >= apart*last {
+			out, last = append(out, tick{n, figure.Round(figure.Value(n))}), n
+		}
+	}
+	return out
+}
+
+// tailPlot draws the tail of every variant against concurrency, with the SLO's bound.
+func tailPlot(s *curve.Scaling) template.HTML {
+	var ns, ms []float64
+	pl := plot{title: s.Tail + " of a unit against concurrency", xLabel: "concurrency, units in flight", yLabel: s.Tail + " of a unit, ms"}
+	seen := map[float64]bool{}
+	for i, c := range s.Curves {
+		l := polyline{class: hueOf(i)}
+		for _, p := range c.Points {
+			n, v := float64(p.Concurrency), float64(p.Quantile(s.Tail))
+			if !figure.Value(v).Known() {
+				continue
+			}
+			l.xs, l.ys = append(l.xs, n), append(l.ys, v)
+			if ms = append(ms, v); !seen[n] {
+				seen[n], ns = true, append(ns, n)
+			}
+		}
+		pl.lines = append(pl.lines, l)
+	}
+	if s.Bound.Known() {
+		ms = append(ms, float64(s.Bound))
+	}
+	pl.x, pl.y = newAxis(true, ns...), newAxis(true, ms...)
+	if s.Bound.Known() {
+		pl.lines = append(pl.lines, polyline{class: "bound", xs: []float64{pl.x.lo, pl.x.hi}, ys: []float64{float64(s.Bound), float64(s.Bound)}})
+		pl.notes = append(pl.notes, note{x: pl.x.lo, y: float64(s.Bound), text: "SLO"})
+	}
+	return pl.SVG()
+}
+
+// hueOf is the colour of the i-th variant.
+func hueOf(i int) string { return fmt.Sprintf("hue%d", i%curve.MostLines) }
+
+// scalingTable is the table of all points as the template reads it.
+type scalingTable struct {
+	Head   []string
+	Number []bool
+	Rows   [][]string
+}
+
+func newScalingTable(s *curve.Scaling) (t scalingTable) {
+	t.Head, t.Number, t.Rows = s.Table()
+	return t
+}

@@ -1,0 +1,105 @@
+package reporttest
+
+import (
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report"
+)
+
+// Reports is one report of each kind, and what can go wrong with them.
+func Reports() map[string]*report.Report {
+	single := New(record.KindCapacity, "p99=60ms,errors=0.1%")
+	single.AddVariant("only", "", "", 4000)
+	for _, share := range []float64{0.25, 0.5, 0.9, 1.1} {
+		single.AddRun(record.RoleSearch, "only", 0, 4000*share)
+	}
+
+	return map[string]*report.Report{
+		"ladder":           Ladder().Report(),
+		"ladder-bare":      bareLadder(),
+		"ladder-invalid":   InvalidLadder(),
+		"capacity":         single.Report(),
+		"compare":          Compare().Report(),
+		"compare-few":      fewPairs(),
+		"sweep":            Sweep().Report(),
+		"ladder-why":       Why().Report(),
+		"diagnose":         Diagnose().Report(),
+		"diagnose-invalid": Undiagnosed().Report(),
+		"load":             Load("open").Report(),
+		"load-closed":      Load("closed").Report(),
+		"load-database":    Database().Report(),
+		"ladder-job":       report.Build(JobLadder()),
+		"sweep-job":        report.Build(Spans()),
+		"load-interrupted": New(record.KindLoad, "p99=60ms").Report(),
+		"turns":            Turns(record.KindLadder).Report(),
+		"turns-compare":    Turns(record.KindCompare).Report(),
+		"turns-capacity":   Turns(record.KindCapacity).Report(),
+	}
+}
+
+// bareLadder is a ladder of services without an agent, with too few rounds for an interval, and
+// one step that could not be measured.
+func bareLadder() *report.Report {
+	m := New(record.KindLadder, "p99=60ms,errors=0.1%,async_oldest_age_seconds<0.5")
+	m.AddVariant("baseline", "", "", 3000)
+	m.AddVariant("broken", "a step that never came up", "", 3000)
+	m.AddVariant("tuned", "everything", "", 4500)
+	for _, v := range m.Variants {
+		r := m.AddRun(record.RoleMeasure, v.Name, 1, m.Limits[v.Name]*0.9)
+		r.Totals.Server.AllocsPerRequest, r.Totals.Server.BytesPerRequest, r.Totals.Server.PeakGoroutines = -1, -1, 0
+		if v.Name == "broken" {
+			r.Invalid, r.Totals.Server = "the target ended before it was ready", nil
+		}
+	}
+	a := m.Analysis()
+	for name, c := range a.Capacities {
+		c.Interval, c.Data, c.Warnings = nil, c.Data[:1], []string{"1 datum: there is no interval under 6"}
+		a.Capacities[name] = c
+	}
+	a.Capacities["broken"] = capacity.Result{Variant: "broken", Reason: "the target ended before it was ready"}
+	a.Floor = nil
+	for i := range a.Rows {
+		row := &a.Rows[i]
+		row.ToBaseline.Interval, row.ToBaseline.Verdict = nil, compare.NotDecided
+		if row.Name == "broken" {
+			row.ToBaseline = compare.Comparison{A: "baseline", B: "broken", Verdict: compare.Invalid}
+			row.ToBefore = &row.ToBaseline
+		} else if row.ToBefore != nil {
+			row.ToBefore = &compare.Comparison{A: "broken", B: row.Name, Verdict: compare.Invalid}
+		}
+	}
+	return report.Assemble(m.Experiment, a)
+}
+
+// InvalidLadder is a ladder none of whose runs count.
+func InvalidLadder() *report.Report {
+	m := Ladder()
+	for i, r := range m.Runs {
+		r.Invalid = "the load generator was the limit: its busiest thread used 93% of a core"
+		if i%5 == 0 {
+			r.Invalid = "the target stopped"
+		}
+	}
+	a := m.Analysis()
+	a.Floor = nil
+	for i := range a.Rows {
+		invalid := compare.Comparison{Verdict: compare.Invalid}
+		a.Rows[i].ToBaseline, a.Rows[i].ToBefore = invalid, &invalid
+	}
+	for name, c := range a.Capacities {
+		c.Valid, c.Reason, c.Interval = false, "the generator was the limit", nil
+		a.Capacities[name] = c
+	}
+	return report.Assemble(m.Experiment, a)
+}
+
+// fewPairs is a comparison that shows nothing.
+func fewPairs() *report.Report {
+	m := Compare()
+	a := m.Analysis()
+	a.Comparison.Ratio, a.Comparison.Interval, a.Comparison.Floor, a.Floor = 1.01, nil, nil, nil
+	a.Comparison.Verdict, a.Comparison.Pairs = compare.NotDecided, 3
+	a.Comparison.Warnings = []string{"3 pairs: there is no interval under 6"}
+	return report.Assemble(m.Experiment, a)
+}

@@ -1,0 +1,129 @@
+package series
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"dyno/lab/capacity"
+	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Load is one load in detail.
+type Load struct {
+	Run     *record.Run
+	Verdict *capacity.Verdict // nil: no SLO
+	Tails   []Tail
+}
+
+// Tail is the upper part of a latency distribution.
+type Tail struct {
+	Name   string
+	Points []TailPoint
+}
+
+// TailPoint is a quantile: a share of the requests took at most Ms.
+type TailPoint struct {
+	Share float64
+	Ms    float64
+}
+
+// ReadTails reads the distributions of a run that is in a folder.
+func (l *Load) ReadTails() error {
+	if l.Run.Dir == "" {
+		return nil
+	}
+	for _, kind := range []string{record.HistResponse, record.HistService, record.HistDelivery} {
+		h, err := l.Run.Histogram(kind)
+		if err != nil {
+			return err
+		}
+		if t := newTail(kind, h); len(t.Points) > 0 {
+			l.Tails = append(l.Tails, t)
+		}
+	}
+	return nil
+}
+
+// newTail reads a histogram at each further nine, and at a few points between them, as far as its
+// number of requests supports.
+func newTail(name string, h *hdrhistogram.Histogram) Tail {
+	t := Tail{Name: name}
+	n := h.TotalCount()
+	if n == 0 {
+		return t
+	}
+	within := []float64{0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.85}
+	for beyond := 1.0; beyond*float64(n) >= 1; beyond /= 10 {
+		for _, w := range within {
+			share := 1 - beyond*(1-w)
+			if beyond*(1-w)*float64(n) < 1 {
+				break
+			}
+			t.Points = append(t.Points, TailPoint{Share: share, Ms: float64(h.ValueAtPercentile(share*100)) / 1e6})
+		}
+	}
+	t.Points = append(t.Points, TailPoint{Share: 1 - 0.5/float64(n), Ms: float64(h.Max()) / 1e6})
+	return t
+}
+
+// Latency is one of the distributions of a single load.
+type Latency struct {
+	Name string
+	Note string
+	record.Quantiles
+}
+
+// ClosedNote is printed at every percentile of a closed loop.
+const ClosedNote = "closed-loop: hides stalls"
+
+// Latencies are the distributions that a load recorded, in ms.
+func (l *Load) Latencies() []Latency {
+	t := l.Run.Totals
+	response := Latency{"response", "from the intended send time", t.Response}
+	if l.Run.Load.Model == "closed" {
+		response.Name, response.Note = "response ("+ClosedNote+")", ClosedNote
+	}
+	out := []Latency{response, {"service", "from the actual send", t.Service}}
+	if t.Delivered+t.Undelivered > 0 {
+		out = append(out, Latency{"delivery", "from the intended send time to the receipt", t.Delivery})
+	}
+	none := math.NaN()
+	lag := record.Quantiles{P50: t.Lag.P50 / 1000, P90: none, P95: none, P99: t.Lag.P99 / 1000, P999: none, Max: none, Mean: none}
+	return append(out, Latency{"send-lag", "the generator's own", lag})
+}
+
+// Answer is the result in one sentence.
+func (l *Load) Answer() string {
+	t := l.Run.Totals
+	q := l.Run.SLO.Observed(t)
+	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
+		figure.Rate(figure.Value(t.OfferedPerS)), figure.Rate(figure.Value(t.AchievedPerS)), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
+	if l.Run.Load.Model == "closed" {
+		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
+			figure.Rate(figure.Value(t.AchievedPerS)), figure.Plural(l.Run.Load.Connections, "connection"), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
+	}
+	switch v := l.Verdict; {
+	case v == nil:
+		return said + "."
+	case v.Met:
+		return said + ": the SLO was met."
+	case words.Unjudged(*v) != "":
+		return said + ": the SLO was not judged (" + words.Unjudged(*v) + ")."
+	default:
+		return said + ": " + l.MissedWords() + "."
+	}
+}
+
+// MissedWords state how a single load missed its SLO, and whether a disturbance may be the cause.
+func (l *Load) MissedWords() string {
+	said := "the SLO was missed (" + strings.Join(words.Missed(l.Verdict), "; ") + ")"
+	if d := l.Run.Disturbed; d != "" {
+		said += ", which is in doubt: " + d
+	}
+	return said
+}

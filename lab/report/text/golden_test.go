@@ -1,0 +1,52 @@
+package text
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyno/lab/report"
+	"dyno/lab/report/reporttest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// colored is the one report whose colours are held: they are the same in all of them.
+const colored = "ladder"
+
+func TestGolden(t *testing.T) {
+	forms := map[string]func(io.Writer, *report.Report) error{
+		".md":       Markdown,
+		".txt":      func(w io.Writer, r *report.Report) error { return Terminal(w, r, Style{}) },
+		".ansi.txt": func(w io.Writer, r *report.Report) error { return Terminal(w, r, Style{Color: true, Width: 100}) },
+	}
+	for name, r := range reporttest.Reports() {
+		for ending, write := range forms {
+			if ending == ".ansi.txt" && name != colored {
+				continue
+			}
+			t.Run(name+ending, func(t *testing.T) {
+				var got bytes.Buffer
+				if err := write(&got, r); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join("testdata", name+ending)
+				if *update {
+					if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatalf("%v; go test ./lab/report/text -update writes it", err)
+				}
+				if !bytes.Equal(got.Bytes(), want) {
+					t.Errorf("differs from %s; look at it, and if it is right: go test ./lab/report/text -run TestGolden -update\ngot:\n%s", path, got.Bytes())
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,182 @@
+// Package turns sums up the slices of variants that took turns: how much was measured, votes on the
+// SLO by rate, and the ratios of two variants block by block.
+//
+// It is not for judging: capacity and compare do. It starts no goroutines.
+package turns
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/record"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
+)
+
+// VariantSoFar is the current result of a variant's slices during an experiment.
+type VariantSoFar struct {
+	Variant     string
+	Slices      int
+	Work        figure.Value // per second, peak; the median
+	CPU         figure.Value // us per request; the median
+	Met, Judged int          // SLO slices
+	Rate, P99   figure.Value // of the last SLO slice: offered per second, ms
+}
+
+// SoFar returns the current results of all variants.
+func SoFar(e *record.Experiment) (out []VariantSoFar) {
+	for _, name := range words.Variants(e) {
+		so := VariantSoFar{Variant: name, Rate: figure.Unknown, P99: figure.Unknown}
+		var work, cpu []float64
+		for i := range e.Slices {
+			s := &e.Slices[i]
+			if s.Variant != name || s.Role != record.RoleMeasure || s.Invalid != "" {
+				continue
+			}
+			so.Slices++
+			if s.Kind == record.SliceWork {
+				work, cpu = append(work, s.PerS()), append(cpu, s.CPUMicros())
+				continue
+			}
+			so.Rate, so.P99 = figure.Measured(s.Rate), figure.Measured(s.Latency.P99)
+			if s.Unjudged == "" {
+				so.Judged++
+				if s.Met {
+					so.Met++
+				}
+			}
+		}
+		so.Work, so.CPU = figure.Measured(float64(figure.MedianOf(work))), figure.Measured(float64(figure.MedianOf(cpu)))
+		out = append(out, so)
+	}
+	return out
+}
+
+// Words state how much was measured so far, and how much the machine was disturbed.
+func Words(e *record.Experiment) string {
+	t := Summarise(e)
+	if machine := t.MachineWords(); machine != "" {
+		return t.Words() + "; " + machine
+	}
+	return t.Words()
+}
+
+// This file reads an experiment by turns: slices of variants that stay warm side by side.
+
+// Summary summarises the slices of an experiment by turns.
+type Summary struct {
+	Blocks      int `json:"blocks"`
+	Generations int `json:"generations"`
+	Slices      int `json:"slices"`
+	Left        int `json:"slices_left_out"` // invalid slices
+	// shares of the machine taken by the hypervisor and by other processes: medians over the slices
+	Steal    figure.Value   `json:"steal"`
+	Others   figure.Value   `json:"others"`
+	Took     figure.Seconds `json:"took_s"`
+	Budget   figure.Seconds `json:"budget_s"`    // 0: the plan's full length
+	Compared int            `json:"comparisons"` // with the baseline
+	Decided  int            `json:"decided"`
+}
+
+// busy is the share of the machine, taken by other processes, above which intervals are noticeably
+// wider.
+const busy = 0.05
+
+// MachineWords state how much the machine was disturbed.
+func (t *Summary) MachineWords() string {
+	if !t.Steal.Known() {
+		return ""
+	}
+	said := fmt.Sprintf("steal %s of the machine (median), others %s", figure.Percent(figure.Value(figure.Significant(float64(t.Steal), 2))), figure.Percent(figure.Value(figure.Significant(float64(t.Others), 2))))
+	if t.Steal+t.Others >= busy {
+		said += ": intervals are wider, and a capacity may be higher than it shows, since a slice can miss the SLO because of them"
+	}
+	return said
+}
+
+// Words state how much was measured.
+func (t *Summary) Words() string {
+	said := fmt.Sprintf("%s in %s of %s", figure.Plural(t.Slices, "slice"), figure.Plural(t.Blocks, "block"), figure.Plural(t.Generations, "generation"))
+	if t.Left > 0 {
+		said += fmt.Sprintf(", %s left out", figure.Count(int64(t.Left)))
+	}
+	if t.Budget.Duration > 0 {
+		return said + fmt.Sprintf("; slices took %s of a budget of %s", t.Took.Round(time.Second), t.Budget.Round(time.Second))
+	}
+	return said + "; slices took " + t.Took.Round(time.Second).String()
+}
+
+// DecidedWords state how many of the comparisons with the baseline are decided.
+func (t *Summary) DecidedWords() string {
+	switch t.Compared {
+	case 0:
+		return ""
+	case t.Decided:
+		return "every comparison is decided"
+	}
+	return fmt.Sprintf("%d of %s decided", t.Decided, figure.Plural(t.Compared, "comparison"))
+}
+
+// Summarise summarises the slices.
+func Summarise(e *record.Experiment) *Summary {
+	t := &Summary{Slices: len(e.Slices), Budget: figure.Seconds{Duration: e.Budget}}
+	var steal, others []float64
+	blocks, first, last := map[[2]int]bool{}, int64(math.MaxInt64), int64(0)
+	for _, s := range e.Slices {
+		blocks[[2]int{s.Generation, s.Block}] = true
+		t.Generations = max(t.Generations, s.Generation)
+		first, last = min(first, s.Start), max(last, s.Start+int64(s.Length))
+		steal, others = append(steal, s.Steal), append(others, s.Others)
+		if s.Invalid != "" || s.Kind == record.SliceSLO && capacity.NoVote(&s) != "" {
+			t.Left++
+		}
+	}
+	t.Blocks, t.Took = len(blocks), figure.Seconds{Duration: time.Duration(last - first)}
+	t.Steal, t.Others = figure.MedianOf(steal), figure.MedianOf(others)
+	return t
+}
+
+// Left counts the SLO slices left out because of other processes or the hypervisor.
+func Left(e *record.Experiment) (n int) {
+	for _, name := range words.Variants(e) {
+		_, left := capacity.VotesOf(e.Slices, record.RoleMeasure, name)
+		n += left
+	}
+	return n
+}
+
+// VoteRow is the SLO slices of one variant at about one rate.
+type VoteRow struct {
+	Variant     string
+	Rate, P99   figure.Value // medians: offered per second, ms
+	Met, Judged int
+}
+
+// perVoteRow is the smallest number of slices in a row.
+const perVoteRow = 5
+
+// Votes summarises the SLO slices of the variants by rate.
+func Votes(e *record.Experiment) (out []VoteRow) {
+	for _, name := range words.Variants(e) {
+		of, _ := capacity.VotingSlices(e.Slices, record.RoleMeasure, name)
+		slices.SortStableFunc(of, func(a, b *record.Slice) int { return cmp.Compare(a.Rate, b.Rate) })
+		size := max(perVoteRow, (len(of)+7)/8)
+		for group := range slices.Chunk(of, size) {
+			row := VoteRow{Variant: name, Judged: len(group)}
+			var rates, p99 []float64
+			for _, s := range group {
+				rates, p99 = append(rates, s.Rate), append(p99, s.Latency.P99)
+				if s.Met {
+					row.Met++
+				}
+			}
+			row.Rate, row.P99 = figure.MedianOf(rates), figure.MedianOf(p99)
+			out = append(out, row)
+		}
+	}
+	return out
+}

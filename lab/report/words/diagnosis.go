@@ -1,0 +1,99 @@
+package words
+
+import (
+	"cmp"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"dyno/lab/diagnose"
+	"dyno/lab/report/figure"
+)
+
+// Bounds name the bottlenecks.
+var Bounds = map[diagnose.Bound]string{
+	diagnose.CPU: "CPU", diagnose.GC: "allocation and GC", diagnose.Lock: "a lock", diagnose.Syscall: "system calls",
+	diagnose.Wait: "waiting", diagnose.Generator: "the load generator", diagnose.Environment: "other processes",
+	diagnose.NotLoaded: "none yet: it was not loaded", diagnose.Unknown: "unknown",
+}
+
+// BoundBy names a verdict briefly: a lock (mutex).
+func BoundBy(d *diagnose.Diagnosis) string {
+	switch {
+	case d == nil:
+		return figure.Dash
+	case !d.Valid:
+		return "no verdict"
+	}
+	said := cmp.Or(Bounds[d.Bound], string(d.Bound), Bounds[diagnose.Unknown])
+	if d.Kind != "" && d.Kind != string(d.Bound) {
+		said += " (" + d.Kind + ")"
+	}
+	if !d.Confirmed && d.Disturbed != "" && d.Bound != diagnose.Environment {
+		said += ", unconfirmed"
+	}
+	return said
+}
+
+// Verdict name a verdict with the further bounds: a lock (mutex), also allocation and GC.
+func Verdict(d *diagnose.Diagnosis) string {
+	said := BoundBy(d)
+	if d.Valid && len(d.Also) > 0 {
+		var also []string
+		for _, b := range d.Also {
+			also = append(also, cmp.Or(Bounds[b], string(b)))
+		}
+		said += ", also " + strings.Join(also, ", ")
+	}
+	return said
+}
+
+// Evidence formats a figure with its unit; a share as a percentage.
+func Evidence(e diagnose.Evidence) string {
+	v := figure.Value(e.Value)
+	switch e.Unit {
+	case "share":
+		return figure.Percent(figure.Value(figure.Significant(e.Value, 3)))
+	case "of CPU time", "per doubling":
+		return figure.Percent(figure.Value(figure.Significant(e.Value, 3))) + " " + e.Unit
+	case "1/s":
+		return figure.Rate(v)
+	}
+	return figure.Format(v) + figure.Space(e.Unit)
+}
+
+// Signal format a signal's name: cpu per request.
+func Signal(e diagnose.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
+
+// Place format a place in a file, with its last folder.
+func Place(p diagnose.Place) string {
+	if p.File == "" {
+		return ""
+	}
+	dir, name := path.Split(strings.ReplaceAll(p.File, `\`, "/"))
+	said := name
+	if last := path.Base(dir); last != "." && last != "/" {
+		said = last + "/" + name
+	}
+	if p.Line > 0 {
+		said += ":" + strconv.Itoa(p.Line)
+	}
+	return said
+}
+
+// Share format a place's share; empty if unknown.
+func Share(p diagnose.Place) string {
+	if p.Share <= 0 {
+		return ""
+	}
+	return figure.Percent(figure.Value(math.Round(p.Share*1000) / 1000))
+}
+
+// Held state whether the prediction came true.
+func Held(i diagnose.Intervention) string {
+	if i.Held {
+		return "held"
+	}
+	return "failed"
+}

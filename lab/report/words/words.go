@@ -1,0 +1,227 @@
+// Package words says in words what records and analyses hold: runs, SLOs, comparisons and verdicts.
+// Every form of a report and package live use the same words.
+//
+// It reads no folder, and it does not judge. It starts no goroutines.
+package words
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report/figure"
+)
+
+// Kinds name the kinds of experiment.
+var Kinds = map[string]string{
+	record.KindLoad:     "load",
+	record.KindCapacity: "capacity",
+	record.KindLadder:   "ladder",
+	record.KindCompare:  "comparison",
+	record.KindSweep:    "sweep",
+	record.KindDiagnose: "diagnosis",
+}
+
+// MetricValue format a value of the metric.
+func MetricValue(metric string, v figure.Value) string {
+	switch metric {
+	case compare.MetricP99:
+		return figure.Format(v) + " ms"
+	case compare.MetricCPU:
+		return figure.Format(v) + " us"
+	}
+	return figure.Rate(v)
+}
+
+// Bounded reports whether the SLO bounds a latency or a gauge.
+func Bounded(s record.SLO) bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 }
+
+// Variants are the variants in ladder order, then those found only in the runs.
+func Variants(e *record.Experiment) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, v := range e.Variants {
+		names, seen[v.Name] = append(names, v.Name), true
+	}
+	for _, r := range e.Runs {
+		if r.Step.Role != record.RoleAblation && !seen[r.Step.Variant] {
+			names, seen[r.Step.Variant] = append(names, r.Step.Variant), true
+		}
+	}
+	return names
+}
+
+// Run names a run in a list.
+func Run(r *record.Run) string {
+	parts := []string{r.Step.Variant}
+	if r.Step.Variant == "" {
+		parts[0] = r.ID
+	}
+	if r.Step.Role != "" && r.Step.Role != record.RoleSingle {
+		parts = append(parts, Role(r.Step.Role))
+	}
+	if r.Step.Round > 0 {
+		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
+	}
+	if r.ByConcurrency() {
+		parts = append(parts, fmt.Sprintf("%d in flight", r.Step.Connections))
+	} else if r.Step.RampTo > 0 {
+		parts = append(parts, figure.Rate(figure.Value(r.Step.Rate))+" to "+figure.Rate(figure.Value(r.Step.RampTo)))
+	} else if r.Totals.OfferedPerS > 0 {
+		parts = append(parts, figure.Rate(figure.Value(r.Totals.OfferedPerS)))
+	}
+	if r.Invalid != "" {
+		parts = append(parts, "invalid")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Unjudged is the reason why a verdict is neither met nor missed; empty: it is one of them.
+func Unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Unjudged, "not judged: ") }
+
+// Missed lists the criteria that a single load missed.
+func Missed(v *capacity.Verdict) []string {
+	if v == nil || v.Met || Unjudged(*v) != "" {
+		return nil
+	}
+	return v.Misses
+}
+
+// StatusError is the kind of error of a response whose status was not accepted.
+const StatusError = "status"
+
+// Statuses list the statuses of the target's responses: "1,000 x 200, 20 x 404 (not accepted)".
+// The record counts the responses that were not accepted without their statuses; if these are
+// ambiguous, their number is at the end.
+func Statuses(t record.Totals) string {
+	refused, above, all := t.Errors[StatusError], int64(0), int64(0)
+	for status, n := range t.Status {
+		all += n
+		if status >= "400" { // not accepted unless a scenario accepts it; three digits each
+			above += n
+		}
+	}
+	var words []string
+	for _, status := range slices.Sorted(maps.Keys(t.Status)) {
+		text := figure.Count(t.Status[status]) + " x " + status
+		if refused > 0 && (refused == all || refused == above && status >= "400") {
+			text += " (not accepted)"
+		}
+		words = append(words, text)
+	}
+	if refused > 0 && refused != all && refused != above {
+		words = append(words, figure.Count(refused)+" of them not accepted")
+	}
+	return strings.Join(words, ", ")
+}
+
+// roleNames name the roles whose own name is not clear.
+var roleNames = map[string]string{
+	record.RoleAblation: "leave one out", record.RoleSingle: "single load",
+	record.RoleTraced: "trace", record.RoleIntervene: "change one thing",
+}
+
+// Role name the purpose of a run.
+func Role(role string) string { return cmp.Or(roleNames[role], role) }
+
+// Title names what was measured, and how: notify (ladder), 127.0.0.1:8080/orders/7 (load).
+func Title(e *record.Experiment) string {
+	name := Subject(e)
+	if name == e.Service && e.Name != e.Service {
+		name = strings.TrimSpace(e.Service + " " + e.Name)
+	}
+	return strings.TrimSpace(name + " (" + cmp.Or(Kinds[e.Kind], e.Kind) + ")")
+}
+
+// Subject names the target: a service, or its address without the scheme and the part after the
+// path.
+func Subject(e *record.Experiment) string {
+	var found []string
+	for i, arg := range e.Command {
+		if e.Scenario != "" || i > 0 && strings.HasPrefix(e.Command[i-1], "--") {
+			continue // the values of --debug and similar flags are other addresses
+		}
+		if u, err := url.Parse(arg); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+			found = append(found, u.Host+strings.TrimSuffix(u.EscapedPath(), "/"))
+		}
+	}
+	return cmp.Or(strings.Join(found, " and "), e.Service, e.Name)
+}
+
+// Latency write the latencies that an SLO bounds: "delivery p99 <= 100 ms".
+func Latency(s record.SLO) string {
+	on := ""
+	if s.On == record.OnDelivery {
+		on = "delivery "
+	}
+	var terms []string
+	for _, q := range Quantiles {
+		if ms, ok := s.Latency[q.Name]; ok {
+			terms = append(terms, fmt.Sprintf("%s%s <= %s ms", on, q.Label, figure.Round(figure.Value(ms))))
+		}
+	}
+	return strings.Join(terms, ", ")
+}
+
+// SLO write all of an SLO: "delivery p99 <= 100 ms, errors <= 0.1%, queue_depth < 1,000".
+func SLO(s record.SLO) string {
+	var terms []string
+	if latency := Latency(s); latency != "" {
+		terms = append(terms, latency)
+	}
+	switch {
+	case s.Errors > 0:
+		terms = append(terms, "errors <= "+figure.Percent(figure.Value(s.Errors)))
+	case Bounded(s):
+		terms = append(terms, "no errors")
+	}
+	for _, g := range slices.Sorted(maps.Keys(s.Gauges)) {
+		terms = append(terms, fmt.Sprintf("%s < %s", g, figure.Round(figure.Value(s.Gauges[g]))))
+	}
+	return strings.Join(terms, ", ")
+}
+
+// Quantiles are the quantiles a report shows, in order.
+var Quantiles = []struct {
+	Name, Label string
+	share       float64 // of the requests at or below it; -1: not a share
+}{
+	{"p50", "p50", 0.5}, {"p90", "p90", 0.9}, {"p95", "p95", 0.95}, {"p99", "p99", 0.99},
+	{"p999", "p99.9", 0.999}, {"max", "max", -1}, {"mean", "mean", -1},
+}
+
+// P99Bound is the SLO's bound on p99, if it has one.
+func P99Bound(s record.SLO) figure.Value {
+	if ms, ok := s.Latency["p99"]; ok {
+		return figure.Value(ms)
+	}
+	return figure.Unknown
+}
+
+// Runs state how many runs count.
+func Runs(all, valid int) string {
+	switch {
+	case all == 1 && valid == 1:
+		return "the run counts"
+	case all == valid:
+		return "all " + figure.Plural(all, "run") + " count"
+	}
+	return fmt.Sprintf("%d of %s count", valid, figure.Plural(all, "run"))
+}
+
+// Met states whether a load met its SLO, or why it does not count.
+func Met(met bool, invalid string) string {
+	switch {
+	case invalid != "":
+		return "invalid: " + invalid
+	case met:
+		return "met"
+	}
+	return "missed"
+}

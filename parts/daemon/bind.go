@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Settings declares the settings that the fields of a struct are tagged with, in their order:
+//
+//	Workers int           `set:"workers" default:"16" min:"1" max:"512" doc:"webhooks in flight"`
+//	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"of an attempt"`
+//	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"bytes of pending notices"`
+//	Filter  bool          `set:"filter" default:"false" doc:"..."`
+//	Foreign string        `set:"foreign" values:"404,403" doc:"..."`
+//	URL     string        `set:"url" default:"" doc:"..."`
+//
+// An int64 is a size in bytes, and the first of the values is the default. The fields of structs within it count in
+// their place; fields without the tag are none of the settings. Bind sets the same fields. Assembly.Check finds tags that
+// contradict each other.
+func Settings[T any]() (out []Setting) {
+	for _, field := range tagged(reflect.TypeFor[T]()) {
+		if field.Tag.Get("set") != "" {
+			out = append(out, settingOf(field))
+		}
+	}
+	return out
+}
+
+// Bind sets the fields of a struct: those tagged set to the settings' values, and those tagged seam to the names of the
+// implementations.
+func Bind[T any](c Choice) (config T) {
+	v := reflect.ValueOf(&config).Elem()
+	for _, field := range tagged(v.Type()) {
+		text, into := c.Get(field.Tag.Get("set")+field.Tag.Get("seam")), v.FieldByIndex(field.Index)
+		switch parse := numbers[kinds[field.Type]]; {
+		case parse != nil:
+			n, _ := parse(text) // which was checked
+			into.SetInt(n)
+		case into.Kind() == reflect.Bool:
+			b, _ := strconv.ParseBool(text)
+			into.SetBool(b)
+		default:
+			into.SetString(text)
+		}
+	}
+	return config
+}
+
+// tagged lists the fields of a struct that have a tag, those of structs within it in their place.
+func tagged(t reflect.Type) (out []reflect.StructField) {
+	for _, field := range reflect.VisibleFields(t) {
+		switch {
+		case field.Tag.Get("set")+field.Tag.Get("seam") != "":
+			out = append(out, field)
+		case field.Type.Kind() == reflect.Struct && !field.Anonymous:
+			for _, within := range tagged(field.Type) {
+				within.Index = append(slices.Clone(field.Index), within.Index...)
+				out = append(out, within)
+			}
+		}
+	}
+	return out
+}
+
+// kinds are the kinds of settings by the types of their fields.
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[int]():           "int",
+	reflect.TypeFor[int64]():         "bytes",
+	reflect.TypeFor[time.Duration](): "duration",
+	reflect.TypeFor[bool]():          "bool",
+	reflect.TypeFor[string]():        "text",
+}
+
+func settingOf(field reflect.StructField) Setting {
+	get := field.Tag.Get
+	s := Setting{Name: get("set"), Doc: get("doc"), Kind: kinds[field.Type], Default: get("default"), Min: get("min"), Max: get("max")}
+	if values := get("values"); values != "" {
+		s.Kind, s.Values = "one-of", strings.Split(values, ",")
+		s.Default = s.Values[0]
+	}
+	return s
+}

@@ -1,0 +1,58 @@
+// Package servicetest holds what the black-box suites of the services have in common: tests that run
+// side by side, waiting for a condition, and HTTP answers that are read whole.
+//
+// It is for tests only. It starts no goroutines but those of the tests.
+package servicetest
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Patience bounds every wait; it is reached only when a test fails.
+const Patience = 2 * time.Minute
+
+// Await returns when done returns true. What says what it waits for, when it fails the test.
+func Await(t testing.TB, what func() string, done func() bool) {
+	t.Helper()
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	limit := time.NewTimer(Patience)
+	defer limit.Stop()
+	for !done() {
+		select {
+		case <-poll.C:
+		case <-limit.C:
+			t.Fatalf("waited %v for %s", Patience, what())
+		}
+	}
+}
+
+// Parallel runs each test of a table by do, in parallel with the others.
+func Parallel[Test any](t *testing.T, tests map[string]Test, do func(*testing.T, Test)) {
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			do(t, test)
+		})
+	}
+}
+
+// Exchange sends a request and reads the whole answer; an error when there is none.
+func Exchange(c *http.Client, method, url, body string, header http.Header) (*http.Response, []byte, error) {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header = header
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp, data, err
+}

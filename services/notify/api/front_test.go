@@ -1,0 +1,32 @@
+package api
+
+import (
+	"testing"
+
+	pages "dyno/parts/guard"
+	"dyno/parts/httploop"
+)
+
+// Only requests with a known key are the front's.
+func TestFrontKeys(t *testing.T) {
+	g, err := pages.New(pages.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Front{guard: g, allows: func(authorization string) bool { return authorization == "Bearer good" }}
+	r := func(fields ...httploop.Field) *httploop.Request {
+		return &httploop.Request{Method: "POST", Target: "/v1/notices", Host: "x",
+			Fields: append(fields, httploop.Field{Name: "Content-Type", Value: "application/json"}, httploop.Field{Name: "Content-Length", Value: "1"})}
+	}
+	for value, want := range map[string]bool{"Bearer good": true, "Bearer bad": false} {
+		if got := f.serves(r(httploop.Field{Name: "authorization", Value: value})); got != want {
+			t.Errorf("%s: %v", value, got)
+		}
+	}
+	if f.serves(r()) {
+		t.Error("a request without a key")
+	}
+	if two := []httploop.Field{{Name: "Authorization", Value: "Bearer bad"}, {Name: "authorization", Value: "Bearer good"}}; f.serves(r(two...)) {
+		t.Error("a request with two keys")
+	}
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"time"
+
+	"dyno/services/notify/notice"
+	"dyno/services/notify/refusal"
+	"dyno/services/notify/routing"
+)
+
+// maxTesting bounds the test webhooks in progress: people send them by hand.
+const maxTesting = 8
+
+// trialType is the type of a test notice, and its key.
+const trialType = "notifyd.test"
+
+// trial is the outcome of a test notice.
+type trial struct {
+	ID      string  `json:"id"`
+	Status  int     `json:"status"` // 0 means that there was no answer
+	Error   string  `json:"error,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+// testSubscription sends one notice to one receiver, now and once, whatever else waits for it, and
+// answers with the outcome. It is signed as every webhook is, so that people see whether their
+// receiver is there and verifies. It is in no log, counts nowhere, and its outcome changes nothing
+// about the subscription.
+func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) {
+	sub := a.Table.Get(r.PathValue("id"))
+	if sub == nil {
+		AnswerError(w, noSubscription(r, routing.ErrUnknown))
+		return
+	}
+	select {
+	case a.testing <- struct{}{}:
+		defer func() { <-a.testing }()
+	default:
+		AnswerError(w, refusal.New(http.StatusTooManyRequests, "%d test notices are under way; try again later", maxTesting))
+		return
+	}
+	n := &notice.Notice{
+		ID: "test_" + rand.Text(), Key: trialType, Type: trialType, Accepted: time.Now().UnixNano(),
+		Payload: fmt.Appendf(nil, `{"test":true,"subscription":%q}`, sub.ID),
+	}
+	began := time.Now()
+	o := a.Deliverer.SendTest(&sub.Receiver, n)
+	out := trial{ID: n.ID, Status: o.Status, Seconds: time.Since(began).Seconds()}
+	if !o.Delivered() {
+		out.Error = o.Reason()
+	}
+	answer(w, http.StatusOK, out)
+}

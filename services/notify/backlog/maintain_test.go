@@ -1,0 +1,77 @@
+package backlog
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dyno/parts/wal"
+	"dyno/parts/wal/memory"
+	"dyno/services/notify/delivery"
+	"dyno/services/notify/journal"
+	"dyno/services/notify/routing"
+	"dyno/services/notify/store"
+)
+
+// unreliable is a journal's backend that cannot read one of its records.
+type unreliable struct {
+	wal.Backend
+	damaged atomic.Uint64
+}
+
+func (u *unreliable) Scan(from uint64, visit func(uint64, []byte) error) error {
+	bad := u.damaged.Load()
+	return u.Backend.Scan(from, func(seq uint64, record []byte) error {
+		if seq == bad {
+			return &wal.DamageError{From: seq, Next: seq + 1, Where: "here"}
+		}
+		return visit(seq, record)
+	})
+}
+
+// Size is what makes a checkpoint carry dead letters over.
+func (u *unreliable) Size() int64 { return 1 << 40 }
+
+// A dead letter that cannot be read does not keep the log of notices from getting shorter.
+func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
+	u := &unreliable{Backend: memory.New()}
+	s, _, err := store.Open(store.Options{
+		Log: "memory", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		Backend: func(_ store.Options, name string) (wal.Backend, error) {
+			if name == store.JournalName {
+				return u, nil
+			}
+			return memory.New(), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d, err := delivery.New(delivery.Options{Journal: s.Journal, Queue: "buffered", QueueCapacity: 1, Batching: "single"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewMaintainer(MaintainerOptions{Store: s, Deliverer: d, Table: routing.New(routing.Options{Store: s, Deliverer: d, AllowPrivate: true})})
+	address := "http://192.0.2.1/a"
+	sub, _, err := m.Table.Subscribe(routing.Request{URL: &address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Journal.AddDeadLetter(sub.ID, journal.DeadLetter{Seq: 1}, []byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Save(); err != nil {
+		t.Fatal(err)
+	}
+	u.damaged.Store(s.Journal.DeadLetters(sub.ID)[0].Where)
+	m.checkpoint.at = time.Time{}
+	if err := m.Save(); !errors.Is(err, journal.ErrUnread) {
+		t.Fatalf("save: %v", err)
+	}
+	if m.checkpoint.at.IsZero() {
+		t.Error("the checkpoint does not count")
+	}
+}

@@ -1,0 +1,131 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"dyno/services/notify/journal"
+	"dyno/services/notify/refusal"
+)
+
+const secretPrefix = "whsec_"
+
+// NewSecret makes a secret of 32 random bytes.
+func NewSecret() string {
+	key := make([]byte, 32)
+	rand.Read(key)
+	return secretPrefix + base64.StdEncoding.EncodeToString(key)
+}
+
+// ParseSecret reads a secret, whsec_ and base64.
+func ParseSecret(secret string) ([]byte, error) {
+	text, ok := strings.CutPrefix(secret, secretPrefix)
+	key, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
+		return nil, refusal.Field("secret", "secret: give %s and 24 to 64 bytes in base64, or leave it out to have one made", secretPrefix)
+	}
+	return key, nil
+}
+
+// maxSecrets bounds the signatures of one webhook.
+const maxSecrets = 4
+
+// Rotate puts a new key first. The others go on signing until overlap has passed.
+func Rotate(secrets []journal.Secret, key []byte, now time.Time, overlap time.Duration) []journal.Secret {
+	out := []journal.Secret{{Key: key}}
+	for _, s := range secrets {
+		if s.Until.IsZero() || s.Until.After(now.Add(overlap)) {
+			s.Until = now.Add(overlap)
+		}
+		if s.Until.After(now) && len(out) < maxSecrets {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// keyring signs with a subscription's secrets. It does not change.
+type keyring struct {
+	keys    []key
+	signers sync.Pool // of *signer
+}
+
+type key struct {
+	webhook *webhooks.Webhook
+	secret  []byte
+	until   time.Time // zero means no end
+}
+
+func newKeyring(secrets []journal.Secret) (*keyring, error) {
+	r := new(keyring)
+	for _, s := range secrets {
+		webhook, err := webhooks.NewWebhookRaw(s.Key)
+		if err != nil {
+			return nil, err
+		}
+		r.keys = append(r.keys, key{webhook, s.Key, s.Until})
+	}
+	r.signers.New = func() any {
+		s := new(signer)
+		for _, k := range r.keys {
+			s.keyed = append(s.keyed, hmac.New(sha256.New, k.secret))
+		}
+		return s
+	}
+	return r, nil
+}
+
+// inForce lists the keys that sign at a time.
+func (r *keyring) inForce(now time.Time) (out []*webhooks.Webhook) {
+	for _, k := range r.keys {
+		if k.inForce(now) {
+			out = append(out, k.webhook)
+		}
+	}
+	return out
+}
+
+func (k *key) inForce(now time.Time) bool { return k.until.IsZero() || now.Before(k.until) }
+
+// sign returns the signatures of id.timestamp.content, by Standard Webhooks.
+func (r *keyring) sign(id string, now time.Time, content []byte) (timestamp, signatures string) {
+	s := r.signers.Get().(*signer)
+	defer r.signers.Put(s)
+	if second := now.Unix(); second != s.second || s.timestamp == "" {
+		s.second, s.timestamp = second, strconv.FormatInt(second, 10)
+	}
+	s.text = append(append(s.text[:0], id...), '.')
+	s.text = append(append(s.text, s.timestamp...), '.')
+	s.out = s.out[:0]
+	for i, keyed := range s.keyed {
+		if !r.keys[i].inForce(now) {
+			continue
+		}
+		keyed.Reset()
+		keyed.Write(s.text)
+		keyed.Write(content)
+		s.sum = keyed.Sum(s.sum[:0])
+		if len(s.out) > 0 {
+			s.out = append(s.out, ' ')
+		}
+		s.out = base64.StdEncoding.AppendEncode(append(s.out, "v1,"...), s.sum)
+	}
+	return s.timestamp, string(s.out)
+}
+
+// signer makes signatures, one after the other, and uses its memory again.
+type signer struct {
+	keyed          []hash.Hash // HMAC-SHA256, one a key
+	second         int64       // of timestamp
+	timestamp      string
+	text, sum, out []byte
+}

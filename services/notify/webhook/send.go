@@ -1,0 +1,111 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"dyno/parts/tracing"
+	"dyno/services/notify/notice"
+	"dyno/services/notify/refusal"
+)
+
+// Options of a Sender.
+type Options struct {
+	Client, Encoding string // implementations, by name
+	Workers          int    // goroutines that send concurrently
+	Timeout          time.Duration
+	AllowPrivate     bool              // addresses that are not public
+	Log              *slog.Logger      // nil means none
+	Transport        http.RoundTripper // for tests: used instead of the client's; nil means none
+}
+
+// Sender posts webhooks. Its methods may be called by Options.Workers goroutines concurrently.
+type Sender struct {
+	client client
+	encode encoder
+	log    *slog.Logger
+}
+
+// NewSender returns a sender. An unknown name in o is an error that lists those that exist.
+func NewSender(o Options) (*Sender, error) {
+	newClient, err := refusal.Pick("client", newClients, o.Client)
+	if err != nil {
+		return nil, err
+	}
+	newEncoder, err := refusal.Pick("encoding", newEncoders, o.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sender{encode: newEncoder(), log: o.Log}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Transport != nil {
+		s.client = &http.Client{Transport: o.Transport, Timeout: o.Timeout, CheckRedirect: stay}
+	} else {
+		s.client = newClient(o)
+	}
+	return s, nil
+}
+
+// Close closes connections that are not in use.
+func (s *Sender) Close() { s.client.CloseIdleConnections() }
+
+// Prepare lets the encoding see a notice once, before any other goroutine does.
+func (s *Sender) Prepare(n *notice.Notice) { s.encode.prepare(n) }
+
+// maxAnswer is how much of an answer is read so that the connection can be used again, in bytes; a
+// receiver that sends more loses its connection.
+const maxAnswer = 64 << 10
+
+// Send makes one attempt for a subscription.
+func (s *Sender) Send(ctx context.Context, subscription string, w *Webhook) Outcome {
+	now := time.Now()
+	req, err := s.encode.request(ctx, w, now)
+	if err != nil {
+		return Outcome{Err: err.Error()}
+	}
+	if w.Trace.IsValid() {
+		tracing.Inject(w.Trace, req.Header)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return Outcome{Err: s.unanswered(subscription, err)}
+	}
+	io.CopyN(io.Discard, resp.Body, maxAnswer)
+	resp.Body.Close()
+	o := Outcome{Status: resp.StatusCode}
+	if after := resp.Header.Get("Retry-After"); after != "" {
+		o.RetryAfter = retryAfter(after, now)
+	}
+	return o
+}
+
+// unanswered returns the reason why an attempt got no answer, and logs the error for the operator.
+func (s *Sender) unanswered(subscription string, err error) string {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which may hold a secret in its query
+	}
+	s.log.Debug("a webhook got no answer", "subscription", subscription, "error", err)
+	return reason(err)
+}
+
+// MaxRetryAfter bounds how long a receiver may ask to wait.
+const MaxRetryAfter = time.Hour
+
+// retryAfter reads a Retry-After header: seconds, or a date.
+func retryAfter(value string, now time.Time) time.Duration {
+	var d time.Duration
+	if seconds, err := strconv.Atoi(value); err == nil {
+		d = time.Duration(min(seconds, int(MaxRetryAfter/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		d = at.Sub(now)
+	}
+	return min(max(d, 0), MaxRetryAfter)
+}

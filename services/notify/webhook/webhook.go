@@ -1,0 +1,79 @@
+// Package webhook makes, signs and posts one webhook: an HTTP request that carries one notice or
+// several, by Standard Webhooks. The seams "client" and "encoding" are here. It is not for choosing
+// what is sent when, and never sends twice: that is services/notify/delivery. It starts no
+// goroutines but those of net/http's transport, which Sender.Close ends when they are idle.
+package webhook
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"dyno/services/notify/journal"
+	"dyno/services/notify/notice"
+)
+
+// Target is where the webhooks of a subscription go, and what signs them. It does not change; a
+// change of the subscription makes another.
+type Target struct {
+	request *http.Request // what every webhook to it has in common
+	keys    *keyring
+}
+
+// NewTarget returns a target with these secrets, the newest first.
+func NewTarget(address string, secrets []journal.Secret) (*Target, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := newKeyring(secrets)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{keys: keys, request: &http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}}, nil
+}
+
+// URL is the target's address.
+func (t *Target) URL() *url.URL { return t.request.URL }
+
+// Secrets counts the secrets that sign a webhook at a time.
+func (t *Target) Secrets(now time.Time) int { return len(t.keys.inForce(now)) }
+
+// Webhook is what one request is made of.
+type Webhook struct {
+	Target  *Target
+	Notices []*notice.Notice
+	Trace   trace.SpanContext // that the receiver may join; invalid means none
+}
+
+// Outcome is the result of an attempt.
+type Outcome struct {
+	Status     int           // of the answer; 0 means that there was none
+	Err        string        // why there was none
+	RetryAfter time.Duration // the receiver's Retry-After
+}
+
+// Delivered reports whether the receiver has taken the webhook.
+func (o Outcome) Delivered() bool { return o.Status >= 200 && o.Status < 300 }
+
+// Overloaded reports whether the receiver says that it has too much to do.
+func (o Outcome) Overloaded() bool {
+	switch o.Status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// Reason says in words why an attempt failed.
+func (o Outcome) Reason() string {
+	if o.Status == 0 {
+		return o.Err
+	}
+	return "answered " + strconv.Itoa(o.Status) + " " + http.StatusText(o.Status)
+}
