@@ -271,7 +271,7 @@ func TestAccountsHaveTheirTransactions(t *testing.T) {
 	}
 }
 
-// stream follows the mirror from a ledger on, until so many have come or it ends.
+// stream follows the mirror from a ledger on, until it has count ledgers or the stream ends.
 func (s served) stream(t testing.TB, from uint32, count int) (all []*xrpl.Ledger, ended codes.Code) {
 	t.Helper()
 	conn, err := grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -86,7 +86,7 @@ func (p *pipeline) follow(ctx context.Context) error {
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	if err := p.env.Expose(prefix+"follow_", following(f), followMetrics...); err != nil {
+	if err := p.env.Expose(prefix+"follow_", exposeFollower(f), followMetrics...); err != nil {
 		return err
 	}
 	return f.Run(ctx)

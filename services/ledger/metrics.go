@@ -29,7 +29,7 @@ func (p *pipeline) measure() error {
 			p.windows.Done(took, bytes, false)
 		}
 	}
-	if err := p.env.Expose(prefix+"server_", p.standings, serverMetrics...); err != nil {
+	if err := p.env.Expose(prefix+"server_", p.exposeServers, serverMetrics...); err != nil {
 		return err
 	}
 	return p.env.Expose(prefix, nil,

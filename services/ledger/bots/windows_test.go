@@ -1,5 +1,5 @@
-// Package bots holds that the lab reads what a job of this repository prints: it is the one place from which both
-// parts/progress and lab/load/jobs can be seen.
+// Package bots tests that the lab reads what a job of this repository prints: it is the only
+// package that may import both parts/progress and lab/load/jobs.
 package bots
 
 import (

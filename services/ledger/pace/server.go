@@ -128,7 +128,7 @@ func (s *server) ready(now time.Time) (time.Duration, reason) {
 	return wait, held
 }
 
-// likelihood is how likely a server is to have a ledger.
+// likelihood is the chance that a server has a ledger.
 type likelihood uint8
 
 const (

@@ -9,8 +9,8 @@ import (
 	"dyno/parts/xrpl/xrpljson"
 )
 
-// From this ledger or this close time on, metadata contains the delivered amount if it differs from Amount.
-// Source: getDeliveredAmount of rippled.
+// From this ledger or this close time on, metadata contains the delivered amount if it differs from
+// Amount. Source: getDeliveredAmount of rippled.
 const (
 	deliveredIndex = 4_594_095
 	deliveredClose = 446_000_000 // seconds since 2000-01-01

@@ -3,7 +3,8 @@
 // result depends only on what is stored in the end, compared with the simulator's chain byte by
 // byte, and on what the servers have really sent, never on durations.
 //
-//	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
+//	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' \
+//	    -kills 100 -faults 10000 -v
 //
 // It controls the program by arguments, signals and HTTP. It measures no speed. The processes and
 // servers that it starts end with the test.

@@ -15,8 +15,7 @@ import (
 
 // A ledger is stored as
 //
-//	encoding1 | hash32 | header118 | transactions (varint) | size of the body, decompressed (varint) |
-//	body
+//	encoding1 | hash32 | header118 | transactions (varint) | decompressed size of body (varint) | body
 //
 // and the body, which may be compressed, for each transaction: size of blob, size of metadata
 // (varints), blob, metadata. Hash and header are never compressed.

@@ -1,11 +1,12 @@
-// Command ceiling shows what a machine does of ledgersync's work when nothing else is to be done: it fetches a range from a
-// server into memory first, and then proves the same answers again and again on all cores, without a network, a store, or
-// an order in which that has to happen. It is what bench/ledger holds ledgersync against.
+// Command ceiling measures the upper bound of ledgersync's work on a machine: it fetches a range
+// from a server into memory, and then proves the same answers repeatedly on all cores, without a
+// network, a store, or a required order. bench/ledger compares ledgersync with it.
 //
 //	ceiling --server http://127.0.0.1:5005 --from 90000001 --to 90000400 --work links
 //
-// The work is links (answers decoded, hashed and linked: L2) or signatures (of ledgers that are decoded already: what
-// L4 adds to that). It is not for wrong answers: the first one ends it. It owns a goroutine for each core.
+// The work is links (answers decoded, hashed and linked: L2) or signatures (of decoded ledgers:
+// what L4 adds). It is not for wrong answers: the first one ends it. It owns a goroutine for each
+// core.
 package main
 
 import (
@@ -34,8 +35,8 @@ func main() {
 	from := flag.Uint("from", 0, "lowest `ledger`")
 	to := flag.Uint("to", 0, "highest `ledger`")
 	work := flag.String("work", "links", "links or signatures")
-	checker := flag.String("signatures", "pure", "who checks them")
-	length := flag.Duration("for", 5*time.Second, "`time` that is measured")
+	checker := flag.String("signatures", "pure", "implementation of signature checks")
+	length := flag.Duration("for", 5*time.Second, "`duration` of the measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -49,7 +50,7 @@ func main() {
 	}
 }
 
-// result is what is printed.
+// result is the printed result.
 type result struct {
 	Ledgers    int64   `json:"ledgers"`
 	Signatures int64   `json:"signatures"`
@@ -57,7 +58,7 @@ type result struct {
 	Rate       float64 `json:"ledgers_per_s"`
 }
 
-// maxLedgers bounds what is kept in memory: 2,000 modern ledgers are some 400 MB.
+// maxLedgers bounds the ledgers kept in memory: 2,000 modern ones need about 400 MB.
 const maxLedgers = 2000
 
 func run(ctx context.Context, server string, from, to uint32, work, checker string, length time.Duration) (result, error) {
@@ -88,7 +89,7 @@ func run(ctx context.Context, server string, from, to uint32, work, checker stri
 	return result{}, fmt.Errorf("--work %s: there are links and signatures", work)
 }
 
-// measure lets every core do pieces of work, by their numbers below n, for so long.
+// measure runs pieces of work, numbered below n, on every core for the given time.
 func measure(ctx context.Context, length time.Duration, n int, worker func() (do func(int) (int, error), err error)) (r result, err error) {
 	var next, ledgers, signatures atomic.Int64
 	all, ctx := errgroup.WithContext(ctx)
@@ -117,8 +118,8 @@ func measure(ctx context.Context, length time.Duration, n int, worker func() (do
 	return r, err
 }
 
-// prover decodes an answer, hashes it, and holds its hash against what the ledger above it, which this core has proved
-// itself before or after, says.
+// prover decodes an answer, hashes it, and compares the hash with the parent hash in the ledger
+// above, once this core has proved both.
 func prover(answers [][]byte, from uint32) (func(int) (int, error), error) {
 	d, err := rippled.NewDecoder("")
 	if err != nil {
@@ -138,7 +139,7 @@ func prover(answers [][]byte, from uint32) (func(int) (int, error), error) {
 		hashes[i], parents[i] = h.Hash(), h.Parent
 		for _, child := range []int{i, i + 1} {
 			if child > 0 && child < len(answers) && !hashes[child-1].IsZero() && !hashes[child].IsZero() && hashes[child-1] != parents[child] {
-				return 0, fmt.Errorf("ledger %d is not built on ledger %d", from+uint32(child), from+uint32(child)-1)
+				return 0, fmt.Errorf("ledger %d does not name ledger %d as its parent", from+uint32(child), from+uint32(child)-1)
 			}
 		}
 		return 0, nil
@@ -162,7 +163,7 @@ func decode(answers [][]byte) ([]rippled.Answer, error) {
 // maxAnswer is far above the largest ledger, in bytes.
 const maxAnswer = 64 << 20
 
-// fetch reads a range of answers as they come.
+// fetch reads a range of answers without decoding them.
 func fetch(ctx context.Context, server string, from, to uint32) (answers [][]byte, err error) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
 	defer client.CloseIdleConnections()

@@ -37,7 +37,7 @@ func TestCeiling(t *testing.T) {
 		"no range":   {101, 100, "links", "pure", "no range"},
 		"too many":   {1, maxLedgers + 1, "links", "pure", "no range"},
 		"no work":    {100, 110, "rest", "pure", "--work"},
-		"no checker": {100, 110, "links", "nobody", "--signatures"},
+		"no checker": {100, 110, "links", "unknown", "--signatures"},
 		"no ledger":  {120, 120, "links", "pure", "lgrNotFound"},
 	} {
 		if _, err := run(t.Context(), url, c.from, c.to, c.work, c.checker, time.Millisecond); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -46,7 +46,7 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// What is wrong ends it: a rate of wrong work would be worth nothing.
+// A wrong answer ends the measurement.
 func TestWrongAnswers(t *testing.T) {
 	for _, kind := range []sim.Kind{sim.Empty, sim.Flip, sim.Fork} {
 		if r, err := run(t.Context(), server(t, sim.Rates{kind: 0.5}), 100, 119, "links", "pure", 50*time.Millisecond); err == nil {
